@@ -48,24 +48,24 @@ fn medians(plugin: &str, admission: &str, processors: &str) -> Result<Medians, E
     let folder = std::env::temp_dir().join(format!("punctual-bench-daemon-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder)?;
-    let of = |name: &str| folder.join(name);
+    let path = |name: &str| folder.join(name);
     let priorities = if plugin == "EDF" { "" } else { "priorities = [1, 49]\n" };
     let admission = format!("admission = \"{admission}\"\n");
     let plugin_table = format!(
         "[[plugin]]\nname = \"{plugin}\"\nkind = \"{plugin}\"\n{priorities}{admission}processors \
             = \"{processors}\"\n"
     );
-    std::fs::write(of("punctuald.toml"), format!("[rules]\nfile = \"rules.conf\"\n{plugin_table}"))?;
-    std::fs::write(of("rules.conf"), "")?;
+    std::fs::write(path("punctuald.toml"), format!("[rules]\nfile = \"rules.conf\"\n{plugin_table}"))?;
+    std::fs::write(path("rules.conf"), "")?;
 
     let mut daemon = urgent(&measure::target().join("release/punctuald"));
     daemon
         .arg("--config")
-        .arg(of("punctuald.toml"))
+        .arg(path("punctuald.toml"))
         .arg("--socket")
-        .arg(of("socket"))
+        .arg(path("socket"))
         .arg("--state")
-        .arg(of("state"));
+        .arg(path("state"));
     let mut daemon = Running(daemon.stderr(Stdio::piped()).spawn()?);
     let printed = BufReader::new(daemon.0.stderr.take().ok_or("no standard error")?);
     let mut lines = printed.lines();
@@ -78,16 +78,16 @@ fn medians(plugin: &str, admission: &str, processors: &str) -> Result<Medians, E
     let client = measure::target().join("bench-daemon-client");
     let libraries = measure::target().join("client");
     let mut echo =
-        Running(urgent(&client).arg("echo").arg(of("echo")).env("LD_LIBRARY_PATH", &libraries).spawn()?);
-    while !of("echo").exists() {
+        Running(urgent(&client).arg("echo").arg(path("echo")).env("LD_LIBRARY_PATH", &libraries).spawn()?);
+    while !path("echo").exists() {
         if echo.0.try_wait()?.is_some() {
             return Err("the echo does not start: see above".into());
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let mut asking = urgent(&client);
-    asking.arg("measure").arg(of("echo")).args([plugin, ROUNDS]);
-    asking.env("PUNCTUALD_SOCKET", of("socket")).env("LD_LIBRARY_PATH", &libraries);
+    asking.arg("measure").arg(path("echo")).args([plugin, ROUNDS]);
+    asking.env("PUNCTUALD_SOCKET", path("socket")).env("LD_LIBRARY_PATH", &libraries);
     let mut asking = asking.stdout(Stdio::piped()).spawn()?;
     let mut text = String::new();
     asking.stdout.take().ok_or("no output")?.read_to_string(&mut text)?;
@@ -110,19 +110,19 @@ fn main() -> Result<(), Error> {
     for (plugin, admission) in CASES {
         for (count, processors) in PROCESSORS {
             let medians = medians(plugin, admission, processors)?;
-            let of = |specs: u32, what: &str| {
+            let median = |specs: u32, what: &str| {
                 medians.get(&(specs, what.to_owned())).copied().ok_or(format!("no {what} was measured"))
             };
             for what in KINDS {
                 let mut row = vec![format!("{plugin}, {admission}"), count.to_owned(), what.to_owned()];
                 for specs in SIZES {
-                    row.push(format!("{:.1}", of(specs, what)? / 1e3));
+                    row.push(format!("{:.1}", median(specs, what)? / 1e3));
                 }
-                let direct = if what == "attach" { of(0, "direct")? } else { 0.0 };
-                let least = of(0, "exchange")? + direct;
+                let direct = if what == "attach" { median(0, "direct")? } else { 0.0 };
+                let least = median(0, "exchange")? + direct;
                 row.push(format!("{:.1}", least / 1e3));
-                row.push(format!("{:.2}", of(0, what)? / least));
-                row.push(format!("{:.2}", of(1024, what)? / of(0, what)?));
+                row.push(format!("{:.2}", median(0, what)? / least));
+                row.push(format!("{:.2}", median(1024, what)? / median(0, what)?));
                 rows.push(<[String; 10]>::try_from(row).map_err(|_| "a row of another length")?);
             }
         }

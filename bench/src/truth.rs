@@ -230,16 +230,17 @@ fn keep(folder: &Path, driver: &str) -> Result<(), Error> {
 impl Found {
     /// Whether everything is right.
     fn add(&mut self, folder: &Path, driver: &str, replayed: &Replayed) -> Result<bool, Error> {
-        let said: Value = serde_json::from_str(&fs::read_to_string(folder.join(format!("{driver}.json")))?)?;
-        if let Some(reason) = said["skip"].as_str() {
+        let report: Value =
+            serde_json::from_str(&fs::read_to_string(folder.join(format!("{driver}.json")))?)?;
+        if let Some(reason) = report["skip"].as_str() {
             eprintln!("{driver} is left out: {reason}");
             return Ok(true);
         }
-        let is_it = |task: &&Task| Some(u64::from(task.pid)) == said["pid"].as_u64() && task.name == "drv";
+        let is_it = |task: &&Task| Some(u64::from(task.pid)) == report["pid"].as_u64() && task.name == "drv";
         let task = replayed.model.tasks().iter().find(is_it).ok_or(format!("{driver} was not seen"))?;
         let stream = primary(task).ok_or(format!("{driver} has no primary separator"))?;
         let logged = log::logged(&fs::read_to_string(folder.join(format!("{driver}.csv")))?)?;
-        let wrong = log::wrong_period(stream, said["period_ns"].as_u64().unwrap_or(0));
+        let wrong = log::wrong_period(stream, report["period_ns"].as_u64().unwrap_or(0));
         self.periods.add(wrong.is_none());
         let skipped = log::skipped(replayed.jobs(task), &logged);
         self.skipped += skipped;

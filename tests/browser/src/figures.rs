@@ -277,7 +277,7 @@ fn bounds(page: &Opened) -> Result {
 fn bounds_at(page: &Opened, stream: &Stream, arrivals: &str, requests: &str, span: Duration) -> Result {
     let (curve, execution) =
         (stream.arrival.curve.as_ref().ok_or("no curve")?, stream.execution.as_ref().ok_or("no costs")?);
-    let of = |figure: &str, series: u32| -> Result<Option<f64>> {
+    let value_at = |figure: &str, series: u32| -> Result<Option<f64>> {
         let kind = format!("figures.plots.get(document.querySelector('{figure}')).kind");
         Ok(page.ask(&format!("{kind}.series[{series}].of({})", span.ns()))?.as_f64())
     };
@@ -288,10 +288,10 @@ fn bounds_at(page: &Opened, stream: &Stream, arrivals: &str, requests: &str, spa
         curve.eta_max(span).ok_or("unbounded")? as f64,
         curve.eta_max(near(span.ns() + 2, 1.0011)).ok_or("unbounded")? as f64,
     );
-    let drawn = of(arrivals, 0)?.ok_or("η⁺ is not drawn")?;
+    let drawn = value_at(arrivals, 0)?.ok_or("η⁺ is not drawn")?;
     ensure!(least <= drawn && drawn <= most, "η⁺ is {drawn}, not {least} to {most}");
     let (most, least) = (curve.eta_min(span) as f64, curve.eta_min(near(span.ns(), 0.9989)) as f64 - 1.0);
-    let drawn = of(arrivals, 1)?.ok_or("η⁻ is not drawn")?;
+    let drawn = value_at(arrivals, 1)?.ok_or("η⁻ is not drawn")?;
     ensure!(least <= drawn && drawn <= most, "η⁻ is {drawn}, not {least} to {most}");
 
     let sporadic = stream.arrival.sporadic.as_ref().ok_or("no separation")?;
@@ -307,7 +307,7 @@ fn bounds_at(page: &Opened, stream: &Stream, arrivals: &str, requests: &str, spa
     };
     for (series, (exact, most)) in at(span).into_iter().zip(at(near(span.ns() + 2, 1.0011))).enumerate() {
         let (exact, most) = (exact.ok_or("unbounded")?.ns() as f64, most.ok_or("unbounded")?.ns() as f64);
-        let drawn = of(requests, series as u32)?.ok_or("it is not drawn")?;
+        let drawn = value_at(requests, series as u32)?.ok_or("it is not drawn")?;
         ensure!(
             exact <= drawn && drawn <= most * 1.0011 + 2.0,
             "request bound {series} is {drawn}, not {exact} to {most}"

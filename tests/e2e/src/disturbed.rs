@@ -144,20 +144,20 @@ fn are_expirations(arrivals: &[u64], origin: u64, taken: &[u64]) -> bool {
 
 fn expirations(mode: &str, separator: &str) -> Result<Outcome> {
     let recorded = Recorded::record(mode, 40)?;
-    let told = recorded.numbers("expirations");
-    ensure!(told.iter().any(|number| *number > 1), "no expirations were coalesced: {told:?}");
+    let expirations = recorded.numbers("expirations");
+    ensure!(expirations.iter().any(|number| *number > 1), "no expirations were coalesced: {expirations:?}");
     let listed: Vec<u64> =
         recorded.jobs_at(separator).iter().map(|row| number(row, "expirations")).collect::<Result<_>>()?;
     ensure!(
-        listed.len() >= 39 && told[..].starts_with(&listed),
-        "the reads told {told:?}, the list has {listed:?}"
+        listed.len() >= 39 && expirations[..].starts_with(&listed),
+        "the reads told {expirations:?}, the list has {listed:?}"
     );
     let arrivals: Vec<u64> =
         recorded.jobs_at(separator).iter().map(|row| number(row, "arrival_ns")).collect::<Result<_>>()?;
-    let origins = [arrivals[0], arrivals[0] - TIMER_PERIOD_NS * (told[0] - 1)];
+    let origins = [arrivals[0], arrivals[0] - TIMER_PERIOD_NS * (expirations[0] - 1)];
     ensure!(
-        origins.iter().any(|origin| are_expirations(&arrivals, *origin, &told)),
-        "after {told:?} expirations the arrivals were {arrivals:?}"
+        origins.iter().any(|origin| are_expirations(&arrivals, *origin, &expirations)),
+        "after {expirations:?} expirations the arrivals were {arrivals:?}"
     );
     Ok(Outcome::Completed)
 }
@@ -213,13 +213,13 @@ fn shut() -> Result<Outcome> {
 /// cost no more than the elapsed time.
 fn costs() -> Result<Outcome> {
     let recorded = Recorded::record("costs", 5_000)?;
-    let told = recorded.numbers("costs_ns");
+    let logged = recorded.numbers("costs_ns");
     let rows = recorded.jobs_at("read eventfd");
-    ensure!(rows.len() >= told.len() - 1, "{} jobs for {} reads", rows.len(), told.len());
+    ensure!(rows.len() >= logged.len() - 1, "{} jobs for {} reads", rows.len(), logged.len());
     let (mut sum, mut first, mut last) = (0, u64::MAX, 0);
-    for (row, told) in rows.iter().zip(&told) {
+    for (row, logged) in rows.iter().zip(&logged) {
         let cost = number(row, "cost_ns")?;
-        ensure!(cost >= *told, "a job costs {cost} ns, and had {told} ns by its own clock: {row:?}");
+        ensure!(cost >= *logged, "a job costs {cost} ns, and had {logged} ns by its own clock: {row:?}");
         sum += cost;
         first = first.min(number(row, "start_ns")?);
         last = last.max(number(row, "end_ns")?);

@@ -59,8 +59,8 @@ fn no_bound() -> Result<Outcome> {
     latency.args(["--measure", "1ms"]);
     let ended = run(latency)?;
     ended.expect_code(0)?;
-    let said: Value = serde_json::from_str(&ended.stdout)?;
-    for of in said["processors"].as_array().into_iter().flatten() {
+    let document: Value = serde_json::from_str(&ended.stdout)?;
+    for of in document["processors"].as_array().into_iter().flatten() {
         ensure!(of["bound_ns"].is_null(), "a bound without its variables: {of}");
         let reason = of["no_bound"].as_str().unwrap_or_default();
         ensure!(reason.contains("CONFIG_PREEMPTIRQ_TRACEPOINTS"), "no kernel option is named: {of}");
@@ -78,12 +78,12 @@ fn kept_waiting() -> Result<Outcome> {
     let rounds = ROUNDS.to_string();
     let command = [&workload("kept_waiting"), "--rounds", &rounds, "--busy-us", "2000", "--cpu", "0"];
     let (latency, ended) = measured(&["--measure", "off"], &command)?;
-    let said = ended.report()?;
+    let report = ended.report()?;
     let list = |name: &str| -> Vec<u64> {
-        said[name].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+        report[name].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
     };
     let (woken, left, ran) = (list("woken_ns"), list("left_ns"), list("ran_ns"));
-    ensure!(woken.len() == ROUNDS && left.len() == ROUNDS && ran.len() == ROUNDS, "{said}");
+    ensure!(woken.len() == ROUNDS && left.len() == ROUNDS && ran.len() == ROUNDS, "{report}");
     // Threads that set their own priority, as these do, are no skipped events. Elsewhere some may be.
     let skipped = processor(&latency, 0)?.skipped_events;
     ensure!(
@@ -91,7 +91,7 @@ fn kept_waiting() -> Result<Outcome> {
         "{skipped} events were skipped: {}",
         ended.all()
     );
-    let waiter = thread(processor(&latency, 0)?, said["waiter"].as_u64().unwrap_or(0))?;
+    let waiter = thread(processor(&latency, 0)?, report["waiter"].as_u64().unwrap_or(0))?;
     ensure!(
         waiter.wakeups + waiter.unmeasured == ROUNDS as u64,
         "{} wake-ups and {} unmeasured of {ROUNDS}",
@@ -106,7 +106,7 @@ fn kept_waiting() -> Result<Outcome> {
     for wakeup in &waiter.worst {
         let at = wakeup.at_ns.ns();
         let Some(round) = (0..ROUNDS).find(|&round| (woken[round]..=left[round]).contains(&at)) else {
-            return fail(format!("no round had a wake-up at {at}: {said}"));
+            return fail(format!("no round had a wake-up at {at}: {report}"));
         };
         let (waited, blocked) = (ran[round] - at, left[round] - at);
         let latency = wakeup.latency_ns.ns();

@@ -55,7 +55,7 @@ fn coherent(model: &TimingModel) -> Result {
             model.tasks()[index + 1..].iter().find(|other| other.tid == task.tid && other.pid == task.pid);
         if let Some(next) = next {
             let ordered = task.phase < next.phase && task.until_ns <= next.from_ns;
-            let told = |task: &Task| {
+            let describe_phase = |task: &Task| {
                 format!(
                     "phase {} from {:?} to {:?} ({:?})",
                     task.phase, task.from_ns, task.until_ns, task.ended_by
@@ -65,8 +65,8 @@ fn coherent(model: &TimingModel) -> Result {
                 ordered,
                 "tasks of {} overlap or are out of order: {}; {}",
                 task.name,
-                told(task),
-                told(next)
+                describe_phase(task),
+                describe_phase(next)
             );
         }
     }

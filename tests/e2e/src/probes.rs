@@ -66,12 +66,12 @@ fn events(folder: &Path) -> Result<Option<BTreeMap<(String, String), u64>>> {
         let number = number.parse().or_else(|_| fail(format!("no number: {line}")))?;
         numbers.entry((kind.to_owned(), object)).or_default().push(number);
     }
-    for (of, numbers) in &mut numbers {
+    for (name, numbers) in &mut numbers {
         numbers.sort_unstable();
         let whole = numbers.iter().zip(0..).all(|(number, expected)| *number == expected);
-        ensure!(whole, "numbers of {of:?} are not 0 to {}: {numbers:?}", numbers.len());
+        ensure!(whole, "numbers of {name:?} are not 0 to {}: {numbers:?}", numbers.len());
     }
-    Ok(Some(numbers.into_iter().map(|(of, numbers)| (of, numbers.len() as u64)).collect()))
+    Ok(Some(numbers.into_iter().map(|(name, numbers)| (name, numbers.len() as u64)).collect()))
 }
 
 fn tasking_framework() -> Result<Outcome> {
@@ -306,15 +306,15 @@ fn join() -> Result<Outcome> {
         let ended = run(chains)?;
         ended.expect_code(0)?;
         let model = ended.json()?;
-        let of = |name: &str| {
+        let ends_of = |name: &str| {
             let channels = model["dataflow"]["channels"].as_array().into_iter().flatten();
             channels
                 .filter(|channel| channel["name"] == name)
                 .flat_map(|channel| channel["activates"].as_array().cloned().unwrap_or_default())
                 .collect::<Vec<_>>()
         };
-        ensure!(of("image").len() == 1 && of("image")[0]["task"] == "navi", "{}", ended.all());
-        let joined = of("map").iter().any(|it| it["task"] == "navi" && it["declared"] == true);
+        ensure!(ends_of("image").len() == 1 && ends_of("image")[0]["task"] == "navi", "{}", ended.all());
+        let joined = ends_of("map").iter().any(|it| it["task"] == "navi" && it["declared"] == true);
         ensure!(joined == expected, "{}", ended.all());
         let metadata = std::fs::read_to_string(folder.join("metadata"))?;
         ensure!(metadata.contains(" threshold=1 synchronised\"") == expected, "{metadata}");
@@ -454,15 +454,15 @@ fn kernel() -> Result<Outcome> {
     };
     for task in tasks {
         let parts = &task["by_kernel"];
-        let of = |part: &str, figure: &str| parts[part][figure].as_u64().unwrap_or(u64::MAX);
+        let time = |part: &str, figure: &str| parts[part][figure].as_u64().unwrap_or(u64::MAX);
         ensure!(parts["executions"].as_u64() > Some(0), "nothing of task {}: {}", task["name"], ended.all());
         // Its tasks compute without waiting.
         ensure!(
-            of("running", "min_ns") > 0
-                && of("running", "max_ns") <= task["execution"]["max_ns"].as_u64().unwrap_or(0),
+            time("running", "min_ns") > 0
+                && time("running", "max_ns") <= task["execution"]["max_ns"].as_u64().unwrap_or(0),
             "{task}"
         );
-        ensure!(of("suspended", "median_ns") < of("running", "median_ns"), "{task}");
+        ensure!(time("suspended", "median_ns") < time("running", "median_ns"), "{task}");
     }
     crate::beside::of_one_time(directory.path(), &steps, &trace)?;
     // A recording without steps does not have that.

@@ -132,22 +132,22 @@ src,4,0,true,,1,1,1,2,1
 /// What a driver did.
 struct Driven {
     pid: u64,
-    said: Value,
+    report: Value,
     logged: Vec<Logged>,
 }
 
 /// `None` where the machine cannot run it.
 fn read(folder: &Path, driver: &str) -> Result<Option<Driven>> {
     let text = std::fs::read_to_string(folder.join(format!("{driver}.json")))?;
-    let said: serde_json::Result<Value> = serde_json::from_str(&text);
-    let said = said.or_else(|error| fail(format!("{driver} said '{text}': {error}")))?;
-    if let Some(reason) = said["skip"].as_str() {
+    let report: serde_json::Result<Value> = serde_json::from_str(&text);
+    let report = report.or_else(|error| fail(format!("{driver} said '{text}': {error}")))?;
+    if let Some(reason) = report["skip"].as_str() {
         eprintln!("{driver} is left out: {reason}");
         return Ok(None);
     }
     let logged = log::logged(&std::fs::read_to_string(folder.join(format!("{driver}.csv")))?)?;
-    let Some(pid) = said["pid"].as_u64() else { return fail(format!("{driver} does not say its process")) };
-    Ok(Some(Driven { pid, said, logged }))
+    let Some(pid) = report["pid"].as_u64() else { return fail(format!("{driver} does not say its process")) };
+    Ok(Some(Driven { pid, report, logged }))
 }
 
 impl Driven {
@@ -155,8 +155,8 @@ impl Driven {
     /// elsewhere a slip beside another is as good as a late release.
     fn wrong(&self, task: &Task, listed: &[Listed]) -> Result<Option<String>> {
         let stream = primary(task)?;
-        let period = self.said["period_ns"].as_u64().unwrap_or(0);
-        let exact = self.said["driver"] == "sleep_absolute";
+        let period = self.report["period_ns"].as_u64().unwrap_or(0);
+        let exact = self.report["driver"] == "sleep_absolute";
         let slips = || wrong_slips(stream, log::skipped(listed, &self.logged)).filter(|_| exact);
         Ok(wrong_period(stream, period).or_else(slips))
     }

@@ -44,7 +44,8 @@ fn witness(processor: usize) -> Option<Child> {
     let lines = BufReader::new(child.stdout.take()?).lines();
     std::thread::spawn(move || {
         for line in lines.map_while(std::result::Result::ok) {
-            let late = serde_json::from_str::<Value>(&line).ok().and_then(|said| said["late_ns"].as_u64());
+            let late =
+                serde_json::from_str::<Value>(&line).ok().and_then(|report| report["late_ns"].as_u64());
             if let (Some(late), Ok(mut seen)) = (late, SEEN.lock()) {
                 seen.push((Instant::now(), Duration::from_nanos(late)));
             }

@@ -221,8 +221,8 @@ impl Machine<'_> {
         } else if let Err(error) = read {
             ended.stopped = Some(error.to_string());
         } else if !qemu.success() {
-            let said = std::fs::read_to_string(&errors).unwrap_or_default();
-            return Err(Error(format!("QEMU failed ({qemu}): {}", said.trim_end())));
+            let message = std::fs::read_to_string(&errors).unwrap_or_default();
+            return Err(Error(format!("QEMU failed ({qemu}): {}", message.trim_end())));
         }
         let console = std::fs::read(&console).map_err(|error| cannot("read", &console, error))?;
         // A machine that ended properly has sent its whole log; otherwise only the console has it.
@@ -259,8 +259,8 @@ fn pack(root: &Root, initramfs: &Path) -> Result {
 /// A disk that machines may have where instructions do not count: when it answers depends on this machine.
 fn empty_disk(folder: &Path) -> Result<PathBuf> {
     let disk = folder.join("disk.img");
-    let made = File::create(&disk).and_then(|file| file.set_len(16 << 20));
-    made.map_err(|error| cannot("create", &disk, error))?;
+    let created = File::create(&disk).and_then(|file| file.set_len(16 << 20));
+    created.map_err(|error| cannot("create", &disk, error))?;
     Ok(disk)
 }
 

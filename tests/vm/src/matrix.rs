@@ -240,13 +240,15 @@ fn path_from(script: &str, arguments: &[&str]) -> Result<PathBuf, Missing> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| missing(format!("{script} cannot be started: {error}")))?;
-    let said = String::from_utf8_lossy(&ran.stderr);
+    let messages = String::from_utf8_lossy(&ran.stderr);
     if !ran.status.success() {
-        let reason =
-            said.lines().last().map_or_else(|| format!("{script} ended with {}", ran.status), str::to_owned);
+        let reason = messages
+            .lines()
+            .last()
+            .map_or_else(|| format!("{script} ended with {}", ran.status), str::to_owned);
         return Err(missing(reason));
     }
-    eprint!("{said}");
+    eprint!("{messages}");
     Ok(PathBuf::from(String::from_utf8_lossy(&ran.stdout).trim_end()))
 }
 

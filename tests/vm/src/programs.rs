@@ -165,10 +165,10 @@ fn build(arch: Arch) -> Result<Built> {
     // Takes minutes if something has changed; cargo itself prints nothing.
     eprintln!("lab: building what goes into the machine, where it has changed …");
     let target = if arch.is_ours() { vec![] } else { vec!["--target", arch.target()] };
-    let said = run(cargo(arch)
+    let output = run(cargo(arch)
         .args(["build", "--quiet", "--release", "-p", "punctual-cli", "--message-format=json"])
         .args(&target))?;
-    let punctual = messages(&said).find_map(|message| executable(&message, "punctual"));
+    let punctual = messages(&output).find_map(|message| executable(&message, "punctual"));
     let tests = build_tests(arch, &target)?;
     let workloads = tests.iter().find_map(|message| {
         let ours = message["reason"] == "build-script-executed" && is_of(message, "punctual-e2e");
@@ -195,11 +195,11 @@ fn build_tests(arch: Arch, target: &[&str]) -> Result<Vec<Value>> {
     } else {
         vec!["-p", "punctual-e2e", "-p", "punctual-daemon", "-p", "punctual-daemon-tests"]
     };
-    let said = run(cargo(arch)
+    let output = run(cargo(arch)
         .args(["test", "--quiet", "--no-run", "--message-format=json"])
         .args(packages)
         .args(target))?;
-    Ok(messages(&said).collect())
+    Ok(messages(&output).collect())
 }
 
 fn is_of(message: &Value, package: &str) -> bool {
@@ -236,7 +236,7 @@ fn build_daemon(arch: Arch, target: &[&str], built: &[Value]) -> Result<Daemon> 
         ("tests-4-clients", find("punctual-daemon-tests", "daemon")?),
     ];
 
-    let said = run(cargo(arch)
+    let output = run(cargo(arch)
         .args([
             "rustc",
             "--quiet",
@@ -248,7 +248,7 @@ fn build_daemon(arch: Arch, target: &[&str], built: &[Value]) -> Result<Daemon> 
             "--message-format=json",
         ])
         .args(target))?;
-    let archive = messages(&said).find_map(|message| {
+    let archive = messages(&output).find_map(|message| {
         let files = message["filenames"]
             .as_array()?
             .iter()
@@ -290,8 +290,8 @@ fn stem(source: &str) -> &OsStr {
     Path::new(source).file_stem().unwrap_or_default()
 }
 
-fn messages(said: &[u8]) -> impl Iterator<Item = Value> + use<> {
-    String::from_utf8_lossy(said)
+fn messages(output: &[u8]) -> impl Iterator<Item = Value> + use<> {
+    String::from_utf8_lossy(output)
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect::<Vec<Value>>()
@@ -468,8 +468,9 @@ impl Others {
     fn of_release(release: &str, packages: &[&str], arch: Arch) -> Result<Others> {
         let unpack = |package: &&str| {
             let mut command = Command::new(repository().join("scripts/debian"));
-            let said = run(command.args(["unpack", "--with-dependencies", release, arch.debian(), package]))?;
-            Ok(PathBuf::from(String::from_utf8_lossy(&said).trim_end()))
+            let output =
+                run(command.args(["unpack", "--with-dependencies", release, arch.debian(), package]))?;
+            Ok(PathBuf::from(String::from_utf8_lossy(&output).trim_end()))
         };
         Ok(Others { roots: packages.iter().map(unpack).collect::<Result<_>>()? })
     }

@@ -32,10 +32,10 @@ impl Results {
     pub fn line(&mut self, line: &str) {
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" ----")) {
             self.failing = Some(name.to_owned());
-        } else if let Some((name, said)) =
+        } else if let Some((name, result)) =
             line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "))
         {
-            match outcome(said) {
+            match outcome(result) {
                 Some(outcome) => self.end(name.trim_end().to_owned(), outcome),
                 None => self.running = Some(name.trim_end().to_owned()),
             }
@@ -70,12 +70,12 @@ impl Results {
     }
 }
 
-fn outcome(said: &str) -> Option<Outcome> {
-    match said {
+fn outcome(result: &str) -> Option<Outcome> {
+    match result {
         "ok" => Some(Outcome::Passed),
         "FAILED" => Some(Outcome::Failed(String::new())),
         _ => {
-            let reason = said.strip_prefix("ignored")?;
+            let reason = result.strip_prefix("ignored")?;
             Some(Outcome::Skipped(reason.trim().trim_start_matches('(').trim_end_matches(')').to_owned()))
         }
     }
@@ -88,10 +88,10 @@ mod tests {
     #[test]
     fn outcomes_reasons_and_messages_are_read() {
         let mut results = Results::default();
-        let said = "running 3 tests\ntest driver::poll   ... ok\ntest loss::all ... ignored (needs root)\n\
+        let output = "running 3 tests\ntest driver::poll   ... ok\ntest loss::all ... ignored (needs root)\n\
             test demo::all ... FAILED\n\nfailures:\n\n---- demo::all ----\nno period\nat all\n\n\n\
             failures:\n    demo::all\n\ntest result: FAILED. 1 passed; 1 failed; 1 ignored\n";
-        said.lines().for_each(|line| results.line(line));
+        output.lines().for_each(|line| results.line(line));
         assert_eq!(results.announced, Some(3));
         ["test loss::more ... {\"rounds\": 3}", "something", "ok", "ok"]
             .iter()

@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn a_refused_program_is_a_fault_only_if_the_kernel_supports_it() {
         let config = std::env::temp_dir().join(format!("lab-config-{}", std::process::id()));
-        let said = |config: &PathBuf, reason: &str| {
+        let faults = |config: &PathBuf, reason: &str| {
             let kernel = Kernel {
                 name: "6.1".into(),
                 arch: Arch::Amd64,
@@ -328,14 +328,14 @@ mod tests {
         };
         std::fs::write(&config, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y\n").unwrap();
         assert!(
-            said(&config, "loading: the kernel refused it (Invalid argument)")
+            faults(&config, "loading: the kernel refused it (Invalid argument)")
                 .0
                 .is_some_and(|fault| fault.contains("Invalid argument"))
         );
-        assert_eq!(said(&config, "loading: the kernel refused it (Invalid argument)").1, None);
-        assert_eq!(said(&config, "not tried").0, None);
+        assert_eq!(faults(&config, "loading: the kernel refused it (Invalid argument)").1, None);
+        assert_eq!(faults(&config, "not tried").0, None);
         std::fs::write(&config, "# CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS is not set\n").unwrap();
-        assert_eq!(said(&config, "loading: the kernel refused it (unknown error 524)").0, None);
+        assert_eq!(faults(&config, "loading: the kernel refused it (unknown error 524)").0, None);
         let _ = std::fs::remove_file(&config);
     }
 }
