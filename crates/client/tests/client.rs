@@ -105,7 +105,8 @@ fn read(stream: &mut UnixStream) -> Option<Value> {
 
 fn admission() -> Value {
     json!({
-        "spec": 7, "plugin": "EDF", "answer": "partial", "admission_ignored": false, "processor": 1, "accepted_runtime_ns": 3_000_000,
+        "spec": 7, "plugin": "EDF", "answer": "partial", "admission_ignored": false, "processor": 1,
+        "accepted_runtime_ns": 3_000_000,
         "policy": "deadline", "policy_priority": null
     })
 }
@@ -129,14 +130,17 @@ fn parameters() -> Parameters {
 #[test]
 fn every_method_sends_its_name_and_reads_the_reply() {
     let spec = json!({
-        "admission": admission(), "name": null, "parameters": {"period_ns": 10_000_000, "ignore_admission": true}, "user": 1000, "process": 12,
+        "admission": admission(), "name": null, "parameters": {"period_ns": 10_000_000,
+            "ignore_admission": true}, "user": 1000, "process": 12,
         "thread": 13
     });
     let plugin = json!({
-        "name": "RM", "kind": "rm", "admission": "exact", "priority_min": 1, "priority_max": 50, "threshold": 0.5,
+        "name": "RM", "kind": "rm", "admission": "exact", "priority_min": 1, "priority_max": 50,
+        "threshold": 0.5,
         "processors": [{"number": 1, "utilization": 0.25, "specs": 3}]
     });
-    let status = json!({"version": "1", "pid": 1, "since_ns": 5, "specs": 1, "clients": 2, "attached": 1, "last_reload_error": null});
+    let status = json!({"version": "1", "pid": 1, "since_ns": 5, "specs": 1, "clients": 2, "attached": 1,
+        "last_reload_error": null});
     let daemon = Daemon::with(vec![
         admitted(),
         admitted(),
@@ -182,7 +186,8 @@ fn every_method_sends_its_name_and_reads_the_reply() {
     };
     client.change_spec(7, &all).expect("admitted");
     let declared = json!({
-        "runtime_ns": 2_000_000, "desired_runtime_ns": 4_000_000, "period_ns": 10_000_000, "deadline_ns": 9_000_000, "priority": 3, "plugin": "RM",
+        "runtime_ns": 2_000_000, "desired_runtime_ns": 4_000_000, "period_ns": 10_000_000,
+        "deadline_ns": 9_000_000, "priority": 3, "plugin": "RM",
         "ignore_admission": true
     });
     expect_asked("ChangeSpec", json!({"spec": 7, "parameters": declared}));

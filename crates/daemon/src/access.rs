@@ -147,13 +147,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_runtime_within_a_share_does_not_exceed_it(runtime in 0u64.., period in 1u64.., share in 0u128..1 << 66) {
+        fn a_runtime_within_a_share_does_not_exceed_it(runtime in 0u64.., period in 1u64..,
+            share in 0u128..1 << 66) {
             let parameters = Parameters { period: Some(Duration::from_ns(period)), ..Parameters::default() };
             prop_assume!(share >> 64 <= 3);
             let greatest = Share(share).runtime(&parameters).unwrap();
             prop_assert!(Share::new(Some(greatest), &parameters) <= Share(share));
             let runtime = Duration::from_ns(runtime);
-            prop_assert_eq!(runtime <= greatest || greatest.ns() == u64::MAX, Share::new(Some(runtime), &parameters) <= Share(share) || greatest.ns() == u64::MAX);
+            prop_assert_eq!(runtime <= greatest || greatest.ns() == u64::MAX,
+                Share::new(Some(runtime), &parameters) <= Share(share) || greatest.ns() == u64::MAX);
         }
     }
 }

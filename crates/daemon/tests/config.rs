@@ -301,7 +301,8 @@ fn nearly() -> impl Strategy<Value = String> {
         "name=",
         "\u{feff}",
     ];
-    let word = prop_oneof![4 => prop::sample::select(words), 1 => prop::sample::select(odd.map(str::to_owned).to_vec()), 1 => any::<String>()];
+    let word = prop_oneof![4 => prop::sample::select(words),
+        1 => prop::sample::select(odd.map(str::to_owned).to_vec()), 1 => any::<String>()];
     prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
 }
 
@@ -312,7 +313,8 @@ proptest! {
     fn no_text_makes_the_reader_panic_and_every_error_names_the_file(text in nearly()) {
         match Config::parse(&text, Path::new("/f"), &machine()) {
             Ok((config, _)) => prop_assert!(!config.plugins.is_empty()),
-            Err(error) => prop_assert!(!error.0.is_empty() && error.to_string().lines().all(|line| line.starts_with("/f:")), "{error}"),
+            Err(error) => prop_assert!(!error.0.is_empty()
+                && error.to_string().lines().all(|line| line.starts_with("/f:")), "{error}"),
         }
     }
 
@@ -320,10 +322,13 @@ proptest! {
     fn a_changed_byte_in_the_default_is_refused_or_valid(at in 0..DEFAULT_TEXT.len(), byte in any::<u8>()) {
         let mut bytes = DEFAULT_TEXT.as_bytes().to_vec();
         bytes[at] = byte;
-        if let Ok((config, _)) = Config::parse(&String::from_utf8_lossy(&bytes), Path::new("/f"), &machine()) {
+        if let Ok((config, _)) = Config::parse(&String::from_utf8_lossy(&bytes), Path::new("/f"),
+            &machine()) {
             for plugin in &config.plugins {
-                prop_assert!(plugin.priorities.0 >= 1 && plugin.priorities.0 <= plugin.priorities.1 && plugin.priorities.1 <= 99);
-                prop_assert!(plugin.threshold > 0.0 && plugin.threshold <= 1.0 && !plugin.processors.is_empty());
+                prop_assert!(plugin.priorities.0 >= 1 && plugin.priorities.0 <= plugin.priorities.1
+                    && plugin.priorities.1 <= 99);
+                prop_assert!(plugin.threshold > 0.0 && plugin.threshold <= 1.0
+                    && !plugin.processors.is_empty());
             }
         }
     }

@@ -156,7 +156,8 @@ fn number() -> impl Strategy<Value = Value> {
 
 fn parameters() -> impl Strategy<Value = Value> {
     let field = prop_oneof![
-        8 => prop::sample::select(vec!["runtime_ns", "desired_runtime_ns", "period_ns", "deadline_ns", "priority"]).prop_map(str::to_owned),
+        8 => prop::sample::select(vec!["runtime_ns", "desired_runtime_ns", "period_ns", "deadline_ns",
+            "priority"]).prop_map(str::to_owned),
         1 => ".{0,4}",
     ];
     let plugin = prop_oneof![
@@ -179,11 +180,16 @@ fn parameters() -> impl Strategy<Value = Value> {
 fn message() -> impl Strategy<Value = Vec<u8>> {
     let scheduler = |method: &'static str| format!("io.punctual.Scheduler1.{method}");
     let call = prop_oneof![
-        4 => (parameters(), prop::option::of(".{0,70}")).prop_map(|(parameters, name)| ("CreateSpec", json!({ "parameters": parameters, "name": name }))),
-        3 => (number(), parameters()).prop_map(|(spec, parameters)| ("ChangeSpec", json!({ "spec": spec, "parameters": parameters }))),
-        2 => (number(), number()).prop_map(|(spec, thread)| ("AttachThread", json!({ "spec": spec, "thread": thread }))),
-        3 => (prop::sample::select(vec!["ReleaseSpec", "DetachThread", "GetSpec"]), number()).prop_map(|(method, spec)| (method, json!({ "spec": spec }))),
-        1 => prop::sample::select(vec!["ListSpecs", "ListPlugins", "ListClients", "GetStatus", "Ping", "Nothing"]).prop_map(|method| (method, json!({}))),
+        4 => (parameters(), prop::option::of(".{0,70}"))
+            .prop_map(|(parameters, name)| ("CreateSpec", json!({ "parameters": parameters, "name": name }))),
+        3 => (number(), parameters()).prop_map(|(spec, parameters)| ("ChangeSpec",
+            json!({ "spec": spec, "parameters": parameters }))),
+        2 => (number(), number()).prop_map(|(spec, thread)| ("AttachThread",
+            json!({ "spec": spec, "thread": thread }))),
+        3 => (prop::sample::select(vec!["ReleaseSpec", "DetachThread", "GetSpec"]), number())
+            .prop_map(|(method, spec)| (method, json!({ "spec": spec }))),
+        1 => prop::sample::select(vec!["ListSpecs", "ListPlugins", "ListClients", "GetStatus", "Ping",
+            "Nothing"]).prop_map(|method| (method, json!({}))),
     ];
     let whole = (call, prop::option::of(any::<bool>())).prop_map(move |((method, parameters), oneway)| {
         json!({ "method": scheduler(method), "parameters": parameters, "oneway": oneway })
@@ -211,19 +217,24 @@ proptest! {
         for message in &messages {
             rig.tell(message);
         }
-        let specs = rig.tell(br#"{"method":"io.punctual.Scheduler1.ListSpecs"}"#).unwrap()["parameters"]["specs"].as_array().unwrap().clone();
+        let specs = rig.tell(br#"{"method":"io.punctual.Scheduler1.ListSpecs"}"#)
+            .unwrap()["parameters"]["specs"].as_array().unwrap().clone();
         prop_assert!(specs.len() <= 5);
-        for plugin in rig.tell(br#"{"method":"io.punctual.Scheduler1.ListPlugins"}"#).unwrap()["parameters"]["plugins"].as_array().unwrap() {
+        for plugin in rig.tell(br#"{"method":"io.punctual.Scheduler1.ListPlugins"}"#)
+            .unwrap()["parameters"]["plugins"].as_array().unwrap() {
             for processor in plugin["processors"].as_array().unwrap() {
-                let theirs = specs.iter().filter(|spec| spec["admission"]["plugin"] == plugin["name"] && spec["admission"]["processor"] == processor["number"]);
+                let theirs = specs.iter().filter(|spec| spec["admission"]["plugin"] == plugin["name"]
+                    && spec["admission"]["processor"] == processor["number"]);
                 prop_assert_eq!(&processor["specs"], &json!(theirs.count()));
             }
         }
         for spec in &specs {
-            let call = json!({ "method": "io.punctual.Scheduler1.ReleaseSpec", "parameters": { "spec": spec["admission"]["spec"] } });
+            let call = json!({ "method": "io.punctual.Scheduler1.ReleaseSpec",
+                "parameters": { "spec": spec["admission"]["spec"] } });
             prop_assert_eq!(rig.tell(call.to_string().as_bytes()), Some(json!({ "parameters": {} })));
         }
-        for plugin in rig.tell(br#"{"method":"io.punctual.Scheduler1.ListPlugins"}"#).unwrap()["parameters"]["plugins"].as_array().unwrap() {
+        for plugin in rig.tell(br#"{"method":"io.punctual.Scheduler1.ListPlugins"}"#)
+            .unwrap()["parameters"]["plugins"].as_array().unwrap() {
             for processor in plugin["processors"].as_array().unwrap() {
                 prop_assert_eq!((&processor["specs"], &processor["utilization"]), (&json!(0), &json!(0.0)));
             }

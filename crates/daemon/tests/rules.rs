@@ -417,8 +417,10 @@ proptest! {
 
     #[test]
     fn a_request_is_allowed_if_and_only_if_it_satisfies_all_matching_rules(
-        text in prop::collection::vec(a_rule(), 0..8), who in some_who(), parameters in some_parameters(), plugin in prop::sample::select(vec!["EDF", "RM", "FP"]),
-        others in prop::collection::vec((some_who(), prop::sample::select(vec!["EDF", "RM"]), 0u64..1 << 63), 0..4),
+        text in prop::collection::vec(a_rule(), 0..8), who in some_who(), parameters in some_parameters(),
+        plugin in prop::sample::select(vec!["EDF", "RM", "FP"]),
+        others in prop::collection::vec((some_who(), prop::sample::select(vec!["EDF", "RM"]), 0u64..1 << 63),
+            0..4),
     ) {
         let rules = rules(&text.concat());
         let mut books = Books::default();
@@ -426,7 +428,8 @@ proptest! {
             books.add(&who, plugin, Share(u128::from(share)));
         }
         let allowed = rules.check(&who, plugin, &parameters, &books);
-        prop_assert_eq!(allowed.is_ok(), read_off(&rules, &who, plugin, &parameters, &books), "{:?}", allowed);
+        prop_assert_eq!(allowed.is_ok(), read_off(&rules, &who, plugin, &parameters, &books), "{:?}",
+            allowed);
         if let Ok(Grant { greatest_runtime: Some(greatest) }) = allowed {
             // All that is granted is allowed, and not only what is declared.
             prop_assert!(Some(greatest) >= parameters.runtime);
@@ -437,7 +440,8 @@ proptest! {
 
     #[test]
     fn adding_a_rule_never_allows_more_to_a_user_with_rules(
-        text in prop::collection::vec(a_rule(), 1..6), more in a_rule(), who in some_who(), parameters in some_parameters(),
+        text in prop::collection::vec(a_rule(), 1..6), more in a_rule(), who in some_who(),
+        parameters in some_parameters(),
     ) {
         let before = rules(&text.concat());
         let after = rules(&(text.concat() + &more));
@@ -451,8 +455,10 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_reader_panic(words in prop::collection::vec(prop_oneof![
-        Just("user1".to_owned()), Just("-".to_owned()), Just("@group1".to_owned()), Just("max_period".to_owned()), Just("max_utilization".to_owned()), Just("\n".to_owned()),
-        Just("#".to_owned()), Just("0.5".to_owned()), Just("18446744073709551615".to_owned()), Just("\r\n".to_owned()), Just("\0".to_owned()), "[0-9.]{1,40}", any::<String>(),
+        Just("user1".to_owned()), Just("-".to_owned()), Just("@group1".to_owned()),
+        Just("max_period".to_owned()), Just("max_utilization".to_owned()), Just("\n".to_owned()),
+        Just("#".to_owned()), Just("0.5".to_owned()), Just("18446744073709551615".to_owned()),
+        Just("\r\n".to_owned()), Just("\0".to_owned()), "[0-9.]{1,40}", any::<String>(),
     ], 0..30)) {
         let text = words.join(" ");
         match Rules::parse(&text, Path::new("/r"), None, &Town, &machine()) {

@@ -251,7 +251,8 @@ proptest! {
 
     #[test]
     fn the_exact_test_admits_whatever_the_example_admits(
-        specs in prop::collection::vec((1u64..300, 0u32..6, 0u64..1 << 40), 1..30), gone in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
+        specs in prop::collection::vec((1u64..300, 0u32..6, 0u64..1 << 40), 1..30),
+        gone in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
     ) {
         let one = Settings { processors: vec![0], threshold: 1.0, ..settings("one") };
         let mut example = Shared::load(&HARMONIC, one.clone()).unwrap();

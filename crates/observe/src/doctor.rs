@@ -158,7 +158,8 @@ fn tracepoints() -> Check {
             needed_for,
             Verdict::Missing,
             without_advice(&error),
-            "use a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS and CONFIG_FTRACE_SYSCALLS that is not locked down",
+            "use a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS and CONFIG_FTRACE_SYSCALLS that is not \
+             locked down",
         ),
     }
 }
@@ -172,7 +173,8 @@ fn functions() -> Check {
         Ok(()) if preemption::may_be_preempted() => Check::works(
             name,
             needed_for,
-            "works; but this kernel preempts threads in it and then skips it for others, so tracepoints are used unless it is asked for",
+            "works; but this kernel preempts threads in it and then skips it for others, so tracepoints are \
+             used unless it is asked for",
         ),
         Ok(()) => Check::works(name, needed_for, "the functions of system calls can be traced"),
         Err(error) => Check::fails(
@@ -180,7 +182,8 @@ fn functions() -> Check {
             needed_for,
             Verdict::Degraded,
             without_advice(&error),
-            "nothing: tracepoints are used instead, which makes every system call a little slower while observing",
+            "nothing: tracepoints are used instead, which makes every system call a little slower while \
+             observing",
         ),
     }
 }

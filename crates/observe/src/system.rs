@@ -61,7 +61,8 @@ pub fn kernel_types() -> Result<Btf<'static>, Error> {
         Error::new(
             ErrorKind::Kernel,
             format!(
-                "this kernel does not describe its types ({KERNEL_TYPES}: {why}): use one built with CONFIG_DEBUG_INFO_BTF, as Debian's and most others are"
+                "this kernel does not describe its types ({KERNEL_TYPES}: {why}): use one built with \
+                 CONFIG_DEBUG_INFO_BTF, as Debian's and most others are"
             ),
         )
     };
@@ -109,7 +110,8 @@ fn prototype<'a>(btf: &'a Btf<'_>, tracepoint: &str) -> Result<FuncProto<'a>, Er
         .and_then(|pointer| FuncProto::try_from(pointer.referenced_type()).ok())
         .ok_or_else(|| {
             let text = format!(
-                "this kernel's types do not name the tracepoint {tracepoint}: Punctual needs Linux 5.15 or newer"
+                "this kernel's types do not name the tracepoint {tracepoint}: Punctual needs Linux 5.15 or \
+                 newer"
             );
             Error::new(ErrorKind::Kernel, text)
         })
@@ -143,7 +145,8 @@ pub fn cgroup_id(path: &Path) -> Result<u64, Error> {
         Error::new(
             ErrorKind::TargetNotFound,
             format!(
-                "cgroup {}: {why}; name a folder of the unified hierarchy, such as those below /sys/fs/cgroup",
+                "cgroup {}: {why}; name a folder of the unified hierarchy, such as those below \
+                 /sys/fs/cgroup",
                 path.display()
             ),
         )
@@ -178,7 +181,8 @@ pub fn require_process(pid: u32) -> Result<(), Error> {
         Some(process) if process != pid => Err(Error::new(
             ErrorKind::TargetNotFound,
             format!(
-                "{pid} is a thread of process {process}, not a process; give --pid {process} to observe all its threads"
+                "{pid} is a thread of process {process}, not a process; give --pid {process} to observe all \
+                 its threads"
             ),
         )),
         _ => Ok(()),

@@ -450,10 +450,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exactly_the_parameters_the_kernel_accepts_pass(runtime in time(), deadline in time(), period in time()) {
+        fn exactly_the_parameters_the_kernel_accepts_pass(runtime in time(), deadline in time(),
+            period in time()) {
             let limits = Limits::default();
-            let parameters = Parameters { runtime: ns(runtime), deadline: ns(deadline), period: ns(period), ..Parameters::default() };
-            let passes = parameters.check(&limits).is_ok() && parameters.check_deadline_class(&limits).is_ok();
+            let parameters = Parameters { runtime: ns(runtime), deadline: ns(deadline), period: ns(period),
+                ..Parameters::default() };
+            let passes = parameters.check(&limits).is_ok()
+                && parameters.check_deadline_class(&limits).is_ok();
             prop_assert_eq!(passes, checkparam_dl(runtime, deadline, period, &limits));
         }
     }

@@ -173,10 +173,12 @@ mod tests {
     fn a_spec() -> Spec {
         let spec = json!({
             "admission": {
-                "spec": 7, "plugin": "EDF", "answer": "ok", "admission_ignored": false, "processor": 1, "accepted_runtime_ns": 3_000_000,
+                "spec": 7, "plugin": "EDF", "answer": "ok", "admission_ignored": false, "processor": 1,
+                "accepted_runtime_ns": 3_000_000,
                 "policy": "deadline"
             },
-            "name": "con\u{1b}trol", "parameters": {"period_ns": 10_000_000, "runtime_ns": 2_000_000, "desired_runtime_ns": 4_000_000},
+            "name": "con\u{1b}trol", "parameters": {"period_ns": 10_000_000, "runtime_ns": 2_000_000,
+                "desired_runtime_ns": 4_000_000},
             "user": 1000, "process": 12, "thread": 13
         });
         serde_json::from_value(spec).expect("a spec")
@@ -214,8 +216,10 @@ mod tests {
     #[test]
     fn a_utilization_is_rounded_up() {
         let plugin = json!({
-            "name": "RM", "kind": "rm", "admission": "exact", "priority_min": 1, "priority_max": 50, "threshold": 0.95,
-            "processors": [{"number": 0, "utilization": 0.50001, "specs": 2}, {"number": 1, "utilization": 0.0, "specs": 0}]
+            "name": "RM", "kind": "rm", "admission": "exact", "priority_min": 1, "priority_max": 50,
+            "threshold": 0.95,
+            "processors": [{"number": 0, "utilization": 0.50001, "specs": 2},
+                {"number": 1, "utilization": 0.0, "specs": 0}]
         });
         let text = plugins(&[serde_json::from_value(plugin).expect("a plugin")], &Page::default());
         assert_eq!(text.lines().count(), 3);

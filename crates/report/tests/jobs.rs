@@ -178,7 +178,8 @@ proptest! {
         let bytes = written(Format::Csv, &rows);
         let mut file = csv::Reader::from_reader(bytes.as_slice());
         prop_assert_eq!(file.headers().unwrap(), &csv::StringRecord::from(NAMES.to_vec()));
-        let read: Vec<Vec<String>> = file.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+        let read: Vec<Vec<String>> = file.records()
+            .map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
         prop_assert_eq!(read, rows.iter().map(|row| row.expected().to_vec()).collect::<Vec<_>>());
     }
 
@@ -187,7 +188,8 @@ proptest! {
         let file = parquet(written(Format::Parquet, &rows));
         let schema = file.metadata().file_metadata().schema_descr();
         prop_assert_eq!(schema.columns().iter().map(|column| column.name()).collect::<Vec<_>>(), NAMES);
-        prop_assert_eq!(parquet_rows(&file), rows.iter().map(|row| row.expected().to_vec()).collect::<Vec<_>>());
+        prop_assert_eq!(parquet_rows(&file), rows.iter().map(|row| row.expected().to_vec())
+            .collect::<Vec<_>>());
     }
 }
 

@@ -133,7 +133,8 @@ proptest! {
     }
 
     #[test]
-    fn missing_steps_break_nothing(acts in machine::acts(300), lost in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
+    fn missing_steps_break_nothing(acts in machine::acts(300),
+        lost in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
         let mut steps = history(5, &acts).steps;
         for index in &lost {
             if !steps.is_empty() {
@@ -145,14 +146,16 @@ proptest! {
         let mut by_thread = runs.clone();
         by_thread.sort_by_key(|run| (run.tid, run.from));
         for pair in by_thread.windows(2) {
-            let apart = pair[0].tid != pair[1].tid || pair[0].until.is_some_and(|until| until <= pair[1].from);
+            let apart = pair[0].tid != pair[1].tid
+                || pair[0].until.is_some_and(|until| until <= pair[1].from);
             prop_assert!(apart, "a thread on two processors: {pair:?}");
         }
         // What was seen is shown at its time.
         for step in &steps {
             let at = step.at.ns();
             let shown = match step.step {
-                Step::In => runs.iter().any(|run| run.tid == step.tid && run.cpu == step.cpu && run.from <= at && run.until.is_none_or(|until| until >= at)),
+                Step::In => runs.iter().any(|run| run.tid == step.tid && run.cpu == step.cpu && run.from <= at
+                    && run.until.is_none_or(|until| until >= at)),
                 Step::Preempted | Step::Asleep { .. } => {
                     runs.iter().any(|run| run.tid == step.tid && run.cpu == step.cpu && run.until == Some(at))
                 }
@@ -170,15 +173,18 @@ proptest! {
         let decoded = Decoded::new(&bytes);
         for (number, job) in jobs.iter().enumerate() {
             let name = format!("job {number}");
-            let slice = decoded.slices.iter().find(|slice| slice.name == name && decoded.tracks[&slice.track] == "jobs");
+            let slice = decoded.slices.iter().find(|slice| slice.name == name
+                && decoded.tracks[&slice.track] == "jobs");
             let slice = slice.ok_or_else(|| TestCaseError::fail(format!("no slice for {name}")))?;
             let released = job.release.window.latest().min(job.end).ns();
-            prop_assert_eq!(slice.begin, released + slice.numbers.get("shown_late_ns").copied().unwrap_or(0) as u64);
+            prop_assert_eq!(slice.begin, released + slice.numbers.get("shown_late_ns").copied()
+                .unwrap_or(0) as u64);
             prop_assert_eq!(slice.end, job.end.ns());
             prop_assert_eq!(slice.numbers["cost_ns"], job.cost.ns() as i64);
             prop_assert_eq!(slice.numbers["suspended_ns"], job.suspended.ns() as i64);
             prop_assert_eq!(slice.numbers["response_ns"], job.response().ns() as i64);
-            let lateness = job.release.arrival.map(|arrival| job.release.window.latest().ns() as i64 - arrival.ns() as i64);
+            let lateness = job.release.arrival.map(|arrival| job.release.window.latest()
+                .ns() as i64 - arrival.ns() as i64);
             prop_assert_eq!(slice.numbers.get("lateness_ns").copied(), lateness);
         }
         let windows = decoded.slices.iter().filter(|slice| slice.name.starts_with("release of job")).count();
@@ -196,7 +202,8 @@ proptest! {
         }).map(|job| (FIRST, SLEEP, job)).collect();
         let decoded = Decoded::new(&timeline(1, &records(1, &[]), &apart).0);
         prop_assert!(decoded.slices.iter().all(|slice| !slice.numbers.contains_key("shown_late_ns")));
-        let on: std::collections::BTreeSet<_> = decoded.slices.iter().filter(|slice| slice.name.starts_with("job ")).map(|slice| slice.track).collect();
+        let on: std::collections::BTreeSet<_> = decoded.slices.iter()
+            .filter(|slice| slice.name.starts_with("job ")).map(|slice| slice.track).collect();
         prop_assert!(on.len() <= 1);
     }
 
@@ -244,7 +251,8 @@ fn strange() -> impl Strategy<Value = Strange> {
         1 => (tid(), at()).prop_map(|(tid, at)| Record::Exit { tid, sequence: 0, at }),
         1 => (tid(), at()).prop_map(|(tid, at)| Record::Last { tid, sequence: 0, at }),
         1 => (tid(), any::<String>()).prop_map(|(tid, name)| Record::Renamed { tid, sequence: 0, name }),
-        1 => (tid(), any::<String>()).prop_map(|(tid, command)| Record::Command { tid, sequence: 0, command }),
+        1 => (tid(), any::<String>()).prop_map(|(tid, command)| Record::Command { tid, sequence: 0,
+            command }),
     ];
     let separator = prop::sample::select(vec![SLEEP, WAIT, Separator::SUSPENSION]);
     let job = (at(), at(), at(), at(), proptest::option::of(at()), any::<u64>()).prop_map(

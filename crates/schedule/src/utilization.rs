@@ -167,7 +167,8 @@ mod tests {
 
         #[test]
         fn sums_are_reversible(parts in prop::collection::vec((1..1u64 << 63, 1..1u64 << 63), 0..50)) {
-            let share = |(q, t): (u64, u64)| Utilization::new(Duration::from_ns(q.min(t)), Duration::from_ns(t));
+            let share = |(q, t): (u64, u64)| Utilization::new(Duration::from_ns(q.min(t)),
+                Duration::from_ns(t));
             let parts: Vec<_> = parts.into_iter().map(share).collect();
             let mut sum = parts.iter().copied().sum::<Utilization>();
             for part in &parts {

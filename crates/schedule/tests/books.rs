@@ -157,7 +157,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn books_balance(kind in prop::sample::select(&Kind::ALL[..]), exact in any::<bool>(), width in 1..12u32, steps in steps()) {
+    fn books_balance(kind in prop::sample::select(&Kind::ALL[..]), exact in any::<bool>(), width in 1..12u32,
+        steps in steps()) {
         let test = if exact { Test::Exact } else { Test::Utilization };
         let mut plugin = plugin(kind, settings(test, width)).unwrap();
         let empty = format!("{plugin:?}");
@@ -185,8 +186,10 @@ proptest! {
                 };
                 match &answer {
                     Answer::No(Refusal::Lacks(what)) => prop_assert_eq!(Some(*what), lacks),
-                    Answer::No(Refusal::Bound(_)) => prop_assert!(kind == Kind::Edf, "the general bounds are met here"),
-                    Answer::No(Refusal::Unschedulable(why)) => prop_assert!(!parameters.ignore_admission && !why.is_empty()),
+                    Answer::No(Refusal::Bound(_)) => prop_assert!(kind == Kind::Edf,
+                        "the general bounds are met here"),
+                    Answer::No(Refusal::Unschedulable(why)) => prop_assert!(!parameters.ignore_admission
+                        && !why.is_empty()),
                     Answer::Partial(_) => prop_assert!(kind == Kind::Rm && parameters.runtime.is_none()),
                     Answer::Ok(_) => prop_assert!(lacks.is_none()),
                 }
@@ -213,7 +216,8 @@ proptest! {
             check_order(kind, &*plugin, &specs, width);
             let after = assignments(&*plugin, &specs);
             let changed =
-                before.iter().any(|(other, was)| *other != spec && after.get(other).is_some_and(|is| is != was));
+                before.iter().any(|(other, was)| *other != spec
+                    && after.get(other).is_some_and(|is| is != was));
             prop_assert!(plugin.shifted() || !changed, "a change of other assignments was not reported");
             prop_assert!(!plugin.shifted(), "a shift is reported once");
         }

@@ -267,7 +267,8 @@ proptest! {
         }
         let accepted = processor.accept(slots(arrival.0), at + arrival.1).ok();
         let Ok(first) = processor.add_periodic(ADDED, wcet, period, deadline) else {
-            let length = (1..).map(|cycles| cycles * plan.length()).find(|slots| slots % period == 0).unwrap();
+            let length = (1..).map(|cycles| cycles * plan.length()).find(|slots| slots % period == 0)
+                .unwrap();
             let added = (0..length / period).map(|job| (job * period, job * period + deadline, wcet));
             let planned = repeated(&plan, 0, length / plan.length()).map(|(_, release, deadline, wcet)| {
                 (release, deadline, wcet)

@@ -24,7 +24,8 @@ pub const ALL: &[Row] = &[
 /// The first figure of this kind for the task with this name.
 fn figure(page: &Opened, task: &str, kind: &str) -> Result<String> {
     page.ask(&format!(
-        "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === {task:?})
+        "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 \
+         bdi').textContent === {task:?})
             .querySelector('figure[data-kind={kind}]').id = 'wanted-{kind}'"
     ))?;
     let selector = format!("#wanted-{kind}");
@@ -101,7 +102,8 @@ fn drawn(page: &Opened) -> Result {
 
 fn opened(page: &Opened) -> Result {
     page.ask(
-        "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === 'suspending')
+        "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 \
+         bdi').textContent === 'suspending')
             .querySelector('details:not(.words)').id = 'other'",
     )?;
     page.scroll_to("#other summary")?;

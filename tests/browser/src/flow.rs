@@ -133,7 +133,8 @@ fn split(whole: &Distribution) -> ByKernel {
 /// The position of a node's text on the screen.
 fn left_of(page: &Opened, name: &str) -> Result<f64> {
     page.number(&format!(
-        "[...document.querySelectorAll('svg.graph .node')].find((node) => node.querySelector('text')?.textContent === {name:?})
+        "[...document.querySelectorAll('svg.graph .node')].find((node) => \
+         node.querySelector('text')?.textContent === {name:?})
             .querySelector('rect').getBoundingClientRect().left"
     ))
 }

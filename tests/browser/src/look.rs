@@ -234,7 +234,8 @@ fn over_time(page: &Opened) -> Result {
 
 fn worst(page: &Opened) -> Result {
     page.ask(
-        "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === 'control')
+        "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 \
+         bdi').textContent === 'control')
             .querySelector('.worst').id = 'wanted'",
     )?;
     page.scroll_to("#wanted")?;

@@ -150,7 +150,8 @@ mod tests {
                 let _ = writeln!(c, "say(\"{0}\", sizeof(struct {0}));", $c);
                 let _ = writeln!(here, "{} {}", $c, size_of::<$rust>());
                 $(
-                    let _ = writeln!(c, "say(\"{0}.{1}\", offsetof(struct {0}, {1}));", $c, stringify!($field));
+                    let _ = writeln!(c, "say(\"{0}.{1}\", offsetof(struct {0}, {1}));", $c,
+                        stringify!($field));
                     let _ = writeln!(here, "{}.{} {}", $c, stringify!($field), offset_of!($rust, $field));
                 )*
             )*
@@ -161,15 +162,19 @@ mod tests {
     #[test]
     fn the_header_and_this_file_agree() {
         let (mut c, mut here) = layouts! {
-            "punctual_parameters" = CParameters { size, declared, runtime_ns, desired_runtime_ns, period_ns, deadline_ns, priority, ignore_admission }
+            "punctual_parameters" = CParameters { size, declared, runtime_ns, desired_runtime_ns, period_ns,
+                deadline_ns, priority, ignore_admission }
             "punctual_configuration" = CConfiguration {
-                size, priority_min, priority_max, processor_count, processors, name, threshold, exact, reserved, least_runtime_ns, least_period_ns, greatest_period_ns
+                size, priority_min, priority_max, processor_count, processors, name, threshold, exact,
+                reserved, least_runtime_ns, least_period_ns, greatest_period_ns
             }
             "punctual_offer" = COffer { size, processor, accepted_runtime_ns, ignored, reserved }
-            "punctual_assignment" = CAssignment { size, processor, policy, priority, runtime_ns, deadline_ns, period_ns }
+            "punctual_assignment" = CAssignment { size, processor, policy, priority, runtime_ns, deadline_ns,
+                period_ns }
             "punctual_load" = CLoad { processor, specs, utilization }
             "punctual_plugin_description" = CPlugin {
-                abi_version, size, init, destroy, accept, change, schedule, release, assignment, shifted, loads, attach, detach
+                abi_version, size, init, destroy, accept, change, schedule, release, assignment, shifted,
+                loads, attach, detach
             }
         };
         let numbers = [

@@ -98,7 +98,8 @@ fn parameters(dice: &mut Dice) -> Value {
     let period = 1_000_000 * (1 + dice.below(50));
     match dice.below(3) {
         0 => {
-            json!({ "plugin": "EDF", "period_ns": period, "runtime_ns": 2_000, "desired_runtime_ns": 2_000 + dice.below(5_000) })
+            json!({ "plugin": "EDF", "period_ns": period, "runtime_ns": 2_000,
+                "desired_runtime_ns": 2_000 + dice.below(5_000) })
         }
         1 => json!({ "plugin": "RM", "period_ns": period, "runtime_ns": 1 + dice.below(2_000) }),
         _ => json!({ "priority": 1 + dice.below(99) }),

@@ -195,7 +195,8 @@ fn deadline_threads_are_kept() {
     let mut client = daemon.connect();
     let sleeper = Sleeper::start();
     client.schedule(
-        json!({ "plugin": "EDF", "runtime_ns": 2_000_000, "desired_runtime_ns": 3_000_000, "period_ns": 20_000_000 }),
+        json!({ "plugin": "EDF", "runtime_ns": 2_000_000, "desired_runtime_ns": 3_000_000,
+            "period_ns": 20_000_000 }),
         sleeper.tid(),
     );
     let told = kernel::scheduling(sleeper.tid()).unwrap();

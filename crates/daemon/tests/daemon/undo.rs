@@ -291,7 +291,8 @@ fn changes_never_unschedule() {
                     for round in 0..100u64 {
                         let spec = specs[((round * 7 + racer) % 8) as usize];
                         let by_priority = json!({ "priority": 21 + (round + racer) % 20 });
-                        let by_period = json!({ "period_ns": 1_000_000 * (1 + (round + racer) % 50), "runtime_ns": 1_000 });
+                        let by_period = json!({ "period_ns": 1_000_000 * (1 + (round + racer) % 50),
+                            "runtime_ns": 1_000 });
                         client.ask(
                             "ChangeSpec",
                             json!({ "spec": spec, "parameters": if (round + racer) % 2 == 0 { by_priority } else { by_period } }),

@@ -105,7 +105,8 @@ fn any_curve() -> impl Strategy<Value = Curve> {
 proptest! {
     #[test]
     fn accepted_models_hold_for_every_placement(
-        releases in releases(40), choices in vec(any::<u64>(), 1..40), horizon in 1..12_usize, less in 0..9_u64, more in 0..9_u64,
+        releases in releases(40), choices in vec(any::<u64>(), 1..40), horizon in 1..12_usize,
+        less in 0..9_u64, more in 0..9_u64,
     ) {
         let model = loosened(&curve_of(&releases, horizon), less, more);
         prop_assert_eq!(curve(&model, &releases), []);
@@ -122,7 +123,8 @@ proptest! {
         for violation in curve(&model, &releases) {
             let placed = exactly(&witness(&releases, &violation));
             prop_assert_eq!(order(&placed), []);
-            prop_assert!(curve(&model, &placed).iter().any(|found| found.model == violation.model), "{}", violation);
+            prop_assert!(curve(&model, &placed).iter().any(|found| found.model == violation.model), "{}",
+                violation);
         }
     }
 
@@ -134,6 +136,7 @@ proptest! {
     #[test]
     fn separation_equals_the_distance_of_two_releases(releases in releases(20), least in 0..30_u64) {
         let model = Curve { delta_min_ns: spans(&[least]), delta_max_ns: vec![] };
-        prop_assert_eq!(sporadic(&separation(least), &releases).is_empty(), curve(&model, &releases).is_empty());
+        prop_assert_eq!(sporadic(&separation(least), &releases).is_empty(),
+            curve(&model, &releases).is_empty());
     }
 }

@@ -89,14 +89,16 @@ proptest! {
     }
 
     #[test]
-    fn arrival_curves_are_pseudo_inverses(releases in releases(30), horizon in 1..8_usize, span in 1..2_000_u64) {
+    fn arrival_curves_are_pseudo_inverses(releases in releases(30), horizon in 1..8_usize,
+        span in 1..2_000_u64) {
         let curve = curve_of(&releases, horizon);
         if let Some(most) = curve.eta_max(Duration::from_ns(span)) {
             prop_assert!(curve.delta_min(most).ns() < span && span <= curve.delta_min(most + 1).ns());
         }
         let least = curve.eta_min(Duration::from_ns(span));
         if curve.delta_max_ns.last().is_some_and(|last| last.ns() > 0) {
-            prop_assert!(ns(curve.delta_max(least + 1)) <= Some(span) && Some(span) < ns(curve.delta_max(least + 2)));
+            prop_assert!(ns(curve.delta_max(least + 1)) <= Some(span)
+                && Some(span) < ns(curve.delta_max(least + 2)));
         }
     }
 
@@ -113,9 +115,11 @@ proptest! {
     }
 
     #[test]
-    fn costs_hold_past_the_horizon(costs in vec(0..1_000_u64, 1..60), horizon in 1..8_usize, more in 0..5_u64) {
+    fn costs_hold_past_the_horizon(costs in vec(0..1_000_u64, 1..60), horizon in 1..8_usize,
+        more in 0..5_u64) {
         let greatest = |n: usize| costs.windows(n).map(|run| run.iter().sum::<u64>()).max();
-        let wcet_ns = (1..=horizon.min(costs.len())).filter_map(greatest).map(|cost| Duration::from_ns(cost + more)).collect();
+        let wcet_ns = (1..=horizon.min(costs.len())).filter_map(greatest)
+            .map(|cost| Duration::from_ns(cost + more)).collect();
         let execution = Execution { wcet_ns, mean_ns: None };
         for n in 1..=costs.len() {
             prop_assert!(ns(execution.wcet(n as u64)) >= greatest(n));

@@ -27,7 +27,8 @@ fn file() -> Value {
         })
     };
     let path = json!([
-        {"task": "cam", "instance": 0, "activation_ns": 100, "start_ns": 105, "until_ns": 145, "channel": "image"},
+        {"task": "cam", "instance": 0, "activation_ns": 100, "start_ns": 105, "until_ns": 145,
+            "channel": "image"},
         {"task": "navi", "instance": 0, "activation_ns": 155, "start_ns": 160, "until_ns": 200},
     ]);
     let worst = json!({
@@ -206,9 +207,11 @@ fn curves_extend_by_the_least_separation() {
 proptest! {
     /// Whatever comes later, if only no two are closer than the closest that the curve knows.
     #[test]
-    fn extrapolation_is_safe(gaps in prop::collection::vec(3..50_u64, 2..40), horizon in 1..10_usize, more in prop::collection::vec(0..60_u64, 0..60)) {
+    fn extrapolation_is_safe(gaps in prop::collection::vec(3..50_u64, 2..40), horizon in 1..10_usize,
+        more in prop::collection::vec(0..60_u64, 0..60)) {
         let least = *gaps.iter().min().expect("some");
-        let instants = |gaps: &[u64]| gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect::<Vec<u64>>();
+        let instants = |gaps: &[u64]| gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) })
+            .collect::<Vec<u64>>();
         let curve = curve_of(&exactly(&instants(&gaps)), horizon);
         let least = curve.delta_min_ns.first().map_or(least, |least| least.ns());
         let later: Vec<u64> = more.iter().map(|gap| gap + least).collect();

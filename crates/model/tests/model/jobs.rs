@@ -191,7 +191,8 @@ proptest! {
         recorded in vec((1..50_u64, 1..60_u64, vec((1..9_u64, 1..9_u64), 1..4)), 2..20),
     ) {
         let mut at = 0;
-        let jobs: Vec<RecordedJob> = recorded.iter().map(|(gap, response, pairs)| { at += gap; job(at, *response, pairs) }).collect();
+        let jobs: Vec<RecordedJob> = recorded.iter()
+            .map(|(gap, response, pairs)| { at += gap; job(at, *response, pairs) }).collect();
         let releases: Vec<Release> = jobs.iter().map(|(job, _)| job.release).collect();
         let tight = stream(&releases, &jobs);
         prop_assert_eq!(check_stream(&tight, &releases, &jobs), []);
@@ -200,7 +201,8 @@ proptest! {
         let found = |change: &dyn Fn(&mut Stream)| {
             let mut model = tight.clone();
             change(&mut model);
-            check_stream(&model, &releases, &jobs).into_iter().map(|violation| violation.model).collect::<Vec<_>>()
+            check_stream(&model, &releases, &jobs).into_iter().map(|violation| violation.model)
+                .collect::<Vec<_>>()
         };
         let period = Periodic {
             on: PeriodicOn::Release, period_ns: one, period_exact: None, offset_ns: i64::MAX, jitter_ns: one,
@@ -209,21 +211,26 @@ proptest! {
         };
         let periodic = found(&|model| model.arrival.periodic = Some(period.clone()));
         prop_assert_eq!(periodic, vec![Model::PeriodicEarly; jobs.len()]);
-        let sporadic = found(&|model| model.arrival.sporadic.iter_mut().for_each(|least| least.min_separation_ns += one));
+        let sporadic = found(&|model| model.arrival.sporadic.iter_mut()
+            .for_each(|least| least.min_separation_ns += one));
         prop_assert!(sporadic.contains(&Model::Sporadic));
-        let least = found(&|model| model.arrival.curve.iter_mut().for_each(|curve| curve.delta_min_ns[0] += one));
+        let least = found(&|model| model.arrival.curve.iter_mut()
+            .for_each(|curve| curve.delta_min_ns[0] += one));
         prop_assert_eq!(least, [Model::DeltaMin(2)]);
         let greatest = found(&|model| if let Some(curve) = &mut model.arrival.curve {
             curve.delta_max_ns[0] = curve.delta_max_ns[0].saturating_sub(one);
         });
         prop_assert_eq!(greatest, [Model::DeltaMax(2)]);
-        let cost = found(&|model| model.execution.iter_mut().for_each(|cost| cost.wcet_ns[0] = cost.wcet_ns[0].saturating_sub(one)));
+        let cost = found(&|model| model.execution.iter_mut()
+            .for_each(|cost| cost.wcet_ns[0] = cost.wcet_ns[0].saturating_sub(one)));
         prop_assert_eq!(cost, [Model::Wcet(1)]);
-        let sleep = found(&|model| model.suspension.iter_mut().for_each(|sleep| sleep.dynamic_ns = sleep.dynamic_ns.saturating_sub(one)));
+        let sleep = found(&|model| model.suspension.iter_mut()
+            .for_each(|sleep| sleep.dynamic_ns = sleep.dynamic_ns.saturating_sub(one)));
         prop_assert!(sleep.contains(&Model::DynamicSuspension));
         let segments = found(&|model| model.suspension.iter_mut().for_each(|sleep| sleep.segmented.clear()));
         prop_assert_eq!(segments, vec![Model::SegmentedSuspension; jobs.len()]);
-        let late = found(&|model| model.response.iter_mut().for_each(|late| late.max_ns = late.max_ns.saturating_sub(one)));
+        let late = found(&|model| model.response.iter_mut()
+            .for_each(|late| late.max_ns = late.max_ns.saturating_sub(one)));
         prop_assert!(late.contains(&Model::Response));
     }
 }

@@ -257,7 +257,8 @@ fn document() -> Value {
                 "measured": [{
                     "wakeups": 2, "total_ns": 7, "max_ns": 5, "bounded_max_ns": 5,
                     "worst": [
-                        {"at_ns": 1, "latency_ns": 5, "split": {"interrupts_ns": 1, "threads_ns": 1, "rest_ns": 3}},
+                        {"at_ns": 1, "latency_ns": 5, "split": {"interrupts_ns": 1, "threads_ns": 1,
+                            "rest_ns": 3}},
                         {"at_ns": 2, "latency_ns": 2},
                     ],
                 }],

@@ -298,7 +298,8 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
     };
     let eleven: Vec<(u64, i64)> = (0..11).map(|at| (at, 1)).collect();
     for valid in [
-        json!({"skipped": 3, "extra": 1, "slips": slips(&[(5, 1), (5, -1), (8, 2)]), "typical": {"offset_ns": -5, "jitter_ns": 7}}),
+        json!({"skipped": 3, "extra": 1, "slips": slips(&[(5, 1), (5, -1), (8, 2)]),
+            "typical": {"offset_ns": -5, "jitter_ns": 7}}),
         json!({"skipped": 12, "slips": slips(&eleven[..10]), "typical": left_out(&[-1, 1])}),
         json!({"typical": {"offset_ns": 1, "jitter_ns": 0, "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "stall"}]}}),
     ] {
@@ -346,7 +347,8 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
         let message = refusal(&with(fields.clone())).to_string();
         assert!(message.contains(problem), "{fields}\n{message}");
     }
-    let unknown = json!({"offset_ns": 1, "jitter_ns": 0, "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "weather"}]});
+    let unknown = json!({"offset_ns": 1, "jitter_ns": 0,
+        "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "weather"}]});
     assert!(
         refusal(&with(json!({"typical": unknown})))
             .to_string()
@@ -530,7 +532,8 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_cause_no_panic(model in model(), changes in vec(any::<(prop::sample::Index, u8)>(), 1..4)) {
+    fn arbitrary_bytes_cause_no_panic(model in model(),
+        changes in vec(any::<(prop::sample::Index, u8)>(), 1..4)) {
         let mut bytes = model.to_json().into_bytes();
         for (index, byte) in changes {
             *index.get_mut(&mut bytes) = byte;

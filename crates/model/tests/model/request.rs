@@ -55,7 +55,8 @@ proptest! {
     ) {
         let instants: Vec<u64> = jobs.iter().scan(100, |at, (gap, _)| { *at += gap; Some(*at) }).collect();
         let curve = curve_of(&exactly(&instants), horizon);
-        let greatest = |n: usize| jobs.windows(n).map(|run| run.iter().map(|(_, cost)| cost).sum::<u64>()).max();
+        let greatest = |n: usize| jobs.windows(n).map(|run| run.iter().map(|(_, cost)| cost).sum::<u64>())
+            .max();
         let wcet_ns = (1..=horizon.min(jobs.len())).filter_map(greatest).map(Duration::from_ns).collect();
         let execution = Execution { wcet_ns, mean_ns: None };
 

@@ -416,11 +416,13 @@ proptest! {
         (offset, jitter, skipped) in (-50..150_i64, 0..200_u64, 0..6_u64),
     ) {
         let exact = Fraction { numerator, denominator };
-        let model = Periodic { period_exact: Some(exact), skipped, ..grid(offset, numerator / denominator, jitter) };
+        let model = Periodic { period_exact: Some(exact), skipped,
+            ..grid(offset, numerator / denominator, jitter) };
         let scaled = |ns: u64| i128::from(ns) * i128::from(denominator);
         let fits = |release: &Release, k: usize| {
             let arrival = i128::from(offset) * i128::from(denominator) + k as i128 * i128::from(numerator);
-            arrival <= scaled(release.window.earliest().ns()) && scaled(release.window.latest().ns()) <= arrival + scaled(jitter)
+            arrival <= scaled(release.window.earliest().ns())
+                && scaled(release.window.latest().ns()) <= arrival + scaled(jitter)
         };
         let mut reached = vec![0; usize::from(fits(&releases[0], 0))];
         for (job, release) in releases.iter().enumerate().skip(1) {
@@ -442,14 +444,16 @@ proptest! {
         };
         let at = |ns| Instant::from_ns(1_000_000 + ns);
         let jobs: Vec<RecordedJob> = costs.iter().map(|cost| {
-            let release = Release { arrival: Some(at(0)), window: Window::new(at(0), at(*cost)).expect("not empty") };
+            let release = Release { arrival: Some(at(0)),
+                window: Window::new(at(0), at(*cost)).expect("not empty") };
             let cost = Duration::from_ns(*cost);
             (Job { release, start: at(0), end: at(2 * cost.ns()), cost, suspended: Duration::ZERO }, vec![])
         }).collect();
         let mut releases: Vec<Release> = jobs.iter().map(|(job, _)| job.release).collect();
         let (mut once, mut twice) = (costs.clone(), costs.iter().map(|cost| 2 * cost).collect::<Vec<_>>());
         let model = Percentiles {
-            lateness: Some(quantiles(&mut once)), cost: Some(quantiles(&mut once)), response: Some(quantiles(&mut twice)),
+            lateness: Some(quantiles(&mut once)), cost: Some(quantiles(&mut once)),
+            response: Some(quantiles(&mut twice)),
         };
         prop_assert_eq!(percentiles(&model, &releases, &jobs), []);
         let models = |change: &dyn Fn(&mut Percentiles), releases: &[Release]| {
@@ -458,12 +462,15 @@ proptest! {
             percentiles(&changed, releases, &jobs).iter().map(|violation| violation.model).collect::<Vec<_>>()
         };
         let much = |value: Duration| Duration::from_ns(value.ns() + value.ns() / 64 + 1);
-        prop_assert_eq!(models(&|of| of.cost.iter_mut().for_each(|of| of.p999_ns = much(of.p999_ns)), &releases), [Model::CostPercentile(999)]);
-        prop_assert_eq!(models(&|of| of.response.iter_mut().for_each(|of| of.p50_ns = much(of.p50_ns)), &releases), [Model::ResponsePercentile(500)]);
+        prop_assert_eq!(models(&|of| of.cost.iter_mut().for_each(|of| of.p999_ns = much(of.p999_ns)),
+            &releases), [Model::CostPercentile(999)]);
+        prop_assert_eq!(models(&|of| of.response.iter_mut().for_each(|of| of.p50_ns = much(of.p50_ns)),
+            &releases), [Model::ResponsePercentile(500)]);
         let late = |of: &mut Percentiles| of.lateness.iter_mut().for_each(|of| of.p99_ns = much(of.p99_ns));
         prop_assert_eq!(models(&late, &releases), [Model::LatenessPercentile(990)]);
         if once[costs.len() / 2] > 0 {
-            let low = |of: &mut Percentiles| of.cost.iter_mut().for_each(|of| of.p999_ns = Duration::from_ns(once[once.len() - 1] - 1));
+            let low = |of: &mut Percentiles| of.cost.iter_mut()
+                .for_each(|of| of.p999_ns = Duration::from_ns(once[once.len() - 1] - 1));
             prop_assert!(models(&low, &releases).contains(&Model::CostPercentile(999)));
         }
         // Where an arrival is not known, lateness is a sample's.

@@ -198,7 +198,9 @@ impl RawConnection {
         if let Some(threshold) = self.threshold.as_ref().filter(|threshold| *threshold.get_ref() == 0) {
             return Err((
                 threshold.span().start,
-                "threshold = 0: an input is armed by one push at least; where the task does not wait for it, say optional = true".into(),
+                "threshold = 0: an input is armed by one push at least; where the task does not wait for \
+                 it, say optional = true"
+                    .into(),
             ));
         }
         let says_how = self.threshold.is_some()
@@ -274,7 +276,12 @@ impl RawProbe {
             }
         }
         if at_return && id.is_some() {
-            return Err((at, "at its return a function's arguments are gone: leave the id out, it is that of the running task".into()));
+            return Err((
+                at,
+                "at its return a function's arguments are gone: leave the id out, it is that of \
+             the running task"
+                    .into(),
+            ));
         }
         if matches!(&name, Name::Id) && id.as_ref().is_some_and(|id| id.place.is_argument()) {
             return Err((

@@ -35,7 +35,8 @@ impl FromStr for Number {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = "expected u8, u16, u32 or u64 and where it is, such as \"u32 at arg0+8\", or an argument itself, such as \"arg0\"";
+        let expected = "expected u8, u16, u32 or u64 and where it is, such as \"u32 at arg0+8\", or an \
+         argument itself, such as \"arg0\"";
         let Some((number, place)) = text.split_once(" at ") else {
             if !text.starts_with("arg") {
                 return Err(expected.into());

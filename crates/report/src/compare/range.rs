@@ -217,7 +217,8 @@ mod tests {
         fn disjointness_is_symmetric(a in values(), b in values()) {
             let (one, other) = (range(&a), range(&b));
             prop_assert_eq!(one.is_apart(&other), other.is_apart(&one));
-            let apart = a.iter().all(|x| b.iter().all(|y| x < y)) || a.iter().all(|x| b.iter().all(|y| x > y));
+            let apart = a.iter().all(|x| b.iter().all(|y| x < y))
+                || a.iter().all(|x| b.iter().all(|y| x > y));
             prop_assert_eq!(one.is_apart(&other), apart && a.len() >= 5 && b.len() >= 5);
         }
     }

@@ -432,9 +432,12 @@ proptest! {
     /// The first run of each configuration says in which order they are shown; that of the others says
     /// nothing.
     #[test]
-    fn the_order_of_runs_does_not_matter(runs in prop::collection::vec(any_run(), 2..8), shuffle in any::<prop::sample::Index>()) {
-        let given: Vec<Input> = runs.iter().enumerate().map(|(number, run)| run.input(&format!("run-{number}"))).collect();
-        let key = |input: &Input| { let flow = input.model.dataflow.clone().expect("one"); (flow.policy, flow.executors) };
+    fn the_order_of_runs_does_not_matter(runs in prop::collection::vec(any_run(), 2..8),
+        shuffle in any::<prop::sample::Index>()) {
+        let given: Vec<Input> = runs.iter().enumerate()
+            .map(|(number, run)| run.input(&format!("run-{number}"))).collect();
+        let key = |input: &Input| { let flow = input.model.dataflow.clone()
+            .expect("one"); (flow.policy, flow.executors) };
         let mut order = Vec::new();
         for input in &given {
             if !order.contains(&key(input)) {

@@ -244,7 +244,8 @@ pub const LATENCY: &[Entry<Chains>] = &[
     .rounded(Rounding::ThreeDigits)
     .table(Keep)
     .compared(Group::Chains),
-    of_latency!("quartile_3_ns", "Quartile 3", Unit::Time, Bound::Estimate, "Three quarters take at most this.";
+    of_latency!("quartile_3_ns", "Quartile 3", Unit::Time, Bound::Estimate,
+        "Three quarters take at most this.";
         |of| inner(&of.distribution, of.distribution.quartile_3_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(7)),

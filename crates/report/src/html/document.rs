@@ -136,7 +136,8 @@ fn footer() -> Markup {
                  down. Curves are drawn to within 0.05 % (more only beyond 2,000 corners), on the safe side \
                  too. The exact figures are in the model file."
             }
-            p { "Made by Punctual " (env!("CARGO_PKG_VERSION")) ". Plots: uPlot 1.6.32, © Leon Sorokin, MIT license." }
+            p { "Made by Punctual " (env!("CARGO_PKG_VERSION")) ". Plots: uPlot 1.6.32, © Leon Sorokin, MIT \
+             license." }
         }
     }
 }

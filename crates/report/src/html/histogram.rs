@@ -141,7 +141,8 @@ mod tests {
             prop_assert_eq!(buckets.counts.iter().map(|(_, count)| count).sum::<u64>(), values.len() as u64);
             prop_assert!(buckets.counts.len() <= most || buckets.bits == 0);
             prop_assert!(buckets.counts.is_sorted_by(|a, b| a.0 < b.0));
-            prop_assert_eq!(histogram.range(), values.iter().min().copied().zip(values.iter().max().copied()));
+            prop_assert_eq!(histogram.range(), values.iter().min().copied()
+                .zip(values.iter().max().copied()));
         }
 
         #[test]
@@ -155,7 +156,8 @@ mod tests {
         }
 
         #[test]
-        fn the_right_share_of_values_does_not_exceed_a_quantile(values in values(), per_mille in 0_u64..=1_000) {
+        fn the_right_share_of_values_does_not_exceed_a_quantile(values in values(),
+            per_mille in 0_u64..=1_000) {
             let quantile = histogram(&values).quantile(per_mille).unwrap();
             let within = values.iter().filter(|value| **value <= quantile).count() as u64;
             prop_assert!(within * 1_000 >= values.len() as u64 * per_mille);

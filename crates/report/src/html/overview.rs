@@ -34,7 +34,8 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
             } @else {
                 div.controls hidden {
                     label for="filter" { "Filter" }
-                    input #filter type="search" autocomplete="off" spellcheck="false" placeholder="name, TID, policy, call, command …";
+                    input #filter type="search" autocomplete="off" spellcheck="false" placeholder="name, \
+                     TID, policy, call, command …";
                     output #shown for="filter" {}
                 }
                 div.scroll tabindex="0" role="region" aria-labelledby="tasks-title" {

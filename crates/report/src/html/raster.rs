@@ -134,7 +134,8 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn extremes_of_every_bucket_are_kept(values in prop::collection::vec((-50_i64..50, 0_u16..20), 1..400), buckets in 1_usize..40) {
+        fn extremes_of_every_bucket_are_kept(values in prop::collection::vec((-50_i64..50, 0_u16..20),
+            1..400), buckets in 1_usize..40) {
             let all = points(&values);
             let raster = raster(buckets, &all);
             let kept = raster.points();
@@ -142,7 +143,8 @@ mod tests {
             prop_assert!(kept.is_sorted_by_key(|point| point.number));
             for jobs in all.chunks(raster.jobs_per_bucket() as usize) {
                 let (first, last) = (jobs[0].number, jobs[jobs.len() - 1].number);
-                let shown: Vec<&Point> = kept.iter().filter(|point| (first..=last).contains(&point.number)).collect();
+                let shown: Vec<&Point> = kept.iter().filter(|point| (first..=last).contains(&point.number))
+                    .collect();
                 let low = |points: &mut dyn Iterator<Item = &Point>| points.map(|point| point.low_ns).min();
                 let high = |points: &mut dyn Iterator<Item = &Point>| points.map(|point| point.high_ns).max();
                 prop_assert_eq!(low(&mut shown.iter().copied()), low(&mut jobs.iter()));
@@ -152,7 +154,8 @@ mod tests {
         }
 
         #[test]
-        fn order_within_the_recording_does_not_matter(values in prop::collection::vec((-9_i64..9, 0_u16..3), 2..200), buckets in 1_usize..20) {
+        fn order_within_the_recording_does_not_matter(values in prop::collection::vec((-9_i64..9, 0_u16..3),
+            2..200), buckets in 1_usize..20) {
             let all = points(&values);
             let mut other_order = all.clone();
             other_order[1..].reverse();

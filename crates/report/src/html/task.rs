@@ -100,7 +100,8 @@ fn distribution(stream: &Stream) -> Markup {
                             tr {
                                 th scope="row" { (row.what) @if row.is_sampled { " (estimated)" } }
                                 @for place in 0..shown {
-                                    td.figure { @if let Some(value) = row.values.get(place) { (at_most(*value)) } @else { "–" } }
+                                    td.figure { @if let Some(value) =
+                                        row.values.get(place) { (at_most(*value)) } @else { "–" } }
                                 }
                                 td.figure { (at_most(row.greatest)) }
                             }
@@ -145,12 +146,14 @@ fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs
                         th.figure scope="col" { "Cost" } th.figure scope="col" { "Response" } th scope="col" { "Timeline" }
                     } }
                     tbody {
-                        @for (what, worst) in rows.iter().filter_map(|(what, worst)| Some((what, worst.as_ref()?))) {
+                        @for (what, worst) in rows.iter()
+                            .filter_map(|(what, worst)| Some((what, worst.as_ref()?))) {
                             tr {
                                 th scope="row" { (what) }
                                 td.figure {
                                     button.show type="button" hidden data-stream=(number) data-job=(worst.number)
-                                        data-at-us=((worst.released.since(begin).ns() / 1_000)) title="Show it in the release raster" {
+                                        data-at-us=((worst.released.since(begin).ns() / 1_000)) title="Show \
+                                         it in the release raster" {
                                         "job " (worst.number)
                                     }
                                     span { "job " (worst.number) }

@@ -127,7 +127,8 @@ mod tests {
 
         #[test]
         fn lines_stay_on_the_safe_side_and_close(
-            gaps in prop::collection::vec(prop_oneof![Just(0_u64), 0_u64..5_000, 4_900_000_u64..5_100_000, 0_u64..1 << 40], 1..300),
+            gaps in prop::collection::vec(prop_oneof![Just(0_u64), 0_u64..5_000, 4_900_000_u64..5_100_000,
+                0_u64..1 << 40], 1..300),
         ) {
             let mut sum = 0;
             let table: Vec<u64> = gaps.iter().map(|gap| { sum += gap; sum }).collect();

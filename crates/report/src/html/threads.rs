@@ -112,7 +112,8 @@ fn recording(jobs: Option<&Jobs>) -> Markup {
             Some(jobs) => @if jobs.unknown() > 0 {
                 div.note.warning role="note" {
                     p {
-                        (counted(jobs.unknown(), "job")) " of what was recorded " (agreeing(jobs.unknown(), "belongs", "belong"))
+                        (counted(jobs.unknown(), "job")) " of what was recorded " (agreeing(jobs.unknown(),
+                            "belongs", "belong"))
                         " to no task of the model and " (agreeing(jobs.unknown(), "is", "are")) " not shown."
                     }
                 }

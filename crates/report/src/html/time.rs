@@ -145,7 +145,8 @@ fn lane(
             a href={ "#task-" (row.main) } { bdi { (visible(&main.name)) } }
             svg height=(HEIGHT) role="img" aria-label={ (visible(&main.name)) " over time" } {
                 @for mark in marks {
-                    line.grid-line x1=(percent(*mark, length)) x2=(percent(*mark, length)) y1="0" y2=(HEIGHT) {}
+                    line.grid-line x1=(percent(*mark, length)) x2=(percent(*mark,
+                        length)) y1="0" y2=(HEIGHT) {}
                 }
                 @for &position in &row.tasks {
                     @let task = &model.tasks()[position];
@@ -154,19 +155,22 @@ fn lane(
                     rect.observed x=(percent(from, length)) y=(HEIGHT - 2) height="2"
                         width=(percent(until.saturating_sub(from), length)) {
                         title {
-                            (policy(task.policy, task.priority, task.nice)) ", from " (since(from)) " to " (since(until))
+                            (policy(task.policy, task.priority,
+                                task.nice)) ", from " (since(from)) " to " (since(until))
                         }
                     }
                     @if let Some(seen) = seen(position) {
                         // Bins span the task's own time.
-                        svg x=(percent(from, length)) width=(percent(until.saturating_sub(from), length)) height=(HEIGHT)
+                        svg x=(percent(from, length)) width=(percent(until.saturating_sub(from),
+                            length)) height=(HEIGHT)
                             viewBox={ "0 0 " (BINS) " " (HEIGHT) } preserveAspectRatio="none" {
                             path.busy d=(area(&seen.shares(), most)) {}
                         }
                     }
                 }
                 @if let Some((position, worst)) = worst {
-                    (marker(position, &worst, worst.released.since(origin(model, &model.tasks()[position])), length))
+                    (marker(position, &worst, worst.released.since(origin(model, &model.tasks()[position])),
+                        length))
                 }
             }
         }

@@ -33,7 +33,8 @@ fn figure_24_is_shown_with_its_terms() {
             "worst single interrupt 62.94 µs",
             "sporadic does not converge",
             "sliding window 98.042 µs 42.212 µs 55.83 µs 42.212 µs → 97.741 µs → 98.042 µs",
-            "L_IF 42.212 µs + irq 33 nvme0q1 16.914 µs + irq 35 enp3s0 14.588 µs + vector 236 LOC 21.029 µs + \
+            "L_IF 42.212 µs + irq 33 nvme0q1 16.914 µs + irq 35 enp3s0 14.588 µs + vector 236 LOC 21.029 µs \
+             + \
              vector 246 IWI 3.299 µs = 98.042 µs",
             "wake_up_new_task+0x1c5",
         ],

@@ -103,10 +103,12 @@ proptest! {
             at += later;
             match Kind::ALL.get(kind) {
                 Some(kind) => event(at, producer, *kind, object, number),
-                None => Item::Gap(Gap { producer, from: Instant::from_ns(at), until: Instant::from_ns(at + 1), discarded: 1, packets: 0 }),
+                None => Item::Gap(Gap { producer, from: Instant::from_ns(at), until: Instant::from_ns(at + 1),
+                    discarded: 1, packets: 0 }),
             }
         }).collect();
-        let starts = items.iter().filter(|item| matches!(item, Item::Event(event) if event.kind == Kind::Start)).count() as u64;
+        let starts = items.iter().filter(|item| matches!(item,
+            Item::Event(event) if event.kind == Kind::Start)).count() as u64;
         let (_, counts) = drawn(&items);
         prop_assert!(counts.executions <= starts);
     }

@@ -15,13 +15,18 @@ pub fn record() -> impl Strategy<Value = Record> {
         6 => activation().prop_map(Record::Activation),
         1 => task().prop_map(|task| Record::Task(Box::new(task))),
         1 => task().prop_map(|task| Record::Known(Box::new(task))),
-        1 => (tid.clone(), any::<u32>(), text()).prop_map(|(tid, sequence, name)| Record::Renamed { tid, sequence, name }),
-        1 => (tid.clone(), any::<u32>(), text()).prop_map(|(tid, sequence, command)| Record::Command { tid, sequence, command }),
-        1 => (tid.clone(), any::<u32>(), instant()).prop_map(|(tid, sequence, at)| Record::Exit { tid, sequence, at }),
-        1 => (tid.clone(), any::<u32>(), instant()).prop_map(|(tid, sequence, at)| Record::Last { tid, sequence, at }),
+        1 => (tid.clone(), any::<u32>(), text()).prop_map(|(tid, sequence, name)| Record::Renamed { tid,
+            sequence, name }),
+        1 => (tid.clone(), any::<u32>(), text()).prop_map(|(tid, sequence, command)| Record::Command { tid,
+            sequence, command }),
+        1 => (tid.clone(), any::<u32>(), instant())
+            .prop_map(|(tid, sequence, at)| Record::Exit { tid, sequence, at }),
+        1 => (tid.clone(), any::<u32>(), instant())
+            .prop_map(|(tid, sequence, at)| Record::Last { tid, sequence, at }),
         1 => task().prop_map(|task| Record::Bystander(Box::new(task))),
         1 => (tid.clone(), instant()).prop_map(|(tid, at)| Record::BystanderExit { tid, at }),
-        2 => (tid, instant(), any::<u32>(), step()).prop_map(|(tid, at, cpu, step)| Record::Switch(Switch { tid, at, cpu, step })),
+        2 => (tid, instant(), any::<u32>(), step())
+            .prop_map(|(tid, at, cpu, step)| Record::Switch(Switch { tid, at, cpu, step })),
     ]
 }
 

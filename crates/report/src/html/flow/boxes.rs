@@ -60,7 +60,8 @@ pub(super) fn figure(title: &str, rows: &[Row], kinds: &Kinds, caption: &str) ->
             figcaption {
                 "A box reaches from the first to the third quartile, the line in it is the median; whiskers \
                  reach to the least and the greatest. "
-                @if scale.is_log { "The axis is logarithmic" @if has_zero(shown) { "; zero lies at its left end" } ". " }
+                @if scale.is_log { "The axis is logarithmic" @if has_zero(shown) { "; zero lies at its left \
+                 end" } ". " }
                 (caption)
             }
         }

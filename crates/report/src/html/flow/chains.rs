@@ -122,7 +122,8 @@ fn worst(flow: &Dataflow, begin: Instant) -> Markup {
                 }
                 (scale.axis())
                 ol.rows {
-                    @for (chain, latency) in drawn.iter().take(MOST_WORST) { (bars(flow, chain, latency, &scale, begin)) }
+                    @for (chain, latency) in drawn.iter()
+                        .take(MOST_WORST) { (bars(flow, chain, latency, &scale, begin)) }
                 }
                 (scale.axis())
                 @if drawn.len() > MOST_WORST { p.missing { (counted((drawn.len() - MOST_WORST) as u64, "chain")) " more in the table." } }
@@ -151,9 +152,11 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
             span { bdi { (name(chain)) } ": " (greatest(&latency.distribution)) " = " (parts_in_words(worst)) }
             svg.bars height="44" aria-hidden="true" {
                 (scale.grid())
-                @for (part, from, until) in sums.iter().filter(|(_, from, until)| until > from) { (bar(*part, (*from, *until), scale, (2, 22), &at_most(until.saturating_sub(*from)).to_string())) }
+                @for (part, from, until) in sums.iter()
+                    .filter(|(_, from, until)| until > from) { (bar(*part, (*from, *until), scale, (2, 22), &at_most(until.saturating_sub(*from)).to_string())) }
                 @for (part, from, until, whose) in way(worst) {
-                    (bar(part, (from, until), scale, (28, 12), &format!("{whose}: {} {}", part.class(), at_most(until.saturating_sub(from)))))
+                    (bar(part, (from, until), scale, (28, 12),
+                        &format!("{whose}: {} {}", part.class(), at_most(until.saturating_sub(from)))))
                 }
             }
             details {
@@ -161,7 +164,8 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
                 (steps(flow, worst, begin))
                 @if let Some(age) = &chain.age {
                     @if age.worst == *worst {
-                        p { "The worst data age, " (greatest(&age.distribution)) ", is that of the same datum." }
+                        p { "The worst data age, " (greatest(&age.distribution)) ", is that of the same \
+                         datum." }
                     } @else {
                         p { "The worst data age, " (greatest(&age.distribution)) " = " (parts_in_words(&age.worst)) ":" }
                         (steps(flow, &age.worst, begin))

@@ -49,12 +49,14 @@ pub(super) fn figure(flow: &Dataflow) -> Markup {
             h4 { "Tasks and channels" }
             @if graph.nodes.len() > MOST_NODES || graph.edges.len() > MOST_EDGES {
                 p.missing {
-                    "Too large to draw: " (counted(graph.nodes.len() as u64, "node")) " and " (counted(graph.edges.len() as u64, "edge"))
+                    "Too large to draw: " (counted(graph.nodes.len() as u64,
+                        "node")) " and " (counted(graph.edges.len() as u64, "edge"))
                     ". punctual chains TRACE --graph FILE writes the graph for Graphviz; the table below is \
                      complete."
                 }
             } @else {
-                div.scroll.drawing tabindex="0" role="region" aria-label="The graph as a picture; the table below says the same" { (svg(&graph)) }
+                div.scroll.drawing tabindex="0" role="region" aria-label="The graph as a picture; the table \
+                 below says the same" { (svg(&graph)) }
             }
             (key(flow))
             figcaption {
@@ -206,7 +208,8 @@ fn svg(graph: &Graph) -> Markup {
                     }
                 }
             }
-            @for ((node, centre), size) in graph.nodes.iter().zip(&nodes).zip(&sizes) { (shape(node, *centre, *size)) }
+            @for ((node, centre), size) in graph.nodes.iter().zip(&nodes)
+                .zip(&sizes) { (shape(node, *centre, *size)) }
         }
     }
 }
@@ -224,7 +227,8 @@ fn shape(node: &Node, (x, y): Point, (width, height): Size) -> Markup {
             title { (node.title) }
             rect x=(number(x - width / 2.0)) y=(number(y - height / 2.0)) width=(number(width)) height=(number(height)) rx=(number(round)) {}
             @for (index, line) in node.lines.iter().enumerate() {
-                text x=(number(x)) y=(number(first + 16.0 * index as f64)) class=[(index > 0).then_some("lesser")] { (line) }
+                text x=(number(x)) y=(number(first + 16.0 * index as f64)) class=[(index > 0)
+                    .then_some("lesser")] { (line) }
             }
         }
     }

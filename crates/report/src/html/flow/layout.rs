@@ -348,8 +348,10 @@ mod tests {
             nodes in 1..24_usize,
             edges in prop::collection::vec((0..24_usize, 0..24_usize), 0..60),
         ) {
-            let edges: Vec<(usize, usize)> = edges.into_iter().map(|(from, to)| (from % nodes, to % nodes)).collect();
-            let sizes: Vec<Size> = (0..nodes).map(|node| (30.0 + node as f64, 20.0 + (node % 5) as f64 * 7.0)).collect();
+            let edges: Vec<(usize, usize)> = edges.into_iter().map(|(from, to)| (from % nodes, to % nodes))
+                .collect();
+            let sizes: Vec<Size> = (0..nodes).map(|node| (30.0 + node as f64, 20.0 + (node % 5) as f64 * 7.0))
+                .collect();
             let found = layout(&sizes, &edges);
             prop_assert_eq!(&found, &layout(&sizes, &edges), "the same graph is drawn in two ways");
             for (edge, route) in edges.iter().zip(&found.edges) {
@@ -359,7 +361,8 @@ mod tests {
             for one in 0..nodes {
                 let (x, y) = found.nodes[one];
                 prop_assert!(x - sizes[one].0 / 2.0 >= 0.0 && y - sizes[one].1 / 2.0 >= 0.0);
-                prop_assert!(x + sizes[one].0 / 2.0 <= found.size.0 && y + sizes[one].1 / 2.0 <= found.size.1);
+                prop_assert!(x + sizes[one].0 / 2.0 <= found.size.0
+                    && y + sizes[one].1 / 2.0 <= found.size.1);
                 for other in 0..one {
                     let (u, v) = found.nodes[other];
                     let across = (sizes[one].0 + sizes[other].0) / 2.0 <= (x - u).abs() + 1e-6;

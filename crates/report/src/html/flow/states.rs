@@ -260,7 +260,8 @@ pub(super) fn figure(states: &States, begin: Instant) -> Markup {
                     }
                 }
             }
-            figcaption { (caption(states, begin)) @if rows > MOST_ROWS { " The first " (MOST_ROWS) " rows of " (rows) " are drawn." } }
+            figcaption { (caption(states, begin)) @if rows > MOST_ROWS { " The first " (MOST_ROWS) " rows \
+             of " (rows) " are drawn." } }
         }
     }
 }

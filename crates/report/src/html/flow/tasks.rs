@@ -30,7 +30,8 @@ pub(super) fn times(flow: &Dataflow, begin: Instant) -> Markup {
     };
     html! {
         div.figures {
-            (boxes::figure("Execution and queuing times", &rows, &kinds, "Queuing times longer than execution times mean that tasks wait for an executor."))
+            (boxes::figure("Execution and queuing times", &rows, &kinds,
+                "Queuing times longer than execution times mean that tasks wait for an executor."))
         }
         (table(flow, begin))
     }
@@ -63,7 +64,8 @@ pub(super) fn activations(flow: &Dataflow, first: usize) -> Markup {
             h3 { bdi { (visible(&task.name)) } }
             div.figures { (curves(task, first + position)) }
         }
-        @if drawn.len() > MOST_DRAWN { p.missing { (counted((drawn.len() - MOST_DRAWN) as u64, "task")) " more in the model file." } }
+        @if drawn.len() > MOST_DRAWN { p.missing { (counted((drawn.len() - MOST_DRAWN) as u64, "task")) " \
+         more in the model file." } }
     }
 }
 

@@ -347,7 +347,8 @@ proptest! {
             thread.end(at(now), out);
         });
         // The first is the task, which `follow` sees alone.
-        let between = std::iter::once(&0).chain(&numbers).zip(&numbers).map(|(before, number)| number - before - 1);
+        let between = std::iter::once(&0).chain(&numbers).zip(&numbers)
+            .map(|(before, number)| number - before - 1);
         let missing: u32 = between.sum();
         prop_assert!(missing == gaps, "{numbers:?} with {gaps} gaps");
         for pair in seen.windows(2) {
