@@ -51,7 +51,7 @@ const FORMS: [Form; 3] = [
 ];
 
 /// Reads one processor's buffer.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Reader {
     /// Bytes read.
     read: u64,
@@ -82,37 +82,48 @@ impl Reader {
             (addr_of!((*buffer).end).read_volatile(), length(&raw const (*buffer).bytes) - WORD as u64)
         };
         fence(Ordering::Acquire);
-        // SAFETY: as the caller says; indices are below the length.
-        let (bytes, after) = unsafe {
-            let place = addr_of!((*buffer).bytes).cast::<u8>();
-            let read = |at: u64| place.add((at % room) as usize).read_volatile();
-            let bytes: Vec<u8> = (self.read.max(end.saturating_sub(room))..end).map(read).collect();
-            fence(Ordering::Acquire);
-            (bytes, addr_of!((*buffer).end).read_volatile())
-        };
-        // The programs may be writing an interrupt.
-        if self.read + room < after + (LONGEST + WORD) as u64 {
+        if end > self.read + room {
             return false;
         }
         // SAFETY: as the caller says; a place keeps its source.
         let sources = unsafe { addr_of!((*buffer).sources).read_volatile() };
-        self.decode(&bytes, &sources, events);
-        self.read = end;
+        let word = |at: u64| {
+            let offset = (at % room) as usize;
+            // SAFETY: as the caller says; a word lies behind the last place where one begins. It is not
+            // aligned.
+            let bytes =
+                unsafe { (&raw const (*buffer).bytes).byte_add(offset).cast::<[u8; WORD]>().read_volatile() };
+            u64::from_le_bytes(bytes)
+        };
+        let (mut next, before) = (self.clone(), events.len());
+        while next.read < end {
+            next.decode(&word, &sources, events);
+        }
+        fence(Ordering::Acquire);
+        // SAFETY: as the caller says.
+        let after = unsafe { addr_of!((*buffer).end).read_volatile() };
+        // The programs may be writing an interrupt.
+        if self.read + room < after + (LONGEST + WORD) as u64 {
+            events.truncate(before);
+            return false;
+        }
+        *self = next;
         true
     }
 
-    fn decode(&mut self, mut bytes: &[u8], sources: &[u32], events: &mut Vec<Event>) {
-        while !bytes.is_empty() {
-            let word = word(bytes, 0);
-            let (interrupt, length) = match FORMS.get((word & 3) as usize) {
-                Some(form) => (self.relative(form, word, sources), form.bytes),
-                None => (self.absolute(bytes, events), LONGEST),
-            };
-            self.count += 1;
-            self.previous_exit = interrupt.exit.ns();
-            events.push(Event::Interrupt(interrupt));
-            bytes = bytes.get(length..).unwrap_or_default();
-        }
+    /// Reads the next interrupt, of words that begin at any byte.
+    fn decode(&mut self, word: &impl Fn(u64) -> u64, sources: &[u32], events: &mut Vec<Event>) {
+        let head = word(self.read);
+        let (interrupt, length) = match FORMS.get((head & 3) as usize) {
+            Some(form) => (self.relative(form, head, sources), form.bytes),
+            None => {
+                (self.absolute([0, 1, 2, 3, 4].map(|at| word(self.read + at * WORD as u64)), events), LONGEST)
+            }
+        };
+        self.read += length as u64;
+        self.count += 1;
+        self.previous_exit = interrupt.exit.ns();
+        events.push(Event::Interrupt(interrupt));
     }
 
     fn relative(&self, form: &Form, word: u64, sources: &[u32]) -> Interrupt {
@@ -135,8 +146,11 @@ impl Reader {
     }
 
     /// An interrupt that has its times, and how many there were before.
-    fn absolute(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Interrupt {
-        let [head, count, entry, exit, execution] = [0, 1, 2, 3, 4].map(|index| word(bytes, index));
+    fn absolute(
+        &mut self,
+        [head, count, entry, exit, execution]: [u64; 5],
+        events: &mut Vec<Event>,
+    ) -> Interrupt {
         if count > self.count {
             events.push(Event::Lost(count - self.count));
         }
@@ -148,15 +162,6 @@ impl Reader {
             execution: Duration::from_ns(execution),
         }
     }
-}
-
-/// Word `index`; what lies behind the end is zero.
-fn word(bytes: &[u8], index: usize) -> u64 {
-    let bytes = bytes.get(index * WORD..).unwrap_or_default();
-    let mut word = [0; WORD];
-    let length = bytes.len().min(WORD);
-    word[..length].copy_from_slice(&bytes[..length]);
-    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

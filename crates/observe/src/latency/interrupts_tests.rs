@@ -3,8 +3,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// What the programs' own code, compiled for user space, leaves in the buffer of these interrupts: their
-/// source, entry, exit and execution time.
-fn written(interrupts: &[[u64; 4]]) -> Box<latency_buffer> {
+/// source, entry, exit and execution time. Source 0 asks for the buffer as it is there.
+fn all_written(interrupts: &[[u64; 4]]) -> Vec<latency_buffer> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/latency/interrupts_tests.c");
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("hand_over");
@@ -17,9 +17,15 @@ fn written(interrupts: &[[u64; 4]]) -> Box<latency_buffer> {
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = child.wait_with_output().unwrap().stdout;
     writer.join().unwrap().unwrap();
-    assert_eq!(output.len(), size_of::<latency_buffer>());
-    // SAFETY: plain numbers, of which every bit pattern is one; as long as the output.
-    unsafe { Box::new(output.as_ptr().cast::<latency_buffer>().read_unaligned()) }
+    assert_eq!(output.len() % size_of::<latency_buffer>(), 0);
+    let buffers = output.chunks(size_of::<latency_buffer>());
+    // SAFETY: plain numbers, of which every bit pattern is one; as long as the chunk.
+    buffers.map(|bytes| unsafe { bytes.as_ptr().cast::<latency_buffer>().read_unaligned() }).collect()
+}
+
+/// The buffer at the end.
+fn written(interrupts: &[[u64; 4]]) -> latency_buffer {
+    all_written(interrupts).pop().unwrap()
 }
 
 fn drained(reader: &mut Reader, buffer: &latency_buffer) -> Vec<Event> {
@@ -65,6 +71,23 @@ fn what_is_handed_over_is_read_again() {
     let buffer = written(&interrupts);
     let expected: Vec<Event> = interrupts.into_iter().map(event).collect();
     assert_eq!(drained(&mut Reader::default(), &buffer), expected);
+}
+
+/// Interrupts lie across the end of the buffer, too.
+#[test]
+fn the_buffer_is_used_again() {
+    let interrupts = many(100_000);
+    let mut asked = Vec::new();
+    for some in interrupts.chunks(2_999) {
+        asked.extend_from_slice(some);
+        asked.push([0; 4]);
+    }
+    let (mut reader, mut events) = (Reader::default(), Vec::new());
+    let buffers = all_written(&asked);
+    buffers.iter().for_each(|buffer| events.extend(drained(&mut reader, buffer)));
+    let expected: Vec<Event> = interrupts.into_iter().map(event).collect();
+    assert_eq!(events.len(), expected.len());
+    assert_eq!(events.iter().zip(&expected).position(|(found, expected)| found != expected), None);
 }
 
 #[test]
