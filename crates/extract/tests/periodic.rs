@@ -331,6 +331,35 @@ fn an_early_known_arrival_is_left_out_by_its_distance() {
     assert_eq!(check(&found, &releases), []);
 }
 
+/// What a live semaphore did under load: of each release off the grid its number, how late it was in hundredths
+/// of a period, and activations since the release before. Some look early, with which lateness is too great
+/// for slips at first.
+#[test]
+fn slips_are_found_where_stalls_merge_activations() {
+    const PERIOD: u64 = 2_500_000;
+    let stalls = [(1, 7, 2), (28, 2, 4), (40, 66, 2), (50, 1, 5), (62, 2, 3), (92, 31, 1), (104, 68, 1)];
+    let merged =
+        [(479, 87, 3), (480, 3, 2), (498, 82, 2), (499, 2, 2), (515, 74, 3), (516, 1, 2), (530, 2, 3)];
+    let later = [(531, 46, 3), (532, 2, 2), (595, 2, 3), (661, 15, 4), (662, 1, 4)];
+    let pauses = [130, 198, 266, 334, 402, 470, 727, 795, 863, 931].map(|job| (job, 2, 3));
+    let odd: Vec<(u64, u64, u64)> = [&stalls[..], &merged, &later, &pauses].concat();
+    let (mut random, mut activation) = (Random(5), 0);
+    let releases: Vec<Release> = (0..947)
+        .map(|job| {
+            let found = odd.iter().find(|(number, ..)| *number == job);
+            activation += found.map_or(1, |(_, _, advance)| *advance);
+            let late = found.map_or_else(
+                || 37_500 + (12_000.0 * random.exponential()) as u64,
+                |(_, hundredths, _)| hundredths * PERIOD / 100,
+            );
+            exact(1_000_000_000 + activation * PERIOD + late)
+        })
+        .collect();
+    let found = model(&releases).unwrap();
+    assert_eq!((found.period_ns.ns(), found.skipped, found.extra), (PERIOD, 52, 0));
+    assert_eq!([check(&found, &releases), check_typical(&found, &releases)].concat(), []);
+}
+
 /// Releases of a period with exponential lateness of 5 µs.
 fn prompt(period: u64, count: u64, random: &mut Random) -> Vec<u64> {
     (0..count).map(|job| 1_000_000_000 + job * period + (5_000.0 * random.exponential()) as u64).collect()
