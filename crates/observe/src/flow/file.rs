@@ -220,16 +220,7 @@ impl RawConnection {
 
 impl RawProbe {
     fn read(self) -> Result<Probe, (usize, String)> {
-        let kind =
-            Kind::ALL.into_iter().find(|kind| kind.name() == self.event.get_ref()).ok_or_else(|| {
-                (
-                    self.event.span().start,
-                    format!(
-                        "event = \"{}\" is none; expected push, activation, start or stop",
-                        self.event.get_ref()
-                    ),
-                )
-            })?;
+        let (kind, at_return, id, name) = (self.kind()?, self.at_return()?, self.id()?, self.name()?);
         let at = self.symbol.span().start;
         let symbols = match self.symbol.into_inner() {
             Symbols::One(symbol) => vec![symbol],
@@ -238,58 +229,75 @@ impl RawProbe {
         if symbols.is_empty() || symbols.iter().any(String::is_empty) {
             return Err((at, "symbol names no function".into()));
         }
-        let at_return = match self.at.as_ref().map(|at| (at.span().start, at.get_ref().as_str())) {
-            None | Some((_, "entry")) => false,
-            Some((_, "return")) => true,
-            Some((offset, other)) => {
-                return Err((offset, format!("at = \"{other}\" is none; expected entry or return")));
+        let probe = Probe { kind, symbols, at_return, id, name };
+        match probe.fault() {
+            Some(fault) => Err((at, fault)),
+            None => Ok(probe),
+        }
+    }
+
+    fn kind(&self) -> Result<Kind, (usize, String)> {
+        let event = self.event.get_ref();
+        let known = Kind::ALL.into_iter().find(|kind| kind.name() == event);
+        known.ok_or_else(|| {
+            let fault = format!("event = \"{event}\" is none; expected push, activation, start or stop");
+            (self.event.span().start, fault)
+        })
+    }
+
+    fn at_return(&self) -> Result<bool, (usize, String)> {
+        let Some(at) = &self.at else { return Ok(false) };
+        match at.get_ref().as_str() {
+            "entry" => Ok(false),
+            "return" => Ok(true),
+            other => Err((at.span().start, format!("at = \"{other}\" is none; expected entry or return"))),
+        }
+    }
+
+    fn id(&self) -> Result<Option<Number>, (usize, String)> {
+        let Some(id) = &self.id else { return Ok(None) };
+        let number = id.get_ref().parse::<Number>();
+        let number = number.map_err(|what| (id.span().start, format!("id = \"{}\": {what}", id.get_ref())));
+        number.map(Some)
+    }
+
+    fn name(&self) -> Result<Name, (usize, String)> {
+        let Some(name) = &self.name else { return Ok(Name::None) };
+        match name.get_ref().as_str() {
+            "id" => Ok(Name::Id),
+            text => text
+                .parse()
+                .map(Name::Text)
+                .map_err(|what| (name.span().start, format!("name = \"{text}\": {what}, or \"id\""))),
+        }
+    }
+}
+
+impl Probe {
+    /// What its parts, each possible by itself, make impossible together.
+    fn fault(&self) -> Option<String> {
+        match (self.kind, self.at_return, &self.id) {
+            (Kind::Stop, true, Some(_)) => {
+                return Some(
+                    "at its return a function's arguments are gone: leave the id out, it is that of the \
+                     running task"
+                        .into(),
+                );
             }
-        };
-        let id = match &self.id {
-            None => None,
-            Some(id) => Some(
-                id.get_ref()
-                    .parse::<Number>()
-                    .map_err(|what| (id.span().start, format!("id = \"{}\": {what}", id.get_ref())))?,
-            ),
-        };
-        let name = match &self.name {
-            None => Name::None,
-            Some(name) if name.get_ref() == "id" => Name::Id,
-            Some(name) => Name::Text(name.get_ref().parse().map_err(|what| {
-                (name.span().start, format!("name = \"{}\": {what}, or \"id\"", name.get_ref()))
-            })?),
-        };
-        match (kind, at_return, &id) {
             (Kind::Stop, ..) | (_, false, Some(_)) => {}
-            (_, true, _) => {
-                return Err((
-                    at,
-                    format!(
-                        "a {} is at the entry of a function; at its return its arguments are gone",
-                        kind.name()
-                    ),
+            (kind, true, _) => {
+                return Some(format!(
+                    "a {} is at the entry of a function; at its return its arguments are gone",
+                    kind.name()
                 ));
             }
-            (_, _, None) => {
-                return Err((at, format!("a {} needs an id, such as id = \"u32 at arg0+8\"", kind.name())));
+            (kind, false, None) => {
+                return Some(format!("a {} needs an id, such as id = \"u32 at arg0+8\"", kind.name()));
             }
         }
-        if at_return && id.is_some() {
-            return Err((
-                at,
-                "at its return a function's arguments are gone: leave the id out, it is that of \
-             the running task"
-                    .into(),
-            ));
-        }
-        if matches!(&name, Name::Id) && id.as_ref().is_some_and(|id| id.place.is_argument()) {
-            return Err((
-                at,
-                "an address is not a name: name = \"id\" is for ids that are characters".into(),
-            ));
-        }
-        Ok(Probe { kind, symbols, at_return, id, name })
+        let is_address = self.id.as_ref().is_some_and(|id| id.place.is_argument());
+        (matches!(self.name, Name::Id) && is_address)
+            .then(|| "an address is not a name: name = \"id\" is for ids that are characters".into())
     }
 }
 

@@ -53,35 +53,47 @@ struct Current {
     next: Option<(Instant, Event)>,
 }
 
-impl Folder {
-    /// Finds the threads, and reads the first event of each.
-    pub fn open(path: &Path) -> Result<Folder, Error> {
-        let mut files: BTreeMap<u32, Vec<(u64, PathBuf)>> = BTreeMap::new();
-        let mut bytes = 0;
-        let mut protobuf = 0_u64;
+/// The files of a recording.
+struct Listing {
+    /// By thread: version, and path.
+    files: BTreeMap<u32, Vec<(u64, PathBuf)>>,
+    /// Of all of them.
+    bytes: u64,
+    /// How many files have events as protobuf, which is not read.
+    protobuf: u64,
+}
+
+impl Listing {
+    /// Of a folder with events of at least one thread.
+    fn read(path: &Path) -> Result<Listing, Error> {
+        let mut found = Listing { files: BTreeMap::new(), bytes: 0, protobuf: 0 };
         for entry in fs::read_dir(path).map_err(|error| Error::io(path, &error))? {
             let entry = entry.map_err(|error| Error::io(path, &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            protobuf += u64::from(name.ends_with(".events.pb"));
-            let Some((tid, version)) =
-                name.strip_suffix(".events.json").and_then(|name| name.split_once('-'))
+            found.protobuf += u64::from(name.ends_with(".events.pb"));
+            let name = name.strip_suffix(".events.json").and_then(|name| name.split_once('-'));
+            let Some((Ok(tid), Ok(version))) = name.map(|(tid, version)| (tid.parse(), version.parse()))
             else {
                 continue;
             };
-            let (Ok(tid), Ok(version)) = (tid.parse(), version.parse()) else { continue };
-            bytes += entry.metadata().map_or(0, |data| data.len());
-            files.entry(tid).or_default().push((version, entry.path()));
+            found.bytes += entry.metadata().map_or(0, |data| data.len());
+            found.files.entry(tid).or_default().push((version, entry.path()));
         }
-        if files.is_empty() {
-            let why = match protobuf {
-                0 => "is not a LiME recording: it has no <tid>-<version>.events.json",
-                _ => {
-                    "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes \
-                        JSON too"
-                }
-            };
-            return Err(Error::new(ErrorKind::NotATrace, format!("{} {why}", path.display())));
+        if !found.files.is_empty() {
+            return Ok(found);
         }
+        let why = match found.protobuf {
+            0 => "is not a LiME recording: it has no <tid>-<version>.events.json",
+            _ => "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes JSON too",
+        };
+        Err(Error::new(ErrorKind::NotATrace, format!("{} {why}", path.display())))
+    }
+}
+
+impl Folder {
+    /// Finds the threads, and reads the first event of each.
+    pub fn open(path: &Path) -> Result<Folder, Error> {
+        let Listing { files, bytes, protobuf } = Listing::read(path)?;
         let mut notes = Notes::default();
         if protobuf > 0 {
             notes.say(format!("events in protobuf are left out (files *.events.pb: {protobuf})"));
