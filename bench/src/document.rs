@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 
 const DOCUMENT: &str = "docs/benchmarks.md";
+/// The width of its text.
+const COLUMNS: usize = 110;
 
 /// Prints the table and puts it in its place in the document.
 pub fn publish<const N: usize>(
@@ -14,7 +16,8 @@ pub fn publish<const N: usize>(
     rows: &[[String; N]],
 ) -> Result<(), Error> {
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
-    let mut table = format!("Measured by `{command}` on {}.\n\n", machine());
+    let measured = format!("Measured by `{command}` on {}.", machine());
+    let mut table = textwrap::fill(&measured, COLUMNS) + "\n\n";
     table += &line(head.to_vec());
     table += &line(vec!["---"; N]);
     for row in rows {
