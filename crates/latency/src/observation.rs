@@ -62,7 +62,7 @@ impl Observation {
     pub fn record(&mut self, record: &Latency) {
         match record {
             Latency::Scope(scope) => self.scope = Some(*scope),
-            Latency::Processor(of) => self.on(of.cpu).missed = *of,
+            Latency::Processor(processor) => self.on(processor.cpu).missed = *processor,
             Latency::Source(source) => drop(self.sources.insert(source.number, Source::clone(source))),
             Latency::Interrupt(interrupt) => {
                 self.interrupts += 1;
@@ -84,22 +84,22 @@ impl Observation {
                 on.went_offline += 1;
                 on.gap();
             }
-            Latency::Maximum(of) => {
-                drop(self.on(of.cpu).maxima.insert(of.variable as usize, Maximum::clone(of)));
+            Latency::Maximum(maximum) => {
+                drop(self.on(maximum.cpu).maxima.insert(maximum.variable as usize, Maximum::clone(maximum)));
             }
-            Latency::Thread(of) => {
-                let key = (of.thread.id.tid, of.thread.policy.number(), of.thread.priority);
-                drop(self.on(of.cpu).threads.insert(key, Thread::clone(of)));
+            Latency::Thread(thread) => {
+                let key = (thread.thread.id.tid, thread.thread.policy.number(), thread.thread.priority);
+                drop(self.on(thread.cpu).threads.insert(key, Thread::clone(thread)));
             }
-            Latency::Wakeup(of) => self.wakeup(of),
+            Latency::Wakeup(wakeup) => self.wakeup(wakeup),
             Latency::Timers { cpu, timers } => self.on(*cpu).timers = Some(Timers::clone(timers)),
             Latency::Counted { cpu, row, count } => drop(self.on(*cpu).counted.insert(row.clone(), *count)),
-            Latency::Monitor(of) => {
-                self.monitors.retain(|other| (&other.name, &other.rules) != (&of.name, &of.rules));
-                self.monitors.push(Monitor::clone(of));
+            Latency::Monitor(monitor) => {
+                self.monitors.retain(|other| (&other.name, &other.rules) != (&monitor.name, &monitor.rules));
+                self.monitors.push(Monitor::clone(monitor));
             }
-            Latency::Witnessed(of) if self.witnessed.len() < MOST_WITNESSED => {
-                self.witnessed.push(Witnessed::clone(of));
+            Latency::Witnessed(event) if self.witnessed.len() < MOST_WITNESSED => {
+                self.witnessed.push(Witnessed::clone(event));
             }
             Latency::Witnessed(_) => {}
         }
@@ -112,14 +112,14 @@ impl Observation {
 
     /// Where the kernel shows the variables, only the greatest latency of a thread is known, and what
     /// happened meanwhile follows from what else was recorded.
-    fn wakeup(&mut self, of: &ThreadWakeup) {
+    fn wakeup(&mut self, record: &ThreadWakeup) {
         let has_variables = self.scope.is_some_and(|scope| scope.has_variables);
-        let Some(on) = self.processors.get_mut(&of.cpu) else { return };
-        let mut wakeup = of.wakeup.clone();
+        let Some(on) = self.processors.get_mut(&record.cpu) else { return };
+        let mut wakeup = record.wakeup.clone();
         if has_variables && wakeup.ran.is_empty() {
             wakeup.ran = on.ran_during(wakeup.at_ns, wakeup.latency_ns, &self.sources);
         }
-        let worst = on.worst.entry((of.tid, of.policy, of.priority)).or_default();
+        let worst = on.worst.entry((record.tid, record.policy, record.priority)).or_default();
         worst.push(wakeup);
         worst.sort_by_key(|wakeup| std::cmp::Reverse(wakeup.latency_ns));
         worst.truncate(if has_variables { 1 } else { MAX_WORST });
@@ -246,8 +246,8 @@ impl Observed {
     }
 
     fn variables(&self, at_least: bool) -> Variables {
-        let variable = |of: Variable| {
-            let maximum = self.maxima.get(&(of as usize));
+        let variable = |variable: Variable| {
+            let maximum = self.maxima.get(&(variable as usize));
             model::Variable {
                 max_ns: maximum.map_or(Duration::ZERO, |maximum| maximum.duration),
                 at_least,
@@ -288,17 +288,17 @@ impl Observed {
     /// By thread, those of the measuring thread first.
     fn measured(&self) -> Vec<Measured> {
         let mut by_thread: BTreeMap<_, Measured> = BTreeMap::new();
-        for (key, of) in &self.threads {
+        for (key, thread) in &self.threads {
             let worst = self.worst.get(key).map_or(&[][..], Vec::as_slice);
             // Where the record of the greatest was lost, the others are not the greatest.
-            let is_whole = worst.first().is_some_and(|first| first.latency_ns == of.max);
+            let is_whole = worst.first().is_some_and(|first| first.latency_ns == thread.max);
             let measured = Measured {
-                thread: (!of.is_measuring).then(|| of.thread.clone()),
-                wakeups: of.wakeups,
-                unmeasured: of.unmeasured,
-                total_ns: of.total,
-                max_ns: of.max,
-                bounded_max_ns: of.bounded_max,
+                thread: (!thread.is_measuring).then(|| thread.thread.clone()),
+                wakeups: thread.wakeups,
+                unmeasured: thread.unmeasured,
+                total_ns: thread.total,
+                max_ns: thread.max,
+                bounded_max_ns: thread.bounded_max,
                 worst: if is_whole { worst.to_vec() } else { Vec::new() },
             };
             match by_thread.entry(measured.key()) {

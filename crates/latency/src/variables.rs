@@ -31,8 +31,8 @@ impl Variables {
 }
 
 impl From<&latency::Variables> for Variables {
-    fn from(of: &latency::Variables) -> Variables {
-        let latency::Variables { poid, psd, st, paie } = of;
+    fn from(recorded: &latency::Variables) -> Variables {
+        let latency::Variables { poid, psd, st, paie } = recorded;
         Variables { poid: poid.max_ns, psd: psd.max_ns, st: st.max_ns, paie: paie.max_ns }
     }
 }

@@ -145,8 +145,8 @@ proptest! {
         let curves = tracked(&occurrences);
         for (index, wcet) in curves.wcet_ns.iter().enumerate() {
             let runs = (1..=index + 1).flat_map(|n| occurrences.windows(n));
-            let held = runs.filter(|run| run[run.len() - 1].entry.since(run[0].exit) < HORIZON);
-            let greatest = held.map(|run| run.iter().map(|it| it.execution.ns()).sum()).max();
+            let windows = runs.filter(|run| run[run.len() - 1].entry.since(run[0].exit) < HORIZON);
+            let greatest = windows.map(|run| run.iter().map(|it| it.execution.ns()).sum()).max();
             prop_assert_eq!(Some(wcet.ns()), greatest, "of {}", index + 1);
         }
     }

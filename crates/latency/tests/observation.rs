@@ -108,8 +108,8 @@ fn what_was_missed_makes_at_least() {
     records.extend([interrupt(80, 10), interrupt(95, 10)]);
     let is_at_least = |observation: &Observation| {
         let section = section(observation);
-        let of = &section.processors[0];
-        (of.variables.as_ref().is_some_and(|it| it.poid.at_least), of.interrupts[0].at_least)
+        let processor = &section.processors[0];
+        (processor.variables.as_ref().is_some_and(|it| it.poid.at_least), processor.interrupts[0].at_least)
     };
     let after = |record: Latency| is_at_least(&observe(&[&records[..], &[record]].concat()));
     let counted = |count| Latency::Counted { cpu: 1, row: "LOC".into(), count };

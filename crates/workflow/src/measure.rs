@@ -123,13 +123,13 @@ impl Measurement<'_> {
         let threads = self.meter.threads();
         let Measurement { meter, log, measuring, offline } = self;
         meter.drain(&mut |cpu, event| match event {
-            Event::Interrupt(of) => log.interrupt(cpu, &of),
+            Event::Interrupt(interrupt) => log.interrupt(cpu, &interrupt),
             Event::Lost(count) => log.record(Latency::Lost { cpu, count }),
         });
         meter.grown(&mut |cpu, grown| log.record(Latency::Maximum(Box::new(maximum(cpu, &grown)))))?;
-        for (cpu, of) in threads {
-            let wakeup = Wakeup { at_ns: of.max_at, latency_ns: of.max, ..Wakeup::default() };
-            if let Some(thread) = thread(cpu, of, measuring) {
+        for (cpu, latencies) in threads {
+            let wakeup = Wakeup { at_ns: latencies.max_at, latency_ns: latencies.max, ..Wakeup::default() };
+            if let Some(thread) = thread(cpu, latencies, measuring) {
                 log.thread(thread, is_due, Some(wakeup));
             }
         }
@@ -173,35 +173,35 @@ impl Measurement<'_> {
     }
 }
 
-fn maximum(cpu: u32, of: &observe::Grown) -> Maximum {
-    let variable = match of.variable {
+fn maximum(cpu: u32, grown: &observe::Grown) -> Maximum {
+    let variable = match grown.variable {
         observe::Variable::Poid => Variable::Poid,
         observe::Variable::Psd => Variable::Psd,
         observe::Variable::St => Variable::St,
         observe::Variable::Paie => Variable::Paie,
     };
-    Maximum { cpu, variable, duration: of.duration, culprit: of.culprit.as_ref().map(culprit) }
+    Maximum { cpu, variable, duration: grown.duration, culprit: grown.culprit.as_ref().map(culprit) }
 }
 
 /// `None` under a policy that is not known.
-fn thread(cpu: u32, of: observe::Thread, measuring: &[u32]) -> Option<Thread> {
-    let policy = Policy::from_number(of.policy)?;
-    let id = ThreadId { name: of.comm, pid: of.pid, tid: of.tid };
+fn thread(cpu: u32, latencies: observe::Thread, measuring: &[u32]) -> Option<Thread> {
+    let policy = Policy::from_number(latencies.policy)?;
+    let id = ThreadId { name: latencies.comm, pid: latencies.pid, tid: latencies.tid };
     Some(Thread {
         cpu,
-        is_measuring: measuring.contains(&of.tid),
-        thread: RealTimeThread { id, policy, priority: of.priority },
-        wakeups: of.wakeups,
+        is_measuring: measuring.contains(&latencies.tid),
+        thread: RealTimeThread { id, policy, priority: latencies.priority },
+        wakeups: latencies.wakeups,
         unmeasured: 0,
-        total: of.total,
-        max: of.max,
-        bounded_max: Some(of.max),
+        total: latencies.total,
+        max: latencies.max,
+        bounded_max: Some(latencies.max),
     })
 }
 
 impl Log<'_> {
-    fn witnessed(&mut self, cpu: u32, of: &observe::Witnessed) {
-        let kind = match of.kind {
+    fn witnessed(&mut self, cpu: u32, witnessed: &observe::Witnessed) {
+        let kind = match witnessed.kind {
             observe::WitnessedKind::IrqsOff => WitnessedKind::IrqsOff,
             observe::WitnessedKind::IrqsOn => WitnessedKind::IrqsOn,
             observe::WitnessedKind::InterruptEntry => WitnessedKind::InterruptEntry,
@@ -216,19 +216,19 @@ impl Log<'_> {
             observe::WitnessedKind::SchedulerExit => WitnessedKind::SchedulerExit,
             observe::WitnessedKind::Wakeup(tid) => WitnessedKind::Wakeup(tid),
         };
-        let place = of.place.as_ref().map(place);
-        let event = Witnessed { cpu, at: of.at, tid: of.tid, kind, place };
+        let place = witnessed.place.as_ref().map(place);
+        let event = Witnessed { cpu, at: witnessed.at, tid: witnessed.tid, kind, place };
         self.record(Latency::Witnessed(Box::new(event)));
     }
 }
 
-fn culprit(of: &observe::Culprit) -> Culprit {
+fn culprit(culprit: &observe::Culprit) -> Culprit {
     Culprit {
-        at_ns: of.at,
-        thread: ThreadId { name: of.comm.clone(), pid: of.pid, tid: of.tid },
-        opened: of.opened.as_ref().map(place),
-        closed: of.closed.as_ref().map(place),
-        stack: of.stack.iter().map(place).collect(),
+        at_ns: culprit.at,
+        thread: ThreadId { name: culprit.comm.clone(), pid: culprit.pid, tid: culprit.tid },
+        opened: culprit.opened.as_ref().map(place),
+        closed: culprit.closed.as_ref().map(place),
+        stack: culprit.stack.iter().map(place).collect(),
     }
 }
 

@@ -33,17 +33,17 @@ pub fn most_bytes(record: &Latency) -> usize {
     };
     LATENCY_MOST
         + match record {
-            Latency::Source(of) => short(&of.source.name) + of.row.as_deref().map_or(0, short),
-            Latency::Maximum(of) => culprit(&of.culprit),
-            Latency::Thread(of) => short(&of.thread.id.name),
-            Latency::Wakeup(of) => {
-                let ran = of.wakeup.ran.iter().take(MOST_ENTRIES);
+            Latency::Source(source) => short(&source.source.name) + source.row.as_deref().map_or(0, short),
+            Latency::Maximum(maximum) => culprit(&maximum.culprit),
+            Latency::Thread(thread) => short(&thread.thread.id.name),
+            Latency::Wakeup(wakeup) => {
+                let ran = wakeup.wakeup.ran.iter().take(MOST_ENTRIES);
                 ran.map(|ran| RAN_BYTES + short(&ran.name)).sum()
             }
             Latency::Timers { timers, .. } => culprit(&timers.lateness.culprit),
             Latency::Counted { row, .. } => short(row),
-            Latency::Monitor(of) => short(&of.name) + shorts(&of.rules),
-            Latency::Witnessed(of) => of.place.as_deref().map_or(0, short),
+            Latency::Monitor(monitor) => short(&monitor.name) + shorts(&monitor.rules),
+            Latency::Witnessed(event) => event.place.as_deref().map_or(0, short),
             _ => 0,
         }
 }
@@ -53,19 +53,19 @@ impl Packet {
     pub fn latency(&mut self, record: &Latency, at_ns: u64) {
         match record {
             Latency::Interrupt(interrupt) => self.interrupt(interrupt, at_ns),
-            Latency::Scope(of) => {
-                let preemption = number(&PREEMPTIONS, of.preemption);
-                self.begin(SCOPE, at_ns).u8(preemption).u64(of.horizon.ns()).flag(of.has_variables);
+            Latency::Scope(scope) => {
+                let preemption = number(&PREEMPTIONS, scope.preemption);
+                self.begin(SCOPE, at_ns).u8(preemption).u64(scope.horizon.ns()).flag(scope.has_variables);
             }
-            Latency::Processor(of) => {
-                let Processor { cpu, skipped_events, negative_durations, is_partial } = *of;
+            Latency::Processor(processor) => {
+                let Processor { cpu, skipped_events, negative_durations, is_partial } = *processor;
                 let event = self.begin(PROCESSOR, at_ns).u32(cpu).u64(skipped_events);
                 event.u64(negative_durations).flag(is_partial);
             }
-            Latency::Source(of) => {
-                let InterruptSource { kind, number: own, name } = &of.source;
-                let event = self.begin(SOURCE, at_ns).u32(of.number).u8(number(&KINDS, *kind));
-                event.flag(own.is_some()).u32(own.unwrap_or(0)).short(name).place(&of.row);
+            Latency::Source(source) => {
+                let InterruptSource { kind, number: own, name } = &source.source;
+                let event = self.begin(SOURCE, at_ns).u32(source.number).u8(number(&KINDS, *kind));
+                event.flag(own.is_some()).u32(own.unwrap_or(0)).short(name).place(&source.row);
             }
             Latency::Lost { cpu, count } => {
                 self.begin(INTERRUPTS_LOST, at_ns).u32(*cpu).u64(*count);
@@ -76,12 +76,12 @@ impl Packet {
             Latency::Offline { cpu } => {
                 self.begin(OFFLINE, at_ns).u32(*cpu);
             }
-            Latency::Maximum(of) => {
-                let event = self.begin(MAXIMUM, at_ns).u32(of.cpu).u8(of.variable as u8);
-                event.u64(of.duration.ns()).culprit(&of.culprit);
+            Latency::Maximum(maximum) => {
+                let event = self.begin(MAXIMUM, at_ns).u32(maximum.cpu).u8(maximum.variable as u8);
+                event.u64(maximum.duration.ns()).culprit(&maximum.culprit);
             }
-            Latency::Thread(of) => self.thread(of, at_ns),
-            Latency::Wakeup(of) => self.wakeup(of, at_ns),
+            Latency::Thread(thread) => self.thread(thread, at_ns),
+            Latency::Wakeup(wakeup) => self.wakeup(wakeup, at_ns),
             Latency::Timers { cpu, timers } => {
                 let event = self.begin(TIMERS, at_ns).u32(*cpu).u64(timers.expired);
                 let event = event.u64(timers.total_ns.ns()).u64(timers.lateness.max_ns.ns());
@@ -90,49 +90,57 @@ impl Packet {
             Latency::Counted { cpu, row, count } => {
                 self.begin(INTERRUPTS_COUNTED, at_ns).u32(*cpu).u64(*count).short(row);
             }
-            Latency::Monitor(of) => {
-                let event = self.begin(MONITOR, at_ns).u64(of.watched_ns.ns()).u64(of.violations);
-                event.short(&of.name).shorts(&of.rules);
+            Latency::Monitor(monitor) => {
+                let event = self.begin(MONITOR, at_ns).u64(monitor.watched_ns.ns()).u64(monitor.violations);
+                event.short(&monitor.name).shorts(&monitor.rules);
             }
-            Latency::Witnessed(of) => {
-                let (kind, detail) = witnessed_number(of.kind);
-                let event = self.begin(WITNESSED, at_ns).u32(of.cpu).u64(of.at.ns()).u32(of.tid);
-                event.u8(kind).u32(detail).place(&of.place);
+            Latency::Witnessed(witnessed) => {
+                let (kind, detail) = witnessed_number(witnessed.kind);
+                let event =
+                    self.begin(WITNESSED, at_ns).u32(witnessed.cpu).u64(witnessed.at.ns()).u32(witnessed.tid);
+                event.u8(kind).u32(detail).place(&witnessed.place);
             }
         }
     }
 
     /// In the compact layout if it fits.
     #[inline]
-    fn interrupt(&mut self, of: &Interrupt, at_ns: u64) {
-        let before = u32::try_from(at_ns.wrapping_sub(of.exit.ns())).ok();
-        let is_whole = of.entry.ns().checked_add(of.execution.ns()) == Some(of.exit.ns());
-        let execution = u32::try_from(of.execution.ns()).ok().filter(|_| is_whole);
-        match (before, execution, u16::try_from(of.cpu)) {
+    fn interrupt(&mut self, interrupt: &Interrupt, at_ns: u64) {
+        let before = u32::try_from(at_ns.wrapping_sub(interrupt.exit.ns())).ok();
+        let is_whole =
+            interrupt.entry.ns().checked_add(interrupt.execution.ns()) == Some(interrupt.exit.ns());
+        let execution = u32::try_from(interrupt.execution.ns()).ok().filter(|_| is_whole);
+        match (before, execution, u16::try_from(interrupt.cpu)) {
             (Some(before), Some(execution), Ok(cpu)) => {
-                let event = self.begin(INTERRUPT, at_ns).u16(cpu).u32(of.source);
+                let event = self.begin(INTERRUPT, at_ns).u16(cpu).u32(interrupt.source);
                 event.u32(before).u32(execution);
             }
             _ => {
-                let event = self.begin(INTERRUPT_WIDE, at_ns).u32(of.cpu).u32(of.source);
-                event.u64(of.entry.ns()).u64(of.exit.ns()).u64(of.execution.ns());
+                let event = self.begin(INTERRUPT_WIDE, at_ns).u32(interrupt.cpu).u32(interrupt.source);
+                event.u64(interrupt.entry.ns()).u64(interrupt.exit.ns()).u64(interrupt.execution.ns());
             }
         }
     }
 
-    fn thread(&mut self, of: &Thread, at_ns: u64) {
-        let RealTimeThread { id, policy, priority } = &of.thread;
-        let event = self.begin(THREAD_LATENCIES, at_ns).u32(of.cpu).u32(id.tid).u32(id.pid);
-        let event = event.u8(policy.number() as u8).u32(*priority).flag(of.is_measuring);
-        let event = event.u64(of.wakeups).u64(of.unmeasured).u64(of.total.ns()).u64(of.max.ns());
-        let event = event.flag(of.bounded_max.is_some()).u64(of.bounded_max.map_or(0, Duration::ns));
+    fn thread(&mut self, latencies: &Thread, at_ns: u64) {
+        let RealTimeThread { id, policy, priority } = &latencies.thread;
+        let event = self.begin(THREAD_LATENCIES, at_ns).u32(latencies.cpu).u32(id.tid).u32(id.pid);
+        let event = event.u8(policy.number() as u8).u32(*priority).flag(latencies.is_measuring);
+        let event = event
+            .u64(latencies.wakeups)
+            .u64(latencies.unmeasured)
+            .u64(latencies.total.ns())
+            .u64(latencies.max.ns());
+        let event =
+            event.flag(latencies.bounded_max.is_some()).u64(latencies.bounded_max.map_or(0, Duration::ns));
         event.short(&id.name);
     }
 
-    fn wakeup(&mut self, of: &ThreadWakeup, at_ns: u64) {
-        let Wakeup { at_ns: ready, latency_ns, split, ran } = &of.wakeup;
+    fn wakeup(&mut self, record: &ThreadWakeup, at_ns: u64) {
+        let Wakeup { at_ns: ready, latency_ns, split, ran } = &record.wakeup;
         let parts = split.unwrap_or_default();
-        let event = self.begin(WAKEUP, at_ns).u32(of.cpu).u32(of.tid).u32(of.policy).u32(of.priority);
+        let event =
+            self.begin(WAKEUP, at_ns).u32(record.cpu).u32(record.tid).u32(record.policy).u32(record.priority);
         let event = event.u64(ready.ns()).u64(latency_ns.ns()).flag(split.is_some());
         let event = event.u64(parts.interrupts_ns.ns()).u64(parts.threads_ns.ns()).u64(parts.rest_ns.ns());
         let event = event.u8(ran.len().min(MOST_ENTRIES) as u8);

@@ -110,7 +110,7 @@ fn env(text: &mut String, about: &About) {
         .inputs
         .iter()
         .enumerate()
-        .for_each(|(number, of)| line(&format!("connection_{number}"), quoted(&input_text(of))));
+        .for_each(|(number, input)| line(&format!("connection_{number}"), quoted(&input_text(input))));
     if about.has_all_inputs {
         line("connections", quoted("all"));
     }

@@ -8,7 +8,7 @@ const MOST: usize = 100;
 /// Notes, in the order of their first appearance.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
-    said: Vec<String>,
+    plain: Vec<String>,
     counted: BTreeMap<String, u64>,
     others: u64,
 }
@@ -17,8 +17,8 @@ impl Notes {
     /// Adds a note about the source as a whole.
     pub fn say(&mut self, note: impl Into<String>) {
         let note = note.into();
-        if self.said.len() < MOST && !self.said.contains(&note) {
-            self.said.push(note);
+        if self.plain.len() < MOST && !self.plain.contains(&note) {
+            self.plain.push(note);
         }
     }
 
@@ -38,6 +38,6 @@ impl Notes {
         let counted = self.counted.into_iter().map(|(what, count)| format!("{count} × {what}"));
         let others =
             (self.others > 0).then(|| format!("{} × other things that were not understood", self.others));
-        self.said.into_iter().chain(counted).chain(others).collect()
+        self.plain.into_iter().chain(counted).chain(others).collect()
     }
 }

@@ -86,7 +86,7 @@ pub struct Thread {
     cpu: Duration,
     running_since: Option<Instant>,
     /// Processor time in the last record.
-    told: Duration,
+    recorded_cpu: Duration,
     woken: Option<Instant>,
     stop: Instant,
     cpu_at_stop: Duration,
@@ -110,7 +110,7 @@ impl Thread {
             state: State::Unknown,
             cpu: Duration::ZERO,
             running_since: None,
-            told: Duration::ZERO,
+            recorded_cpu: Duration::ZERO,
             woken: None,
             stop: at,
             cpu_at_stop: Duration::ZERO,
@@ -260,7 +260,7 @@ impl Thread {
         self.state = State::Unknown;
         self.running_since = None;
         self.woken = None;
-        self.cpu = self.cpu.max(self.told);
+        self.cpu = self.cpu.max(self.recorded_cpu);
     }
 
     /// It ended.
@@ -417,7 +417,7 @@ impl Thread {
         out: Out,
     ) {
         let sequence = self.next();
-        self.told = cpu;
+        self.recorded_cpu = cpu;
         out(Record::Activation(Activation {
             tid: self.tid,
             sequence,

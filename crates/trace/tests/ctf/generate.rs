@@ -93,13 +93,13 @@ pub fn usual_activation() -> BoxedStrategy<Activation> {
     ((1..6_u32, any::<u32>(), separator()), times, length(), kinds, more)
         .prop_map(
             |(
-                of,
+                subject,
                 (start, slept, latency, arrival),
                 cpu,
                 (is_asleep, is_window, suspended_after),
                 (expirations, disturbance),
             )| {
-                let (tid, sequence, separator) = of;
+                let (tid, sequence, separator) = subject;
                 let (stop, release) = (start - slept, start - latency);
                 let window =
                     Window::new(Instant::from_ns(release - u64::from(is_window)), Instant::from_ns(release))

@@ -27,7 +27,7 @@ fn trace(order: ByteOrder, number: u64) -> (Vec<u8>, Streams, Vec<Event>) {
 #[test]
 fn a_truncated_stream_is_read_up_to_its_last_whole_packet() {
     let (metadata, streams, written) = trace(ByteOrder::Little, 100);
-    let of = |events: &[Event], producer| {
+    let events_of = |events: &[Event], producer| {
         events.iter().filter(|event| event.producer == producer).copied().collect::<Vec<_>>()
     };
     for length in 0..=streams[0].1.len() {
@@ -37,10 +37,10 @@ fn a_truncated_stream_is_read_up_to_its_last_whole_packet() {
         let (items, totals) = read(&reader);
         let found = events(&items);
         for producer in [1, 2] {
-            assert_eq!(of(&found, producer), of(&written, producer));
+            assert_eq!(events_of(&found, producer), events_of(&written, producer));
         }
-        let whole = (length / PACKET * EVENTS_IN_PACKET).min(of(&written, 0).len());
-        assert_eq!(of(&found, 0), of(&written, 0)[..whole], "{length}");
+        let whole = (length / PACKET * EVENTS_IN_PACKET).min(events_of(&written, 0).len());
+        assert_eq!(events_of(&found, 0), events_of(&written, 0)[..whole], "{length}");
         assert_eq!(totals.damages.is_empty(), length % PACKET == 0, "{length}: {:?}", totals.damages);
         assert_eq!(items.iter().any(|item| matches!(item, Item::Gap(_))), length % PACKET != 0, "{length}");
     }

@@ -189,10 +189,10 @@ proptest! {
         prop_assert_eq!(totals.events, written.len() as u64);
         prop_assert!(found.windows(2).all(|pair| pair[0].at <= pair[1].at));
         for producer in 0..3 {
-            let of = |events: &[Event]| {
+            let events_of = |events: &[Event]| {
                 events.iter().filter(|event| event.producer == producer).copied().collect::<Vec<_>>()
             };
-            prop_assert_eq!(of(&found), of(&written));
+            prop_assert_eq!(events_of(&found), events_of(&written));
         }
     }
 }

@@ -36,7 +36,7 @@ impl Counters {
 
     /// How many there have been since an earlier reading.
     pub fn since(&self, before: &Counters, cpu: u32, row: &str) -> u64 {
-        let count = |of: &Counters| of.0.get(&(cpu, row.to_owned())).copied().unwrap_or(0);
+        let count = |counters: &Counters| counters.0.get(&(cpu, row.to_owned())).copied().unwrap_or(0);
         count(self).saturating_sub(count(before))
     }
 }

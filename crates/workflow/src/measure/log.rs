@@ -106,8 +106,8 @@ impl<'a> Log<'a> {
     }
 
     /// Takes an interrupt.
-    pub fn interrupt(&mut self, cpu: u32, of: &observe::Interrupt) {
-        let observe::Interrupt { source, entry, exit, execution } = *of;
+    pub fn interrupt(&mut self, cpu: u32, interrupt: &observe::Interrupt) {
+        let observe::Interrupt { source, entry, exit, execution } = *interrupt;
         self.source(source);
         self.record(Latency::Interrupt(Interrupt { cpu, source, entry, exit, execution }));
     }
@@ -138,8 +138,8 @@ impl<'a> Log<'a> {
         }
         *before = now;
         if let Some(wakeup) = wakeup.filter(|_| is_greater) {
-            let of = ThreadWakeup { cpu: thread.cpu, tid, policy, priority, wakeup };
-            self.record(Latency::Wakeup(Box::new(of)));
+            let latest = ThreadWakeup { cpu: thread.cpu, tid, policy, priority, wakeup };
+            self.record(Latency::Wakeup(Box::new(latest)));
         }
         self.record(Latency::Thread(Box::new(thread)));
     }

@@ -24,12 +24,12 @@ impl MeasuringThreads {
     pub fn start(cpus: &[u32], period: Duration) -> Result<MeasuringThreads> {
         let mut all = MeasuringThreads { is_over: Arc::default(), tids: Vec::new(), threads: Vec::new() };
         for &cpu in cpus {
-            let (tell, told) = mpsc::channel();
+            let (sender, receiver) = mpsc::channel();
             let is_over = Arc::clone(&all.is_over);
             let body = move || {
                 let begun = become_measuring(cpu);
                 let is_good = begun.is_ok();
-                if tell.send(begun).is_ok() && is_good {
+                if sender.send(begun).is_ok() && is_good {
                     wake_up_every(period, &is_over);
                 }
             };
@@ -41,7 +41,7 @@ impl MeasuringThreads {
             };
             let thread = std::thread::Builder::new().name(format!("measure/{cpu}")).spawn(body);
             all.threads.push(thread.map_err(|error| failed(&error))?);
-            let begun = told.recv().map_err(|error| failed(&io::Error::other(error)))?;
+            let begun = receiver.recv().map_err(|error| failed(&io::Error::other(error)))?;
             all.tids.push(begun.map_err(|error| failed(&error))?);
         }
         Ok(all)

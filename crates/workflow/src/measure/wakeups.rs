@@ -106,17 +106,17 @@ impl Measurement<'_> {
             source
         };
         meter.drain(&mut |event| match event {
-            Event::Interrupt(cpu, of) if cpus.contains(&cpu) => {
-                source(log, of.source);
-                log.interrupt(cpu, &of);
+            Event::Interrupt(cpu, interrupt) if cpus.contains(&cpu) => {
+                source(log, interrupt.source);
+                log.interrupt(cpu, &interrupt);
             }
-            Event::Missed(of) if cpus.contains(&of.cpu) => {
-                source(log, of.source);
-                log.record(Latency::Missed { cpu: of.cpu, source: of.source });
+            Event::Missed(missed) if cpus.contains(&missed.cpu) => {
+                source(log, missed.source);
+                log.record(Latency::Missed { cpu: missed.cpu, source: missed.source });
             }
-            Event::Wakeup(of) if cpus.contains(&of.key.cpu) => {
-                let wakeups::Key { tid, cpu, policy, priority } = of.key;
-                let wakeup = wakeup(&of, |number| source(log, number));
+            Event::Wakeup(observed) if cpus.contains(&observed.key.cpu) => {
+                let wakeups::Key { tid, cpu, policy, priority } = observed.key;
+                let wakeup = wakeup(&observed, |number| source(log, number));
                 let wakeup = ThreadWakeup { cpu, tid, policy, priority, wakeup };
                 if exceeded.is_none() && threshold.is_some_and(|it| wakeup.wakeup.latency_ns >= it) {
                     *exceeded = Some(wakeup.clone());
@@ -131,8 +131,8 @@ impl Measurement<'_> {
     /// Records the sums as they are.
     fn sums(&mut self) -> Result<()> {
         let all = self.meter.latencies();
-        for of in all.into_iter().filter(|of| self.cpus.contains(&of.key.cpu)) {
-            if let Some(thread) = thread(of, &self.measuring) {
+        for latencies in all.into_iter().filter(|latencies| self.cpus.contains(&latencies.key.cpu)) {
+            if let Some(thread) = thread(latencies, &self.measuring) {
                 self.log.thread(thread, true, None);
             }
         }
@@ -149,15 +149,15 @@ impl Measurement<'_> {
         self.sums()?;
         let has_skipped = self.meter.skipped() > 0;
         for &cpu in self.cpus {
-            let of = self.meter.processor(cpu)?;
-            if of.lost > 0 {
-                self.log.record(Latency::Lost { cpu, count: of.lost });
+            let processor = self.meter.processor(cpu)?;
+            if processor.lost > 0 {
+                self.log.record(Latency::Lost { cpu, count: processor.lost });
             }
             self.log.record(Latency::Processor(Processor {
                 cpu,
-                skipped_events: of.missed,
+                skipped_events: processor.missed,
                 negative_durations: 0,
-                is_partial: of.lost > 0 || has_skipped,
+                is_partial: processor.lost > 0 || has_skipped,
             }));
             for row in &self.rows {
                 let count = after.since(before, cpu, row);
@@ -169,10 +169,10 @@ impl Measurement<'_> {
 }
 
 /// What ran during a wake-up, in lines for people; times count from when the thread was ready.
-fn text(of: &ThreadWakeup, latencies: &[Latencies]) -> String {
-    let is_it = |it: &&Latencies| (it.key.cpu, it.key.tid) == (of.cpu, of.tid);
+fn text(record: &ThreadWakeup, latencies: &[Latencies]) -> String {
+    let is_it = |it: &&Latencies| (it.key.cpu, it.key.tid) == (record.cpu, record.tid);
     let name = latencies.iter().find(is_it).map_or("thread", |it| &it.comm);
-    let (wakeup, tid, cpu) = (&of.wakeup, of.tid, of.cpu);
+    let (wakeup, tid, cpu) = (&record.wakeup, record.tid, record.cpu);
     let mut text = format!(
         "{name} ({tid}) on CPU {cpu} ran {} after it was woken, which is not below the threshold:\n",
         wakeup.latency_ns
@@ -191,28 +191,28 @@ fn text(of: &ThreadWakeup, latencies: &[Latencies]) -> String {
 }
 
 /// `None` under a policy that is not known.
-fn thread(of: Latencies, measuring: &[u32]) -> Option<Thread> {
-    let policy = Policy::from_number(of.key.policy)?;
-    let id = ThreadId { name: of.comm, pid: of.pid, tid: of.key.tid };
+fn thread(latencies: Latencies, measuring: &[u32]) -> Option<Thread> {
+    let policy = Policy::from_number(latencies.key.policy)?;
+    let id = ThreadId { name: latencies.comm, pid: latencies.pid, tid: latencies.key.tid };
     Some(Thread {
-        cpu: of.key.cpu,
-        is_measuring: measuring.contains(&of.key.tid),
-        thread: RealTimeThread { id, policy, priority: of.key.priority },
-        wakeups: of.wakeups,
-        unmeasured: of.unmeasured,
-        total: of.total,
-        max: of.max,
-        bounded_max: of.undelayed,
+        cpu: latencies.key.cpu,
+        is_measuring: measuring.contains(&latencies.key.tid),
+        thread: RealTimeThread { id, policy, priority: latencies.key.priority },
+        wakeups: latencies.wakeups,
+        unmeasured: latencies.unmeasured,
+        total: latencies.total,
+        max: latencies.max,
+        bounded_max: latencies.undelayed,
     })
 }
 
-fn wakeup(of: &wakeups::Wakeup, mut source: impl FnMut(u32) -> InterruptSource) -> Wakeup {
-    let split = of.split.map(|(interrupts_ns, threads_ns)| Split {
+fn wakeup(wakeup: &wakeups::Wakeup, mut source: impl FnMut(u32) -> InterruptSource) -> Wakeup {
+    let split = wakeup.split.map(|(interrupts_ns, threads_ns)| Split {
         interrupts_ns,
         threads_ns,
-        rest_ns: of.latency.saturating_sub(interrupts_ns + threads_ns),
+        rest_ns: wakeup.latency.saturating_sub(interrupts_ns + threads_ns),
     });
-    let ran = of.ran.iter().map(|ran| {
+    let ran = wakeup.ran.iter().map(|ran| {
         let (name, number) = match ran.kind {
             wakeups::RanKind::Thread => (ran.comm.clone(), ran.number),
             _ => {
@@ -220,19 +220,19 @@ fn wakeup(of: &wakeups::Wakeup, mut source: impl FnMut(u32) -> InterruptSource) 
                 (source.name, source.number.unwrap_or(0))
             }
         };
-        let from_ns = ran.from.max(of.ready);
+        let from_ns = ran.from.max(wakeup.ready);
         // What began before the wake-up counts from there on; how it is interrupted is not known then.
-        let duration_ns = match ran.from < of.ready {
-            true => (ran.from + ran.duration).since(of.ready),
+        let duration_ns = match ran.from < wakeup.ready {
+            true => (ran.from + ran.duration).since(wakeup.ready),
             false => ran.duration,
         };
         Ran { kind: kind(ran.kind), name, number, from_ns, duration_ns }
     });
-    Wakeup { at_ns: of.ready, latency_ns: of.latency, split, ran: ran.collect() }
+    Wakeup { at_ns: wakeup.ready, latency_ns: wakeup.latency, split, ran: ran.collect() }
 }
 
-fn kind(of: wakeups::RanKind) -> RanKind {
-    match of {
+fn kind(kind: wakeups::RanKind) -> RanKind {
+    match kind {
         wakeups::RanKind::Thread => RanKind::Thread,
         wakeups::RanKind::Interrupt => RanKind::Interrupt,
         wakeups::RanKind::Softirq => RanKind::Softirq,
@@ -240,17 +240,17 @@ fn kind(of: wakeups::RanKind) -> RanKind {
     }
 }
 
-fn timers(of: &wakeups::Timers) -> Timers {
-    let (pid, tid, name) = of.interrupted.clone();
+fn timers(timers: &wakeups::Timers) -> Timers {
+    let (pid, tid, name) = timers.interrupted.clone();
     let culprit = Culprit {
-        at_ns: of.at,
+        at_ns: timers.at,
         thread: ThreadId { name, pid, tid },
-        closed: of.function.clone(),
+        closed: timers.function.clone(),
         ..Culprit::default()
     };
-    let culprit = (of.expired > 0 && !of.max.is_zero()).then_some(culprit);
-    let lateness = Variable { max_ns: of.max, at_least: false, culprit };
-    Timers { expired: of.expired, total_ns: of.total, lateness }
+    let culprit = (timers.expired > 0 && !timers.max.is_zero()).then_some(culprit);
+    let lateness = Variable { max_ns: timers.max, at_least: false, culprit };
+    Timers { expired: timers.expired, total_ns: timers.total, lateness }
 }
 
 /// Tells what the figures leave out.

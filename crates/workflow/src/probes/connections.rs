@@ -58,9 +58,14 @@ mod tests {
 
     #[test]
     fn connections_are_resolved_once_both_ends_were_seen() {
-        let of =
+        let declare =
             |channel: &str, task: &str| Declared { channel: channel.into(), task: task.into(), arming: None };
-        let declared = [of("image", "navi"), of("imgae", "navi"), of("image", "navy"), of("twice", "navi")];
+        let declared = [
+            declare("image", "navi"),
+            declare("imgae", "navi"),
+            declare("image", "navy"),
+            declare("twice", "navi"),
+        ];
         let mut about =
             About { channels: [(0, "tick".into()), (3, "image".into())].into(), ..About::default() };
         assert_eq!(known(&declared, &about), []);
