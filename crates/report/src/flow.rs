@@ -46,11 +46,11 @@ pub fn task(model: &TimingModel, name: &str, page: &Page) -> Option<String> {
         chains: flow.chains.iter().filter(has_it).cloned().collect(),
         ..flow.clone()
     };
-    let of = flow
+    let program = flow
         .program
         .as_deref()
         .map_or_else(|| "a dataflow program".into(), |name| format!("dataflow program {}", visible(name)));
-    let title = format!("{} (task {} of {of})", visible(name), task.id);
+    let title = format!("{} (task {} of {program})", visible(name), task.id);
     let title = if page.colour { format!("\x1b[1m{title}\x1b[0m\n") } else { format!("{title}\n") };
     let chains =
         if part.chains.is_empty() { String::new() } else { headed(CHAINS, chains::table(&part, page)) };

@@ -133,15 +133,16 @@ fn measured_headline(processors: &[Analysed<'_>]) -> String {
 pub fn exceeded(processors: &[Analysed<'_>]) -> String {
     let mut lines = Vec::new();
     let mut least = None;
-    for of in processors {
-        let Ok(bounds) = &of.bounds else { continue };
+    for analysis in processors {
+        let Ok(bounds) = &analysis.bounds else { continue };
         for measured in bounds.exceeded() {
             let thread =
                 measured.thread.as_ref().map_or_else(|| MEASURING.to_owned(), |it| thread_name(&it.id));
             let latency = measured.bounded_max_ns.unwrap_or_default();
             least = Some(least.map_or(latency, |least: Duration| least.min(latency)));
             let worst = measured.worst.first().filter(|it| it.latency_ns == latency && !it.ran.is_empty());
-            let what = worst.map_or_else(|| latency.to_string(), |worst| happened(worst, of.section.from_ns));
+            let what =
+                worst.map_or_else(|| latency.to_string(), |worst| happened(worst, analysis.section.from_ns));
             lines.push(format!("{thread} on CPU {}: {what}", bounds.processor.cpu));
         }
     }
@@ -158,50 +159,51 @@ pub fn exceeded(processors: &[Analysed<'_>]) -> String {
 }
 
 /// One processor in tables.
-fn details(of: &Analysed<'_>, page: &Page) -> String {
-    let mut parts = vec![title(of, page)];
+fn details(analysis: &Analysed<'_>, page: &Page) -> String {
+    let mut parts = vec![title(analysis, page)];
     let mut add = |heading: &str, text: String| parts.push(format!("{heading}\n{text}"));
-    let variables = of.variables();
+    let variables = analysis.variables();
     if !variables.is_empty() {
         let table = table::of_figures(VARIABLES, variables.into_iter()).text(page);
-        let equation = of.processor.variables.as_ref().map(|it| paragraph(&interference_free(it), page));
+        let equation =
+            analysis.processor.variables.as_ref().map(|it| paragraph(&interference_free(it), page));
         add("Kernel with preemption or interrupts disabled", table + &equation.unwrap_or_default());
     }
-    let interrupts = of.interrupts();
+    let interrupts = analysis.interrupts();
     if !interrupts.is_empty() {
         add("Interrupts", table::of_figures(INTERRUPTS, interrupts.into_iter()).text(page));
     }
-    if let Ok(bounds) = &of.bounds {
+    if let Ok(bounds) = &analysis.bounds {
         let rows = InterruptModel::ALL.map(|model| BoundRow { bounds, model });
         let table = table::of_figures(BOUNDS, rows.into_iter()).text(page);
         add("Bounds, by how interrupts are taken to interfere", table + &paragraph(&terms(bounds), page));
     }
-    if let Some(timers) = &of.processor.timers {
-        add("Timers", paragraph(&lateness(timers, of.section.from_ns), page));
+    if let Some(timers) = &analysis.processor.timers {
+        add("Timers", paragraph(&lateness(timers, analysis.section.from_ns), page));
     }
-    let measured = of.measured();
+    let measured = analysis.measured();
     if !measured.is_empty() {
         let table = table::of_figures(MEASURED, measured.into_iter()).text(page);
-        let all = of.processor.measured.iter();
+        let all = analysis.processor.measured.iter();
         let worst =
             all.filter_map(|it| Some((it, it.worst.first().filter(|wakeup| !wakeup.ran.is_empty())?)));
         let worst = worst.max_by_key(|(_, wakeup)| wakeup.latency_ns);
         let line = worst.map(|(measured, wakeup)| {
             let thread =
                 measured.thread.as_ref().map_or_else(|| MEASURING.to_owned(), |it| thread_name(&it.id));
-            format!("{thread}: {}", happened(wakeup, of.section.from_ns))
+            format!("{thread}: {}", happened(wakeup, analysis.section.from_ns))
         });
         add("Measured latencies", table + &line.map(|line| paragraph(&line, page)).unwrap_or_default());
     }
-    let stacks = stacks(of);
+    let stacks = stacks(analysis);
     if !stacks.is_empty() {
         add("Kernel stacks", stacks);
     }
     parts.join("\n")
 }
 
-fn title(of: &Analysed<'_>, page: &Page) -> String {
-    let title = format!("CPU {}", of.processor.cpu);
+fn title(analysis: &Analysed<'_>, page: &Page) -> String {
+    let title = format!("CPU {}", analysis.processor.cpu);
     if page.colour { format!("\x1b[1m{title}\x1b[0m\n") } else { format!("{title}\n") }
 }
 
@@ -271,8 +273,8 @@ pub(crate) fn ran_name(ran: &punctual_model::latency::Ran) -> String {
 }
 
 /// The kernel stacks of those who caused the greatest variables.
-fn stacks(of: &Analysed<'_>) -> String {
-    let stacks = of.variables().into_iter().filter_map(|row| {
+fn stacks(analysis: &Analysed<'_>) -> String {
+    let stacks = analysis.variables().into_iter().filter_map(|row| {
         let culprit = row.variable.culprit.as_ref().filter(|culprit| !culprit.stack.is_empty())?;
         let frames = culprit.stack.iter().map(|frame| format!("  {}\n", visible(frame)));
         Some(format!("{}, {}:\n{}", row.symbol, thread_name(&culprit.thread), frames.collect::<String>()))

@@ -45,8 +45,8 @@ pub(crate) fn rows(stream: &Stream) -> Vec<Row> {
 }
 
 /// A percentile may be a little too great; what is greatest of all is exact.
-fn row(what: &'static str, quantiles: &Quantiles, greatest: Duration, of: u64) -> Row {
-    let shown = if of < MANY { 3 } else { 4 };
+fn row(what: &'static str, quantiles: &Quantiles, greatest: Duration, count: u64) -> Row {
+    let shown = if count < MANY { 3 } else { 4 };
     let values = quantiles.each().into_iter().take(shown).map(|(_, value)| value.min(greatest)).collect();
     Row { what, values, greatest, is_sampled: false }
 }
@@ -75,10 +75,10 @@ mod tests {
     fn a_percentile_never_exceeds_the_maximum() {
         let mut stream = example::stream(5_000_000, 41_000);
         stream.percentiles = Some(example::percentiles());
-        let told = |row: Option<Row>| row.map(|row| row.sentence("needed", "jobs", ""));
+        let sentence = |row: Option<Row>| row.map(|row| row.sentence("needed", "jobs", ""));
         let text = "Half of the jobs needed at most 700 µs, 90 % at most 750 µs, 99 % at most 790 µs, 99.9 \
                     % at most 800 µs.";
-        assert_eq!(told(cost(&stream)).as_deref(), Some(text));
+        assert_eq!(sentence(cost(&stream)).as_deref(), Some(text));
         // One in a thousand says nothing of a hundred.
         stream.jobs = 100;
         assert_eq!(cost(&stream).map(|row| row.values.len()), Some(3));

@@ -87,8 +87,8 @@ pub(crate) fn limit(periodic: &Periodic, p999: Duration) -> Option<String> {
 }
 
 /// ` (0.04 %)`, rounded up to two digits after the point; empty where it is more than one in a hundred.
-fn share(number: u64, of: u64) -> String {
-    let parts = (u128::from(number) * 10_000).div_ceil(u128::from(of.max(1)));
+fn share(number: u64, total: u64) -> String {
+    let parts = (u128::from(number) * 10_000).div_ceil(u128::from(total.max(1)));
     if parts > 100 { String::new() } else { format!(" ({}.{:02} %)", parts / 100, parts % 100) }
 }
 

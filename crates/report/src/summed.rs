@@ -84,7 +84,9 @@ impl<'a> Summed<'a> {
 }
 
 fn sum(streams: &[&Stream]) -> Stream {
-    let total = |of: fn(&Stream) -> u64| streams.iter().map(|stream| of(stream)).fold(0, u64::saturating_add);
+    let total = |counter: fn(&Stream) -> u64| {
+        streams.iter().map(|stream| counter(stream)).fold(0, u64::saturating_add)
+    };
     let costs: Vec<(&Execution, u64)> =
         streams.iter().filter_map(|stream| Some((stream.execution.as_ref()?, stream.jobs))).collect();
     let responses: Vec<(&Response, u64)> =
@@ -146,8 +148,9 @@ fn periodic(streams: &[&Stream]) -> Option<Periodic> {
     };
     all.iter().all(same).then(|| {
         let greatest =
-            |of: fn(&Periodic) -> Duration| all.iter().map(|one| of(one)).max().unwrap_or_default();
-        let total = |of: fn(&Periodic) -> u64| all.iter().map(|one| of(one)).fold(0, u64::saturating_add);
+            |figure: fn(&Periodic) -> Duration| all.iter().map(|one| figure(one)).max().unwrap_or_default();
+        let total =
+            |figure: fn(&Periodic) -> u64| all.iter().map(|one| figure(one)).fold(0, u64::saturating_add);
         let left_out = all.iter().filter_map(|one| one.typical.as_ref()).flat_map(|one| &one.left_out);
         Periodic {
             jitter_ns: greatest(|one| one.jitter_ns),
@@ -170,11 +173,11 @@ fn periodic(streams: &[&Stream]) -> Option<Periodic> {
 /// where a phase with jobs has none.
 fn percentiles(streams: &[&Stream]) -> Option<Percentiles> {
     let with_jobs = || streams.iter().filter(|stream| stream.jobs > 0);
-    let greatest = |of: fn(&Percentiles) -> Option<Quantiles>| {
+    let greatest = |kind: fn(&Percentiles) -> Option<Quantiles>| {
         let all: Option<Vec<Quantiles>> =
-            with_jobs().map(|stream| of(stream.percentiles.as_ref()?)).collect();
+            with_jobs().map(|stream| kind(stream.percentiles.as_ref()?)).collect();
         let all = all?;
-        let most = |of: fn(&Quantiles) -> Duration| all.iter().map(of).max();
+        let most = |quantile: fn(&Quantiles) -> Duration| all.iter().map(quantile).max();
         Some(Quantiles {
             p50_ns: most(|one| one.p50_ns)?,
             p90_ns: most(|one| one.p90_ns)?,

@@ -82,7 +82,7 @@ pub(crate) fn short(separator: &Separator) -> String {
 /// A caveat in a few words.
 pub(crate) fn note(note: &Note) -> String {
     match note {
-        Note::Phase { number, of } => format!("phase {number} of {of}"),
+        Note::Phase { number, phases } => format!("phase {number} of {phases}"),
         Note::Phases { phases, policies } => {
             let policies =
                 if *policies > 1 { format!(" ({} policies)", count(*policies)) } else { String::new() };
@@ -100,6 +100,6 @@ pub(crate) fn note(note: &Note) -> String {
         Note::MayBeGreater => "may be greater".into(),
         Note::AtLeast(number, what) => format!("≥ {} {what}", count(*number)),
         Note::Some(number, what) => format!("{} {what}", count(*number)),
-        Note::Of(task, note) => format!("of {} itself {}", visible(task), self::note(note)),
+        Note::About(task, note) => format!("of {} itself {}", visible(task), self::note(note)),
     }
 }

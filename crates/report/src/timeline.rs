@@ -178,10 +178,10 @@ impl<W: Write> Timeline<W> {
         if let Some(events) = self.scheduling.full(switch.cpu) {
             self.packets.ftrace(switch.cpu, events)?;
         }
-        self.counts.steps += u64::from(seen != Seen::Beyond);
+        self.counts.steps += u64::from(seen != Seen::OutOfRange);
         match seen {
             Seen::Follows => Ok(()),
-            Seen::Beyond => {
+            Seen::OutOfRange => {
                 self.counts.left_out += 1;
                 Ok(())
             }

@@ -234,7 +234,7 @@ fn a_long_parquet_file_has_row_groups_of_bounded_size() {
 fn a_parquet_file_names_clock_and_unit() {
     let file = parquet(written(Format::Parquet, &[]));
     let about = file.metadata().file_metadata();
-    let of = |key: &str| {
+    let value_of = |key: &str| {
         about
             .key_value_metadata()
             .unwrap()
@@ -245,7 +245,10 @@ fn a_parquet_file_names_clock_and_unit() {
             .clone()
             .unwrap()
     };
-    assert_eq!((of("punctual.clock").as_str(), of("punctual.unit").as_str()), ("CLOCK_BOOTTIME", "ns"));
+    assert_eq!(
+        (value_of("punctual.clock").as_str(), value_of("punctual.unit").as_str()),
+        ("CLOCK_BOOTTIME", "ns")
+    );
     assert!(about.created_by().unwrap().starts_with("punctual "));
 }
 

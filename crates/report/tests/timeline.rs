@@ -300,12 +300,12 @@ fn changes_of_a_thread_are_shown() {
         command: "/bin/next -v".into(),
         ..task(900_000, punctual_trace::Begin::Exec)
     };
-    let mut told = records(1, &[]);
-    told.extend([policy, affinity].map(|task| Record::Task(Box::new(task))));
-    told.push(Record::Renamed { tid: FIRST, sequence: 0, name: "calm".into() });
-    told.push(Record::Task(Box::new(exec)));
-    told.push(Record::Exit { tid: FIRST, sequence: 0, at: Instant::from_ns(950_000) });
-    let decoded = Decoded::new(&timeline(1, &told, &[]).0);
+    let mut input = records(1, &[]);
+    input.extend([policy, affinity].map(|task| Record::Task(Box::new(task))));
+    input.push(Record::Renamed { tid: FIRST, sequence: 0, name: "calm".into() });
+    input.push(Record::Task(Box::new(exec)));
+    input.push(Record::Exit { tid: FIRST, sequence: 0, at: Instant::from_ns(950_000) });
+    let decoded = Decoded::new(&timeline(1, &input, &[]).0);
     let instants: Vec<(&str, u64)> =
         decoded.instants.iter().map(|instant| (instant.name.as_str(), instant.begin)).collect();
     assert_eq!(
@@ -334,12 +334,12 @@ fn processors_and_threads_that_cannot_be_shown_are_counted() {
 #[test]
 fn a_thread_that_ends_leaves_its_processor() {
     let step = |at, step| Record::Switch(Switch { tid: FIRST, at: Instant::from_ns(at), cpu: 1, step });
-    let mut told = records(1, &[]);
-    told.extend([
+    let mut input = records(1, &[]);
+    input.extend([
         step(1_000_000, Step::In),
         Record::Exit { tid: FIRST, sequence: 0, at: Instant::from_ns(1_200_000) },
     ]);
-    let decoded = Decoded::new(&timeline(1, &told, &[]).0);
+    let decoded = Decoded::new(&timeline(1, &input, &[]).0);
     assert_eq!(decoded.runs(), [Run { from: 1_000_000, until: Some(1_200_000), cpu: 1, tid: FIRST }]);
 }
 
@@ -371,8 +371,8 @@ fn only_a_thread_with_a_reservation_returns_without_a_wake_up() {
             .map(|(at, step)| Record::Switch(Switch { tid: FIRST, at: Instant::from_ns(at), cpu: 0, step }));
     for (policy, mended) in [(punctual_model::Policy::Deadline, 0), (punctual_model::Policy::Fifo, 1)] {
         let task = Record::Task(Box::new(punctual_trace::TaskRecord { policy, ..machine::seen(FIRST) }));
-        let told: Vec<Record> = std::iter::once(task).chain(steps.iter().cloned()).collect();
-        assert_eq!(timeline(1, &told, &[]).1.mended, mended);
+        let input: Vec<Record> = std::iter::once(task).chain(steps.iter().cloned()).collect();
+        assert_eq!(timeline(1, &input, &[]).1.mended, mended);
     }
 }
 

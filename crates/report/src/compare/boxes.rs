@@ -29,10 +29,10 @@ impl Axis {
     fn new<'a>(all: impl Iterator<Item = &'a Distribution> + Clone) -> Axis {
         let least = all
             .clone()
-            .flat_map(|of| [of.min_ns, of.median_ns, of.max_ns])
+            .flat_map(|distribution| [distribution.min_ns, distribution.median_ns, distribution.max_ns])
             .filter(|value| *value > Duration::ZERO)
             .min();
-        let greatest = all.map(|of| of.max_ns).max().unwrap_or(Duration::ZERO);
+        let greatest = all.map(|distribution| distribution.max_ns).max().unwrap_or(Duration::ZERO);
         let (least, greatest) = (least.map_or(1, Duration::ns), greatest.ns().max(1));
         let low = steps().take_while(|step| *step <= least as f64).last().unwrap_or(1.0);
         let high = steps().find(|step| *step >= greatest as f64 && *step > low).unwrap_or(low * 10.0);

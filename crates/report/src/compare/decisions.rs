@@ -91,10 +91,10 @@ fn over(configuration: &Configuration, of_run: impl Fn(usize) -> Option<u64>) ->
 }
 
 /// Configurations, the least first; of equal ones, the one that was given first.
-fn rank(comparison: &Comparison, of: impl Fn(&Configuration) -> Option<Range>) -> Vec<Candidate> {
+fn rank(comparison: &Comparison, worst: impl Fn(&Configuration) -> Option<Range>) -> Vec<Candidate> {
     let all = comparison.configurations.iter().enumerate();
     let mut ranked: Vec<Candidate> = all
-        .filter_map(|(number, configuration)| Some(Candidate { number, worst: of(configuration)? }))
+        .filter_map(|(number, configuration)| Some(Candidate { number, worst: worst(configuration)? }))
         .collect();
     ranked.sort_by_key(|candidate| (candidate.worst.value, candidate.number));
     ranked

@@ -31,7 +31,8 @@ struct Configuration<'a> {
 /// One figure of one task, chain or thread, in every configuration.
 #[derive(Serialize)]
 struct Figure<'a> {
-    of: &'static str,
+    #[serde(rename = "of")]
+    table: &'static str,
     name: &'a str,
     figure: &'static str,
     configurations: Vec<Option<Found>>,
@@ -107,7 +108,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
                     Some(Found { values: Values::from(&range), runs: range.runs, difference })
                 });
                 figures.push(Figure {
-                    of: section.table.field,
+                    table: section.table.field,
                     name: &row.name,
                     figure: figure.field,
                     configurations: found.collect(),

@@ -93,13 +93,13 @@ pub(super) fn configurations(comparison: &Comparison) -> Table {
 
 /// A row for each configuration of each task, chain or thread.
 pub(super) fn section_table(comparison: &Comparison, section: &Section) -> Table {
-    let of = section.table;
-    let mut columns: Vec<Column> = vec![words(of.row, of.row_fit), words("Configuration", Fit::Fold)];
-    for figure in of.figures() {
+    let layout = section.table;
+    let mut columns: Vec<Column> = vec![words(layout.row, layout.row_fit), words("Configuration", Fit::Fold)];
+    for figure in layout.figures() {
         // Of three, the least matters least.
         let (fit, fit_of_difference) = match compared::whole(figure) == Whole::Least || figure.sparse {
             true => (Fit::Drop(1), Fit::Drop(2)),
-            false => (Fit::Keep, of.difference_fit),
+            false => (Fit::Keep, layout.difference_fit),
         };
         columns.extend([
             figures(figure.title, fit),

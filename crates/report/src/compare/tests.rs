@@ -348,13 +348,13 @@ fn slips_and_percentiles_are_compared_where_there_are_any() {
     );
     let json: serde_json::Value = serde_json::from_str(&comparison.json()).expect("JSON");
     let figures = json["figures"].as_array().expect("figures");
-    let of = |of: &str, figure: &str| {
-        figures.iter().find(|it| it["of"] == of && it["figure"] == figure).expect("a figure")
+    let figure_of = |table: &str, figure: &str| {
+        figures.iter().find(|it| it["of"] == table && it["figure"] == figure).expect("a figure")
     };
     let skipped = serde_json::json!({"value": 3, "least": 3, "greatest": 3, "runs": 1, "difference": {}});
-    assert_eq!(of("slips", "skipped")["configurations"][1], skipped);
-    assert_eq!(of("cost", "p99_ns")["configurations"][1]["value_ns"], 790_000);
-    assert_eq!(of("threads", "jitter_ns")["configurations"][1]["value_ns"], 16_000);
+    assert_eq!(figure_of("slips", "skipped")["configurations"][1], skipped);
+    assert_eq!(figure_of("cost", "p99_ns")["configurations"][1]["value_ns"], 790_000);
+    assert_eq!(figure_of("threads", "jitter_ns")["configurations"][1]["value_ns"], 16_000);
     assert!(comparison.html().contains("Threads: percentiles of lateness"));
 }
 
@@ -372,17 +372,17 @@ fn json_has_the_same_values() {
     assert_eq!(json["configurations"][1]["policy"], "priority");
     assert_eq!(json["configurations"][0]["runs"], serde_json::json!(["f1", "f2", "f3", "f4", "f5"]));
     let figures = json["figures"].as_array().expect("figures");
-    let of = |of: &str, figure: &str| {
-        figures.iter().find(|it| it["of"] == of && it["figure"] == figure).expect("a figure")
+    let figure_of = |table: &str, figure: &str| {
+        figures.iter().find(|it| it["of"] == table && it["figure"] == figure).expect("a figure")
     };
-    let queuing = of("queuing", "max_ns");
+    let queuing = figure_of("queuing", "max_ns");
     assert_eq!(
         queuing["configurations"][1],
         serde_json::json!({"value_ns": 550_000, "least_ns": 500_000, "greatest_ns": 550_000, "runs": 5,
                            "difference": {"ratio": -0.5, "exceeds_spread": true}})
     );
-    assert_eq!(of("execution", "max_ns")["configurations"][1]["difference"]["exceeds_spread"], false);
-    assert!(of("execution", "max_ns")["configurations"][0].get("difference").is_none());
+    assert_eq!(figure_of("execution", "max_ns")["configurations"][1]["difference"]["exceeds_spread"], false);
+    assert!(figure_of("execution", "max_ns")["configurations"][0].get("difference").is_none());
 }
 
 #[test]

@@ -84,19 +84,19 @@ fn inner(distribution: &Distribution, value: Duration) -> Value {
 }
 
 macro_rules! of_times {
-    ($($argument:expr),* ; $of:expr) => {
+    ($($argument:expr),* ; $value:expr) => {
         task($($argument),*, |row| {
-            let of: fn(&Distribution) -> Value = $of;
-            row.times.map(|times| of(&times.distribution))
+            let value: fn(&Distribution) -> Value = $value;
+            row.times.map(|times| value(&times.distribution))
         })
     };
 }
 
 macro_rules! of_latency {
-    ($($argument:expr),* ; $of:expr) => {
+    ($($argument:expr),* ; $value:expr) => {
         chain($($argument),*, |row| {
-            let of: fn(&Latency) -> Value = $of;
-            row.latency().map(of)
+            let value: fn(&Latency) -> Value = $value;
+            row.latency().map(value)
         })
     };
 }
@@ -157,18 +157,20 @@ pub const TIMES: &[Entry<DataflowTasks>] = &[
         |row| Some(Value::Count(row.task.executions)),
     )
     .table(Keep),
-    of_times!("min_ns", "Min", Unit::Time, Bound::Lower, "The least."; |of| end(of, of.min_ns)).table(Keep),
+    of_times!("min_ns", "Min", Unit::Time, Bound::Lower, "The least.";
+        |distribution| end(distribution, distribution.min_ns))
+    .table(Keep),
     of_times!("quartile_1_ns", "Quartile 1", Unit::Time, Bound::Estimate, "A quarter takes at most this.";
-        |of| inner(of, of.quartile_1_ns))
+        |distribution| inner(distribution, distribution.quartile_1_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(7)),
     of_times!("median_ns", "Median", Unit::Time, Bound::Estimate, "Half of them take at most this.";
-        |of| inner(of, of.median_ns))
+        |distribution| inner(distribution, distribution.median_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Keep)
     .compared(Group::Distribution),
     of_times!("quartile_3_ns", "Quartile 3", Unit::Time, Bound::Estimate, "Three quarters take at most this.";
-        |of| inner(of, of.quartile_3_ns))
+        |distribution| inner(distribution, distribution.quartile_3_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(6)),
     task("mean_ns", "Mean", Unit::Time, Bound::Estimate, "The mean.", |row| {
@@ -183,7 +185,7 @@ pub const TIMES: &[Entry<DataflowTasks>] = &[
     .rounded(Rounding::ThreeDigits)
     .table(Drop(3)),
     of_times!("max_ns", "Max", Unit::Time, Bound::Upper, "The greatest.";
-        |of| end(of, of.max_ns))
+        |distribution| end(distribution, distribution.max_ns))
     .table(Keep)
     .compared(Group::Distribution),
     task(
@@ -232,21 +234,21 @@ pub const LATENCY: &[Entry<Chains>] = &[
     })
     .table(Keep),
     of_latency!("min_ns", "Min", Unit::Time, Bound::Lower, "The least.";
-        |of| end(&of.distribution, of.distribution.min_ns))
+        |latency| end(&latency.distribution, latency.distribution.min_ns))
     .table(Drop(2))
     .compared(Group::Chains),
     of_latency!("quartile_1_ns", "Quartile 1", Unit::Time, Bound::Estimate, "A quarter takes at most this.";
-        |of| inner(&of.distribution, of.distribution.quartile_1_ns))
+        |latency| inner(&latency.distribution, latency.distribution.quartile_1_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(8)),
     of_latency!("median_ns", "Median", Unit::Time, Bound::Estimate, "Half of them take at most this.";
-        |of| inner(&of.distribution, of.distribution.median_ns))
+        |latency| inner(&latency.distribution, latency.distribution.median_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Keep)
     .compared(Group::Chains),
     of_latency!("quartile_3_ns", "Quartile 3", Unit::Time, Bound::Estimate,
         "Three quarters take at most this.";
-        |of| inner(&of.distribution, of.distribution.quartile_3_ns))
+        |latency| inner(&latency.distribution, latency.distribution.quartile_3_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(7)),
     chain("mean_ns", "Mean", Unit::Time, Bound::Estimate, "The mean.", |row| {
@@ -261,20 +263,20 @@ pub const LATENCY: &[Entry<Chains>] = &[
     .rounded(Rounding::ThreeDigits)
     .table(Drop(1)),
     of_latency!("max_ns", "Max", Unit::Time, Bound::Upper, "The greatest.";
-        |of| end(&of.distribution, of.distribution.max_ns))
+        |latency| end(&latency.distribution, latency.distribution.max_ns))
     .table(Keep)
     .compared(Group::Chains),
     of_latency!("queuing_ns", "= queuing", Unit::Time, Bound::Upper,
         "How much of the greatest was waiting for an executor, or behind earlier data.";
-        |of| Value::Time(of.worst.queuing_ns))
+        |latency| Value::Time(latency.worst.queuing_ns))
     .table(Drop(4)),
     of_latency!("execution_ns", "+ execution", Unit::Time, Bound::Upper,
         "How much of the greatest was execution.";
-        |of| Value::Time(of.worst.execution_ns))
+        |latency| Value::Time(latency.worst.execution_ns))
     .table(Drop(5)),
     of_latency!("waiting_ns", "+ waiting", Unit::Time, Bound::Upper,
         "How much of the greatest was waiting on a channel for other data.";
-        |of| Value::Time(of.worst.waiting_ns))
+        |latency| Value::Time(latency.worst.waiting_ns))
     .table(Drop(6)),
     chain(
         "not_followed",
@@ -397,7 +399,7 @@ fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<Note>, Vec<Note>) {
     ]);
     let source = chain.tasks.first().and_then(|name| flow.tasks.iter().find(|task| task.name == *name));
     sources.extend(source.iter().flat_map(|task| {
-        task_notes(task).into_iter().map(|note| Note::Of(task.name.clone(), Box::new(note)))
+        task_notes(task).into_iter().map(|note| Note::About(task.name.clone(), Box::new(note)))
     }));
     let sinks = some(&[
         (chain.sinks_in_flight, "not ended"),

@@ -335,7 +335,7 @@ pub enum Note {
         /// Which, from 1.
         number: u32,
         /// Of how many.
-        of: u64,
+        phases: u64,
     },
     /// The sum of several tasks of a thread.
     Phases {
@@ -369,7 +369,7 @@ pub enum Note {
     /// At least so many of something.
     AtLeast(u64, &'static str),
     /// About another task.
-    Of(String, Box<Note>),
+    About(String, Box<Note>),
 }
 
 /// So many of something.

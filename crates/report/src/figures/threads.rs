@@ -35,7 +35,7 @@ pub enum Phases {
     /// One of several.
     One {
         /// How many there are.
-        of: u64,
+        phases: u64,
     },
     /// The sum of several.
     Sum {
@@ -49,8 +49,8 @@ pub enum Phases {
 impl<'a> ThreadRow<'a> {
     /// The row of `task`, which is one of `tasks`.
     pub fn new(tasks: &[Task], task: &'a Task) -> Self {
-        let of = tasks.iter().filter(|other| crate::derived::same_thread(task, other)).count() as u64;
-        let phases = if of > 1 { Phases::One { of } } else { Phases::Only };
+        let count = tasks.iter().filter(|other| crate::derived::same_thread(task, other)).count() as u64;
+        let phases = if count > 1 { Phases::One { phases: count } } else { Phases::Only };
         ThreadRow { task, stream: crate::derived::primary(task), phases }
     }
 
@@ -68,7 +68,7 @@ impl<'a> ThreadRow<'a> {
         notes.extend(task.recording.clone().map(Note::Recording));
         match self.phases {
             Phases::Only => {}
-            Phases::One { of } => notes.push(Note::Phase { number: task.phase + 1, of }),
+            Phases::One { phases } => notes.push(Note::Phase { number: task.phase + 1, phases }),
             Phases::Sum { phases, policies } => notes.push(Note::Phases { phases, policies }),
         }
         if task.ended_by == EndedBy::Loss {

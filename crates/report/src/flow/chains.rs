@@ -76,11 +76,11 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
             };
         }
         if chain.overwritten > 0 {
-            let of = chain.reaction.as_ref().map_or(0, |reaction| reaction.distribution.count);
+            let reactions = chain.reaction.as_ref().map_or(0, |reaction| reaction.distribution.count);
             let line = format!(
                 "{} of the {} had no reaction of {} own: the sink read a later datum as well, or instead.",
                 count(chain.overwritten),
-                counted(of, "datum").replace("datums", "data"),
+                counted(reactions, "datum").replace("datums", "data"),
                 if chain.overwritten == 1 { "its" } else { "their" }
             );
             text += &paragraph(&line, page);

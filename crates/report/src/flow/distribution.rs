@@ -28,10 +28,10 @@ pub(crate) fn greatest(distribution: &Distribution) -> String {
 }
 
 /// A quartile to the three digits that it has; never beyond the ends, as they are printed.
-fn quartile(of: &Distribution, value: Duration) -> Duration {
-    if of.min_ns == of.max_ns {
-        of.min_ns
+fn quartile(distribution: &Distribution, value: Duration) -> Duration {
+    if distribution.min_ns == distribution.max_ns {
+        distribution.min_ns
     } else {
-        three_digits(value).clamp(at_least(of.min_ns), at_most(of.max_ns))
+        three_digits(value).clamp(at_least(distribution.min_ns), at_most(distribution.max_ns))
     }
 }

@@ -20,12 +20,12 @@ fn times(
     page: &Page,
     begin: Instant,
     kind: &'static str,
-    of: fn(&FlowTask) -> Option<&Times>,
+    times_of: fn(&FlowTask) -> Option<&Times>,
 ) -> String {
     if flow.tasks.is_empty() {
         return String::new();
     }
-    let rows = flow.tasks.iter().map(|task| TimesRow { task, kind, times: of(task), begin });
+    let rows = flow.tasks.iter().map(|task| TimesRow { task, kind, times: times_of(task), begin });
     table::of_figures(TIMES, rows).text(page)
 }
 
@@ -112,7 +112,7 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
             page,
         );
     }
-    let sum = |of: fn(&FlowTask) -> u64| flow.tasks.iter().map(of).sum::<u64>();
+    let sum = |counter: fn(&FlowTask) -> u64| flow.tasks.iter().map(counter).sum::<u64>();
     if sum(|task| task.in_flight) > 0 {
         text += &paragraph("not ended: instances still active at the end of the trace.", page);
     }

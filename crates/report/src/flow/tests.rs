@@ -247,7 +247,7 @@ fn missing_events_are_reported_first() {
 #[test]
 fn a_single_value_is_not_shown_as_a_range() {
     let ns = Duration::from_ns;
-    let of = |count, values: [u64; 5]| {
+    let cells_of = |count, values: [u64; 5]| {
         let [min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns] = values.map(ns);
         let (mean_ns, p99_ns) = (None, None);
         cells(&Distribution {
@@ -261,9 +261,9 @@ fn a_single_value_is_not_shown_as_a_range() {
             p99_ns,
         })
     };
-    assert_eq!(of(1, [4_961_237; 5]), ["4.961237 ms"; 5]);
+    assert_eq!(cells_of(1, [4_961_237; 5]), ["4.961237 ms"; 5]);
     // Bounds to the safe side, quartiles to three digits and never beyond them.
-    let cells = of(4, [4_961_237, 4_961_300, 4_987_654, 5_012_345, 5_012_345]);
+    let cells = cells_of(4, [4_961_237, 4_961_300, 4_987_654, 5_012_345, 5_012_345]);
     assert_eq!(cells, ["4.961 ms", "4.961 ms", "4.99 ms", "5.01 ms", "5.013 ms"]);
 }
 

@@ -202,8 +202,8 @@ fn marks(measure: &Measure, begin: Instant) -> (Vec<Mark>, Vec<Mark>) {
     let since = |at: Instant| (at.ns() / 1_000) as i64 - (begin.ns() / 1_000) as i64;
     let slip = |slip: &Slip| Mark { at_us: since(slip.at_ns), value: slip.activations };
     let left_out = |release: &LeftOut| {
-        let beyond = if release.off_ns > 0 { i64::try_from(grid.jitter_ns).unwrap_or(i64::MAX) } else { 0 };
-        Mark { at_us: since(release.at_ns), value: release.off_ns.saturating_add(beyond) }
+        let jitter = if release.off_ns > 0 { i64::try_from(grid.jitter_ns).unwrap_or(i64::MAX) } else { 0 };
+        Mark { at_us: since(release.at_ns), value: release.off_ns.saturating_add(jitter) }
     };
     (grid.slips.iter().map(slip).collect(), grid.left_out.iter().map(left_out).collect())
 }

@@ -46,46 +46,48 @@ pub(crate) fn sections(drawn: &Drawn<'_>) -> Markup {
             p { (summary(latency)) }
             (cell::table(PROCESSORS, processors.iter(), "Processors as a table"))
         }
-        @for of in &processors {
-            @let id = format!("latency-cpu-{}", of.processor.cpu);
+        @for analysis in &processors {
+            @let id = format!("latency-cpu-{}", analysis.processor.cpu);
             section id=(id) aria-labelledby={ (id) "-title" } {
-                h2 id={ (id) "-title" } { "CPU " (of.processor.cpu) }
-                (processor(of))
+                h2 id={ (id) "-title" } { "CPU " (analysis.processor.cpu) }
+                (processor(analysis))
             }
         }
     }
 }
 
-fn processor(of: &Analysed<'_>) -> Markup {
+fn processor(analysis: &Analysed<'_>) -> Markup {
     html! {
-        @match &of.bounds {
+        @match &analysis.bounds {
             Ok(bounds) => {
-                div.figures { (bars(bounds, of.measured_max())) }
+                div.figures { (bars(bounds, analysis.measured_max())) }
                 p { (terms(bounds)) "." }
                 @let rows = InterruptModel::ALL.into_iter().map(|model| BoundRow { bounds, model });
                 (cell::table(BOUNDS, rows, "Bounds as a table"))
             },
             Err(reason) => p.note { "There is no bound: " (reason.to_string()) "." },
         }
-        @if let Some(variables) = &of.processor.variables {
+        @if let Some(variables) = &analysis.processor.variables {
             h3 { "Kernel with preemption or interrupts disabled" }
             p { (interference_free(variables)) "." }
-            (cell::table(VARIABLES, of.variables().into_iter(), "Variables as a table"))
-            (stacks(of))
+            (cell::table(VARIABLES, analysis.variables().into_iter(), "Variables as a table"))
+            (stacks(analysis))
         }
         h3 { "Interrupts" }
-        @if of.processor.interrupts.is_empty() { p { "None were seen." } } @else {
-            (cell::table(INTERRUPTS, of.interrupts().into_iter(), "Interrupts as a table"))
-            @for interrupt in &of.processor.interrupts { (curves(interrupt, of.section.horizon_ns)) }
+        @if analysis.processor.interrupts.is_empty() { p { "None were seen." } } @else {
+            (cell::table(INTERRUPTS, analysis.interrupts().into_iter(), "Interrupts as a table"))
+            @for interrupt in &analysis.processor.interrupts {
+                (curves(interrupt, analysis.section.horizon_ns))
+            }
         }
-        @if let Some(timers) = &of.processor.timers {
+        @if let Some(timers) = &analysis.processor.timers {
             h3 { "Timers" }
-            p { (crate::latency::lateness(timers, of.section.from_ns)) }
+            p { (crate::latency::lateness(timers, analysis.section.from_ns)) }
         }
-        @if !of.processor.measured.is_empty() {
+        @if !analysis.processor.measured.is_empty() {
             h3 { "Measured latencies" }
-            (cell::table(MEASURED, of.measured().into_iter(), "Measured latencies as a table"))
-            @for measured in &of.processor.measured { (worst(measured, of)) }
+            (cell::table(MEASURED, analysis.measured().into_iter(), "Measured latencies as a table"))
+            @for measured in &analysis.processor.measured { (worst(measured, analysis)) }
         }
     }
 }
@@ -190,9 +192,9 @@ fn name(cause: &Cause<'_>) -> String {
 }
 
 /// The kernel stacks of those who caused the greatest variables.
-fn stacks(of: &Analysed<'_>) -> Markup {
+fn stacks(analysis: &Analysed<'_>) -> Markup {
     html! {
-        @for row in of.variables() {
+        @for row in analysis.variables() {
             @let culprit = row.variable.culprit.as_ref();
             @if let Some(culprit) = culprit.filter(|culprit| !culprit.stack.is_empty()) {
                 details.stack {
@@ -266,7 +268,7 @@ fn path(steps: &[(Duration, u64)], scale: &Scale) -> String {
 }
 
 /// What ran during the worst wake-ups of a thread.
-fn worst(measured: &Measured, of: &Analysed<'_>) -> Markup {
+fn worst(measured: &Measured, analysis: &Analysed<'_>) -> Markup {
     let known: Vec<_> = measured.worst.iter().filter(|wakeup| !wakeup.ran.is_empty()).collect();
     let thread = measured
         .thread
@@ -276,7 +278,7 @@ fn worst(measured: &Measured, of: &Analysed<'_>) -> Markup {
         @if !known.is_empty() {
             details.wakeups {
                 summary { "The latest wake-ups of " bdi { (thread) } ", and what ran" }
-                ol { @for wakeup in known { li { (happened(wakeup, of.section.from_ns)) } } }
+                ol { @for wakeup in known { li { (happened(wakeup, analysis.section.from_ns)) } } }
             }
         }
     }

@@ -17,20 +17,20 @@ pub fn json(section: &SchedulingLatency) -> String {
     format!("{document:#}\n")
 }
 
-fn processor(of: &Analysed<'_>) -> Value {
-    let measured = of.measured_max().map(Duration::ns);
-    let bounds = match &of.bounds {
+fn processor(analysis: &Analysed<'_>) -> Value {
+    let measured = analysis.measured_max().map(Duration::ns);
+    let bounds = match &analysis.bounds {
         Ok(bounds) => bounds,
         Err(reason) => {
-            let (cpu, reason) = (of.processor.cpu, reason.to_string());
+            let (cpu, reason) = (analysis.processor.cpu, reason.to_string());
             return json!({"cpu": cpu, "bound_ns": null, "no_bound": reason, "measured_max_ns": measured});
         }
     };
     let all: Vec<Value> = InterruptModel::ALL.iter().map(|&model| bound(bounds, model)).collect();
     json!({
-        "cpu": of.processor.cpu,
+        "cpu": analysis.processor.cpu,
         "interference_free_ns": bounds.interference_free().ns(),
-        "bound_ns": of.bound().map(Duration::ns),
+        "bound_ns": analysis.bound().map(Duration::ns),
         "at_least": bounds.is_at_least(),
         "largest": part(&bounds.largest()),
         "measured_max_ns": measured,

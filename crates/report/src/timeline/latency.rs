@@ -178,47 +178,48 @@ impl<W: Write> LatencyTimeline<W> {
         self.sources.get(&number).map_or_else(|| format!("source {number}"), source_name)
     }
 
-    fn interrupt(&mut self, of: &Interrupt) -> Result<(), Error> {
+    fn interrupt(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
         self.counts.interrupts += 1;
-        let lane = match self.sources.get(&of.source).map(|source| source.kind) {
+        let lane = match self.sources.get(&interrupt.source).map(|source| source.kind) {
             Some(InterruptKind::Nmi) => Lane::Nmis,
             Some(InterruptKind::Softirq) => Lane::Softirqs,
             _ => Lane::Interrupts,
         };
-        let track = self.track(of.cpu, lane)?;
-        let arguments = vec![Argument::number("execution_ns", of.execution.ns())];
-        let span = (of.entry.min(of.exit), of.exit);
-        self.packets.slice(track, "interrupt", self.source(of.source), span, arguments)
+        let track = self.track(interrupt.cpu, lane)?;
+        let arguments = vec![Argument::number("execution_ns", interrupt.execution.ns())];
+        let span = (interrupt.entry.min(interrupt.exit), interrupt.exit);
+        self.packets.slice(track, "interrupt", self.source(interrupt.source), span, arguments)
     }
 
     /// Where interrupts came meanwhile, it began earlier than shown: its duration is without them.
-    fn maximum(&mut self, of: &Maximum) -> Result<(), Error> {
-        let Some(culprit) = &of.culprit else { return Ok(()) };
+    fn maximum(&mut self, maximum: &Maximum) -> Result<(), Error> {
+        let Some(culprit) = &maximum.culprit else { return Ok(()) };
         self.counts.maxima += 1;
-        let track = self.track(of.cpu, Lane::Longest(of.variable as u8))?;
-        let symbol = SYMBOLS[of.variable as usize];
-        let name = format!("{symbol} {} by {}", of.duration, crate::latency::thread_name(&culprit.thread));
-        let span = (before(culprit.at_ns, of.duration), culprit.at_ns);
-        self.packets.slice(track, "variable", name, span, blame(of.variable, of.duration, culprit))
+        let track = self.track(maximum.cpu, Lane::Longest(maximum.variable as u8))?;
+        let symbol = SYMBOLS[maximum.variable as usize];
+        let name =
+            format!("{symbol} {} by {}", maximum.duration, crate::latency::thread_name(&culprit.thread));
+        let span = (before(culprit.at_ns, maximum.duration), culprit.at_ns);
+        self.packets.slice(track, "variable", name, span, blame(maximum.variable, maximum.duration, culprit))
     }
 
     /// Names the track of its latencies.
-    fn thread(&mut self, of: &Thread) -> Result<(), Error> {
-        let id = &of.thread.id;
+    fn thread(&mut self, latencies: &Thread) -> Result<(), Error> {
+        let id = &latencies.thread.id;
         let lane = Lane::Latencies(id.tid);
-        match self.tracks.get(&(of.cpu, lane)) {
+        match self.tracks.get(&(latencies.cpu, lane)) {
             Some(&track) => {
                 let name = format!("greatest latencies of {}", crate::latency::thread_name(id));
-                self.describe(of.cpu, lane, track, name)
+                self.describe(latencies.cpu, lane, track, name)
             }
             None => Ok(()),
         }
     }
 
-    fn wakeup(&mut self, of: &ThreadWakeup) -> Result<(), Error> {
+    fn wakeup(&mut self, record: &ThreadWakeup) -> Result<(), Error> {
         self.counts.latencies += 1;
-        let track = self.track(of.cpu, Lane::Latencies(of.tid))?;
-        let wakeup = &of.wakeup;
+        let track = self.track(record.cpu, Lane::Latencies(record.tid))?;
+        let wakeup = &record.wakeup;
         let mut arguments = vec![Argument::number("latency_ns", wakeup.latency_ns.ns())];
         if let Some(split) = wakeup.split {
             arguments.push(Argument::number("interrupts_ns", split.interrupts_ns.ns()));
@@ -234,19 +235,19 @@ impl<W: Write> LatencyTimeline<W> {
         self.packets.slice(track, "latency", format!("latency {}", wakeup.latency_ns), span, arguments)
     }
 
-    fn witnessed(&mut self, of: &Witnessed) -> Result<(), Error> {
+    fn witnessed(&mut self, event: &Witnessed) -> Result<(), Error> {
         self.counts.witnessed += 1;
-        self.last = self.last.max(of.at);
-        let cpu = of.cpu;
-        match of.kind {
-            WitnessedKind::PreemptOff => self.begin(of, Lane::PreemptionOff, "preemption disabled"),
-            WitnessedKind::PreemptOn => self.end(of, Lane::PreemptionOff),
-            WitnessedKind::IrqsOff => self.begin(of, Lane::InterruptsOff, "interrupts disabled"),
-            WitnessedKind::IrqsOn => self.end(of, Lane::InterruptsOff),
-            WitnessedKind::SchedulerEntry => self.begin(of, Lane::Scheduler, "scheduler"),
-            WitnessedKind::SchedulerExit => self.end(of, Lane::Scheduler),
-            WitnessedKind::InterruptEntry => self.begin(of, Lane::Served, "exception"),
-            WitnessedKind::InterruptExit => self.end(of, Lane::Served),
+        self.last = self.last.max(event.at);
+        let cpu = event.cpu;
+        match event.kind {
+            WitnessedKind::PreemptOff => self.begin(event, Lane::PreemptionOff, "preemption disabled"),
+            WitnessedKind::PreemptOn => self.end(event, Lane::PreemptionOff),
+            WitnessedKind::IrqsOff => self.begin(event, Lane::InterruptsOff, "interrupts disabled"),
+            WitnessedKind::IrqsOn => self.end(event, Lane::InterruptsOff),
+            WitnessedKind::SchedulerEntry => self.begin(event, Lane::Scheduler, "scheduler"),
+            WitnessedKind::SchedulerExit => self.end(event, Lane::Scheduler),
+            WitnessedKind::InterruptEntry => self.begin(event, Lane::Served, "exception"),
+            WitnessedKind::InterruptExit => self.end(event, Lane::Served),
             WitnessedKind::InterruptSource(number) => {
                 let name = self.source(number);
                 if let Some(open) = self.open.get_mut(&(cpu, Lane::Served)) {
@@ -256,26 +257,33 @@ impl<W: Write> LatencyTimeline<W> {
             }
             WitnessedKind::Wakeup(tid) => {
                 let track = self.track(cpu, Lane::Wakeups)?;
-                let arguments = vec![Argument::number("by", of.tid.into())];
-                self.packets.instant(track, "wakeup", format!("wakes thread {tid}"), of.at, arguments, None)
+                let arguments = vec![Argument::number("by", event.tid.into())];
+                self.packets.instant(
+                    track,
+                    "wakeup",
+                    format!("wakes thread {tid}"),
+                    event.at,
+                    arguments,
+                    None,
+                )
             }
         }
     }
 
     /// Begins a slice; ends one whose end was not seen.
-    fn begin(&mut self, of: &Witnessed, lane: Lane, name: &str) -> Result<(), Error> {
-        self.close(of.cpu, lane, of.at)?;
-        let mut arguments = vec![Argument::number("tid", of.tid.into())];
-        arguments.extend(of.place.as_ref().map(|place| Argument::text("from", place.clone())));
-        self.open.insert((of.cpu, lane), Open { at: of.at, name: name.to_owned(), arguments });
+    fn begin(&mut self, event: &Witnessed, lane: Lane, name: &str) -> Result<(), Error> {
+        self.close(event.cpu, lane, event.at)?;
+        let mut arguments = vec![Argument::number("tid", event.tid.into())];
+        arguments.extend(event.place.as_ref().map(|place| Argument::text("from", place.clone())));
+        self.open.insert((event.cpu, lane), Open { at: event.at, name: name.to_owned(), arguments });
         Ok(())
     }
 
-    fn end(&mut self, of: &Witnessed, lane: Lane) -> Result<(), Error> {
-        if let (Some(open), Some(place)) = (self.open.get_mut(&(of.cpu, lane)), &of.place) {
+    fn end(&mut self, event: &Witnessed, lane: Lane) -> Result<(), Error> {
+        if let (Some(open), Some(place)) = (self.open.get_mut(&(event.cpu, lane)), &event.place) {
             open.arguments.push(Argument::text("until", place.clone()));
         }
-        self.close(of.cpu, lane, of.at)
+        self.close(event.cpu, lane, event.at)
     }
 
     fn close(&mut self, cpu: u32, lane: Lane, at: Instant) -> Result<(), Error> {

@@ -46,7 +46,7 @@ pub enum Seen {
     /// A step before it was missed.
     Mended,
     /// Its processor or TID is out of range.
-    Beyond,
+    OutOfRange,
 }
 
 /// What a thread was last seen doing.
@@ -98,7 +98,7 @@ impl Scheduling {
     pub fn step(&mut self, switch: &Switch, label: impl Fn(u32) -> Label) -> Seen {
         let Switch { tid, at, cpu, step } = *switch;
         if cpu >= MAX_CPUS || tid > MAX_TID || tid == 0 {
-            return Seen::Beyond;
+            return Seen::OutOfRange;
         }
         self.settle(
             tid,

@@ -59,7 +59,7 @@ fn drawn(items: &[Item]) -> (Decoded, Counts) {
 fn states_follow_the_events() {
     let (decoded, counts) = drawn(&executions(0));
     assert_eq!(counts, Counts { executions: 2, pushes: 1, left_out: 0 });
-    let of = |track: &str| {
+    let slices_on = |track: &str| {
         let slices = decoded.slices.iter().filter(|slice| decoded.tracks[&slice.track] == track);
         let mut seen: Vec<_> = slices
             .map(|slice| (slice.begin, slice.end, slice.name.as_str(), slice.numbers["instance"]))
@@ -67,9 +67,9 @@ fn states_follow_the_events() {
         seen.sort_unstable();
         seen
     };
-    assert_eq!(of("cam1"), [(10, 15, "queued", 0), (15, 30, "executes", 0)]);
-    assert_eq!(of("navi"), [(21, 32, "queued", 0), (32, 40, "executes", 0)]);
-    assert_eq!(of("executor 0"), [(15, 30, "cam1", 0), (32, 40, "navi", 0)]);
+    assert_eq!(slices_on("cam1"), [(10, 15, "queued", 0), (15, 30, "executes", 0)]);
+    assert_eq!(slices_on("navi"), [(21, 32, "queued", 0), (32, 40, "executes", 0)]);
+    assert_eq!(slices_on("executor 0"), [(15, 30, "cam1", 0), (32, 40, "navi", 0)]);
     let arrows: Vec<_> = decoded
         .flows
         .values()

@@ -134,22 +134,22 @@ fn perfetto_takes_a_recording_with_steps_missing() {
 fn perfetto_shows_jobs_threads_and_real_time() {
     let jobs =
         [(FIRST, SLEEP, job_at(1_000_000, 1_500_000)), (FIRST + 1, SLEEP, job_at(1_200_000, 1_700_000))];
-    let mut told = records(2, &[]);
+    let mut input = records(2, &[]);
     // The number of a thread that ended is another thread's.
-    told.push(Record::Exit { tid: FIRST + 1, sequence: 0, at: Instant::from_ns(2_000_000) });
+    input.push(Record::Exit { tid: FIRST + 1, sequence: 0, at: Instant::from_ns(2_000_000) });
     let next = punctual_trace::TaskRecord {
         name: "next".into(),
         at: Instant::from_ns(3_000_000),
         ..seen(FIRST + 1)
     };
     let mut timeline = Timeline::new(Vec::new(), &about(), &model(2, SLEEP)).unwrap();
-    for record in &told[..2] {
+    for record in &input[..2] {
         timeline.record(record).unwrap();
     }
     for (number, (tid, separator, job)) in jobs.iter().enumerate() {
         timeline.job(*tid, 0, separator, number as u64, job).unwrap();
     }
-    timeline.record(&told[2]).unwrap();
+    timeline.record(&input[2]).unwrap();
     timeline.record(&Record::Task(Box::new(next))).unwrap();
     timeline.job(FIRST + 1, 0, &SLEEP, 7, &job_at(4_000_000, 4_500_000)).unwrap();
     let (bytes, _) = timeline.finish().unwrap();
@@ -164,7 +164,7 @@ fn perfetto_shows_jobs_threads_and_real_time() {
         (select str_value from metadata where name = 'system_release') as release)";
     let Some([slices, wrong, real, system]) = ask(&bytes, [slices, WRONG, real, cpus]) else { return };
     assert_eq!(wrong, [] as [Value; 0]);
-    let told: Vec<_> = slices
+    let found: Vec<_> = slices
         .iter()
         .map(|row| {
             (
@@ -177,7 +177,7 @@ fn perfetto_shows_jobs_threads_and_real_time() {
         })
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             ("job 0", FIRST, "worker0", 1_000_000, 500_000),
             ("job 1", FIRST + 1, "worker1", 1_200_000, 500_000),
@@ -197,31 +197,31 @@ fn perfetto_keeps_a_process_whose_first_thread_ended() {
     // The first thread ends, another goes on and ends, and then their numbers are another process's.
     let exit = |tid, at| Record::Exit { tid, sequence: 0, at: Instant::from_ns(at) };
     let step = |tid, at, step| Record::Switch(Switch { tid, at: Instant::from_ns(at), cpu: 0, step });
-    let mut told = records(2, &[]);
-    told.extend([
+    let mut input = records(2, &[]);
+    input.extend([
         step(FIRST, 1_000_000, Step::In),
         exit(FIRST, 1_100_000),
         step(FIRST + 1, 1_200_000, Step::In),
     ]);
-    told.push(exit(FIRST + 1, 1_400_000));
+    input.push(exit(FIRST + 1, 1_400_000));
     let next = punctual_trace::TaskRecord {
         name: "next".into(),
         command: "/bin/next".into(),
         at: Instant::from_ns(3_000_000),
         ..seen(FIRST)
     };
-    told.extend([Record::Task(Box::new(next)), step(FIRST, 3_100_000, Step::In)]);
-    let (bytes, _) = timeline(2, &told, &[]);
+    input.extend([Record::Task(Box::new(next)), step(FIRST, 3_100_000, Step::In)]);
+    let (bytes, _) = timeline(2, &input, &[]);
     let ran = "select s.ts, s.dur, t.tid, t.name as thread, p.cmdline
         from sched_slice s join thread t using (utid) join process p using (upid) where t.tid != 0 order by ts";
     let Some([ran, wrong]) = ask(&bytes, [ran, WRONG]) else { return };
     assert_eq!(wrong, [] as [Value; 0]);
-    let told: Vec<_> = ran
+    let found: Vec<_> = ran
         .iter()
         .map(|row| (number(row, "ts"), number(row, "tid") as u32, text(row, "thread"), text(row, "cmdline")))
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             (1_000_000, FIRST, "worker0", "/usr/bin/plant --fast"),
             (1_200_000, FIRST + 1, "worker1", "/usr/bin/plant --fast"),
@@ -263,14 +263,14 @@ fn perfetto_shows_a_reused_tid_as_another_thread() {
             Record::Switch(Switch { tid: FIRST + 1, at: Instant::from_ns(at), cpu: 0, step })
         })
     };
-    let mut told = records(2, &[]);
-    told.extend(runs(1_000_000));
+    let mut input = records(2, &[]);
+    input.extend(runs(1_000_000));
     // One ends and another comes; that one's end is not seen.
-    told.extend([exit(1_200_000), next(1_300_000, "second")]);
-    told.extend(runs(2_000_000));
-    told.push(next(2_300_000, "third"));
-    told.extend(runs(3_000_000));
-    let (bytes, _) = timeline(2, &told, &[]);
+    input.extend([exit(1_200_000), next(1_300_000, "second")]);
+    input.extend(runs(2_000_000));
+    input.push(next(2_300_000, "third"));
+    input.extend(runs(3_000_000));
+    let (bytes, _) = timeline(2, &input, &[]);
     let ran = "select s.ts, t.name, t.utid from sched_slice s join thread t using (utid) where t.tid != 0 \
                order by ts";
     let states = "select s.ts, t.name from thread_state s join thread t using (utid) where t.tid != 0 and \

@@ -265,7 +265,7 @@ mod tests {
         for part in Part::ALL {
             let sum = way
                 .iter()
-                .filter(|(of, ..)| *of == part)
+                .filter(|(kind, ..)| *kind == part)
                 .fold(Duration::ZERO, |sum, (_, from, until, _)| sum + until.saturating_sub(*from));
             assert_eq!(sum, worst.parts()[part as usize], "{part:?}");
         }

@@ -14,9 +14,12 @@ const MOST_DRAWN: usize = 200;
 
 /// Box plots and table.
 pub(super) fn times(flow: &Dataflow, begin: Instant) -> Markup {
-    let of = |times: &Option<Times>| times.as_ref().map(|times| times.distribution.clone());
-    let found: Vec<_> =
-        flow.tasks.iter().map(|task| (visible(&task.name), of(&task.execution), of(&task.queuing))).collect();
+    let distribution = |times: &Option<Times>| times.as_ref().map(|times| times.distribution.clone());
+    let found: Vec<_> = flow
+        .tasks
+        .iter()
+        .map(|task| (visible(&task.name), distribution(&task.execution), distribution(&task.queuing)))
+        .collect();
     let rows: Vec<Row> = found
         .iter()
         .map(|(name, execution, queuing)| Row {
