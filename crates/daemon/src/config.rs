@@ -62,12 +62,12 @@ impl Config {
 
     /// All plugins, in their order, with empty books.
     pub fn plugins(&self, limits: Limits) -> Result<Vec<Box<dyn Plugin>>, Error> {
-        let made = self.plugins.iter().map(|config| {
+        let created = self.plugins.iter().map(|config| {
             config.plugin(limits).map_err(|why| {
                 Problem::in_file(&self.path, format!("plugin '{}' cannot be made: {why}", config.name))
             })
         });
-        let (fine, wrong): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
+        let (fine, wrong): (Vec<_>, Vec<_>) = created.partition(Result::is_ok);
         match wrong.is_empty() {
             true => Ok(fine.into_iter().flatten().collect()),
             false => Err(Error(wrong.into_iter().filter_map(Result::err).collect())),

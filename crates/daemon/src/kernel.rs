@@ -259,14 +259,16 @@ impl State {
         if first { Ok(()) } else { schedule(thread, &self.scheduling) }
     }
 
-    /// Puts a thread back to what it was, part by part, as far as each part is still one of `made`. Whoever
-    /// changed it since had the right to.
-    pub fn restore(&self, thread: u32, made: &[State]) -> Result<(), Refused> {
+    /// Puts a thread back to what it was, part by part, as far as each part is still one of `applied`.
+    /// Whoever changed it since had the right to.
+    pub fn restore(&self, thread: u32, applied: &[State]) -> Result<(), Refused> {
         let now = State::read(thread)?;
-        let scheduling =
-            made.iter().any(|made| now.scheduling.matches(&made.scheduling)).then_some(self.scheduling);
-        let moved =
-            now.processors != self.processors && made.iter().any(|made| now.processors == made.processors);
+        let scheduling = applied
+            .iter()
+            .any(|applied| now.scheduling.matches(&applied.scheduling))
+            .then_some(self.scheduling);
+        let moved = now.processors != self.processors
+            && applied.iter().any(|applied| now.processors == applied.processors);
         let processors = moved.then_some(self.processors);
         // A thread under SCHED_DEADLINE can be refused another place, before and after: so that policy is
         // taken first and given last.

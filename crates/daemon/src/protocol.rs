@@ -241,7 +241,7 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         parameters: spec.parameters.clone(),
         user: spec.who.user,
         process: registry.client(spec.process).map_or(0, |process| process.number),
-        thread: spec.thread.as_ref().map(|held| held.named),
+        thread: spec.thread.as_ref().map(|attached| attached.named),
         thread_is: spec.thread.as_ref().and_then(AttachedThread::otherwise),
     }
 }

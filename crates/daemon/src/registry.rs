@@ -336,7 +336,7 @@ impl Registry {
         let spec = self.specs.get_mut(&id).expect("it was looked up");
         let old = std::mem::replace(&mut spec.admission, new);
         spec.parameters = parameters;
-        let thread = spec.thread.as_ref().map(|held| held.thread.number);
+        let thread = spec.thread.as_ref().map(|attached| attached.thread.number);
         if thread.is_some() {
             self.setup.plugins[old.plugin].plugin.detached(id);
         }
@@ -479,7 +479,7 @@ impl Registry {
         let assigned = spec
             .thread
             .as_ref()
-            .map(|held| held.applied)
+            .map(|attached| attached.applied)
             .or_else(|| loaded?.plugin.assignment(spec.id).map(Applied::new));
         Record {
             spec: spec.id.0,
@@ -495,13 +495,13 @@ impl Registry {
             partial: spec.admission.partial,
             ignored: spec.admission.offer.ignored,
             assigned: assigned.unwrap_or_default(),
-            thread: spec.thread.as_ref().map(|held| Attached {
-                number: held.thread.number,
-                named: held.named,
-                identity: held.thread.identity,
-                before: held.before,
-                applied: held.applied,
-                previous: held.previous,
+            thread: spec.thread.as_ref().map(|attached| Attached {
+                number: attached.thread.number,
+                named: attached.named,
+                identity: attached.thread.identity,
+                before: attached.before,
+                applied: attached.applied,
+                previous: attached.previous,
             }),
         }
     }

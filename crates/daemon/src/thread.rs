@@ -238,8 +238,8 @@ pub fn command(process: u32) -> String {
 /// for a process.
 pub fn shares_namespace(process: u32) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
-    let of = |path: String| fs::metadata(path).map(|file| (file.dev(), file.ino()));
-    Ok(of(format!("/proc/{process}/ns/pid"))? == of("/proc/self/ns/pid".to_owned())?)
+    let identity = |path: String| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    Ok(identity(format!("/proc/{process}/ns/pid"))? == identity("/proc/self/ns/pid".to_owned())?)
 }
 
 /// Translates a TID of a process's PID namespace to this one. An error says why it cannot be translated.
@@ -305,13 +305,13 @@ mod tests {
 
     #[test]
     fn a_thread_is_pinned_until_it_ends() {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
-            tell.send(this_thread()).unwrap();
+            sender.send(this_thread()).unwrap();
             let _ = ended.recv();
         });
-        let number = told.recv().unwrap();
+        let number = receiver.recv().unwrap();
         let (thread, _) = Thread::pin(number).unwrap();
         assert!(thread.lives());
         let me = rustix::process::getuid().as_raw();

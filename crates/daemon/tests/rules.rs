@@ -174,10 +174,10 @@ fn each_property_limits_its_parameter() {
         ("min_deadline 1000", needs(None, Some(1000)), needs(None, Some(999))),
         ("max_deadline 1000", needs(None, Some(1000)), needs(None, Some(1001))),
     ];
-    for (property, within, beyond) in cases {
+    for (property, allowed, denied) in cases {
         let rules = rules(&format!("user1 - {property}"));
-        assert!(line(&rules, &user(1), "RM", &within).is_ok(), "{property}");
-        assert_eq!(line(&rules, &user(1), "RM", &beyond), Err(1), "{property}");
+        assert!(line(&rules, &user(1), "RM", &allowed).is_ok(), "{property}");
+        assert_eq!(line(&rules, &user(1), "RM", &denied), Err(1), "{property}");
     }
 }
 

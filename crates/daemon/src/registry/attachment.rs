@@ -22,9 +22,9 @@ impl Registry {
         let process = self.live_process(caller)?;
         let spec = self.get(&caller.who, id)?;
         let owner = spec.who.user;
-        if let Some(held) = &spec.thread {
-            if held.thread.lives() {
-                return Err(Error::AlreadyAttached { spec: id.0, thread: held.named });
+        if let Some(attached) = &spec.thread {
+            if attached.thread.lives() {
+                return Err(Error::AlreadyAttached { spec: id.0, thread: attached.named });
             }
             self.thread_ended(id);
         }
@@ -46,7 +46,7 @@ impl Registry {
             return Err(not_owner(named));
         }
         if let Some(&other) = self.threads.get(&number) {
-            if self.specs[&other].thread.as_ref().is_some_and(|held| held.thread.lives()) {
+            if self.specs[&other].thread.as_ref().is_some_and(|attached| attached.thread.lives()) {
                 return Err(Error::AlreadyAttached { spec: other.0, thread: named });
             }
             self.thread_ended(other);
@@ -68,10 +68,10 @@ impl Registry {
             None => Err(no_such_processor(applied.processor)),
         };
         // Check again: it may have ended meanwhile, or belong to another user now.
-        let held = self.specs[&id].thread.as_ref().expect("it was set above");
-        let enacted = enacted.and_then(|()| match held.thread.owner() {
-            Ok(is) if held.thread.lives() && theirs(is) => Ok(()),
-            Ok(_) if held.thread.lives() => Err(not_owner(named)),
+        let attached = self.specs[&id].thread.as_ref().expect("it was set above");
+        let enacted = enacted.and_then(|()| match attached.thread.owner() {
+            Ok(is) if attached.thread.lives() && theirs(is) => Ok(()),
+            Ok(_) if attached.thread.lives() => Err(not_owner(named)),
             _ => Err(no_such()),
         });
         match enacted {
@@ -116,19 +116,19 @@ impl Registry {
         self.setup.plugins[self.specs[&id].admission.plugin].plugin.attached(id, thread);
     }
 
-    pub(super) fn set_thread(&mut self, id: SpecId, held: AttachedThread) {
-        self.threads.insert(held.thread.number, id);
-        self.specs.get_mut(&id).expect("it was looked up").thread = Some(held);
+    pub(super) fn set_thread(&mut self, id: SpecId, attached: AttachedThread) {
+        self.threads.insert(attached.thread.number, id);
+        self.specs.get_mut(&id).expect("it was looked up").thread = Some(attached);
         self.write_record(id);
     }
 
     /// Restores a spec's thread and forgets it: the kernel first, then the journal.
     pub(super) fn restore_thread(&mut self, id: SpecId) {
-        let Some(held) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return };
-        if held.thread.lives() {
-            match held.before.restore(held.thread.number, &held.applied_states()) {
+        let Some(attached) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return };
+        if attached.thread.lives() {
+            match attached.before.restore(attached.thread.number, &attached.applied_states()) {
                 Err(error) if !error.is_gone() => {
-                    let (number, before) = (held.thread.number, held.before.scheduling);
+                    let (number, before) = (attached.thread.number, attached.before.scheduling);
                     log::warning(&format!(
                         "thread {number} of spec {} cannot be restored to {before}: {error}",
                         id.0
@@ -142,8 +142,8 @@ impl Registry {
 
     fn forget_thread(&mut self, id: SpecId) {
         let Some(spec) = self.specs.get_mut(&id) else { return };
-        if let Some(held) = spec.thread.take() {
-            self.threads.remove(&held.thread.number);
+        if let Some(attached) = spec.thread.take() {
+            self.threads.remove(&attached.thread.number);
             if let Some(loaded) = self.setup.plugins.get_mut(spec.admission.plugin) {
                 loaded.plugin.detached(id);
             }
@@ -153,16 +153,19 @@ impl Registry {
 
     /// A spec's thread ended; the spec stays. Ignores a late event about an earlier thread.
     pub fn thread_ended(&mut self, id: SpecId) {
-        let Some(held) =
-            self.specs.get(&id).and_then(|spec| spec.thread.as_ref()).filter(|held| !held.thread.lives())
+        let Some(attached) = self
+            .specs
+            .get(&id)
+            .and_then(|spec| spec.thread.as_ref())
+            .filter(|attached| !attached.thread.lives())
         else {
             return;
         };
-        let (process, number, before, made) =
-            (held.process, held.thread.number, held.before, held.applied_states());
+        let (process, number, before, applied) =
+            (attached.process, attached.thread.number, attached.before, attached.applied_states());
         self.forget_thread(id);
         if process != number {
-            self.repair_after_exec(process, &before, &made);
+            self.repair_after_exec(process, &before, &applied);
         }
         self.restore_limit();
     }
@@ -170,22 +173,21 @@ impl Registry {
     /// A thread that calls `exec` and is not its process's first takes over the first one's TID, and keeps
     /// its own scheduling. So the first TID may now have a scheduling that this daemon gave to another
     /// thread: restores it, or applies what the first thread's own spec says.
-    fn repair_after_exec(&mut self, process: u32, before: &State, made: &[State]) {
+    fn repair_after_exec(&mut self, process: u32, before: &State, applied: &[State]) {
         let Ok(now) = State::read(process) else { return };
-        if !made
-            .iter()
-            .any(|made| now.scheduling.matches(&made.scheduling) && now.processors == made.processors)
-        {
+        if !applied.iter().any(|applied| {
+            now.scheduling.matches(&applied.scheduling) && now.processors == applied.processors
+        }) {
             return;
         }
         let own = self
             .threads
             .get(&process)
             .and_then(|id| self.specs[id].thread.as_ref())
-            .and_then(|held| held.applied.state());
+            .and_then(|attached| attached.applied.state());
         let done = match own {
-            Some(applied) => applied.enact(process, &now),
-            None => before.restore(process, made),
+            Some(state) => state.enact(process, &now),
+            None => before.restore(process, applied),
         };
         match done {
             Err(error) if !error.is_gone() => {
@@ -198,14 +200,14 @@ impl Registry {
     /// Whether there are threads whose end the kernel does not report (before 6.9).
     pub fn has_unwatched(&self) -> bool {
         self.threads.values().next().is_some_and(|id| {
-            self.specs[id].thread.as_ref().is_some_and(|held| held.thread.pidfd().is_none())
+            self.specs[id].thread.as_ref().is_some_and(|attached| attached.thread.pidfd().is_none())
         })
     }
 
     /// Checks whether those have ended.
     pub fn check_unwatched(&mut self) {
-        let held: Vec<SpecId> = self.threads.values().copied().collect();
-        held.into_iter().for_each(|id| self.thread_ended(id));
+        let specs: Vec<SpecId> = self.threads.values().copied().collect();
+        specs.into_iter().for_each(|id| self.thread_ended(id));
     }
 
     /// What a spec's thread should have.
@@ -239,19 +241,19 @@ impl Registry {
     /// between.
     pub(super) fn apply(&mut self, id: SpecId) -> Result<(), Error> {
         let now = self.assigned(id)?;
-        let Some(held) = self.specs[&id].thread.as_ref() else { return Ok(()) };
-        if held.applied == now || !held.thread.lives() {
+        let Some(attached) = self.specs[&id].thread.as_ref() else { return Ok(()) };
+        if attached.applied == now || !attached.thread.lives() {
             return Ok(());
         }
-        let (number, before) = (held.thread.number, held.applied);
+        let (number, before) = (attached.thread.number, attached.applied);
         // Whoever changed it since had the right to.
         let Ok(is) = State::read(number) else { return Ok(()) };
-        let as_told = is.scheduling.matches(&before.scheduling);
-        if now.scheduling.is_deadline() && as_told {
+        let is_unchanged = is.scheduling.matches(&before.scheduling);
+        if now.scheduling.is_deadline() && is_unchanged {
             self.lift_limit()?;
         }
         self.set_applied(id, now, Some(before));
-        if !as_told {
+        if !is_unchanged {
             return Ok(());
         }
         let error = match now.state().map(|state| state.enact(number, &is)) {
@@ -271,8 +273,8 @@ impl Registry {
     }
 
     fn set_applied(&mut self, id: SpecId, applied: Applied, previous: Option<Applied>) {
-        if let Some(held) = self.specs.get_mut(&id).and_then(|spec| spec.thread.as_mut()) {
-            (held.applied, held.previous) = (applied, previous);
+        if let Some(attached) = self.specs.get_mut(&id).and_then(|spec| spec.thread.as_mut()) {
+            (attached.applied, attached.previous) = (applied, previous);
             self.write_record(id);
         }
     }
@@ -324,7 +326,7 @@ impl Registry {
     /// Restores it after the last thread that needs it, unless someone else changed it.
     pub(super) fn restore_limit(&mut self) {
         let Some(before) = self.journal.rt_runtime() else { return };
-        let needs = |held: &AttachedThread| held.applied.scheduling.is_deadline();
+        let needs = |attached: &AttachedThread| attached.applied.scheduling.is_deadline();
         if self.threads.values().any(|id| self.specs[id].thread.as_ref().is_some_and(needs)) {
             return;
         }

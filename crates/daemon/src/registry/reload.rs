@@ -42,10 +42,10 @@ impl Registry {
                 (Some(at), false) => {
                     let parameters = spec.parameters.clone();
                     let assigned = match &spec.thread {
-                        Some(held) => held.applied.assignment(),
+                        Some(attached) => attached.applied.assignment(),
                         None => old.plugins[was.plugin].plugin.assignment(id),
                     };
-                    let thread = spec.thread.as_ref().map(|held| held.thread.number);
+                    let thread = spec.thread.as_ref().map(|attached| attached.thread.number);
                     let assigned = assigned.filter(|_| keeps_place);
                     self.admit_again(at, id, &parameters, was.offer, was.partial, assigned).inspect(|_| {
                         if let Some(thread) = thread {

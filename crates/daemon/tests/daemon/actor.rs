@@ -43,9 +43,9 @@ pub fn play() -> bool {
             // A thread that waits.
             "thread" => {
                 let (end, ended) = channel::<()>();
-                let (tell, told) = channel();
+                let (sender, receiver) = channel();
                 let thread = std::thread::spawn(move || {
-                    tell.send(tid()).unwrap();
+                    sender.send(tid()).unwrap();
                     if ended.recv().is_ok() {
                         panic!(
                             "{}",
@@ -53,7 +53,7 @@ pub fn play() -> bool {
                         );
                     }
                 });
-                let number = told.recv().unwrap();
+                let number = receiver.recv().unwrap();
                 threads.insert(number, (end, thread));
                 number.to_string()
             }

@@ -69,12 +69,12 @@ pub struct Partner {
 impl Partner {
     fn new() -> Self {
         let (end, ended) = channel::<()>();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         std::thread::spawn(move || {
-            tell.send(tid()).unwrap();
+            sender.send(tid()).unwrap();
             let _ = ended.recv();
         });
-        Self { tid: told.recv().unwrap(), _end: end }
+        Self { tid: receiver.recv().unwrap(), _end: end }
     }
 }
 
@@ -232,11 +232,11 @@ fn check(daemon: &Daemon, actors: &[Actor], gone: &[u32]) -> (usize, usize) {
                 ),
                 Some(spec) => {
                     real_time += 1;
-                    let told = match spec["admission"]["policy"].as_str().unwrap() {
+                    let expected = match spec["admission"]["policy"].as_str().unwrap() {
                         "deadline" => (DEADLINE, 0),
                         _ => (FIFO, spec["admission"]["policy_priority"].as_u64().unwrap() as u32),
                     };
-                    assert_eq!(((policy, priority), processors.as_str()), (told, "0"), "{spec}");
+                    assert_eq!(((policy, priority), processors.as_str()), (expected, "0"), "{spec}");
                 }
             }
         }

@@ -121,7 +121,7 @@ fn a_number_that_is_used_again_is_somebody_else() {
         let sleeper = Sleeper::start();
         let number = sleeper.tid();
         let spec = client.schedule(json!({ "priority": 30 }), number);
-        let (told, start) = (kernel::scheduling(number).unwrap(), thread::process_start(number).unwrap());
+        let (applied, start) = (kernel::scheduling(number).unwrap(), thread::process_start(number).unwrap());
         if kill {
             daemon.kill();
         }
@@ -130,7 +130,7 @@ fn a_number_that_is_used_again_is_somebody_else() {
             return eprintln!("SKIPPED: numbers of processes cannot be wished for here");
         };
         // Even if it looks like what the daemon made.
-        kernel::schedule(other.tid(), &told).unwrap();
+        kernel::schedule(other.tid(), &applied).unwrap();
         let before = seen(other.tid());
         if kill {
             daemon.run();
@@ -199,13 +199,13 @@ fn deadline_threads_are_kept() {
             "period_ns": 20_000_000 }),
         sleeper.tid(),
     );
-    let told = kernel::scheduling(sleeper.tid()).unwrap();
+    let applied = kernel::scheduling(sleeper.tid()).unwrap();
     let listed = client.ask("ListSpecs", json!({}));
     daemon.kill();
     daemon.run();
     assert_eq!(
         (rt_runtime(), seen(sleeper.tid()).0, kernel::scheduling(sleeper.tid()).unwrap()),
-        (-1, DEADLINE, told)
+        (-1, DEADLINE, applied)
     );
     assert_eq!(daemon.connect().ask("ListSpecs", json!({})), listed);
     assert!(daemon.stop().success());

@@ -365,8 +365,11 @@ fn the_limit_is_lifted_for_edf_and_restored() {
     assert_eq!(rt_runtime(), before);
     client.ask("AttachThread", json!({ "spec": first, "thread": one.tid() }));
     assert_eq!((rt_runtime(), seen(one.tid()).0, seen(one.tid()).3.as_str()), (-1, DEADLINE, "0"));
-    let told = kernel::scheduling(one.tid()).unwrap();
-    assert_eq!((told.runtime_ns, told.deadline_ns, told.period_ns), (2_000_000, 10_000_000, 20_000_000));
+    let applied = kernel::scheduling(one.tid()).unwrap();
+    assert_eq!(
+        (applied.runtime_ns, applied.deadline_ns, applied.period_ns),
+        (2_000_000, 10_000_000, 20_000_000)
+    );
     let second = client.schedule(deadline(), two.tid());
     client.ask("DetachThread", json!({ "spec": first }));
     assert_eq!((rt_runtime(), seen(one.tid()).0), (-1, OTHER));

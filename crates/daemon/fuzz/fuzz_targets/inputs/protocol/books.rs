@@ -20,7 +20,7 @@ pub struct Seen {
 impl Seen {
     pub fn new(registry: &Registry) -> Self {
         let specs = registry.list(&ROOT).into_iter();
-        let of = |spec: &Spec| {
+        let entry = |spec: &Spec| {
             (
                 spec.id,
                 spec.who.user,
@@ -31,7 +31,7 @@ impl Seen {
             )
         };
         Self {
-            specs: specs.map(of).collect(),
+            specs: specs.map(entry).collect(),
             loads: registry.plugins().iter().map(|loaded| loaded.plugin.loads()).collect(),
             counts: registry.counts(),
         }
