@@ -109,13 +109,13 @@ impl Drop for StatusLine {
 }
 
 fn text(elapsed: Duration, limit: Option<Duration>, progress: &str, lost: u64) -> String {
-    let of = limit.map(|limit| format!(" of {}", humantime::format_duration(limit))).unwrap_or_default();
+    let suffix = limit.map(|limit| format!(" of {}", humantime::format_duration(limit))).unwrap_or_default();
     let lost = match lost {
         0 => "nothing lost".to_string(),
         lost => format!("{} LOST", counted(lost, "record")),
     };
     let elapsed = humantime::format_duration(Duration::from_secs(elapsed.as_secs()));
-    format!("watching for {elapsed}{of}: {progress}, {lost} (Ctrl-C to end)")
+    format!("watching for {elapsed}{suffix}: {progress}, {lost} (Ctrl-C to end)")
 }
 
 /// A progress bar with rate and remaining time; gone when dropped.

@@ -108,12 +108,12 @@ impl RtfTask {
     }
 
     fn show(&mut self) {
-        let of = |ns: u64| libc::timespec {
+        let timespec = |ns: u64| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as _,
             tv_nsec: (ns % 1_000_000_000) as _,
         };
-        self.next = of(self.release_ns.saturating_add(self.period_ns));
-        self.deadline = of(self.release_ns.saturating_add(self.deadline_ns));
+        self.next = timespec(self.release_ns.saturating_add(self.period_ns));
+        self.deadline = timespec(self.release_ns.saturating_add(self.deadline_ns));
     }
 }
 

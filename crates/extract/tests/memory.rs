@@ -48,20 +48,25 @@ fn feed(stream: &mut Stream, jobs: std::ops::Range<u64>) {
 
 #[test]
 fn memory_follows_the_jobs_up_to_the_horizon() {
-    let held = |jobs: u64| {
+    let bytes_held = |jobs: u64| {
         let before = HELD.get();
         let mut stream = Stream::new(&Options::default());
         feed(&mut stream, 0..jobs);
-        let held = HELD.get() - before + size_of::<Stream>() as isize;
+        let bytes_held = HELD.get() - before + size_of::<Stream>() as isize;
         drop(stream);
-        held
+        bytes_held
     };
     // What a thread keeps to work with is no stream's.
-    held(100_000);
-    assert!(held(3) < 4 << 10, "{}", held(3));
-    assert!(held(100) < 16 << 10, "{}", held(100));
-    assert!(held(100_000) < 80 << 10, "{}", held(100_000));
-    println!("bytes held by 3, 100 and 100,000 jobs: {}, {}, {}", held(3), held(100), held(100_000));
+    bytes_held(100_000);
+    assert!(bytes_held(3) < 4 << 10, "{}", bytes_held(3));
+    assert!(bytes_held(100) < 16 << 10, "{}", bytes_held(100));
+    assert!(bytes_held(100_000) < 80 << 10, "{}", bytes_held(100_000));
+    println!(
+        "bytes held by 3, 100 and 100,000 jobs: {}, {}, {}",
+        bytes_held(3),
+        bytes_held(100),
+        bytes_held(100_000)
+    );
 }
 
 /// Once it has seen jobs of each kind: the next ones of those kinds take no more memory.

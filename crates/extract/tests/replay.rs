@@ -247,14 +247,14 @@ fn progress_counts_every_activation_once() {
     for workers in 1..4 {
         let cuts = (0..=8).map(|cut| cut * records.len() / 8).collect();
         let source = Memory { cuts, ..Memory::new(&records, &[]) };
-        let (most, told) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (most, calls) = (AtomicU64::new(0), AtomicU64::new(0));
         let how = Replay { workers: workers.try_into().expect("some"), options: options(8, false) };
         replay(&source, &how, &|taken| {
             most.fetch_max(taken, Ordering::Relaxed);
-            told.fetch_add(1, Ordering::Relaxed);
+            calls.fetch_add(1, Ordering::Relaxed);
         })
         .expect("readable");
         assert_eq!(most.into_inner(), activations);
-        assert!(told.into_inner() > 1);
+        assert!(calls.into_inner() > 1);
     }
 }

@@ -89,13 +89,13 @@ impl Curve {
             return Some(Reach { value: 0, extrapolated: false });
         };
         let (table, first) = (&self.delta_min_ns, self.delta_min_ns.first()?.ns());
-        let within = table.partition_point(|value| value.ns() <= longest);
-        let value = within as u64 + 1;
-        if within < table.len() {
+        let in_table = table.partition_point(|value| value.ns() <= longest);
+        let value = in_table as u64 + 1;
+        if in_table < table.len() {
             return Some(Reach { value, extrapolated: false });
         }
-        let beyond = longest - table.last()?.ns();
-        Some(Reach { value: value.checked_add(beyond.checked_div(first)?)?, extrapolated: true })
+        let excess = longest - table.last()?.ns();
+        Some(Reach { value: value.checked_add(excess.checked_div(first)?)?, extrapolated: true })
     }
 }
 

@@ -201,8 +201,8 @@ impl Tracer {
     /// The counters so far.
     pub fn counted(&self) -> Counted {
         let counters = self.skeleton.maps.bss_data.as_deref().map(|bss| bss.counters.as_slice());
-        let counter = |first: flow_counter, beyond: usize| {
-            read_counter(counters.unwrap_or_default(), first.0 as usize + beyond)
+        let counter = |first: flow_counter, offset: usize| {
+            read_counter(counters.unwrap_or_default(), first.0 as usize + offset)
         };
         Counted {
             lost: counter(flow_counter::FLOW_LOST, 0),

@@ -116,11 +116,11 @@ impl Meter {
 
     /// The latencies of woken real-time threads so far, by processor and thread.
     pub fn threads(&self) -> Vec<(u32, Thread)> {
-        let of = |shared: &Shared| {
+        let threads_on = |shared: &Shared| {
             let number = shared.number;
             shared.threads().into_iter().map(move |thread| (number, thread))
         };
-        self.shared.iter().flat_map(of).collect()
+        self.shared.iter().flat_map(threads_on).collect()
     }
 
     /// What was not seen on each processor so far.

@@ -269,12 +269,13 @@ mod tests {
             })
             .collect();
         for (at, &(_, _, deadline)) in tasks.iter().enumerate() {
-            let of = |other: usize| fully_preemptive::Task {
+            let task = |other: usize| fully_preemptive::Task {
                 rbf: &bounds[other],
                 deadline: tasks[other].2.into(),
             };
-            let others: Vec<_> = (0..tasks.len()).filter(|&other| other != at).map(of).collect();
-            let response = fully_preemptive::dedicated_uniproc_rta(&of(at), &others, 200_000.into()).ok()?;
+            let others: Vec<_> = (0..tasks.len()).filter(|&other| other != at).map(task).collect();
+            let response =
+                fully_preemptive::dedicated_uniproc_rta(&task(at), &others, 200_000.into()).ok()?;
             if u64::from(response) > deadline {
                 return Some(false);
             }

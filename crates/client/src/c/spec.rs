@@ -93,9 +93,9 @@ unsafe extern "C" fn punctual_spec_create(
         let (client, params, called) =
             unsafe { (shared(connection)?, declared(params)?, name("the name of the spec", called)?) };
         let admission = client.with(|client| client.create_spec(params, called.as_deref()))?;
-        let made = Box::new(Spec::new(client, params, admission));
+        let created = Box::new(Spec::new(client, params, admission));
         // SAFETY: the header demands a valid place.
-        unsafe { *spec = Box::into_raw(made) };
+        unsafe { *spec = Box::into_raw(created) };
         Ok(0)
     })
 }

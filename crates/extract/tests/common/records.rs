@@ -83,13 +83,13 @@ fn separation(places: u8, wild: bool, waits: u32) -> impl Strategy<Value = Separ
     let disturbances = [Disturbance::Signal, Disturbance::Ending, Disturbance::Stall];
     let disturbance =
         prop::option::weighted(if wild { 0.2 } else { 0.01 }, prop::sample::select(disturbances.to_vec()));
-    let told = (prop_oneof![9 => Just(0_u64), 1 => 1..4_u64], disturbance);
+    let disturbances = (prop_oneof![9 => Just(0_u64), 1 => 1..4_u64], disturbance);
     let (resumes, back) = (
         prop_oneof![60 => Just(true), 1 + rare(5) => Just(false)],
         prop_oneof![40 => Just(0), 1 + rare(2) => 0..20_000_u64],
     );
     let back = if wild { back.boxed() } else { Just(0).boxed() };
-    (runs, place, file, sleeps, unseen, due, after, resumes, back, told).prop_map(
+    (runs, place, file, sleeps, unseen, due, after, resumes, back, disturbances).prop_map(
         |(runs, place, file, sleeps, unseen, due, after, resumes, back, (expirations, disturbance))| {
             // Outside of separating calls there are only sleeps.
             let sleeps = if place == 1 { sleeps.or(Some(5)) } else { sleeps };

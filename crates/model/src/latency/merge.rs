@@ -14,7 +14,7 @@ pub(super) fn latency(
     one: SchedulingLatency,
     other: SchedulingLatency,
 ) -> Result<SchedulingLatency, MergeError> {
-    let kernel = |of: &SchedulingLatency| format!("{}, {}", of.kernel, of.preemption.name());
+    let kernel = |section: &SchedulingLatency| format!("{}, {}", section.kernel, section.preemption.name());
     same("kernels", kernel(&one), kernel(&other))?;
     same("horizons", one.horizon_ns, other.horizon_ns)?;
     Ok(SchedulingLatency {

@@ -436,11 +436,12 @@ proptest! {
     fn percentiles_are_at_most_a_64th_too_large(costs in vec(0..100_000_u64, 1..300), above in 0..=64_u64) {
         let quantiles = |values: &mut Vec<u64>| {
             values.sort_unstable();
-            let of = |permille: usize| {
+            let quantile = |permille: usize| {
                 let exact = values[(values.len() * permille).div_ceil(1_000) - 1];
                 Duration::from_ns(exact + exact * above / 64 / 64)
             };
-            Quantiles { p50_ns: of(500), p90_ns: of(900), p99_ns: of(990), p999_ns: of(999) }
+            let [p50_ns, p90_ns, p99_ns, p999_ns] = [500, 900, 990, 999].map(quantile);
+            Quantiles { p50_ns, p90_ns, p99_ns, p999_ns }
         };
         let at = |ns| Instant::from_ns(1_000_000 + ns);
         let jobs: Vec<RecordedJob> = costs.iter().map(|cost| {
@@ -462,15 +463,15 @@ proptest! {
             percentiles(&changed, releases, &jobs).iter().map(|violation| violation.model).collect::<Vec<_>>()
         };
         let much = |value: Duration| Duration::from_ns(value.ns() + value.ns() / 64 + 1);
-        prop_assert_eq!(models(&|of| of.cost.iter_mut().for_each(|of| of.p999_ns = much(of.p999_ns)),
+        prop_assert_eq!(models(&|it| it.cost.iter_mut().for_each(|it| it.p999_ns = much(it.p999_ns)),
             &releases), [Model::CostPercentile(999)]);
-        prop_assert_eq!(models(&|of| of.response.iter_mut().for_each(|of| of.p50_ns = much(of.p50_ns)),
+        prop_assert_eq!(models(&|it| it.response.iter_mut().for_each(|it| it.p50_ns = much(it.p50_ns)),
             &releases), [Model::ResponsePercentile(500)]);
-        let late = |of: &mut Percentiles| of.lateness.iter_mut().for_each(|of| of.p99_ns = much(of.p99_ns));
+        let late = |it: &mut Percentiles| it.lateness.iter_mut().for_each(|it| it.p99_ns = much(it.p99_ns));
         prop_assert_eq!(models(&late, &releases), [Model::LatenessPercentile(990)]);
         if once[costs.len() / 2] > 0 {
-            let low = |of: &mut Percentiles| of.cost.iter_mut()
-                .for_each(|of| of.p999_ns = Duration::from_ns(once[once.len() - 1] - 1));
+            let low = |it: &mut Percentiles| it.cost.iter_mut()
+                .for_each(|it| it.p999_ns = Duration::from_ns(once[once.len() - 1] - 1));
             prop_assert!(models(&low, &releases).contains(&Model::CostPercentile(999)));
         }
         // Where an arrival is not known, lateness is a sample's.

@@ -394,7 +394,7 @@ at = "return"
 
     #[test]
     fn inputs_are_declared_as_far_as_they_are_known() {
-        let of = |text: &str| {
+        let arming_of = |text: &str| {
             let file =
                 ProbeFile::parse(format!("[[connection]]\nchannel = \"c\"\ntask = \"t\"\n{text}").as_bytes())
                     .unwrap();
@@ -402,11 +402,11 @@ at = "return"
             assert_eq!((channel.as_str(), task.as_str()), ("c", "t"));
             *arming
         };
-        assert_eq!(of(""), None);
-        assert_eq!(of("threshold = 3"), Some(Arming { threshold: 3, ..Arming::default() }));
-        assert_eq!(of("synchronised = true"), Some(Arming::default()));
+        assert_eq!(arming_of(""), None);
+        assert_eq!(arming_of("threshold = 3"), Some(Arming { threshold: 3, ..Arming::default() }));
+        assert_eq!(arming_of("synchronised = true"), Some(Arming::default()));
         let newest = Arming { synchronised: false, optional: true, is_final: true, ..Arming::default() };
-        assert_eq!(of("synchronised = false\noptional = true\nfinal = true"), Some(newest));
+        assert_eq!(arming_of("synchronised = false\noptional = true\nfinal = true"), Some(newest));
     }
 
     #[test]

@@ -119,11 +119,11 @@ impl Processor {
 
     /// The slots until `deadline` that no guaranteed job needs, for a job that is ready now.
     pub fn slack(&self, deadline: u64) -> u64 {
-        let Some(beyond) = deadline.checked_sub(self.horizon) else { return self.intervals.slack(deadline) };
+        let Some(excess) = deadline.checked_sub(self.horizon) else { return self.intervals.slack(deadline) };
         let length = self.plan.length();
         self.intervals.slack(self.horizon)
-            + beyond / length * self.cycle.slack(length)
-            + self.cycle.slack(beyond % length)
+            + excess / length * self.cycle.slack(length)
+            + self.cycle.slack(excess % length)
     }
 
     /// Accepts an aperiodic job that is ready now and needs at most `wcet` slots until `deadline`; or says why
