@@ -147,17 +147,21 @@ fn main() -> Result<(), Error> {
     let mut rows = Vec::new();
     let mut row =
         |what: &str, figure: String, goal: &str| rows.push([what.to_owned(), figure, goal.to_owned()]);
-    let of = |name: &str| figure(&activation, name, 0);
+    let cost = |name: &str| figure(&activation, name, 0);
     row(
         "an activation (push to execute, empty task), one executor",
-        format!("{:.0} ns", of("activation_one_executor")?),
+        format!("{:.0} ns", cost("activation_one_executor")?),
         "110 ns",
     );
     for (tokens, goal) in [("one token", "–"), ("two tokens", "200 ns"), ("four tokens", "200 ns")] {
-        let ns = of(&format!("activation_two_executors_{}", tokens.replace(' ', "_")))?;
+        let ns = cost(&format!("activation_two_executors_{}", tokens.replace(' ', "_")))?;
         row(&format!("the same, two executors, {tokens} in a ring"), format!("{ns:.0} ns"), goal);
     }
-    row("a cache line, from one processor to the other", format!("{:.0} ns", of("cache_line_one_way")?), "–");
+    row(
+        "a cache line, from one processor to the other",
+        format!("{:.0} ns", cost("cache_line_one_way")?),
+        "–",
+    );
     row("the clock alone", format!("{:.1} ns", figure(&event, "clock_gettime(CLOCK_MONOTONIC)", 0)?), "–");
     row(
         "an event, of the calling thread",
@@ -167,7 +171,7 @@ fn main() -> Result<(), Error> {
     for (us, goal) in [(1, "6 %"), (10, "1 %")] {
         row(
             &format!("what tracing adds to a task of {us} µs"),
-            format!("{:.1} %", of(&format!("tracing_added_to_{us}_us_task"))?),
+            format!("{:.1} %", cost(&format!("tracing_added_to_{us}_us_task"))?),
             goal,
         );
     }

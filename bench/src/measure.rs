@@ -73,9 +73,9 @@ impl Punctual {
 
     /// User time by the kernel's ticks (it splits the exact total in their ratio), and the exact total.
     pub fn usage(&self) -> Result<Usage, Error> {
-        let of = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", self.child.id()));
-        let total: f64 = of("schedstat")?.split(' ').next().unwrap_or("0").parse()?;
-        let stat = of("stat")?;
+        let read = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", self.child.id()));
+        let total: f64 = read("schedstat")?.split(' ').next().unwrap_or("0").parse()?;
+        let stat = read("stat")?;
         let fields: Vec<f64> = stat
             .rsplit(')')
             .next()

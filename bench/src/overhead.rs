@@ -94,10 +94,10 @@ fn latency() -> Result<Vec<[String; 4]>, Error> {
     Ok(["mean_ns", "p50_ns", "p99_ns", "p99_9_ns"]
         .into_iter()
         .map(|field| {
-            let of = |outputs: &[Value]| {
+            let middle = |outputs: &[Value]| {
                 median(outputs.iter().filter_map(|output| output[field].as_f64()).collect())
             };
-            let (without, with) = (of(&without), of(&with));
+            let (without, with) = (middle(&without), middle(&with));
             let name = field.trim_end_matches("_ns").replace('_', ".");
             row(
                 &format!("wake-up latency of a 1 kHz thread, {name}"),

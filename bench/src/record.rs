@@ -115,11 +115,11 @@ fn latency() -> Result<Vec<[String; 4]>, Error> {
         }
     }
     let row = |field: &str| {
-        let of = |printed: &Vec<Value>| {
+        let middle = |printed: &Vec<Value>| {
             median(printed.iter().filter_map(|printed| printed[field].as_f64()).collect())
         };
         let name = field.trim_end_matches("_ns").replace('_', ".");
-        let [extract, record, switches] = [of(&printed[0]), of(&printed[1]), of(&printed[2])];
+        let [extract, record, switches] = [middle(&printed[0]), middle(&printed[1]), middle(&printed[2])];
         let beside = |figure: f64| format!("{:.1} µs ({:.2})", figure / 1e3, figure / extract);
         [
             format!("wake-up latency of a 1 kHz thread, {name}"),
@@ -157,9 +157,9 @@ fn throughput() -> Result<Vec<[String; 4]>, Error> {
             clear(way)?;
         }
     }
-    let row = |what: &str, of: [Vec<f64>; 3], digits: usize| {
+    let row = |what: &str, samples: [Vec<f64>; 3], digits: usize| {
         let mut row = vec![what.to_owned()];
-        row.extend(of.into_iter().map(|values| {
+        row.extend(samples.into_iter().map(|values| {
             if values.is_empty() { String::new() } else { format!("{:.digits$}", median(values)) }
         }));
         <[String; 4]>::try_from(row).map_err(|_| "three ways")

@@ -137,17 +137,17 @@ fn row(what: impl Into<String>, measured: impl Into<String>, goal: impl Into<Str
 #[derive(Default)]
 struct Right {
     right: u64,
-    of: u64,
+    total: u64,
 }
 
 impl Right {
     fn add(&mut self, right: bool) {
         self.right += u64::from(right);
-        self.of += 1;
+        self.total += 1;
     }
 
     fn row(&self, what: &str) -> [String; 3] {
-        row(what, format!("{} of {}", self.right, self.of), self.of.to_string())
+        row(what, format!("{} of {}", self.right, self.total), self.total.to_string())
     }
 }
 

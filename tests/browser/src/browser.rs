@@ -165,7 +165,7 @@ impl Opened {
         );
         self.ask(&wrap_failure(&wait))?
             .as_bool()
-            .filter(|so| *so)
+            .filter(|is_true| *is_true)
             .map(|_| ())
             .ok_or_else(|| format!("never so: {condition}").into())
     }

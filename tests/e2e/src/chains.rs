@@ -371,7 +371,8 @@ fn buffering() -> Result<Outcome> {
             return fail(format!("no latencies to {sink}: {:?}", flow.chains));
         };
         ensure!(chain.lost + chain.sinks_lost + chain.incomplete + chain.sinks_incomplete == 0, "{chain:?}");
-        let read = |instance: u64| books.iter().find(|(of, _)| *of == instance).map(|(_, source)| *source);
+        let read =
+            |instance: u64| books.iter().find(|(reader, _)| *reader == instance).map(|(_, source)| *source);
         let (source, instance) = (age.worst.source_instance, age.worst.path[1].instance);
         // Values may come between an instance's start and its reading.
         let is_right = |read: u64| if is_newest { read >= source } else { read == source };
@@ -381,7 +382,7 @@ fn buffering() -> Result<Outcome> {
             read(instance)
         );
         let (source, instance) = (reaction.worst.source_instance, reaction.worst.path[1].instance);
-        let first = books.iter().find(|(_, read)| *read >= source).map(|(of, _)| *of);
+        let first = books.iter().find(|(_, read)| *read >= source).map(|(reader, _)| *reader);
         let is_right = first == Some(instance) || is_newest && first.is_some_and(|first| first < instance);
         ensure!(is_right, "{source} was first read by {sink} {first:?}, not {instance}");
         if !is_newest {

@@ -46,9 +46,9 @@ fn processor(latency: &SchedulingLatency, cpu: u32) -> Result<&Processor> {
     found.map_or_else(|| fail(format!("nothing of processor {cpu}")), Ok)
 }
 
-fn thread(of: &Processor, tid: u64) -> Result<&Measured> {
+fn thread(processor: &Processor, tid: u64) -> Result<&Measured> {
     let is_it = |it: &&Measured| it.thread.as_ref().is_some_and(|thread| u64::from(thread.id.tid) == tid);
-    of.measured.iter().find(is_it).map_or_else(|| fail(format!("no latencies of thread {tid}")), Ok)
+    processor.measured.iter().find(is_it).map_or_else(|| fail(format!("no latencies of thread {tid}")), Ok)
 }
 
 fn no_bound() -> Result<Outcome> {
@@ -60,11 +60,11 @@ fn no_bound() -> Result<Outcome> {
     let ended = run(latency)?;
     ended.expect_code(0)?;
     let document: Value = serde_json::from_str(&ended.stdout)?;
-    for of in document["processors"].as_array().into_iter().flatten() {
-        ensure!(of["bound_ns"].is_null(), "a bound without its variables: {of}");
-        let reason = of["no_bound"].as_str().unwrap_or_default();
-        ensure!(reason.contains("CONFIG_PREEMPTIRQ_TRACEPOINTS"), "no kernel option is named: {of}");
-        ensure!(of["measured_max_ns"].as_u64() > Some(0), "nothing was measured: {of}");
+    for processor in document["processors"].as_array().into_iter().flatten() {
+        ensure!(processor["bound_ns"].is_null(), "a bound without its variables: {processor}");
+        let reason = processor["no_bound"].as_str().unwrap_or_default();
+        ensure!(reason.contains("CONFIG_PREEMPTIRQ_TRACEPOINTS"), "no kernel option is named: {processor}");
+        ensure!(processor["measured_max_ns"].as_u64() > Some(0), "nothing was measured: {processor}");
     }
     ensure!(ended.stderr.contains("without a bound"), "the reason is not said: {}", ended.all());
     Ok(Outcome::Completed)
@@ -156,9 +156,9 @@ fn interrupts() -> Result<Outcome> {
     let (begin, end) = ended.stdout.split_once("----").unwrap_or_default();
     let (begin, end) = (counts(begin), counts(end));
     let mut checked = 0;
-    for of in &latency.processors {
+    for processor in &latency.processors {
         let mut rows: BTreeMap<String, (u64, bool)> = BTreeMap::new();
-        for interrupt in &of.interrupts {
+        for interrupt in &processor.interrupts {
             let row = match (interrupt.source.kind, interrupt.source.number) {
                 // Each handler of a shared line is an interrupt of its own.
                 (InterruptKind::Irq, _) if interrupt.source.name.contains(',') => continue,
@@ -173,7 +173,7 @@ fn interrupts() -> Result<Outcome> {
             sum.1 |= interrupt.at_least;
         }
         for (row, (seen, at_least)) in rows {
-            let key = (row, of.cpu as usize);
+            let key = (row, processor.cpu as usize);
             let between = |late: &BTreeMap<_, u64>, early: &BTreeMap<_, u64>| {
                 late.get(&key).unwrap_or(&0).saturating_sub(*early.get(&key).unwrap_or(&0))
             };

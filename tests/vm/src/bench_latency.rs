@@ -58,7 +58,7 @@ fn row(line: &str) -> Option<Row<'_>> {
 fn table(output: &str) -> std::result::Result<String, &'static str> {
     let rows: Vec<Row<'_>> = output.lines().filter_map(row).collect();
     let [first, .., last] = rows.as_slice() else { return Err("there are no rows") };
-    let mean = |of: fn(&Row<'_>) -> f64| (of(first) + of(last)) / 2.0;
+    let mean = |figure: fn(&Row<'_>) -> f64| (figure(first) + figure(last)) / 2.0;
     let (hackbench, typical, greatest) =
         (mean(|row| row.hackbench), mean(|row| row.mean), mean(|row| row.max));
     let mut table = String::from(

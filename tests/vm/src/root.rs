@@ -21,7 +21,7 @@ enum Entry {
     Folder { mode: u32 },
     Link(PathBuf),
     Text { bytes: Vec<u8>, mode: u32 },
-    Copy { of: PathBuf, mode: u32 },
+    Copy { source: PathBuf, mode: u32 },
 }
 
 /// Paths that are links since /usr was merged.
@@ -84,17 +84,20 @@ impl Root {
     }
 
     /// A copy of a file of this machine.
-    pub fn file(&mut self, path: &Path, of: &Path) -> Result {
-        let about = fs::metadata(of).map_err(|error| cannot("read", of, error))?;
-        self.put(path, Entry::Copy { of: of.to_path_buf(), mode: about.permissions().mode() & 0o7777 });
+    pub fn file(&mut self, path: &Path, source: &Path) -> Result {
+        let about = fs::metadata(source).map_err(|error| cannot("read", source, error))?;
+        self.put(
+            path,
+            Entry::Copy { source: source.to_path_buf(), mode: about.permissions().mode() & 0o7777 },
+        );
         Ok(())
     }
 
     /// A folder of this machine with all that is in it.
-    pub fn tree(&mut self, path: &Path, of: &Path) -> Result {
+    pub fn tree(&mut self, path: &Path, source: &Path) -> Result {
         self.folder(&unmerged(path), 0o755);
-        for entry in fs::read_dir(of).map_err(|error| cannot("read", of, error))? {
-            let entry = entry.map_err(|error| cannot("read", of, error))?;
+        for entry in fs::read_dir(source).map_err(|error| cannot("read", source, error))? {
+            let entry = entry.map_err(|error| cannot("read", source, error))?;
             let (to, from) = (path.join(entry.file_name()), entry.path());
             let kind = entry.file_type().map_err(|error| cannot("read", &from, error))?;
             if kind.is_dir() {
@@ -109,9 +112,9 @@ impl Root {
     }
 
     /// The root of another system, on top of what is there.
-    pub fn all_of(&mut self, of: &Path) -> Result {
-        for entry in fs::read_dir(of).map_err(|error| cannot("read", of, error))? {
-            let entry = entry.map_err(|error| cannot("read", of, error))?;
+    pub fn all_of(&mut self, source: &Path) -> Result {
+        for entry in fs::read_dir(source).map_err(|error| cannot("read", source, error))? {
+            let entry = entry.map_err(|error| cannot("read", source, error))?;
             // Links of a merged /usr are here already.
             if entry.file_type().map_err(|error| cannot("read", &entry.path(), error))?.is_dir() {
                 self.tree(&Path::new("/").join(entry.file_name()), &entry.path())?;
@@ -121,9 +124,9 @@ impl Root {
     }
 
     /// A program, or a library that is loaded by name, with all that it needs.
-    pub fn program(&mut self, path: &Path, of: &Path) -> Result {
-        self.file(path, of)?;
-        for (name, found) in self.libraries.needed(of).map_err(Error)? {
+    pub fn program(&mut self, path: &Path, source: &Path) -> Result {
+        self.file(path, source)?;
+        for (name, found) in self.libraries.needed(source).map_err(Error)? {
             if name.starts_with('/') {
                 self.file(Path::new(&name), &found)?;
             } else {
@@ -150,8 +153,8 @@ impl Root {
                     whole(header(0o777, ModeFileType::Symlink), target.to_string_lossy().as_bytes(), &mut out)
                 }
                 Entry::Text { bytes, mode } => whole(header(*mode, ModeFileType::Regular), bytes, &mut out),
-                Entry::Copy { of, mode } => {
-                    let bytes = fs::read(of).map_err(|error| cannot("read", of, error))?;
+                Entry::Copy { source, mode } => {
+                    let bytes = fs::read(source).map_err(|error| cannot("read", source, error))?;
                     whole(header(*mode, ModeFileType::Regular), &bytes, &mut out)
                 }
             };
