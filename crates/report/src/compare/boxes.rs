@@ -73,7 +73,8 @@ pub(super) fn plot(comparison: &Comparison, section: &Section) -> Option<Markup>
         div.scroll {
             // A drawing for each, which a printed page does not have to break.
             @for row in &section.rows {
-                svg.boxes viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label={ "Box plots: " (title) ", " (row.name) } {
+                svg.boxes viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
+                    aria-label={ "Box plots: " (title) ", " (row.name) } {
                     @for tick in axis.ticks() {
                         @let x = number(axis.place(tick));
                         line.grid-line x1=(x) x2=(x) y1=(HEAD) y2=(height) {}
@@ -97,7 +98,10 @@ fn boxes(comparison: &Comparison, row: &Row, axis: &Axis, top: f64) -> Markup {
         @for (line, (number_of_it, configuration, is_first, run)) in runs.enumerate() {
             @let y = top + HEAD + LINE * line as f64 + LINE / 2.0;
             @if is_first {
-                text.label x="10" y=(number(y + 4.0)) { (shortened(&configuration.label)) title { (configuration.label) } }
+                text.label x="10" y=(number(y + 4.0)) {
+                    (shortened(&configuration.label))
+                    title { (configuration.label) }
+                }
             }
             @match row.runs[run].as_ref() {
                 Some(sample) => {

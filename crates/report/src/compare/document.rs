@@ -89,7 +89,11 @@ fn grid(table: &Table) -> Markup {
     html! {
         div.scroll {
             table {
-                thead { tr { @for &index in &shown { th.figure[table.columns[index].right] scope="col" { (table.columns[index].title) } } } }
+                thead { tr {
+                    @for column in shown.iter().map(|&index| &table.columns[index]) {
+                        th.figure[column.right] scope="col" { (column.title) }
+                    }
+                } }
                 tbody {
                     @for row in &table.rows {
                         tr.begin[!row[0].0.is_empty()] {
@@ -98,7 +102,10 @@ fn grid(table: &Table) -> Markup {
                                 @if index == 0 {
                                     th scope="row" { (text) }
                                 } @else {
-                                    td.figure[table.columns[index].right].good[*tone == Tone::Good].bad[*tone == Tone::Bad] { (text) }
+                                    @let is_figure = table.columns[index].right;
+                                    td.figure[is_figure].good[*tone == Tone::Good].bad[*tone == Tone::Bad] {
+                                        (text)
+                                    }
                                 }
                             }
                         }

@@ -99,7 +99,12 @@ pub(crate) fn sections(drawn: &Drawn<'_>) -> Markup {
         }
         section #flow-tasks aria-labelledby="flow-tasks-title" {
             h2 #flow-tasks-title { "Tasks of the dataflow program" }
-            @if flow.tasks.is_empty() { p { "No task was seen." } } @else { (tasks::times(flow, begin)) (kernel::split(flow)) }
+            @if flow.tasks.is_empty() {
+                p { "No task was seen." }
+            } @else {
+                (tasks::times(flow, begin))
+                (kernel::split(flow))
+            }
         }
         section #flow-states aria-labelledby="flow-states-title" {
             h2 #flow-states-title { "Tasking graph" }

@@ -241,7 +241,8 @@ fn staircase(title: &str, class: &str, steps: &[(Duration, u64)], horizon: Durat
         figure.staircase {
             h4 { (title) }
             @let view = format!("0 0 {WIDTH} {CURVE_HEIGHT}");
-            svg.steps.(class) viewBox=(view) preserveAspectRatio="none" height=(CURVE_HEIGHT) role="img" aria-label=(title) {
+            svg.steps.(class) viewBox=(view) preserveAspectRatio="none" height=(CURVE_HEIGHT) role="img"
+                aria-label=(title) {
                 path d=(PreEscaped(path(&joined(steps), &scale))) {}
             }
             (scale.axis())

@@ -70,7 +70,9 @@ impl Scale {
                     @let at = self.percent(mark);
                     line.grid-line x1=(percent(at)) x2=(percent(at)) y1="14" y2="18" {}
                     // The last would be cut by the edge.
-                    text x=(percent(at)) y="11" class=(anchor(at)) { @if mark == Duration::ZERO { "0" } @else { (mark) } }
+                    text x=(percent(at)) y="11" class=(anchor(at)) {
+                        @if mark == Duration::ZERO { "0" } @else { (mark) }
+                    }
                 }
             }
         }

@@ -35,11 +35,15 @@ pub(crate) fn bars(model: &Suspension) -> Markup {
     let longest = patterns.iter().map(|parts| total(parts)).max().unwrap_or(0).max(1);
     let left_out = patterns.len().saturating_sub(MOST_ROWS);
     html! {
-        p.key { span.run { "run" } " " span.sleep { "sleep" } " The whole width is " (at_most(Duration::from_ns(longest))) "." }
+        p.key {
+            span.run { "run" } " " span.sleep { "sleep" }
+            " The whole width is " (at_most(Duration::from_ns(longest))) "."
+        }
         ol.patterns {
             @for parts in patterns.iter().take(MOST_ROWS) {
                 li {
-                    svg.segments viewBox={ "0 0 " (WIDTH) " 24" } preserveAspectRatio="none" aria-hidden="true" {
+                    svg.segments viewBox={ "0 0 " (WIDTH) " 24" } preserveAspectRatio="none"
+                        aria-hidden="true" {
                         @let edges = edges(parts, longest);
                         @for (part, edge) in parts.iter().zip(&edges) {
                             @if part.sleeps {

@@ -26,7 +26,9 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
                 bdi { (visible(&task.name)) }
                 small { " thread " (task.tid) " of process " (task.pid) ", " (policy(task)) }
             }
-            @if let Some(recording) = &task.recording { p { "From the recording " bdi { (visible(recording)) } } }
+            @if let Some(recording) = &task.recording {
+                p { "From the recording " bdi { (visible(recording)) } }
+            }
             @for line in identity(model, task) { p { (line) } }
             (phases(model, task))
             @let uncertain = uncertain(model, task);
@@ -138,12 +140,15 @@ fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs
     };
     html! {
         @if rows.iter().any(|(_, worst)| worst.is_some()) {
-            div.scroll.worst id={ "task-" (position) "-worst" } tabindex="0" role="region" aria-label="Worst jobs" {
+            div.scroll.worst id={ "task-" (position) "-worst" } tabindex="0" role="region"
+                aria-label="Worst jobs" {
                 table {
                     thead { tr {
-                        th scope="col" { "Worst job" } th.figure scope="col" { "Number" } th.figure scope="col" { "Released" }
+                        th scope="col" { "Worst job" } th.figure scope="col" { "Number" }
+                        th.figure scope="col" { "Released" }
                         th.figure scope="col" { @if is_late { "Lateness" } @else { "After the last" } }
-                        th.figure scope="col" { "Cost" } th.figure scope="col" { "Response" } th scope="col" { "Timeline" }
+                        th.figure scope="col" { "Cost" } th.figure scope="col" { "Response" }
+                        th scope="col" { "Timeline" }
                     } }
                     tbody {
                         @for (what, worst) in rows.iter()
@@ -151,7 +156,8 @@ fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs
                             tr {
                                 th scope="row" { (what) }
                                 td.figure {
-                                    button.show type="button" hidden data-stream=(number) data-job=(worst.number)
+                                    button.show type="button" hidden data-stream=(number)
+                                        data-job=(worst.number)
                                         data-at-us=((worst.released.since(begin).ns() / 1_000)) title="Show \
                                          it in the release raster" {
                                         "job " (worst.number)
@@ -343,7 +349,8 @@ fn phases(model: &TimingModel, task: &Task) -> Markup {
             nav aria-label={ "Phases of thread " (task.tid) } {
                 ol.phases {
                     @for (position, phase) in phases {
-                        li { (step(position, phase, phase.phase == task.phase && phase.from_ns == task.from_ns)) }
+                        @let is_shown = phase.phase == task.phase && phase.from_ns == task.from_ns;
+                        li { (step(position, phase, is_shown)) }
                     }
                 }
             }
@@ -398,13 +405,17 @@ pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
                 div.scroll tabindex="0" role="region" aria-labelledby="transitions-title" {
                     table {
                         thead { tr {
-                            th scope="col" { "Thread" } th.figure scope="col" { "TID" } th.figure scope="col" { "Phase" } th scope="col" { "Policy" }
-                            th.figure scope="col" { "Observed for" } th scope="col" { "Until" } th scope="col" { "Notes" }
+                            th scope="col" { "Thread" } th.figure scope="col" { "TID" }
+                            th.figure scope="col" { "Phase" } th scope="col" { "Policy" }
+                            th.figure scope="col" { "Observed for" } th scope="col" { "Until" }
+                            th scope="col" { "Notes" }
                         } }
                         tbody {
                             @for (position, task) in changing {
                                 tr {
-                                    th scope="row" { a href={ "#task-" (position) } { bdi { (visible(&task.name)) } } }
+                                    th scope="row" {
+                                        a href={ "#task-" (position) } { bdi { (visible(&task.name)) } }
+                                    }
                                     td.figure { (task.tid) }
                                     td.figure { (task.phase + 1) }
                                     td { (policy(task)) }

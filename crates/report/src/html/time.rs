@@ -85,13 +85,16 @@ pub(crate) fn section(model: &TimingModel, order: &[usize], jobs: Option<&Jobs>)
                 ol {
                     @for row in rows.iter().take(MOST_ROWS) { (lane(model, row, jobs, most, length, &marks)) }
                 }
-                @if rows.len() > MOST_ROWS { p.missing { (counted((rows.len() - MOST_ROWS) as u64, "thread")) " more in the table." } }
+                @if rows.len() > MOST_ROWS {
+                    p.missing { (counted((rows.len() - MOST_ROWS) as u64, "thread")) " more in the table." }
+                }
                 figcaption {
                     "A grey bar is the time in which a thread was observed, from the beginning of the \
                      observation. "
                     @if jobs.is_some() {
                         "The height of the blue area is its share of a processor; full height is \
-                         " (most.div_ceil(10)) " %. A triangle marks the job with the longest response: click it to see the job."
+                         " (most.div_ceil(10)) " %. A triangle marks the job with the longest response: "
+                         "click it to see the job."
                     } @else {
                         "What its jobs did is drawn with " a href="#recording" { "a recording" } "."
                     }

@@ -97,7 +97,9 @@ fn an_instance_is_not_taken_for_the_next_one() {
 proptest! {
     /// Decoding panics where slices of a row overlap, or an end has no begin.
     #[test]
-    fn arbitrary_events_give_a_valid_timeline(items in proptest::collection::vec((0u64..5, 0u32..3, 0usize..5, 1u16..4, 0u64..4), 0..200)) {
+    fn arbitrary_events_give_a_valid_timeline(
+        items in proptest::collection::vec((0u64..5, 0u32..3, 0usize..5, 1u16..4, 0u64..4), 0..200),
+    ) {
         let mut at = 0;
         let items: Vec<Item> = items.into_iter().map(|(later, producer, kind, object, number)| {
             at += later;

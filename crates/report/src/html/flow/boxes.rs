@@ -37,7 +37,9 @@ pub(super) fn figure(title: &str, rows: &[Row], kinds: &Kinds, caption: &str) ->
             h4 { (title) }
             p.key {
                 @for (name, class) in kinds.names.iter().zip(&kinds.classes) {
-                    svg.sample width="32" height="14" aria-hidden="true" { g class=(class) { rect.quartiles x="2" y="1" width="28" height="12" {} } }
+                    svg.sample width="32" height="14" aria-hidden="true" {
+                        g class=(class) { rect.quartiles x="2" y="1" width="28" height="12" {} }
+                    }
                     (name) ". "
                 }
             }
@@ -49,7 +51,10 @@ pub(super) fn figure(title: &str, rows: &[Row], kinds: &Kinds, caption: &str) ->
                         svg.boxes height=(2 * HEIGHT + 8) aria-hidden="true" {
                             (scale.grid())
                             @for (index, found) in row.boxes.into_iter().enumerate() {
-                                @if let Some(found) = found { g class=(kinds.classes[index]) { (plot(found, &scale, 2 + index as u32 * (HEIGHT + 4))) } }
+                                @if let Some(found) = found {
+                                    @let top = 2 + index as u32 * (HEIGHT + 4);
+                                    g class=(kinds.classes[index]) { (plot(found, &scale, top)) }
+                                }
                             }
                         }
                     }

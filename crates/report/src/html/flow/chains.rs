@@ -116,7 +116,9 @@ fn worst(flow: &Dataflow, begin: Instant) -> Markup {
                 h4 { "Worst reaction time of each chain, and its parts" }
                 p.key {
                     @for part in Part::ALL {
-                        svg.sample width="32" height="14" aria-hidden="true" { rect class={ "part " (part.class()) } x="2" y="1" width="28" height="12" {} }
+                        svg.sample width="32" height="14" aria-hidden="true" {
+                            rect class={ "part " (part.class()) } x="2" y="1" width="28" height="12" {}
+                        }
                         (part.meaning())
                     }
                 }
@@ -126,7 +128,9 @@ fn worst(flow: &Dataflow, begin: Instant) -> Markup {
                         .take(MOST_WORST) { (bars(flow, chain, latency, &scale, begin)) }
                 }
                 (scale.axis())
-                @if drawn.len() > MOST_WORST { p.missing { (counted((drawn.len() - MOST_WORST) as u64, "chain")) " more in the table." } }
+                @if drawn.len() > MOST_WORST {
+                    p.missing { (counted((drawn.len() - MOST_WORST) as u64, "chain")) " more in the table." }
+                }
                 figcaption {
                     "The upper bar of each chain shows the sum of each part, the lower one the path of that \
                      datum in time. All are to one scale."
@@ -153,7 +157,10 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
             svg.bars height="44" aria-hidden="true" {
                 (scale.grid())
                 @for (part, from, until) in sums.iter()
-                    .filter(|(_, from, until)| until > from) { (bar(*part, (*from, *until), scale, (2, 22), &at_most(until.saturating_sub(*from)).to_string())) }
+                    .filter(|(_, from, until)| until > from) {
+                        @let length = at_most(until.saturating_sub(*from)).to_string();
+                        (bar(*part, (*from, *until), scale, (2, 22), &length))
+                    }
                 @for (part, from, until, whose) in way(worst) {
                     (bar(part, (from, until), scale, (28, 12),
                         &format!("{whose}: {} {}", part.class(), at_most(until.saturating_sub(from)))))
@@ -167,7 +174,10 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
                         p { "The worst data age, " (greatest(&age.distribution)) ", is that of the same \
                          datum." }
                     } @else {
-                        p { "The worst data age, " (greatest(&age.distribution)) " = " (parts_in_words(&age.worst)) ":" }
+                        p {
+                            "The worst data age, " (greatest(&age.distribution)) " = "
+                            (parts_in_words(&age.worst)) ":"
+                        }
                         (steps(flow, &age.worst, begin))
                     }
                 }
@@ -194,7 +204,10 @@ fn bar(
 ) -> Markup {
     let (left, right) = (scale.percent(from), scale.percent(until));
     html! {
-        rect class={ "part " (part.class()) } x=(percent(left)) y=(top) width=(percent((right - left).max(0.1))) height=(height) { title { (title) } }
+        @let width = percent((right - left).max(0.1));
+        rect class={ "part " (part.class()) } x=(percent(left)) y=(top) width=(width) height=(height) {
+            title { (title) }
+        }
     }
 }
 

@@ -101,7 +101,9 @@ fn key(flow: &Dataflow) -> Markup {
         p.key {
             @for (class, meaning) in lines {
                 @if classes.contains(&class) {
-                    svg.sample width="32" height="10" aria-hidden="true" { line class=(class) x1="0" y1="5" x2="32" y2="5" {} }
+                    svg.sample width="32" height="10" aria-hidden="true" {
+                        line class=(class) x1="0" y1="5" x2="32" y2="5" {}
+                    }
                     (meaning) ". "
                 }
             }
@@ -192,9 +194,11 @@ fn svg(graph: &Graph) -> Markup {
     let ends: Vec<(usize, usize)> = graph.edges.iter().map(|edge| edge.ends).collect();
     let Layout { nodes, edges, size: (width, height) } = layout(&sizes, &ends);
     html! {
-        svg.graph viewBox={ "0 0 " (number(width)) " " (number(height)) } width=(number(width)) height=(number(height)) aria-hidden="true" {
+        svg.graph viewBox={ "0 0 " (number(width)) " " (number(height)) }
+            width=(number(width)) height=(number(height)) aria-hidden="true" {
             defs {
-                marker #arrow viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto" {
+                marker #arrow viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"
+                    markerUnits="userSpaceOnUse" orient="auto" {
                     path.arrow d="M0 0 L10 5 L0 10 z" {}
                 }
             }
@@ -225,7 +229,8 @@ fn shape(node: &Node, (x, y): Point, (width, height): Size) -> Markup {
     html! {
         g class=(class) {
             title { (node.title) }
-            rect x=(number(x - width / 2.0)) y=(number(y - height / 2.0)) width=(number(width)) height=(number(height)) rx=(number(round)) {}
+            rect x=(number(x - width / 2.0)) y=(number(y - height / 2.0))
+                width=(number(width)) height=(number(height)) rx=(number(round)) {}
             @for (index, line) in node.lines.iter().enumerate() {
                 text x=(number(x)) y=(number(first + 16.0 * index as f64)) class=[(index > 0)
                     .then_some("lesser")] { (line) }
@@ -282,7 +287,10 @@ fn table(flow: &Dataflow) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="The graph as a table" {
             table {
-                thead { tr { th scope="col" { "Channel" } th.figure scope="col" { "Pushes" } th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Notes" } } }
+                thead { tr {
+                    th scope="col" { "Channel" } th.figure scope="col" { "Pushes" }
+                    th scope="col" { "From" } th scope="col" { "To" } th scope="col" { "Notes" }
+                } }
                 tbody {
                     @for channel in &flow.channels {
                         tr {

@@ -223,14 +223,22 @@ pub(super) fn figure(states: &States, begin: Instant) -> Markup {
         figure.wide {
             h4 { "States of tasks, pushes on channels" }
             p.key {
-                svg.sample width="32" height="14" aria-hidden="true" { rect.state.queued x="2" y="4" width="28" height="6" {} }
+                svg.sample width="32" height="14" aria-hidden="true" {
+                    rect.state.queued x="2" y="4" width="28" height="6" {}
+                }
                 "Queued. "
-                svg.sample width="32" height="14" aria-hidden="true" { rect.state.executing x="2" y="1" width="28" height="12" {} }
+                svg.sample width="32" height="14" aria-hidden="true" {
+                    rect.state.executing x="2" y="1" width="28" height="12" {}
+                }
                 "Executing. "
-                svg.sample width="32" height="14" aria-hidden="true" { line.push x1="16" x2="16" y1="1" y2="13" {} }
+                svg.sample width="32" height="14" aria-hidden="true" {
+                    line.push x1="16" x2="16" y1="1" y2="13" {}
+                }
                 "Push. "
                 @if states.worst.is_some() {
-                    svg.sample width="32" height="14" aria-hidden="true" { rect.state.executing.of-worst x="2" y="1" width="28" height="12" {} }
+                    svg.sample width="32" height="14" aria-hidden="true" {
+                        rect.state.executing.of-worst x="2" y="1" width="28" height="12" {}
+                    }
                     "On the path of the slowest datum. "
                 }
             }
@@ -317,7 +325,10 @@ fn state(states: &States, task: &str, span: &Span, scale: &Scale) -> Markup {
         (false, Some(_)) => format!("#{}: queued for {length}", span.instance),
         (false, None) => format!("#{}: queued beyond what is drawn", span.instance),
     };
-    html! { rect class=(class) x=(percent(left)) y=(top) width=(percent((right - left).max(0.08))) height=(height) { title { (title) } } }
+    let width = percent((right - left).max(0.08));
+    html! {
+        rect class=(class) x=(percent(left)) y=(top) width=(width) height=(height) { title { (title) } }
+    }
 }
 
 #[cfg(test)]
