@@ -431,7 +431,11 @@ mod tests {
         /// Killed while a cell is written: what is read is the content before or the one after, never
         /// anything else.
         #[test]
-        fn a_torn_write_leaves_the_old_or_the_new_record(contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..6), torn in 0usize..220, order in any::<bool>()) {
+        fn a_torn_write_leaves_the_old_or_the_new_record(
+            contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..6),
+            torn in 0usize..220,
+            order in any::<bool>(),
+        ) {
             let mut slot = vec![0; SLOT];
             let (last, before) = contents.split_last().unwrap();
             for content in before {

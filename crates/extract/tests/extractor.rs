@@ -460,22 +460,27 @@ proptest! {
                 prop_assert!(releases.is_empty(), "no stream for {}", separator);
                 continue;
             };
-            prop_assert_eq!((stream.releases, stream.jobs), (releases.len() as u64, jobs.len() as u64), "{}", separator);
+            let counts = (releases.len() as u64, jobs.len() as u64);
+            prop_assert_eq!((stream.releases, stream.jobs), counts, "{}", separator);
             let violations = check_stream(stream, &releases, &jobs);
             prop_assert!(violations.is_empty(), "{}: {}", separator, violations[0]);
             if let Some(worst) = jobs.iter().map(|(job, _)| job.cost).max() {
                 let execution = stream.execution.as_ref().expect("jobs");
                 prop_assert_eq!(execution.wcet_ns[0], worst, "exact, not only safe");
                 let suspension = stream.suspension.as_ref().expect("jobs");
-                prop_assert_eq!(suspension.dynamic_ns, jobs.iter().map(|(job, _)| job.suspended).max().expect("jobs"));
+                let longest = jobs.iter().map(|(job, _)| job.suspended).max().expect("jobs");
+                prop_assert_eq!(suspension.dynamic_ns, longest);
                 prop_assert!(suspension.segmented.iter().all(|vector| vector.len() <= MAX_SEGMENTS));
-                prop_assert_eq!(stream.response.as_ref().expect("jobs").max_ns, jobs.iter().map(|(job, _)| job.response()).max().expect("jobs"));
+                let longest = jobs.iter().map(|(job, _)| job.response()).max().expect("jobs");
+                prop_assert_eq!(stream.response.as_ref().expect("jobs").max_ns, longest);
             }
         }
     }
 
     #[test]
-    fn records_in_any_order_do_not_panic(picks in proptest::collection::vec((0..6_u8, any::<u32>(), any::<u64>()), 0..60)) {
+    fn records_in_any_order_do_not_panic(
+        picks in proptest::collection::vec((0..6_u8, any::<u32>(), any::<u64>()), 0..60),
+    ) {
         let mut extractor = Extractor::new(options());
         for (kind, sequence, at) in picks {
             let sequence = sequence % 8;

@@ -21,7 +21,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn every_stream_gets_the_jobs_that_it_counts(records in records(200), merge_transitions in any::<bool>()) {
+    fn every_stream_gets_the_jobs_that_it_counts(
+        records in records(200),
+        merge_transitions in any::<bool>(),
+    ) {
         let mut given: HashMap<(u32, u32, Separator), Sum> = HashMap::new();
         let mut extractor = Extractor::new(options(8, merge_transitions));
         for record in &records {
@@ -42,10 +45,11 @@ proptest! {
         for task in &tasks {
             for stream in task.streams.iter().filter(|stream| stream.jobs > 0) {
                 let sum = counted.entry((task.tid, task.phase, stream.separator.key())).or_default();
-                let worst = stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first().copied());
+                let worst = stream.execution.as_ref().and_then(|it| it.wcet_ns.first().copied());
+                let longest = stream.response.as_ref().map_or(Duration::ZERO, |it| it.max_ns);
                 sum.jobs += stream.jobs;
                 sum.greatest_cost = sum.greatest_cost.max(worst.unwrap_or_default());
-                sum.greatest_response = sum.greatest_response.max(stream.response.as_ref().map_or(Duration::ZERO, |response| response.max_ns));
+                sum.greatest_response = sum.greatest_response.max(longest);
             }
         }
         prop_assert_eq!(given, counted);

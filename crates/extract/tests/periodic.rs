@@ -512,7 +512,8 @@ proptest! {
     #[test]
     fn no_period_has_less_jitter(releases in small_streams()) {
         // With skipped or extra activations, `least_jitter_ns` refers to other indices.
-        let Some(found) = model(&releases).filter(|found| found.skipped + found.extra == 0) else { return Ok(()) };
+        let found = model(&releases).filter(|found| found.skipped + found.extra == 0);
+        let Some(found) = found else { return Ok(()) };
         prop_assert_eq!(i128::from(found.least_jitter_ns.ns()), least_jitter(&releases));
         for period in 1..200 {
             prop_assert!(found.least_jitter_ns.ns() as i128 <= jitter(&releases, period, 1));
@@ -521,7 +522,8 @@ proptest! {
 
     #[test]
     fn the_jitter_is_as_small_as_possible(releases in small_streams()) {
-        let Some(found) = model(&releases).filter(|found| found.skipped + found.extra == 0) else { return Ok(()) };
+        let found = model(&releases).filter(|found| found.skipped + found.extra == 0);
+        let Some(found) = found else { return Ok(()) };
         let (numerator, denominator) = match found.period_exact {
             Some(exact) => (exact.numerator.into(), exact.denominator.into()),
             None => (found.period_ns.ns().into(), 1),
@@ -541,7 +543,10 @@ proptest! {
                 let at = shift + job * 1_000_000 + random.below(100_000);
                 match random.below(200) {
                     0 => window(at.saturating_sub(900_000), at),
-                    1 => Release { arrival: Some(Instant::from_ns(at - at % 1_000)), window: Window::at(Instant::from_ns(at)) },
+                    1 => Release {
+                        arrival: Some(Instant::from_ns(at - at % 1_000)),
+                        window: Window::at(Instant::from_ns(at)),
+                    },
                     _ => exact(at),
                 }
             })

@@ -104,7 +104,8 @@ proptest! {
             let violations = [check::periodic(model, &releases), check::typical(model, &releases)].concat();
             prop_assert!(violations.is_empty(), "{}: {model:?}", violations[0]);
         }
-        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).chain([0, stream.len()]).collect();
+        let cuts = cuts.iter().map(|cut| cut.index(stream.len() + 1));
+        let mut cuts: Vec<usize> = cuts.chain([0, stream.len()]).collect();
         cuts.sort_unstable();
         let mut merged = PeriodicSummary::new();
         for piece in cuts.windows(2) {

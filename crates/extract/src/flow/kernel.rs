@@ -215,26 +215,37 @@ mod tests {
     proptest! {
         #[test]
         fn parts_sum_up_and_parts_of_parts_too(
-            seen in proptest::collection::vec((0u64..50, 0usize..4), 1..40), begin in 0u64..2000, middle in 0u64..2000, end in 0u64..2000,
+            seen in proptest::collection::vec((0u64..50, 0usize..4), 1..40),
+            begin in 0u64..2000,
+            middle in 0u64..2000,
+            end in 0u64..2000,
         ) {
-            let kinds = [Step::In, Step::Preempted, Step::Asleep { interruptible: false }, Step::Woken { by: 0 }];
+            let kinds =
+                [Step::In, Step::Preempted, Step::Asleep { interruptible: false }, Step::Woken { by: 0 }];
             let mut at = 0;
-            let seen: Vec<_> = seen.into_iter().map(|(later, kind)| { at += later; (at, kinds[kind]) }).collect();
+            let seen = seen.into_iter().map(|(later, kind)| {
+                at += later;
+                (at, kinds[kind])
+            });
+            let seen: Vec<_> = seen.collect();
             let threads = steps(&seen);
             let mut times = [begin, middle, end];
             times.sort_unstable();
             let [begin, middle, end] = times;
             if let Some((running, preempted, suspended)) = parts(&threads, begin, end) {
                 prop_assert_eq!(running + preempted + suspended, end - begin);
-                if let (Some(first), Some(second)) = (parts(&threads, begin, middle), parts(&threads, middle, end)) {
-                    prop_assert_eq!((first.0 + second.0, first.1 + second.1, first.2 + second.2), (running, preempted, suspended));
+                let halves = (parts(&threads, begin, middle), parts(&threads, middle, end));
+                if let (Some(first), Some(second)) = halves {
+                    let sum = (first.0 + second.0, first.1 + second.1, first.2 + second.2);
+                    prop_assert_eq!(sum, (running, preempted, suspended));
                 }
             }
         }
 
         #[test]
         fn a_missing_step_makes_no_wrong_split(
-            turns in proptest::collection::vec((1u64..50, 1u64..50, proptest::option::of(1u64..50)), 3..12), missing in any::<prop::sample::Index>(),
+            turns in proptest::collection::vec((1u64..50, 1u64..50, proptest::option::of(1u64..50)), 3..12),
+            missing in any::<prop::sample::Index>(),
         ) {
             let (mut at, mut seen, mut runs) = (0, Vec::new(), Vec::new());
             for (running, ready, asleep) in turns {
@@ -259,7 +270,8 @@ mod tests {
                     let truth = parts(&whole, *begin, *end);
                     prop_assert!(truth.is_some() || end == begin);
                     let found = parts(&mended, *begin, *end);
-                    prop_assert!(found.is_none() || found == truth, "{} to {}: {:?}, but {:?}", begin, end, found, truth);
+                    let is_right = found.is_none() || found == truth;
+                    prop_assert!(is_right, "{} to {}: {:?}, but {:?}", begin, end, found, truth);
                 }
             }
         }

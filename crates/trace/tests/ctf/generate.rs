@@ -80,7 +80,8 @@ fn activation() -> BoxedStrategy<Activation> {
 /// Around the sizes of the fields of the compact layouts.
 fn length() -> impl Strategy<Value = u64> {
     let border = (select(&[0_u32, 16, 31, 32, 39, 40, 41, 55, 56, 57]), -1..=1_i64);
-    prop_oneof![6 => 0..1_u64 << 31, 1 => border.prop_map(|(bits, more)| (1_u64 << bits).saturating_add_signed(more))]
+    let border = border.prop_map(|(bits, more)| (1_u64 << bits).saturating_add_signed(more));
+    prop_oneof![6 => 0..1_u64 << 31, 1 => border]
 }
 
 /// What the kernel side sends: released after the stop, started after the release.
@@ -134,7 +135,8 @@ fn expirations() -> impl Strategy<Value = u64> {
 }
 
 fn disturbance() -> impl Strategy<Value = Option<Disturbance>> {
-    prop_oneof![6 => Just(None), 1 => select(&[Disturbance::Signal, Disturbance::Ending, Disturbance::Stall][..]).prop_map(Some)]
+    let kinds = &[Disturbance::Signal, Disturbance::Ending, Disturbance::Stall][..];
+    prop_oneof![6 => Just(None), 1 => select(kinds).prop_map(Some)]
 }
 
 fn odd_activation() -> BoxedStrategy<Activation> {
