@@ -101,6 +101,11 @@ impl<const BITS: u32> Histogram<BITS> {
         })
     }
 
+    /// `None` of nothing.
+    pub fn greatest(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_ns(self.max))
+    }
+
     /// Rounded down; `None` of nothing.
     pub fn mean(&self) -> Option<Duration> {
         let mean = self.sum.checked_div(u128::from(self.count))?;

@@ -22,7 +22,6 @@ mod task;
 pub mod curve;
 pub mod flow;
 pub mod periodic;
-pub mod response;
 pub mod stream;
 pub mod suspension;
 pub mod wcet;

@@ -4,11 +4,12 @@
 use crate::curve::DistanceSummary;
 use crate::histogram::Times;
 use crate::periodic::PeriodicSummary;
-use crate::response::ResponseSummary;
 use crate::suspension::SuspensionSummary;
 use crate::wcet::CostSummary;
 use punctual_model as model;
-use punctual_model::{Arrival, Disturbance, Job, Percentiles, Release, Segment, Separator, Sporadic};
+use punctual_model::{
+    Arrival, Disturbance, Execution, Job, Percentiles, Release, Response, Segment, Separator, Sporadic,
+};
 
 /// How far the curves go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +50,8 @@ pub struct Stream {
     distances: DistanceSummary,
     costs: CostSummary,
     suspension: SuspensionSummary,
-    response: ResponseSummary,
-    cost_histogram: Times,
-    response_histogram: Times,
+    cost_times: Times,
+    response_times: Times,
 }
 
 impl Stream {
@@ -66,9 +66,8 @@ impl Stream {
             distances: DistanceSummary::new(options.curve_horizon),
             costs: CostSummary::new(options.wcet_horizon),
             suspension: SuspensionSummary::new(),
-            response: ResponseSummary::new(),
-            cost_histogram: Times::default(),
-            response_histogram: Times::default(),
+            cost_times: Times::default(),
+            response_times: Times::default(),
         }
     }
 
@@ -94,9 +93,8 @@ impl Stream {
     pub fn complete(&mut self, job: &Job, segments: &[Segment]) {
         self.costs.push(job.cost);
         self.suspension.push(job, segments);
-        self.response.push(job.response());
-        self.cost_histogram.add(job.cost);
-        self.response_histogram.add(job.response());
+        self.cost_times.add(job.cost);
+        self.response_times.add(job.response());
     }
 
     /// Jobs observed from release to end.
@@ -124,9 +122,8 @@ impl Stream {
         self.distances.merge(&later.distances);
         self.costs.merge(&later.costs);
         self.suspension.merge(&later.suspension);
-        self.response.merge(&later.response);
-        self.cost_histogram.merge(&later.cost_histogram);
-        self.response_histogram.merge(&later.response_histogram);
+        self.cost_times.merge(&later.cost_times);
+        self.response_times.merge(&later.response_times);
     }
 
     /// Typical jitter divided by period, of the periodic model: 0 is perfectly regular. `None` without such a
@@ -144,8 +141,8 @@ impl Stream {
         let (periodic, lateness) = self.periodic.models();
         let percentiles = Percentiles {
             lateness,
-            cost: self.cost_histogram.quantiles(),
-            response: self.response_histogram.quantiles(),
+            cost: self.cost_times.quantiles(),
+            response: self.response_times.quantiles(),
         };
         model::Stream {
             separator,
@@ -158,10 +155,20 @@ impl Stream {
                 sporadic: separation.map(|min_separation_ns| Sporadic { min_separation_ns }),
                 curve,
             },
-            execution: self.costs.execution(),
+            execution: self.execution(),
             suspension: self.suspension.suspension(),
-            response: self.response.response(),
+            response: self.response(),
             percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
         }
+    }
+
+    fn execution(&self) -> Option<Execution> {
+        let wcet_ns = self.costs.curve();
+        (!wcet_ns.is_empty()).then(|| Execution { wcet_ns, mean_ns: self.cost_times.mean() })
+    }
+
+    fn response(&self) -> Option<Response> {
+        let max_ns = self.response_times.greatest()?;
+        Some(Response { max_ns, mean_ns: self.response_times.mean() })
     }
 }

@@ -8,7 +8,7 @@ use crate::curve::EXACT;
 use crate::kernel;
 use crate::ring::Ring;
 use crate::short::Numbers;
-use punctual_model::{Duration, Execution};
+use punctual_model::Duration;
 
 /// WCET(1) … WCET(horizon) of a stream of jobs. Memory grows with the jobs up to the horizon, then stays.
 /// Pieces merge exactly.
@@ -16,7 +16,6 @@ use punctual_model::{Duration, Execution};
 pub struct CostSummary {
     horizon: usize,
     count: u64,
-    sum: u128,
     /// Total cost so far, relative to some point; and the same after each of the last jobs.
     total: f64,
     totals: Ring,
@@ -36,7 +35,6 @@ impl CostSummary {
         CostSummary {
             horizon,
             count: 0,
-            sum: 0,
             total: 0.0,
             totals,
             pending: 0,
@@ -56,7 +54,6 @@ impl CostSummary {
         }
         self.total += cost.ns() as f64;
         self.totals.push(self.total);
-        self.sum += u128::from(cost.ns());
         self.count += 1;
         self.pending += 1;
         if self.pending == BATCH {
@@ -83,7 +80,6 @@ impl CostSummary {
         self.flush();
         self.horizon = self.horizon.min(later.horizon);
         self.count += later.count - pushed;
-        self.sum += later.sum - later.head.iter().map(u128::from).sum::<u128>();
         let entries = self.entries();
         resize(&mut self.greatest, entries);
         for (mine, theirs) in self.greatest.iter_mut().zip(later.up_to_date()) {
@@ -98,16 +94,12 @@ impl CostSummary {
         self.count
     }
 
-    /// The curve and the mean; `None` without a job.
-    pub fn execution(&self) -> Option<Execution> {
+    /// WCET(1), WCET(2), …; empty without a job.
+    pub fn curve(&self) -> Vec<Duration> {
         let mut greatest = self.up_to_date();
         greatest.truncate(self.entries());
-        let exact = greatest.partition_point(|&total| total < EXACT);
-        let mean = self.sum.checked_div(u128::from(self.count))?;
-        (exact > 0).then(|| Execution {
-            wcet_ns: greatest[..exact].iter().map(|&total| Duration::from_ns(total as u64)).collect(),
-            mean_ns: u64::try_from(mean).ok().map(Duration::from_ns),
-        })
+        greatest.truncate(greatest.partition_point(|&total| total < EXACT));
+        greatest.iter().map(|&total| Duration::from_ns(total as u64)).collect()
     }
 
     fn entries(&self) -> usize {

@@ -6,8 +6,9 @@ use common::noise::Random;
 use common::{Seen, exact, jobs, window};
 use proptest::prelude::*;
 use punctual_extract::curve::DistanceSummary;
+use punctual_extract::stream::{Circumstances, Options, Stream};
 use punctual_extract::wcet::CostSummary;
-use punctual_model::{Duration, Release};
+use punctual_model::{Duration, Release, Separator};
 
 /// Curves end before spans of 52 days.
 const LONGEST: i128 = 1 << 52;
@@ -56,7 +57,7 @@ fn check_costs(costs: &[u64], horizon: usize) {
         .take_while(|&total| total < LONGEST)
         .map(|total| Duration::from_ns(total as u64))
         .collect();
-    assert_eq!(summary.execution().map_or(Vec::new(), |execution| execution.wcet_ns), expected);
+    assert_eq!(summary.curve(), expected);
 }
 
 #[test]
@@ -71,9 +72,22 @@ fn a_worked_example() {
 
     let mut costs = CostSummary::new(2);
     [5, 1, 4, 4, 1].iter().for_each(|&cost| costs.push(Duration::from_ns(cost)));
-    let execution = costs.execution().unwrap();
-    assert_eq!(execution.wcet_ns, [Duration::from_ns(5), Duration::from_ns(8)]);
-    assert_eq!(execution.mean_ns, Some(Duration::from_ns(3)));
+    assert_eq!(costs.curve(), [Duration::from_ns(5), Duration::from_ns(8)]);
+}
+
+#[test]
+fn means_are_rounded_down() {
+    let mut stream = Stream::new(&Options::default());
+    for (job, cost) in (0..).zip([5, 1, 4, 4, 2]) {
+        let seen = Seen { cost, sleeps: vec![(10 * cost, 1)], ..Seen::at(1_000 * job) };
+        let (job, segments) = seen.recorded();
+        stream.release(&seen.release, Circumstances::default());
+        stream.complete(&job, &segments);
+    }
+    let model = stream.to_model(Separator::SUSPENSION);
+    let (execution, response) = (model.execution.unwrap(), model.response.unwrap());
+    assert_eq!((execution.wcet_ns[0].ns(), execution.mean_ns.unwrap().ns()), (6, 4));
+    assert_eq!((response.max_ns.ns(), response.mean_ns.unwrap().ns()), (56, 36));
 }
 
 /// Every length around those at which rings grow and move, and batches end.
