@@ -112,6 +112,27 @@ fn known_arrivals_have_their_exact_period() {
     assert_eq!(model(&mixed).unwrap().on, PeriodicOn::Release);
 }
 
+/// The arrivals around it are known, so it is as certain what was skipped.
+#[test]
+fn one_unknown_arrival_hides_no_slips() {
+    for place in [700, 1_500, 2_200] {
+        let (mut k, mut skipped) = (0, 0);
+        let releases: Vec<Release> = (0..3_000)
+            .map(|job| {
+                // Stalls, one of them four releases before the end.
+                let advance = if job > 0 && job % 128 == 100 || job == 2_996 { 3 + job % 5 } else { 1 };
+                (k, skipped) = (k + advance, skipped + advance - 1);
+                let due = 1_000_000 * k;
+                let arrival = (job != place).then_some(Instant::from_ns(due));
+                Release { arrival, ..exact(due + 40_000 + job * job * 7_919 % 300_000) }
+            })
+            .collect();
+        let found = model(&releases).unwrap();
+        assert_eq!((found.on, found.period_ns.ns()), (PeriodicOn::Release, 1_000_000));
+        assert_eq!((found.skipped, found.extra), (skipped, 0), "{place}");
+    }
+}
+
 /// A sleep that a signal cut short has no arrival, and takes those of the others from no one.
 #[test]
 fn disturbed_releases_need_no_arrival() {

@@ -76,9 +76,8 @@ impl PeriodicSummary {
         };
         let (not_releases, signalled) =
             (disturbed_by(Disturbance::Ending), disturbed_by(Disturbance::Signal));
-        let knows_arrivals = self.known_arrivals == self.count;
-        let resolve =
-            |query: &Query| resolve::resolve(&query.segments, knows_arrivals, &not_releases, &signalled);
+        let unknown = (self.count - self.known_arrivals) as i64;
+        let resolve = |query: &Query| resolve::resolve(&query.segments, unknown, &not_releases, &signalled);
         let mut query = summary.query();
         let mut found = resolve(&query);
         if let Some(unshifted) = summary.unshifted_query() {

@@ -38,6 +38,10 @@ const CLEAR: f64 = 10.0;
 /// Known arrivals whose mean lateness is below the period divided by this are on a grid, without noise.
 const GRID: f64 = 10_000.0;
 
+/// One unknown arrival among so many known ones does not take them from the grid. It counts as late by less
+/// than a period.
+const FEWEST_KNOWN: i64 = 1_000;
+
 /// If the lowest latenesses are spaced this many times as far as exponential ones would be, lateness hardly
 /// ever comes close to zero. All releases together then tell more about the period than the lowest.
 const SPARSE: f64 = 4.0;
@@ -201,8 +205,8 @@ fn rise_of_all(joined: &Joined, set_aside: &[Located], estimate: Ratio) -> Optio
 struct Resolver<'a> {
     segments: &'a [Segment],
     count: i64,
-    /// Whether all arrivals are known.
-    knows_arrivals: bool,
+    /// How many arrivals are not known.
+    unknown: i64,
     /// Latest bounds of what is known not to be releases.
     not_releases: &'a [i64],
     /// Latest bounds of releases during which a signal came: it explains why they are early.
@@ -223,7 +227,7 @@ struct Resolver<'a> {
 /// The evidence with the shortest description. `None` if nothing rises.
 pub(crate) fn resolve(
     segments: &[Segment],
-    knows_arrivals: bool,
+    unknown: i64,
     not_releases: &[i64],
     signalled: &[i64],
 ) -> Option<Evidence> {
@@ -231,7 +235,7 @@ pub(crate) fn resolve(
     let mut resolver = Resolver {
         segments,
         count,
-        knows_arrivals,
+        unknown,
         not_releases,
         signalled,
         best: None,
@@ -424,7 +428,7 @@ impl Resolver<'_> {
             Some(spacing) if spacing > 0.0 => mean_lateness.min(DENSE * spacing * count as f64),
             _ => mean_lateness,
         };
-        let drift = if self.knows_arrivals && mean_lateness > EXACT { period * DRIFT } else { 0.0 };
+        let drift = if self.unknown == 0 && mean_lateness > EXACT { period * DRIFT } else { 0.0 };
         let digit = self.digit(mean_lateness, period);
         let by_reason = left_out.iter().filter(|out| self.signalled.contains(&out.point.y)).count();
         let length = count as f64 * mean_lateness.max(period / GRID).ln()
@@ -458,8 +462,9 @@ impl Resolver<'_> {
 
     /// Cost of a decimal digit.
     fn digit(&self, mean_lateness: f64, period: f64) -> f64 {
-        let is_on_grid = self.knows_arrivals && mean_lateness * GRID <= period;
-        if is_on_grid { LN_10 } else { LN_10 * KAPPA }
+        let are_known = self.unknown.saturating_mul(FEWEST_KNOWN) <= self.count;
+        let most = period / GRID + period * self.unknown as f64 / self.count as f64;
+        if are_known && mean_lateness <= most { LN_10 } else { LN_10 * KAPPA }
     }
 
     /// The cheapest shift of each segment for this period, by dynamic programming.

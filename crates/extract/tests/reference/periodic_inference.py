@@ -53,6 +53,7 @@ TENTATIVE, FAR_LESS = 0.6, 0.5  # in periods: mean lateness that early releases 
 CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
+FEWEST_KNOWN = 1_000  # one unknown arrival among so many does not take them from it
 DENSE = 4  # lowest releases spaced so much closer than exponential ones: stalls make the mean lateness
 SPARSE, HULL_ERROR = 4, 14  # lowest releases so much farther apart than exponential ones say less than all; how wrong they are then
 EXACT, DRIFT = 2, 1e-6  # known arrivals that are later, in ns, are told by another clock, which may be so much faster or slower
@@ -306,7 +307,12 @@ def joined(segments, shifts):
     whole.has_slips = whole.skipped > 0 or any(shift != shifts[0] for shift in shifts)
     return whole
 
-def assign(segments, period, n, on_grid):
+def cost_of_digit(lateness, period, n, unknown):
+    """Of a decimal digit, where so many of n arrivals are unknown."""
+    on_grid = unknown * FEWEST_KNOWN <= n and lateness <= period / GRID + period * unknown / n
+    return math.log(10) * (1 if on_grid else KAPPA)
+
+def assign(segments, period, n, unknown):
     """The cheapest shift of each segment at this period, by dynamic programming."""
     base, starts = segments[0].points[0][2], accumulate((s.span for s in segments[:-1]), initial=0)
     located = [(s, start, [p for p, _ in phases(s.points, period, base, start)[: EARLY + 1]]) for s, start in zip(segments, starts)]
@@ -315,7 +321,7 @@ def assign(segments, period, n, on_grid):
     for line in low[:1] + [b for a, b in zip(low, low[1 : spare(n) + 1]) if b - a > period / 8]:
         lateness = segment.lateness(line, period, base, start)
         mu = max(lateness, period / 1000)
-        digit = math.log(10) * (1 if on_grid and lateness * GRID <= period else KAPPA)
+        digit = cost_of_digit(lateness, period, n, unknown)
         shifts = sorted({0} | {round((p - line) / period) for *_, points in located for p in points[:2] if abs(p - line) / period <= MOST_SHIFT})
         cost, back = dict.fromkeys(shifts, 0.0), []
         for s, _, points in located:
@@ -335,7 +341,7 @@ def assign(segments, period, n, on_grid):
 
 class Evidence:
     """The releases joined by some shifts, without those set aside: what the choice of a period rests on."""
-    def __init__(self, whole, shifts, estimate, lowest, distrusting, on_grid, forced, signalled, most_early=None, most_late=TENTATIVE):
+    def __init__(self, whole, shifts, estimate, lowest, distrusting, unknown, forced, signalled, most_early=None, most_late=TENTATIVE):
         out, most_clear = lowest | forced, spare(whole.n) if most_early is None else most_early
         self.shifts, self.set_aside, self.n, self.whole = shifts, out, whole.n - len(out), whole
         self.points, base = [p for p in whole.points if p not in out], whole.points[0][2]
@@ -366,8 +372,8 @@ class Evidence:
             of_lowest, (rise, variance) = HULL_ERROR * spacing / self.n, found
             self.expected = rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
         self.usual = min(self.lateness, DENSE * spacing * self.n) if others > 0 and spacing > 0 else self.lateness  # without what stalls add
-        self.drift = float(t) * DRIFT if on_grid and self.lateness > EXACT else 0.0
-        digit = math.log(10) * (1 if on_grid and self.lateness * GRID <= t else KAPPA)
+        self.drift = float(t) * DRIFT if unknown == 0 and self.lateness > EXACT else 0.0
+        digit = cost_of_digit(self.lateness, float(t), whole.n, unknown)
         self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * sum(p[2] not in signalled for p in early) + DISTRUSTED * distrusted)
 
     def rise_of_all(self, base):
@@ -401,7 +407,7 @@ class Evidence:
         drop = self.drop(period)
         return self.n * drop / self.usual if self.usual else 0 if drop <= 0 else math.inf
 
-def resolve(segments, on_grid, forced_at, signalled):
+def resolve(segments, unknown, forced_at, signalled):
     """The evidence with the shortest description. None where nothing rises."""
     n, found, seen = sum(s.n for s in segments), [], set()
     def consider(shifts):
@@ -411,43 +417,43 @@ def resolve(segments, on_grid, forced_at, signalled):
         periods = whole.estimates(spare(n) + 1)
         for period in periods:
             order = [p for _, p in phases(whole.points, float(period), whole.points[0][2]) if p not in forced]
-            found.extend(Evidence(whole, shifts, period, set(order[:out]), False, on_grid, forced, signalled) for out in range(spare(n) + 1))
+            found.extend(Evidence(whole, shifts, period, set(order[:out]), False, unknown, forced, signalled) for out in range(spare(n) + 1))
         return next(iter(periods), 0)
     consider([0] * len(segments))
     if len(segments) > 1:
         for period in max(segments, key=lambda s: s.n).estimates(spare(n) + 1) + [mean_gap(segments)]:
             for _ in range(MOST_ROUNDS):
-                if period <= 0 or tuple(shifts := assign(segments, float(period), n, on_grid)) in seen:
+                if period <= 0 or tuple(shifts := assign(segments, float(period), n, unknown)) in seen:
                     break
                 period = consider(shifts)
     best = min((e for e in found if e.credible and not e.tentative), key=lambda e: e.length, default=None)
     tentative = min((e for e in found if e.credible and e.tentative), key=lambda e: e.length, default=None)
     if best and best.whole.has_slips:
-        best = without_distrusted(best, best, MOST_LATE, on_grid, forced_at, signalled)
+        best = without_distrusted(best, best, MOST_LATE, unknown, forced_at, signalled)
     if tentative and (not best or tentative.length < best.length):
-        best = without_distrusted(tentative, best, MOST_LATE * FAR_LESS, on_grid, forced_at, signalled)
+        best = without_distrusted(tentative, best, MOST_LATE * FAR_LESS, unknown, forced_at, signalled)
     if not best or best.whole.has_slips:
         return best
-    found = [best, *with_more_early(best, on_grid, forced_at, signalled)]
+    found = [best, *with_more_early(best, unknown, forced_at, signalled)]
     return min((e for e in found if e.credible), key=lambda e: e.length)
 
-def without_distrusted(evidence, best, most_late, on_grid, forced_at, signalled):
+def without_distrusted(evidence, best, most_late, unknown, forced_at, signalled):
     """The shortest description: the best so far, or that without the lowest releases. Only after the shifts are known, or any sporadic stream would
     have slips."""
     whole, lowest, found = evidence.whole, set(), [best] if best else []
     forced = {p for p in whole.points if p[2] in forced_at}
     for gone in whole.lowering(forced):
         lowest.update(gone)
-        found.append(Evidence(whole, evidence.shifts, evidence.estimate, set(lowest), True, on_grid, forced, signalled, MOST_DISTRUSTED, most_late))
+        found.append(Evidence(whole, evidence.shifts, evidence.estimate, set(lowest), True, unknown, forced, signalled, MOST_DISTRUSTED, most_late))
     return min((e for e in found if e.credible), key=lambda e: e.length, default=None)
 
-def with_more_early(best, on_grid, forced_at, signalled):
+def with_more_early(best, unknown, forced_at, signalled):
     """The evidence without more early releases than may be left out: they would tilt the hull."""
     whole, forced = best.whole, {p for p in best.whole.points if p[2] in forced_at}
     for period in whole.estimates(LOWEST) if whole.n >= FEWEST_EARLY else ():
         order = [p for _, p in phases(whole.points, float(period), whole.points[0][2]) if p not in forced]
         for out in range(spare(whole.n) + 1, LOWEST - len(forced_at)):
-            yield Evidence(whole, best.shifts, period, set(order[:out]), False, on_grid, forced, signalled, LOWEST - 1)
+            yield Evidence(whole, best.shifts, period, set(order[:out]), False, unknown, forced, signalled, LOWEST - 1)
 
 def digits(number):
     return len(str(number).rstrip("0"))
@@ -528,10 +534,10 @@ def infer(summary):
         return segments
     scored = summary.all_segments(summary.segments)
     segments = joined_below(SUSPICIOUS * mean_gap(scored), scored)
-    best = resolve(segments, summary.known == summary.n, set(summary.forced), set(summary.signalled))
+    best = resolve(segments, summary.n - summary.known, set(summary.forced), set(summary.signalled))
     if any(s.inferred for s in summary.segments):  # slips are inferred only if that gives the shorter description
         unshifted = joined_below(math.inf, summary.all_segments([summary.unshifted]))
-        other = resolve(unshifted, summary.known == summary.n, set(summary.forced), set(summary.signalled))
+        other = resolve(unshifted, summary.n - summary.known, set(summary.forced), set(summary.signalled))
         if not best or other and other.length < best.length:
             best, segments = other, unshifted
     if not best:
