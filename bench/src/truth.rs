@@ -242,7 +242,7 @@ impl Found {
         let logged = log::logged(&fs::read_to_string(folder.join(format!("{driver}.csv")))?)?;
         let wrong = log::wrong_period(stream, report["period_ns"].as_u64().unwrap_or(0));
         self.periods.add(wrong.is_none());
-        let skipped = log::skipped(replayed.jobs(task), &logged);
+        let skipped = log::skipped(replayed.jobs(task), stream.releases, &logged);
         self.skipped += skipped;
         let wrong_slips = log::wrong_slips(stream, skipped);
         if on_arrivals(stream) {

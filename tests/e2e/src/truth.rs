@@ -108,11 +108,13 @@ fn under_load() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Two jobs, of which one has too little cost; three activations, of which one was skipped.
+/// Two jobs, of which one has too little cost; three activations, of which one was skipped; and a third job
+/// after another that was skipped, which had not ended.
 fn logs() -> Result<Outcome> {
     let logged = "index,due_ns,seen_ns,cpu_before_ns,cpu_after_ns
 5,100,120,1000,1010
 7,300,330,1015,1035
+9,500,520,1040,1050
 ";
     let listed =
         "thread,tid,phase,primary,arrival_ns,release_earliest_ns,release_latest_ns,start_ns,end_ns,cost_ns
@@ -124,8 +126,10 @@ src,4,0,true,,1,1,1,2,1
     let [listed] = &listed.into_values().collect::<Vec<_>>()[..] else { return fail("one task was listed") };
     let Costs { compared, too_little, worst_ns, .. } = log::costs(listed, &logged);
     ensure!((compared, too_little, worst_ns) == (2, 1, 1), "{compared} compared, {too_little} by {worst_ns}");
-    let skipped = (log::skipped(listed, &logged), skipped_by_arrivals(listed, 100));
-    ensure!(skipped == (1, Some(1)), "{skipped:?}");
+    let skipped = [2, 3].map(|releases| log::skipped(listed, releases, &logged));
+    ensure!(skipped == [1, 2], "{skipped:?}");
+    let skipped = skipped_by_arrivals(listed, 100);
+    ensure!(skipped == Some(1), "{skipped:?}");
     Ok(Outcome::Completed)
 }
 
@@ -157,7 +161,8 @@ impl Driven {
         let stream = primary(task)?;
         let period = self.report["period_ns"].as_u64().unwrap_or(0);
         let exact = self.report["driver"] == "sleep_absolute";
-        let slips = || wrong_slips(stream, log::skipped(listed, &self.logged)).filter(|_| exact);
+        let slips =
+            || wrong_slips(stream, log::skipped(listed, stream.releases, &self.logged)).filter(|_| exact);
         Ok(wrong_period(stream, period).or_else(slips))
     }
 }

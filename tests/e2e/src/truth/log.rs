@@ -141,10 +141,14 @@ pub fn costs(listed: &[Listed], logged: &[Logged]) -> Costs {
     costs
 }
 
-/// Activations without a release of their own between the first listed job and the last: nobody waited for
-/// them, their events became one, or the C library made no call since nothing was to be waited for.
-pub fn skipped(listed: &[Listed], logged: &[Logged]) -> u64 {
-    let mut released = contained(listed, logged).filter_map(|(_, inside)| Some(inside.first()?.index));
+/// Activations without a release of their own between the first release and the last: nobody waited for them,
+/// their events became one, or the C library made no call since nothing was to be waited for. If there are more
+/// releases than listed jobs, the job of the last one had not ended: it is the next that is logged.
+pub fn skipped(listed: &[Listed], releases: u64, logged: &[Logged]) -> u64 {
+    let ended = contained(listed, logged).filter_map(|(_, inside)| Some(inside.first()?.index));
+    let after = logged.partition_point(|own| listed.last().is_some_and(|job| own.seen_ns <= job.end_ns));
+    let unfinished = logged.get(after).filter(|_| releases > listed.len() as u64).map(|own| own.index);
+    let mut released = ended.chain(unfinished);
     let Some(first) = released.next() else { return 0 };
     let (releases, last) = released.fold((1, first), |(releases, _), index| (releases + 1, index));
     (last - first + 1).saturating_sub(releases)
