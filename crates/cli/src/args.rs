@@ -431,7 +431,7 @@ pub struct Latency {
     #[arg(long = "for", value_name = "TIME", value_parser = values::time, conflicts_with = "files")]
     pub duration: Option<Duration>,
 
-    /// How often a thread on each processor wakes up under SCHED_FIFO to be measured; off: there is none
+    /// Period of the measuring thread on each processor (SCHED_FIFO); off: no measuring threads
     #[arg(long, value_name = "TIME|off", default_value = "1ms", value_parser = values::period)]
     #[arg(conflicts_with = "files")]
     pub measure: values::Period,

@@ -12,11 +12,11 @@ pub struct PluginConfig {
     pub name: String,
     /// What it is.
     pub kind: Kind,
-    /// The kernel's priorities that it may give out, least and greatest; without meaning to EDF.
+    /// The range of kernel priorities that it may assign, lowest and highest; EDF ignores it.
     pub priorities: (u32, u32),
     /// The processors that it may pin threads to, ascending.
     pub processors: Vec<u32>,
-    /// How much of each processor it gives out at most: above 0, at most 1.
+    /// The share of each processor that it may assign: above 0, at most 1.
     pub threshold: f64,
     /// How it decides.
     pub test: Test,

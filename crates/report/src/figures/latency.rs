@@ -117,15 +117,21 @@ pub const PROCESSORS: &[Entry<Processors>] = &[
         Some(Value::Time(row.bounds.as_ref().ok()?.largest().duration))
     })
     .table(Keep),
-    of_processor("largest", "of", Unit::Words, "What the largest part is for, and who caused it.", |row| {
-        let cause = row.bounds.as_ref().ok()?.largest().cause;
-        let name = match cause {
-            Cause::Variable(symbol, _) => symbol.to_owned(),
-            Cause::Interrupt(interrupt) => source_name(&interrupt.source),
-        };
-        let culprit = cause.culprit().map(|culprit| format!(", {}", thread_name(&culprit.thread)));
-        Some(Value::Text(name + &culprit.unwrap_or_default()))
-    })
+    of_processor(
+        "largest",
+        "Caused by",
+        Unit::Words,
+        "The variable or the interrupt of the largest part, and the thread concerned.",
+        |row| {
+            let cause = row.bounds.as_ref().ok()?.largest().cause;
+            let name = match cause {
+                Cause::Variable(symbol, _) => symbol.to_owned(),
+                Cause::Interrupt(interrupt) => source_name(&interrupt.source),
+            };
+            let culprit = cause.culprit().map(|culprit| format!(", {}", thread_name(&culprit.thread)));
+            Some(Value::Text(name + &culprit.unwrap_or_default()))
+        },
+    )
     .table(Fold),
     of_processor(
         "measured_max_ns",
@@ -332,9 +338,9 @@ pub const BOUNDS: &[Entry<Bounds>] = &[
     .table(Drop(2)),
     of_bound(
         "windows",
-        "Windows tried",
+        "Window lengths",
         Unit::Words,
-        "The iteration: each window holds the interrupts that make the next.",
+        "The steps of the iteration: the interrupts in a window of one length give the next length.",
         |row| {
             let windows = &row.bounds.under(row.model).windows;
             let shown = |window: &Duration| window.to_string();
