@@ -12,6 +12,7 @@ mod grid;
 mod jobs;
 mod percentiles;
 mod periodic;
+mod table;
 mod typical;
 mod violation;
 
@@ -19,6 +20,7 @@ pub use curve::{arrival_counts, curve, sporadic};
 pub use jobs::{counts, dynamic_suspension, execution, response, segmented_suspension};
 pub use percentiles::percentiles;
 pub use periodic::periodic;
+pub use table::{JobName, TableViolation, table};
 pub use typical::typical;
 pub use violation::{Bound, Model, Value, Violation};
 

@@ -7,6 +7,7 @@ use crate::dataflow::Dataflow;
 use crate::error::ReadError;
 use crate::latency::SchedulingLatency;
 use crate::section::{Loss, MergeError, Section, Span, Valid};
+use crate::table::Table;
 use crate::threads::{Task, Threads};
 use serde::{Deserialize, Serialize};
 
@@ -52,9 +53,15 @@ macro_rules! sections {
                 }
             }
 
-            /// The spans of its sections, by name.
+            /// The names of its sections.
+            pub fn sections(&self) -> Vec<&'static str> {
+                let names = [$((stringify!($name), self.$name.is_some())),*];
+                names.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect()
+            }
+
+            /// When its sections were observed, by name; those that were are listed.
             pub fn spans(&self) -> Vec<(&'static str, Span)> {
-                let spans = [$((stringify!($name), self.$name.as_ref().map(Section::span))),*];
+                let spans = [$((stringify!($name), self.$name.as_ref().and_then(Section::span))),*];
                 spans.into_iter().filter_map(|(name, span)| Some((name, span?))).collect()
             }
 
@@ -102,6 +109,8 @@ sections! {
     dataflow: Dataflow,
     /// How late the kernel can make a thread, by processor.
     latency: SchedulingLatency,
+    /// A time-triggered schedule.
+    table: Table,
 }
 
 impl TimingModel {

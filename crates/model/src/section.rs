@@ -12,8 +12,8 @@ pub type Valid = Result<(), ReadError>;
 
 /// A section of the timing model.
 pub trait Section: Sized {
-    /// When it was observed.
-    fn span(&self) -> Span;
+    /// When it was observed; `None` of what is planned rather than observed.
+    fn span(&self) -> Option<Span>;
 
     /// What its observation missed; empty if it is complete.
     fn losses(&self) -> Vec<Loss>;

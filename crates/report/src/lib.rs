@@ -27,6 +27,7 @@ mod slips;
 mod summed;
 mod table;
 mod text;
+pub mod time_table;
 pub mod timeline;
 
 pub use checklist::{Item, Standing, checklist};

@@ -7,7 +7,7 @@ use crate::figures::{self, List};
 use crate::html::drawn::{Drawn, Fact};
 use crate::html::{flow as flow_page, latency as latency_page, threads as threads_page};
 use crate::overview::Rows;
-use crate::{Page, flow, latency, overview};
+use crate::{Page, flow, latency, overview, time_table};
 use maud::Markup;
 use punctual_model::TimingModel;
 
@@ -64,11 +64,22 @@ const SECTIONS: &[View] = &[
         page: latency_page::sections,
         figures: figures::of_latency,
     },
+    View {
+        name: "table",
+        anchor: ("time-table", "To the time-triggered schedule"),
+        text: |model, page, _| {
+            model.table.as_ref().map_or_else(String::new, |it| time_table::time_table(it, page))
+        },
+        facts: |_| Vec::new(),
+        contents: |_| maud::html! {},
+        page: |_| maud::html! {},
+        figures: Vec::new,
+    },
 ];
 
 /// The sections that a model has.
 pub(crate) fn shown(model: &TimingModel) -> impl Iterator<Item = &'static View> {
-    let names: Vec<&str> = model.spans().into_iter().map(|(name, _)| name).collect();
+    let names = model.sections();
     SECTIONS.iter().filter(move |view| names.contains(&view.name))
 }
 

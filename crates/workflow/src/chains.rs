@@ -95,7 +95,8 @@ fn kernel_threads(recording: &Recording, curve_horizon: usize, monitor: &dyn Mon
 /// Threads and a dataflow program in one model.
 pub(crate) fn combine(threads: TimingModel, flow: TimingModel, monitor: &dyn Monitor) -> TimingModel {
     let Some(seen) = &threads.threads else { return flow };
-    if flow.dataflow.as_ref().is_some_and(|traced| !traced.span().overlaps(seen.span())) {
+    let spans = flow.dataflow.as_ref().and_then(Section::span).zip(seen.span());
+    if spans.is_some_and(|(traced, seen)| !traced.overlaps(seen)) {
         monitor.warn(&format!("{DIFFERENT_TIMES}; the model has both times"));
     }
     TimingModel { dataflow: flow.dataflow, ..threads }

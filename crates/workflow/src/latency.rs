@@ -78,7 +78,7 @@ pub fn read(options: &Options) -> Result<TimingModel> {
 fn latency_of(file: &Path) -> Result<TimingModel> {
     let model = read_model(file)?;
     match model.latency.is_some() {
-        true => Ok(TimingModel { threads: None, dataflow: None, ..model }),
+        true => Ok(TimingModel { threads: None, dataflow: None, table: None, ..model }),
         false => Err(Error::file(format!("{} has no section `latency`", display_name(file)))
             .advise("punctual latency -o FILE makes a timing model with one")),
     }

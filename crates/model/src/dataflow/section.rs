@@ -4,8 +4,8 @@ use super::{Dataflow, validate};
 use crate::section::{Loss, MergeError, Section, Span, Valid};
 
 impl Section for Dataflow {
-    fn span(&self) -> Span {
-        Span { from_ns: self.from_ns, until_ns: self.until_ns }
+    fn span(&self) -> Option<Span> {
+        Some(Span { from_ns: self.from_ns, until_ns: self.until_ns })
     }
 
     fn losses(&self) -> Vec<Loss> {

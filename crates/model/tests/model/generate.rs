@@ -301,16 +301,18 @@ pub fn model() -> impl Strategy<Value = TimingModel> {
         option::of(threads().boxed()),
         option::of(dataflow().boxed()),
         option::of(crate::latency::section().boxed()),
+        option::of(crate::table::section().boxed()),
     );
     (sections, option::of(any::<u32>()))
-        .prop_map(|((threads, dataflow, latency), cpus)| TimingModel {
+        .prop_map(|((threads, dataflow, latency, table), cpus)| TimingModel {
             platform: cpus.map(|cpus| Platform { kernel: "6.18.44".into(), machine: "x86_64".into(), cpus }),
             threads,
             dataflow,
             latency,
+            table,
             ..TimingModel::new("CLOCK_MONOTONIC")
         })
-        .prop_filter("a section", |model| !model.spans().is_empty())
+        .prop_filter("a section", |model| !model.sections().is_empty())
 }
 
 /// Six numbers that never decrease, as a distribution, with a mean or without one.

@@ -13,5 +13,6 @@ mod request;
 mod schema;
 mod separator;
 mod slips;
+mod table;
 mod time;
 mod v1;

@@ -42,8 +42,7 @@ fn converted(v1: &Value) -> Value {
 fn version_1_is_converted_to_version_2_completely() {
     for (text, sections) in [(THREADS, "threads"), (DATAFLOW, "dataflow"), (BOTH, "threads dataflow")] {
         let model = read(text);
-        let names: Vec<&str> = model.spans().into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names.join(" "), sections);
+        assert_eq!(model.sections().join(" "), sections);
         assert_eq!(parsed(&model.to_json()), converted(&parsed(text)), "{sections}");
         assert_eq!(read(&model.to_json()), model, "{sections}");
     }
