@@ -133,6 +133,23 @@ fn one_unknown_arrival_hides_no_slips() {
     }
 }
 
+/// Stalls make the mean lateness a fortieth of the period, and events that nobody took in time became one. Two
+/// slips are certain although only 20 and 10 releases follow: all of these agree.
+#[test]
+fn slips_just_before_the_end_are_certain() {
+    let mut random = Random(14);
+    let mut k = 0;
+    let releases: Vec<Release> = (0..3_000)
+        .map(|job| {
+            k += if job % 200 == 150 || job == 2_980 || job == 2_990 { 2 } else { 1 };
+            let late = if job % 40 == 20 { 3_600_000 } else { 40_000 + random.below(20_000) };
+            exact(4_000_000 * k + late)
+        })
+        .collect();
+    let found = model(&releases).unwrap();
+    assert_eq!((found.period_ns.ns(), found.skipped, found.extra), (4_000_000, 15 + 2, 0));
+}
+
 /// A sleep that a signal cut short has no arrival, and takes those of the others from no one.
 #[test]
 fn disturbed_releases_need_no_arrival() {

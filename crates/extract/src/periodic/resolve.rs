@@ -1,7 +1,8 @@
 //! Decides which open gaps are slips, and of how many activations: the shortest description of all releases.
 //!
 //! From a few starting periods, dynamic programming gives each segment its shift. A segment that is late by d
-//! costs n·ln(1 + d/μ), a slip [`SLIP`] digits, an early release that is left out [`LEFT_OUT`] digits.
+//! costs n·ln(1 + d/μ), a slip [`SLIP`] digits ([`AGREED`] where the releases around it agree on it), an early
+//! release that is left out [`LEFT_OUT`] digits.
 //! (Lateness costs less than n·d/μ because real lateness has a heavy tail: one stall must not look like a
 //! skip and an extra release.) The joined hull gives a better period, until nothing changes. The shortest
 //! description wins; the one without slips takes part.
@@ -19,6 +20,8 @@ pub(crate) const KAPPA: f64 = 50.0;
 
 /// Digits that a slip costs, and a release that is left out.
 const SLIP: f64 = 0.5;
+/// A slip that the 16 releases around it agree on. It is then certain although few releases follow.
+const AGREED: f64 = 0.1;
 const LEFT_OUT: f64 = 3.0;
 
 /// Digits that it costs to distrust a release, which may belong to the activation before: late by nearly a
@@ -392,8 +395,7 @@ impl Resolver<'_> {
         };
         let mean_lateness = (mean - least).max(0.0);
         let period = estimate.as_f64();
-        let inferred: i64 = self.segments.iter().map(|segment| segment.inferred).sum();
-        let slips = shifts.windows(2).filter(|pair| pair[0] != pair[1]).count() as i64 + inferred;
+        let (slips, agreed) = self.slips(shifts);
         if slips > 0 && mean_lateness > self.most_late * period {
             return None;
         }
@@ -433,7 +435,8 @@ impl Resolver<'_> {
         let by_reason = left_out.iter().filter(|out| self.signalled.contains(&out.point.y)).count();
         let length = count as f64 * mean_lateness.max(period / GRID).ln()
             + digit
-                * (SLIP * slips as f64
+                * (SLIP * (slips - agreed) as f64
+                    + AGREED * agreed as f64
                     + LEFT_OUT * (early - by_reason) as f64
                     + DISTRUSTED * distrusted as f64);
         if early > spare(self.count) {
@@ -458,6 +461,15 @@ impl Resolver<'_> {
             expected,
             drift,
         })
+    }
+
+    /// How many slips these shifts are, and how many of them the releases around agree on.
+    fn slips(&self, shifts: &[i64]) -> (i64, i64) {
+        let inferred: i64 = self.segments.iter().map(|segment| segment.inferred).sum();
+        let rises = || shifts.windows(2).map(|pair| pair[1] - pair[0]).zip(&self.segments[1..]);
+        let slips = rises().filter(|(rise, _)| *rise != 0).count() as i64;
+        let agreed = rises().filter(|(rise, segment)| *rise > 0 && *rise == segment.gap.shift).count() as i64;
+        (slips + inferred, agreed + inferred)
     }
 
     /// Cost of a decimal digit.
@@ -518,13 +530,23 @@ impl Resolver<'_> {
         for (number, (segment, (_, phases))) in self.segments.iter().zip(lowest).enumerate() {
             let cheapest = least(&cost);
             let change = cost[cheapest] + if number > 0 { SLIP * digit } else { 0.0 };
-            back.push((0..shifts.len()).map(|at| if cost[at] <= change { at } else { cheapest }).collect());
-            for (cost, shift) in cost.iter_mut().zip(&shifts) {
+            // Where it comes from, and what it costs until then.
+            let agreed = segment.gap.shift;
+            let step = |at: usize| {
+                let least = if cost[at] <= change { (at, cost[at]) } else { (cheapest, change) };
+                let before =
+                    shifts.binary_search(&(shifts[at] - agreed)).ok().filter(|_| number > 0 && agreed > 0);
+                let before = before.map(|before| (before, cost[before] + AGREED * digit));
+                before.filter(|before| before.1 < least.1).unwrap_or(least)
+            };
+            let steps: Vec<(usize, f64)> = (0..shifts.len()).map(step).collect();
+            back.push(steps.iter().map(|step| step.0).collect());
+            for ((cost, shift), (_, until)) in cost.iter_mut().zip(&shifts).zip(steps) {
                 let above = |phase: f64| phase - line - *shift as f64 * period;
                 let out = phases.iter().filter(|phase| above(**phase) < -period / 4.0).count();
                 let late = phases.get(out).map_or(0.0, |phase| (above(*phase).abs() / spread).ln_1p());
                 let left_out = if out <= most_out { out as f64 * LEFT_OUT * digit } else { f64::INFINITY };
-                *cost = cost.min(change) + (segment.sums.count as f64 * late + left_out);
+                *cost = until + (segment.sums.count as f64 * late + left_out);
             }
         }
         let mut at = least(&cost);

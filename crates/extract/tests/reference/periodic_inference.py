@@ -16,8 +16,8 @@ Algorithm. Online, per release (`Summary.push`):
    of them can be left out. (Here the rest is given up at the query; that could be done at any time.)
 At a query (`infer`):
 3. Gaps that score less than SUSPICIOUS periods are closed. From a few starting periods, dynamic programming gives each segment its shift:
-   being late by d costs n*ln(1 + d/mu), a slip SLIP digits, a low point LEFT_OUT digits. The joined hull gives a better period, until
-   nothing changes. The shortest description wins, the one without slips included: n*ln(mean lateness) + digits for slips and low points.
+   being late by d costs n*ln(1 + d/mu), a slip SLIP digits (AGREED where the releases around agree on it), a low point LEFT_OUT digits.
+   The joined hull gives a better period, until nothing changes. The shortest description wins, the one without slips included: n*ln(mean lateness) + digits for slips and low points.
    Then releases that look early where activations were skipped are distrusted, if that makes the description shorter: late by nearly a period
    they may belong to the activation before. The choice of the period does not look at them; models cover them. Slips need a mean lateness
    of at most MOST_LATE periods; before releases are distrusted it may be TENTATIVE, if it is FAR_LESS then.
@@ -45,7 +45,7 @@ LOWEST, FEWEST_EARLY = EARLY + 2, 100  # lower hulls; fewest releases of which m
 CLEARLY, MOST_DROP = 8, 2.0  # a rounder period has less jitter by one part in so many; and is lower by so many times the mean lateness
 ONE_BY_ONE = 512  # most releases that are kept for being later than their neighbours
 KAPPA = 50  # so many releases say as much as one independent release
-SLIP, LEFT_OUT, DISTRUSTED, NOT_WHOLE, FREQUENCY = 0.5, 3, 1, 4, 2  # in digits: a slip, a release left out, one distrusted; surcharges for fractions and frequencies
+SLIP, AGREED, LEFT_OUT, DISTRUSTED, NOT_WHOLE, FREQUENCY = 0.5, 0.1, 3, 1, 4, 2  # in digits: a slip, one that the releases around it agree on, a release left out, one distrusted; surcharges for fractions and frequencies
 MOST_DISTRUSTED, MOST_OF_SEGMENT, NEXT = 16, 2, 2  # releases that look early where activations were skipped: late by nearly a period, they
 # belong to the activation before; of each segment; and how many of the next lowest tell how far apart the lowest are
 SUSPICIOUS, MOST_LATE = 0.4, 0.25  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
@@ -303,6 +303,7 @@ def joined(segments, shifts):
         whole.of_segment.update({(p[0] + whole.span + after - before, *p[1:]): number for p in segment.points})
         whole.append(segment, after - before)
     whole.inferred = sum(s.inferred for s in segments)
+    whole.agreed = [s.shift for s in segments]
     whole.points.sort()  # after an extra release, indices are taken twice
     whole.has_slips = whole.skipped > 0 or any(shift != shifts[0] for shift in shifts)
     return whole
@@ -327,11 +328,16 @@ def assign(segments, period, n, unknown):
         for s, _, points in located:
             cheapest = min(cost, key=cost.get)
             change = cost[cheapest] + (SLIP * digit if back else 0)
-            back.append({k: k if cost[k] <= change else cheapest for k in shifts})
+            step = {k: [(cost[k], 0, k), (change, 1, cheapest)] for k in shifts}
+            for k in shifts if back and s.shift > 0 else ():
+                if k - s.shift in cost:
+                    step[k].append((cost[k - s.shift] + AGREED * digit, 2, k - s.shift))
+            step = {k: min(ways) for k, ways in step.items()}
+            back.append({k: before for k, (_, _, before) in step.items()})
             for k in shifts:
                 out = sum(p - line - k * period < -period / 4 for p in points)
                 late = math.log1p(abs(points[out] - line - k * period) / mu) if out < len(points) else 0
-                cost[k] = min(cost[k], change) + (s.n * late + out * LEFT_OUT * digit if out <= spare(n) else math.inf)
+                cost[k] = step[k][0] + (s.n * late + out * LEFT_OUT * digit if out <= spare(n) else math.inf)
         if min(cost.values()) < best:
             best, path = min(cost.values()), [min(cost, key=cost.get)]
             for step in reversed(back[1:]):
@@ -359,6 +365,7 @@ class Evidence:
         self.low = min(self.above)
         self.lateness = max(0.0, float(mean_y - t * mean_x) - self.low)
         slips = sum(a != b for a, b in zip(shifts, shifts[1:])) + whole.inferred
+        agreed = sum(0 < b - a == shift for a, b, shift in zip(shifts, shifts[1:], whole.agreed[1:])) + whole.inferred
         others = NEXT if distrusting else max(0, EARLY - len(lowest))
         apart = sorted(self.above)[: others + 1][-1] - self.low
         clear = max(CLEAR * apart, min(self.lateness, t / 20), 1)
@@ -374,7 +381,7 @@ class Evidence:
         self.usual = min(self.lateness, DENSE * spacing * self.n) if others > 0 and spacing > 0 else self.lateness  # without what stalls add
         self.drift = float(t) * DRIFT if unknown == 0 and self.lateness > EXACT else 0.0
         digit = cost_of_digit(self.lateness, float(t), whole.n, unknown)
-        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * sum(p[2] not in signalled for p in early) + DISTRUSTED * distrusted)
+        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * (slips - agreed) + AGREED * agreed + LEFT_OUT * sum(p[2] not in signalled for p in early) + DISTRUSTED * distrusted)
 
     def rise_of_all(self, base):
         """How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that."""
