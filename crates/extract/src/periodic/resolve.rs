@@ -172,8 +172,14 @@ impl Evidence {
 
 /// By how much the period from least squares over all releases exceeds the estimate, and the variance of
 /// that. `None` for very many releases, where the sums would not be exact; the lowest ones then tell more
-/// anyway.
-fn rise_of_all(joined: &Joined, set_aside: &[Located], estimate: Ratio) -> Option<(f64, f64)> {
+/// anyway. `None` too if releases are farther from the line than they are late on average: stalls then decide
+/// where it lies.
+fn rise_of_all(
+    joined: &Joined,
+    set_aside: &[Located],
+    estimate: Ratio,
+    mean_lateness: f64,
+) -> Option<(f64, f64)> {
     let count = i128::from(joined.sums.count) - set_aside.len() as i128;
     let whole = estimate.rounded_half_even();
     let (mut x, mut y, mut squares) = (joined.sums.x, joined.sums.y, joined.sums.squares);
@@ -199,9 +205,10 @@ fn rise_of_all(joined: &Joined, set_aside: &[Located], estimate: Ratio) -> Optio
     };
     let (xx, xz, zz) = (centred(squares.xx, x, x)?, centred(xz, x, z)?, centred(zz, z, z)?);
     let slope = xz / xx;
-    let variance = (zz - xz * slope) / count as f64 / xx;
-    let known = Ratio::whole(whole).difference(estimate);
-    Some((known + slope, variance)).filter(|(rise, variance)| rise.is_finite() && *variance > 0.0)
+    let squared = (zz - xz * slope) / count as f64;
+    let rise = Ratio::whole(whole).difference(estimate) + slope;
+    let is_usable = rise.is_finite() && squared > 0.0 && squared <= mean_lateness * mean_lateness;
+    is_usable.then_some((rise, squared / xx))
 }
 
 /// What all hypotheses have in common.
@@ -420,7 +427,8 @@ impl Resolver<'_> {
         let expected = spacing
             .filter(|spacing| spacing * count as f64 > SPARSE * mean_lateness)
             .and_then(|spacing| {
-                rise_of_all(joined, &set_aside, estimate).map(|(rise, variance)| (spacing, rise, variance))
+                rise_of_all(joined, &set_aside, estimate, mean_lateness)
+                    .map(|(rise, variance)| (spacing, rise, variance))
             })
             .map(|(spacing, rise, variance)| {
                 let of_lowest = HULL_ERROR * spacing / count as f64;

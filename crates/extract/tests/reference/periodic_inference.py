@@ -384,7 +384,8 @@ class Evidence:
         self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * (slips - agreed) + AGREED * agreed + LEFT_OUT * sum(p[2] not in signalled for p in early) + DISTRUSTED * distrusted)
 
     def rise_of_all(self, base):
-        """How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that."""
+        """How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that. None where
+        releases are farther from the line than they are late on average: stalls then decide where it lies."""
         n, xs, ys = self.n, [p[0] for p in self.set_aside], [p[2] for p in self.set_aside]
         xx, xy, yy = (a - sum(b) for a, b in zip(self.whole.squares, zip(*[(x * x, x * y, y * y) for x, y in zip(xs, ys)] or [(0,) * 3])))
         x, y, whole = self.whole.sum_x - sum(xs), self.whole.sum_y - sum(ys) - n * base, round(self.estimate)
@@ -394,8 +395,8 @@ class Evidence:
         z, xz, zz = y - whole * x, xy - whole * xx, yy - 2 * whole * xy + whole * whole * xx
         xx, xz, zz = (float(n * total - a * b) / n for total, a, b in ((xx, x, x), (xz, x, z), (zz, z, z)))
         slope = xz / xx
-        variance = (zz - xz * slope) / n / xx
-        return (float(whole - self.estimate) + slope, variance) if variance > 0 else None
+        squared = (zz - xz * slope) / n
+        return (float(whole - self.estimate) + slope, squared / xx) if 0 < squared <= self.lateness * self.lateness else None
 
     def tilt(self, period):
         """How much steeper than the estimate a period is, beyond what clocks may differ."""
