@@ -116,7 +116,11 @@ impl Extractor {
             Record::Exit { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::Exit),
             Record::Last { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::ObservationEnd),
             Record::Known(task) => self.known(task),
-            Record::Bystander(_) | Record::BystanderExit { .. } | Record::Switch(_) | Record::Latency(_) => {}
+            Record::Bystander(_)
+            | Record::BystanderExit { .. }
+            | Record::Switch(_)
+            | Record::Latency(_)
+            | Record::Dispatch(_) => {}
         }
     }
 

@@ -82,6 +82,7 @@ impl<const BITS: u32> Histogram<BITS> {
         near.chain(self.others.iter().map(|(bucket, count)| (*bucket, *count)))
     }
 
+    /// How many times were added.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -156,7 +156,11 @@ fn sequence(record: &Record) -> Option<u32> {
         | Record::Command { sequence, .. }
         | Record::Exit { sequence, .. }
         | Record::Last { sequence, .. } => Some(*sequence),
-        Record::Bystander(_) | Record::BystanderExit { .. } | Record::Switch(_) | Record::Latency(_) => None,
+        Record::Bystander(_)
+        | Record::BystanderExit { .. }
+        | Record::Switch(_)
+        | Record::Latency(_)
+        | Record::Dispatch(_) => None,
     }
 }
 

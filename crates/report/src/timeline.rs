@@ -131,7 +131,7 @@ impl<W: Write> Timeline<W> {
             Record::Last { tid, at, .. } => self.end(*tid, *at, false),
             Record::Exit { tid, at, .. } | Record::BystanderExit { tid, at } => self.end(*tid, *at, true),
             Record::Switch(switch) => self.switch(switch),
-            Record::Latency(_) => Ok(()),
+            Record::Latency(_) | Record::Dispatch(_) => Ok(()),
         }
     }
 

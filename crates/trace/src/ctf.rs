@@ -6,6 +6,7 @@
 //! time.
 
 mod decode;
+mod dispatch;
 mod encode;
 mod fields;
 mod files;

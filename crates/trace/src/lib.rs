@@ -1,6 +1,7 @@
 //! Observations of threads: records ([`Record`]), recordings on disk ([`ctf`]), and imports of other tools'
-//! traces ([`import`]). A measurement of scheduling latency has records of its own ([`latency`]), and
-//! dataflow programs trace themselves by events of their own ([`flow`]).
+//! traces ([`import`]). A measurement of scheduling latency ([`latency`]) and a time-triggered dispatcher
+//! ([`dispatch`]) have records of their own, and dataflow programs trace themselves by events of their own
+//! ([`flow`]).
 //!
 //! There is one [`Activation`] per separation of jobs, not one event per context switch. Its counters are
 //! cumulative, so the cost of a job is the difference of two readings. The crate `extract` decides what a job
@@ -15,6 +16,7 @@ mod source;
 mod tsdl;
 
 pub mod ctf;
+pub mod dispatch;
 pub mod flow;
 pub mod import;
 pub mod latency;

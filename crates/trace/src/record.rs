@@ -3,6 +3,7 @@
 //! One [`Activation`] per separation, not one event per context switch: its counters are cumulative, so that
 //! every job stream of a thread takes its costs as differences of two readings.
 
+use crate::dispatch::Dispatch;
 use crate::latency::Latency;
 use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
 
@@ -69,10 +70,12 @@ pub enum Record {
     Switch(Switch),
     /// Of a measurement of scheduling latency, which has no other records.
     Latency(Latency),
+    /// Of a time-triggered dispatcher, which has no other records.
+    Dispatch(Dispatch),
 }
 
 impl Record {
-    /// The thread that it is about; 0 for a measurement of scheduling latency.
+    /// The thread that it is about; 0 for a measurement of scheduling latency and a dispatcher.
     pub fn tid(&self) -> u32 {
         match self {
             Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.tid,
@@ -83,7 +86,7 @@ impl Record {
             | Record::Last { tid, .. }
             | Record::Exit { tid, .. }
             | Record::BystanderExit { tid, .. } => *tid,
-            Record::Latency(_) => 0,
+            Record::Latency(_) | Record::Dispatch(_) => 0,
         }
     }
 }

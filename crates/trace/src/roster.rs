@@ -50,7 +50,7 @@ impl Roster {
             Record::BystanderExit { tid, .. } => {
                 self.bystanders.remove(tid);
             }
-            Record::Switch(_) | Record::Latency(_) => {}
+            Record::Switch(_) | Record::Latency(_) | Record::Dispatch(_) => {}
         }
     }
 

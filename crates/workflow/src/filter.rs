@@ -133,7 +133,10 @@ impl RecordFilter {
                 return self.chosen.remove(&tid).then(|| take(record));
             }
             // Whoever preempts a chosen thread is of interest with it.
-            Record::Bystander(_) | Record::BystanderExit { .. } | Record::Latency(_) => {
+            Record::Bystander(_)
+            | Record::BystanderExit { .. }
+            | Record::Latency(_)
+            | Record::Dispatch(_) => {
                 return Some(take(record));
             }
             Record::Switch(_) if !self.others.contains_key(&tid) => return Some(take(record)),
@@ -161,7 +164,7 @@ fn time(record: &Record) -> Option<Instant> {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => Some(task.at),
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => Some(*at),
         Record::Switch(switch) => Some(switch.at),
-        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) => None,
+        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) | Record::Dispatch(_) => None,
     }
 }
 

@@ -31,7 +31,7 @@ impl Namespace {
         };
         if !self.translated.is_empty() {
             let tid = match &mut record {
-                Record::Latency(_) => return record,
+                Record::Latency(_) | Record::Dispatch(_) => return record,
                 Record::Task(task) | Record::Known(task) | Record::Bystander(task) => &mut task.tid,
                 Record::Activation(activation) => &mut activation.tid,
                 Record::Switch(switch) => &mut switch.tid,

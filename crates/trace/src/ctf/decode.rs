@@ -2,8 +2,8 @@
 //! its packet.
 
 use super::fields::{Fields, TOO_EARLY};
-use super::latency;
 use super::layout::*;
+use super::{dispatch, latency};
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
 
@@ -235,6 +235,7 @@ impl Decoder {
                 Record::Switch(Switch { tid, at, cpu, step })
             }
             event if LATENCY.contains(&event) => Record::Latency(latency::record(event, now, fields)?),
+            event if DISPATCH.contains(&event) => Record::Dispatch(dispatch::record(event, now, fields)?),
             _ => return Err("an event that is not known"),
         }))
     }

@@ -1,8 +1,8 @@
 //! Encodes records as the events of one packet.
 
-use super::latency;
 use super::layout::*;
 use super::packet::Packet;
+use super::{dispatch, latency};
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::Separator;
 
@@ -37,6 +37,7 @@ impl Packet {
             Record::BystanderExit { tid, at } => self.end(BYSTANDER_EXIT, *tid, 0, at.ns(), at_ns),
             Record::Switch(switch) => self.switch(switch, at_ns),
             Record::Latency(latency) => self.latency(latency, at_ns),
+            Record::Dispatch(dispatch) => self.dispatch(dispatch, at_ns),
         }
     }
 
@@ -153,6 +154,7 @@ pub fn own_ns(record: &Record) -> Option<u64> {
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => *at,
         Record::Switch(switch) => switch.at,
         Record::Latency(latency) => latency.at()?,
+        Record::Dispatch(dispatch) => dispatch.at()?,
         Record::Renamed { .. } | Record::Command { .. } => return None,
     };
     Some(at.ns())
@@ -173,6 +175,7 @@ fn most_bytes(record: &Record) -> usize {
             EVENT + 20
         }
         Record::Latency(record) => latency::most_bytes(record),
+        Record::Dispatch(record) => dispatch::most_bytes(record),
     }
 }
 

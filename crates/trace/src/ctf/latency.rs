@@ -150,12 +150,12 @@ impl Packet {
         });
     }
 
-    fn begin(&mut self, event: u8, at_ns: u64) -> &mut Self {
+    pub(super) fn begin(&mut self, event: u8, at_ns: u64) -> &mut Self {
         self.put(at_ns, event, &[]);
         self
     }
 
-    fn u8(&mut self, value: u8) -> &mut Self {
+    pub(super) fn u8(&mut self, value: u8) -> &mut Self {
         self.bytes.push(value);
         self
     }
@@ -165,21 +165,21 @@ impl Packet {
         self
     }
 
-    fn u32(&mut self, value: u32) -> &mut Self {
+    pub(super) fn u32(&mut self, value: u32) -> &mut Self {
         self.bytes.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    fn u64(&mut self, value: u64) -> &mut Self {
+    pub(super) fn u64(&mut self, value: u64) -> &mut Self {
         self.bytes.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    fn flag(&mut self, value: bool) -> &mut Self {
+    pub(super) fn flag(&mut self, value: bool) -> &mut Self {
         self.u8(value.into())
     }
 
-    fn short(&mut self, text: &str) -> &mut Self {
+    pub(super) fn short(&mut self, text: &str) -> &mut Self {
         self.text(text, MAX_SHORT_TEXT);
         self
     }
@@ -325,15 +325,15 @@ impl Fields<'_> {
         u16::from_le_bytes(self.take())
     }
 
-    fn flag(&mut self) -> bool {
+    pub(super) fn flag(&mut self) -> bool {
         self.u8() != 0
     }
 
-    fn duration(&mut self) -> Duration {
+    pub(super) fn duration(&mut self) -> Duration {
         Duration::from_ns(self.u64())
     }
 
-    fn instant(&mut self) -> Instant {
+    pub(super) fn instant(&mut self) -> Instant {
         Instant::from_ns(self.u64())
     }
 

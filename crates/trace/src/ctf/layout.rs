@@ -70,6 +70,12 @@ pub const TIMERS: u8 = 30;
 pub const INTERRUPTS_COUNTED: u8 = 31;
 pub const MONITOR: u8 = 32;
 pub const WITNESSED: u8 = 33;
+/// Of a time-triggered dispatcher: these and no others.
+pub const DISPATCH: std::ops::RangeInclusive<u8> = TABLE..=TURNS_LOST;
+pub const TABLE: u8 = 34;
+pub const TABLE_TASK: u8 = 35;
+pub const TURN: u8 = 36;
+pub const TURNS_LOST: u8 = 37;
 
 /// Bytes of these events, header included.
 pub const SEPARATOR_BYTES: usize = 21;
@@ -84,6 +90,8 @@ pub const TASK_BYTES: usize = 61;
 /// Most bytes of an event of [`LATENCY`], and bytes of an entry of what ran, excluding the texts.
 pub const LATENCY_MOST: usize = 80;
 pub const RAN_BYTES: usize = 21;
+/// Most bytes of an event of [`DISPATCH`], excluding the text.
+pub const DISPATCH_MOST: usize = 72;
 
 /// The part of a packet before its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 /// Version of the layout of packets and events. Each has events that the one before has not, and is else the
 /// same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 const READABLE: std::ops::RangeInclusive<u32> = 1..=VERSION;
 /// No metadata file of ours is longer.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -24,6 +24,7 @@ const PREAMBLE: &str = "/* CTF 1.8 */\n\n/* A recording by Punctual: what was se
     one activation event per separation of jobs. */\n";
 const EVENTS: &str = include_str!("events.tsdl");
 const LATENCY: &str = include_str!("latency.tsdl");
+const DISPATCH: &str = include_str!("dispatch.tsdl");
 const TASK: &str = include_str!("task.tsdl");
 
 /// The last line: `/* crc32 0x01234567: of all before this line */`.
@@ -63,6 +64,7 @@ env {{
             .replace("@TASK@", TASK.trim_end_matches('\n')),
     );
     text.push_str(LATENCY);
+    text.push_str(DISPATCH);
     text.push_str(&crc_line(text.as_bytes()));
     text
 }

@@ -1,6 +1,7 @@
 //! The fuzz target on its corpus and on seeded mutations of it: what `cargo fuzz` does, in short and without
 //! a fuzzer. Also writes the corpus.
 
+use crate::dispatch::one_of_each_dispatch;
 use crate::generate::*;
 use crate::latency::one_of_each_latency;
 use crate::mutate::Mutator;
@@ -65,6 +66,7 @@ fn write_input_with_every_event() {
     let mut records = periodic(2, 30);
     records.extend(one_of_each());
     records.extend(one_of_each_latency());
+    records.extend(one_of_each_dispatch());
     make(&folder, &some_about(), &Options { packet_bytes: 0, ..Options::default() }, &records);
     let metadata = fs::read(folder.join("metadata")).unwrap();
     let stream = fs::read(folder.join("stream_0")).unwrap();

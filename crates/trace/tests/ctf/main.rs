@@ -12,6 +12,7 @@ macro_rules! skipped {
 mod babeltrace;
 mod cut;
 mod damage;
+mod dispatch;
 mod fuzz;
 mod generate;
 mod hardship;

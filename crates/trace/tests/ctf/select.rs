@@ -67,7 +67,7 @@ fn own_ns(record: &Record) -> u64 {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at.ns(),
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => at.ns(),
         Record::Switch(switch) => switch.at.ns(),
-        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) => 0,
+        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) | Record::Dispatch(_) => 0,
     }
 }
 
