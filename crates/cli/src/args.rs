@@ -1,5 +1,9 @@
 //! The command line. Help, manual pages and completions are made from it.
 
+mod tt;
+
+pub use tt::{Tt, TtCheck, TtCommand, TtRun};
+
 use crate::failure::codes;
 use crate::values;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -39,6 +43,7 @@ pub enum Command {
     Chains(Chains),
     Compare(Compare),
     Latency(Latency),
+    Tt(Tt),
     Rules(crate::rules::Arguments),
     Ctl(crate::ctl::args::Ctl),
     /// Check what works on this kernel with your privileges

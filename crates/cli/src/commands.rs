@@ -14,3 +14,4 @@ pub mod report;
 mod results;
 pub mod show;
 pub mod timeline;
+pub mod tt;

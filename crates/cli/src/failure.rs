@@ -14,10 +14,11 @@ pub enum Code {
     Refused = 6,
     Daemon = 7,
     Exceeded = 8,
+    NotAsPlanned = 9,
 }
 
 /// The exit codes for help and manual pages.
-pub const CODES: [(&str, &str); 9] = [
+pub const CODES: [(&str, &str); 10] = [
     (
         "0",
         "Success. If an observed COMMAND fails, that is only reported on standard error; punctual ctl run \
@@ -39,6 +40,7 @@ pub const CODES: [(&str, &str); 9] = [
         "A measured latency is above its bound: a defect of Punctual, or the kernel broke a rule that the \
          bound rests on.",
     ),
+    ("9", "A slot was not given as its table says (punctual tt check)."),
 ];
 
 /// The exit codes for the end of a help text.

@@ -64,6 +64,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Latency(arguments) => commands::latency::run(arguments),
         Command::Report(arguments) => commands::report::run(arguments),
         Command::Show(arguments) => commands::show::run(&arguments),
+        Command::Tt(arguments) => commands::tt::run(arguments),
         Command::Rules(arguments) => rules::run(&arguments),
         Command::Ctl(arguments) => ctl::run(arguments),
         Command::Doctor { json } => commands::doctor::run(json),

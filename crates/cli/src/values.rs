@@ -1,6 +1,7 @@
 //! Values of options: times and sizes as people write them.
 
 use clap::builder::RangedI64ValueParser;
+use punctual_workflow::tt;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -82,6 +83,33 @@ pub fn period(text: &str) -> Result<Period, String> {
     }
 }
 
+/// When a table begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start(pub tt::Start);
+
+/// Nanoseconds on a clock, or `+TIME` from now.
+pub fn start(text: &str) -> Result<Start, String> {
+    let start = match text.strip_prefix('+') {
+        Some(time) => tt::Start::After(offset(time)?),
+        None => {
+            let ns = text.parse().map_err(|_| "expected nanoseconds on the table's clock, or +TIME")?;
+            tt::Start::At(punctual_model::Instant::from_ns(ns))
+        }
+    };
+    Ok(Start(start))
+}
+
+/// The thread of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping(pub tt::Mapping);
+
+/// `TASK=TID`; a task's name may hold a `=`.
+pub fn mapping(text: &str) -> Result<Mapping, String> {
+    let parts = text.rsplit_once('=').and_then(|(task, tid)| Some((task, tid.parse().ok()?)));
+    let (task, tid) = parts.ok_or("expected a task and the number of its thread, such as control=812")?;
+    Ok(Mapping(tt::Mapping { task: task.to_owned(), tid }))
+}
+
 /// More than any kernel can have.
 const MOST_CPUS: u32 = 1 << 16;
 
@@ -107,6 +135,21 @@ mod tests {
         for nonsense in ["", "a", "2-1", "1-", "-1", "0,,1", "99999999"] {
             assert!(cpus(nonsense).is_err(), "{nonsense}");
         }
+    }
+
+    #[test]
+    fn tables_begin_at_an_instant_or_after_a_time() {
+        use punctual_model::Instant;
+        assert_eq!(start("1500"), Ok(Start(tt::Start::At(Instant::from_ns(1500)))));
+        assert_eq!(start("+2s"), Ok(Start(tt::Start::After(Duration::from_secs(2)))));
+        assert!(start("2s").is_err() && start("+").is_err() && start("-1").is_err());
+    }
+
+    #[test]
+    fn a_thread_is_mapped_by_the_last_equals_sign() {
+        let control = |tid| Ok(Mapping(tt::Mapping { task: "a=b".into(), tid }));
+        assert_eq!(mapping("a=b=12"), control(12));
+        assert!(mapping("a").is_err() && mapping("a=b").is_err() && mapping("a=").is_err());
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod table;
 mod text;
 pub mod time_table;
 pub mod timeline;
+pub mod tt;
 
 pub use checklist::{Item, Standing, checklist};
 pub use comparison::{Configured, Kind, comparison, configured};

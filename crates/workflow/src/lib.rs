@@ -21,6 +21,7 @@ mod watch;
 
 pub mod chains;
 pub mod compare;
+pub mod doctor;
 pub mod extract;
 pub mod import;
 pub mod latency;
@@ -32,6 +33,7 @@ pub mod record;
 pub mod replay;
 pub mod specs;
 pub mod timeline;
+pub mod tt;
 
 pub use destination::{Destination, Pending, derived_path, is_standard_stream};
 pub use error::{Error, ErrorKind, Result, plain_reason};

@@ -26,6 +26,7 @@ mod targets;
 mod tool;
 mod transitions;
 mod truth;
+mod tt;
 mod witness;
 
 use libtest_mimic::{Arguments, Trial};
@@ -85,6 +86,7 @@ fn trials() -> Vec<Trial> {
             periods::ALONE,
             recordings::ALONE,
             truth::ALONE,
+            tt::ALONE,
         ]
         .into_iter()
         .flatten()

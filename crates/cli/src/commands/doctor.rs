@@ -8,7 +8,7 @@ use punctual_report::{Item, Standing, checklist};
 use serde_json::json;
 
 pub fn run(as_json: bool) -> Result<(), Failure> {
-    let checks = punctual_observe::doctor();
+    let checks = punctual_workflow::doctor::doctor();
     let missing: Vec<&str> =
         checks.iter().filter(|check| check.ok == Verdict::Missing).map(|check| check.name).collect();
     if as_json {

@@ -1,0 +1,143 @@
+//! `punctual tt` on the command line.
+
+use super::examples;
+use crate::values;
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Give processors to threads by a time-triggered table
+///
+/// A table says which task has which slot of which processor (punctual table makes one). While it is
+/// dispatched, its threads run in their slots and at no other time.
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub struct Tt {
+    #[command(subcommand)]
+    pub command: TtCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum TtCommand {
+    Run(TtRun),
+    /// Show the tables that are being dispatched
+    ///
+    /// For each: the present slot and its task, how late slots began, overruns, and the threads.
+    #[command(after_long_help = examples("  punctual tt status
+  punctual tt status --json | jq '.tables[].tasks[] | select(.overruns > 0)'"))]
+    Status {
+        /// Print JSON (docs/dispatch.md)
+        #[arg(long)]
+        json: bool,
+    },
+    Check(TtCheck),
+    /// Puts back what a dispatcher has changed, when that ends. Not for people.
+    #[command(hide = true)]
+    Guard,
+}
+
+/// Dispatch a table
+///
+/// Finds the thread of each task (by name, unless the table says otherwise; with COMMAND only among the threads
+/// that it starts), and gives every slot to the thread that it belongs to, until the time is over, COMMAND has
+/// ended, or on SIGINT or SIGTERM. Then everything is put back as it was, even after kill -9.
+///
+/// A thread that is not done when its slots are over loses the processor; the table says what happens then.
+/// Slots of nobody are for everything else (docs/dispatch.md).
+#[derive(Args, Debug)]
+#[command(after_long_help = examples(
+    "  punctual tt run robot.table.json -- ./robot           until the program ends
+  punctual tt run robot.table.json --for 10             threads that run already, for ten seconds
+  punctual tt run robot.table.json --thread control=812 a thread by its number
+  punctual tt run robot.table.json --record tt --for 60 every turn, for punctual tt check"))]
+pub struct TtRun {
+    /// The table (*.table.json; - is standard input)
+    #[arg(value_name = "TABLE", value_hint = ValueHint::FilePath)]
+    pub table: PathBuf,
+
+    /// Stop TIME (seconds, or 500ms, 5min, 2h) after the first slot has begun
+    #[arg(long = "for", value_name = "TIME", value_parser = values::time)]
+    pub duration: Option<Duration>,
+
+    /// Begin the first slot at INSTANT, nanoseconds on the table's clock, or +TIME from now
+    ///
+    /// Machines whose clocks PTP keeps in step begin together if the clock is CLOCK_TAI. If INSTANT has
+    /// passed, the table is entered in its midst. [default: as soon as everything is set up]
+    #[arg(long, value_name = "INSTANT", value_parser = values::start)]
+    pub start: Option<values::Start>,
+
+    /// Record every turn in DIR; --force replaces an existing recording
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub record: Option<PathBuf>,
+
+    /// Replace the recording in DIR if it exists
+    #[arg(long, requires = "record")]
+    pub force: bool,
+
+    /// What dispatches
+    #[arg(long, value_enum, default_value_t = Dispatcher::Auto)]
+    pub dispatcher: Dispatcher,
+
+    /// The thread of TASK is TID; repeatable
+    #[arg(long = "thread", value_name = "TASK=TID", value_parser = values::mapping)]
+    pub threads: Vec<values::Mapping>,
+
+    /// Priority of a thread in its turn: the dispatcher uses those from two below to two above
+    #[arg(long, value_name = "PRIORITY", default_value_t = 80)]
+    #[arg(value_parser = clap::value_parser!(u32).range(3..=97))]
+    pub priority: u32,
+
+    /// Print the state at the end as JSON (docs/dispatch.md)
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print warnings and errors only on standard error, and no table
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Run COMMAND, and look for threads only among its own
+    ///
+    /// If it is still running at the end, it gets SIGTERM.
+    #[arg(value_name = "COMMAND", last = true, value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// Check from a recording that every slot was given as its table says
+///
+/// Reads a recording of punctual tt run --record. The exit code is 0 if every turn began with the thread that
+/// the table names, in time, and no thread ran outside of its turns; otherwise 9, and the violations are
+/// listed.
+#[derive(Args, Debug)]
+#[command(after_long_help = examples("  punctual tt check tt.recording robot.table.json
+  punctual tt check tt.recording robot.table.json --error 50us --json"))]
+pub struct TtCheck {
+    /// The recording
+    #[arg(value_name = "RECORDING", value_hint = ValueHint::DirPath)]
+    pub recording: PathBuf,
+
+    /// The table (*.table.json; - is standard input)
+    #[arg(value_name = "TABLE", value_hint = ValueHint::FilePath)]
+    pub table: PathBuf,
+
+    /// How late a processor may be handed over [default: a slot]
+    #[arg(long, value_name = "TIME", value_parser = values::offset)]
+    pub error: Option<Duration>,
+
+    /// How long a thread may run between two turns: what the kernel does in its name
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = values::offset)]
+    pub outside: Duration,
+
+    /// Print JSON (docs/dispatch.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What dispatches.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatcher {
+    /// The best that works here
+    Auto,
+    /// A thread of high priority on each processor; works on every kernel
+    User,
+}

@@ -1,0 +1,315 @@
+//! Whether a recording shows that every slot was given as its table says. Pure: turns in, violations out.
+
+use crate::plan::Plan;
+use punctual_model::Duration;
+use punctual_trace::dispatch::{Dispatch, Turn};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Violations that are kept with their details.
+const KEPT: usize = 100;
+
+/// A check of one recording, turn by turn.
+pub struct Check<'a> {
+    plan: &'a Plan,
+    tolerance: Tolerance,
+    /// The recording's description of its table.
+    table: Option<punctual_trace::dispatch::Table>,
+    /// By processor, the slot that comes next.
+    next: BTreeMap<u32, u64>,
+    outcome: Outcome,
+}
+
+/// What is no violation yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tolerance {
+    /// How late a processor may be handed over.
+    pub error: Duration,
+    /// How long a thread may run between two turns: what the kernel does in its name to take it off.
+    pub outside: Duration,
+}
+
+/// The result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Slots that were checked.
+    pub slots: u64,
+    /// Turns that were checked.
+    pub turns: u64,
+    /// Turns of a task that had a thread and got the processor in time.
+    pub given: u64,
+    /// Ends of jobs at which the thread was still ready: no violation, the dispatcher took the processor away.
+    pub overruns: u64,
+    /// Turns that were left out after an overrun, as the table says.
+    pub skipped: u64,
+    /// All violations, by kind.
+    pub counts: BTreeMap<Kind, u64>,
+    /// The first of them.
+    pub violations: Vec<Violation>,
+}
+
+/// What was not as planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A turn of another owner than the table's, or another length.
+    Wrong,
+    /// Slots that the recording says nothing about.
+    Gap,
+    /// Slots that the recording has twice, or out of order.
+    Twice,
+    /// The dispatcher came when the turn was over.
+    Missed,
+    /// The processor was handed over later than is tolerated.
+    Late,
+    /// The task had no thread.
+    Unserved,
+    /// A thread ran outside of its turns for longer than is tolerated.
+    Outside,
+}
+
+/// One violation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub kind: Kind,
+    /// The processor.
+    pub cpu: u32,
+    /// The first slot, counted since the start.
+    pub slot: u64,
+    /// What, in words.
+    pub detail: String,
+}
+
+impl Kind {
+    /// In a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Wrong => "wrong owner",
+            Kind::Gap => "not recorded",
+            Kind::Twice => "twice",
+            Kind::Missed => "missed",
+            Kind::Late => "late",
+            Kind::Unserved => "no thread",
+            Kind::Outside => "ran outside",
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { kind, cpu, slot, detail } = self;
+        write!(f, "slot {slot} on processor {cpu}: {}: {detail}", kind.name())
+    }
+}
+
+impl Outcome {
+    /// Whether every slot was given as planned.
+    pub fn is_clean(&self) -> bool {
+        self.counts.is_empty() && self.turns > 0
+    }
+
+    fn add(&mut self, kind: Kind, turn: &Turn, detail: String) {
+        *self.counts.entry(kind).or_default() += 1;
+        if self.violations.len() < KEPT {
+            self.violations.push(Violation { kind, cpu: turn.cpu, slot: turn.slot, detail });
+        }
+    }
+}
+
+impl<'a> Check<'a> {
+    /// Of recordings of this table.
+    pub fn new(plan: &'a Plan, tolerance: Tolerance) -> Check<'a> {
+        let (next, outcome) = (BTreeMap::new(), Outcome::default());
+        Check { plan, tolerance, table: None, next, outcome }
+    }
+
+    /// Takes a record, in the recording's order.
+    ///
+    /// # Errors
+    /// If the recording is one of another table, in words.
+    pub fn record(&mut self, record: &Dispatch) -> Result<(), String> {
+        match record {
+            Dispatch::Table(table) => {
+                if (table.slot, table.slots) != (self.plan.slot, self.plan.slots) {
+                    return Err(format!(
+                        "it is of another table, with {} slots of {}; this one has {} of {}",
+                        table.slots, table.slot, self.plan.slots, self.plan.slot
+                    ));
+                }
+                self.table = Some(*table);
+            }
+            Dispatch::Task(task) => {
+                let planned = self.plan.tasks.get(task.number as usize).map(|planned| &planned.name);
+                if planned != Some(&task.name) {
+                    return Err(format!(
+                        "it is of another table, whose task {} is {}",
+                        task.number, task.name
+                    ));
+                }
+            }
+            Dispatch::Turn(turn) => self.turn(turn),
+            // The gap in the slots is found at the next turn.
+            Dispatch::Lost { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The result. The recording's end is the end of what is checked.
+    ///
+    /// # Errors
+    /// If there was no table in the recording, in words.
+    pub fn finish(self) -> Result<Outcome, String> {
+        match self.table {
+            Some(_) => Ok(self.outcome),
+            None => Err("it is not a recording of punctual tt run".into()),
+        }
+    }
+
+    fn turn(&mut self, turn: &Turn) {
+        let lane = self.plan.lanes.iter().position(|lane| lane.processor == turn.cpu);
+        self.outcome.turns += 1;
+        self.outcome.slots += u64::from(turn.slots);
+        self.outcome.overruns += u64::from(turn.is_overrun);
+        let next = self.next.insert(turn.cpu, turn.slot + u64::from(turn.slots));
+        match next {
+            Some(next) if turn.slot > next => {
+                let missing = turn.slot - next;
+                let before = Turn { slot: next, ..*turn };
+                self.outcome.add(Kind::Gap, &before, format!("{missing} slots, until slot {}", turn.slot));
+            }
+            Some(next) if turn.slot < next => {
+                self.outcome.add(Kind::Twice, turn, format!("the turn before ended with slot {}", next - 1));
+            }
+            _ => {}
+        }
+        match lane {
+            Some(lane) => self.owner(lane, turn),
+            None => self.outcome.add(Kind::Wrong, turn, "the table does not have the processor".into()),
+        }
+        self.times(turn);
+    }
+
+    /// Every slot of the turn must be its owner's.
+    fn owner(&mut self, lane: usize, turn: &Turn) {
+        let slots = turn.slot..turn.slot + u64::from(turn.slots);
+        let found = (turn.task, turn.task.map(|_| turn.job));
+        for slot in slots {
+            let planned = self.plan.owner(lane, slot);
+            let planned = (planned.map(|job| job.task), planned.map(|job| job.number));
+            if planned != found {
+                let detail = format!("{} instead of {}", self.name(found.0), self.name(planned.0));
+                return self.outcome.add(Kind::Wrong, &Turn { slot, ..*turn }, detail);
+            }
+        }
+    }
+
+    fn times(&mut self, turn: &Turn) {
+        let name = self.name(turn.task);
+        if turn.is_missed {
+            return self.outcome.add(Kind::Missed, turn, format!("{name}, noticed {} late", turn.error));
+        }
+        if turn.error > self.tolerance.error {
+            self.outcome.add(Kind::Late, turn, format!("{name}, by {}", turn.error));
+        }
+        if turn.outside > self.tolerance.outside {
+            let detail = format!("{name}, for {} since its turn before", turn.outside);
+            self.outcome.add(Kind::Outside, turn, detail);
+        }
+        if turn.is_skipped {
+            self.outcome.skipped += 1;
+            return;
+        }
+        match (turn.task, turn.tid) {
+            (Some(_), 0) => self.outcome.add(Kind::Unserved, turn, name),
+            (Some(_), _) => self.outcome.given += 1,
+            (None, _) => {}
+        }
+    }
+
+    fn name(&self, task: Option<u32>) -> String {
+        let Some(task) = task else { return "idle".into() };
+        self.plan.tasks.get(task as usize).map_or_else(|| format!("task {task}"), |task| task.name.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::example;
+    use punctual_model::Instant;
+    use punctual_trace::dispatch::Table;
+
+    const TOLERANCE: Tolerance = Tolerance { error: Duration::from_ns(500), outside: Duration::from_ns(100) };
+
+    /// What a perfect dispatcher records of the first `turns` turns of each lane.
+    fn perfect(plan: &Plan, turns: u64) -> Vec<Turn> {
+        let lanes = plan.lanes.iter().enumerate();
+        let of_lane = |(lane, it): (usize, &crate::plan::Lane)| {
+            let cpu = it.processor;
+            (0..turns).map(move |number| {
+                let decision = plan.decision(lane, number, Instant::from_ns(0));
+                let (task, job) =
+                    (decision.job.map(|job| job.task), decision.job.map_or(0, |job| job.number));
+                let tid = task.map_or(0, |task| task + 100);
+                let (slot, slots) = (decision.slot, decision.slots);
+                Turn { cpu, slot, slots, task, job, tid, ..Turn::default() }
+            })
+        };
+        lanes.flat_map(of_lane).collect()
+    }
+
+    fn checked(plan: &Plan, turns: &[Turn]) -> Outcome {
+        let (slot, slots, start) = (plan.slot, plan.slots, Instant::from_ns(0));
+        let table = Table { start, slot, slots, is_tai: false, is_sched_ext: false };
+        let mut check = Check::new(plan, TOLERANCE);
+        check.record(&Dispatch::Table(table)).expect("the same table");
+        turns.iter().for_each(|turn| check.record(&Dispatch::Turn(*turn)).expect("a turn"));
+        check.finish().expect("a table")
+    }
+
+    fn kinds(outcome: &Outcome) -> Vec<Kind> {
+        outcome.counts.keys().copied().collect()
+    }
+
+    #[test]
+    fn a_perfect_recording_is_clean() {
+        let plan = example();
+        let outcome = checked(&plan, &perfect(&plan, 9));
+        assert!(outcome.is_clean(), "{outcome:?}");
+        assert_eq!((outcome.turns, outcome.given), (18, 8));
+        assert!(!checked(&plan, &[]).is_clean(), "nothing proves nothing");
+    }
+
+    #[test]
+    fn every_kind_of_violation_is_found() {
+        let plan = example();
+        let good = perfect(&plan, 9);
+        let changed = |change: &dyn Fn(&mut Turn)| {
+            let mut turns = good.clone();
+            change(&mut turns[4]);
+            kinds(&checked(&plan, &turns))
+        };
+        assert_eq!(changed(&|turn| turn.task = Some(1)), [Kind::Wrong]);
+        assert_eq!(changed(&|turn| turn.job += 1), [Kind::Wrong]);
+        assert_eq!(changed(&|turn| turn.slots += 1), [Kind::Wrong, Kind::Twice]);
+        assert_eq!(changed(&|turn| turn.slots -= 1), [Kind::Gap]);
+        assert_eq!(changed(&|turn| turn.cpu = 2), [Kind::Wrong, Kind::Gap]);
+        assert_eq!(changed(&|turn| turn.is_missed = true), [Kind::Missed]);
+        assert_eq!(changed(&|turn| turn.error = Duration::from_ns(501)), [Kind::Late]);
+        assert_eq!(changed(&|turn| turn.outside = Duration::from_ns(101)), [Kind::Outside]);
+        assert_eq!(changed(&|turn| turn.tid = 0), [Kind::Unserved]);
+        let mut turns = good.clone();
+        turns.remove(3);
+        assert_eq!(kinds(&checked(&plan, &turns)), [Kind::Gap]);
+    }
+
+    #[test]
+    fn a_recording_of_another_table_is_refused() {
+        let plan = example();
+        let (slot, start) = (plan.slot, Instant::from_ns(0));
+        let other = Table { start, slot, slots: 11, is_tai: false, is_sched_ext: false };
+        let mut check = Check::new(&plan, TOLERANCE);
+        assert!(check.record(&Dispatch::Table(other)).expect_err("refused").contains("another table"));
+        Check::new(&plan, TOLERANCE).finish().expect_err("no table");
+    }
+}

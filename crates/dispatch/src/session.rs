@@ -1,0 +1,584 @@
+//! A table carried out on this machine: finds the threads of its tasks, binds them to a dispatcher, collects
+//! what becomes of every turn, and has everything put back at the end.
+
+use crate::error::{Error, ErrorKind};
+use crate::freezer::{self, Freezer};
+use crate::guardian::Guardian;
+use crate::plan::{OnOverrun, Plan};
+use crate::statistics::Statistics;
+use crate::status::{LaneStatus, Server, Status, TaskStatus, statuses};
+use crate::threads::{Candidate, candidates, family};
+use crate::undo::Undo;
+use crate::user::{Bound, Dispatcher, LEAST_LOAN, Priorities};
+use punctual_daemon::kernel::{self, Processors, Scheduling, State};
+use punctual_daemon::thread::Thread;
+use punctual_model::{Duration, Instant};
+use punctual_schedule::AssignedPolicy;
+use punctual_trace::dispatch::{Dispatch, Table, Task, Turn};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// From being asked to the first slot, if no start is given: threads are looked for meanwhile.
+const LEAD: Duration = Duration::from_ms(200);
+
+/// Ticks between two looks at whether threads have come, changed or gone.
+const TICKS_PER_LOOK: u32 = 5;
+
+/// With more than this share of a processor's slots owned, real-time throttling would take some of them.
+const UNTHROTTLED_PERCENT: u32 = 90;
+
+const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+
+/// How to carry a table out.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// When the first slot begins, on the table's clock; soon, if nothing is said.
+    pub start: Option<Instant>,
+    /// The name of the table's file, for `status`.
+    pub table: String,
+    /// Priorities on the table's processors.
+    pub priorities: Priorities,
+    /// Look for threads only in this process and what it starts.
+    pub within: Option<u32>,
+    /// The program whose process puts everything back, with its words ([`crate::guardian`]).
+    pub guardian: Vec<OsString>,
+}
+
+/// What a session has to tell.
+#[derive(Debug)]
+pub enum Event {
+    /// For the recording.
+    Record(Dispatch),
+    /// For the user.
+    Warning(String),
+}
+
+/// A table that is being carried out. Dropping it without [`Session::finish`] is a kill: the guardian puts
+/// everything back, but nobody waits for it.
+#[derive(Debug)]
+pub struct Session {
+    plan: Arc<Plan>,
+    start: Instant,
+    options: Options,
+    dispatcher: Dispatcher,
+    guardian: Guardian,
+    /// By task, its thread.
+    threads: Vec<Option<Known>>,
+    statistics: Statistics,
+    server: Option<Server>,
+    cgroups: Option<PathBuf>,
+    priority: OwnPriority,
+    ticks: u32,
+    events: Vec<Event>,
+    /// By task, whether it was said that its thread cannot be frozen, or bound.
+    told: Vec<bool>,
+}
+
+/// A cgroup that was made, and how to remove it.
+type Made = (PathBuf, Undo);
+
+/// The thread of a task.
+#[derive(Debug)]
+struct Known {
+    thread: Thread,
+    process: u32,
+    /// As it was.
+    before: State,
+    /// Its own cgroup, and how to remove that.
+    cgroup: Option<Made>,
+}
+
+impl Session {
+    /// Begins. `plan` must have been checked.
+    pub fn start(plan: Plan, options: Options) -> Result<Session, Error> {
+        check_processors(&plan)?;
+        let plan = Arc::new(plan);
+        let mut guardian = Guardian::start(options.guardian.clone(), options.priorities.guardian())?;
+        let mut events = Vec::new();
+        let server = listen(&mut guardian, &mut events)?;
+        let is_apart = leave_processors(&plan, &mut events);
+        lock_memory(&mut events);
+        lift_throttling(&plan, &mut guardian)?;
+        let start = options.start.unwrap_or_else(|| plan.clock.now() + LEAD);
+        let dispatcher = Dispatcher::start(Arc::clone(&plan), start, options.priorities)?;
+        let cgroups = freezer::mount();
+        if cgroups.is_none() {
+            events.push(Event::Warning(NO_CGROUPS.into()));
+        }
+        let (slot, slots) = (plan.slot, plan.slots);
+        let is_tai = plan.clock == crate::Clock::Tai;
+        events.push(Event::Record(Dispatch::Table(Table {
+            start,
+            slot,
+            slots,
+            is_tai,
+            is_sched_ext: false,
+        })));
+        let priority = OwnPriority::new(is_apart, options.priorities);
+        let mut session = Session {
+            statistics: Statistics::new(&plan),
+            threads: plan.tasks.iter().map(|_| None).collect(),
+            told: vec![false; plan.tasks.len()],
+            plan,
+            start,
+            options,
+            dispatcher,
+            guardian,
+            server,
+            cgroups,
+            priority,
+            ticks: 0,
+            events,
+        };
+        (0..session.plan.tasks.len()).for_each(|task| session.announce(task, 0));
+        session.find_threads()?;
+        Ok(session)
+    }
+
+    /// Does what is due. Call it at least every 20 ms or so; `each` gets what has happened since.
+    pub fn tick(&mut self, each: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        self.ticks += 1;
+        self.drain()?;
+        if self.ticks % TICKS_PER_LOOK == 0 {
+            self.notice_ends();
+            self.find_threads()?;
+            self.mend();
+            self.release_children();
+            if self.guardian.check()? {
+                self.warn("the process that puts everything back had ended; another was started".into());
+            }
+        }
+        if let Some(server) = &self.server {
+            server.answer(|| self.status());
+        }
+        self.events.drain(..).for_each(each);
+        Ok(())
+    }
+
+    /// Stops dispatching and has everything put back. False if something could not be; standard error has
+    /// what.
+    pub fn finish(mut self, each: &mut dyn FnMut(Event)) -> Result<(Statistics, bool), Error> {
+        self.dispatcher.stop();
+        self.drain()?;
+        self.events.drain(..).for_each(each);
+        let Session { guardian, statistics, priority, .. } = self;
+        drop(priority);
+        Ok((statistics, guardian.finish()?))
+    }
+
+    /// When the first slot begins, on the table's clock.
+    pub fn begins(&self) -> Instant {
+        self.start
+    }
+
+    /// Tasks that have no thread at present.
+    pub fn missing(&self) -> Vec<&str> {
+        let tasks = self.plan.tasks.iter().zip(&self.threads);
+        tasks.filter(|(_, thread)| thread.is_none()).map(|(task, _)| task.name.as_str()).collect()
+    }
+
+    /// What has been done so far.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// The present state.
+    pub fn status(&self) -> Status {
+        let slot = self.plan.slot_at(self.plan.clock.now(), self.start);
+        let lanes = self.plan.lanes.iter().zip(&self.statistics.lanes).enumerate();
+        let lane = |(number, (lane, statistics)): (usize, (&crate::Lane, &crate::LaneStatistics))| {
+            let owner = slot.and_then(|slot| self.plan.owner(number, slot));
+            LaneStatus {
+                cpu: lane.processor,
+                slot,
+                task: owner.map(|job| self.plan.tasks[job.task as usize].name.clone()),
+                turns: statistics.turns,
+                missed: statistics.missed,
+                error: statistics.errors(),
+            }
+        };
+        let tasks = self.plan.tasks.iter().zip(&self.statistics.tasks).zip(&self.threads);
+        let task = |((task, statistics), known): ((&crate::Task, &crate::TaskStatistics), &Option<Known>)| {
+            TaskStatus {
+                name: task.name.clone(),
+                tid: known.as_ref().map(|known| known.thread.number),
+                turns: statistics.turns,
+                unserved: statistics.unserved,
+                overruns: statistics.overruns,
+                ran_ns: statistics.ran,
+                outside_max_ns: statistics.outside_max,
+            }
+        };
+        Status {
+            pid: std::process::id(),
+            dispatcher: "user".into(),
+            table: self.options.table.clone(),
+            clock: self.plan.clock,
+            start_ns: self.start,
+            slot_ns: self.plan.slot,
+            slots: self.plan.slots,
+            processors: lanes.map(lane).collect(),
+            tasks: tasks.map(task).collect(),
+        }
+    }
+
+    /// Takes the turns that are over.
+    fn drain(&mut self) -> Result<(), Error> {
+        let mut overruns = Vec::new();
+        let Session { dispatcher, plan, statistics, events, .. } = self;
+        let mut lost = Vec::new();
+        dispatcher.drain(
+            |turn| {
+                let lane =
+                    plan.lanes.iter().position(|lane| lane.processor == turn.cpu).unwrap_or(usize::MAX);
+                statistics.add(lane, &turn);
+                if turn.is_overrun {
+                    overruns.push(turn);
+                }
+                events.push(Event::Record(Dispatch::Turn(turn)));
+            },
+            |lane, count| lost.push((lane, count)),
+        );
+        for (lane, count) in lost {
+            self.statistics.lanes[lane].lost += count;
+            let cpu = self.plan.lanes[lane].processor;
+            self.events.push(Event::Record(Dispatch::Lost { cpu, count }));
+        }
+        overruns.iter().try_for_each(|turn| self.overrun(turn))
+    }
+
+    /// Does what the table says about an overrun.
+    fn overrun(&mut self, turn: &Turn) -> Result<(), Error> {
+        let Some(number) = turn.task.map(|task| task as usize) else { return Ok(()) };
+        let Some(known) = self.threads[number].as_ref().filter(|known| known.thread.number == turn.tid)
+        else {
+            return Ok(());
+        };
+        let task = &self.plan.tasks[number];
+        let said = format!("{} (thread {}) was not done at the end of slot", task.name, turn.tid);
+        let last = turn.slot + u64::from(turn.slots) - 1;
+        match task.on_overrun {
+            OnOverrun::Continue | OnOverrun::Skip => {}
+            OnOverrun::Stop => {
+                let (tid, identity, process) = (turn.tid, known.thread.identity, known.process);
+                self.guardian.note(Undo::Stopped { tid, identity })?;
+                if known.thread.lives() {
+                    // SAFETY: no memory is involved. The process is that of a thread which lives.
+                    unsafe { libc::kill(process as i32, libc::SIGSTOP) };
+                }
+                self.warn(format!("{said} {last}: process {process} is stopped until the table ends"));
+            }
+            OnOverrun::Tell => self.warn(format!("{said} {last}")),
+        }
+        Ok(())
+    }
+
+    /// Frees the tasks whose threads are gone.
+    fn notice_ends(&mut self) {
+        for task in 0..self.threads.len() {
+            let Some(known) = &self.threads[task] else { continue };
+            let number = known.thread.number;
+            let is_bound = self.priority.raised(|| {
+                self.dispatcher.with_task(task, |bound| bound.is_some_and(|bound| bound.tid == number))
+            });
+            if !known.thread.lives() || !is_bound {
+                self.priority.raised(|| drop(self.dispatcher.bind(task, None)));
+                if let Some((_, undo)) = self.threads[task].take().and_then(|known| known.cgroup) {
+                    // What it has left there goes on without it. What fails is tried again at the end.
+                    let _ = undo.run();
+                }
+                self.told[task] = false;
+                self.announce(task, 0);
+            }
+        }
+    }
+
+    /// Looks for threads of tasks that have none.
+    fn find_threads(&mut self) -> Result<(), Error> {
+        if self.threads.iter().all(Option::is_some) {
+            return Ok(());
+        }
+        let own = std::process::id();
+        let mut found = self.priority.ordinary(|| candidates(self.options.within.map(family).as_ref()));
+        found.retain(|thread| thread.process != own);
+        let mut taken: BTreeSet<u32> =
+            self.threads.iter().flatten().map(|known| known.thread.number).collect();
+        for task in 0..self.threads.len() {
+            if self.threads[task].is_some() {
+                continue;
+            }
+            let selector = &self.plan.tasks[task].thread;
+            let mut matching =
+                found.iter().filter(|thread| !taken.contains(&thread.tid) && selector.matches(thread));
+            if let Some(thread) = matching.next().cloned() {
+                let others = matching.count();
+                taken.insert(thread.tid);
+                self.bind(task, &thread, others)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds a thread to a task. If it cannot be bound, that is said once.
+    fn bind(&mut self, task: usize, found: &Candidate, others: usize) -> Result<(), Error> {
+        let Some(home) = self.plan.home(task) else { return Ok(()) };
+        let name = self.plan.tasks[task].name.clone();
+        let Ok((thread, owner)) = Thread::pin(found.tid) else { return Ok(()) };
+        let Ok(before) = State::read(found.tid) else { return Ok(()) };
+        let priorities = self.options.priorities;
+        let processors: Vec<u32> = self.plan.lanes.iter().map(|lane| lane.processor).collect();
+        self.guardian.note(Undo::Thread {
+            tid: found.tid,
+            identity: thread.identity,
+            before: Box::new(before),
+            priorities: self.given_priorities(),
+            processors: processors.clone(),
+            sched_ext: false,
+        })?;
+        let (freezer, cgroup) = self.freezer(task, found.tid, before, processors)?.unzip();
+        let processor = self.plan.lanes[home].processor;
+        match Bound::new((found.tid, owner.process), processor, priorities, freezer) {
+            Ok(bound) => {
+                self.priority.raised(|| drop(self.dispatcher.bind(task, Some(bound))));
+                if others > 0 {
+                    let tid = found.tid;
+                    self.warn(format!("{name} is thread {tid}; so many others match, too: {others}"));
+                }
+                self.threads[task] = Some(Known { thread, process: owner.process, before, cgroup });
+                self.told[task] = false;
+                self.announce(task, found.tid);
+            }
+            Err(why) if thread.lives() && !std::mem::replace(&mut self.told[task], true) => {
+                self.warn(format!("{name} cannot be dispatched: {why}"));
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A cgroup for the thread, with its path and parent; `None`, and a warning, where there can be none.
+    fn freezer(
+        &mut self,
+        task: usize,
+        tid: u32,
+        before: State,
+        processors: Vec<u32>,
+    ) -> Result<Option<(Freezer, Made)>, Error> {
+        let Some(mount) = &self.cgroups else { return Ok(None) };
+        let failed = match Freezer::place(mount, tid) {
+            Ok((path, parent)) => {
+                let undo = Undo::Cgroup {
+                    path: path.clone(),
+                    parent,
+                    before: Box::new(before),
+                    priorities: self.given_priorities(),
+                    processors,
+                };
+                self.guardian.note(undo.clone())?;
+                match Freezer::create(&path, tid) {
+                    Ok(freezer) => return Ok(Some((freezer, (path, undo)))),
+                    Err(error) => error,
+                }
+            }
+            Err(error) => error,
+        };
+        if failed.raw_os_error() != Some(libc::ESRCH) && !std::mem::replace(&mut self.told[task], true) {
+            let name = &self.plan.tasks[task].name;
+            let message = format!("{name} (thread {tid}) cannot be frozen ({failed}): {NOT_LENT}");
+            self.warn(message);
+        }
+        Ok(None)
+    }
+
+    /// Gives threads again what somebody has changed.
+    fn mend(&mut self) {
+        for task in 0..self.threads.len() {
+            let changed = self.priority.raised(|| {
+                self.dispatcher.with_task(task, |bound| Some((bound.as_ref()?.tid, bound?.mend()?)))
+            });
+            if let Some((tid, what)) = changed {
+                let name = &self.plan.tasks[task].name;
+                let message = format!("{name} (thread {tid}): somebody has set {what}; that is set back");
+                self.warn(message);
+            }
+        }
+    }
+
+    /// Gives what threads of the table have started the processors that those had before. It stays in their
+    /// cgroups: moving it would take a lock for which dispatching threads may have to wait.
+    fn release_children(&self) {
+        for known in self.threads.iter().flatten() {
+            let Some((path, _)) = &known.cgroup else { continue };
+            let parent = known.thread.number;
+            let Ok(place) = kernel::processors(parent) else { continue };
+            let list = fs::read_to_string(path.join("cgroup.threads")).unwrap_or_default();
+            for tid in list.lines().filter_map(|line| line.parse().ok()).filter(|tid| *tid != parent) {
+                // One that has other processors by now has chosen them. One that ends needs nothing.
+                if kernel::processors(tid).is_ok_and(|processors| processors == place) {
+                    let _ = kernel::pin(tid, &known.before.processors);
+                }
+            }
+        }
+    }
+
+    /// Priorities of SCHED_FIFO that threads of the table get.
+    fn given_priorities(&self) -> Vec<u32> {
+        vec![self.options.priorities.turn(), self.options.priorities.waiting()]
+    }
+
+    fn announce(&mut self, task: usize, tid: u32) {
+        let name = self.plan.tasks[task].name.clone();
+        self.events.push(Event::Record(Dispatch::Task(Box::new(Task { number: task as u32, name, tid }))));
+    }
+
+    fn warn(&mut self, message: String) {
+        self.events.push(Event::Warning(message));
+    }
+}
+
+const NO_CGROUPS: &str = "there are no cgroups of version 2, by which threads are frozen: idle slots of the \
+                          table's processors are kept from everything else";
+const NOT_LENT: &str = "idle slots of its processor are kept from everything else";
+
+/// Listens for `punctual tt status`; without, everything else works.
+fn listen(guardian: &mut Guardian, events: &mut Vec<Event>) -> Result<Option<Server>, Error> {
+    guardian.note(Undo::File { path: Server::path() })?;
+    match Server::start() {
+        Ok(server) => Ok(Some(server)),
+        Err(error) => {
+            let path = Server::path();
+            let message = format!("punctual tt status will not see this: {}: {error}", path.display());
+            events.push(Event::Warning(message));
+            Ok(None)
+        }
+    }
+}
+
+/// Refuses processors that are not there, or that another dispatcher has.
+fn check_processors(plan: &Plan) -> Result<(), Error> {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let is_online = |processor: u32| {
+        online.trim().split(',').any(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            matches!((first.parse(), last.parse()), (Ok(first), Ok(last)) if (first..=last).contains(&processor))
+        })
+    };
+    let others = statuses();
+    for lane in &plan.lanes {
+        let processor = lane.processor;
+        if !is_online(processor) {
+            let message =
+                format!("the table is for processor {processor}, which is not online ({})", online.trim());
+            return Err(Error::new(ErrorKind::Target, message));
+        }
+        let has = |status: &&Status| status.processors.iter().any(|lane| lane.cpu == processor);
+        if let Some(other) = others.iter().find(has) {
+            let message = format!("process {} has a table on processor {processor} already", other.pid);
+            return Err(Error::new(ErrorKind::Target, message));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the calling thread off the table's processors. False if there are no others.
+fn leave_processors(plan: &Plan, events: &mut Vec<Event>) -> bool {
+    let Ok(own) = kernel::processors(0) else { return false };
+    let mut words = own.words();
+    for lane in &plan.lanes {
+        if let Some(word) = words.get_mut(lane.processor as usize / 64) {
+            *word &= !(1 << (lane.processor % 64));
+        }
+    }
+    let left = Processors::from_words(words);
+    let is_apart = words.iter().any(|word| *word != 0) && kernel::pin(0, &left).is_ok();
+    if !is_apart {
+        let message = "the table has all processors: everything else runs in its idle slots alone";
+        events.push(Event::Warning(message.into()));
+    }
+    is_apart
+}
+
+/// A dispatcher must not wait for a page.
+fn lock_memory(events: &mut Vec<Event>) {
+    // SAFETY: it takes no pointer.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        let error = std::io::Error::last_os_error();
+        events.push(Event::Warning(format!("memory cannot be locked ({error}): slots may begin late")));
+    }
+}
+
+/// Real-time throttling would take slots from processors that belong to the table most of the time.
+fn lift_throttling(plan: &Plan, guardian: &mut Guardian) -> Result<(), Error> {
+    let longest = |lane: &crate::Lane| {
+        let idle = lane.turns.iter().filter(|turn| turn.job.is_none());
+        idle.map(|turn| u64::from(turn.to - turn.from) * plan.slot.ns()).max().unwrap_or(0)
+    };
+    let is_full = |(number, lane): (usize, &crate::Lane)| {
+        plan.percent_owned(number) > UNTHROTTLED_PERCENT || longest(lane) < LEAST_LOAN.ns()
+    };
+    let Ok(before) = kernel::rt_runtime() else { return Ok(()) };
+    if before < 0 || !plan.lanes.iter().enumerate().any(is_full) {
+        return Ok(());
+    }
+    let (path, before) = (Path::new(RT_RUNTIME).to_path_buf(), before.to_string());
+    guardian.note(Undo::Setting { path, before, written: "-1".into() })?;
+    kernel::set_rt_runtime(-1).map_err(|refused| Error::unsupported("lifting real-time throttling", refused))
+}
+
+/// The priority of the session's own thread.
+#[derive(Debug)]
+struct OwnPriority {
+    before: Scheduling,
+    above_all: Scheduling,
+    /// Whether it has a processor without a table: then it has its priority there all the time, so that a
+    /// thread of the table that has set itself free cannot keep it from setting that back.
+    is_apart: bool,
+}
+
+impl OwnPriority {
+    fn new(is_apart: bool, priorities: Priorities) -> OwnPriority {
+        let above_all = Scheduling::from_policy(AssignedPolicy::Fifo(priorities.guardian()));
+        let before = kernel::scheduling(0).unwrap_or_else(|_| Scheduling::ordinary());
+        let own = OwnPriority { before, above_all, is_apart };
+        if is_apart {
+            own.set(&own.above_all);
+        }
+        own
+    }
+
+    /// Without it, work only takes longer; and the kernel has allowed the same to the dispatching threads.
+    fn set(&self, scheduling: &Scheduling) {
+        let _ = kernel::schedule(0, scheduling);
+    }
+
+    /// Does something for which a dispatching thread may have to wait: nobody else may be in the way.
+    fn raised<T>(&self, work: impl FnOnce() -> T) -> T {
+        if self.is_apart {
+            return work();
+        }
+        self.set(&self.above_all);
+        let result = work();
+        self.set(&self.before);
+        result
+    }
+
+    /// Does something that takes long and that nobody waits for.
+    fn ordinary<T>(&self, work: impl FnOnce() -> T) -> T {
+        if !self.is_apart {
+            return work();
+        }
+        self.set(&self.before);
+        let result = work();
+        self.set(&self.above_all);
+        result
+    }
+}
+
+impl Drop for OwnPriority {
+    fn drop(&mut self) {
+        self.set(&self.before);
+    }
+}

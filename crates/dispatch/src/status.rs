@@ -1,0 +1,129 @@
+//! What a running dispatcher says about itself: over a socket of its own, to whoever asks.
+
+use crate::plan::Clock;
+use crate::statistics::Errors;
+use punctual_model::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Where dispatchers listen, each at its process's number.
+const FOLDER: &str = "/run/punctual-tt";
+
+/// How long an answer may take: a dispatcher looks a few times a second.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// A running dispatcher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its process.
+    pub pid: u32,
+    /// `user` or `sched_ext`.
+    pub dispatcher: String,
+    /// The table's file, as it was named.
+    pub table: String,
+    /// The table's clock.
+    pub clock: Clock,
+    /// When the first slot began, on that clock.
+    pub start_ns: Instant,
+    /// Length of a slot.
+    pub slot_ns: Duration,
+    /// Slots of the hyperperiod.
+    pub slots: u32,
+    /// By processor.
+    pub processors: Vec<LaneStatus>,
+    /// By task.
+    pub tasks: Vec<TaskStatus>,
+}
+
+/// A processor of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaneStatus {
+    /// Its number.
+    pub cpu: u32,
+    /// The present slot, counted since the start; none before.
+    pub slot: Option<u64>,
+    /// The task that it belongs to; none: idle.
+    pub task: Option<String>,
+    /// Turns that are over.
+    pub turns: u64,
+    /// Turns that were missed.
+    pub missed: u64,
+    /// How late the processor was handed over; none without a turn.
+    pub error: Option<Errors>,
+}
+
+/// A task of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskStatus {
+    /// Its name.
+    pub name: String,
+    /// Its thread; none: not found.
+    pub tid: Option<u32>,
+    /// Turns that are over.
+    pub turns: u64,
+    /// Turns without a thread.
+    pub unserved: u64,
+    /// Ends of jobs at which it was still ready.
+    pub overruns: u64,
+    /// Processor time in its turns.
+    pub ran_ns: Duration,
+    /// The most that it ran between two turns.
+    pub outside_max_ns: Duration,
+}
+
+/// Answers whoever asks.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+}
+
+impl Server {
+    /// Where this process would listen.
+    pub fn path() -> PathBuf {
+        Path::new(FOLDER).join(std::process::id().to_string())
+    }
+
+    /// Listens there. The file has to be removed at the end.
+    pub fn start() -> io::Result<Server> {
+        fs::create_dir_all(FOLDER)?;
+        fs::set_permissions(FOLDER, fs::Permissions::from_mode(0o755))?;
+        let path = Server::path();
+        // Of a process that had this number before.
+        let _ = fs::remove_file(&path);
+        let listener = UnixListener::bind(&path)?;
+        listener.set_nonblocking(true)?;
+        Ok(Server { listener })
+    }
+
+    /// Answers all that wait.
+    pub fn answer(&self, status: impl Fn() -> Status) {
+        while let Ok((mut asker, _)) = self.listener.accept() {
+            // An answer fits the socket's buffer; one that does not is an asker's loss.
+            let _ = asker.set_nonblocking(true);
+            if let Ok(text) = serde_json::to_vec(&status()) {
+                let _ = asker.write_all(&text);
+            }
+        }
+    }
+}
+
+/// All running dispatchers that this user may ask.
+pub fn statuses() -> Vec<Status> {
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let mut found: Vec<Status> = entries.filter_map(|entry| ask(&entry.path())).collect();
+    found.sort_by_key(|status| status.pid);
+    found
+}
+
+/// Nobody listens at what an earlier boot or a killed guardian left.
+fn ask(path: &Path) -> Option<Status> {
+    let mut socket = UnixStream::connect(path).ok()?;
+    socket.set_read_timeout(Some(PATIENCE)).ok()?;
+    let mut text = Vec::new();
+    socket.read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}

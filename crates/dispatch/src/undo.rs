@@ -1,0 +1,219 @@
+//! What a dispatcher changes outside of itself, noted before it is changed, and how each is put back.
+
+use punctual_daemon::kernel::{Processors, Scheduling, State};
+use punctual_daemon::thread::Thread;
+use punctual_schedule::AssignedPolicy;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// One change to put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undo {
+    /// A thread's policy and processors. Each part is put back if it is still one that the dispatcher gives.
+    Thread {
+        /// Its number.
+        tid: u32,
+        /// Tells it from others of that number.
+        identity: u64,
+        /// As it was.
+        before: Box<State>,
+        /// Priorities of SCHED_FIFO that the dispatcher gives; none: its policy is not changed.
+        priorities: Vec<u32>,
+        /// Processors of the table.
+        processors: Vec<u32>,
+        /// Whether the thread is given to sched_ext.
+        sched_ext: bool,
+    },
+    /// A process that was stopped because a thread of it overran its slots.
+    Stopped {
+        /// The thread's number.
+        tid: u32,
+        /// Tells it from others of that number.
+        identity: u64,
+    },
+    /// A cgroup that was made, with what is in it.
+    Cgroup {
+        /// Its folder.
+        path: PathBuf,
+        /// Where its threads go.
+        parent: PathBuf,
+        /// What its thread has started may have inherited its processor, and by exec its priority: all of
+        /// it gets what the thread had before.
+        before: Box<State>,
+        /// Priorities of SCHED_FIFO that the dispatcher gives.
+        priorities: Vec<u32>,
+        /// Processors of the table.
+        processors: Vec<u32>,
+    },
+    /// A setting of the kernel.
+    Setting {
+        /// Its file.
+        path: PathBuf,
+        /// What was there.
+        before: String,
+        /// What the dispatcher wrote; if something else is there by now, it stays.
+        written: String,
+    },
+    /// A file to remove.
+    File {
+        /// Its path.
+        path: PathBuf,
+    },
+}
+
+/// The policy of sched_ext (SCHED_EXT).
+pub const SCHED_EXT: u32 = 7;
+
+impl Undo {
+    /// Puts it back. What is gone by now is well.
+    ///
+    /// # Errors
+    /// What could not be put back, and why.
+    pub fn run(&self) -> Result<(), String> {
+        match self {
+            Undo::Thread { tid, identity, before, priorities, processors, sched_ext } => {
+                let given = given(before, priorities, processors, *sched_ext);
+                restore_thread(*tid, *identity, before, &given)
+            }
+            Undo::Stopped { tid, identity } => continue_process(*tid, *identity),
+            Undo::Cgroup { path, parent, before, priorities, processors } => {
+                let given = given(before, priorities, processors, false);
+                remove_cgroup(path, parent, &mut |tid| {
+                    // One that ends meanwhile needs nothing.
+                    let _ = before.restore(tid, &given);
+                })
+                .map_err(|error| format!("cgroup {}: {error}", path.display()))
+            }
+            Undo::Setting { path, before, written } => restore_setting(path, before, written)
+                .map_err(|error| format!("putting {} back to {before}: {error}", path.display())),
+            Undo::File { path } => gone_is_well(fs::remove_file(path))
+                .map_err(|error| format!("removing {}: {error}", path.display())),
+        }
+    }
+}
+
+/// Everything that the dispatcher may have made of the thread.
+fn given(before: &State, priorities: &[u32], processors: &[u32], sched_ext: bool) -> Vec<State> {
+    let fifo = priorities.iter().map(|&priority| Scheduling::from_policy(AssignedPolicy::Fifo(priority)));
+    let mut schedulings: Vec<Scheduling> = fifo.collect();
+    if sched_ext {
+        let mut ext = Scheduling::ordinary();
+        ext.policy = SCHED_EXT;
+        schedulings.push(ext);
+    }
+    let places = processors.iter().filter_map(|&number| Processors::one(number));
+    let elsewhere = places.map(|processors| State { scheduling: before.scheduling, processors });
+    let policies = schedulings.into_iter().map(|scheduling| State { scheduling, ..*before });
+    // `State::restore` looks at both parts on their own.
+    policies.chain(elsewhere).collect()
+}
+
+fn restore_thread(tid: u32, identity: u64, before: &State, given: &[State]) -> Result<(), String> {
+    // Its number may be another's by now.
+    let Ok((thread, _)) = Thread::pin(tid) else { return Ok(()) };
+    if thread.identity != identity {
+        return Ok(());
+    }
+    match before.restore(tid, given) {
+        Err(refused) if !refused.is_gone() => Err(refused.to_string()),
+        _ => Ok(()),
+    }
+}
+
+fn continue_process(tid: u32, identity: u64) -> Result<(), String> {
+    match Thread::pin(tid) {
+        Ok((thread, owner)) if thread.identity == identity => {
+            // SAFETY: no memory is involved.
+            unsafe { libc::kill(owner.process as i32, libc::SIGCONT) };
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Thaws the cgroup, moves what is in it back, and removes it.
+fn remove_cgroup(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<()> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    fs::write(path.join("cgroup.freeze"), "0")?;
+    // What is moved may start more meanwhile.
+    for _ in 0..10 {
+        if empty(path, parent, each)? == 0 {
+            break;
+        }
+    }
+    gone_is_well(fs::remove_dir(path))
+}
+
+/// Moves the threads of a cgroup to its parent. Returns how many there were.
+fn empty(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<usize> {
+    let list = fs::read_to_string(path.join("cgroup.threads"))?;
+    let numbers = list.lines().filter_map(|line| line.parse::<u32>().ok());
+    let mut moved = 0;
+    for tid in numbers {
+        match fs::write(parent.join("cgroup.threads"), tid.to_string()) {
+            Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
+            _ => each(tid),
+        }
+        moved += 1;
+    }
+    Ok(moved)
+}
+
+fn restore_setting(path: &Path, before: &str, written: &str) -> io::Result<()> {
+    match fs::read_to_string(path)?.trim() == written {
+        true => fs::write(path, before),
+        false => Ok(()),
+    }
+}
+
+fn gone_is_well(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_somebody_else_changed_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("setting");
+        let undo = |written: &str| Undo::Setting {
+            path: path.clone(),
+            before: "950000".into(),
+            written: written.into(),
+        };
+        fs::write(&path, "-1\n").expect("written");
+        undo("-1").run().expect("put back");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "950000");
+        fs::write(&path, "7\n").expect("written");
+        undo("-1").run().expect("left alone");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "7\n");
+    }
+
+    #[test]
+    fn what_is_gone_is_well() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let nowhere = folder.path().join("nowhere");
+        Undo::File { path: nowhere.clone() }.run().expect("no file");
+        let before = Box::new(State::read(0).expect("own state"));
+        let (path, parent) = (nowhere.clone(), folder.path().to_path_buf());
+        let (priorities, processors) = (vec![80], vec![0]);
+        let before_all = before.clone();
+        Undo::Cgroup { path, parent, before: before_all, priorities, processors }.run().expect("no cgroup");
+        let (priorities, processors) = (vec![80], vec![0]);
+        Undo::Thread { tid: u32::MAX >> 2, identity: 1, before, priorities, processors, sched_ext: false }
+            .run()
+            .expect("no thread");
+        let text = serde_json::to_string(&Undo::File { path: nowhere.clone() }).expect("JSON");
+        assert_eq!(serde_json::from_str::<Undo>(&text).expect("Undo"), Undo::File { path: nowhere });
+    }
+}

@@ -1,0 +1,220 @@
+//! The user-space dispatcher: one thread of SCHED_FIFO on each processor of the table sleeps until the next
+//! turn, then hands the processor over by priority. docs/design/time-triggered.md has the reasons.
+//!
+//! Four priorities, one above the other, on every processor of the table:
+//!
+//! | priority | who |
+//! |---|---|
+//! | p + 1 | the dispatching thread |
+//! | p | the thread whose turn it is |
+//! | p − 1 | the *plug*: a thread that keeps the processor when the one above sleeps |
+//! | p − 2 | the other threads of the table |
+//!
+//! In idle slots the threads of the table are frozen and the plug sleeps, so everything else may run.
+
+mod bound;
+mod lane;
+mod plug;
+
+pub use bound::Bound;
+
+use crate::clock::now_monotonic;
+use crate::error::Error;
+use crate::plan::Plan;
+use lane::Lane;
+use plug::Plug;
+use punctual_model::{Duration, Instant};
+use punctual_trace::dispatch::Turn;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Turns that may wait to be read, for each processor.
+const WAITING: usize = 1 << 14;
+
+/// So long before the end of an idle turn, the processor is taken back and the next thread is thawed, for
+/// which the kernel may have to wait for a lock.
+const AHEAD: Duration = Duration::from_us(200);
+
+/// Shorter idle turns are not lent.
+pub const LEAST_LOAN: Duration = Duration::from_us(400);
+
+/// Priorities of SCHED_FIFO, as the module describes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priorities {
+    turn: u32,
+}
+
+impl Priorities {
+    /// The least and the greatest priority that threads in their turn may have.
+    pub const RANGE: std::ops::RangeInclusive<u32> = 3..=97;
+
+    /// `turn` is the priority of a thread in its turn; `None` outside of [`Priorities::RANGE`].
+    pub fn new(turn: u32) -> Option<Priorities> {
+        Self::RANGE.contains(&turn).then_some(Priorities { turn })
+    }
+
+    /// Of the process that puts everything back.
+    pub fn guardian(self) -> u32 {
+        self.turn + 2
+    }
+
+    /// Of dispatching threads.
+    pub fn dispatcher(self) -> u32 {
+        self.turn + 1
+    }
+
+    /// Of the thread whose turn it is.
+    pub fn turn(self) -> u32 {
+        self.turn
+    }
+
+    /// Of what keeps the processor.
+    pub fn plug(self) -> u32 {
+        self.turn - 1
+    }
+
+    /// Of threads that wait for their turn.
+    pub fn waiting(self) -> u32 {
+        self.turn - 2
+    }
+}
+
+/// What all threads of a dispatcher share.
+struct Shared {
+    plan: Arc<Plan>,
+    start: Instant,
+    priorities: Priorities,
+    /// The thread of each task of the plan.
+    tasks: Vec<Mutex<Option<Bound>>>,
+    stop: AtomicBool,
+    /// By lane, turns for which there was no room.
+    lost: Vec<AtomicU64>,
+}
+
+impl Shared {
+    fn task(&self, number: u32) -> MutexGuard<'_, Option<Bound>> {
+        let task = &self.tasks[number as usize];
+        task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A dispatcher at work. Dropping it ends its threads; the table's threads stay as they were last.
+pub struct Dispatcher {
+    shared: Arc<Shared>,
+    turns: Vec<Receiver<Turn>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Dispatcher {
+    /// Starts a thread and a plug for each processor; they dispatch from `start` on.
+    pub fn start(plan: Arc<Plan>, start: Instant, priorities: Priorities) -> Result<Dispatcher, Error> {
+        let lanes = plan.lanes.len();
+        let shared = Arc::new(Shared {
+            start,
+            priorities,
+            tasks: plan.tasks.iter().map(|_| Mutex::new(None)).collect(),
+            stop: AtomicBool::new(false),
+            lost: (0..lanes).map(|_| AtomicU64::new(0)).collect(),
+            plan,
+        });
+        let mut dispatcher = Dispatcher { shared, turns: Vec::new(), threads: Vec::new() };
+        for lane in 0..lanes {
+            dispatcher.start_lane(lane)?;
+        }
+        Ok(dispatcher)
+    }
+
+    fn start_lane(&mut self, number: usize) -> Result<(), Error> {
+        let shared = &self.shared;
+        let processor = shared.plan.lanes[number].processor;
+        let (plug, plugging) = Plug::start(processor, shared.priorities.plug())?;
+        self.threads.push(plugging);
+        let (sender, receiver) = sync_channel(WAITING);
+        let (ready, is_ready) = sync_channel(1);
+        let lane = Lane::new(number, Arc::clone(shared), plug, sender);
+        let thread = std::thread::Builder::new()
+            .name(format!("tt/{processor}"))
+            .spawn(move || {
+                let entered = enter(processor, lane.priority());
+                let may_run = entered.is_ok();
+                // Whoever started it waits for this.
+                let _ = ready.send(entered);
+                match may_run {
+                    true => lane.run(),
+                    false => drop(lane),
+                }
+            })
+            .map_err(|error| Error::other("starting a dispatching thread", error))?;
+        self.threads.push(thread);
+        self.turns.push(receiver);
+        is_ready.recv().map_err(|error| Error::other("starting a dispatching thread", error))?
+    }
+
+    /// Gives a task its thread; the one that it had is given back.
+    pub fn bind(&self, task: usize, bound: Option<Bound>) -> Option<Bound> {
+        std::mem::replace(&mut self.shared.task(task as u32), bound)
+    }
+
+    /// Looks at the thread of a task.
+    pub fn with_task<T>(&self, task: usize, look: impl FnOnce(Option<&mut Bound>) -> T) -> T {
+        look(self.shared.task(task as u32).as_mut())
+    }
+
+    /// Hands on the turns that are over, those of each processor in order, and by lane how many are lost.
+    pub fn drain(&self, mut each: impl FnMut(Turn), mut lost: impl FnMut(usize, u64)) {
+        for turns in &self.turns {
+            turns.try_iter().for_each(&mut each);
+        }
+        for (lane, count) in self.shared.lost.iter().enumerate() {
+            match count.swap(0, Ordering::Relaxed) {
+                0 => {}
+                count => lost(lane, count),
+            }
+        }
+    }
+
+    /// Ends all threads. Their last turns can still be drained.
+    pub fn stop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        for thread in self.threads.drain(..).rev() {
+            // A lane ends its plug, so it is waited for first.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Dispatcher {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Dispatcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a dispatcher of {} processors", self.turns.len())
+    }
+}
+
+/// Puts the calling thread on a processor, with a priority of SCHED_FIFO.
+fn enter(processor: u32, priority: u32) -> Result<(), Error> {
+    use punctual_daemon::kernel::{Processors, Scheduling, pin, schedule};
+    use punctual_schedule::AssignedPolicy;
+    let what = format!("dispatching on processor {processor}");
+    let here = Processors::one(processor).ok_or_else(|| Error::unsupported(&what, "there is no such one"))?;
+    pin(0, &here).map_err(|refused| Error::unsupported(&what, refused))?;
+    schedule(0, &Scheduling::from_policy(AssignedPolicy::Fifo(priority)))
+        .map_err(|refused| Error::unsupported(&what, refused))
+}
+
+/// Whether a plug that was last seen at `seen` had the processor until just before `now`.
+fn was_running(seen: Instant, now: Instant) -> bool {
+    const BETWEEN_LOOKS: Duration = Duration::from_us(50);
+    now.since(seen) <= BETWEEN_LOOKS
+}
+
+/// The time on the clock of plugs and records.
+fn now() -> Instant {
+    now_monotonic()
+}

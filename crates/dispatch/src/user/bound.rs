@@ -1,0 +1,226 @@
+//! A thread that is bound to a task of the table: its priority, its processor, what it has used.
+
+use super::Priorities;
+use crate::freezer::Freezer;
+use crate::plan::Job;
+use punctual_daemon::kernel::{self, Processors, Refused, Scheduling};
+use punctual_model::Duration;
+use punctual_schedule::AssignedPolicy;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// A thread of the table.
+#[derive(Debug)]
+pub struct Bound {
+    /// Its number.
+    pub tid: u32,
+    freezer: Option<Freezer>,
+    turn: Scheduling,
+    waiting: Scheduling,
+    /// `schedstat` and `stat` of `/proc`, open. Reading them fails once the thread has ended.
+    used: File,
+    state: File,
+    /// The processor that it is bound to.
+    processor: u32,
+    /// The lane whose turn it is or was last; `None` until its first turn.
+    pub(super) holder: Option<usize>,
+    is_raised: bool,
+    /// Processor time at the beginning of its turn, and at the end of the one before.
+    begun_ns: u64,
+    ended_ns: u64,
+    /// Whether it is left out until the end of its next job, because it overran.
+    is_skipping: bool,
+    /// What it used in its last turn, for a lane that finds it gone to another.
+    last: Used,
+}
+
+/// Processor time of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// In the turn.
+    pub ran: Duration,
+    /// Between the end of the turn before and this one.
+    pub outside: Duration,
+}
+
+impl Bound {
+    /// Gives a thread the waiting priority and the processor of its first turn. Note how to undo that before.
+    ///
+    /// # Errors
+    /// What the kernel refused, in words.
+    pub fn new(
+        (tid, process): (u32, u32),
+        processor: u32,
+        priorities: Priorities,
+        mut freezer: Option<Freezer>,
+    ) -> Result<Bound, String> {
+        // Its first turn thaws it. Until then it must not run where the dispatcher lends its processor.
+        if let Some(freezer) = &mut freezer {
+            freezer.set_frozen(true).map_err(|error| format!("freezing it: {error}"))?;
+        }
+        let place = format!("/proc/{process}/task/{tid}");
+        let open = |name: &str| {
+            let path = format!("{place}/{name}");
+            File::open(&path).map_err(|error| format!("{path}: {error}"))
+        };
+        let fifo = |priority| Scheduling::from_policy(AssignedPolicy::Fifo(priority));
+        let mut bound = Bound {
+            tid,
+            freezer,
+            turn: fifo(priorities.turn()),
+            waiting: fifo(priorities.waiting()),
+            used: open("schedstat")?,
+            state: open("stat")?,
+            processor: u32::MAX,
+            holder: None,
+            is_raised: false,
+            begun_ns: 0,
+            ended_ns: 0,
+            is_skipping: false,
+            last: Used::default(),
+        };
+        bound.move_to(processor).map_err(|refused| refused.to_string())?;
+        kernel::schedule(tid, &bound.waiting).map_err(|refused| refused.to_string())?;
+        bound.ended_ns = bound.used_ns().map_err(|error| format!("{place}/schedstat: {error}"))?;
+        Ok(bound)
+    }
+
+    /// Leaves out the job that comes next.
+    pub(super) fn skip_next(&mut self) {
+        self.is_skipping = true;
+    }
+
+    /// Whether the turn that begins is left out. Ask once for each.
+    pub(super) fn skips(&mut self, job: Job) -> bool {
+        let skips = self.is_skipping;
+        self.is_skipping &= !job.is_last;
+        skips
+    }
+
+    /// Begins a turn on a lane. What is left of a turn elsewhere ends.
+    pub(super) fn give(&mut self, lane: usize, processor: u32) -> Result<(), Failed> {
+        if self.is_raised {
+            self.account();
+        }
+        self.begun_ns = self.used_ns()?;
+        self.holder = Some(lane);
+        if self.processor != processor {
+            self.move_to(processor)?;
+        }
+        if !self.is_raised {
+            kernel::schedule(self.tid, &self.turn)?;
+            self.is_raised = true;
+        }
+        self.thaw()
+    }
+
+    /// Ends a turn, unless another lane has begun one with this thread.
+    pub(super) fn take(&mut self, lane: usize) -> Result<Used, Failed> {
+        if self.holder == Some(lane) && self.is_raised {
+            kernel::schedule(self.tid, &self.waiting)?;
+            self.is_raised = false;
+            self.account();
+        }
+        Ok(self.last)
+    }
+
+    /// The end of a turn and the beginning of the next one of the same thread.
+    pub(super) fn turn_over(&mut self) -> Result<Used, Failed> {
+        self.account();
+        self.begun_ns = self.ended_ns;
+        Ok(self.last)
+    }
+
+    /// Keeps it from running until its next turn. False where it cannot be frozen.
+    pub(super) fn freeze(&mut self) -> Result<bool, Failed> {
+        match &mut self.freezer {
+            Some(freezer) => Ok(freezer.set_frozen(true).map(|()| true)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Lets it run again, as far as its priority allows.
+    pub(super) fn thaw(&mut self) -> Result<(), Failed> {
+        match &mut self.freezer {
+            Some(freezer) => Ok(freezer.set_frozen(false)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it could be frozen on this processor and is not in a turn.
+    pub(super) fn waits_on(&self, processor: u32) -> bool {
+        self.processor == processor && !self.is_raised
+    }
+
+    /// Whether it is ready to run, as the kernel says.
+    pub(super) fn is_ready(&self) -> io::Result<bool> {
+        let mut text = [0; 256];
+        let length = self.state.read_at(&mut text, 0)?;
+        let after_name = text[..length].iter().rposition(|byte| *byte == b')');
+        Ok(after_name.is_some_and(|at| text.get(at + 2) == Some(&b'R')))
+    }
+
+    /// What a turn has come to so far.
+    fn account(&mut self) {
+        // Where it cannot be read, the thread is gone: the next call says so.
+        let now = self.used_ns().unwrap_or(self.begun_ns);
+        self.last = Used {
+            ran: Duration::from_ns(now.saturating_sub(self.begun_ns)),
+            outside: Duration::from_ns(self.begun_ns.saturating_sub(self.ended_ns)),
+        };
+        self.ended_ns = now;
+    }
+
+    fn move_to(&mut self, processor: u32) -> Result<(), Refused> {
+        if let Some(only) = Processors::one(processor) {
+            kernel::pin(self.tid, &only)?;
+            self.processor = processor;
+        }
+        Ok(())
+    }
+
+    /// Gives it again what it should have, if somebody else changed that. Returns what was found, in words.
+    pub fn mend(&mut self) -> Option<String> {
+        let should = if self.is_raised { self.turn } else { self.waiting };
+        let found = kernel::State::read(self.tid).ok()?;
+        let place = Processors::one(self.processor)?;
+        let mut changed = Vec::new();
+        if !found.scheduling.matches(&should) {
+            changed.push(format!("the policy to {}", found.scheduling));
+            // One that is gone meanwhile is noticed at its next turn.
+            let _ = kernel::schedule(self.tid, &should);
+        }
+        if found.processors != place {
+            changed.push(format!("the processors to {:?}", found.processors));
+            let _ = kernel::pin(self.tid, &place);
+        }
+        (!changed.is_empty()).then(|| changed.join(" and "))
+    }
+
+    /// Processor time so far: the first number of `schedstat`.
+    fn used_ns(&self) -> io::Result<u64> {
+        let mut text = [0; 64];
+        let length = self.used.read_at(&mut text, 0)?;
+        let digits = text[..length].iter().take_while(|byte| byte.is_ascii_digit());
+        let number =
+            digits.fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
+        if length == 0 { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(number) }
+    }
+}
+
+/// A thread that cannot be dispatched: it has ended, or the kernel refused.
+#[derive(Debug)]
+pub(super) struct Failed;
+
+impl From<io::Error> for Failed {
+    fn from(_: io::Error) -> Failed {
+        Failed
+    }
+}
+
+impl From<Refused> for Failed {
+    fn from(_: Refused) -> Failed {
+        Failed
+    }
+}

@@ -1,0 +1,60 @@
+//! What works on this machine: observing, and dispatching tables.
+
+use punctual_dispatch::{Support, support};
+use punctual_observe::{Check, Verdict};
+
+const DISPATCH: &str = "time-triggered dispatch";
+const DISPATCHING: &str = "punctual tt run";
+const QUIET: &str = "quiet processors";
+const PRECISE: &str = "slots that begin within some microseconds";
+
+/// Checks everything by trying it.
+pub fn doctor() -> Vec<Check> {
+    let mut checks = punctual_observe::doctor();
+    let found = support();
+    checks.extend([dispatch(&found), quiet(&found)]);
+    checks
+}
+
+fn dispatch(found: &Support) -> Check {
+    let check = |ok, detail: &str, advice: Option<&str>| Check {
+        name: DISPATCH,
+        ok,
+        detail: detail.into(),
+        advice: advice.map(Into::into),
+        needed_for: DISPATCHING,
+    };
+    match (&found.priorities, found.freezes) {
+        (Err(why), _) => check(
+            Verdict::Degraded,
+            &format!("not possible: {why}"),
+            Some("run as root (sudo), or grant the file CAP_SYS_NICE"),
+        ),
+        (Ok(()), false) => check(
+            Verdict::Degraded,
+            "from user space; idle slots are kept from everything else, because threads cannot be frozen",
+            Some("mount cgroups of version 2 (mount -t cgroup2 none /sys/fs/cgroup), writable for punctual"),
+        ),
+        (Ok(()), true) => check(Verdict::Works, "from user space, a thread on each processor", None),
+    }
+}
+
+fn quiet(found: &Support) -> Check {
+    let missing = found.boot_options.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name);
+    let missing: Vec<&str> = missing.collect();
+    if missing.is_empty() {
+        let set =
+            found.boot_options.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+        let detail = set.collect::<Vec<_>>().join(" ");
+        return Check { name: QUIET, ok: Verdict::Works, detail, advice: None, needed_for: PRECISE };
+    }
+    let advice = "boot with irqaffinity= naming the processors without a table, and rcu_nocbs= and nohz_full= \
+                  naming those with one";
+    Check {
+        name: QUIET,
+        ok: Verdict::Degraded,
+        detail: format!("the kernel was booted without {}", missing.join(", ")),
+        advice: Some(advice.into()),
+        needed_for: PRECISE,
+    }
+}

@@ -1,0 +1,256 @@
+//! Time-triggered dispatch: carrying a table out on this machine, and checking a recording of that.
+
+mod plan;
+mod recording;
+
+pub use plan::{Mapping, read_plan};
+pub use punctual_dispatch::check::{Outcome as Checked, Tolerance};
+pub use punctual_dispatch::{Priorities, Status, guardian, statuses};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::folder::RecordingFolder;
+use crate::monitor::{Monitor, Seen};
+use crate::record::Recorded;
+use crate::watch;
+use punctual_dispatch::check::Check;
+use punctual_dispatch::{Event, Plan, Session, Statistics};
+use punctual_model::Instant;
+use punctual_report::counted;
+use punctual_trace::Record;
+use punctual_trace::ctf::Reader;
+use recording::Log;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often it is looked at what the dispatcher did.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How long a command may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// When the first slot begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// As soon as everything is set up.
+    Soon,
+    /// This long from now.
+    After(Duration),
+    /// At this instant of the table's clock. If it has passed, the table is entered in its midst.
+    At(Instant),
+}
+
+/// How to carry a table out.
+pub struct Options {
+    /// The table.
+    pub plan: Plan,
+    /// What to call it.
+    pub name: String,
+    /// Stop this long after the first slot began.
+    pub limit: Option<Duration>,
+    /// When the first slot begins.
+    pub start: Start,
+    /// Priorities on the table's processors.
+    pub priorities: Priorities,
+    /// Where to record every turn.
+    pub record: Option<RecordingFolder>,
+    /// A command to run; its threads and those of what it starts are the table's. Empty: any thread is.
+    pub command: Vec<OsString>,
+    /// Whether what it prints goes to standard error.
+    pub command_to_stderr: bool,
+    /// The program that puts everything back, with its words ([`guardian`]).
+    pub guardian: Vec<OsString>,
+}
+
+/// What a table came to.
+pub struct Outcome {
+    /// The state at its end.
+    pub status: Status,
+    /// Sums of all turns.
+    pub statistics: Statistics,
+    /// The recording.
+    pub recorded: Option<Recorded>,
+    /// What failed beside, if the table itself was carried out.
+    pub failure: Option<Error>,
+}
+
+/// Dispatches until the limit, the end of the command, or `stop`, and puts everything back.
+pub fn run(options: Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
+    let mut log = Log::start(options.record.as_ref())?;
+    let mut command = Running::start(&options.command, options.command_to_stderr)?;
+    let result = dispatch(&options, command.as_mut(), stop, monitor, &mut log);
+    // Not before its threads are what they were.
+    if let Some(command) = command {
+        command.end(monitor);
+    }
+    let (status, statistics, is_restored) = result?;
+    let recorded = log.finish();
+    let (recorded, failure) = match recorded {
+        Ok(recorded) => (recorded, None),
+        Err(error) => (None, Some(error)),
+    };
+    let not_restored = || Error::new(ErrorKind::Other, "not everything could be put back; see above");
+    let failure = failure.or_else(|| (!is_restored).then(not_restored));
+    Ok(Outcome { status, statistics, recorded, failure })
+}
+
+fn dispatch(
+    options: &Options,
+    mut command: Option<&mut Running>,
+    stop: &AtomicBool,
+    monitor: &dyn Monitor,
+    log: &mut Log,
+) -> Result<(Status, Statistics, bool)> {
+    let clock = options.plan.clock;
+    let start = match options.start {
+        Start::Soon => None,
+        Start::At(instant) => Some(instant),
+        Start::After(time) => Some(clock.now() + punctual_model::Duration::from_ns(time.as_nanos() as u64)),
+    };
+    let dispatch = punctual_dispatch::Options {
+        start,
+        table: options.name.clone(),
+        priorities: options.priorities,
+        within: command.as_ref().map(|command| command.child.id()),
+        guardian: options.guardian.clone(),
+    };
+    let mut session = Session::start(options.plan.clone(), dispatch)?;
+    let end = options.limit.map(|limit| {
+        session.begins()
+            + punctual_model::Duration::from_ns(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
+    });
+    let mut progress = monitor.watching(options.limit);
+    let mut is_missed_said = false;
+    let mut failure = None;
+    while failure.is_none() && !stop.load(Ordering::Relaxed) && end.is_none_or(|end| clock.now() < end) {
+        failure = session.tick(&mut |event| take(event, log, monitor)).err();
+        log.tick(monitor);
+        progress.update(&|| seen(session.statistics()));
+        if !is_missed_said && clock.now() >= session.begins() {
+            is_missed_said = true;
+            let missing = session.missing().join(", ");
+            if !missing.is_empty() {
+                monitor.warn(&format!(
+                    "no thread for {missing} yet: their slots are given to nobody until then"
+                ));
+            }
+        }
+        if command.as_mut().is_some_and(|command| command.status().is_some()) {
+            break;
+        }
+        std::thread::sleep(TICK);
+    }
+    drop(progress);
+    let status = session.status();
+    let (statistics, is_restored) = session.finish(&mut |event| take(event, log, monitor))?;
+    match failure {
+        Some(failure) => Err(failure.into()),
+        None => Ok((status, statistics, is_restored)),
+    }
+}
+
+fn take(event: Event, log: &mut Log, monitor: &dyn Monitor) {
+    match event {
+        Event::Record(record) => log.record(Record::Dispatch(record), monitor),
+        Event::Warning(message) => monitor.warn(&message),
+    }
+}
+
+fn seen(statistics: &Statistics) -> Seen {
+    let turns = statistics.lanes.iter().map(|lane| lane.turns).sum();
+    let missed: u64 = statistics.lanes.iter().map(|lane| lane.missed).sum();
+    let worst =
+        statistics.errors().map_or(String::new(), |errors| format!(", error at most {}", errors.max_ns));
+    let overruns = counted(statistics.overruns(), "overrun");
+    Seen { summary: format!("{}, {missed} missed, {overruns}{worst}", counted(turns, "turn")), lost: 0 }
+}
+
+/// Checks a recording of [`run`] against a table.
+pub fn check(recording: &Path, plan: &Plan, tolerance: Tolerance, monitor: &dyn Monitor) -> Result<Checked> {
+    let reader = Reader::open(recording)?;
+    let mut check = Check::new(plan, tolerance);
+    let mut refused = None;
+    let damage = reader.read(0..reader.stretches(), &mut |record: &Record| {
+        if let (Record::Dispatch(dispatch), None) = (record, &refused) {
+            refused = check.record(dispatch).err();
+        }
+    })?;
+    for damage in reader.damage().into_iter().chain(damage) {
+        monitor.warn(&format!("{}: {damage}", recording.display()));
+    }
+    if !reader.complete() {
+        monitor
+            .warn(&format!("{}: the recording was cut off; it is checked until then", recording.display()));
+    }
+    let outcome = match refused {
+        Some(why) => Err(why),
+        None => check.finish(),
+    };
+    outcome.map_err(|why| Error::file(format!("{} cannot be checked", recording.display())).because(why))
+}
+
+/// A command that runs beside the table.
+struct Running {
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+impl Running {
+    fn start(words: &[OsString], to_stderr: bool) -> Result<Option<Running>> {
+        let Some((name, arguments)) = words.split_first() else { return Ok(None) };
+        let mut command = Command::new(name);
+        command.args(arguments);
+        if to_stderr {
+            command.stdout(std::io::stderr());
+        }
+        let started = command.spawn();
+        let child = started.map_err(|error| {
+            let name = PathBuf::from(name);
+            Error::target(format!("cannot start {}", name.display())).because(crate::plain_reason(&error))
+        })?;
+        Ok(Some(Running { child, status: None }))
+    }
+
+    fn status(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status
+    }
+
+    /// Asks it to end if it has not, and says what became of it.
+    fn end(mut self, monitor: &dyn Monitor) {
+        if let Some(status) = self.status() {
+            if !status.success() {
+                watch::warn_command_failed(status, monitor);
+            }
+            return;
+        }
+        let pid = rustix::process::Pid::from_child(&self.child);
+        // It has not been waited for, so its number is its own.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while self.status().is_none() {
+            if std::time::Instant::now() > deadline {
+                return watch::warn_still_running(self.child.id(), monitor);
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+}
+
+impl From<punctual_dispatch::Error> for Error {
+    fn from(error: punctual_dispatch::Error) -> Error {
+        let kind = match error.kind() {
+            punctual_dispatch::ErrorKind::Unsupported => ErrorKind::Unsupported,
+            punctual_dispatch::ErrorKind::Target => ErrorKind::Target,
+            punctual_dispatch::ErrorKind::File => ErrorKind::File,
+            _ => ErrorKind::Other,
+        };
+        let advise = kind == ErrorKind::Unsupported;
+        let error = Error::new(kind, error.to_string());
+        if advise { error.advise("punctual doctor says what is missing") } else { error }
+    }
+}

@@ -1,0 +1,82 @@
+//! The section `table` of a timing model as a plan for dispatchers.
+
+use crate::error::{Error, Result};
+use crate::model_file::{display_name, read_model};
+use glob::Pattern;
+use punctual_dispatch::{Clock, OnOverrun, Plan, Planned, Run, Selector, Task};
+use punctual_model::table::{self, Table, TableTask};
+use std::path::Path;
+
+/// The thread of a task, given on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The task's name.
+    pub task: String,
+    /// The thread's number.
+    pub tid: u32,
+}
+
+/// Reads a table, checks it against its tasks, and makes a plan of it.
+pub fn read_plan(path: &Path, mappings: &[Mapping]) -> Result<Plan> {
+    let name = display_name(path);
+    let Some(table) = read_model(path)?.table else {
+        return Err(Error::file(format!("{name} has no section `table`"))
+            .advise("punctual table makes one from timing models"));
+    };
+    let refused = |why: String| Error::file(format!("{name} cannot be dispatched")).because(why);
+    if let Some(mapping) =
+        mappings.iter().find(|mapping| table.tasks.iter().all(|task| task.name != mapping.task))
+    {
+        return Err(Error::target(format!("there is no task {} in {name}", mapping.task)));
+    }
+    plan(&table, mappings).map_err(refused)
+}
+
+fn plan(table: &Table, mappings: &[Mapping]) -> Result<Plan, String> {
+    let number = |slot: u64| u32::try_from(slot).map_err(|_| format!("slot {slot} is too far"));
+    let tasks = table.tasks.iter().map(|task| self::task(task, mappings)).collect::<Result<_, _>>()?;
+    let head = Plan {
+        slot: table.slot_ns,
+        slots: number(table.slots)?,
+        clock: match table.clock {
+            table::Clock::Monotonic => Clock::Monotonic,
+            table::Clock::Tai => Clock::Tai,
+        },
+        tasks,
+        lanes: Vec::new(),
+    };
+    let run = |run: &table::TableRun| {
+        let (from, to) = (number(run.from)?, number(run.to)?);
+        Ok(Run { processor: run.processor, from, to, job: run.job as u32 })
+    };
+    let runs = table.runs.iter().map(run).collect::<Result<Vec<_>, String>>()?;
+    let job = |job: &table::TableJob| Ok(Planned { task: job.task as u32, release: number(job.release)? });
+    let jobs = table.jobs.iter().map(job).collect::<Result<Vec<_>, String>>()?;
+    Plan::new(head, &table.processors, &runs, &jobs)
+}
+
+fn task(task: &TableTask, mappings: &[Mapping]) -> Result<Task, String> {
+    let mapped = mappings.iter().find(|mapping| mapping.task == task.name);
+    let thread = match (mapped, &task.thread) {
+        (Some(mapping), _) => Selector::numbered(mapping.tid),
+        (None, None) => Selector::named(&task.name),
+        (None, Some(thread)) => Selector {
+            tid: None,
+            comm: pattern(thread.comm.as_deref())?,
+            command: pattern(thread.command.as_deref())?,
+            cgroup: thread.cgroup.clone(),
+        },
+    };
+    let on_overrun = match task.on_overrun {
+        table::OnOverrun::Continue => OnOverrun::Continue,
+        table::OnOverrun::Skip => OnOverrun::Skip,
+        table::OnOverrun::Stop => OnOverrun::Stop,
+        table::OnOverrun::Tell => OnOverrun::Tell,
+    };
+    Ok(Task { name: task.name.clone(), thread, on_overrun })
+}
+
+fn pattern(text: Option<&str>) -> Result<Option<Pattern>, String> {
+    let parse = |text| Pattern::new(text).map_err(|error| format!("{text} is no pattern: {error}"));
+    text.map(parse).transpose()
+}

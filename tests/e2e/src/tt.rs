@@ -1,0 +1,494 @@
+//! `punctual tt`: who ran when, by what the threads themselves log, against the recording and the table; and
+//! whether everything is as it was before, however the dispatcher ends.
+//!
+//! Nothing depends on how late a slot begins: a thread may run from the planned beginning of its turn until
+//! the dispatcher, on the same processor, noticed the turn's end.
+
+use crate::run::{Running, directory, punctual, run, wait_until, workload};
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use punctual_model::table::{Clock, Method, OnOverrun, Table, TableJob, TableRun, TableTask};
+use punctual_model::{Duration, TimingModel};
+use punctual_test_support::Random;
+use punctual_trace::ctf::Reader;
+use punctual_trace::dispatch::{Dispatch, Turn};
+use punctual_trace::{Record, dispatch};
+use rustix::process::Signal;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// They need a processor for themselves.
+pub const ALONE: &[(&str, Test)] = &[
+    ("tt::threads_run_in_their_slots_only", slots),
+    ("tt::threads_that_sleep_fork_and_change_their_policy_stay_in_their_slots", hardship),
+    ("tt::a_thread_that_ends_or_execs_is_noticed", ends),
+    ("tt::a_stopped_thread_gets_no_slot_of_others", stopped),
+    ("tt::overruns_are_stopped_where_the_table_says_so", stop_on_overrun),
+    ("tt::the_job_after_an_overrun_is_skipped_where_the_table_says_so", skip_on_overrun),
+    ("tt::everything_is_put_back_after_kill_and_sigterm", restored),
+    ("tt::a_killed_guardian_is_replaced", guardian),
+    ("tt::status_shows_slots_and_threads", status),
+    ("tt::a_table_for_another_machine_is_refused", refused),
+];
+
+const SLOT: u64 = 2_000_000;
+
+/// Ten slots on processor 1: a a . b b b . c . .
+fn table(tasks: &[&str], on_overrun: OnOverrun) -> Table {
+    let places = [(0, 2), (3, 6), (7, 8)];
+    let task = |name: &&str, (from, to): (u64, u64)| TableTask {
+        name: (*name).to_owned(),
+        thread: None,
+        period: 10,
+        wcet: to - from,
+        offset: 0,
+        deadline: 10,
+        processors: Vec::new(),
+        exclusive: false,
+        after: Vec::new(),
+        on_overrun,
+    };
+    let places = &places[..tasks.len()];
+    let job = |(number, (from, to)): (usize, &(u64, u64))| TableJob {
+        task: number,
+        release: 0,
+        deadline: 10,
+        slots: to - from,
+    };
+    let run = |(job, &(from, to)): (usize, &(u64, u64))| TableRun { processor: 1, from, to, job };
+    Table {
+        slot_ns: Duration::from_ns(SLOT),
+        slots: 10,
+        clock: Clock::Monotonic,
+        processors: vec![1],
+        method: Method::Other,
+        tasks: tasks.iter().zip(places).map(|(name, place)| task(name, *place)).collect(),
+        jobs: places.iter().enumerate().map(job).collect(),
+        runs: places.iter().enumerate().map(run).collect(),
+    }
+}
+
+fn write(table: Table, folder: &Path) -> Result<String> {
+    let path = folder.join("test.table.json");
+    let model = TimingModel { table: Some(table), ..TimingModel::new("CLOCK_MONOTONIC") };
+    fs::write(&path, model.to_json())?;
+    Ok(path.display().to_string())
+}
+
+/// Why the tests here do not apply; `None` where they do.
+fn unsuitable() -> Option<&'static str> {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    (online.trim() == "0").then_some("a table beside everything else needs two processors")
+}
+
+/// What threads logged, and what the dispatcher recorded.
+struct Seen {
+    /// By thread, the stretches of time in which it ran.
+    ran: BTreeMap<String, Vec<(u64, u64)>>,
+    start: u64,
+    turns: Vec<Turn>,
+    tasks: Vec<dispatch::Task>,
+    stderr: String,
+}
+
+fn threads(kinds: &[&str], log: &Path) -> Vec<String> {
+    let mut words = vec![workload("slots"), "--log".into(), log.display().to_string()];
+    words.extend(kinds.iter().map(|kind| (*kind).to_owned()));
+    words
+}
+
+/// Dispatches `slots` with these threads for a while.
+fn dispatched(kinds: &[&str], on_overrun: OnOverrun, options: &[&str]) -> Result<Seen> {
+    let folder = directory()?;
+    let names: Vec<&str> = kinds.iter().filter_map(|kind| kind.split(':').next()).collect();
+    let table = write(table(&names, on_overrun), folder.path())?;
+    let (log, recording) = (folder.path().join("log"), folder.path().join("recording"));
+    let mut tt = punctual(["tt", "run", &table, "--record"]);
+    tt.arg(&recording).args(options).arg("--").args(threads(kinds, &log));
+    let ended = run(tt)?;
+    ended.expect_code(0)?;
+    let (mut start, mut turns, mut tasks) = (0, Vec::new(), Vec::new());
+    let reader = Reader::open(&recording).or_else(|error| fail(error.to_string()))?;
+    let read = reader.read(0..reader.stretches(), &mut |record| match record {
+        Record::Dispatch(Dispatch::Table(table)) => start = table.start.ns(),
+        Record::Dispatch(Dispatch::Turn(turn)) => turns.push(*turn),
+        Record::Dispatch(Dispatch::Task(task)) => tasks.push((**task).clone()),
+        _ => {}
+    });
+    ensure!(read.is_ok_and(|damage| damage.is_empty()) && reader.complete(), "the recording is damaged");
+    ensure!(turns.len() > 20, "only {} turns were recorded: {}", turns.len(), ended.all());
+    checked(&recording, &table)?;
+    Ok(Seen { ran: stretches(&log)?, start, turns, tasks, stderr: ended.stderr })
+}
+
+/// `tt check` must find no wrong owner and no gap; how late this machine makes slots is not its fault.
+fn checked(recording: &Path, table: &str) -> Result {
+    let mut check = punctual(["tt", "check", "--json"]);
+    check.arg(recording).arg(table);
+    let ended = run(check)?;
+    let found = ended.json()?;
+    for kind in ["wrong owner", "not recorded", "twice"] {
+        ensure!(found["violations"][kind].is_null(), "{kind}: {}", ended.all());
+    }
+    let is_clean = found["violations"].as_object().is_some_and(serde_json::Map::is_empty);
+    ended.expect_code(if is_clean { 0 } else { 9 })
+}
+
+fn stretches(log: &Path) -> Result<BTreeMap<String, Vec<(u64, u64)>>> {
+    let mut ran: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+    for line in fs::read_to_string(log)?.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [name, from, to] = words[..] else { return fail(format!("the log has {line:?}")) };
+        let (Ok(from), Ok(to)) = (from.parse(), to.parse()) else { return fail(format!("{line:?}")) };
+        ran.entry(name.to_owned()).or_default().push((from, to));
+    }
+    Ok(ran)
+}
+
+impl Seen {
+    /// Every stretch of running lies within a turn of the thread's own. Returns how many turns each used.
+    fn check(&self) -> Result<BTreeMap<&str, usize>> {
+        let end = self.turns.iter().map(|turn| turn.at.ns()).max().unwrap_or(0);
+        let mut used = BTreeMap::new();
+        for (number, task) in self.tasks.iter().enumerate().take_while(|(_, task)| task.tid == 0) {
+            let own = self.turns.iter().filter(|turn| turn.task == Some(number as u32) && turn.tid != 0);
+            let own: Vec<(u64, u64)> =
+                own.map(|turn| (self.start + turn.slot * SLOT, turn.at.ns())).collect();
+            let unbound = self.unbound(number as u32);
+            let mut turns = BTreeSet::new();
+            for &(from, to) in self.ran.get(&task.name).into_iter().flatten() {
+                // Before and after the table it is free.
+                if to < self.start || to > end || (unbound.0 <= from && to <= unbound.1) {
+                    continue;
+                }
+                let from = from.max(self.start);
+                match own.iter().position(|turn| turn.0 <= from && to <= turn.1) {
+                    Some(turn) => _ = turns.insert(turn),
+                    None => {
+                        return fail(format!(
+                            "{} ran from {} to {} µs after the start, in no turn of its own: {}",
+                            task.name,
+                            (from - self.start) / 1_000,
+                            (to - self.start) / 1_000,
+                            self.stderr
+                        ));
+                    }
+                }
+            }
+            used.insert(task.name.as_str(), turns.len());
+        }
+        Ok(used)
+    }
+
+    /// The time between the last turn of a task's first thread and the first turn of its last one.
+    fn unbound(&self, task: u32) -> (u64, u64) {
+        let turns: Vec<&Turn> = self.turns_of(task).filter(|turn| turn.tid != 0).collect();
+        let (Some(first), Some(last)) = (turns.first(), turns.last()) else { return (0, u64::MAX) };
+        if first.tid == last.tid {
+            return (0, 0);
+        }
+        let end = turns.iter().rfind(|turn| turn.tid == first.tid).map_or(0, |turn| turn.at.ns());
+        let begin = turns.iter().find(|turn| turn.tid == last.tid).map_or(0, |turn| turn.slot);
+        (end, self.start + begin * SLOT)
+    }
+
+    fn turns_of(&self, task: u32) -> impl Iterator<Item = &Turn> {
+        self.turns.iter().filter(move |turn| turn.task == Some(task))
+    }
+}
+
+fn slots() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let seen = dispatched(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", "1"])?;
+    let used = seen.check()?;
+    ensure!(used.len() == 3 && used.values().all(|&turns| turns > 5), "hardly a turn was used: {used:?}");
+    let overruns = seen.turns_of(1).filter(|turn| turn.is_overrun).count();
+    ensure!(overruns > 5, "threads that never sleep overran {overruns} times");
+    Ok(Outcome::Completed)
+}
+
+fn hardship() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let seen = dispatched(&["a:sleeper", "b:forks", "c:changes"], OnOverrun::Continue, &["--for", "2"])?;
+    // A thread that takes the priority of its turn from itself runs where it may until it is given again.
+    let mut others =
+        Seen { ran: seen.ran.clone(), tasks: seen.tasks.clone(), turns: seen.turns.clone(), ..seen };
+    others.ran.remove("c");
+    let used = others.check()?;
+    ensure!(used["a"] > 5 && used["b"] > 5, "hardly a turn was used: {used:?}");
+    let said = "somebody has set";
+    ensure!(others.stderr.contains(said), "a changed policy was not noticed: {}", others.stderr);
+    Ok(Outcome::Completed)
+}
+
+fn ends() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let seen = dispatched(&["a:exits", "b:busy"], OnOverrun::Continue, &["--for", "2"])?;
+    seen.check()?;
+    let last = seen.tasks.iter().rfind(|task| task.number == 0).map(|task| task.tid);
+    ensure!(last == Some(0), "the end of a thread was not noticed: {:?}", seen.tasks);
+    ensure!(seen.turns_of(0).any(|turn| turn.tid == 0), "a thread that has ended got slots");
+    // Its process's other threads end, and the program starts a new one, which has to be found.
+    let seen = dispatched(&["a:execs"], OnOverrun::Continue, &["--for", "3"])?;
+    let used = seen.check()?;
+    ensure!(used["a"] > 5, "hardly a turn was used: {used:?}");
+    Ok(Outcome::Completed)
+}
+
+/// The process of `slots` with these threads, and their numbers.
+struct Slots {
+    running: Running,
+    tids: BTreeMap<String, u32>,
+    log: std::path::PathBuf,
+    folder: tempfile::TempDir,
+}
+
+fn start_slots(kinds: &[&str]) -> Result<Slots> {
+    let folder = directory()?;
+    let log = folder.path().join("log");
+    let words = threads(kinds, &log);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    let running = Running::start(command)?;
+    let pid = running.pid();
+    let named = || {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let name = |task: fs::DirEntry| {
+            let name = fs::read_to_string(task.path().join("comm")).ok()?.trim().to_owned();
+            Some((name, task.file_name().to_str()?.parse().ok()?))
+        };
+        tasks.filter_map(name).filter(|(name, _)| name != "slots").collect::<BTreeMap<String, u32>>()
+    };
+    wait_until("the threads", || named().len() == kinds.len())?;
+    Ok(Slots { running, tids: named(), log, folder })
+}
+
+fn stopped() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:busy"])?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let recording = slots.folder.path().join("recording");
+    let mut tt = punctual(["tt", "run", &table, "--for", "2", "--record"]);
+    tt.arg(&recording).args(given(&slots));
+    let tt = Running::start(tt)?;
+    for _ in 0..5 {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        slots.running.signal(Signal::STOP)?;
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        slots.running.signal(Signal::CONT)?;
+    }
+    let ended = tt.end()?;
+    ended.expect_code(0)?;
+    checked(&recording, &table)?;
+    slots.running.signal(Signal::TERM)?;
+    slots.running.end()?.expect_code(0)?;
+    ensure!(slots.log.is_file(), "the threads logged nothing");
+    Ok(Outcome::Completed)
+}
+
+/// Options that name the threads.
+fn given(slots: &Slots) -> Vec<String> {
+    slots.tids.iter().flat_map(|(name, tid)| ["--thread".to_owned(), format!("{name}={tid}")]).collect()
+}
+
+fn stop_on_overrun() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy"])?;
+    let table = write(table(&["a"], OnOverrun::Stop), slots.folder.path())?;
+    let mut tt = punctual(["tt", "run", &table]);
+    tt.args(given(&slots));
+    let tt = Running::start(tt)?;
+    let state = || stat_field(slots.tids["a"], 0).unwrap_or_default();
+    wait_until("the thread to be stopped", || state() == "T")?;
+    tt.signal(Signal::TERM)?;
+    let ended = tt.end()?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("is stopped until the table ends"), "{}", ended.all());
+    wait_until("the thread to go on", || state() == "R")?;
+    Ok(Outcome::Completed)
+}
+
+fn skip_on_overrun() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let seen = dispatched(&["a:busy", "b:busy"], OnOverrun::Skip, &["--for", "1"])?;
+    seen.check()?;
+    let given: Vec<bool> =
+        seen.turns_of(0).filter(|turn| !turn.is_missed).map(|turn| turn.is_skipped).collect();
+    ensure!(given.iter().filter(|skipped| **skipped).count() > 5, "nothing was skipped: {given:?}");
+    // A table of one job for the task: it is the same job that is to be skipped, in the next repetition.
+    ensure!(given.iter().any(|skipped| !skipped), "everything was skipped: {given:?}");
+    Ok(Outcome::Completed)
+}
+
+/// A field of a thread's `stat`, counted from its state.
+fn stat_field(tid: u32, field: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    let after_name = stat.rsplit_once(") ")?.1;
+    after_name.split(' ').nth(field).map(str::to_owned)
+}
+
+/// All that a dispatcher changes of a thread: priority, nice, policy, processors, cgroup.
+fn state(tid: u32) -> Result<Vec<String>> {
+    let field = |at| stat_field(tid, at).map_or_else(|| fail(format!("thread {tid} is gone")), Ok);
+    let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
+    let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list"));
+    let cgroups = fs::read_to_string(format!("/proc/{tid}/cgroup"))?;
+    let unified = cgroups.lines().find(|line| line.starts_with("0::"));
+    // Priority, nice value, real-time priority and policy.
+    Ok(vec![
+        field(15)?,
+        field(16)?,
+        field(37)?,
+        field(38)?,
+        allowed.unwrap_or_default().to_owned(),
+        unified.unwrap_or_default().to_owned(),
+    ])
+}
+
+fn states(slots: &Slots) -> Result<Vec<Vec<String>>> {
+    slots.tids.values().map(|tid| state(*tid)).collect()
+}
+
+/// Folders and sockets that a dispatcher leaves if nobody puts anything back.
+fn left_over() -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let unified = mounts.lines().find_map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        (words.get(2) == Some(&"cgroup2")).then(|| words[1].to_owned())
+    });
+    let inside = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut left: Vec<String> = Vec::new();
+    if let Some(mount) = unified {
+        let names = inside(&mount).map(|entry| entry.file_name().to_string_lossy().into_owned());
+        left.extend(names.filter(|name| name.starts_with("punctual-tt")));
+    }
+    left.extend(inside("/run/punctual-tt").map(|entry| entry.path().display().to_string()));
+    left
+}
+
+fn restored() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:sleeper", "c:forks"])?;
+    for (command, name) in [("chrt -f -p 7", "a"), ("chrt -b -p 0", "b"), ("taskset -cp 0", "c")] {
+        let words = command.split(' ').chain([""; 0]);
+        let mut words: Vec<String> = words.map(str::to_owned).collect();
+        words.push(slots.tids[name].to_string());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        run(command)?.expect_code(0)?;
+    }
+    let before = states(&slots)?;
+    let table = write(table(&["a", "b", "c"], OnOverrun::Continue), slots.folder.path())?;
+    let mut random = Random(17);
+    for round in 0..20 {
+        let mut tt = punctual(["tt", "run", &table, "--quiet"]);
+        tt.args(given(&slots));
+        let tt = Running::start(tt)?;
+        std::thread::sleep(std::time::Duration::from_micros(random.below(600_000)));
+        let signal = if round % 4 == 0 { Signal::TERM } else { Signal::KILL };
+        tt.signal(signal)?;
+        let ended = tt.end()?;
+        let is_back = || states(&slots).is_ok_and(|now| now == before) && left_over().is_empty();
+        let waited = wait_until("everything to be put back", is_back);
+        ensure!(
+            waited.is_ok(),
+            "round {round}: {:?} instead of {before:?}, left over {:?}: {}",
+            states(&slots)?,
+            left_over(),
+            ended.all()
+        );
+    }
+    Ok(Outcome::Completed)
+}
+
+fn guardian() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:busy"])?;
+    let before = states(&slots)?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let mut tt = punctual(["tt", "run", &table]);
+    tt.args(given(&slots));
+    let tt = Running::start(tt)?;
+    wait_until("the threads to be dispatched", || states(&slots).is_ok_and(|now| now != before))?;
+    let children = || crate::run::children(tt.pid());
+    wait_until("the guardian", || !children().is_empty())?;
+    let first = children();
+    for child in &first {
+        let mut kill = Command::new("kill");
+        kill.args(["-KILL", &child.to_string()]);
+        run(kill)?;
+    }
+    wait_until("another guardian", || children().iter().any(|child| !first.contains(child)))?;
+    tt.signal(Signal::KILL)?;
+    tt.end()?;
+    wait_until("everything to be put back", || {
+        states(&slots).is_ok_and(|now| now == before) && left_over().is_empty()
+    })?;
+    Ok(Outcome::Completed)
+}
+
+fn status() -> Result<Outcome> {
+    if let Some(reason) = unsuitable() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:busy"])?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let mut tt = punctual(["tt", "run", &table]);
+    tt.args(given(&slots));
+    let tt = Running::start(tt)?;
+    let mut last = String::new();
+    let is_shown = || {
+        let Ok(ended) = run(punctual(["tt", "status", "--json"])) else { return false };
+        last.clone_from(&ended.stdout);
+        let Ok(all) = ended.json() else { return false };
+        let it = &all["tables"][0];
+        it["pid"] == tt.pid()
+            && it["tasks"][0]["tid"] == slots.tids["a"]
+            && it["tasks"][1]["overruns"].as_u64() > Some(0)
+            && it["processors"][0]["turns"].as_u64() > Some(10)
+    };
+    let waited = wait_until("the status", is_shown);
+    ensure!(waited.is_ok(), "{last}");
+    let text = run(punctual(["tt", "status"]))?;
+    ensure!(text.stdout.contains("user space"), "{}", text.all());
+    // A second table for the same processor is refused.
+    let second = run(punctual(["tt", "run", &table, "--for", "1"]))?;
+    second.expect_code(4)?;
+    tt.signal(Signal::INT)?;
+    tt.end()?.expect_code(0)?;
+    let none = run(punctual(["tt", "status"]))?;
+    ensure!(none.stdout.contains("No table"), "{}", none.all());
+    Ok(Outcome::Completed)
+}
+
+fn refused() -> Result<Outcome> {
+    let folder = directory()?;
+    let mut elsewhere = table(&["a"], OnOverrun::Continue);
+    elsewhere.processors = vec![1_000];
+    elsewhere.runs.iter_mut().for_each(|run| run.processor = 1_000);
+    let path = write(elsewhere, folder.path())?;
+    let ended = run(punctual(["tt", "run", &path, "--for", "1"]))?;
+    ended.expect_code(4)?;
+    ensure!(ended.stderr.contains("processor 1000"), "{}", ended.all());
+    let mut check = punctual(["tt", "check"]);
+    check.arg(folder.path()).arg(&path);
+    run(check)?.expect_code(5)?;
+    Ok(Outcome::Completed)
+}
