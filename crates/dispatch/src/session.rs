@@ -27,6 +27,9 @@ const LEAD: Duration = Duration::from_ms(200);
 /// Ticks between two looks at whether threads have come, changed or gone.
 const TICKS_PER_LOOK: u32 = 5;
 
+/// Looks between two searches of the whole machine for threads.
+const LOOKS_PER_SEARCH: u32 = 10;
+
 /// With more than this share of a processor's slots owned, real-time throttling would take some of them.
 const UNTHROTTLED_PERCENT: u32 = 90;
 
@@ -144,7 +147,10 @@ impl Session {
         self.drain()?;
         if self.ticks % TICKS_PER_LOOK == 0 {
             self.notice_ends();
-            self.find_threads()?;
+            // A command has some threads; a machine may have thousands.
+            if self.options.within.is_some() || self.ticks % (TICKS_PER_LOOK * LOOKS_PER_SEARCH) == 0 {
+                self.find_threads()?;
+            }
             self.mend();
             self.release_children();
             if self.guardian.check()? {
