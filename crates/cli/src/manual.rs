@@ -41,7 +41,7 @@ pub fn pages(directory: &Path) -> Result<(), Failure> {
 
 /// The page of a command, `punctual-rules.1`, and those of its subcommands, `punctual-rules-check.1`.
 fn write_pages(directory: &Path, command: clap::Command, name: &str) -> io::Result<()> {
-    for subcommand in command.get_subcommands() {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         write_pages(directory, subcommand.clone(), &format!("{name}-{}", subcommand.get_name()))?;
     }
     let command = command.display_name(name.to_owned()).version(env!("CARGO_PKG_VERSION"));
