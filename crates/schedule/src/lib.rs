@@ -1,5 +1,6 @@
 //! Decides whether declared timing needs can be met, and how: admission tests, partitioning among processors,
-//! the plugins `EDF`, `RM`, `FP` and `RR`; guarantees in the slack of a table ([`slot_shifting`]).
+//! the plugins `EDF`, `RM`, `FP` and `RR`; time-triggered tables ([`table`]) and guarantees in their slack
+//! ([`slot_shifting`]).
 //!
 //! Pure: no I/O, no clock, no kernel. The daemon carries out what a plugin decides.
 //!
@@ -33,6 +34,7 @@ mod response;
 mod rm;
 mod settings;
 pub mod slot_shifting;
+pub mod table;
 mod task;
 mod utilization;
 mod work;

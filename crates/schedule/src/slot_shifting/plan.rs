@@ -2,10 +2,9 @@
 
 use super::Interval;
 use super::timeline::{Run, earliest_deadline_first};
+use crate::table::greatest_common_divisor;
+use punctual_model::table::MOST_SLOTS;
 use std::fmt;
-
-/// Longest plan: a job is kept for each activation.
-const MOST_SLOTS: u64 = 1 << 20;
 
 /// A job of a table: it gets `wcet` slots from its earliest start to its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,8 +163,4 @@ fn spare_capacities(needs: &[(u64, u64)]) -> Vec<Interval> {
         borrowed = interval.spare.min(0);
     }
     intervals
-}
-
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }

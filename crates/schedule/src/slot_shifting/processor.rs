@@ -183,6 +183,26 @@ impl Processor {
         true
     }
 
+    /// A job of the plan, released in slot `release`, is over before it began: gives back its slots. Whether
+    /// there was such a job.
+    pub fn cancel(&mut self, task: usize, release: u64) -> bool {
+        self.know_until(release + 1);
+        let is_it = |job: &Job| job.owner == Owner::Task(task) && job.release == release;
+        if let Some(ready) = self.ready.values().find(|job| is_it(job)).map(|job| job.id) {
+            return self.complete(ready);
+        }
+        let Some(place) = self.coming.iter().position(is_it) else { return false };
+        if let Some(job) = self.coming.remove(place) {
+            self.intervals.give_back(job.deadline, job.left);
+        }
+        true
+    }
+
+    /// What is repeated.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// Gives out a slot: to the ready job with the earliest deadline, or to no guaranteed job.
     pub fn next_slot(&mut self) -> Option<Granted> {
         self.know_until(self.now + 1);

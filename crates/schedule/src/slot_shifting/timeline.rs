@@ -17,7 +17,7 @@ pub struct Run {
 }
 
 /// When each job runs; or the slots in which some have too little time.
-pub(super) fn earliest_deadline_first(jobs: &[PlannedJob]) -> Result<Vec<Run>, Overload> {
+pub(crate) fn earliest_deadline_first(jobs: &[PlannedJob]) -> Result<Vec<Run>, Overload> {
     let mut by_release: Vec<usize> = (0..jobs.len()).collect();
     by_release.sort_by_key(|&job| jobs[job].earliest);
     let mut coming = by_release.into_iter().peekable();
