@@ -12,6 +12,7 @@
 //!   others; the rest are closed with the shift that their neighbours agree on,
 //! - of the segment between two open gaps ([`segment`]), the lowest and the highest points for every period
 //!   are kept ([`layers`]),
+//! - where all arrivals are known, the distances between them are counted ([`steps`]),
 //! - once a gap was closed with a shift that is only inferred, the same is kept of all releases without such
 //!   shifts: a query may find that they explained nothing.
 //!
@@ -29,6 +30,7 @@ mod resolve;
 mod scan;
 mod score;
 mod segment;
+mod steps;
 mod tail;
 
 use crate::hull::LIMIT;
@@ -40,6 +42,7 @@ use score::{AROUND, Gap};
 use segment::Segment;
 use std::cell::RefCell;
 use std::cmp::Reverse;
+use steps::Steps;
 use tail::Tail;
 
 /// Fewest releases of a periodic model: two fit any period without jitter.
@@ -100,10 +103,12 @@ pub struct PeriodicSummary {
     /// The latest releases of those that a stall made late: lateness, latest bound.
     stalls: Vec<(i64, i64)>,
     lateness: Lateness,
+    /// Distances of arrivals, if all are known.
+    steps: Steps,
     /// How late a release has to be to be kept one by one.
     least_late: i64,
     /// The greatest count of points so far.
-    most: usize,
+    most: u32,
     /// Whether there were too many points: then only the hulls of one segment are kept.
     is_plain: bool,
     is_cut: bool,
@@ -153,6 +158,11 @@ impl PeriodicSummary {
         let relative = |ns: u64| ns.wrapping_sub(self.base) as i64;
         let (floor, evidence, latest) =
             (relative(floor), relative(arrival.unwrap_or(latest)), relative(latest));
+        match (is_known, self.count) {
+            (false, _) => self.steps.give_up(),
+            (true, 1) => self.steps.begin(floor, evidence, latest),
+            (true, _) => self.steps.push(floor, evidence, latest),
+        }
         match disturbance {
             Some(Disturbance::Ending) => self.lateness.push_other(latest),
             _ => self.lateness.push(latest, arrival.map(relative)),
@@ -340,7 +350,7 @@ impl PeriodicSummary {
     fn count_points(&mut self) -> usize {
         let size: usize = self.segments.iter().map(Segment::size).sum();
         let size = self.unshifted.as_ref().map_or(0, |unshifted| unshifted.all.size()).max(size);
-        self.most = self.most.max(size);
+        self.most = self.most.max(size as u32);
         size
     }
 
@@ -399,6 +409,7 @@ impl PeriodicSummary {
         let mut later = later.clone();
         later.take_block();
         self.lateness.merge(&later.lateness, y);
+        self.steps.merge(&later.steps, y);
         later.disturbed.iter().for_each(|&(at, disturbance)| self.disturb((at + y, disturbance)));
         later.stalls.iter().for_each(|&(late, at)| keep_stall(&mut self.stalls, (late, at + y)));
         for (at, entry) in later.head.iter().enumerate() {
@@ -450,7 +461,7 @@ impl PeriodicSummary {
 
     /// Whether merging gives the same as one pass, if up to `between` more releases are added here first.
     pub fn can_merge(&self, later: &PeriodicSummary, between: usize) -> bool {
-        let few = self.most + later.most + 3 * between + SLACK <= MOST_POINTS;
+        let few = (self.most + later.most) as usize + 3 * between + SLACK <= MOST_POINTS;
         !later.out_of_range && !self.is_plain && !later.is_plain && few
     }
 

@@ -133,6 +133,70 @@ fn one_unknown_arrival_hides_no_slips() {
     }
 }
 
+/// A loop that is overloaded for a while skips every second activation. Its neighbours make that look like a
+/// task of twice the period; the arrivals leave no doubt.
+#[test]
+fn skips_in_a_row_are_certain_on_arrivals() {
+    for in_a_row in [8, 20, 300] {
+        let mut k = 0;
+        let releases: Vec<Release> = (0..1_000)
+            .map(|job| {
+                k += if (400..400 + in_a_row).contains(&job) { 2 } else { 1 };
+                let due = 5_000_000 * k;
+                let late = 30_000 + job * job * 7_919 % 40_000;
+                Release { arrival: Some(Instant::from_ns(due)), ..exact(due + late) }
+            })
+            .collect();
+        let found = model(&releases).unwrap();
+        assert_eq!((found.on, found.period_ns.ns()), (PeriodicOn::Arrival, 5_000_000));
+        assert_eq!((found.skipped, found.extra), (in_a_row, 0));
+        assert!(found.jitter_ns.ns() < 70_000, "{}", found.jitter_ns);
+        let first = found.slips.first().unwrap();
+        assert_eq!((first.at_ns, first.activations), (releases[400].window.latest(), 1));
+        for split in [1, 2, 400, 407, 600, 999] {
+            let [mut whole, later] = [&releases[..split], &releases[split..]].map(|piece| {
+                let mut summary = PeriodicSummary::new();
+                piece.iter().for_each(|release| summary.push(release));
+                summary
+            });
+            whole.merge(&later);
+            assert_eq!(whole.model().as_ref(), Some(&found), "{in_a_row}, {split}");
+        }
+    }
+}
+
+/// Every distance of known arrivals is a multiple of the shortest, but that is rare: no such grid is claimed.
+#[test]
+fn a_rare_short_distance_is_no_period() {
+    let mut k = 0;
+    let releases: Vec<Release> = (0..1_000_u64)
+        .map(|job| {
+            k += if job % 4 == 0 { 1 } else { 3 + job % 3 };
+            Release { arrival: Some(Instant::from_ns(1_000_000 * k)), ..exact(1_000_000 * k + 30_000) }
+        })
+        .collect();
+    let found = model(&releases).unwrap();
+    assert_ne!(found.period_ns.ns(), 1_000_000);
+}
+
+/// Activations were skipped once, and at the end something else than a datum wakes the thread.
+#[test]
+fn an_early_last_release_hides_no_slip() {
+    let mut random = Random(3);
+    let mut due = 0;
+    let mut releases: Vec<Release> = (0..3_000)
+        .map(|job| {
+            due += if job == 1_500 { 12_000_000 } else { 2_000_000 };
+            exact(due + 20_000 + random.below(30_000))
+        })
+        .collect();
+    releases.push(exact(due + 100_000));
+    let found = model(&releases).unwrap();
+    assert_eq!((found.period_ns.ns(), found.skipped, found.extra), (2_000_000, 5, 0));
+    let typical = found.typical.unwrap();
+    assert!(typical.jitter_ns.ns() < 50_000 && typical.left_out.len() == 1, "{typical:?}");
+}
+
 /// Lateness that hardly ever comes close to zero, and whose least wanders by 20 µs as the machine gets busy.
 /// Least squares through all releases, stalls included, would make 4.000007 ms of it.
 #[test]

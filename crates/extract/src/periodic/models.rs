@@ -89,7 +89,7 @@ impl PeriodicSummary {
                 (query, found) = (unshifted, other);
             }
         }
-        match found {
+        let inferred = match found {
             Some(evidence) => query
                 .chosen(&evidence)
                 .map(|(model, lowest)| (model, query.starts(&evidence.shifts), Some(lowest))),
@@ -97,7 +97,11 @@ impl PeriodicSummary {
                 let starts = query.starts(&vec![0; query.segments.len()]);
                 query.with_least_jitter().map(|model| (model, starts, None))
             }
-        }
+        };
+        let Some(regular) = query.regular() else { return inferred };
+        let most = regular.jitter_ns.ns() + regular.period_ns.ns() / 2;
+        let is_worse = inferred.as_ref().is_none_or(|(model, ..)| model.jitter_ns.ns() > most);
+        if is_worse { Some((regular, None, None)) } else { inferred }
     }
 
     /// All releases in segments that are joined where there is no slip.
@@ -241,6 +245,27 @@ impl Query<'_> {
         let mut model = self.conservative(period, Choice::LeastJitter, &shifts)?;
         self.add_slips(&mut model, &shifts);
         Some(model)
+    }
+
+    /// The model of arrivals that are all known and on a grid.
+    fn regular(&self) -> Option<model::Periodic> {
+        let regular = self.summary.steps.regular()?;
+        let jitter_ns = Duration::from_ns(u64::try_from(regular.jitter).ok()?);
+        let slip = |&(at, activations): &(i64, i64)| Some(Slip { at_ns: self.instant(at)?, activations });
+        Some(model::Periodic {
+            on: PeriodicOn::Arrival,
+            period_ns: Duration::from_ns(u64::try_from(regular.period).ok()?),
+            period_exact: None,
+            offset_ns: self.at(i128::from(regular.offset))?,
+            jitter_ns,
+            least_jitter_ns: jitter_ns,
+            choice: Choice::Rounded,
+            approximate: false,
+            skipped: regular.skipped,
+            extra: 0,
+            slips: regular.slips.iter().filter_map(slip).collect(),
+            typical: None,
+        })
     }
 
     /// The model that covers every release: shifts before an extra release are lowered, so that k_j

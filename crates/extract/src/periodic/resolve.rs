@@ -558,7 +558,8 @@ impl Resolver<'_> {
             }
         }
         let mut at = least(&cost);
-        let total = cost[at];
+        // Lines with different spreads are compared.
+        let total = cost[at] + self.count as f64 * spread.ln();
         let mut path = vec![shifts[at]];
         for step in back[1..].iter().rev() {
             at = step[at];

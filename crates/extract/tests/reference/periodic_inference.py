@@ -51,6 +51,7 @@ MOST_DISTRUSTED, MOST_OF_SEGMENT, NEXT = 16, 2, 2  # releases that look early wh
 SUSPICIOUS, MOST_LATE = 0.4, 0.25  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
 TENTATIVE, FAR_LESS = 0.6, 0.5  # in periods: mean lateness that early releases may cause; without those it is at most so many times MOST_LATE
 CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
+STEPS = 32  # most distances of arrivals
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
 FEWEST_KNOWN = 1_000  # one unknown arrival among so many does not take them from it
@@ -211,6 +212,7 @@ class Summary:
     def __init__(self, releases=()):
         self.n, self.known, self.head, self.tail, self.segments, self.forced, self.signalled = 0, 0, [], [], [], [], []
         self.unshifted = None  # all segments joined without the shifts that are only inferred
+        self.ends, self.steps = None, {}  # arrivals, and how often each distance; None: not all are known, or too many distances
         for release in releases:  # the head's first REACH releases are in no segment, and not yet the tail's from REACH on
             self.push(*release)
 
@@ -219,8 +221,36 @@ class Summary:
         self.known += arrival is not None
         if disturbed:
             (self.forced if disturbed == 1 else self.signalled).append(latest)
+        if arrival is None:
+            self.steps = None
+        else:
+            self.step(arrival, arrival, {}, min(earliest, arrival) - arrival, latest - arrival)
         evidence = latest if arrival is None else arrival
         self.take((min(earliest, evidence), evidence, latest, max(1, advance)))
+
+    def step(self, first, last, steps, least, greatest):
+        """Known arrivals that follow, with their distances; how far releases are from them."""
+        if self.steps is None:
+            return
+        if self.ends:
+            self.steps[first - self.ends[1]] = self.steps.get(first - self.ends[1], 0) + 1
+        for step, count in steps.items():
+            self.steps[step] = self.steps.get(step, 0) + count
+        before = self.ends or (first, last, least, greatest)
+        self.ends = before[0], last, min(before[2], least), max(before[3], greatest)
+        if len(self.steps) > STEPS:
+            self.steps = None
+
+    def regular(self):
+        """Period, offset, jitter, slips, skipped, where every distance of arrivals is a multiple of the usual one."""
+        if not self.steps:
+            return None
+        period = max(self.steps, key=lambda step: (self.steps[step], -step))
+        if period <= 0 or 2 * self.steps[period] < sum(self.steps.values()) or any(step <= 0 or step % period for step in self.steps):
+            return None
+        first, _, least, greatest = self.ends
+        slips = [(step // period - 1, count) for step, count in self.steps.items() if step > period]
+        return period, first + least, greatest - least, sum(count for _, count in slips), sum(skipped * count for skipped, count in slips)
 
     def take(self, release):
         self.n += 1
@@ -257,6 +287,10 @@ class Summary:
             opened[i - 1].append(later, later.shift)
 
     def merge(self, later):
+        if later.ends and later.steps is not None:
+            self.step(*later.ends[:2], later.steps, *later.ends[2:])
+        elif later.n > 0:
+            self.steps = None
         known, forced, signalled = self.known + later.known, self.forced + later.forced, self.signalled + later.signalled
         for release in later.head:
             self.take(release)
@@ -338,8 +372,9 @@ def assign(segments, period, n, unknown):
                 out = sum(p - line - k * period < -period / 4 for p in points)
                 late = math.log1p(abs(points[out] - line - k * period) / mu) if out < len(points) else 0
                 cost[k] = step[k][0] + (s.n * late + out * LEFT_OUT * digit if out <= spare(n) else math.inf)
-        if min(cost.values()) < best:
-            best, path = min(cost.values()), [min(cost, key=cost.get)]
+        total = min(cost.values()) + n * math.log(mu)
+        if total < best:
+            best, path = total, [min(cost, key=cost.get)]
             for step in reversed(back[1:]):
                 path.append(step[path[-1]])
             path.reverse()
@@ -531,7 +566,16 @@ def typical(evidence, period, n):
     return offset, jitter, early, sorted(l for *_, l in latest[:best])
 
 def infer(summary):
-    """The models. None for fewer than three releases, and where they do not rise."""
+    """The models. None for fewer than three releases, and where they do not rise. Where all arrivals are known and on a grid, it has the last word."""
+    found, regular = inferred(summary), summary.regular() if summary.n >= 3 else None
+    if not regular or found and found["conservative"][1] <= regular[2] + regular[0] // 2:
+        return found
+    period, offset, jitter, slips, skipped = regular
+    models = {"period": Fraction(period), "conservative": (offset, jitter), "typical": None}
+    return {**models, "slips": slips, "skipped": skipped, "extra": 0, "early": [], "late": []}
+
+def inferred(summary):
+    """The models by the shortest description."""
     if summary.n < 3:
         return None
     def joined_below(suspicious, scored):
