@@ -138,7 +138,7 @@ impl Suite {
         let mut output = File::create(&kept).map_err(|error| cannot("create", &kept, error))?;
         let mut lines = Lines::default();
         let (mut skipped, mut notes) = (Vec::new(), Vec::new());
-        let ended = machine.run(root, &self.job(suite), &folder, &mut |_, bytes| {
+        let ended = machine.run(root, &self.job(kernel, suite), &folder, &mut |_, bytes| {
             output.write_all(bytes)?;
             lines.take(bytes, |line| {
                 results.line(line);
@@ -194,7 +194,7 @@ impl Suite {
         Ok(run)
     }
 
-    fn job(&self, suite: Tests) -> Vec<String> {
+    fn job(&self, kernel: &Kernel, suite: Tests) -> Vec<String> {
         let attach = match suite {
             Tests::EndToEnd(attach) => attach,
             Tests::Daemon => {
@@ -209,10 +209,13 @@ impl Suite {
             // hour.
             "PUNCTUAL_E2E_TOGETHER=1".into(),
             "PUNCTUAL=/usr/local/bin/punctual".into(),
+            // Several processors are emulated as fast as the host has time.
+            format!("PUNCTUAL_TEST_LIMIT={}", if self.processors == 1 { 60 } else { 300 }),
         ];
         // One after the other: an observation that begins makes the kernel skip programs of another, and idle
-        // time costs nothing where instructions count.
-        let one = if self.processors == 1 { "1" } else { "4" };
+        // time costs nothing where instructions count. Where every section is traced, one load is enough.
+        let is_traced = kernel.has("TRACE_PREEMPT_TOGGLE");
+        let one = if self.processors == 1 || is_traced { "1" } else { "4" };
         let command = ["e2e", "--color", "never", "--test-threads", one].map(str::to_owned);
         let mut job = vec!["env".to_owned()];
         job.extend(settings.into_iter().chain(command));
