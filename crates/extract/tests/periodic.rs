@@ -165,6 +165,31 @@ fn skips_in_a_row_are_certain_on_arrivals() {
     }
 }
 
+/// Several slips a few releases apart are told apart: jitter is not the sum of what they skip.
+#[test]
+fn slips_near_each_other_are_told_apart() {
+    let cases: [&[(u64, u64)]; 3] = [
+        &[(1_000, 1), (1_001, 1), (1_002, 1), (1_003, 1)],
+        &[(1_000, 5), (1_004, 5), (1_007, 5), (1_012, 6)],
+        &[(1_000, 1), (1_005, 1), (1_010, 1), (1_015, 1), (1_020, 1), (1_025, 1), (1_030, 1)],
+    ];
+    for slips in cases {
+        let mut random = Random(9);
+        let mut k = 0;
+        let releases: Vec<Release> = (0..3_000)
+            .map(|job| {
+                k += 1 + slips.iter().find(|(at, _)| *at == job).map_or(0, |(_, skipped)| *skipped);
+                exact(2_000_000 * k + 20_000 + random.below(40_000))
+            })
+            .collect();
+        let found = model(&releases).unwrap();
+        let skipped = slips.iter().map(|(_, skipped)| skipped).sum();
+        assert_eq!((found.period_ns.ns(), found.skipped, found.extra), (2_000_000, skipped, 0));
+        assert!(found.jitter_ns.ns() <= 40_000, "{}", found.jitter_ns);
+        assert_eq!(found.slips.len(), slips.len());
+    }
+}
+
 /// Every distance of known arrivals is a multiple of the shortest, but that is rare: no such grid is claimed.
 #[test]
 fn a_rare_short_distance_is_no_period() {

@@ -9,6 +9,7 @@
 
 use crate::hull::{self, Point};
 use crate::periodic::joined::{Joined, Located, MOST_DISTRUSTED, NEXT, estimates_of, middle_edge, slope};
+use crate::periodic::score::REACH;
 use crate::periodic::segment::{EARLY, LOWEST, Segment, Squares};
 use crate::ratio::Ratio;
 use punctual_model::FEWEST_TYPICAL;
@@ -22,6 +23,8 @@ pub(crate) const KAPPA: f64 = 50.0;
 const SLIP: f64 = 0.5;
 /// A slip that the 16 releases around it agree on. It is then certain although few releases follow.
 const AGREED: f64 = 0.1;
+/// One more, fewer than 16 releases after another: that some were skipped is certain, only not after which.
+const NEAR: f64 = 0.02;
 const LEFT_OUT: f64 = 3.0;
 
 /// Digits that it costs to distrust a release, which may belong to the activation before: late by nearly a
@@ -402,7 +405,7 @@ impl Resolver<'_> {
         };
         let mean_lateness = (mean - least).max(0.0);
         let period = estimate.as_f64();
-        let (slips, agreed) = self.slips(shifts);
+        let (slips, slip_digits) = self.slips(shifts);
         if slips > 0 && mean_lateness > self.most_late * period {
             return None;
         }
@@ -442,11 +445,7 @@ impl Resolver<'_> {
         let digit = self.digit(mean_lateness, period);
         let by_reason = left_out.iter().filter(|out| self.signalled.contains(&out.point.y)).count();
         let length = count as f64 * mean_lateness.max(period / GRID).ln()
-            + digit
-                * (SLIP * (slips - agreed) as f64
-                    + AGREED * agreed as f64
-                    + LEFT_OUT * (early - by_reason) as f64
-                    + DISTRUSTED * distrusted as f64);
+            + digit * (slip_digits + LEFT_OUT * (early - by_reason) as f64 + DISTRUSTED * distrusted as f64);
         if early > spare(self.count) {
             // Some would have to stay, and move the offset as much as all of them.
             left_out.clear();
@@ -471,13 +470,34 @@ impl Resolver<'_> {
         })
     }
 
-    /// How many slips these shifts are, and how many of them the releases around agree on.
-    fn slips(&self, shifts: &[i64]) -> (i64, i64) {
+    /// How many slips these shifts are, and their price in digits.
+    fn slips(&self, shifts: &[i64]) -> (i64, f64) {
         let inferred: i64 = self.segments.iter().map(|segment| segment.inferred).sum();
-        let rises = || shifts.windows(2).map(|pair| pair[1] - pair[0]).zip(&self.segments[1..]);
-        let slips = rises().filter(|(rise, _)| *rise != 0).count() as i64;
-        let agreed = rises().filter(|(rise, segment)| *rise > 0 && *rise == segment.gap.shift).count() as i64;
-        (slips + inferred, agreed + inferred)
+        let (mut slips, mut price, mut after_rise) = (inferred, AGREED * inferred as f64, false);
+        for (at, pair) in shifts.windows(2).enumerate() {
+            let rise = pair[1] - pair[0];
+            if rise != 0 {
+                slips += 1;
+                price += self.price(at + 1, rise, after_rise);
+            }
+            after_rise = rise > 0;
+        }
+        (slips, price)
+    }
+
+    /// Digits that a slip before a segment costs; after a rise before the segment before.
+    fn price(&self, at: usize, rise: i64, after_rise: bool) -> f64 {
+        if rise > 0 && after_rise && self.is_short(at - 1) {
+            NEAR
+        } else if rise > 0 && rise == self.segments[at].gap.shift {
+            AGREED
+        } else {
+            SLIP
+        }
+    }
+
+    fn is_short(&self, at: usize) -> bool {
+        self.segments[at].sums.count < 2 * REACH as i64
     }
 
     /// Cost of a decimal digit.
@@ -532,41 +552,64 @@ impl Resolver<'_> {
         shifts.retain(|shift| (-MOST_SHIFT..=MOST_SHIFT).contains(shift));
         shifts.sort_unstable();
         shifts.dedup();
-        let mut cost = vec![0.0; shifts.len()];
+        // Ends without a rise before the last segment, then those with one.
+        let count = shifts.len();
+        let mut cost = vec![0.0; count];
+        cost.resize(2 * count, f64::INFINITY);
         let mut back: Vec<Vec<usize>> = Vec::with_capacity(lowest.len());
         let most_out = spare(self.count);
         for (number, (segment, (_, phases))) in self.segments.iter().zip(lowest).enumerate() {
-            let cheapest = least(&cost);
-            let change = cost[cheapest] + if number > 0 { SLIP * digit } else { 0.0 };
-            // Where it comes from, and what it costs until then.
-            let agreed = segment.gap.shift;
-            let step = |at: usize| {
-                let least = if cost[at] <= change { (at, cost[at]) } else { (cheapest, change) };
-                let before =
-                    shifts.binary_search(&(shifts[at] - agreed)).ok().filter(|_| number > 0 && agreed > 0);
-                let before = before.map(|before| (before, cost[before] + AGREED * digit));
-                before.filter(|before| before.1 < least.1).unwrap_or(least)
+            let steps = if number == 0 {
+                cost.iter().copied().enumerate().collect()
+            } else {
+                self.steps(number, &shifts, &cost, digit)
             };
-            let steps: Vec<(usize, f64)> = (0..shifts.len()).map(step).collect();
             back.push(steps.iter().map(|step| step.0).collect());
-            for ((cost, shift), (_, until)) in cost.iter_mut().zip(&shifts).zip(steps) {
+            for (at, shift) in shifts.iter().enumerate() {
                 let above = |phase: f64| phase - line - *shift as f64 * period;
                 let out = phases.iter().filter(|phase| above(**phase) < -period / 4.0).count();
                 let late = phases.get(out).map_or(0.0, |phase| (above(*phase).abs() / spread).ln_1p());
                 let left_out = if out <= most_out { out as f64 * LEFT_OUT * digit } else { f64::INFINITY };
-                *cost = until + (segment.sums.count as f64 * late + left_out);
+                let all = segment.sums.count as f64 * late + left_out;
+                cost[at] = steps[at].1 + all;
+                cost[count + at] = steps[count + at].1 + all;
             }
         }
         let mut at = least(&cost);
         // Lines with different spreads are compared.
         let total = cost[at] + self.count as f64 * spread.ln();
-        let mut path = vec![shifts[at]];
+        let mut path = vec![shifts[at % count]];
         for step in back[1..].iter().rev() {
             at = step[at];
-            path.push(shifts[at]);
+            path.push(shifts[at % count]);
         }
         path.reverse();
         (total, path)
+    }
+
+    /// For each end the cheapest way over the gap before a segment: from where, and at what cost.
+    fn steps(&self, number: usize, shifts: &[i64], cost: &[f64], digit: f64) -> Vec<(usize, f64)> {
+        let count = shifts.len();
+        let cheaper = |at: usize| if cost[count + at] < cost[at] { count + at } else { at };
+        let least_of = |from: std::ops::Range<usize>| {
+            from.map(cheaper).reduce(|best, at| if cost[at] < cost[best] { at } else { best })
+        };
+        let way = |from: Option<usize>, digits: f64| from.map(|from| (from, cost[from] + digits * digit));
+        let best = |ways: [Option<(usize, f64)>; 3], at: usize| {
+            let ways = ways.into_iter().flatten();
+            ways.reduce(|best, way| if way.1 < best.1 { way } else { best }).unwrap_or((at, f64::INFINITY))
+        };
+        let agreed = self.segments[number].gap.shift;
+        let is_near = self.is_short(number - 1);
+        let level =
+            |at: usize| best([way(Some(cheaper(at)), 0.0), way(least_of(at + 1..count), SLIP), None], at);
+        let risen = |at: usize| {
+            let before = shifts.binary_search(&(shifts[at] - agreed)).ok().filter(|_| agreed > 0);
+            let near = (0..at).map(|before| count + before).filter(|_| is_near);
+            let near = near.reduce(|best, at| if cost[at] < cost[best] { at } else { best });
+            best([way(least_of(0..at), SLIP), way(before.map(cheaper), AGREED), way(near, NEAR)], at)
+        };
+        (0..count).map(level).chain((0..count).map(risen)).collect()
     }
 }
 

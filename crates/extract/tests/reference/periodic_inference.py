@@ -45,7 +45,7 @@ LOWEST, FEWEST_EARLY = EARLY + 2, 100  # lower hulls; fewest releases of which m
 CLEARLY, MOST_DROP = 8, 2.0  # a rounder period has less jitter by one part in so many; and is lower by so many times the mean lateness
 ONE_BY_ONE = 512  # most releases that are kept for being later than their neighbours
 KAPPA = 50  # so many releases say as much as one independent release
-SLIP, AGREED, LEFT_OUT, DISTRUSTED, NOT_WHOLE, FREQUENCY = 0.5, 0.1, 3, 1, 4, 2  # in digits: a slip, one that the releases around it agree on, a release left out, one distrusted; surcharges for fractions and frequencies
+SLIP, AGREED, NEAR, LEFT_OUT, DISTRUSTED, NOT_WHOLE, FREQUENCY = 0.5, 0.1, 0.02, 3, 1, 4, 2  # in digits: a slip, one that the releases around it agree on, one just after another, a release left out, one distrusted; surcharges for fractions and frequencies
 MOST_DISTRUSTED, MOST_OF_SEGMENT, NEXT = 16, 2, 2  # releases that look early where activations were skipped: late by nearly a period, they
 # belong to the activation before; of each segment; and how many of the next lowest tell how far apart the lowest are
 SUSPICIOUS, MOST_LATE = 0.4, 0.25  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
@@ -337,7 +337,7 @@ def joined(segments, shifts):
         whole.of_segment.update({(p[0] + whole.span + after - before, *p[1:]): number for p in segment.points})
         whole.append(segment, after - before)
     whole.inferred = sum(s.inferred for s in segments)
-    whole.agreed = [s.shift for s in segments]
+    whole.prices = AGREED * whole.inferred + price(segments, shifts)
     whole.points.sort()  # after an extra release, indices are taken twice
     whole.has_slips = whole.skipped > 0 or any(shift != shifts[0] for shift in shifts)
     return whole
@@ -346,6 +346,20 @@ def cost_of_digit(lateness, period, n, unknown):
     """Of a decimal digit, where so many of n arrivals are unknown."""
     on_grid = unknown * FEWEST_KNOWN <= n and lateness <= period / GRID + period * unknown / n
     return math.log(10) * (1 if on_grid else KAPPA)
+
+def is_near(segments, i):
+    """Whether a slip before a segment costs less, if there was one before the segment before."""
+    return segments[i - 1].n < 2 * REACH
+
+def price(segments, shifts):
+    """Digits that the slips of these shifts cost."""
+    rises, total = [b - a for a, b in zip(shifts, shifts[1:])], 0.0
+    for i, (before, rise) in enumerate(zip([0, *rises], rises), 1):
+        if rise > 0 and before > 0 and is_near(segments, i):
+            total += NEAR
+        elif rise:
+            total += AGREED if rise > 0 and rise == segments[i].shift else SLIP
+    return total
 
 def assign(segments, period, n, unknown):
     """The cheapest shift of each segment at this period, by dynamic programming."""
@@ -358,26 +372,33 @@ def assign(segments, period, n, unknown):
         mu = max(lateness, period / 1000)
         digit = cost_of_digit(lateness, period, n, unknown)
         shifts = sorted({0} | {round((p - line) / period) for *_, points in located for p in points[:2] if abs(p - line) / period <= MOST_SHIFT})
-        cost, back = dict.fromkeys(shifts, 0.0), []
-        for s, _, points in located:
-            cheapest = min(cost, key=cost.get)
-            change = cost[cheapest] + (SLIP * digit if back else 0)
-            step = {k: [(cost[k], 0, k), (change, 1, cheapest)] for k in shifts}
-            for k in shifts if back and s.shift > 0 else ():
-                if k - s.shift in cost:
-                    step[k].append((cost[k - s.shift] + AGREED * digit, 2, k - s.shift))
-            step = {k: min(ways) for k, ways in step.items()}
-            back.append({k: before for k, (_, _, before) in step.items()})
+        # Ends are shifts, and whether it rose before the last segment.
+        cost, back = {**{(k, 0): 0.0 for k in shifts}, **{(k, 1): math.inf for k in shifts}}, []
+        cheaper = lambda k: min(((k, 0), (k, 1)), key=cost.get)
+        way = lambda ends, digits: [(cost[end] + digits * digit, end) for end in [min(ends, key=cost.get)]] if ends else []
+        for i, (s, _, points) in enumerate(located):
+            steps = {}
+            for k in shifts:
+                if i == 0:
+                    steps[k, 0], steps[k, 1] = (cost[k, 0], (k, 0)), (cost[k, 1], (k, 1))
+                    continue
+                lower, higher = [cheaper(j) for j in shifts if j < k], [cheaper(j) for j in shifts if j > k]
+                agreed = [cheaper(k - s.shift)] if s.shift > 0 and (k - s.shift, 0) in cost else []
+                near = [(j, 1) for j in shifts if j < k] if is_near(segments, i) else []
+                steps[k, 0] = min(way([cheaper(k)], 0) + way(higher, SLIP), key=lambda one: one[0])
+                steps[k, 1] = min(way(lower, SLIP) + way(agreed, AGREED) + way(near, NEAR) + [(math.inf, (k, 0))], key=lambda one: one[0])
+            back.append({end: before for end, (_, before) in steps.items()})
             for k in shifts:
                 out = sum(p - line - k * period < -period / 4 for p in points)
                 late = math.log1p(abs(points[out] - line - k * period) / mu) if out < len(points) else 0
-                cost[k] = step[k][0] + (s.n * late + out * LEFT_OUT * digit if out <= spare(n) else math.inf)
+                all_late = s.n * late + out * LEFT_OUT * digit if out <= spare(n) else math.inf
+                cost[k, 0], cost[k, 1] = steps[k, 0][0] + all_late, steps[k, 1][0] + all_late
         total = min(cost.values()) + n * math.log(mu)
         if total < best:
             best, path = total, [min(cost, key=cost.get)]
-            for step in reversed(back[1:]):
-                path.append(step[path[-1]])
-            path.reverse()
+            for before in reversed(back[1:]):
+                path.append(before[path[-1]])
+            path = [k for k, _ in reversed(path)]
     return [k - path[0] for k in path]
 
 class Evidence:
@@ -400,7 +421,6 @@ class Evidence:
         self.low = min(self.above)
         self.lateness = max(0.0, float(mean_y - t * mean_x) - self.low)
         slips = sum(a != b for a, b in zip(shifts, shifts[1:])) + whole.inferred
-        agreed = sum(0 < b - a == shift for a, b, shift in zip(shifts, shifts[1:], whole.agreed[1:])) + whole.inferred
         others = NEXT if distrusting else max(0, EARLY - len(lowest))
         apart = sorted(self.above)[: others + 1][-1] - self.low
         clear = max(CLEAR * apart, min(self.lateness, t / 20), 1)
@@ -416,7 +436,7 @@ class Evidence:
         self.usual = min(self.lateness, DENSE * spacing * self.n) if others > 0 and spacing > 0 else self.lateness  # without what stalls add
         self.drift = float(t) * DRIFT if unknown == 0 and self.lateness > EXACT else 0.0
         digit = cost_of_digit(self.lateness, float(t), whole.n, unknown)
-        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * (slips - agreed) + AGREED * agreed + LEFT_OUT * sum(p[2] not in signalled for p in early) + DISTRUSTED * distrusted)
+        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (self.whole.prices + LEFT_OUT * sum(p[2] not in signalled for p in early) + DISTRUSTED * distrusted)
 
     def rise_of_all(self, base):
         """How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that. None where
