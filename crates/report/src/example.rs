@@ -155,3 +155,32 @@ pub(crate) fn best_effort_phase(mut task: Task) -> Task {
     task.nice = Some(0);
     task
 }
+
+/// Ten slots: `sense` every five, `act` once.
+pub(crate) fn time_table() -> Table {
+    use punctual_model::table::{Clock, Method, OnOverrun};
+    let task = |name: &str, period, wcet| TableTask {
+        name: name.to_owned(),
+        thread: None,
+        period,
+        wcet,
+        offset: 0,
+        deadline: period,
+        processors: Vec::new(),
+        exclusive: false,
+        after: Vec::new(),
+        on_overrun: OnOverrun::Continue,
+    };
+    let job = |task, release, deadline, slots| TableJob { task, release, deadline, slots };
+    let run = |processor, from, to, job| TableRun { processor, from, to, job };
+    Table {
+        slot_ns: Duration::from_ms(3),
+        slots: 10,
+        clock: Clock::Monotonic,
+        processors: vec![1, 2],
+        method: Method::MaximumFlow,
+        tasks: vec![task("sense", 5, 2), task("act", 10, 3)],
+        jobs: vec![job(0, 0, 5, 2), job(0, 5, 10, 2), job(1, 0, 10, 3)],
+        runs: vec![run(1, 0, 2, 0), run(1, 2, 3, 2), run(1, 6, 8, 1), run(2, 3, 5, 2)],
+    }
+}

@@ -9,6 +9,7 @@ mod dataflow;
 pub(crate) mod figure;
 mod latency;
 mod threads;
+mod time_table;
 
 pub use dataflow::{Chains, DataflowTasks, Kernel, KernelRow, LATENCY, LatencyRow, SPLIT, TIMES, TimesRow};
 pub use figure::{Bound, Entry, Figure, Fit, Group, Note, Rounding, Section, Unit, Value};
@@ -18,6 +19,7 @@ pub use latency::{
     Variables,
 };
 pub use threads::{Phases, THREADS, ThreadRow, Threads};
+pub use time_table::{TABLE_PROCESSORS, TABLE_TASKS, TableProcessors, TableTasks};
 
 pub use crate::latency::{BoundRow, InterruptRow, MeasuredRow, VariableRow};
 
@@ -51,6 +53,14 @@ pub(crate) fn of_latency() -> Vec<List> {
         list("Interrupts", INTERRUPTS),
         list("Bounds by model of interrupts", BOUNDS),
         list("Measured latencies", MEASURED),
+    ]
+}
+
+/// The lists of figures of time-triggered tables.
+pub(crate) fn of_time_tables() -> Vec<List> {
+    vec![
+        list("Processors of time-triggered tables", TABLE_PROCESSORS),
+        list("Tasks of time-triggered tables", TABLE_TASKS),
     ]
 }
 

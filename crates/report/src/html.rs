@@ -24,6 +24,7 @@ mod task;
 mod thin;
 pub(crate) mod threads;
 mod time;
+pub(crate) mod time_table;
 
 pub use document::page;
 pub use flow::States;

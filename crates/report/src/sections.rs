@@ -5,7 +5,9 @@
 
 use crate::figures::{self, List};
 use crate::html::drawn::{Drawn, Fact};
-use crate::html::{flow as flow_page, latency as latency_page, threads as threads_page};
+use crate::html::{
+    flow as flow_page, latency as latency_page, threads as threads_page, time_table as time_table_page,
+};
 use crate::overview::Rows;
 use crate::{Page, flow, latency, overview, time_table};
 use maud::Markup;
@@ -71,9 +73,9 @@ const SECTIONS: &[View] = &[
             model.table.as_ref().map_or_else(String::new, |it| time_table::time_table(it, page))
         },
         facts: |_| Vec::new(),
-        contents: |_| maud::html! {},
-        page: |_| maud::html! {},
-        figures: Vec::new,
+        contents: time_table_page::contents,
+        page: time_table_page::sections,
+        figures: figures::of_time_tables,
     },
 ];
 

@@ -25,6 +25,7 @@ mod packets;
 mod proto;
 mod scheduling;
 mod threads;
+pub mod time_table;
 
 pub use error::Error;
 
