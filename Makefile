@@ -77,6 +77,7 @@ help:
 	@echo '  make bench-record     what recording costs beyond extracting'
 	@echo '  make bench-replay     speed of replay, size of recordings'
 	@echo '  make bench-extract    jobs per second that extraction handles (printed only)'
+	@echo '  make bench-table      making time-triggered tables; aperiodic jobs accepted in their slack (printed only)'
 	@echo '  make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm'
 	@echo '  make bench-truth      models of live threads under load, beside what their jobs log'
 	@echo '  make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call'
@@ -194,6 +195,9 @@ bench-daemon: build
 bench-extract: setup
 	$(CARGO) run --release -p punctual-extract --example bench_extract
 
+bench-table: setup
+	$(CARGO) run --release -p punctual-schedule --example bench_table
+
 bench-accuracy: setup
 	$(CARGO) build --release -p punctual-bench --bin bench-accuracy
 	@$(CARGO_TARGET_DIR)/release/bench-accuracy
@@ -268,5 +272,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth bench-latency lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
+.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-table bench-accuracy bench-truth bench-latency lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
 endif

@@ -43,6 +43,7 @@ pub enum Command {
     Chains(Chains),
     Compare(Compare),
     Latency(Latency),
+    Table(Table),
     Tt(Tt),
     Rules(crate::rules::Arguments),
     Ctl(crate::ctl::args::Ctl),
@@ -479,6 +480,86 @@ pub struct Latency {
     /// Print warnings and errors only on standard error, and no table with -o
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// Make a time-triggered table: which task each processor serves in each slot
+///
+/// Takes periods and costs from timing models, and what was agreed on from contracts (*.toml, docs/table.md):
+/// deadlines, order, processors, tasks that were not observed. Every job of every task then gets its slots
+/// before its deadline; or the refusal says on which processors and in which slots how much is too much.
+///
+/// One processor: EDF, which finds a table if there is one. Several, with --migration: maximum flow, which
+/// does too. Several without migration: worst fit, then first fit, which may miss one.
+#[derive(Args, Debug)]
+#[command(after_long_help = examples(
+    "  punctual table robot.timing.json --slot 1ms --cpus 2 -o robot.table.json
+  punctual table robot.timing.json robot.toml -o robot.table.json    slot and processors from the contract
+  punctual table robot.toml --slot 3ms --cpus 1-3 --migration        print it only
+  punctual table --from robot.table.json                             check a table and show it
+  punctual report robot.table.json                                   as a web page
+  punctual timeline robot.table.json                                 for the Perfetto UI"))]
+pub struct Table {
+    /// Timing models (*.timing.json; - is standard input) and contracts (*.toml)
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "from")]
+    pub files: Vec<PathBuf>,
+
+    /// Check the table in FILE and show it; the exit code is 6 if it does not keep to its tasks
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["files", "slot", "cpus", "migration", "margin", "shorten_periods", "clock",
+        "thread", "output"])]
+    pub from: Option<PathBuf>,
+
+    /// Length of a slot, such as 3ms or 250us
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    pub slot: Option<Duration>,
+
+    /// The processors that follow the table, as a list: 1-3,5
+    #[arg(long, value_name = "LIST", value_parser = values::cpus)]
+    pub cpus: Option<values::Cpus>,
+
+    /// Let jobs continue on another processor
+    #[arg(long)]
+    pub migration: bool,
+
+    /// Percentage added to each observed cost; what a contract says is taken as it is
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent, default_value = "10%")]
+    pub margin: u32,
+
+    /// Where a period is not a whole number of slots, take the next shorter one that is
+    #[arg(long)]
+    pub shorten_periods: bool,
+
+    /// The clock whose instants begin slots [default: that of a contract, or monotonic]
+    #[arg(long, value_enum)]
+    pub clock: Option<TableClock>,
+
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Write the table to FILE; - is standard output, which then has only the table
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print JSON (docs/table.md) instead of tables
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print warnings and errors only on standard error, and no table with -o
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// A clock that can begin slots.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableClock {
+    /// CLOCK_MONOTONIC
+    Monotonic,
+    /// CLOCK_TAI, which several machines can share
+    Tai,
 }
 
 /// What distinguishes configurations.

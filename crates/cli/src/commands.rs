@@ -13,5 +13,6 @@ pub mod replay;
 pub mod report;
 mod results;
 pub mod show;
+pub mod table;
 pub mod timeline;
 pub mod tt;

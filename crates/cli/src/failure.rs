@@ -33,7 +33,11 @@ pub const CODES: [(&str, &str); 10] = [
          not fit it.",
     ),
     ("5", "A file or recording cannot be read or written, or is not what it should be."),
-    ("6", "punctuald refused: not admitted, not permitted, or no such spec."),
+    (
+        "6",
+        "Refused: by punctuald (not admitted, not permitted, or no such spec), or because no table gives \
+         every job its slots.",
+    ),
     ("7", "punctuald cannot be reached, or did not answer."),
     (
         "8",
@@ -69,6 +73,7 @@ impl From<Error> for Failure {
             ErrorKind::Unsupported => Code::CannotHere,
             ErrorKind::Target => Code::Target,
             ErrorKind::File => Code::File,
+            ErrorKind::Refused => Code::Refused,
             _ => Code::Other,
         };
         Failure::new(code, format!("{error:#}"))

@@ -5,6 +5,7 @@ use punctual_workflow::tt;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::time::Duration;
 
 /// A span longer than zero; a number without a unit is in seconds.
@@ -21,6 +22,18 @@ pub fn offset(text: &str) -> Result<Duration, String> {
     seconds
         .or_else(|| humantime::parse_duration(text).ok())
         .ok_or_else(|| "expected seconds, or a number with a unit such as 500ms, 10s, 5min or 2h".into())
+}
+
+/// What the name of a timing model ends in, for names that are derived from it.
+pub fn model_ending(path: &Path) -> &'static str {
+    // A table keeps its kind: robot.table.html.
+    if path.to_string_lossy().ends_with(".table.json") { ".json" } else { ".timing.json" }
+}
+
+/// A percentage, with its sign or without.
+pub fn percent(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    number.parse().ok().filter(|percent| *percent <= 1_000).ok_or_else(|| "expected 0% to 1000%".into())
 }
 
 /// The length of a curve.

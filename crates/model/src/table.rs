@@ -117,7 +117,7 @@ pub enum OnOverrun {
     Continue,
     /// It loses the task's next job: the thread gets no slot until the one after that.
     Skip,
-    /// Its thread is stopped (SIGSTOP).
+    /// Its process is stopped (SIGSTOP).
     Stop,
     /// As `continue`; whoever watches the table is told.
     Tell,

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Target,
     /// A file or folder cannot be read or written, or does not hold what it should.
     File,
+    /// What was asked for cannot be had: no schedule gives every job its time.
+    Refused,
     /// Anything else.
     Other,
 }

@@ -32,6 +32,7 @@ pub mod probes;
 pub mod record;
 pub mod replay;
 pub mod specs;
+pub mod table;
 pub mod timeline;
 pub mod tt;
 

@@ -124,6 +124,16 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// What is missing, in words.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Reason::FewJobs => "it had too few jobs",
+            Reason::NoRuntime => "its cost is not known",
+            Reason::NoPeriod => "its period is not known",
+            Reason::Bursts => "its releases come closer together than a job is long",
+        }
+    }
+
     /// What a user can do about it.
     pub fn advice(self) -> &'static str {
         match self {

@@ -7,6 +7,7 @@ mod latency;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::inputs::{DIFFERENT_TIMES, Inputs, clock_mismatch};
+use crate::model_file::read_model;
 use crate::models::{self, Observed};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
@@ -14,7 +15,7 @@ use crate::replay::{Primaries, each_job};
 use punctual_extract::{Extractor, Options as ExtractOptions, StreamOptions};
 use punctual_model::TimingModel;
 use punctual_report::counted;
-use punctual_report::timeline::{Counts, Timeline};
+use punctual_report::timeline::{Counts, Timeline, time_table};
 use punctual_trace::flow::Reader;
 use std::cell::RefCell;
 use std::io::Write;
@@ -32,6 +33,8 @@ pub struct Options {
 
 /// Inputs that were opened and fit together.
 pub struct TimelineMaker {
+    /// Shown alone.
+    table: Option<TimingModel>,
     recording: Option<Recording>,
     flow: Option<Reader>,
     threads: ThreadFilter,
@@ -57,6 +60,10 @@ impl Shown {
 impl TimelineMaker {
     /// Opens the inputs and checks that they fit together.
     pub fn open(options: &Options) -> Result<TimelineMaker> {
+        if let Some(model) = table_of(options)? {
+            let threads = options.threads.clone();
+            return Ok(TimelineMaker { table: Some(model), recording: None, flow: None, threads });
+        }
         let Inputs { mut recordings, flow } = Inputs::open(&options.inputs, &options.range, "a timeline")?;
         let recording = recordings.pop();
         let is_latency = |recording: &&Recording| recording.about().latency;
@@ -86,11 +93,20 @@ impl TimelineMaker {
             }
         }
         let threads = options.threads.clone();
-        Ok(TimelineMaker { recording, flow: flow.map(|(reader, _)| reader), threads })
+        Ok(TimelineMaker { table: None, recording, flow: flow.map(|(reader, _)| reader), threads })
     }
 
     /// Writes the timeline. `name` is what errors call `out`.
     pub fn write(&self, out: &mut impl Write, name: &str, monitor: &dyn Monitor) -> Result<Shown> {
+        if let Some((model, table)) =
+            self.table.as_ref().and_then(|model| Some((model, model.table.as_ref()?)))
+        {
+            let failed =
+                |error: &dyn std::fmt::Display| Error::file(name.to_owned()).because(error.to_string());
+            let runs = time_table::write(out, model, table).map_err(|error| failed(&error))?;
+            let (tasks, runs) = (counted(table.tasks.len() as u64, "task"), counted(runs, "run"));
+            return Ok(Shown::without_threads(format!("one repetition of a table, {tasks}, {runs}")));
+        }
         if let Some(recording) = self.recording.as_ref().filter(|recording| recording.about().latency) {
             return latency::write(recording, out, name, monitor).map(Shown::without_threads);
         }
@@ -117,6 +133,23 @@ impl TimelineMaker {
         let switches = self.recording.as_ref().map(|recording| recording.about().switches);
         Ok(Shown { contents, switches, all_threads })
     }
+}
+
+/// The timing model with a table, if that is the input.
+fn table_of(options: &Options) -> Result<Option<TimingModel>> {
+    let [path] = &options.inputs[..] else { return Ok(None) };
+    if !path.to_string_lossy().ends_with(".table.json") {
+        return Ok(None);
+    }
+    if !options.range.is_everything() || !options.threads.is_empty() {
+        return Err(Error::usage(format!(
+            "--from, --until and --thread apply to recordings of threads; {} is a table",
+            path.display()
+        )));
+    }
+    let model = read_model(path)?;
+    crate::table::table_of(&model, path)?;
+    Ok(Some(model))
 }
 
 /// Writes threads. Returns what is shown of them, in words, and how many threads were not watched.

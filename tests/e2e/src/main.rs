@@ -22,6 +22,7 @@ mod periods;
 mod probes;
 mod recordings;
 mod run;
+mod table;
 mod targets;
 mod tool;
 mod transitions;
@@ -70,6 +71,7 @@ fn trials() -> Vec<Trial> {
         .chain(disturbed::ALL)
         .chain(doctor::ALL)
         .chain(latency::ALL)
+        .chain(table::ALL)
         .map(|(name, test)| shared(*name, test))
         .collect();
     trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));

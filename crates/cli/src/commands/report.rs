@@ -5,6 +5,7 @@ use crate::args;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::print;
+use crate::values;
 use punctual_workflow::page::{Options, PageMaker};
 use punctual_workflow::{Destination, derived_path, is_standard_stream};
 use std::iter;
@@ -16,7 +17,7 @@ pub fn run(arguments: args::Report) -> Result<(), Failure> {
     let output = match arguments.output {
         Some(path) => Some(path).filter(|path| !is_standard_stream(path)),
         None if is_standard_stream(maker.subject()) => None,
-        None => Some(derived_path(maker.subject(), ".timing.json", "html")),
+        None => Some(derived_path(maker.subject(), values::model_ending(maker.subject()), "html")),
     };
     let destination = output.map(|path| Destination::new(&path, arguments.force)).transpose()?;
     let html = maker.run(&console)?;

@@ -10,7 +10,9 @@ use std::io::BufWriter;
 
 pub fn run(arguments: args::Timeline) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
-    let default = || derived_path(&arguments.recordings[0], ".recording", "perfetto-trace");
+    let first = &arguments.recordings[0];
+    let ending = if first.to_string_lossy().ends_with(".table.json") { ".json" } else { ".recording" };
+    let default = || derived_path(first, ending, "perfetto-trace");
     let destination = Destination::new(&arguments.output.unwrap_or_else(default), arguments.force)?;
     let maker = TimelineMaker::open(&Options {
         inputs: arguments.recordings,

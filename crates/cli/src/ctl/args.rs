@@ -96,7 +96,7 @@ pub struct Run {
     pub runtime_quantile: Quantile,
 
     /// Percentage added to each runtime
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "10%")]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::values::percent, default_value = "10%")]
     #[arg(requires = "model", conflicts_with_all = DECLARED)]
     pub margin: u32,
 
@@ -136,11 +136,6 @@ fn quantile(text: &str) -> Result<Quantile, String> {
     }
     let thousandths = format!("{whole}{part:0<3}").parse().map_err(|_| expected())?;
     Some(Quantile(thousandths)).filter(|it| (1..=Quantile::ALL.0).contains(&it.0)).ok_or_else(expected)
-}
-
-fn percent(text: &str) -> Result<u32, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    number.parse().ok().filter(|percent| *percent <= 1_000).ok_or_else(|| "expected 0% to 1000%".into())
 }
 
 #[cfg(test)]

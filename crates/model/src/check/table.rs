@@ -196,15 +196,19 @@ impl<'a> Grid<'a> {
     }
 
     fn overlaps(&self) -> Vec<TableViolation> {
-        let mut taken: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+        self.table.processors.iter().flat_map(|&processor| self.overlaps_on(processor)).collect()
+    }
+
+    fn overlaps_on(&self, processor: u32) -> Vec<TableViolation> {
+        let mut taken: Vec<Option<usize>> = vec![None; self.table.slots as usize];
         let mut known = BTreeSet::new();
         let mut found = Vec::new();
-        for run in &self.table.runs {
+        for run in self.table.runs.iter().filter(|run| run.processor == processor) {
             for slot in run.from..run.to {
-                let Some(other) = taken.insert((run.processor, slot), run.job) else { continue };
-                if known.insert((run.processor, other, run.job)) {
+                let Some(other) = taken[slot as usize].replace(run.job) else { continue };
+                if known.insert((other, run.job)) {
                     let jobs = Box::new([self.name(other), self.name(run.job)]);
-                    found.push(TableViolation::Twice { processor: run.processor, slot, jobs });
+                    found.push(TableViolation::Twice { processor, slot, jobs });
                 }
             }
         }

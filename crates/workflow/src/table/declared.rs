@@ -1,0 +1,199 @@
+//! What timing models and contracts say of each task, joined by its name: what was agreed on replaces what
+//! was observed.
+
+use super::contract::{Contract, ContractTask};
+use super::{Options, ThreadPattern};
+use crate::error::{Error, Result};
+use crate::filter::ThreadFilter;
+use crate::monitor::Monitor;
+use crate::specs::{self, Choice, Quantile};
+use punctual_client::Parameters;
+use punctual_model::table::{Clock, TableTask};
+use punctual_model::{Duration, Platform, TimingModel};
+use punctual_schedule::table::{Timing, in_slots};
+
+/// A thread with fewer jobs than this says little about its period and cost.
+const LEAST_JOBS: u64 = 10;
+
+/// Everything that the inputs say.
+#[derive(Default)]
+pub(super) struct Declared {
+    pub slot: Option<Duration>,
+    pub processors: Vec<u32>,
+    pub clock: Option<Clock>,
+    pub migration: bool,
+    pub platform: Option<Platform>,
+    /// The names of all threads, whether they get a place or not.
+    threads: Vec<String>,
+    observed: Vec<Observed>,
+    agreed: Vec<ContractTask>,
+    /// Of contracts: all of their tasks must be there.
+    chains: Vec<Vec<String>>,
+    /// Of dataflow programs: those that are about tasks of the table.
+    traced: Vec<Vec<String>>,
+}
+
+/// A task as a timing model has it, with the margin.
+struct Observed {
+    name: String,
+    period: Duration,
+    wcet: Duration,
+}
+
+impl Declared {
+    pub fn add_contract(&mut self, contract: Contract, file: &str) -> Result<()> {
+        if let Some(task) =
+            contract.tasks.iter().find(|task| self.agreed.iter().any(|it| it.name == task.name))
+        {
+            return Err(Error::usage(format!("{file} declares {}, as a contract before it does", task.name)));
+        }
+        self.slot = contract.slot.or(self.slot);
+        self.clock = contract.clock.or(self.clock);
+        self.migration |= contract.migration;
+        if !contract.processors.is_empty() {
+            self.processors = contract.processors;
+        }
+        self.agreed.extend(contract.tasks);
+        self.chains.extend(contract.chains);
+        Ok(())
+    }
+
+    pub fn add_model(
+        &mut self,
+        model: &TimingModel,
+        file: &str,
+        options: &Options,
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        self.platform = self.platform.take().or(model.platform.clone());
+        let chains = model.dataflow.iter().flat_map(|program| &program.chains);
+        self.traced.extend(chains.map(|chain| chain.tasks.clone()));
+        self.threads.extend(model.tasks().iter().map(|task| task.name.clone()));
+        let choice = Choice {
+            margin: options.margin,
+            quantile: Quantile::ALL,
+            min_jobs: LEAST_JOBS,
+            only: options.threads.clone(),
+            without: ThreadFilter::default(),
+            keep_priorities: false,
+        };
+        let needs = specs::needs(model, &choice, &Parameters::default());
+        for thread in &needs.unserved {
+            monitor.warn(&format!(
+                "{} of {file} has no place in the table: {}. Declare it in a contract if it needs one",
+                thread.name,
+                thread.reason.explanation(),
+            ));
+        }
+        for need in needs.needs {
+            if self.observed.iter().any(|it| it.name == need.name) {
+                let problem = format!("{file} has more than one thread that is called {}", need.name);
+                return Err(Error::usage(problem)
+                    .advise("--thread selects others; a contract can tell threads apart by thread = {…}"));
+            }
+            let Parameters { period: Some(period), runtime: Some(wcet), .. } = need.parameters else {
+                continue;
+            };
+            self.observed.push(Observed { name: need.name, period, wcet });
+        }
+        Ok(())
+    }
+
+    /// Fails if a pattern matches no thread of any model.
+    pub fn check_patterns(&self, filter: &ThreadFilter) -> Result<()> {
+        match filter.unmatched(self.threads.iter().map(String::as_str)) {
+            Some(pattern) => {
+                Err(Error::target(format!("no thread of the timing models matches '{pattern}'")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// All tasks in slots: those of models, then those that only contracts have.
+    pub fn tasks(&self, slot: Duration, shorten: bool, monitor: &dyn Monitor) -> Result<Vec<TableTask>> {
+        let observed = self.observed.iter().map(|task| task.name.as_str());
+        let agreed = self.agreed.iter().map(|task| task.name.as_str());
+        let mut names: Vec<&str> = observed.collect();
+        names.extend(agreed.filter(|name| !self.observed.iter().any(|task| task.name == *name)));
+        if names.is_empty() {
+            return Err(Error::target("there is no task to make a table of").advise(
+                "a table needs threads with a period and a cost; a contract can declare them by hand",
+            ));
+        }
+        let tasks =
+            names.iter().map(|name| self.task(name, slot, shorten, monitor)).collect::<Result<_>>()?;
+        self.ordered(tasks)
+    }
+
+    fn task(&self, name: &str, slot: Duration, shorten: bool, monitor: &dyn Monitor) -> Result<TableTask> {
+        let observed = self.observed.iter().find(|task| task.name == name);
+        let agreed = self.agreed.iter().find(|task| task.name == name).cloned().unwrap_or_default();
+        let known = |what: &str, agreed: Option<Duration>, observed: Option<Duration>| {
+            agreed.or(observed).ok_or_else(|| {
+                Error::usage(format!("the {what} of {name} is not known"))
+                    .advise(format!("write {what} = \"…\" in its contract, or add a timing model of it"))
+            })
+        };
+        let period = known("period", agreed.period, observed.map(|task| task.period))?;
+        let wcet = known("wcet", agreed.wcet, observed.map(|task| task.wcet))?;
+        let deadline = agreed.deadline.unwrap_or(period);
+        let timing = Timing { period, wcet, offset: agreed.offset.unwrap_or_default(), deadline };
+        let slots = in_slots(timing, slot, shorten).map_err(|error| {
+            let error_of = Error::usage(format!("{name} does not fit slots of {slot}")).because(error);
+            error_of.advise("--slot takes another length, --shorten-periods the next shorter period")
+        })?;
+        let length = Duration::from_ns(slots.period * slot.ns());
+        if length != period {
+            monitor.warn(&format!("{name}: the table has a period of {length} in place of {period}"));
+        }
+        Ok(TableTask {
+            name: name.to_owned(),
+            thread: agreed.thread.or_else(|| observed.map(|task| pattern(&task.name))),
+            period: slots.period,
+            wcet: slots.wcet,
+            offset: slots.offset,
+            deadline: slots.deadline,
+            processors: agreed.processors,
+            exclusive: agreed.exclusive,
+            after: Vec::new(),
+            on_overrun: agreed.on_overrun.unwrap_or_default(),
+        })
+    }
+
+    /// Adds the order that `after` and chains demand.
+    fn ordered(&self, mut tasks: Vec<TableTask>) -> Result<Vec<TableTask>> {
+        let place = |name: &str| tasks.iter().position(|task| task.name == name);
+        let mut pairs = Vec::new();
+        for task in &self.agreed {
+            pairs.extend(task.after.iter().map(|before| (before.as_str(), task.name.as_str())));
+        }
+        let is_known = |chain: &&Vec<String>| chain.iter().all(|name| place(name).is_some());
+        for chain in self.chains.iter().chain(self.traced.iter().filter(is_known)) {
+            pairs.extend(chain.windows(2).map(|pair| (pair[0].as_str(), pair[1].as_str())));
+        }
+        let mut order = Vec::new();
+        for (before, after) in pairs {
+            let unknown =
+                |name| Error::usage(format!("no task is called {name}, which others run after or before"));
+            let before = place(before).ok_or_else(|| unknown(before))?;
+            order.push((before, place(after).ok_or_else(|| unknown(after))?));
+        }
+        for (before, after) in order {
+            let (one, other) = (&tasks[before], &tasks[after]);
+            if one.period != other.period {
+                let problem = format!("{} cannot run after {}", other.name, one.name);
+                let periods = format!("their periods are {} and {} slots", other.period, one.period);
+                return Err(Error::usage(problem).because(periods));
+            }
+            if !tasks[after].after.contains(&before) {
+                tasks[after].after.push(before);
+            }
+        }
+        Ok(tasks)
+    }
+}
+
+/// A glob that matches only this name.
+fn pattern(name: &str) -> ThreadPattern {
+    ThreadPattern { comm: Some(glob::Pattern::escape(name)), ..ThreadPattern::default() }
+}
