@@ -141,6 +141,7 @@ fn quantile(text: &str) -> Result<Quantile, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::percent;
     use crate::args::{Arguments, Command as Any};
     use clap::Parser;
     use punctual_model::Duration;
