@@ -109,9 +109,11 @@ fn a_contract_becomes_a_table_and_pictures() {
 #[test]
 fn what_cannot_be_scheduled_is_refused_with_the_reason() {
     let folder = Folder::new(ROBOT);
-    let output = folder.run(&["table", "robot.toml", "--cpus", "3"]);
+    let more = "[[task]]\nname = \"more\"\nperiod = \"20ms\"\nwcet = \"1ms\"\n";
+    fs::write(folder.path("more.toml"), more).expect("written");
+    let output = folder.run(&["table", "robot.toml", "more.toml", "--cpus", "3"]);
     expect(&output, 6, "no table gives every job its slots: ");
-    expect(&output, 6, "the tasks need 1.000 processors");
+    expect(&output, 6, "the tasks need 1.050 processors, and there is 1: 21 slots in 20");
 }
 
 #[test]

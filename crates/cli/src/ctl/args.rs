@@ -141,8 +141,8 @@ fn quantile(text: &str) -> Result<Quantile, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::percent;
     use crate::args::{Arguments, Command as Any};
+    use crate::values::percent;
     use clap::Parser;
     use punctual_model::Duration;
 
