@@ -284,7 +284,7 @@ fn a_measured_latency_above_its_bound_has_its_own_exit_code() {
     let output = run(&["latency", &path]);
     assert_eq!(output.status.code(), Some(8), "{output:?}");
     assert!(text(&output.stdout).contains("MEASURED ABOVE THE BOUND"), "{output:?}");
-    assert!(text(&output.stderr).contains("(measuring) on CPU 1: 98.043 µs"), "{output:?}");
+    assert!(text(&output.stderr).contains("measuring/1 on CPU 1: 98.043 µs"), "{output:?}");
 }
 
 /// Some terminals know their width but not their height.

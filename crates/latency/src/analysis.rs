@@ -8,28 +8,30 @@ use punctual_model::latency::{
 use punctual_model::{Duration, latency};
 use std::fmt;
 
-/// Why there is no bound for a processor.
+/// Why there is no bound for a processor: at least one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoBound {
-    /// The rules that it rests on are those of PREEMPT_RT, and the kernel has another preemption model.
-    Preemption(Preemption),
+pub struct NoBound {
     /// The kernel does not show the variables.
-    NoVariables,
+    pub lacks_variables: bool,
+    /// The rules that it rests on are those of PREEMPT_RT, and the kernel has this other preemption model.
+    pub preemption: Option<Preemption>,
 }
 
 impl fmt::Display for NoBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoBound::Preemption(model) => write!(
-                f,
-                "the rules that it rests on are those of PREEMPT_RT kernels, and this one is built with {}",
-                model.name()
-            ),
-            NoBound::NoVariables => f.write_str(
+        if self.lacks_variables {
+            f.write_str(
                 "the kernel lacks the tracepoints preemptirq:* (CONFIG_PREEMPTIRQ_TRACEPOINTS, which \
                  CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER switch on)",
-            ),
+            )?;
         }
+        let Some(model) = self.preemption else { return Ok(()) };
+        let and = if self.lacks_variables { ", and " } else { "" };
+        let built = match model {
+            Preemption::Unknown => "how this one is built is not known".to_owned(),
+            model => format!("this one is built with {}", model.name()),
+        };
+        write!(f, "{and}the rules that the bound rests on are those of PREEMPT_RT kernels, and {built}")
     }
 }
 
@@ -75,10 +77,11 @@ impl<'a> Cause<'a> {
 impl<'a> Bounds<'a> {
     /// The bounds of a processor of `section`, where there can be any.
     pub fn new(section: &SchedulingLatency, processor: &'a Processor) -> Result<Bounds<'a>, NoBound> {
-        let variables = processor.variables.as_ref().ok_or(NoBound::NoVariables)?;
-        if section.preemption != Preemption::Rt {
-            return Err(NoBound::Preemption(section.preemption));
-        }
+        let variables = processor.variables.as_ref();
+        let preemption = Some(section.preemption).filter(|&model| model != Preemption::Rt);
+        let (Some(variables), None) = (variables, preemption) else {
+            return Err(NoBound { lacks_variables: variables.is_none(), preemption });
+        };
         let all = InterruptModel::ALL.map(|model| {
             // Under PREEMPT_RT, softirqs run in threads.
             let indexed = processor.interrupts.iter().enumerate();

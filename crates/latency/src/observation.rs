@@ -231,6 +231,7 @@ impl Observed {
     ) -> model::Processor {
         let Processor { cpu, skipped_events, negative_durations, is_partial } = self.missed;
         let at_least = is_partial || self.went_offline > 0 || negative_durations > 0;
+        let interrupts = self.interrupts(at_least || self.lost > 0, sources);
         model::Processor {
             cpu,
             observed_ns,
@@ -239,8 +240,8 @@ impl Observed {
             went_offline: self.went_offline,
             negative_durations,
             variables: scope.has_variables.then(|| self.variables(at_least)),
-            interrupts: self.interrupts(at_least || self.lost > 0, sources),
-            timers: self.timers.clone(),
+            timers: self.timers(&interrupts),
+            interrupts,
             measured: self.measured(),
         }
     }
@@ -283,6 +284,17 @@ impl Observed {
         let mut interrupts: Vec<_> = self.interrupts.iter().filter_map(interrupt).collect();
         interrupts.sort_by(|one, other| one.source.cmp(&other.source));
         interrupts
+    }
+
+    /// Where interrupts of the timer were missed, so may have been the latest timer.
+    fn timers(&self, interrupts: &[model::Interrupt]) -> Option<Timers> {
+        let is_of_timer = |it: &model::InterruptSource| {
+            it.kind != InterruptKind::Softirq && it.name.to_lowercase().contains("timer")
+        };
+        let at_least = interrupts.iter().any(|it| it.at_least && is_of_timer(&it.source));
+        let mut timers = self.timers.clone()?;
+        timers.lateness.at_least |= at_least;
+        Some(timers)
     }
 
     /// By thread, those of the measuring thread first.

@@ -3,7 +3,7 @@
 use punctual_latency::Observation;
 use punctual_model::latency::{
     Culprit, InterruptKind, InterruptSource, Preemption, RanKind, RealTimeThread, SchedulingLatency,
-    ThreadId, Wakeup,
+    ThreadId, Timers, Wakeup,
 };
 use punctual_model::{Duration, Instant, Policy, Section};
 use punctual_trace::latency::{
@@ -121,6 +121,26 @@ fn what_was_missed_makes_at_least() {
     let mut damaged = observe(&records);
     damaged.mark_partial();
     assert_eq!(is_at_least(&damaged), (true, true));
+}
+
+#[test]
+fn a_missed_interrupt_of_the_timer_makes_the_latest_timer_at_least() {
+    let name = "Local timer interrupts".to_owned();
+    let source = InterruptSource { kind: InterruptKind::Vector, number: Some(236), name };
+    let mut records = begin(false);
+    let timers = Timers { expired: 2, total_ns: us(9), ..Timers::default() };
+    records.extend([
+        Latency::Source(Box::new(Source { number: 236, source, row: Some("LOC".into()) })),
+        interrupt(80, 10),
+        interrupt(95, 10),
+        Latency::Timers { cpu: 1, timers: Box::new(timers) },
+    ]);
+    let is_at_least = |count| {
+        let counted = Latency::Counted { cpu: 1, row: "LOC".into(), count };
+        let section = section(&observe(&[&records[..], &[counted]].concat()));
+        section.processors[0].timers.as_ref().map(|timers| timers.lateness.at_least)
+    };
+    assert_eq!((is_at_least(2), is_at_least(3)), (Some(false), Some(true)));
 }
 
 #[test]

@@ -25,3 +25,4 @@ pub use error::{Error, ErrorKind};
 pub use jobs::{Attach, Observer, Options, Statistics, Summary, Target};
 pub use loader::Attached;
 pub use preemption::preemption;
+pub use system::require_privileges;

@@ -4,14 +4,14 @@ mod analysed;
 mod json;
 
 pub use analysed::{Analysed, BoundRow, InterruptRow, MeasuredRow, VariableRow};
-pub(crate) use analysed::{MEASURING, reason_in_short, source_name, thread_name};
+pub(crate) use analysed::{has_latency, measured_name, reason_in_short, source_name, thread_name};
 pub use json::json;
 
 use crate::figures::{BOUNDS, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
 use crate::number::{about, agreeing, count, counted};
 use crate::{Page, paragraph, table, visible};
 use punctual_latency::{Bounds, Cause, InterruptModel, Outcome, Part};
-use punctual_model::latency::{SchedulingLatency, Wakeup};
+use punctual_model::latency::{InterruptKind, InterruptSource, Ran, RanKind, SchedulingLatency, Wakeup};
 use punctual_model::{Duration, Instant, Section};
 
 /// Everything that is known of scheduling latency: how it was observed, the headline, each processor.
@@ -33,22 +33,27 @@ pub(crate) fn summary(section: &SchedulingLatency) -> String {
     let lost = match losses.is_empty() {
         true => "nothing lost".to_owned(),
         false => {
-            let list =
-                losses.iter().map(|loss| format!("{} {}", count(loss.count), loss.counter.replace('_', " ")));
+            let list = losses.iter().map(|loss| {
+                let what = loss.counter.replace('_', " ").replace("wakeups", "wake-ups");
+                format!("{} {what}", count(loss.count))
+            });
             format!("LOST: {}", list.collect::<Vec<_>>().join(", "))
         }
     };
-    format!(
-        "Scheduling latency on Linux {} ({}), {} for {}; {lost}. {}",
+    let observed = format!(
+        "Scheduling latency on Linux {} ({}), {} for {}; {lost}.",
         visible(&section.kernel),
         section.preemption.name(),
         counted(section.processors.len() as u64, "processor"),
         about(span),
-        rules(section),
-    )
+    );
+    match rules(section) {
+        rules if rules.is_empty() => observed,
+        rules => format!("{observed} {rules}"),
+    }
 }
 
-/// Which of the rules were watched.
+/// Which of the rules were watched; nothing where there is no bound that could rest on them.
 fn rules(section: &SchedulingLatency) -> String {
     let violations: u64 = section.monitors.iter().map(|it| it.violations).fold(0, u64::saturating_add);
     let watched = section.monitors.iter().filter(|it| !it.watched_ns.is_zero());
@@ -59,6 +64,7 @@ fn rules(section: &SchedulingLatency) -> String {
         })
         .collect();
     match (watched.is_empty(), violations) {
+        (true, 0) if punctual_latency::all_bounds(section).is_empty() => String::new(),
         (true, 0) => "The kernel's own monitors of the rules were not on.".into(),
         (_, 0) => format!("Rules watched by the kernel, none violated: {}.", watched.join(", ")),
         (_, number) => format!(
@@ -120,13 +126,48 @@ fn measured_headline(processors: &[Analysed<'_>]) -> String {
         return "No latency was measured.".into();
     };
     let (cpu, greatest) = (worst.processor.cpu, rank(&worst).unwrap_or_default());
-    match (worst.measured_max(), worst.bound()) {
+    let unseen = unseen(processors);
+    let limit = if unseen.is_empty() { "at most" } else { "at least" };
+    let measured = match (worst.measured_max(), worst.bound()) {
         (Some(measured), Some(bound)) => {
             let percent = u128::from(measured.ns()) * 100 / u128::from(bound.ns().max(1));
-            format!("Measured: at most {measured} on CPU {cpu}, {percent} % of its bound.")
+            format!("Measured: {limit} {measured} on CPU {cpu}, {percent} % of its bound{unseen}.")
         }
-        _ => format!("Measured: at most {greatest}, on CPU {cpu}."),
+        _ => format!("Measured: {limit} {greatest}, on CPU {cpu}{unseen}."),
+    };
+    measured + &latest_timer(processors)
+}
+
+/// How many wake-ups were not seen, of all; empty where all were.
+fn unseen(processors: &[Analysed<'_>]) -> String {
+    let all = || processors.iter().flat_map(|it| &it.processor.measured);
+    let unseen = all().map(|it| it.unmeasured).fold(0, u64::saturating_add);
+    let wakeups = all().map(|it| it.wakeups).fold(unseen, u64::saturating_add);
+    match unseen {
+        0 => String::new(),
+        _ => format!(
+            "; {} of {} {} not seen",
+            count(unseen),
+            counted(wakeups, "wake-up"),
+            agreeing(unseen, "was", "were")
+        ),
     }
+}
+
+/// How late the latest timer expired, which is not part of a latency; empty where that was not observed.
+fn latest_timer(processors: &[Analysed<'_>]) -> String {
+    let observed = processors.iter().filter_map(|it| Some((it, it.processor.timers.as_ref()?)));
+    let observed = observed.filter(|(_, timers)| timers.expired > 0);
+    let latest = observed.max_by_key(|(_, timers)| timers.lateness.max_ns);
+    latest.map_or_else(String::new, |(on, timers)| {
+        let late = lateness_of(&timers.lateness);
+        format!(" Latest timer: {late} late, on CPU {}.", on.processor.cpu)
+    })
+}
+
+fn lateness_of(lateness: &punctual_model::latency::Variable) -> String {
+    let least = if lateness.at_least { "at least " } else { "" };
+    format!("{least}{}", lateness.max_ns)
 }
 
 /// What to say of measured latencies above their bound; empty where there are none.
@@ -136,13 +177,11 @@ pub fn exceeded(processors: &[Analysed<'_>]) -> String {
     for analysis in processors {
         let Ok(bounds) = &analysis.bounds else { continue };
         for measured in bounds.exceeded() {
-            let thread =
-                measured.thread.as_ref().map_or_else(|| MEASURING.to_owned(), |it| thread_name(&it.id));
+            let thread = measured_name(measured, bounds.processor.cpu);
             let latency = measured.bounded_max_ns.unwrap_or_default();
             least = Some(least.map_or(latency, |least: Duration| least.min(latency)));
             let worst = measured.worst.first().filter(|it| it.latency_ns == latency && !it.ran.is_empty());
-            let what =
-                worst.map_or_else(|| latency.to_string(), |worst| happened(worst, analysis.section.from_ns));
+            let what = worst.map_or_else(|| latency.to_string(), |worst| happened(worst, analysis));
             lines.push(format!("{thread} on CPU {}: {what}", bounds.processor.cpu));
         }
     }
@@ -185,13 +224,12 @@ fn details(analysis: &Analysed<'_>, page: &Page) -> String {
     if !measured.is_empty() {
         let table = table::of_figures(MEASURED, measured.into_iter()).text(page);
         let all = analysis.processor.measured.iter();
-        let worst =
-            all.filter_map(|it| Some((it, it.worst.first().filter(|wakeup| !wakeup.ran.is_empty())?)));
+        let worst = all.filter_map(|it| Some((it, it.worst.first()?)));
         let worst = worst.max_by_key(|(_, wakeup)| wakeup.latency_ns);
+        let worst = worst.filter(|(_, wakeup)| !wakeup.ran.is_empty());
         let line = worst.map(|(measured, wakeup)| {
-            let thread =
-                measured.thread.as_ref().map_or_else(|| MEASURING.to_owned(), |it| thread_name(&it.id));
-            format!("{thread}: {}", happened(wakeup, analysis.section.from_ns))
+            let thread = measured_name(measured, analysis.processor.cpu);
+            format!("{thread}: {}", happened(wakeup, analysis))
         });
         add("Measured latencies", table + &line.map(|line| paragraph(&line, page)).unwrap_or_default());
     }
@@ -248,27 +286,46 @@ pub(crate) fn lateness(timers: &punctual_model::latency::Timers, begin: Instant)
         "{} expired; mean lateness {}, greatest {}{}.",
         counted(timers.expired, "timer"),
         about(mean.unwrap_or_default()),
-        timers.lateness.max_ns,
+        lateness_of(&timers.lateness),
         latest.unwrap_or_default()
     )
 }
 
-/// What ran during a wake-up.
-pub(crate) fn happened(wakeup: &Wakeup, begin: Instant) -> String {
-    let ran = wakeup.ran.iter().map(|ran| format!("{} {}", ran_name(ran), ran.duration_ns));
+/// What ran during a wake-up, and for how long altogether.
+pub(crate) fn happened(wakeup: &Wakeup, analysis: &Analysed<'_>) -> String {
+    let mut sums: Vec<(String, Duration, u64)> = Vec::new();
+    for ran in &wakeup.ran {
+        let name = ran_name(ran, analysis.processor.interrupts.iter().map(|it| &it.source));
+        match sums.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, sum, times)) => (*sum, *times) = (*sum + ran.duration_ns, *times + 1),
+            None => sums.push((name, ran.duration_ns, 1)),
+        }
+    }
+    let ran = sums.into_iter().map(|(name, sum, times)| match times {
+        1 => format!("{name} {sum}"),
+        _ => format!("{name} {sum} in {times} times"),
+    });
     let ran: Vec<String> = ran.collect();
     let ran = if ran.is_empty() { "what ran is not known".to_owned() } else { ran.join(", ") };
+    let begin = analysis.section.from_ns;
     format!("{} at {}: {ran}", wakeup.latency_ns, crate::text::since(wakeup.at_ns.since(begin)))
 }
 
-pub(crate) fn ran_name(ran: &punctual_model::latency::Ran) -> String {
-    use punctual_model::latency::RanKind;
+/// What ran, as tables call it. The sources are those of the interrupts on its processor.
+pub fn ran_name<'a>(ran: &Ran, sources: impl IntoIterator<Item = &'a InterruptSource>) -> String {
+    let is_it = |it: &&InterruptSource| {
+        let kinds = [InterruptKind::Irq, InterruptKind::Vector];
+        kinds.contains(&it.kind) && it.name == ran.name && it.number.unwrap_or(0) == ran.number
+    };
     let name = visible(&ran.name);
     match ran.kind {
         RanKind::Thread => format!("{name} ({})", ran.number),
-        RanKind::Interrupt => format!("interrupt {} {name}", ran.number),
-        RanKind::Softirq => format!("softirq {name}"),
+        RanKind::Softirq => format!("softirq {} {name}", ran.number),
         RanKind::Nmi => "NMI".to_owned(),
+        RanKind::Interrupt => {
+            let known = sources.into_iter().find(is_it);
+            known.map_or_else(|| format!("interrupt {} {name}", ran.number), source_name)
+        }
     }
 }
 

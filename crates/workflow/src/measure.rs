@@ -21,7 +21,7 @@ use log::Log;
 use measuring::MeasuringThreads;
 use monitors::Monitors;
 use options::{TICK, TICKS_UNTIL_DUE, ns};
-use punctual_model::latency::{self, Culprit, RealTimeThread, ThreadId, Wakeup};
+use punctual_model::latency::{self, Culprit, Preemption, RealTimeThread, ThreadId, Wakeup};
 use punctual_model::{Instant, Policy, SchedulingLatency};
 use punctual_observe::latency::{self as observe, Event, Frame, Meter};
 use punctual_report::counted;
@@ -33,8 +33,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Measures until the limit, the end of the command, or `stop`. Where the kernel does not show what a bound
 /// is made of, the section has measured latencies alone.
 pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
+    // Before the measuring threads, which need others that are no use without these.
+    punctual_observe::require_privileges()?;
     if let Err(reason) = punctual_observe::latency::supported() {
-        monitor.warn(&format!("measuring without a bound: {reason}"));
+        let other = match punctual_observe::preemption() {
+            Preemption::Rt => "",
+            _ => "; and it is not a PREEMPT_RT kernel, whose rules a bound rests on",
+        };
+        monitor.warn(&format!("measuring without a bound: {reason}{other}"));
         if options.verify {
             monitor.warn("--verify is for the bound: it does nothing here");
         }

@@ -47,11 +47,12 @@ impl Results {
             Target::Json => print(&model.to_json()),
             Target::Table => {
                 table()?;
+                let task = match model.threads.is_some() || model.dataflow.is_some() {
+                    true => "; then punctual show FILE --task NAME shows everything about a task",
+                    false => "",
+                };
                 let graph = if model.dataflow.is_some() { "; --graph FILE writes the graph" } else { "" };
-                console.note(&format!(
-                    "(-o FILE keeps the timing model; then punctual show FILE --task NAME shows everything \
-                     about a task{graph})"
-                ));
+                console.note(&format!("(-o FILE keeps the timing model{task}{graph})"));
                 Ok(())
             }
             Target::File(destination) => {

@@ -18,12 +18,14 @@ pub struct Measured {
     pub thread: Option<RealTimeThread>,
     /// Wake-ups of which the latency is known.
     pub wakeups: u64,
-    /// Wake-ups of which it is not, since an event of them was not seen.
+    /// Wake-ups of which it is not, since an event of them was not seen. Their latencies may have been greater
+    /// than [`Measured::max_ns`].
     #[serde(skip_serializing_if = "is_zero", default)]
     pub unmeasured: u64,
     /// The sum of all latencies.
     pub total_ns: Duration,
-    /// The greatest.
+    /// The greatest. If a wake-up was not seen, that is at least how long the thread was on the run queue after
+    /// it, where the kernel's account tells.
     pub max_ns: Duration,
     /// The greatest of those that the bound is for: wake-ups during which no thread ran that the scheduler
     /// preferred. Absent without one.
@@ -114,6 +116,11 @@ impl Measured {
     /// Orders the entries of one processor: the measuring thread first, then by thread.
     pub fn key(&self) -> impl Ord + use<> {
         self.thread.as_ref().map(|thread| (thread.id.clone(), thread.policy.number(), thread.priority))
+    }
+
+    /// Whether a latency that is not known may have been greater than [`Measured::max_ns`].
+    pub fn is_at_least(&self) -> bool {
+        self.unmeasured > 0
     }
 
     /// The mean latency; `None` without a wake-up.

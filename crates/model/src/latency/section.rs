@@ -16,7 +16,7 @@ impl Section for SchedulingLatency {
             ("lost_records", sum(|cpu| cpu.lost_records)),
             ("went_offline", sum(|cpu| cpu.went_offline)),
             ("negative_durations", sum(|cpu| cpu.negative_durations)),
-            ("unmeasured_wakeups", sum(Processor::unmeasured)),
+            ("unseen_wakeups", sum(Processor::unmeasured)),
         ])
     }
 

@@ -3,8 +3,8 @@
 use super::figure::Fit::{Drop, Fold, Keep};
 use super::figure::{Bound, Entry, Group, Note, Section, Unit, Value, entry, since};
 use crate::latency::{
-    Analysed, BoundRow, InterruptRow, MEASURING, MeasuredRow, VariableRow, reason_in_short, source_name,
-    thread_name,
+    Analysed, BoundRow, InterruptRow, MeasuredRow, VariableRow, has_latency, measured_name, reason_in_short,
+    source_name, thread_name,
 };
 use punctual_latency::{Cause, InterruptModel, Outcome};
 use punctual_model::Duration;
@@ -57,6 +57,11 @@ fn limit(outcome: Outcome, is_at_least: bool) -> Value {
         Outcome::Converged(latency) => Value::Time(latency),
         Outcome::DoesNotConverge => Value::Word("does not converge"),
     }
+}
+
+/// The greatest of what was seen, which may be too small where something was not.
+fn greatest(max: Duration, is_at_least: bool) -> Value {
+    if is_at_least { Value::OrMore(max) } else { Value::Time(max) }
 }
 
 /// `part` as a share of `whole`.
@@ -137,9 +142,9 @@ pub const PROCESSORS: &[Entry<Processors>] = &[
         "measured_max_ns",
         "Measured",
         Unit::Time,
-        "The greatest measured latency that the bound is for: no thread that the scheduler preferred ran \
-         meanwhile.",
-        |row| row.measured_max().map(Value::Time),
+        "The greatest measured latency. Where there is a bound, of those that it is for: no thread that the \
+         scheduler preferred ran meanwhile.",
+        |row| Some(greatest(row.measured_max()?, row.is_measured_at_least())),
     )
     .table(Keep)
     .compared(Group::SchedulingLatency),
@@ -157,7 +162,10 @@ pub const PROCESSORS: &[Entry<Processors>] = &[
         "Latest timer",
         Unit::Time,
         "How late the latest timer expired.",
-        |row| row.processor.timers.as_ref().map(|timers| Value::Time(timers.lateness.max_ns)),
+        |row| {
+            let lateness = &row.processor.timers.as_ref()?.lateness;
+            Some(greatest(lateness.max_ns, lateness.at_least))
+        },
     )
     .table(Drop(1))
     .compared(Group::SchedulingLatency),
@@ -197,12 +205,7 @@ pub const VARIABLES: &[Entry<Variables>] = &[
         "Greatest",
         Unit::Time,
         "The greatest observed, without interrupts inside.",
-        |row| {
-            Some(match row.variable.at_least {
-                true => Value::OrMore(row.variable.max_ns),
-                false => Value::Time(row.variable.max_ns),
-            })
-        },
+        |row| Some(greatest(row.variable.max_ns, row.variable.at_least)),
     )
     .table(Keep),
     of_variable("thread", "Caused by", Unit::Words, "The thread that was running.", |row| {
@@ -372,10 +375,7 @@ const fn of_measured(
 /// Every figure of measured latencies.
 pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
     of_measured("thread", "Thread", Unit::Words, "The thread that was woken.", |row| {
-        Some(match &row.measured.thread {
-            Some(thread) => Value::Text(thread_name(&thread.id)),
-            None => Value::Word(MEASURING),
-        })
+        Some(Value::Text(measured_name(row.measured, row.cpu)))
     })
     .table(Keep),
     of_measured("cpu", "CPU", Unit::Words, "The processor that it ran on.", |row| {
@@ -396,7 +396,7 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
     })
     .table(Drop(2)),
     of_measured("max_ns", "Greatest", Unit::Time, "The greatest latency.", |row| {
-        Some(Value::Time(row.measured.max_ns)).filter(|_| row.measured.wakeups > 0)
+        has_latency(row.measured).then(|| greatest(row.measured.max_ns, row.measured.is_at_least()))
     })
     .table(Keep),
     of_measured(
@@ -444,9 +444,9 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
         share(row.measured.bounded_max_ns?, row.bound?)
     })
     .table(Keep),
-    of_measured("notes", "Notes", Unit::Notes, "What is not known.", |row| {
-        let unmeasured = super::some(&[(row.measured.unmeasured, "not measured")]);
-        Some(Value::Notes(unmeasured)).filter(|_| row.measured.unmeasured > 0)
+    of_measured("notes", "Notes", Unit::Notes, "Wake-ups that were not seen.", |row| {
+        let unseen = super::some(&[(row.measured.unmeasured, "not seen")]);
+        Some(Value::Notes(unseen)).filter(|_| row.measured.unmeasured > 0)
     })
     .sparse()
     .table(Fold),

@@ -36,25 +36,27 @@ pub(crate) fn cell<S: Section>(entry: &Entry<S>, row: &S::Row<'_>) -> Markup {
     }
 }
 
-/// A table with a row for each of `rows`, in a frame that scrolls.
+/// A table with a row for each of `rows`, in a frame that scrolls. Columns without a value are left out.
 pub(crate) fn table<'a, S: Section + 'static>(
     list: &'static [Entry<S>],
     rows: impl Iterator<Item = S::Row<'a>>,
     label: &str,
 ) -> Markup {
-    let shown = on_page(list);
+    let rows: Vec<S::Row<'a>> = rows.collect();
+    let has_value = |entry: &&Entry<S>| rows.iter().any(|row| (entry.value)(row).is_some());
+    let shown: Vec<_> = on_page(list).into_iter().filter(has_value).collect();
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
             table {
                 thead { tr { @for entry in &shown { (head(&entry.figure)) } } }
                 tbody {
-                    @for row in rows {
+                    @for row in &rows {
                         tr {
                             @for (index, entry) in shown.iter().enumerate() {
                                 @if index == 0 {
-                                    th scope="row" { bdi { (text::cell(entry, &row)) } }
+                                    th scope="row" { bdi { (text::cell(entry, row)) } }
                                 } @else {
-                                    (cell(entry, &row))
+                                    (cell(entry, row))
                                 }
                             }
                         }

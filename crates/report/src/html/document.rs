@@ -44,7 +44,7 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, t
                         (section(model, position, jobs))
                     }
                 }
-                (footer())
+                (footer(model))
                 script #data type="application/json" { (PreEscaped(data::json(model, jobs))) }
                 @for script in SCRIPTS {
                     script { (PreEscaped(script)) }
@@ -104,9 +104,9 @@ fn observation(model: &TimingModel) -> Vec<Fact> {
     span.map_or_else(Vec::new, |span| vec![Fact::new("Observed", observed), clock(model, span)])
 }
 
-/// Where threads were observed.
+/// Where threads or latencies were observed.
 fn machine(model: &TimingModel) -> Vec<Fact> {
-    if model.threads.is_none() {
+    if model.threads.is_none() && model.latency.is_none() {
         return Vec::new();
     }
     // Other tools' traces do not always say.
@@ -128,13 +128,18 @@ fn clock(model: &TimingModel, span: Span) -> Fact {
     Fact::new("Clock", format!("{}, from {from} ns to {until} ns", visible(&model.clock)))
 }
 
-fn footer() -> Markup {
+fn footer(model: &TimingModel) -> Markup {
     html! {
         footer {
-            p {
-                "Figures are rounded to four digits towards the safe side: upper bounds up, lower bounds \
-                 down. Curves are drawn to within 0.05 % (more only beyond 2,000 corners), on the safe side \
-                 too. The exact figures are in the model file."
+            @if model.sections() != ["latency"] {
+                p {
+                    "Figures are rounded to four digits towards the safe side: upper bounds up, lower bounds \
+                     down. Curves are drawn to within 0.05 % (more only beyond 2,000 corners), on the safe \
+                     side too. The exact figures are in the model file."
+                }
+            }
+            @if model.latency.is_some() {
+                p { "Figures of the scheduling latency are not rounded, except means." }
             }
             p { "Made by Punctual " (env!("CARGO_PKG_VERSION")) ". Plots: uPlot 1.6.32, © Leon Sorokin, MIT \
              license." }

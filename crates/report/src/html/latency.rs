@@ -7,7 +7,8 @@ use super::drawn::Drawn;
 use super::scale::{Scale, percent};
 use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
 use crate::latency::{
-    Analysed, happened, headline, interference_free, source_name, summary, terms, thread_name,
+    Analysed, happened, has_latency, headline, interference_free, measured_name, source_name, summary, terms,
+    thread_name,
 };
 use crate::number::counted;
 use crate::visible;
@@ -87,7 +88,73 @@ fn processor(analysis: &Analysed<'_>) -> Markup {
         @if !analysis.processor.measured.is_empty() {
             h3 { "Measured latencies" }
             (cell::table(MEASURED, analysis.measured().into_iter(), "Measured latencies as a table"))
+            @if analysis.bounds.is_err() { div.figures { (latencies(analysis)) } }
             @for measured in &analysis.processor.measured { (worst(measured, analysis)) }
+        }
+    }
+}
+
+/// The parts of a latency, by the class of their colour.
+const PARTS: [(&str, &str); 3] = [("irq", "interrupts"), ("preferred", "threads"), ("rest", "rest")];
+
+/// For each thread its greatest latency as a bar, stacked by what it is made of.
+fn latencies(analysis: &Analysed<'_>) -> Markup {
+    let measured = || analysis.processor.measured.iter().filter(|it| has_latency(it));
+    let scale = Scale::linear(measured().map(|it| it.max_ns).max().unwrap_or_default());
+    html! {
+        figure.wide.latency-parts {
+            h4 { "The greatest latency of each thread, and what it is made of" }
+            p.key {
+                @for (class, name) in PARTS.into_iter().chain([("unsplit", "not known")]) {
+                    svg.sample width="32" height="14" aria-hidden="true" {
+                        rect.cause.(class) x="2" y="1" width="28" height="12" {}
+                    }
+                    (name) ". "
+                }
+            }
+            (scale.axis())
+            ol.rows {
+                @for measured in measured() {
+                    li {
+                        span {
+                            bdi { (measured_name(measured, analysis.processor.cpu)) } ": "
+                            b { @if measured.is_at_least() { "≥ " } (measured.max_ns) }
+                        }
+                        svg.bars height=(BAR_HEIGHT + 6) aria-hidden="true" {
+                            (scale.grid())
+                            (parts(measured, &scale))
+                        }
+                    }
+                }
+            }
+            (scale.axis())
+            figcaption {
+                "Interrupts include softirqs. Threads are those that the scheduler preferred. The rest is all \
+                 else, such as the kernel with preemption or interrupts disabled. How late timers expired \
+                 before a wake-up is not part of it."
+            }
+        }
+    }
+}
+
+fn parts(measured: &Measured, scale: &Scale) -> Markup {
+    let parts = match measured.worst.first().and_then(|worst| worst.split) {
+        Some(split) => {
+            let durations = [split.interrupts_ns, split.threads_ns, split.rest_ns];
+            PARTS.into_iter().zip(durations).map(|((class, name), part)| (class, name, part)).collect()
+        }
+        None => vec![("unsplit", "not known", measured.max_ns)],
+    };
+    let mut until = Duration::ZERO;
+    html! {
+        @for (class, name, part) in parts {
+            @let from = scale.percent(until);
+            @let to = { until += part; scale.percent(until) };
+            @if !part.is_zero() {
+                rect.cause.(class) x=(percent(from)) y="3" width=(percent(to - from)) height=(BAR_HEIGHT) {
+                    title { (name) ": " (part) }
+                }
+            }
         }
     }
 }
@@ -271,15 +338,12 @@ fn path(steps: &[(Duration, u64)], scale: &Scale) -> String {
 /// What ran during the worst wake-ups of a thread.
 fn worst(measured: &Measured, analysis: &Analysed<'_>) -> Markup {
     let known: Vec<_> = measured.worst.iter().filter(|wakeup| !wakeup.ran.is_empty()).collect();
-    let thread = measured
-        .thread
-        .as_ref()
-        .map_or_else(|| crate::latency::MEASURING.to_owned(), |it| thread_name(&it.id));
+    let thread = measured_name(measured, analysis.processor.cpu);
     html! {
         @if !known.is_empty() {
             details.wakeups {
                 summary { "The latest wake-ups of " bdi { (thread) } ", and what ran" }
-                ol { @for wakeup in known { li { (happened(wakeup, analysis.section.from_ns)) } } }
+                ol { @for wakeup in known { li { (happened(wakeup, analysis)) } } }
             }
         }
     }
@@ -334,6 +398,13 @@ mod tests {
         let page = drawn(measured_only());
         assert!(page.contains("There is no bound: the kernel lacks the tracepoints preemptirq:*"));
         assert!(page.contains("busy (72) 2 ms") && !page.contains("latency-bars"), "{page}");
+        // 4 µs of interrupts, 2 ms of threads and 6 µs of 2.01 ms.
+        let bar = page.split("latency-parts").nth(1).expect("a figure");
+        assert!(bar.contains("<b>2.01 ms</b>"), "{bar}");
+        assert!(bar.contains("class=\"cause preferred\" x=\"0.2%\" y=\"3\" width=\"99.5%\""), "{bar}");
+        assert!(bar.contains("class=\"cause rest\" x=\"99.7%\" y=\"3\" width=\"0.3%\""), "{bar}");
+        // Columns of the bound have no values here.
+        assert!(!page.contains(">Without interrupts</th>") && !page.contains(">of bound</th>"), "{page}");
     }
 
     #[test]

@@ -35,9 +35,18 @@ impl<'a> Analysed<'a> {
         }
     }
 
-    /// The greatest measured latency that the bound is for.
+    /// The greatest measured latency; where there is a bound, of those that it is for.
     pub fn measured_max(&self) -> Option<Duration> {
-        self.processor.measured.iter().filter_map(|measured| measured.bounded_max_ns).max()
+        let measured = self.processor.measured.iter();
+        match self.bounds {
+            Ok(_) => measured.filter_map(|measured| measured.bounded_max_ns).max(),
+            Err(_) => measured.filter(|measured| has_latency(measured)).map(|measured| measured.max_ns).max(),
+        }
+    }
+
+    /// Whether a wake-up was not seen whose latency may have been greater.
+    pub fn is_measured_at_least(&self) -> bool {
+        self.processor.measured.iter().any(Measured::is_at_least)
     }
 
     /// What was missed on it.
@@ -81,8 +90,15 @@ impl<'a> Analysed<'a> {
     }
 }
 
-/// What the measuring thread is called.
-pub(crate) const MEASURING: &str = "(measuring)";
+/// Whether anything is known of its latencies.
+pub(crate) fn has_latency(measured: &Measured) -> bool {
+    measured.wakeups > 0 || !measured.max_ns.is_zero()
+}
+
+/// Whose latencies they are; Punctual's measuring threads are called after their processor.
+pub(crate) fn measured_name(measured: &Measured, cpu: u32) -> String {
+    measured.thread.as_ref().map_or_else(|| format!("measuring/{cpu}"), |it| thread_name(&it.id))
+}
 
 /// Symbols of the variables, and what they stand for, in the order of
 /// [`Variables::each`](punctual_model::latency::Variables::each).
@@ -115,9 +131,10 @@ pub(crate) fn source_name(source: &InterruptSource) -> String {
 
 /// Why there is no bound, in a table.
 pub(crate) fn reason_in_short(reason: NoBound) -> &'static str {
-    match reason {
-        NoBound::Preemption(_) => "not a PREEMPT_RT kernel",
-        NoBound::NoVariables => "no preemptirq tracepoints",
+    match (reason.lacks_variables, reason.preemption) {
+        (true, Some(_)) => "no preemptirq tracepoints, not a PREEMPT_RT kernel",
+        (true, None) => "no preemptirq tracepoints",
+        (false, _) => "not a PREEMPT_RT kernel",
     }
 }
 

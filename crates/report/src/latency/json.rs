@@ -1,9 +1,9 @@
 //! Bounds as JSON, as `punctual latency --json` prints them (docs/latency.md).
 
-use super::Analysed;
+use super::{Analysed, has_latency};
 use punctual_latency::{Bound, Bounds, Cause, InterruptModel, Outcome, Part};
 use punctual_model::Duration;
-use punctual_model::latency::{InterruptSource, SchedulingLatency};
+use punctual_model::latency::{Interrupt, InterruptSource, Measured, SchedulingLatency, Timers, Variable};
 use serde_json::{Value, json};
 
 /// The bounds of all processors.
@@ -18,24 +18,69 @@ pub fn json(section: &SchedulingLatency) -> String {
 }
 
 fn processor(analysis: &Analysed<'_>) -> Value {
-    let measured = analysis.measured_max().map(Duration::ns);
-    let bounds = match &analysis.bounds {
-        Ok(bounds) => bounds,
-        Err(reason) => {
-            let (cpu, reason) = (analysis.processor.cpu, reason.to_string());
-            return json!({"cpu": cpu, "bound_ns": null, "no_bound": reason, "measured_max_ns": measured});
-        }
-    };
-    let all: Vec<Value> = InterruptModel::ALL.iter().map(|&model| bound(bounds, model)).collect();
-    json!({
-        "cpu": analysis.processor.cpu,
-        "interference_free_ns": bounds.interference_free().ns(),
+    let cpu = analysis.processor;
+    let mut object = json!({
+        "cpu": cpu.cpu,
+        "observed_ns": cpu.observed_ns.ns(),
+        "skipped_events": cpu.skipped_events,
+        "lost_records": cpu.lost_records,
+        "went_offline": cpu.went_offline,
         "bound_ns": analysis.bound().map(Duration::ns),
-        "at_least": bounds.is_at_least(),
-        "largest": part(&bounds.largest()),
-        "measured_max_ns": measured,
-        "exceeded": bounds.exceeded().next().is_some(),
-        "bounds": all,
+        "measured_max_ns": analysis.measured_max().map(Duration::ns),
+        "measured_at_least": analysis.is_measured_at_least(),
+        "timers": cpu.timers.as_ref().map(timers),
+        "interrupts": cpu.interrupts.iter().map(interrupt).collect::<Vec<_>>(),
+        "measured": cpu.measured.iter().map(measured).collect::<Vec<_>>(),
+    });
+    let more = match &analysis.bounds {
+        Ok(bounds) => json!({
+            "interference_free_ns": bounds.interference_free().ns(),
+            "at_least": bounds.is_at_least(),
+            "largest": part(&bounds.largest()),
+            "exceeded": bounds.exceeded().next().is_some(),
+            "bounds": InterruptModel::ALL.map(|model| bound(bounds, model)),
+        }),
+        Err(reason) => json!({"no_bound": reason.to_string()}),
+    };
+    if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+        object.extend(more);
+    }
+    object
+}
+
+fn timers(timers: &Timers) -> Value {
+    let mean = timers.total_ns.ns().checked_div(timers.expired);
+    let Variable { max_ns, at_least, culprit } = &timers.lateness;
+    json!({
+        "expired": timers.expired,
+        "mean_ns": mean,
+        "max_ns": max_ns.ns(),
+        "at_least": at_least,
+        "at_ns": culprit.as_ref().map(|culprit| culprit.at_ns.ns()),
+        "interrupted": culprit.as_ref().map(|culprit| &culprit.thread),
+    })
+}
+
+fn interrupt(interrupt: &Interrupt) -> Value {
+    json!({
+        "source": interrupt.source,
+        "count": interrupt.curves.count,
+        "wcet_ns": interrupt.curves.wcet().ns(),
+        "min_separation_ns": interrupt.curves.min_separation_ns.map(Duration::ns),
+        "at_least": interrupt.at_least,
+    })
+}
+
+fn measured(measured: &Measured) -> Value {
+    json!({
+        "thread": measured.thread,
+        "wakeups": measured.wakeups,
+        "unseen": measured.unmeasured,
+        "mean_ns": measured.mean().map(Duration::ns),
+        "max_ns": has_latency(measured).then(|| measured.max_ns.ns()),
+        "at_least": measured.is_at_least(),
+        "bounded_max_ns": measured.bounded_max_ns.map(Duration::ns),
+        "worst": measured.worst,
     })
 }
 

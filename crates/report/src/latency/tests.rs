@@ -51,7 +51,7 @@ fn a_latency_above_the_bound_is_said_first() {
     section.processors[0].measured[0].worst[0].ran.clear();
     says(
         &text(&section),
-        &["MEASURED ABOVE THE BOUND: (measuring) on CPU 1: 98.043 µs.", "--threshold 98us --record DIR"],
+        &["MEASURED ABOVE THE BOUND: measuring/1 on CPU 1: 98.043 µs.", "--threshold 98us --record DIR"],
     );
     let worst = &mut section.processors[0].measured[0].worst[0];
     let (from_ns, duration_ns) = (worst.at_ns, Duration::from_ns(7_000));
@@ -98,13 +98,52 @@ fn without_the_tracepoints_there_is_no_bound_and_a_reason() {
         &text,
         &[
             "No bound: the kernel lacks the tracepoints preemptirq:* (CONFIG_PREEMPTIRQ_TRACEPOINTS",
-            "Measured: at most 2.01 ms, on CPU 1.",
+            "(CONFIG_PREEMPTIRQ_TRACEPOINTS, which CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER switch on), \
+             and the rules that the bound rests on are those of PREEMPT_RT kernels, and this one is built with \
+             PREEMPT_VOLUNTARY.",
+            "Measured: at most 2.01 ms, on CPU 1. Latest timer: 150 µs late, on CPU 1.",
             "4,000 timers expired; mean lateness 3 µs, greatest 150 µs",
             "control (71) 1 FIFO 80 1 2.01 ms 2.01 ms 4 µs 2 ms 6 µs",
-            "control (71): 2.01 ms at +1.000000 s: busy (72) 2 ms, interrupt 236 LOC 4 µs",
+            "control (71): 2.01 ms at +1.000000 s: busy (72) 2 ms, vector 236 LOC 4 µs",
         ],
     );
-    assert!(!text.contains("L_IF"), "{text}");
+    assert!(!text.contains("L_IF") && !text.contains("monitors"), "{text}");
+}
+
+#[test]
+fn wakeups_that_were_not_seen_make_the_greatest_at_least_that() {
+    let mut section = measured_only();
+    let cpu = &mut section.processors[0];
+    (cpu.measured[0].unmeasured, cpu.measured[0].wakeups) = (16, 1_982);
+    cpu.timers.as_mut().expect("timers").lateness.at_least = true;
+    says(
+        &text(&section),
+        &[
+            "LOST: 16 unseen wake-ups.",
+            "Measured: at least 2.01 ms, on CPU 1; 16 of 1,998 wake-ups were not seen. Latest timer: at least \
+             150 µs late, on CPU 1.",
+            "FIFO 80 1,982 1.014 µs ≥ 2.01 ms",
+            "16 not seen",
+            "greatest at least 150 µs",
+        ],
+    );
+    let value: serde_json::Value = serde_json::from_str(&json(&section)).expect("JSON");
+    let cpu = &value["processors"][0];
+    assert_eq!((&cpu["measured_max_ns"], &cpu["measured_at_least"]), (&2_010_000.into(), &true.into()));
+    assert_eq!((&cpu["timers"]["max_ns"], &cpu["timers"]["at_least"]), (&150_000.into(), &true.into()));
+    let thread = &cpu["measured"][0];
+    assert_eq!((&thread["unseen"], &thread["at_least"]), (&16.into(), &true.into()));
+    assert_eq!(thread["thread"]["id"]["name"], "control");
+    assert_eq!(thread["worst"][0]["split"]["threads_ns"], 2_000_000);
+    assert_eq!(cpu["interrupts"][0]["source"]["name"], "nvme0q1");
+}
+
+#[test]
+fn what_ran_several_times_is_summed_up() {
+    let mut section = measured_only();
+    let ran = &mut section.processors[0].measured[0].worst[0].ran;
+    ran.push(Ran { duration_ns: Duration::from_ns(3_000), ..ran[1].clone() });
+    says(&text(&section), &["busy (72) 2 ms, vector 236 LOC 7 µs in 2 times"]);
 }
 
 #[test]
@@ -115,7 +154,7 @@ fn other_preemption_models_have_no_bound() {
     says(
         &text,
         &[
-            "No bound: the rules that it rests on are those of PREEMPT_RT",
+            "No bound: the rules that the bound rests on are those of PREEMPT_RT",
             "PREEMPT_VOLUNTARY",
             "D_POID 22.51 µs",
         ],

@@ -227,8 +227,8 @@ impl<W: Write> LatencyTimeline<W> {
             arguments.push(Argument::number("rest_ns", split.rest_ns.ns()));
         }
         if !wakeup.ran.is_empty() {
-            let ran =
-                wakeup.ran.iter().map(|ran| format!("{} {}", crate::latency::ran_name(ran), ran.duration_ns));
+            let name = |ran| crate::latency::ran_name(ran, self.sources.values());
+            let ran = wakeup.ran.iter().map(|ran| format!("{} {}", name(ran), ran.duration_ns));
             arguments.push(Argument::text("ran", ran.collect::<Vec<_>>().join(", ")));
         }
         let span = (wakeup.at_ns, wakeup.at_ns + wakeup.latency_ns);

@@ -39,7 +39,7 @@ impl MeasuringThreads {
                     .because(plain_reason(error))
                     .advise("--measure off does without")
             };
-            let thread = std::thread::Builder::new().name(format!("measure/{cpu}")).spawn(body);
+            let thread = std::thread::Builder::new().name(format!("measuring/{cpu}")).spawn(body);
             all.threads.push(thread.map_err(|error| failed(&error))?);
             let begun = receiver.recv().map_err(|error| failed(&io::Error::other(error)))?;
             all.tids.push(begun.map_err(|error| failed(&error))?);

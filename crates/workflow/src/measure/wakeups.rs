@@ -16,6 +16,7 @@ use punctual_model::latency::{
 use punctual_model::{Duration, Policy, SchedulingLatency};
 use punctual_observe::wakeups::{self, Event, Latencies, Meter};
 use punctual_report::counted;
+use punctual_report::latency::ran_name;
 use punctual_trace::latency::{Latency, Processor, Thread, ThreadWakeup};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -43,8 +44,13 @@ pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monito
     measurement.end(&before, &after)?;
     let Measurement { log, meter, exceeded, .. } = measurement;
     drop(threads);
-    let flight = exceeded.map(|wakeup| text(&wakeup, &meter.latencies()));
-    let outcome = Outcome { flight, ..Outcome::from(log.finish(until)) };
+    let mut outcome = Outcome::from(log.finish(until));
+    outcome.flight = exceeded.map(|wakeup| {
+        let processors = outcome.model.latency.iter().flat_map(|latency| &latency.processors);
+        let interrupts = processors.filter(|on| on.cpu == wakeup.cpu).flat_map(|on| &on.interrupts);
+        let sources: Vec<&InterruptSource> = interrupts.map(|it| &it.source).collect();
+        text(&wakeup, threshold.unwrap_or_default(), &sources, &meter.latencies())
+    });
     warn(outcome.model.latency.as_ref(), &meter, monitor);
     Ok(outcome)
 }
@@ -169,22 +175,22 @@ impl Measurement<'_> {
 }
 
 /// What ran during a wake-up, in lines for people; times count from when the thread was ready.
-fn text(record: &ThreadWakeup, latencies: &[Latencies]) -> String {
+fn text(
+    record: &ThreadWakeup,
+    threshold: Duration,
+    sources: &[&InterruptSource],
+    latencies: &[Latencies],
+) -> String {
     let is_it = |it: &&Latencies| (it.key.cpu, it.key.tid) == (record.cpu, record.tid);
     let name = latencies.iter().find(is_it).map_or("thread", |it| &it.comm);
     let (wakeup, tid, cpu) = (&record.wakeup, record.tid, record.cpu);
     let mut text = format!(
-        "{name} ({tid}) on CPU {cpu} ran {} after it was woken, which is not below the threshold:\n",
+        "{name} ({tid}) on CPU {cpu} started {} after its wake-up (threshold {threshold}):\n",
         wakeup.latency_ns
     );
     for ran in &wakeup.ran {
         let after = ran.from_ns.since(wakeup.at_ns).ns() as f64 / 1_000.0;
-        let what = match ran.kind {
-            RanKind::Thread => format!("{} ({})", ran.name, ran.number),
-            RanKind::Interrupt => format!("interrupt {} {}", ran.number, ran.name),
-            RanKind::Softirq => format!("softirq {}", ran.name),
-            RanKind::Nmi => "NMI".to_owned(),
-        };
+        let what = ran_name(ran, sources.iter().copied());
         let _ = writeln!(text, "  {:>12}  {what} for {}", format!("+{after:.3} µs"), ran.duration_ns);
     }
     text

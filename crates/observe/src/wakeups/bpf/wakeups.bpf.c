@@ -41,6 +41,15 @@ struct thread {
 	__u64 interrupts;
 	__u64 threads;
 	__u64 doubts;
+	/* The kernel's own account when it last left a processor: sleeps that had ended, and how
+	 * often and how long it had waited for a processor. */
+	__u32 has_account;
+	__u64 sleeps;
+	__u64 waits;
+	__u64 waited;
+	/* Wake-ups measured since, and the sum of their latencies. */
+	__u64 measured;
+	__u64 latencies;
 };
 
 struct {
@@ -414,15 +423,6 @@ static __always_inline struct thread_latencies *latencies_of(
 	return bpf_map_lookup_elem(&latencies, key);
 }
 
-static __always_inline void count_unmeasured(struct task_struct *task)
-{
-	struct thread_key key;
-	struct thread_latencies *of = latencies_of(task, &key);
-
-	if (of)
-		of->unmeasured++;
-}
-
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waking, struct task_struct *task)
 {
@@ -436,8 +436,6 @@ int BPF_PROG(waking, struct task_struct *task)
 	if (!thread)
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (thread->phase == PHASE_WAKING)
-		count_unmeasured(task);
 	take_snapshot(thread, bpf_get_smp_processor_id(), task, now, false);
 	thread->ready = now;
 	thread->is_leaving = task->on_cpu;
@@ -507,8 +505,12 @@ static __always_inline void measure(
 	struct thread_key key;
 	bool has_split;
 
+	if (now < thread->ready)
+		return;
+	thread->measured++;
+	thread->latencies += latency;
 	of = latencies_of(task, &key);
-	if (!of || now < thread->ready)
+	if (!of)
 		return;
 	has_split = thread->has_snapshot && thread->cpu == key.cpu && thread->doubts == cpu->doubts;
 	if (has_split) {
@@ -543,6 +545,95 @@ static __always_inline void measure(
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
+/* A wake-up of which only the kernel's account tells: how long the thread was on the run queue. */
+static __always_inline void send_account(struct processor *cpu, struct thread_latencies *of,
+	const struct thread_key *key, __u64 ready, __u64 latency)
+{
+	struct wakeup_record *record;
+
+	/* A file has no more of the worst wake-ups than measured ones. */
+	if (of->wakeups < WORST || !is_among_worst(of, latency))
+		return;
+	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+	if (!record) {
+		__sync_fetch_and_add(&cpu->lost_records, 1);
+		return;
+	}
+	record->kind = RECORD_WAKEUP;
+	record->has_split = 0;
+	record->key = *key;
+	record->ready = ready;
+	record->latency = latency;
+	record->interrupts = 0;
+	record->threads = 0;
+	for (__u32 index = 0; index < RAN_MOST; index++)
+		record->ran[index].from = 0;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/*
+ * Wake-ups that reached no program, and how long the thread waited for a processor after them. That
+ * is less than the latency: it begins only on the run queue.
+ */
+static __always_inline void count_unseen(struct processor *cpu, struct thread *thread,
+	struct task_struct *task, __u64 unseen, __u64 now)
+{
+	struct thread_latencies *of;
+	struct thread_key key;
+	__u64 waits, waited;
+
+	of = latencies_of(task, &key);
+	if (!of)
+		return;
+	of->unmeasured += unseen;
+	if (!bpf_core_field_exists(task->sched_info.last_arrival) ||
+		!bpf_core_field_exists(task->se.cfs_rq))
+		return;
+	waits = task->sched_info.pcount - thread->waits;
+	waited = less(task->sched_info.run_delay - thread->waited, thread->latencies);
+	/* Otherwise it was preempted, and some of the time was after that. */
+	if (waits != unseen + thread->measured)
+		return;
+	/* One of them took at least its share. */
+	waited = (waited + unseen - 1) / unseen;
+	if (waited > of->greatest)
+		of->greatest = waited;
+	if (waits == 1)
+		send_account(cpu, of, &key,
+			now - task->se.cfs_rq->rq->clock + task->sched_info.last_arrival - waited,
+			waited);
+}
+
+/* Whether it is one by its policy, and not only while it holds a lock that such a thread waits for.
+ */
+static __always_inline bool has_real_time_policy(const struct task_struct *task)
+{
+	return task->rt_priority || task->policy == SCHED_DEADLINE;
+}
+
+/*
+ * Counts the wake-ups of a thread that leaves a processor, by the kernel's count of its sleeps. A
+ * thread that is a real-time one only for a while has slept as another one before.
+ */
+static __always_inline void settle(struct processor *cpu, struct thread *thread,
+	struct task_struct *task, bool is_voluntary, __u64 now)
+{
+	__u64 ended = task->nvcsw - (is_voluntary ? 1 : 0), seen = thread->measured, wakeups;
+
+	wakeups = less(ended, thread->sleeps);
+	if (thread->has_account && wakeups > seen && has_real_time_policy(task))
+		count_unseen(cpu, thread, task, wakeups - seen, now);
+	thread->has_account = 1;
+	/* A signal that was pending kept it from the sleep that has been counted. */
+	thread->sleeps = task->on_rq ? task->nvcsw : ended;
+	thread->measured = 0;
+	thread->latencies = 0;
+	if (bpf_core_field_exists(task->sched_info.last_arrival)) {
+		thread->waits = task->sched_info.pcount;
+		thread->waited = task->sched_info.run_delay;
+	}
+}
+
 /* The thread that ran until now has had its time. */
 static __always_inline void leave(struct processor *cpu, struct task_struct *task, __u64 now)
 {
@@ -574,12 +665,14 @@ int BPF_PROG(switched, bool is_preemption, struct task_struct *previous, struct 
 	unsigned long state = switch_has_state ? (unsigned int)ctx[3] : previous->__state;
 	struct processor *cpu = here();
 	struct thread *thread;
+	bool has_been_real_time;
 	__u32 tid;
 	__u64 now;
 
 	if (!cpu)
 		return 0;
 	now = bpf_ktime_get_ns();
+	has_been_real_time = rank(cpu->prio) < PRIORITIES;
 	begin(cpu);
 	leave(cpu, previous, now);
 	cpu->tid = next->pid;
@@ -587,22 +680,21 @@ int BPF_PROG(switched, bool is_preemption, struct task_struct *previous, struct 
 	cpu->since = now;
 	cpu->interrupts_since = interrupts_until(cpu, now);
 	end(cpu);
+	tid = previous->pid;
 	if (is_real_time(previous)) {
-		tid = previous->pid;
-		thread = bpf_map_lookup_elem(&threads, &tid);
-		if (state & TASK_DEAD) {
-			bpf_map_delete_elem(&threads, &tid);
-		} else if (thread && thread->phase == PHASE_WAKING && thread->is_leaving) {
-			thread->is_leaving = 0;
-		} else {
-			/* It ran, so its wake-up was missed if it has not been measured. */
-			if (thread && thread->phase == PHASE_WAKING)
-				count_unmeasured(previous);
-			thread = thread ? thread : thread_of(tid);
-			if (thread)
+		thread = thread_of(tid);
+		if (thread) {
+			settle(cpu, thread, previous, state && !is_preemption, now);
+			if (thread->phase == PHASE_WAKING && thread->is_leaving)
+				thread->is_leaving = 0;
+			else
 				thread->phase =
 					state && !is_preemption ? PHASE_BLOCKED : PHASE_PREEMPTED;
 		}
+		if (state & TASK_DEAD)
+			bpf_map_delete_elem(&threads, &tid);
+	} else if (has_been_real_time) {
+		bpf_map_delete_elem(&threads, &tid);
 	}
 	if (!is_real_time(next))
 		return 0;
@@ -611,8 +703,6 @@ int BPF_PROG(switched, bool is_preemption, struct task_struct *previous, struct 
 		return 0;
 	if (thread->phase == PHASE_WAKING)
 		measure(cpu, thread, next, now);
-	else if (thread->phase == PHASE_BLOCKED)
-		count_unmeasured(next);
 	thread->phase = PHASE_RUNNING;
 	return 0;
 }
