@@ -459,6 +459,8 @@ fn guardian() -> Result<Outcome> {
         run(kill)?;
     }
     wait_until("another guardian", || children().iter().any(|child| !first.contains(child)))?;
+    // It has to be told first what to put back.
+    std::thread::sleep(std::time::Duration::from_secs(1));
     tt.signal(Signal::KILL)?;
     tt.end()?;
     wait_until("everything to be put back", || {
