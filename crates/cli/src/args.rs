@@ -141,7 +141,9 @@ pub struct Record {
 
     /// With --detail switches: also every context switch of all other threads of the machine
     ///
-    /// A timeline then shows who preempted the watched threads. Only the watched threads have models.
+    /// A timeline then shows who preempted the watched threads. Only the watched threads have models. The
+    /// recording and its timelines have the full command lines of all processes that ran, with whatever
+    /// secrets are in them.
     #[arg(long)]
     pub all_threads: bool,
 
@@ -279,7 +281,9 @@ pub struct Report {
 /// program shows the states of tasks, pushes, and which executor ran what. A recording and a trace of the
 /// same time can be shown together.
 ///
-/// Open the file at https://ui.perfetto.dev. It stays in your browser.
+/// Open the file at https://ui.perfetto.dev. It stays in your browser. It has the full command lines of all
+/// threads that it shows; those of a recording made with --all-threads are of unrelated processes too, so
+/// look before you send it to others.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual record --detail switches --all-threads -o run.recording -- ./robot
@@ -374,7 +378,8 @@ pub struct Chains {
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual compare fifo-1 fifo-2 priority-1 priority-2 -o compare.html
-  punctual compare before.timing.json after.timing.json --thread 'control*'"))]
+  punctual compare before.timing.json after.timing.json --thread 'control*'
+  punctual compare --by folder before/*.timing.json after/*.timing.json"))]
 pub struct Compare {
     /// Traces of dataflow programs (folders) and timing models (*.timing.json; - is standard input)
     #[arg(value_name = "RUN", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
@@ -435,6 +440,7 @@ pub struct Latency {
 
     /// Stop measuring after TIME (seconds, or 500ms, 5min, 2h) if COMMAND has not ended before
     #[arg(long = "for", value_name = "TIME", value_parser = values::time, conflicts_with = "files")]
+    #[arg(allow_negative_numbers = true)]
     pub duration: Option<Duration>,
 
     /// Period of the measuring thread on each processor (SCHED_FIFO); off: no measuring threads
@@ -575,6 +581,8 @@ pub enum By {
     Executors,
     /// The file: every input is a configuration of its own
     File,
+    /// The folder that a file is in: runs of one configuration lie together
+    Folder,
 }
 
 /// Where results go.
@@ -637,7 +645,7 @@ pub struct Range {
 #[derive(Args, Debug)]
 pub struct Watch {
     /// Stop after TIME (seconds, or 500ms, 5min, 2h) if the target has not ended before
-    #[arg(long = "for", value_name = "TIME", value_parser = values::time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = values::time, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
 
     #[command(flatten)]
@@ -668,7 +676,7 @@ pub struct Watch {
 #[group(multiple = false)]
 pub struct Target {
     /// Watch all threads of these processes
-    #[arg(long, value_name = "PID", num_args = 1.., value_delimiter = ',')]
+    #[arg(long, value_name = "PID", num_args = 1.., value_delimiter = ',', value_parser = values::pid)]
     pub pid: Vec<u32>,
 
     /// Watch the processes of this cgroup (version 2) and its descendants
@@ -809,6 +817,18 @@ mod tests {
     fn pids_may_be_listed_in_either_way() {
         assert_eq!(extract("punctual extract --pid 1 2").expect("two").watch.target.pid, [1, 2]);
         assert_eq!(extract("punctual extract --pid 1,2 -q").expect("two").watch.target.pid, [1, 2]);
+    }
+
+    #[test]
+    fn wrong_values_are_answered_with_what_is_expected() {
+        for (line, expected) in [
+            ("punctual extract --pid abc", "expected numbers of processes, such as 1234 or 1234,1240"),
+            ("punctual extract --for -5", "expected seconds, or a number with a unit"),
+            ("punctual latency --for -5", "expected seconds, or a number with a unit"),
+        ] {
+            let error = Arguments::try_parse_from(line.split(' ')).expect_err(line);
+            assert!(error.to_string().contains(expected), "{line}: {error}");
+        }
     }
 
     #[test]

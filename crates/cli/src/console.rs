@@ -1,9 +1,11 @@
 //! Standard error: messages, and progress on a terminal. A standard error that cannot be written never ends
 //! the command.
 
+use crate::terminal;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use punctual_report::counted;
 use punctual_workflow::{Monitor, Progress, Seen, Unit, Watching};
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write as _, stderr};
 use std::time::{Duration, Instant};
 
@@ -21,23 +23,35 @@ pub fn message(text: &str) {
 #[derive(Clone, Copy, Debug)]
 pub struct Console {
     quiet: bool,
+    shares_terminal: bool,
 }
 
 impl Console {
     /// Without hints and progress if `quiet`.
     pub fn new(quiet: bool) -> Console {
-        Console { quiet }
+        Console { quiet, shares_terminal: false }
     }
 
-    /// Prints a line unless it is quiet.
+    /// While `command` runs, what it prints is on the same terminal: a line about how the observation is
+    /// going would end up inside it. Without a command nothing changes.
+    pub fn beside(self, command: &[OsString]) -> Console {
+        Console { shares_terminal: !command.is_empty(), ..self }
+    }
+
+    /// Prints a line unless it is quiet; on a terminal, folded to its width.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            line(text);
+            let page = terminal::page_of(&stderr());
+            line(punctual_report::paragraph(text, &page).trim_end());
         }
     }
 
     fn shows_progress(&self) -> bool {
         !self.quiet && stderr().is_terminal()
+    }
+
+    fn shows_status(&self, is_terminal: bool) -> bool {
+        !self.quiet && is_terminal && !self.shares_terminal
     }
 }
 
@@ -57,7 +71,7 @@ impl Monitor for Console {
     }
 
     fn watching(&self, limit: Option<Duration>) -> Box<dyn Watching> {
-        Box::new(StatusLine::new(self.shows_progress(), limit))
+        Box::new(StatusLine::new(self.shows_status(stderr().is_terminal()), limit))
     }
 }
 
@@ -156,6 +170,14 @@ impl Drop for Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_has_the_terminal_to_itself() {
+        let console = Console::new(false);
+        assert!(console.shows_status(true) && console.beside(&[]).shows_status(true));
+        assert!(!console.beside(&["cyclictest".into()]).shows_status(true));
+        assert!(!console.shows_status(false) && !Console::new(true).shows_status(true));
+    }
 
     #[test]
     fn the_status_line_shows_time_progress_and_losses() {

@@ -5,9 +5,9 @@ mod daemon;
 use crate::args::Arguments;
 use crate::failure::{CODES, Failure};
 use crate::output::print_bytes;
-use clap::CommandFactory;
+use clap::{Arg, CommandFactory};
 use clap_mangen::Man;
-use clap_mangen::roff::{Roff, bold, italic, roman};
+use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 use punctual_workflow::Error;
 use std::fs;
 use std::io;
@@ -52,11 +52,13 @@ fn page(command: clap::Command, name: &str) -> io::Result<Vec<u8>> {
     let source = concat!("punctual ", env!("CARGO_PKG_VERSION"));
     let examples = examples(&command);
     let has_subcommands = command.has_subcommands();
+    let synopsis = synopsis(&command);
     let man = Man::new(command).title(name.to_uppercase()).source(source).manual("Punctual");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
+    ragged().to_writer(&mut page)?;
     man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
+    synopsis.to_writer(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
     if has_subcommands {
@@ -81,6 +83,51 @@ fn page(command: clap::Command, name: &str) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
+/// Lines end where words do: filled to the margin, there would be gaps between them.
+fn ragged() -> Roff {
+    let mut text = Roff::new();
+    text.control("ad", ["l"]);
+    text
+}
+
+/// How a command is called: its options with their values, then what follows them.
+fn synopsis(command: &clap::Command) -> Roff {
+    let mut words = vec![bold(command.get_bin_name().unwrap_or(command.get_name()))];
+    let is_own = |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let (places, options): (Vec<&Arg>, Vec<&Arg>) =
+        command.get_arguments().filter(is_own).partition(|arg| arg.is_positional());
+    for arg in options.into_iter().chain(places) {
+        words.push(roman(if arg.is_required_set() { " " } else { " [" }));
+        words.extend(usage(arg));
+        words.extend((!arg.is_required_set()).then(|| roman("]")));
+    }
+    if command.has_subcommands() {
+        words.extend([roman(" "), italic("COMMAND"), roman(" ...")]);
+    }
+    let mut text = Roff::new();
+    text.control("SH", ["SYNOPSIS"]).text(words);
+    text
+}
+
+/// `--for TIME`, `FILE`, `-- COMMAND...`.
+fn usage(arg: &Arg) -> Vec<Inline> {
+    let mut words = Vec::new();
+    match (arg.get_long(), arg.get_short()) {
+        (Some(long), _) => words.push(bold(format!("--{long}"))),
+        (None, Some(short)) => words.push(bold(format!("-{short}"))),
+        (None, None) if arg.is_last_set() => words.push(roman("-- ")),
+        (None, None) => {}
+    }
+    if arg.is_positional() || arg.get_action().takes_values() {
+        let names = arg.get_value_names().map(|names| names.join(" "));
+        words.extend((!arg.is_positional()).then(|| roman(" ")));
+        words.push(italic(names.unwrap_or_else(|| arg.get_id().as_str().to_uppercase())));
+        let several = arg.get_num_args().is_some_and(|range| range.max_values() > 1);
+        words.extend(several.then(|| roman("...")));
+    }
+    words
+}
+
 /// The lines of the examples in a command's help.
 fn examples(command: &clap::Command) -> Vec<String> {
     let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
@@ -101,6 +148,10 @@ mod tests {
         for part in [".TH PUNCTUAL", ".SH SYNOPSIS", "\\-\\-output", ".SH EXAMPLES", "EXIT STATUS"] {
             assert!(page.contains(part), "{part}\n{page}");
         }
+        let synopsis = page.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap_or_default();
+        let plain = synopsis.replace("\\fB", "").replace("\\fI", "").replace("\\fR", "").replace('\\', "");
+        let expected = "punctual report [--output FILE] [--force] [--thread GLOB] [--quiet] FILE [TRACE...]";
+        assert_eq!(plain, expected);
         assert!(read("punctual-ctl-run.1").contains("punctual ctl run"));
         assert!(read("punctuald.8").contains("check\\-config"));
     }

@@ -3,11 +3,16 @@
 use punctual_report::Page;
 use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal, stdout};
+use std::os::fd::AsFd;
 
 /// The page for text on standard output. Colours only on a terminal that is not dumb, and not if NO_COLOR is
 /// set (no-color.org).
 pub fn page() -> Page {
-    let out = stdout();
+    page_of(&stdout())
+}
+
+/// The page for text on another stream.
+pub fn page_of(out: &(impl IsTerminal + AsFd)) -> Page {
     if !out.is_terminal() {
         return Page::default();
     }
@@ -15,7 +20,7 @@ pub fn page() -> Page {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     Page {
         // A terminal may know its width but not its height (0 rows).
-        width: tcgetwinsize(&out).ok().map(|size| size.ws_col).filter(|width| *width > 0),
+        width: tcgetwinsize(out).ok().map(|size| size.ws_col).filter(|width| *width > 0),
         colour: !refused && !dumb,
     }
 }

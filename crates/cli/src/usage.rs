@@ -13,7 +13,9 @@ pub fn usage_failure(error: &clap::Error) -> Failure {
         text.split("\n\n").take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
     let line: Vec<&str> = message.flat_map(str::split_whitespace).collect();
     let line = line.join(" ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line).replace(" tip: ", "; ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    // The parser advises to write -- before what begins with a dash: after that, COMMAND begins.
+    let line = line.split(" tip: to pass '").next().unwrap_or(line).replace(" tip: ", "; ");
     let command = intended(&mut Arguments::command(), std::env::args_os().skip(1));
     Failure::new(Code::Usage, format!("{line}; see {command} --help"))
 }
@@ -50,6 +52,14 @@ pub fn bug(panic: &PanicHookInfo<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dash_is_no_reason_to_begin_a_command() {
+        use clap::Parser;
+        let parsed = Arguments::try_parse_from(["punctual", "extract", "--for", "-5s"]);
+        let message = usage_failure(&parsed.expect_err("a time has no sign")).message;
+        assert!(message.contains("'-5") && !message.contains("-- -5"), "{message}");
+    }
 
     #[test]
     fn usage_errors_point_at_the_help_of_the_intended_command() {

@@ -41,6 +41,11 @@ pub fn horizon() -> RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=100_000)
 }
 
+/// The number of a process.
+pub fn pid(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "expected numbers of processes, such as 1234 or 1234,1240".into())
+}
+
 pub fn workers(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "expected a number of workers, at least 1".into())
 }

@@ -55,7 +55,7 @@ pub fn choose(lanes: &[Lane], suspension: Option<&Lane>, asleep: Duration) -> Op
 fn reason(lane: &Lane, share: f64, regularity: Option<f64>) -> String {
     let mut reasons = Vec::new();
     if lane.knows_arrivals() {
-        reasons.push("it says when the next job should come".to_owned());
+        reasons.push("its argument is the time of the next job".to_owned());
     }
     match lane.separator() {
         Separator::SUSPENSION => reasons

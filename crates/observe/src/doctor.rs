@@ -56,7 +56,7 @@ pub fn doctor() -> Vec<Check> {
         checks.extend([tracepoints(), functions(), latency()]);
     } else {
         let not_tried = |name, needed_for, ok| {
-            Check::fails(name, needed_for, ok, "not tried", "mend what is missing above first")
+            Check::fails(name, needed_for, ok, "not tried", "fix the item above first")
         };
         checks.push(not_tried(TRACEPOINTS, "observing", Verdict::Missing));
         checks.push(not_tried(FUNCTIONS, FULL_SPEED, Verdict::Degraded));

@@ -42,7 +42,7 @@ pub fn checklist(items: &[Item], page: &Page) -> String {
         let mark = if page.colour { format!("\x1b[{colour}m{mark}\x1b[0m") } else { mark.into() };
         let indent = " ".repeat(widest + 4);
         let mut line = |lead: &str, words: &str| {
-            let filled = textwrap::fill(words, wrapped(width.saturating_sub(widest + 4).max(24)));
+            let filled = crate::filled(words, wrapped(width.saturating_sub(widest + 4).max(24)));
             for (index, part) in filled.lines().enumerate() {
                 text.push_str(if index == 0 { lead } else { &indent });
                 text.push_str(part);

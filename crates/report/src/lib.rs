@@ -59,9 +59,9 @@ fn visible(text: &str) -> String {
 }
 
 /// Text of several sentences, folded to the page.
-fn paragraph(text: &str, page: &Page) -> String {
+pub fn paragraph(text: &str, page: &Page) -> String {
     match page.width {
-        Some(width) => textwrap::fill(text, wrapped(usize::from(width))) + "\n",
+        Some(width) => filled(text, wrapped(usize::from(width))) + "\n",
         None => format!("{text}\n"),
     }
 }
@@ -71,10 +71,45 @@ fn indented(line: &str, column: usize, page: &Page) -> String {
     match page.width {
         Some(width) => {
             let indent = " ".repeat(column.min(usize::from(width) / 2));
-            textwrap::fill(line, wrapped(usize::from(width)).subsequent_indent(&indent)) + "\n"
+            filled(line, wrapped(usize::from(width)).subsequent_indent(&indent)) + "\n"
         }
         None => format!("{line}\n"),
     }
+}
+
+/// Text folded to lines; numbers keep their units, and symbols their values.
+fn filled(text: &str, options: textwrap::Options<'_>) -> String {
+    folded(text, options).join("\n")
+}
+
+/// [`filled`], line by line.
+fn folded(text: &str, options: textwrap::Options<'_>) -> Vec<String> {
+    let text = joined(text);
+    let lines = textwrap::wrap(&text, options).into_iter();
+    lines.map(|line| line.replace(NO_BREAK, " ")).collect()
+}
+
+/// U+00A0: a space at which no line ends.
+const NO_BREAK: char = '\u{a0}';
+
+/// What follows a number and belongs to it.
+const UNITS: [&str; 7] = ["ns", "µs", "ms", "s", "%", "Hz", "ppm"];
+
+/// Joins `925.7 µs` and `J = 41,000 ns` and `≤ 2 in 5 ms`, so that no line ends inside.
+fn joined(text: &str) -> String {
+    let mut words = text.split(' ');
+    let mut joined = words.next().unwrap_or_default().to_owned();
+    let mut before = joined.clone();
+    for word in words {
+        let is_number = before.ends_with(|c: char| c.is_ascii_digit());
+        let unit = word.trim_end_matches(|c: char| ".,;:)".contains(c));
+        let belongs = (is_number && UNITS.contains(&unit)) || word == "=";
+        let holds = ["=", "≤", "≥"].contains(&before.trim_start_matches('('));
+        joined.push(if belongs || holds { NO_BREAK } else { ' ' });
+        joined += word;
+        before = word.to_owned();
+    }
+    joined
 }
 
 /// Wraps between words only, so that names of threads and calls stay whole.
@@ -87,6 +122,22 @@ mod example;
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn numbers_keep_their_units() {
+        let text = "It took 925.7 µs (J = 41,000 ns), 99.9 % of 12 jobs, ≤ 3 in 5 ms, at 60 Hz.";
+        for width in 20..80 {
+            let lines = super::folded(text, super::wrapped(width));
+            assert_eq!(lines.join(" "), text);
+            for line in lines {
+                let broken = ["925.7", "J", "=", "41,000", "99.9", "≤", "5", "60"];
+                assert!(
+                    !broken.iter().any(|end| line.trim_matches('(').ends_with(&format!(" {end}"))),
+                    "{line}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn control_characters_of_a_name_do_not_reach_the_terminal() {
         assert_eq!(super::visible("a\x1b[31mb µ\u{202e}"), "a\\u{1b}[31mb µ\\u{202e}");

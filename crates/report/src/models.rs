@@ -61,8 +61,7 @@ fn irregular(shape: &Shape<'_>, periodic: Option<&Periodic>) -> Vec<String> {
     };
     let loose = periodic.map(|periodic| {
         format!(
-            "A periodic model holds too, but says little: every {} (period T), up to {} late \
-             (release jitter J = {}).",
+            "A periodic model of {} (period T) would need a jitter of {} (J = {}), so it is not useful.",
             exact(periodic),
             at_most(periodic.jitter_ns),
             ns(periodic.jitter_ns)
@@ -129,7 +128,7 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
     let lateness = stream.percentiles.and_then(|percentiles| percentiles.lateness);
     // Of fewer, one in a thousand says nothing.
     let lateness = lateness.filter(|_| stream.releases >= percentiles::MANY);
-    text.extend(lateness.and_then(|lateness| slips::limit(periodic, lateness.p999_ns)));
+    text.extend(lateness.and_then(|lateness| slips::limit(periodic, stream, lateness.p999_ns)));
     text.extend(slips::slips(periodic, begin));
     text.push(match periodic.on {
         PeriodicOn::Arrival => {
@@ -143,15 +142,15 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
                 .into()
         }
     });
-    text.extend(percentiles::lateness(stream).map(|row| match periodic.on {
-        PeriodicOn::Arrival => row.sentence("came", "releases", " after the time that the thread requested"),
-        PeriodicOn::Release => row.sentence("were", "releases", " late"),
+    text.extend(percentiles::lateness(stream).map(|row| match percentiles::is_requested(periodic, stream) {
+        true => row.sentence("came", "releases", " after the time that the thread requested"),
+        false => row.sentence("were", "releases", " late"),
     }));
     text.push(why_this_period(periodic, stream.releases));
     text.push(match typical.filter(|typical| typical.offset_ns != periodic.offset_ns) {
         None => format!("The first arrival was at {} (offset Φ).", relative(periodic.offset_ns, begin)),
         Some(typical) => format!(
-            "The first arrival was at {} (offset Φ); over all releases, at {}.",
+            "The first arrival was at {} (offset Φ); counting every release, at {}.",
             relative(typical.offset_ns, begin),
             relative(periodic.offset_ns, begin)
         ),

@@ -1,7 +1,7 @@
 //! The table of all tasks: what a user sees first.
 
 use crate::derived::{left_out, primary, same_thread, typical};
-use crate::figures::{self, THREADS};
+use crate::figures::{self, Phases, THREADS};
 use crate::number::{about, counted};
 use crate::shape::Shape;
 use crate::summed::Summed;
@@ -38,6 +38,9 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
     if summed > 0 {
         let line = format!("{} with several phases summed up; --phases shows each", counted(summed, "row"));
         text += &crate::paragraph(&line, page);
+    }
+    if groups.iter().any(|group| matches!(group.row(model.tasks()).phases, Phases::One { .. })) {
+        text += &crate::paragraph(PHASE, page);
     }
     for line in legend(&groups.iter().map(|group| group.task.as_ref()).collect::<Vec<_>>()) {
         text += &crate::paragraph(&line, page);
@@ -105,10 +108,11 @@ pub(crate) fn policy(task: &Task) -> String {
 
 /// Period or arrival, and jitter, in words.
 pub(crate) fn arrival(stream: &Stream) -> String {
-    use crate::number::{at_least, at_most, period};
+    use crate::number::{at_least, at_most, frequency, period};
     match Shape::new(stream) {
         Shape::Periodic(periodic) => {
-            format!("every {}, jitter {}", period(periodic), at_most(periodic.usual_jitter()))
+            let every = if frequency(periodic).is_some() { "at" } else { "every" };
+            format!("{every} {}, jitter {}", period(periodic), at_most(periodic.usual_jitter()))
         }
         Shape::Bursts { jobs, span } => format!("≤ {jobs} in {}", at_least(span)),
         Shape::Sporadic(separation) => format!("≥ {} apart", at_least(separation)),
@@ -149,19 +153,24 @@ fn fold(model: &TimingModel, task: &Task) -> Option<Fold> {
 fn folding(model: &TimingModel, folded: &[&Task], page: &Page) -> String {
     let number = |why: Fold| folded.iter().filter(|task| fold(model, task) == Some(why)).count() as u64;
     let parts: Vec<String> = [
-        (number(Fold::FewJobs), "task", "with fewer than two jobs"),
+        (number(Fold::FewJobs), "task", "fewer than two jobs"),
         (number(Fold::BestEffort), "best-effort phase", "of real-time threads"),
     ]
     .iter()
     .filter(|(number, ..)| *number > 0)
-    .map(|(number, noun, which)| format!("{} {which}", counted(*number, noun)))
+    .map(|(number, noun, which)| format!("{} hidden ({which})", counted(*number, noun)))
     .collect();
     match (parts.is_empty(), model.tasks().is_empty()) {
-        (false, _) => crate::paragraph(&format!("+ {}; --all shows them", parts.join(", ")), page),
+        (false, _) => crate::paragraph(&format!("{}; show with --all", parts.join(", ")), page),
         (true, true) => "No task was seen.\n".into(),
         (true, false) => String::new(),
     }
 }
+
+const PHASE: &str = "phase: what a thread did until its policy, priority, affinity or program changed.";
+
+/// What the two columns of jitter are.
+pub(crate) const MAX_JITTER: &str = "Max jitter counts every release; Jitter ignores a few outliers.";
 
 /// The terms in the notes that a newcomer cannot know.
 pub(crate) fn legend(shown: &[&Task]) -> Vec<String> {
@@ -180,22 +189,12 @@ pub(crate) fn legend(shown: &[&Task]) -> Vec<String> {
         ),
         (
             any(|stream| stream.back_to_back > 0),
-            "back to back: the next job was due before the one before it had ended, so the call did not \
-             wait.",
+            "back to back: the next job was due before the previous job had ended, so the call did not wait.",
         ),
-        (
-            periodic(|periodic| typical(periodic).is_some()),
-            "Max jitter: of all releases; the jitter leaves out a few that are far off.",
-        ),
-        (
-            periodic(|periodic| left_out(periodic) > 0),
-            "left out: a release far from all others, which Max jitter counts and Jitter does not.",
-        ),
-        (periodic(|periodic| periodic.skipped > 0), "skipped: activations of the period without a release."),
-        (
-            periodic(|periodic| periodic.extra > 0),
-            "extra: releases beyond one for each activation of the period.",
-        ),
+        (periodic(|periodic| typical(periodic).is_some()), MAX_JITTER),
+        (periodic(|periodic| left_out(periodic) > 0), "left out: outliers, which Jitter does not count."),
+        (periodic(|periodic| periodic.skipped > 0), "skipped: periods in which no job was released."),
+        (periodic(|periodic| periodic.extra > 0), "extra: releases beyond one for each period."),
     ];
     lines.into_iter().filter(|(is_there, _)| *is_there).map(|(_, line)| line.to_owned()).collect()
 }
@@ -256,10 +255,10 @@ low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs     
         assert!(
             text.ends_with(
                 "\
-Max jitter: of all releases; the jitter leaves out a few that are far off.
-left out: a release far from all others, which Max jitter counts and Jitter does not.
-skipped: activations of the period without a release.
-extra: releases beyond one for each activation of the period.
+Max jitter counts every release; Jitter ignores a few outliers.
+left out: outliers, which Jitter does not count.
+skipped: periods in which no job was released.
+extra: releases beyond one for each period.
 "
             ),
             "{text}"
@@ -297,7 +296,7 @@ extra: releases beyond one for each activation of the period.
         assert!(text.contains("600,000  300 phases, ended by loss\n"), "{text}");
         assert!(text.ends_with("1 row with several phases summed up; --phases shows each\n"), "{text}");
         let each = overview(&model, &Page::default(), Rows { phases: true, ..Rows::default() });
-        assert_eq!(each.lines().count(), 301, "{each}");
+        assert_eq!(each.lines().count(), 302, "{each}");
     }
 
     #[test]
@@ -307,10 +306,12 @@ extra: releases beyond one for each activation of the period.
         idle.streams[0].jobs = 1;
         let tasks = model(vec![ctl.clone(), best_effort_phase(ctl), idle]);
         let text = overview(&tasks, &Page::default(), Rows::default());
-        assert!(text.ends_with("\n+ 1 task with fewer than two jobs, 1 best-effort phase of real-time threads; --all shows them\n"));
-        assert_eq!(text.lines().count(), 3, "{text}");
+        let hidden = "\n1 task hidden (fewer than two jobs), 1 best-effort phase hidden (of real-time threads); \
+                      show with --all\n";
+        assert!(text.ends_with(&format!("{hidden}{PHASE}\n")), "{text}");
+        assert_eq!(text.lines().count(), 4, "{text}");
         let all = overview(&tasks, &Page::default(), ALL);
-        assert_eq!(all.lines().count(), 4, "{all}");
+        assert_eq!(all.lines().count(), 5, "{all}");
         assert!(all.contains("phase 1 of 2") && all.contains("phase 2 of 2"), "{all}");
     }
 
@@ -340,8 +341,34 @@ extra: releases beyond one for each activation of the period.
             assert!(text.lines().all(|line| line.chars().count() <= usize::from(width)), "{width}\n{text}");
         }
         let narrow = overview(&tasks, &Page { width: Some(72), colour: false }, Rows::default());
-        assert!(narrow.contains("(not shown at this width: TID, Separator"), "{narrow}");
-        assert!(narrow.contains("\ntimer-sigwait     5 ms "), "{narrow}");
+        assert!(narrow.contains("\ntimer-sigwait  1202  clock_nanosleep absolute     5 ms "), "{narrow}");
+        assert!(narrow.contains("(not shown at this width: Policy, Mean cost,"), "{narrow}");
+    }
+
+    /// Threads of one name stay apart, and remarks do not fold to columns of a word.
+    #[test]
+    fn narrow_tables_say_which_thread() {
+        let threads = (1..4).map(|number| {
+            let mut task = task("cyclictest", 3_870 + number, 80);
+            let stream = &mut task.streams[0];
+            (stream.uncertain_releases, stream.percentiles) = (3, Some(crate::example::percentiles()));
+            stream.arrival.periodic.as_mut().expect("periodic").skipped = 103;
+            task
+        });
+        let threads = model(threads.collect());
+        let at = |width| overview(&threads, &Page { width: Some(width), colour: false }, Rows::default());
+        let head = "                                             Period
+                                                 or             Max       Max
+Thread       TID  Separator                 arrival  Jitter    cost  response
+cyclictest  3871  clock_nanosleep absolute     5 ms   41 µs  800 µs    900 µs
+    103 skipped, 3 windows
+cyclictest  3872";
+        assert!(at(80).starts_with(head), "{}", at(80));
+        assert!(at(120).contains("  41 µs"), "{}", at(120));
+        for width in [80, 100, 120, 140] {
+            assert!(at(width).contains("\n    103 skipped, 3 windows\n"), "{}", at(width));
+            assert!(at(width).lines().all(|line| line.chars().count() <= usize::from(width)));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::number::at_most;
 use crate::shape::Shape;
-use punctual_model::{Duration, PeriodicOn, Quantiles, Stream};
+use punctual_model::{Duration, Object, Periodic, PeriodicOn, Quantiles, Stream};
 
 /// From so many on, one in a thousand says something.
 pub(crate) const MANY: u64 = 1_000;
@@ -26,7 +26,13 @@ pub(crate) fn lateness(stream: &Stream) -> Option<Row> {
     let Shape::Periodic(periodic) = Shape::new(stream) else { return None };
     let quantiles = stream.percentiles?.lateness?;
     let row = row("Lateness", &quantiles, periodic.jitter_ns, stream.releases);
-    Some(Row { is_sampled: periodic.on == PeriodicOn::Release, ..row })
+    Some(Row { is_sampled: !is_requested(periodic, stream), ..row })
+}
+
+/// Whether lateness counts from times that the thread requested: all of them, or those of a sleep, of which
+/// one may be unknown.
+pub(crate) fn is_requested(periodic: &Periodic, stream: &Stream) -> bool {
+    periodic.on == PeriodicOn::Arrival || matches!(stream.separator.object, Object::Clock { .. })
 }
 
 pub(crate) fn cost(stream: &Stream) -> Option<Row> {
@@ -90,6 +96,9 @@ mod tests {
         stream.percentiles = Some(example::percentiles());
         assert_eq!(lateness(&stream).map(|row| row.is_sampled), Some(false));
         stream.arrival.periodic.iter_mut().for_each(|periodic| periodic.on = PeriodicOn::Release);
+        assert_eq!(lateness(&stream).map(|row| row.is_sampled), Some(false), "those of a sleep are known");
+        stream.separator.call = punctual_model::Call::Read;
+        stream.separator.object = Object::None;
         let text = lateness(&stream).map(|row| row.sentence("were", "releases", " late")).unwrap_or_default();
         assert!(
             text.starts_with("Half of the releases were at most 6 µs late, 90 % at most 12 µs"),

@@ -58,7 +58,7 @@ fn fill(lines: &[Line], width: usize, colour: bool) -> String {
             Line::Heading(text) => out += &format!("\n{}\n", bold(text)),
             Line::Text(text) => {
                 let options = wrapped(width).initial_indent("  ").subsequent_indent("    ");
-                out += &(textwrap::fill(text, options) + "\n");
+                out += &(crate::filled(text, options) + "\n");
             }
         }
     }
@@ -271,21 +271,21 @@ How long a job takes
   This leaves out 2 of 2,001 releases (0.10 %): one 310 µs before its arrival (a signal interrupted
     or stopped the thread), at +1.999690 s; one 30 ms later than that (the machine stood still), at
     +3.030016 s.
-  Over all releases, one for each activation, the release jitter is 30.33 ms (J = 30,326,000 ns).
-  3 activations were skipped: before the release at +0.500004 s, 2 before the release at +0.800002
-    s.
+  Counting every release, jitter is 30.33 ms (J = 30,326,000 ns).
+  3 activations were skipped: before the release at +0.500004 s, 2 before the release at
+    +0.800002 s.
   Lateness is measured from a grid of that period, fitted to the wake-up times that the thread
     requested; if those drift, the drift counts as lateness.
-  Half of the releases came at most 6 µs after the time that the thread requested, 90 % at most 12
-    µs, 99 % at most 14 µs, 99.9 % at most 16 µs.
+  Half of the releases came at most 6 µs after the time that the thread requested, 90 % at most
+    12 µs, 99 % at most 14 µs, 99.9 % at most 16 µs.
 ",
             "\
   This is the roundest period that explains the other 1,999 releases; the least jitter of any
     period, for all releases, is 30 ms (30,000,000 ns).
-  The first arrival was at +0.000000 s (offset Φ); over all releases, at −310 µs.
+  The first arrival was at +0.000000 s (offset Φ); counting every release, at −310 µs.
 ",
             "\n  Half of the jobs needed at most 700 µs, 90 % at most 750 µs, 99 % at most 790 µs, 99.9 % at most\n    800 µs.\n",
-            "\n  Half of the jobs took at most 720 µs, 90 % at most 760 µs, 99 % at most 850 µs, 99.9 % at most 890\n    µs.\n",
+            "\n  Half of the jobs took at most 720 µs, 90 % at most 760 µs, 99 % at most 850 µs, 99.9 % at most\n    890 µs.\n",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }

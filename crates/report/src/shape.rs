@@ -31,7 +31,7 @@ impl<'a> Shape<'a> {
     /// off as it does when releases come at random; else sporadic.
     pub(crate) fn new(stream: &'a Stream) -> Self {
         let periodic = stream.arrival.periodic.as_ref();
-        if let Some(periodic) = periodic.filter(|periodic| wandering(periodic, stream) < periodic.period_ns) {
+        if let Some(periodic) = periodic.filter(|periodic| off_grid(periodic, stream) < periodic.period_ns) {
             return Shape::Periodic(periodic);
         }
         // A few releases that were not seen may have been early or late by a whole period: that makes no
@@ -60,7 +60,7 @@ impl<'a> Shape<'a> {
 /// also done late: what of the jitter is within the greatest response time is the machine's lateness, however
 /// many periods long, and the grid is as certain as before. What is beyond it are arrivals that keep to no
 /// grid.
-fn wandering(periodic: &Periodic, stream: &Stream) -> Duration {
+pub(crate) fn off_grid(periodic: &Periodic, stream: &Stream) -> Duration {
     match (periodic.on, &stream.response) {
         (PeriodicOn::Arrival, Some(response)) => periodic.usual_jitter().saturating_sub(response.max_ns),
         _ => periodic.usual_jitter(),

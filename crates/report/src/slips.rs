@@ -3,8 +3,12 @@
 
 use crate::derived::typical;
 use crate::number::{agreeing, at_most, count, counted, period};
+use crate::percentiles::is_requested;
+use crate::shape::off_grid;
 use crate::text::since;
-use punctual_model::{Disturbance, Duration, FEWEST_TYPICAL, Instant, LeftOut, MAX_SLIPS, Periodic, Slip};
+use punctual_model::{
+    Disturbance, Duration, FEWEST_TYPICAL, Instant, LeftOut, MAX_SLIPS, Object, Periodic, Slip, Stream,
+};
 
 /// Places and releases that are named one by one.
 const SHOWN: usize = 4;
@@ -52,10 +56,10 @@ pub(crate) fn exceptions(periodic: &Periodic, releases: u64, begin: Instant) -> 
     }
     let covered = match left_out.is_empty() && periodic.extra == 0 {
         true => "Wherever in their windows unseen releases were",
-        false => "Over all releases, one for each activation",
+        false => "Counting every release",
     };
     text.push(format!(
-        "{covered}, the release jitter is {} (J = {} ns).",
+        "{covered}, jitter is {} (J = {} ns).",
         at_most(periodic.jitter_ns),
         count(periodic.jitter_ns.ns())
     ));
@@ -75,15 +79,33 @@ pub(crate) fn why_not_typical(periodic: &Periodic, releases: u64) -> Option<Stri
 }
 
 /// The 99.9th percentile, where the typical jitter is far above it: a typical model can leave out only a few
-/// releases, which is not enough in a long run with many late ones.
-pub(crate) fn limit(periodic: &Periodic, p999: Duration) -> Option<String> {
+/// releases, which is not enough in a long run with many late ones. Or the lateness is none, because the
+/// times that the thread requested keep to no grid.
+pub(crate) fn limit(periodic: &Periodic, stream: &Stream, p999: Duration) -> Option<String> {
     let is_far = p999.ns().saturating_mul(FAR) < periodic.usual_jitter().ns();
-    is_far.then(|| {
-        format!(
+    is_far.then(|| match drift(periodic, stream) {
+        None => format!(
             "Such lateness is rare: 99.9 % of the releases come within {} of their arrival.",
             at_most(p999)
-        )
+        ),
+        Some(why) => format!(
+            "It drifts: {why}. 99.9 % of the sleeps end within {} of the requested time, while releases \
+             wander by up to {} around the period.",
+            at_most(p999),
+            at_most(periodic.usual_jitter())
+        ),
     })
+}
+
+/// Why the times that a thread requests, from which percentiles of lateness count, keep to no grid.
+fn drift(periodic: &Periodic, stream: &Stream) -> Option<&'static str> {
+    match stream.separator.object {
+        Object::Clock { absolute: false, .. } => Some("each sleep begins when the job before it has ended"),
+        _ if is_requested(periodic, stream) && off_grid(periodic, stream) > Duration::ZERO => {
+            Some("the times that the thread requests keep to no grid")
+        }
+        _ => None,
+    }
 }
 
 /// ` (0.04 %)`, rounded up to two digits after the point; empty where it is more than one in a hundred.
@@ -124,9 +146,11 @@ pub(crate) fn slips(periodic: &Periodic, begin: Instant) -> Vec<String> {
         let were = agreeing(periodic.extra, "was", "were");
         let places = places(periodic, begin, |slip| slip.activations < 0, "the one");
         text.push(format!(
-            "{} {were} extra, beyond one for each activation{places}; over all releases, those before it \
-             count as late by a period for each.",
-            counted(periodic.extra, "release")
+            "{} {were} extra, beyond one for each period{places}; to fit the extra {}, the conservative model \
+             counts all earlier ones as one period late{}.",
+            counted(periodic.extra, "release"),
+            agreeing(periodic.extra, "release", "releases"),
+            agreeing(periodic.extra, "", " for each"),
         ));
     }
     text
@@ -142,8 +166,8 @@ fn places(periodic: &Periodic, begin: Instant, is_one: impl Fn(&Slip) -> bool, a
     let named: Vec<String> = all.iter().take(SHOWN).map(named).collect();
     let more = match (all.len() > SHOWN, periodic.slips.len() == MAX_SLIPS) {
         _ if named.is_empty() => return String::new(),
-        (true, true) => ", …; the model file has the first places",
-        (true, false) => ", …; the model file has all places",
+        (true, true) => ", …; the model file lists the first ones",
+        (true, false) => ", …; the model file lists them all",
         (false, true) => ", and perhaps later ones",
         (false, false) => "",
     };
@@ -154,7 +178,7 @@ fn places(periodic: &Periodic, begin: Instant, is_one: impl Fn(&Slip) -> bool, a
 mod tests {
     use super::*;
     use crate::example;
-    use punctual_model::Typical;
+    use punctual_model::{PeriodicOn, Typical};
 
     const BEGIN: Instant = Instant::from_ns(1_000_000_000);
 
@@ -189,8 +213,7 @@ mod tests {
                 "This leaves out 2 of 5,001 releases (0.04 %): one 310 µs before its arrival (a signal \
                  interrupted or stopped the thread), at +1.999690 s; one 30 ms later than that (the machine \
                  stood still), at +3.030016 s.",
-                "Over all releases, one for each activation, the release jitter is 30.33 ms (J = 30,326,000 \
-                 ns).",
+                "Counting every release, jitter is 30.33 ms (J = 30,326,000 ns).",
             ]
         );
         let mut many = example::disturbed();
@@ -207,10 +230,31 @@ mod tests {
 
     #[test]
     fn a_typical_jitter_that_is_rare_comes_with_a_percentile() {
-        let odd = example::disturbed();
+        let (odd, stream) = (example::disturbed(), example::stream(1_000_000, 16_000));
         let text = "Such lateness is rare: 99.9 % of the releases come within 7 µs of their arrival.";
-        assert_eq!(limit(&odd, Duration::from_us(7)).as_deref(), Some(text));
-        assert_eq!(limit(&odd, Duration::from_us(9)), None);
+        assert_eq!(limit(&odd, &stream, Duration::from_us(7)).as_deref(), Some(text));
+        assert_eq!(limit(&odd, &stream, Duration::from_us(9)), None);
+    }
+
+    /// Percentiles count from the times that were requested, and those are on no grid.
+    #[test]
+    fn sleeps_that_drift_are_not_called_late() {
+        let mut stream = example::stream(4_680_000, 9_688_000);
+        let mut periodic = example::periodic(4_680_000, 9_688_000);
+        let p999 = Duration::from_ns(184_400);
+        let text = "It drifts: the times that the thread requests keep to no grid. 99.9 % of the sleeps end \
+                    within 184.4 µs of the requested time, while releases wander by up to 9.688 ms around \
+                    the period.";
+        assert_eq!(limit(&periodic, &stream, p999).as_deref(), Some(text));
+        // Released late by as much as they respond late: on a grid.
+        stream.response.as_mut().expect("a response").max_ns = Duration::from_ms(10);
+        assert!(limit(&periodic, &stream, p999).is_some_and(|text| text.contains("is rare")));
+        for on in [PeriodicOn::Arrival, PeriodicOn::Release] {
+            periodic.on = on;
+            stream.separator.object = Object::Clock { id: 1, absolute: false };
+            let text = limit(&periodic, &stream, p999).unwrap_or_default();
+            assert!(text.starts_with("It drifts: each sleep begins when the job before it"), "{text}");
+        }
     }
 
     #[test]
@@ -222,14 +266,14 @@ mod tests {
         );
         assert_eq!(
             slips(&example::extra(), BEGIN),
-            ["1 release was extra, beyond one for each activation: the one at +0.500400 s; over all \
-                 releases, those before it count as late by a period for each."]
+            ["1 release was extra, beyond one for each period: the one at +0.500400 s; to fit the extra \
+                 release, the conservative model counts all earlier ones as one period late."]
         );
         let mut many = example::disturbed();
         many.skipped = 40;
         many.slips = vec![many.slips[0]; MAX_SLIPS];
         assert!(
-            slips(&many, BEGIN)[0].ends_with(" s, …; the model file has the first places."),
+            slips(&many, BEGIN)[0].ends_with(" s, …; the model file lists the first ones."),
             "{:?}",
             slips(&many, BEGIN)
         );

@@ -1,7 +1,7 @@
 //! Tables without borders: plain text that a person reads and `awk` splits.
 //!
-//! Where the page has a width, a table fits into it: heads fold first, then columns of words, and what still
-//! does not fit is left out and named. Words are never broken.
+//! Where the page has a width, a table fits into it: remarks go below their rows first, then heads fold, then
+//! columns of words, and what still does not fit is left out and named. Words are never broken.
 
 use crate::figures::{Entry, Fit, Section, Unit};
 use crate::{Page, text};
@@ -62,6 +62,9 @@ pub(crate) struct Table {
 
 const GAP: usize = 2;
 
+/// What a remark below its row begins with.
+const REMARK: &str = "    ";
+
 impl Table {
     pub(crate) fn new(columns: &[Column]) -> Self {
         Table { columns: columns.to_vec(), rows: Vec::new() }
@@ -69,9 +72,8 @@ impl Table {
 
     /// The table as text, followed by a line that names the columns that did not fit.
     pub(crate) fn text(&self, page: &Page) -> String {
-        let (mut text, mut left_out) = self.print(page);
+        let (mut text, left_out) = self.print(page);
         if !left_out.is_empty() {
-            left_out.dedup();
             let line = format!("(not shown at this width: {})", left_out.join(", "));
             text += &crate::paragraph(&line, page);
         }
@@ -81,30 +83,54 @@ impl Table {
     /// The table as text, and the titles of the columns that did not fit. Columns without content are left
     /// out.
     pub(crate) fn print(&self, page: &Page) -> (String, Vec<&'static str>) {
-        let mut shown: Vec<usize> = (0..self.columns.len())
+        let filled: Vec<usize> = (0..self.columns.len())
             .filter(|&index| self.rows.iter().any(|row| !row[index].0.is_empty()))
             .collect();
-        let mut left_out = Vec::new();
         let Some(limit) = page.width.map(usize::from) else {
-            return (self.grid(&shown, &self.natural(&shown), page), left_out);
+            return (self.grid(&filled, &self.natural(&filled), &[], page), Vec::new());
         };
-        loop {
-            if let Some(widths) = self.fitted(&shown, limit) {
-                return (self.grid(&shown, &widths, page), left_out);
-            }
-            let order = |index: usize| match self.columns[index].fit {
-                Fit::Drop(order) => Some(order),
-                Fit::Keep | Fit::Fold => None,
-            };
-            let Some(last) = shown.iter().filter_map(|&index| order(index)).max() else {
-                // Lines that the terminal wraps are better than words cut apart.
-                return (self.grid(&shown, &self.natural(&shown), page), left_out);
-            };
-            let (dropped, kept) = shown.iter().partition(|&&index| order(index) == Some(last));
-            let dropped: Vec<usize> = dropped;
-            left_out.extend(dropped.iter().map(|&index| self.columns[index].title));
-            shown = kept;
+        if self.width(&self.natural(&filled)) <= limit {
+            return (self.grid(&filled, &self.natural(&filled), &[], page), Vec::new());
         }
+        let (below, beside): (Vec<usize>, Vec<usize>) =
+            filled.iter().partition(|&&index| self.columns[index].fit == Fit::Below);
+        let shown = self.chosen(&beside, limit);
+        // Lines that the terminal wraps are better than words cut apart.
+        let widths = self.fitted(&shown, limit).unwrap_or_else(|| self.natural(&shown));
+        let mut left_out = Vec::new();
+        for &index in beside.iter().filter(|index| !shown.contains(index)) {
+            let title = self.columns[index].title;
+            left_out.extend((!left_out.contains(&title)).then_some(title));
+        }
+        (self.grid(&shown, &widths, &below, page), left_out)
+    }
+
+    /// The columns that fit: those of the highest order go first, until the others fit; of those that went,
+    /// the ones that fit nevertheless come back.
+    fn chosen(&self, all: &[usize], limit: usize) -> Vec<usize> {
+        let order = |index: usize| match self.columns[index].fit {
+            Fit::Drop(order) => Some(order),
+            Fit::Keep | Fit::Fold | Fit::Below => None,
+        };
+        let (mut shown, mut dropped) = (all.to_vec(), Vec::new());
+        while self.fitted(&shown, limit).is_none() {
+            let Some(last) = shown.iter().filter_map(|&index| order(index)).max() else { return shown };
+            shown.retain(|&index| order(index) != Some(last));
+            dropped.push(last);
+        }
+        for last in dropped.into_iter().rev() {
+            let is_shown = |index: &usize| shown.contains(index) || order(*index) == Some(last);
+            let more: Vec<usize> = all.iter().copied().filter(is_shown).collect();
+            if self.fitted(&more, limit).is_some() {
+                shown = more;
+            }
+        }
+        shown
+    }
+
+    /// The width of all columns, with the gaps between them.
+    fn width(&self, widths: &[usize]) -> usize {
+        widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
     /// Widths at which nothing is folded.
@@ -115,21 +141,19 @@ impl Table {
 
     /// Widths at which the table fits into `limit`; none where it does not.
     fn fitted(&self, shown: &[usize], limit: usize) -> Option<Vec<usize>> {
-        let gaps = GAP * shown.len().saturating_sub(1);
-        let total = |widths: &[usize]| widths.iter().sum::<usize>() + gaps;
         let natural = self.natural(shown);
-        if total(&natural) <= limit {
+        if self.width(&natural) <= limit {
             return Some(natural);
         }
         let least = |&index: &usize| {
             let head = longest_word(self.columns[index].title);
             match self.columns[index].fit {
                 Fit::Fold => head.max(self.longest_word(index)),
-                Fit::Keep | Fit::Drop(_) => head.max(self.widest_cell(index)),
+                Fit::Keep | Fit::Drop(_) | Fit::Below => head.max(self.widest_cell(index)),
             }
         };
         let mut widths: Vec<usize> = shown.iter().map(least).collect();
-        let mut spare = limit.checked_sub(total(&widths))?;
+        let mut spare = limit.checked_sub(self.width(&widths))?;
         // Columns of words get what is left, the last one first: notes fold worse than names.
         for (at, &index) in shown.iter().enumerate().rev() {
             if self.columns[index].fit == Fit::Fold {
@@ -149,7 +173,8 @@ impl Table {
         self.rows.iter().map(|row| longest_word(&row[index].0)).max().unwrap_or(0)
     }
 
-    fn grid(&self, shown: &[usize], widths: &[usize], page: &Page) -> String {
+    /// Rows with the columns `shown`, and below each row what the columns `below` have of it.
+    fn grid(&self, shown: &[usize], widths: &[usize], below: &[usize], page: &Page) -> String {
         let heads: Vec<Vec<String>> =
             shown.iter().zip(widths).map(|(&index, &width)| fold(self.columns[index].title, width)).collect();
         let height = heads.iter().map(Vec::len).max().unwrap_or(0);
@@ -173,6 +198,10 @@ impl Table {
                 };
                 self.line(shown, widths, cell, page, &mut text);
             }
+            for (remarks, tone) in below.iter().map(|&index| &row[index]).filter(|(it, _)| !it.is_empty()) {
+                let line = crate::indented(&format!("{REMARK}{remarks}"), REMARK.len(), page);
+                line.lines().for_each(|line| text += &(coloured(line, *tone, page) + "\n"));
+            }
         }
         text
     }
@@ -194,7 +223,7 @@ impl Table {
             if !part.is_empty() {
                 text.extend(std::iter::repeat_n(' ', pending + before));
                 match code.filter(|_| page.colour) {
-                    Some(code) => *text += &format!("\x1b[{code}m{part}\x1b[0m"),
+                    Some(code) => *text += &in_colour(part, code),
                     None => *text += part,
                 }
                 pending = after + GAP;
@@ -206,8 +235,16 @@ impl Table {
     }
 }
 
+fn in_colour(text: &str, code: &str) -> String {
+    format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+fn coloured(text: &str, tone: Tone, page: &Page) -> String {
+    tone.code().filter(|_| page.colour).map_or_else(|| text.to_owned(), |code| in_colour(text, code))
+}
+
 fn longest_word(text: &str) -> usize {
-    text.split_whitespace().map(display_width).max().unwrap_or(0)
+    crate::joined(text).split(' ').map(display_width).max().unwrap_or(0)
 }
 
 /// Lines of at most `width`; of one word that is longer, as long as that is.
@@ -215,7 +252,7 @@ fn fold(text: &str, width: usize) -> Vec<String> {
     if display_width(text) <= width {
         return vec![text.to_owned()];
     }
-    textwrap::wrap(text, crate::wrapped(width)).into_iter().map(|line| line.into_owned()).collect()
+    crate::folded(text, crate::wrapped(width))
 }
 
 /// A table for the terminal, with a row for each of `rows`.
@@ -283,6 +320,34 @@ mod tests {
             let text = at(Some(width));
             assert!(text.lines().all(|line| display_width(line) <= usize::from(width)), "{width}\n{text}");
         }
+    }
+
+    #[test]
+    fn remarks_that_do_not_fit_stand_below_their_rows() {
+        let mut table = table();
+        table.columns[3].fit = Fit::Below;
+        table.rows[0][3].1 = Tone::Warning;
+        let at = |width| table.text(&Page { width: Some(width), colour: false });
+        assert_eq!(at(39), super::tests::at(None), "they fit");
+        let below =
+            "Thread   Max cost   Jobs\ncontrol    800 µs  2,000\n    nothing lost\na            1 ms\n";
+        assert_eq!((at(37).as_str(), at(24).as_str()), (below, below));
+        let coloured = table.text(&Page { width: Some(30), colour: true });
+        assert!(coloured.contains("\n\x1b[33m    nothing lost\x1b[0m\n"), "{coloured:?}");
+    }
+
+    /// Where a wide column went, a narrow one that went before it may fit again.
+    #[test]
+    fn columns_come_back_where_there_is_room() {
+        let mut table = Table::new(&[
+            words("Thread", Fit::Keep),
+            figures("Jobs", Fit::Drop(2)),
+            words("Separator", Fit::Drop(1)),
+        ]);
+        let row = ["control", "2,000", "clock_nanosleep absolute"];
+        table.rows = vec![row.map(|cell| (cell.to_owned(), Tone::Plain)).to_vec()];
+        let (text, left_out) = table.print(&Page { width: Some(30), colour: false });
+        assert_eq!((text.as_str(), left_out), ("Thread    Jobs\ncontrol  2,000\n", vec!["Separator"]));
     }
 
     #[test]

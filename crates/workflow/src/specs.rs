@@ -44,6 +44,8 @@ pub struct Quantile(pub u64);
 impl Quantile {
     /// Every job.
     pub const ALL: Quantile = Quantile(100_000);
+    /// All but a few that took exceptionally long.
+    const USUAL: Quantile = Quantile(99_900);
 
     /// The cost that covers at least this share: the next percentile in the model, and how many in a thousand
     /// it covers; `None` if only the greatest cost does.
@@ -58,8 +60,10 @@ impl Quantile {
 pub struct Covered {
     /// How many of a thousand jobs it covers.
     pub permille: u64,
-    /// The greatest runtime, with the same margin.
-    pub greatest: Duration,
+    /// What those took at most, without a margin.
+    pub observed: Duration,
+    /// What the longest took.
+    pub longest: Duration,
 }
 
 /// The spec of one thread, and how it was derived.
@@ -78,6 +82,8 @@ pub struct Need {
     pub together: u64,
     /// What the runtime covers, if not all jobs.
     pub covered: Option<Covered>,
+    /// The runtime that 99.9 % of the observed jobs keep to, with the same margin, if it is shorter.
+    pub usual: Option<Duration>,
     /// Whether the model has percentiles of the jobs' costs.
     pub has_percentiles: bool,
     /// What to declare.
@@ -175,6 +181,7 @@ struct Timing {
     period: Duration,
     runtime: Duration,
     covered: Option<Covered>,
+    usual: Option<Duration>,
     together: u64,
 }
 
@@ -205,7 +212,7 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
 }
 
 fn need(task: &Task, timing: Timing, choice: &Choice, declared: &Parameters) -> Need {
-    let Timing { period, runtime, covered, together } = timing;
+    let Timing { period, runtime, covered, usual, together } = timing;
     let mut parameters = Parameters { period: Some(period), runtime: Some(runtime), ..declared.clone() };
     if choice.keep_priorities && task.priority > 0 {
         parameters.priority = Some(task.priority);
@@ -217,6 +224,7 @@ fn need(task: &Task, timing: Timing, choice: &Choice, declared: &Parameters) -> 
         jobs: jobs(task),
         together,
         covered,
+        usual,
         has_percentiles: stream(task).and_then(|stream| stream.percentiles.as_ref()?.cost.as_ref()).is_some(),
         parameters,
     }
@@ -278,9 +286,13 @@ fn timing(stream: &Stream, choice: &Choice) -> Result<Timing, Reason> {
     let all_jobs = |cost: Duration| u128::from(cost.ns()).saturating_mul(together.into());
     let cost = quantile.map_or(greatest, |(_, cost)| all_jobs(cost).min(greatest));
     let runtime = with_margin(cost, choice.margin);
-    let covered = quantile
-        .filter(|_| cost < greatest)
-        .map(|(permille, _)| Covered { permille, greatest: with_margin(greatest, choice.margin) });
+    let covered = quantile.filter(|_| cost < greatest).map(|(permille, _)| Covered {
+        permille,
+        observed: with_margin(cost, 0),
+        longest: with_margin(greatest, 0),
+    });
+    let usual = Quantile::USUAL.cost(stream).map(|(_, cost)| with_margin(all_jobs(cost), choice.margin));
+    let usual = usual.filter(|usual| *usual < runtime);
     let period = match (&arrival.periodic, &arrival.sporadic) {
         (Some(periodic), _) => match periodic.period_exact {
             Some(exact) if exact.denominator > 0 => Duration::from_ns(exact.numerator / exact.denominator),
@@ -293,7 +305,7 @@ fn timing(stream: &Stream, choice: &Choice) -> Result<Timing, Reason> {
     match () {
         () if period == Duration::ZERO => Err(Reason::NoPeriod),
         () if together > 1 && runtime > period => Err(Reason::Bursts),
-        () => Ok(Timing { period, runtime, covered, together }),
+        () => Ok(Timing { period, runtime, covered, usual, together }),
     }
 }
 
@@ -596,11 +608,17 @@ mod tests {
         };
         assert_eq!(
             remarked(&model, 99_500),
-            ["1 thread gets a runtime that some of its jobs exceed: a (99.9 % take at most 132 ns, the \
-                 longest 990 ns); such jobs wait for the next period under SCHED_DEADLINE and delay less \
+            ["1 thread gets a runtime that some of its jobs exceed: a (99.9 % took at most 120 ns, the \
+                 longest 900 ns; runtime with the margin of 10 %: 132 ns); such jobs wait for the next period under SCHED_DEADLINE and delay less \
                  urgent threads under SCHED_FIFO and SCHED_RR; the guarantee does not cover them"]
         );
         assert!(remarked(&model, 100_000).is_empty());
+        // Where every job is covered, it is known what would help.
+        let usual = |quantile| {
+            let choice = Choice { quantile: Quantile(quantile), ..all() };
+            needs(&model, &choice, &Parameters::default()).needs[0].usual
+        };
+        assert_eq!((usual(100_000), usual(99_900)), (Some(Duration::from_ns(132)), None));
         let model = outlier(false);
         assert_eq!(runtime(&model, 99_900), 990);
         assert_eq!(

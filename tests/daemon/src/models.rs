@@ -261,11 +261,7 @@ fn chosen() -> Result<Outcome> {
         ensure!(err.contains(words) && err.lines().count() == 1, "{options:?}: {err}");
         Ok(())
     };
-    fails(
-        &["--without", "nobody"],
-        4,
-        "has no thread that matches 'nobody'; punctual show --all lists them",
-    )?;
+    fails(&["--without", "nobody"], 4, "has no thread that matches 'nobody'; punctual show ")?;
     fails(
         &["--thread", "sh"],
         5,

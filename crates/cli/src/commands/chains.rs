@@ -38,6 +38,9 @@ fn write_graph(destination: &Destination, flow: &Dataflow, console: Console) -> 
     destination
         .write(punctual_report::flow::dot(flow).as_bytes())
         .map_err(|error| Error::io("write", &name, &error))?;
+    if destination.is_standard_output() {
+        return Ok(());
+    }
     console.note(&format!("Wrote {name}: the graph; dot -Tsvg {name} draws it."));
     Ok(())
 }

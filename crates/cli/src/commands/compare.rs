@@ -46,5 +46,6 @@ fn by(by: args::By) -> By {
         args::By::Policy => By::Policy,
         args::By::Executors => By::Executors,
         args::By::File => By::File,
+        args::By::Folder => By::Folder,
     }
 }

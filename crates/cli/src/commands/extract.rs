@@ -11,7 +11,7 @@ use punctual_workflow::{RecordingFolder, record};
 
 pub fn run(arguments: &args::Extract) -> Result<(), Failure> {
     let (quiet, force) = (arguments.watch.quiet, arguments.results.force);
-    let console = Console::new(quiet);
+    let console = Console::new(quiet).beside(&arguments.watch.target.command);
     let results = Results::new(&arguments.results)?;
     let buffer_bytes = if arguments.record.is_some() { record::BUFFER_BYTES } else { BUFFER_BYTES };
     let mut watch = options::watch(&arguments.watch, buffer_bytes)?;

@@ -36,7 +36,7 @@ fn measured(arguments: args::Latency, output: &Output) -> Result<(), Failure> {
         command_to_stderr: output.is_for_programs(),
         record,
     };
-    let console = Console::new(output.quiet);
+    let console = Console::new(output.quiet).beside(&options.command);
     let outcome = measure::measure(&options, &*stop::on_signals()?, &console)?;
     // Before the tables, whose last lines are the ones that are seen.
     match outcome.flight {

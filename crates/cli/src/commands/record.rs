@@ -14,7 +14,7 @@ pub fn run(arguments: args::Record) -> Result<(), Failure> {
     if !arguments.flow_probes.is_empty() {
         return flow_probes::trace(arguments, folder);
     }
-    let console = Console::new(arguments.watch.quiet);
+    let console = Console::new(arguments.watch.quiet).beside(&arguments.watch.target.command);
     let mut watch = options::watch(&arguments.watch, BUFFER_BYTES)?;
     watch.observe.switches = arguments.detail == Detail::Switches;
     watch.observe.all_threads = arguments.all_threads;

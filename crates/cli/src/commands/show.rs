@@ -36,9 +36,10 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     if texts.is_empty() {
         let task = if model.dataflow.is_some() { "no thread or dataflow task" } else { "no thread" };
         let message = format!(
-            "{} has {task} named '{}', and no thread with this TID; punctual show --all lists them",
+            "{} has {task} named '{}', and no thread with this TID; punctual show {} --all lists them",
             display_name(file),
-            wanted.escape_debug()
+            wanted.escape_debug(),
+            file.display()
         );
         return Err(Failure::new(Code::Target, message));
     }

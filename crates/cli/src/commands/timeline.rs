@@ -20,13 +20,15 @@ pub fn run(arguments: args::Timeline) -> Result<(), Failure> {
         threads: options::threads(&arguments.threads)?,
     })?;
     let name = destination.path().display().to_string();
+    let is_printed = destination.is_standard_output();
     let unwritten = |error: &std::io::Error| Error::io("write", &name, error);
     let mut out = BufWriter::new(destination.begin().map_err(|error| unwritten(&error))?);
     let shown = maker.write(&mut out, &name, &console)?;
     let pending = out.into_inner().map_err(|error| unwritten(error.error()))?;
     pending.finish().map_err(|error| unwritten(&error))?;
+    let what = if is_printed { "Wrote the timeline".into() } else { format!("Wrote {name}") };
     console.note(&format!(
-        "Wrote {name}: {}. Open it at https://ui.perfetto.dev (it stays in your browser).",
+        "{what}: {}. Open it at https://ui.perfetto.dev (it stays in your browser).",
         shown.contents.join("; ")
     ));
     match shown.switches {

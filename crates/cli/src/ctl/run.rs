@@ -43,8 +43,9 @@ impl Plan {
                 let only = ThreadFilter::new(&arguments.thread)?;
                 let without = ThreadFilter::new(&arguments.without)?;
                 let choice = Choice { margin, quantile, min_jobs, only, without, keep_priorities };
-                let needs = needs(&model, &choice, &declared)
-                    .map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?;
+                let name = file.display().to_string();
+                let needs = needs(&model, &name, &choice, &declared)
+                    .map_err(|(code, why)| Failure::new(code, format!("{name} {why}")))?;
                 Specs::Model { remarks: specs::remarks(&needs, &choice), needs: needs.needs, keep_priorities }
             }
         };
@@ -52,8 +53,13 @@ impl Plan {
     }
 }
 
-/// The specs from a model, at least one; otherwise the reason and what to do.
-fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result<Needs, (Code, String)> {
+/// The specs from a model, at least one; otherwise the reason and what to do. `file` names the model.
+fn needs(
+    model: &TimingModel,
+    file: &str,
+    choice: &Choice,
+    declared: &Parameters,
+) -> Result<Needs, (Code, String)> {
     if model.tasks().is_empty() {
         let advice = "if the program is not real-time yet, make the model with punctual extract \
                       --include-best-effort -o FILE -- COMMAND";
@@ -61,7 +67,7 @@ fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result<
     }
     if let Some(pattern) = specs::unmatched(model, choice) {
         let why = format!("has no thread that matches '{}'", printable(pattern));
-        return Err((Code::Target, format!("{why}; punctual show --all lists them")));
+        return Err((Code::Target, format!("{why}; punctual show {file} --all lists them")));
     }
     let needs = specs::needs(model, choice, declared);
     if needs.needs.is_empty() {
@@ -124,6 +130,12 @@ fn not_created(need: &Need, error: Error, keep_priorities: bool) -> Failure {
             advice += "; --keep-priorities declares the priorities of the model, which plugins for fixed \
                        priorities need";
         }
+        if let Some(usual) = need.usual.filter(|_| depends_on_runtime(refusal)) {
+            advice += &format!(
+                "; --runtime-quantile 99.9% declares a runtime of {usual}, which 99.9 % of its observed jobs \
+                 kept to"
+            );
+        }
         advice += &format!("; --without {} excludes it", ThreadFilter::literal(&need.name));
     }
     let Failure { code, message } = error.into();
@@ -134,6 +146,15 @@ fn not_created(need: &Need, error: Error, keep_priorities: bool) -> Failure {
         need.jobs
     );
     Failure::new(code, format!("{thread}, {}: {message}; nothing was started{advice}", need.describe()))
+}
+
+/// Whether a shorter runtime could help.
+fn depends_on_runtime(refusal: &Refusal) -> bool {
+    match refusal {
+        Refusal::NotAdmitted { .. } => !lacks_priority(refusal),
+        Refusal::OutOfBounds { parameter, .. } => parameter == "runtime_ns",
+        _ => false,
+    }
 }
 
 /// Whether every plugin that was asked needs a declared priority.

@@ -13,11 +13,13 @@ pub fn page() -> io::Result<Vec<u8>> {
     let mut command = Options::command();
     command.build();
     let source = concat!("punctual ", env!("CARGO_PKG_VERSION"));
+    let synopsis = super::synopsis(&command);
     let man = Man::new(command).title("PUNCTUALD").section("8").source(source).manual("Punctual");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
+    super::ragged().to_writer(&mut page)?;
     man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
+    synopsis.to_writer(&mut page)?;
     let mut text = Roff::new();
     text.control("SH", ["DESCRIPTION"]);
     for paragraph in [

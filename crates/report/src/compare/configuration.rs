@@ -18,6 +18,8 @@ pub enum By {
     Executors,
     /// The file: each is a configuration of its own.
     File,
+    /// The folder that the file or trace is in.
+    Folder,
 }
 
 impl By {
@@ -32,6 +34,7 @@ impl By {
             By::Policy => "policy",
             By::Executors => "executors",
             By::File => "file",
+            By::Folder => "folder",
         }
     }
 
@@ -51,6 +54,7 @@ impl By {
             By::Policy => flow?.policy.clone(),
             By::Executors => flow?.executors.map(|executors| executors.to_string()),
             By::File => None,
+            By::Folder => Some(folder(&input.name)),
         }
     }
 
@@ -65,6 +69,12 @@ impl By {
             Value::Mixed => format!("{} mixed", self.name()),
         }
     }
+}
+
+/// The folder that an input is in.
+fn folder(name: &str) -> String {
+    let parent = Path::new(name).parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.map_or_else(|| ".".to_owned(), |parent| parent.to_string_lossy().into_owned())
 }
 
 /// One property of the runs of a configuration.
@@ -111,9 +121,12 @@ pub(super) struct Configuration {
     pub(super) label: String,
     /// Its inputs, by number.
     pub(super) runs: Vec<usize>,
-    /// By [`By::PROPERTIES`].
-    properties: [Value; 4],
+    /// By [`By::PROPERTIES`], and then the folder.
+    properties: [Value; 5],
 }
+
+/// What [`Configuration::value`] knows.
+const KNOWN: [By; 5] = [By::Program, By::Platform, By::Policy, By::Executors, By::Folder];
 
 impl Configuration {
     /// In the order of their first runs.
@@ -134,8 +147,7 @@ impl Configuration {
             .into_iter()
             .map(|(_, runs)| Configuration {
                 label: String::new(),
-                properties: By::PROPERTIES
-                    .map(|by| Value::common(runs.iter().map(|run| by.value_in(&inputs[*run])))),
+                properties: KNOWN.map(|by| Value::common(runs.iter().map(|run| by.value_in(&inputs[*run])))),
                 runs,
             })
             .collect();
@@ -144,7 +156,7 @@ impl Configuration {
     }
 
     pub(super) fn value(&self, by: By) -> &Value {
-        By::PROPERTIES
+        KNOWN
             .iter()
             .position(|property| *property == by)
             .map_or(&Value::Unknown, |index| &self.properties[index])
@@ -178,9 +190,27 @@ fn label(all: &mut [Configuration], inputs: &[Input], grouping: &Grouping) {
         1 => grouping.by.iter().copied().filter(|by| matches!(all[0].value(*by), Value::Known(_))).collect(),
         _ => grouping.by.iter().copied().filter(|by| varies(all, *by)).collect(),
     };
-    for configuration in all {
-        let words: Vec<String> = varied.iter().map(|by| by.words(configuration.value(*by))).collect();
+    let paths: Vec<String> = all.iter().map(|it| By::Folder.words(it.value(By::Folder))).collect();
+    for (configuration, folder) in all.iter_mut().zip(shortened(&paths)) {
+        let words = |by: &By| match by {
+            By::Folder => folder.clone(),
+            by => by.words(configuration.value(*by)),
+        };
+        let words: Vec<String> = varied.iter().map(words).collect();
         configuration.label = if words.is_empty() { "all".into() } else { words.join(", ") };
+    }
+}
+
+/// The last parts of paths, where different paths differ in those.
+fn shortened(paths: &[String]) -> Vec<String> {
+    let last = |path: &String| {
+        Path::new(path).file_name().map_or_else(|| path.clone(), |last| last.to_string_lossy().into_owned())
+    };
+    let (whole, short): (BTreeSet<&String>, BTreeSet<String>) =
+        (paths.iter().collect(), paths.iter().map(last).collect());
+    match whole.len() == short.len() {
+        true => paths.iter().map(last).collect(),
+        false => paths.to_vec(),
     }
 }
 

@@ -78,6 +78,9 @@ impl Section {
             let rows = rows(inputs.iter().map(|input| (table.rows)(&input.model, table)));
             let mut section = Section { table, rows };
             section.complete_max_jitter();
+            if table.hides_empty_rows {
+                section.rows.retain(Row::has_figures);
+            }
             section
         });
         sections.filter(|section| !section.table.is_optional || section.says_something()).collect()
@@ -107,6 +110,11 @@ impl Section {
 }
 
 impl Row {
+    /// Whether any run has a figure of it: a thread without jobs has none.
+    fn has_figures(&self) -> bool {
+        self.runs.iter().flatten().any(|sample| sample.values.iter().any(Option::is_some))
+    }
+
     /// A figure, by its place in [`Table::figures`], over the runs of a configuration.
     pub(super) fn range(
         &self,

@@ -46,6 +46,8 @@ pub(super) struct Table {
     pub(super) less_is_better: bool,
     /// Whether it is shown only if a figure is not zero.
     pub(super) is_optional: bool,
+    /// Whether rows without any figure are left out.
+    pub(super) hides_empty_rows: bool,
     /// What its last figure decides between configurations.
     pub(super) decision: Option<Decision>,
     /// What readers of all tables must know of it.
@@ -156,6 +158,7 @@ const fn table(
         rows,
         less_is_better: true,
         is_optional: false,
+        hides_empty_rows: false,
         decision: None,
         remark: None,
     }
@@ -171,7 +174,8 @@ const fn of_chains(
 }
 
 const fn of_threads(field: &'static str, title: &'static str, group: Group) -> Table {
-    table(field, title, ("Thread", group, |group| figures_of(THREADS, group)), threads)
+    let figures = ("Thread", group, (|group| figures_of(THREADS, group)) as FiguresOf);
+    Table { hides_empty_rows: true, ..table(field, title, figures, threads) }
 }
 
 impl Table {

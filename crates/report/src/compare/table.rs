@@ -4,7 +4,7 @@ use super::comparison::Comparison;
 use super::configuration::{By, Value, varies};
 use super::figures::{self as compared, Row, Section};
 use super::range::{Difference, RUNS_FOR_SPREAD, Whole, one_chance_in};
-use crate::figures::Fit;
+use crate::figures::{Figure, Fit};
 use crate::number::{count, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, paragraph};
@@ -23,7 +23,7 @@ pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
             text += "None.\n";
             continue;
         }
-        text += &section_table(comparison, section).text(page);
+        text += &fitted(comparison, section, page);
     }
     text += "\n";
     text += &paragraphs(&legend(comparison), page);
@@ -62,7 +62,8 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
     text.extend(comparison.lacking.iter().cloned());
     if comparison.grouping.is_assumed {
         text.push(
-            "Each file is a configuration of its own: models of threads do not say which are repeated runs."
+            "Each file is a configuration of its own: models of threads do not say which are repeated runs. \
+             With the runs of each configuration in a folder of its own, --by folder puts those together."
                 .into(),
         );
     } else if all.len() == 1 {
@@ -91,20 +92,72 @@ pub(super) fn configurations(comparison: &Comparison) -> Table {
     table
 }
 
+const RUNS: &str = "(runs)";
+const TO_FIRST: &str = "(to first)";
+
+/// The table of a section. Differences that do not fit beside the figures go below them.
+fn fitted(comparison: &Comparison, section: &Section, page: &Page) -> String {
+    let wide = section_table(comparison, section);
+    let differences_fit = !wide.print(page).1.contains(&TO_FIRST);
+    if differences_fit || section.table.difference_fit == Fit::Keep {
+        return wide.text(page);
+    }
+    let mut text = stacked_table(comparison, section).text(page);
+    if comparison.names.len() > comparison.configurations.len() {
+        text += &paragraph(&format!("(not shown at this width: {RUNS})"), page);
+    }
+    text
+}
+
+/// Below the row of each configuration but the first, its differences.
+fn stacked_table(comparison: &Comparison, section: &Section) -> Table {
+    let layout = section.table;
+    let mut columns = vec![words(layout.row, layout.row_fit), words("Configuration", Fit::Fold)];
+    columns.extend(layout.figures().into_iter().map(|figure| figures(figure.title, fit(figure))));
+    columns.push(words("Notes", Fit::Below));
+    let mut table = Table::new(&columns);
+    let plain = |text: &str| (text.to_owned(), Tone::Plain);
+    for row in &section.rows {
+        for number in 0..comparison.configurations.len() {
+            let mut cells = line(comparison, section, row, number).into_iter();
+            let mut values: Vec<_> = cells.by_ref().take(2).collect();
+            let mut differences = vec![plain(""), plain(TO_FIRST)];
+            for _ in layout.figures() {
+                values.extend(cells.next());
+                cells.next();
+                differences.extend(cells.next());
+            }
+            values.extend(cells);
+            differences.push(plain(""));
+            let differ = differences[2..].iter().any(|(text, _)| !text.is_empty());
+            table.rows.push(values);
+            table.rows.extend(differ.then_some(differences));
+        }
+    }
+    table
+}
+
+/// Of three, the least matters least.
+fn fit(figure: &Figure) -> Fit {
+    match compared::whole(figure) == Whole::Least || figure.sparse {
+        true => Fit::Drop(1),
+        false => Fit::Keep,
+    }
+}
+
 /// A row for each configuration of each task, chain or thread.
 pub(super) fn section_table(comparison: &Comparison, section: &Section) -> Table {
     let layout = section.table;
     let mut columns: Vec<Column> = vec![words(layout.row, layout.row_fit), words("Configuration", Fit::Fold)];
     for figure in layout.figures() {
-        // Of three, the least matters least.
-        let (fit, fit_of_difference) = match compared::whole(figure) == Whole::Least || figure.sparse {
-            true => (Fit::Drop(1), Fit::Drop(2)),
-            false => (Fit::Keep, layout.difference_fit),
+        let fit_of_difference = match fit(figure) {
+            Fit::Keep => layout.difference_fit,
+            _ => Fit::Drop(2),
         };
         columns.extend([
-            figures(figure.title, fit),
-            figures("(runs)", Fit::Drop(3)),
-            figures("(to first)", fit_of_difference),
+            figures(figure.title, fit(figure)),
+            figures(RUNS, Fit::Drop(3)),
+            figures(TO_FIRST, fit_of_difference),
         ]);
     }
     columns.push(words("Notes", Fit::Fold));

@@ -282,6 +282,41 @@ fn threads_are_compared_by_name() {
     assert!(found.contains("models of threads do not say"), "{found}");
 }
 
+/// Five runs before a change, five after it: each in a folder.
+#[test]
+fn runs_of_threads_are_grouped_by_folder() {
+    let input = |name: String, cost: u64| {
+        let (mut task, mut idle) = (example::task("timer-sigwait12", 1_202, 80), example::task("idle", 9, 1));
+        let execution = task.streams[0].execution.as_mut().expect("a cost");
+        execution.wcet_ns[0] = Duration::from_us(cost);
+        (idle.streams, idle.primary) = (Vec::new(), None);
+        Input { name, model: example::model(vec![task, idle]) }
+    };
+    let runs = |folder: &str, cost: u64| {
+        (0..5).map(|run| input(format!("a/{folder}/{run}.timing.json"), cost + run)).collect::<Vec<_>>()
+    };
+    let inputs = [runs("before", 800), runs("after", 400)].concat();
+    let comparison = Comparison::new(&inputs, &[By::Folder]).expect("threads");
+    let labels: Vec<&str> = comparison.configurations.iter().map(|it| it.label.as_str()).collect();
+    assert_eq!(labels, ["before", "after"]);
+    let found = text(&comparison);
+    assert!(found.contains("▼ −49.8 %"), "{found}");
+    assert!(!found.contains("idle"), "a thread without jobs has no figures\n{found}");
+    // Where folders have one name, their paths.
+    let other = [runs("x/run", 800), runs("y/run", 400)].concat();
+    let other = Comparison::new(&other, &[By::Folder]).expect("threads");
+    assert_eq!(other.configurations[0].label, "a/x/run");
+    // Differences stay at 80 columns.
+    let narrow = comparison.text(&Page { width: Some(80), colour: false });
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    let rows = "\
+                 after             5 ms   41 µs    404 µs    900 µs
+                 (to first)           =       =  ▼ −49.8 %         =
+";
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    assert!(words(&narrow).contains(&words(rows)), "{narrow}");
+}
+
 /// With both jitters, percentiles and long names.
 #[test]
 fn tables_of_threads_fit_a_terminal() {

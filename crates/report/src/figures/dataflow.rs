@@ -1,6 +1,6 @@
 //! Figures of dataflow programs: of tasks, of chains, and of executions as the kernel saw them.
 
-use super::figure::Fit::{Drop, Fold, Keep};
+use super::figure::Fit::{Below, Drop, Fold, Keep};
 use super::figure::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, entry, since, some};
 use punctual_model::dataflow::{ByKernel, Chain, Dataflow, Distribution, FlowTask, Latency, Times};
 use punctual_model::{Duration, Instant};
@@ -209,7 +209,7 @@ pub const TIMES: &[Entry<DataflowTasks>] = &[
     task("notes", "Notes", Unit::Notes, Bound::Exact, "What the figures leave out.", |row| {
         Some(Value::Notes(task_notes(row.task)))
     })
-    .table(Fold),
+    .table(Below),
 ];
 
 /// Every figure of a chain's latencies.

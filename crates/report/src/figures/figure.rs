@@ -143,6 +143,8 @@ pub enum Fit {
     Keep,
     /// Its words may go over several lines.
     Fold,
+    /// On lines of its own below the row, unless all columns fit beside it.
+    Below,
     /// Left out, the highest number first.
     Drop(u8),
 }

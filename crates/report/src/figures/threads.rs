@@ -1,6 +1,6 @@
 //! Figures of threads: one row for each task, or for the summed phases of a thread.
 
-use super::figure::Fit::{Drop, Fold, Keep};
+use super::figure::Fit::{Below, Drop, Keep};
 use super::figure::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, entry};
 use crate::derived::utilization;
 use crate::derived::{left_out, typical};
@@ -134,7 +134,7 @@ pub const THREADS: &[Entry<Threads>] = &[
     figure("tid", "TID", Unit::Count, Bound::Exact, "Its number in the kernel.", |row| {
         Some(Value::Id(row.task.tid.into()))
     })
-    .table(Drop(30)),
+    .table(Drop(2)),
     figure("policy", "Policy", Unit::Ranked, Bound::Exact, "Scheduling policy and priority.", |row| {
         Some(Value::Policy(row.task.policy, row.task.priority, row.task.nice))
     })
@@ -148,7 +148,7 @@ pub const THREADS: &[Entry<Threads>] = &[
         "The system call at which one job ends and the next begins.",
         |row| Some(Value::Separator(row.stream?.separator)),
     )
-    .table(Drop(24))
+    .table(Drop(4))
     .page(),
     figure(
         "arrival",
@@ -196,7 +196,7 @@ pub const THREADS: &[Entry<Threads>] = &[
         },
     )
     .symbol("J")
-    .table(Drop(2))
+    .table(Drop(14))
     .page()
     .key()
     .compared(Group::Threads)
@@ -233,23 +233,15 @@ pub const THREADS: &[Entry<Threads>] = &[
         "99.9 % of the releases are at most this late; from 1,000 releases on."
     )
     .compared(Group::Lateness),
-    figure(
-        "skipped",
-        "Skipped",
-        Unit::Count,
-        Bound::Exact,
-        "Activations of the period without a release.",
-        |row| Some(Value::Count(row.periodic()?.skipped)),
-    )
+    figure("skipped", "Skipped", Unit::Count, Bound::Exact, "Periods in which no job was released.", |row| {
+        Some(Value::Count(row.periodic()?.skipped))
+    })
+    .key()
     .compared(Group::Slips),
-    figure(
-        "extra",
-        "Extra",
-        Unit::Count,
-        Bound::Exact,
-        "Releases beyond one for each activation of the period.",
-        |row| Some(Value::Count(row.periodic()?.extra)),
-    )
+    figure("extra", "Extra", Unit::Count, Bound::Exact, "Releases beyond one for each period.", |row| {
+        Some(Value::Count(row.periodic()?.extra))
+    })
+    .key()
     .compared(Group::Slips),
     time(
         "min_separation_ns",
@@ -263,7 +255,7 @@ pub const THREADS: &[Entry<Threads>] = &[
     time("mean_cost_ns", "Mean cost", Bound::Estimate, "Mean processor time of a job.", |row| {
         Some(Value::Time(row.stream?.execution.as_ref()?.mean_ns?))
     })
-    .table(Drop(14))
+    .table(Drop(26))
     .page()
     .key(),
     percentile!(cost, 0, "p50_ns", "p50 cost", "Half of the jobs need at most this processor time.")
@@ -271,7 +263,7 @@ pub const THREADS: &[Entry<Threads>] = &[
     percentile!(cost, 1, "p90_ns", "p90 cost", "90 % of the jobs need at most this processor time.")
         .compared(Group::Cost),
     percentile!(cost, 2, "p99_ns", "p99 cost", "99 % of the jobs need at most this processor time.")
-        .table(Drop(10))
+        .table(Drop(22))
         .page()
         .compared(Group::Cost),
     percentile!(
@@ -298,7 +290,7 @@ pub const THREADS: &[Entry<Threads>] = &[
         row.stream?.suspension.as_ref().map(|model| Value::Time(model.dynamic_ns))
     })
     .symbol("S")
-    .table(Drop(22))
+    .table(Drop(30))
     .page()
     .key(),
     time(
@@ -308,7 +300,7 @@ pub const THREADS: &[Entry<Threads>] = &[
         "Mean time from arrival (where it is unknown, release) to the end of a job.",
         |row| Some(Value::Time(row.stream?.response.as_ref()?.mean_ns?)),
     )
-    .table(Drop(16))
+    .table(Drop(28))
     .page()
     .key(),
     percentile!(response, 0, "p50_ns", "p50 response", "Half of the jobs respond within this time.")
@@ -316,7 +308,7 @@ pub const THREADS: &[Entry<Threads>] = &[
     percentile!(response, 1, "p90_ns", "p90 response", "90 % of the jobs respond within this time.")
         .compared(Group::Response),
     percentile!(response, 2, "p99_ns", "p99 response", "99 % of the jobs respond within this time.")
-        .table(Drop(12))
+        .table(Drop(24))
         .page()
         .compared(Group::Response),
     percentile!(
@@ -335,14 +327,14 @@ pub const THREADS: &[Entry<Threads>] = &[
         |row| Some(Value::Time(row.stream?.response.as_ref()?.max_ns)),
     )
     .symbol("R")
-    .table(Drop(6))
+    .table(Drop(16))
     .page()
     .key()
     .compared(Group::Threads),
     figure("jobs", "Jobs", Unit::Count, Bound::Exact, "Jobs seen from release to end.", |row| {
         Some(Value::Count(row.stream.map_or(0, |stream| stream.jobs)))
     })
-    .table(Drop(8))
+    .table(Drop(18))
     .page()
     .key(),
     figure(
@@ -365,6 +357,6 @@ pub const THREADS: &[Entry<Threads>] = &[
         "What to know before relying on the figures.",
         |row| Some(Value::Notes(row.notes())),
     )
-    .table(Fold)
+    .table(Below)
     .page(),
 ];

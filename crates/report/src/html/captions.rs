@@ -4,6 +4,7 @@ use super::grid::Grid;
 use super::histogram::Histogram;
 use super::jobs::{Measure, StreamJobs};
 use crate::number::{agreeing, at_least, at_most, count, counted, period};
+use crate::percentiles;
 use punctual_model::{Curve, Duration, Periodic, PeriodicOn, SegmentBound, Stream, Suspension, request};
 use std::fmt::Write;
 
@@ -25,9 +26,9 @@ fn example(curve: &Curve) -> Option<Duration> {
 }
 
 /// Release raster.
-pub(crate) fn raster(jobs: &StreamJobs) -> String {
+pub(crate) fn raster(stream: &Stream, jobs: &StreamJobs) -> String {
     let mut text = match &jobs.measure {
-        Measure::Lateness(grid) => lateness_raster(grid, jobs),
+        Measure::Lateness(grid) => lateness_raster(grid, stream, jobs),
         &Measure::Separation { least_ns, most_ns } => separation_raster(least_ns, most_ns),
     };
     if jobs.windows > 0 {
@@ -48,7 +49,7 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
     text
 }
 
-fn lateness_raster(grid: &Grid, jobs: &StreamJobs) -> String {
+fn lateness_raster(grid: &Grid, stream: &Stream, jobs: &StreamJobs) -> String {
     let whose = match grid.on {
         PeriodicOn::Arrival => "the wake-up times that the thread requested",
         PeriodicOn::Release => "the releases themselves",
@@ -58,7 +59,7 @@ fn lateness_raster(grid: &Grid, jobs: &StreamJobs) -> String {
             format!("the greatest lateness, the release jitter J = {}", at_most(ns(grid.jitter_ns)))
         }
         Some(greatest) => format!(
-            "the jitter, {}; over all releases, one for each activation, it is J = {}",
+            "the jitter, {}; counting every release, it is J = {}",
             at_most(ns(grid.jitter_ns)),
             at_most(ns(greatest))
         ),
@@ -73,13 +74,10 @@ fn lateness_raster(grid: &Grid, jobs: &StreamJobs) -> String {
         text += " A vertical line marks skipped activations or extra releases.";
     }
     if !grid.left_out.is_empty() {
-        let rings = match grid.left_out.len() {
-            1 => "release in a ring".to_string(),
-            several => format!("{several} releases in rings"),
-        };
-        let _ = write!(text, " The jitter leaves out the {rings}.");
+        text += " Ringed releases are not counted in the jitter.";
     }
-    if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
+    let quantiles = (jobs.worst.quantile(500), jobs.worst.quantile(990));
+    if let ((Some(half), Some(most)), None) = (quantiles, percentiles::lateness(stream)) {
         let _ = write!(
             text,
             " Half of the jobs were at most {} late, 99 % at most {}.",
@@ -255,13 +253,15 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
     Some(text)
 }
 
-/// Histograms: of `what` ("cost"), over `each` ("the processor time of each job").
-pub(crate) fn histogram(histogram: &Histogram, means: &str) -> Option<String> {
+/// Histograms: what they are of, `means`, and the quantiles, unless a table beside them has those: rounded
+/// another way, they would seem to contradict it.
+pub(crate) fn histogram(histogram: &Histogram, means: &str, has_table: bool) -> Option<String> {
     let (least, greatest) = histogram.range()?;
     let quantile = |per_mille| histogram.quantile(per_mille).map(|value| at_most(ns(value)).to_string());
     let mut text = format!("{means} The scale is logarithmic, so that a single job is still visible.");
     let _ = write!(text, " Of {} the least was {}, ", counted(histogram.count(), "job"), at_least(ns(least)));
-    if let (Some(half), Some(most), Some(nearly)) = (quantile(500), quantile(990), quantile(999)) {
+    let quantiles = (quantile(500), quantile(990), quantile(999));
+    if let ((Some(half), Some(most), Some(nearly)), false) = (quantiles, has_table) {
         let _ = write!(text, "half at most {half}, 99 % at most {most}, ");
         if histogram.count() >= 1_000 {
             let _ = write!(text, "99.9 % at most {nearly}, ");
@@ -300,7 +300,7 @@ pub(crate) fn suspension(model: &Suspension) -> String {
 }
 
 /// Histogram of lateness or separation.
-pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
+pub(crate) fn regularity(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
     let (means, worst) = match jobs.measure {
         Measure::Lateness(_) => {
             ("How much later than its place on the periodic grid each job was released.", "as late as")
@@ -309,7 +309,7 @@ pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
             ("How long after the one before it each job was released.", "as close as")
         }
     };
-    let mut text = histogram(&jobs.worst, means)?;
+    let mut text = histogram(&jobs.worst, means, percentiles::lateness(stream).is_some())?;
     if jobs.windows > 0 {
         let _ = write!(text, " Releases whose exact time is unknown count {worst} they may have been.");
     }
@@ -421,8 +421,9 @@ mod tests {
         let caption = |periodic: Periodic| {
             let mut task = example::task("ctl", 7, 80);
             task.streams[0].arrival.periodic = Some(periodic);
-            let jobs = Jobs::new(&example::model(vec![task]));
-            raster(jobs.stream(0).expect("the stream"))
+            let model = example::model(vec![task]);
+            let (stream, jobs) = (&model.tasks()[0].streams[0], Jobs::new(&model));
+            raster(stream, jobs.stream(0).expect("the stream"))
         };
         let plain = caption(example::periodic(1_000_000, 16_000));
         assert!(
@@ -431,10 +432,9 @@ mod tests {
         );
         let odd = caption(example::disturbed());
         for part in [
-            "The dashed line is the jitter, 16 µs; over all releases, one for each activation, it is J = \
-             30.33 ms.",
+            "The dashed line is the jitter, 16 µs; counting every release, it is J = 30.33 ms.",
             "A vertical line marks skipped activations or extra releases.",
-            "The jitter leaves out the 2 releases in rings.",
+            "Ringed releases are not counted in the jitter.",
         ] {
             assert!(odd.contains(part), "{part}\n{odd}");
         }
@@ -453,13 +453,15 @@ mod tests {
     fn a_histogram_is_described_by_its_quantiles() {
         let mut values = Histogram::default();
         (1..=2_000).for_each(|value| values.push(value * 1_000));
-        let text = histogram(&values, "How long.").expect("a caption");
+        let text = histogram(&values, "How long.", false).expect("a caption");
         // The ends of buckets, half a percent wide at most.
         assert!(
             text.contains("Of 2,000 jobs the least was 1 µs, half at most 1.002 ms, 99 % at most 1.983 ms"),
             "{text}"
         );
         assert!(text.ends_with("the greatest 2 ms."), "{text}");
-        assert_eq!(histogram(&Histogram::default(), ""), None);
+        let beside = histogram(&values, "How long.", true).expect("a caption");
+        assert!(beside.ends_with("Of 2,000 jobs the least was 1 µs, the greatest 2 ms."), "{beside}");
+        assert_eq!(histogram(&Histogram::default(), "", false), None);
     }
 }

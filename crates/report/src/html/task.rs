@@ -5,7 +5,7 @@ use super::jobs::{Jobs, Measure, StreamJobs};
 use super::overview::{FEW_JOBS, brief};
 use super::segments::bars;
 use crate::derived::{primary, same_thread};
-use crate::figures::{THREADS, ThreadRow, Unit};
+use crate::figures::{Group, THREADS, ThreadRow, Unit};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
 use crate::overview::{arrival, policy};
@@ -70,6 +70,8 @@ fn facts(task: &Task, stream: &Stream) -> Markup {
         .iter()
         .filter(|entry| entry.figure.key)
         .filter_map(|entry| Some((entry.figure, (entry.value)(&row)?)))
+        // Where nothing was skipped and nothing extra, there is nothing to say.
+        .filter(|(figure, value)| figure.compared != Some(Group::Slips) || value.number() != Some(0))
         .map(|(figure, value)| (figure, text::value(&value, figure.rounding)));
     html! {
         dl.facts.key-figures {
@@ -203,7 +205,7 @@ fn content(stream: &Stream, number: usize, jobs: Option<&Jobs>) -> Markup {
         (figures(number, coming(stream, seen)))
         h3 { "What a job needs" }
         (figures(number, needing(stream, seen)))
-        @let taking = taking(seen);
+        @let taking = taking(stream, seen);
         @if !taking.is_empty() {
             h3 { "How long a job takes" }
             (figures(number, taking))
@@ -219,8 +221,8 @@ fn coming(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
             Measure::Separation { .. } => ("Release raster: separation of jobs", "Histogram of separation"),
         };
         let drawn = seen.worst.count() > 0;
-        list.extend(plot("raster", raster, drawn.then(|| captions::raster(seen))));
-        list.extend(plot("lateness", title, captions::regularity(seen)));
+        list.extend(plot("raster", raster, drawn.then(|| captions::raster(stream, seen))));
+        list.extend(plot("lateness", title, captions::regularity(stream, seen)));
     }
     list.extend(plot("arrivals", "Arrival curves η⁺ and η⁻", captions::arrivals(stream)));
     list
@@ -228,10 +230,9 @@ fn coming(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
 
 fn needing(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
     let mut list = Vec::new();
-    let means = "The processor time of each job.";
-    list.extend(
-        seen.and_then(|seen| plot("cost", "Histogram of cost", captions::histogram(&seen.cost, means))),
-    );
+    let (means, table) = ("The processor time of each job.", percentiles::cost(stream));
+    let caption = |seen: &StreamJobs| captions::histogram(&seen.cost, means, table.is_some());
+    list.extend(seen.and_then(|seen| plot("cost", "Histogram of cost", caption(seen))));
     list.extend(plot("wcet", "WCET(n) against n·C", captions::wcet(stream)));
     list.extend(plot("request", "Request-bound functions", captions::request(stream)));
     let sleeping = stream.suspension.as_ref().filter(|model| model.dynamic_ns > Duration::ZERO);
@@ -244,11 +245,11 @@ fn needing(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
     list
 }
 
-fn taking(seen: Option<&StreamJobs>) -> Vec<Figure> {
+fn taking(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
     let means = "From arrival (where it is unknown, release) to the end of each job.";
-    let figure = seen.and_then(|seen| {
-        plot("response", "Histogram of response time", captions::histogram(&seen.response, means))
-    });
+    let table = percentiles::response(stream);
+    let caption = |seen: &StreamJobs| captions::histogram(&seen.response, means, table.is_some());
+    let figure = seen.and_then(|seen| plot("response", "Histogram of response time", caption(seen)));
     figure.into_iter().collect()
 }
 

@@ -1,7 +1,7 @@
 //! What users must know about the threads of a model before a command starts: which have no spec, and which
 //! cannot be distinguished. One line each.
 
-use super::{Choice, Need, Needs, Quantile, Reason, Unserved};
+use super::{Choice, Covered, Need, Needs, Quantile, Reason, Unserved};
 use crate::ThreadFilter;
 
 /// This many items of a list are named, the rest are counted.
@@ -42,7 +42,7 @@ pub fn remarks(Needs { needs, unserved, recordings }: &Needs, choice: &Choice) -
     }
     lines.extend(groups.iter().map(|group| unfit(group)));
     lines.extend(needs.iter().filter(|need| need.together > 1).map(several));
-    lines.extend(uncovered(needs));
+    lines.extend(uncovered(needs, choice.margin));
     if choice.quantile < Quantile::ALL {
         lines.extend(without_percentiles(needs));
     }
@@ -56,12 +56,16 @@ pub fn remarks(Needs { needs, unserved, recordings }: &Needs, choice: &Choice) -
 }
 
 /// The consequence of runtimes that do not cover all jobs.
-fn uncovered(needs: &[Need]) -> Option<String> {
+fn uncovered(needs: &[Need], margin: u32) -> Option<String> {
     let line = |need: &Need| {
         let covered = need.covered?;
         let percent = covered.permille as f64 / 10.0;
         let (name, runtime) = (printable(&need.name), need.parameters.runtime?);
-        Some(format!("{name} ({percent} % take at most {runtime}, the longest {})", covered.greatest))
+        let Covered { observed, longest, .. } = covered;
+        let margin = if margin > 0 { format!(" with the margin of {margin} %") } else { String::new() };
+        Some(format!(
+            "{name} ({percent} % took at most {observed}, the longest {longest}; runtime{margin}: {runtime})"
+        ))
     };
     let threads: Vec<String> = needs.iter().filter_map(line).collect();
     let (get, their) = if threads.len() == 1 { ("gets", "its") } else { ("get", "their") };
@@ -189,6 +193,7 @@ mod tests {
             jobs: 50,
             together: 1,
             covered: None,
+            usual: None,
             has_percentiles: true,
             parameters: Parameters { period: ms(period), runtime: ms(1), ..Parameters::default() },
         }

@@ -65,6 +65,7 @@ mod tests {
             jobs: 9,
             together: 1,
             covered: None,
+            usual: None,
             has_percentiles: true,
             parameters: Parameters::default(),
         };
