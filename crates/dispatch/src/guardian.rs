@@ -104,13 +104,16 @@ fn write(notes: Option<&mut ChildStdin>, undo: &Undo) -> std::io::Result<()> {
     notes.write_all(&line)
 }
 
-/// The guardian itself: reads notes to their end, then puts everything back, the last change first. Returns
-/// what could not be.
+/// The guardian itself: reads notes to their end, then puts everything back: threads first, since one that
+/// never sleeps would keep its priority over what the kernel needs to run for the rest, and otherwise the last
+/// change first. Returns what could not be put back.
 pub fn serve(notes: impl BufRead) -> Vec<String> {
     let read = |line: std::io::Result<String>| serde_json::from_str::<Undo>(&line.ok()?).ok();
     // A line that was cut off announces a change that was not made.
     let noted: Vec<Undo> = notes.lines().map_while(read).collect();
-    noted.iter().rev().filter_map(|undo| undo.run().err()).collect()
+    let is_thread = |undo: &&Undo| matches!(undo, Undo::Thread { .. });
+    let (threads, others): (Vec<&Undo>, Vec<&Undo>) = noted.iter().rev().partition(is_thread);
+    threads.into_iter().chain(others).filter_map(|undo| undo.run().err()).collect()
 }
 
 #[cfg(test)]

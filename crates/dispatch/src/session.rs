@@ -293,8 +293,9 @@ impl Session {
             if !known.thread.lives() || !is_bound {
                 self.priority.raised(|| drop(self.dispatcher.bind(task, None)));
                 if let Some((_, undo)) = self.threads[task].take().and_then(|known| known.cgroup) {
-                    // What it has left there goes on without it. What fails is tried again at the end.
-                    let _ = undo.run();
+                    // What it has left there goes on without it. That may take a while, and nobody waits for
+                    // it; what fails is tried again at the end.
+                    std::thread::spawn(move || undo.run());
                 }
                 self.told[task] = false;
                 self.announce(task, 0);

@@ -64,6 +64,10 @@ pub enum Undo {
     },
 }
 
+/// How often it is tried to remove a cgroup, and the time between: 10 s in all.
+const REMOVALS: u32 = 500;
+const BETWEEN_REMOVALS: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// The policy of sched_ext (SCHED_EXT).
 pub const SCHED_EXT: u32 = 7;
 
@@ -140,28 +144,28 @@ fn remove_cgroup(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::R
         return Ok(());
     }
     fs::write(path.join("cgroup.freeze"), "0")?;
-    // What is moved may start more meanwhile.
-    for _ in 0..10 {
-        if empty(path, parent, each)? == 0 {
-            break;
+    // What is moved may start more meanwhile, and who has ended leaves only when the kernel gets round to it.
+    for _ in 0..REMOVALS {
+        empty(path, parent, each)?;
+        match gone_is_well(fs::remove_dir(path)) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(BETWEEN_REMOVALS),
+            other => return other,
         }
     }
-    gone_is_well(fs::remove_dir(path))
+    Err(io::Error::from_raw_os_error(libc::EBUSY))
 }
 
-/// Moves the threads of a cgroup to its parent. Returns how many there were.
-fn empty(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<usize> {
+/// Moves the threads of a cgroup to its parent.
+fn empty(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<()> {
     let list = fs::read_to_string(path.join("cgroup.threads"))?;
     let numbers = list.lines().filter_map(|line| line.parse::<u32>().ok());
-    let mut moved = 0;
     for tid in numbers {
         match fs::write(parent.join("cgroup.threads"), tid.to_string()) {
             Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
             _ => each(tid),
         }
-        moved += 1;
     }
-    Ok(moved)
+    Ok(())
 }
 
 fn restore_setting(path: &Path, before: &str, written: &str) -> io::Result<()> {
