@@ -4,11 +4,13 @@
 //! end tells the guardian that the dispatcher is gone. A normal end takes the same way, so there is only one.
 
 use crate::error::Error;
+use crate::notes::{Notes, announce_end_of_parent};
 use crate::undo::Undo;
 use punctual_daemon::kernel::{self, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use std::ffi::OsString;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -78,12 +80,12 @@ fn spawn(program: &[OsString], priority: u32) -> Result<(Child, ChildStdin), Err
     let (file, words) = program.split_first().ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
     let mut command = Command::new(file);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::null());
-    // SAFETY: between fork and exec it makes one system call, takes no lock and allocates nothing. In a
-    // session of its own, signals to the dispatcher's group or terminal do not reach it.
+    // SAFETY: between fork and exec it makes system calls, takes no lock and allocates nothing. In a session
+    // of its own, signals to the dispatcher's group or terminal do not reach it.
     unsafe {
         command.pre_exec(|| match libc::setsid() {
             -1 => Err(std::io::Error::last_os_error()),
-            _ => Ok(()),
+            _ => announce_end_of_parent(),
         })
     };
     let mut process = command.spawn().map_err(failed)?;
@@ -107,7 +109,14 @@ fn write(notes: Option<&mut ChildStdin>, undo: &Undo) -> std::io::Result<()> {
 /// The guardian itself: reads notes to their end, then puts everything back: threads first, since one that
 /// never sleeps would keep its priority over what the kernel needs to run for the rest, and otherwise the last
 /// change first. Returns what could not be put back.
-pub fn serve(notes: impl BufRead) -> Vec<String> {
+///
+/// # Errors
+/// It cannot wait for the dispatcher's end.
+pub fn serve(notes: impl Read + AsFd) -> std::io::Result<Vec<String>> {
+    Ok(put_back(BufReader::new(Notes::new(notes)?)))
+}
+
+fn put_back(notes: impl BufRead) -> Vec<String> {
     let read = |line: std::io::Result<String>| serde_json::from_str::<Undo>(&line.ok()?).ok();
     // A line that was cut off announces a change that was not made.
     let noted: Vec<Undo> = notes.lines().map_while(read).collect();
@@ -127,7 +136,7 @@ mod tests {
         std::fs::write(&path, "").expect("made");
         let mut notes = serde_json::to_string(&Undo::File { path: path.clone() }).expect("JSON");
         notes.push_str("\n{\"file\":{\"pa");
-        assert_eq!(serve(notes.as_bytes()), Vec::<String>::new());
+        assert_eq!(put_back(notes.as_bytes()), Vec::<String>::new());
         assert!(!path.exists());
     }
 
@@ -142,7 +151,7 @@ mod tests {
                 + "\n"
         };
         let notes = step("1", "2") + &step("2", "3");
-        assert_eq!(serve(notes.as_bytes()), Vec::<String>::new());
+        assert_eq!(put_back(notes.as_bytes()), Vec::<String>::new());
         assert_eq!(std::fs::read_to_string(&path).expect("there"), "1");
     }
 
@@ -151,6 +160,6 @@ mod tests {
         let path = std::path::PathBuf::from("/proc/nonsense/setting");
         let undo = Undo::Setting { path, before: "1".into(), written: "2".into() };
         let notes = serde_json::to_string(&undo).expect("JSON");
-        assert_eq!(serve(notes.as_bytes()).len(), 1);
+        assert_eq!(put_back(notes.as_bytes()).len(), 1);
     }
 }

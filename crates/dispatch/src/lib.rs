@@ -9,6 +9,7 @@ mod clock;
 mod error;
 mod freezer;
 pub mod guardian;
+mod notes;
 mod plan;
 mod session;
 mod statistics;

@@ -10,6 +10,8 @@ use punctual_report::tt as report;
 use punctual_workflow::tt::{self, Options, Priorities, Start, Tolerance};
 use punctual_workflow::{RecordingFolder, display_name};
 use serde_json::json;
+use std::fs::File;
+use std::os::fd::AsFd;
 
 pub fn run(arguments: args::Tt) -> Result<(), Failure> {
     match arguments.command {
@@ -59,7 +61,10 @@ fn guardian() -> Vec<std::ffi::OsString> {
 
 /// Puts everything back once standard input has ended.
 fn guard() -> Result<(), Failure> {
-    let failed = tt::guardian::serve(std::io::stdin().lock());
+    let cannot = |error| Failure::new(Code::Other, format!("the dispatcher cannot be watched: {error}"));
+    // Unbuffered: it is waited for.
+    let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(cannot)?;
+    let failed = tt::guardian::serve(File::from(input)).map_err(cannot)?;
     failed.iter().for_each(|what| console::message(&format!("cannot be put back: {what}")));
     match failed.is_empty() {
         true => Ok(()),
