@@ -1,6 +1,5 @@
 //! Reads the interrupts that the programs hand over, in the forms that interface.h describes.
 
-use super::processor::length;
 use super::skeleton::types::latency_buffer;
 use punctual_model::{Duration, Instant};
 use std::ptr::addr_of;
@@ -162,6 +161,11 @@ impl Reader {
             execution: Duration::from_ns(execution),
         }
     }
+}
+
+/// The length of an array that is not read.
+pub(super) fn length<T, const N: usize>(_: *const [T; N]) -> u64 {
+    N as u64
 }
 
 #[cfg(test)]

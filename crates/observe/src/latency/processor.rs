@@ -1,6 +1,6 @@
 //! The memory that the programs share with user space, one piece for each processor.
 
-use super::interrupts::{Event, Interrupt, Reader};
+use super::interrupts::{Event, Interrupt, Reader, length};
 use super::skeleton::types::{
     latency_culprit, latency_event, latency_maximum, latency_nmi_entry, latency_shared, latency_thread,
 };
@@ -351,11 +351,6 @@ fn threads(slots: impl IntoIterator<Item = latency_thread>) -> Vec<Thread> {
         max_at: Instant::from_ns(slot.max_at),
     };
     used.map(thread).collect()
-}
-
-/// The length of an array that is not read.
-pub(super) fn length<T, const N: usize>(_: *const [T; N]) -> u64 {
-    N as u64
 }
 
 /// The culprit at `place`, once it is not being written.

@@ -3,11 +3,10 @@
 use super::configuration::Configuration;
 use super::input::Input;
 use super::range::{Range, Unit, Whole};
-use super::subjects::{SUBJECTS, Subject, Table};
+use super::subjects::{SUBJECTS, Sample, Subject, Table};
 use crate::figures::{self, Bound, Figure, Group, Value};
 use crate::text;
 use punctual_model::Duration;
-use punctual_model::dataflow::Distribution;
 use std::collections::HashMap;
 
 /// What stands for all runs, by what the figure bounds.
@@ -58,15 +57,6 @@ pub(super) struct Row {
     pub(super) name: String,
     /// By run; none where it is missing there.
     pub(super) runs: Vec<Option<Sample>>,
-}
-
-/// What one run says of it.
-#[derive(Clone, Debug)]
-pub(super) struct Sample {
-    /// By [`Table::figures`].
-    pub(super) values: Vec<Option<u64>>,
-    /// For plots.
-    pub(super) distribution: Option<Distribution>,
 }
 
 impl Section {

@@ -1,6 +1,5 @@
 //! What can be compared, and in which tables: one entry each.
 
-use super::figures::Sample;
 use crate::derived::primary;
 use crate::figures::{
     self, Entry, Figure, Fit, Group, LATENCY, LatencyRow, PROCESSORS, THREADS, TIMES, ThreadRow, TimesRow,
@@ -8,7 +7,7 @@ use crate::figures::{
 };
 use crate::latency::Analysed;
 use crate::visible;
-use punctual_model::dataflow::{Chain, FlowTask, Times};
+use punctual_model::dataflow::{Chain, Distribution, FlowTask, Times};
 use punctual_model::{Instant, Task, TimingModel};
 use std::collections::HashMap;
 
@@ -20,7 +19,16 @@ pub(super) struct Subject {
     pub(super) tables: &'static [Table],
 }
 
-/// What one run says of a task, chain, thread or processor of this name.
+/// What one run says of a task, chain, thread or processor.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    /// By [`Table::figures`].
+    pub(super) values: Vec<Option<u64>>,
+    /// For plots.
+    pub(super) distribution: Option<Distribution>,
+}
+
+/// The same, with its name.
 type Named = (String, Sample);
 
 /// The figures of a group.
