@@ -172,12 +172,12 @@ impl fmt::Display for Refused {
         write!(f, "{}: {}", self.what, self.error)?;
         match self.error.raw_os_error() {
             Some(libc::EPERM) if self.what.contains("SCHED_DEADLINE") => {
-                write!(f, "; punctuald needs CAP_SYS_NICE, and kernel.sched_rt_runtime_us has to be -1")
+                write!(f, "; this needs CAP_SYS_NICE, and kernel.sched_rt_runtime_us has to be -1")
             }
             Some(libc::EPERM) => {
                 write!(
                     f,
-                    "; punctuald needs CAP_SYS_NICE, and the thread's control group real-time bandwidth \
+                    "; this needs CAP_SYS_NICE, and the thread's control group real-time bandwidth \
                      (cpu.rt_runtime_us), where the kernel has that"
                 )
             }

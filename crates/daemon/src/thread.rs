@@ -281,7 +281,7 @@ fn translate_among(process: u32, thread: u32) -> Result<u32, String> {
     }
     Err(format!(
         "process {process} is in another PID namespace, and this kernel translates only the TIDs of its own \
-         threads (the first {LOOKED_AT}), of which {thread} is none"
+         threads (the first {LOOKED_AT}), and {thread} is not one of them"
     ))
 }
 
@@ -330,6 +330,6 @@ mod tests {
         assert!(shares_namespace(std::process::id()).unwrap());
         assert_eq!(translate(std::process::id(), this_thread()), Ok(this_thread()));
         assert_eq!(translate_among(std::process::id(), this_thread()), Ok(this_thread()));
-        assert!(translate_among(std::process::id(), 1 << 30).unwrap_err().contains("is none"));
+        assert!(translate_among(std::process::id(), 1 << 30).unwrap_err().contains("is not one of them"));
     }
 }

@@ -158,9 +158,9 @@ fn errors_name_the_place() {
         (format!("[quotas]\nconnections = -3\n{RM}"), "connections = -3 is out of range"),
         (
             format!("[socket]\nmode = \"888\"\n{RM}"),
-            "mode '888' is none; expected octal digits such as \"0660\"",
+            "mode '888' is not valid; expected octal digits such as \"0660\"",
         ),
-        (format!("[socket]\nmode = \"10000\"\n{RM}"), "mode '10000' is none"),
+        (format!("[socket]\nmode = \"10000\"\n{RM}"), "mode '10000' is not valid"),
         (format!("[socket]\nmode = 666\n{RM}"), "invalid type: integer `666`, expected a string"),
         (
             format!("[socket]\ngroup = \"no-such-group\"\n{RM}"),

@@ -39,7 +39,8 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
         let line = format!("{} with several phases summed up; --phases shows each", counted(summed, "row"));
         text += &crate::paragraph(&line, page);
     }
-    if groups.iter().any(|group| matches!(group.row(model.tasks()).phases, Phases::One { .. })) {
+    let is_in_phases = |group: &Summed| !matches!(group.row(model.tasks()).phases, Phases::Only);
+    if groups.iter().any(is_in_phases) {
         text += &crate::paragraph(PHASE, page);
     }
     for line in legend(&groups.iter().map(|group| group.task.as_ref()).collect::<Vec<_>>()) {
@@ -161,13 +162,16 @@ fn folding(model: &TimingModel, folded: &[&Task], page: &Page) -> String {
     .map(|(number, noun, which)| format!("{} hidden ({which})", counted(*number, noun)))
     .collect();
     match (parts.is_empty(), model.tasks().is_empty()) {
-        (false, _) => crate::paragraph(&format!("{}; show with --all", parts.join(", ")), page),
+        (false, _) => {
+            crate::paragraph(&format!("{}; punctual show --all lists them", parts.join(", ")), page)
+        }
         (true, true) => "No task was seen.\n".into(),
         (true, false) => String::new(),
     }
 }
 
-const PHASE: &str = "phase: what a thread did until its policy, priority, affinity or program changed.";
+const PHASE: &str =
+    "phase: what a thread did until its policy, priority, affinity or program changed, or records were lost.";
 
 /// What the two columns of jitter are.
 pub(crate) const MAX_JITTER: &str = "Max jitter counts every release; Jitter ignores a few outliers.";
@@ -292,9 +296,10 @@ extra: releases beyond one for each period.
             .collect();
         let model = model(phases);
         let text = overview(&model, &Page::default(), Rows::default());
-        assert_eq!(text.lines().count(), 3, "{text}");
+        assert_eq!(text.lines().count(), 4, "{text}");
         assert!(text.contains("600,000  300 phases, ended by loss\n"), "{text}");
-        assert!(text.ends_with("1 row with several phases summed up; --phases shows each\n"), "{text}");
+        let legend = format!("1 row with several phases summed up; --phases shows each\n{PHASE}\n");
+        assert!(text.ends_with(&legend), "{text}");
         let each = overview(&model, &Page::default(), Rows { phases: true, ..Rows::default() });
         assert_eq!(each.lines().count(), 302, "{each}");
     }
@@ -307,7 +312,7 @@ extra: releases beyond one for each period.
         let tasks = model(vec![ctl.clone(), best_effort_phase(ctl), idle]);
         let text = overview(&tasks, &Page::default(), Rows::default());
         let hidden = "\n1 task hidden (fewer than two jobs), 1 best-effort phase hidden (of real-time threads); \
-                      show with --all\n";
+                      punctual show --all lists them\n";
         assert!(text.ends_with(&format!("{hidden}{PHASE}\n")), "{text}");
         assert_eq!(text.lines().count(), 4, "{text}");
         let all = overview(&tasks, &Page::default(), ALL);

@@ -66,6 +66,9 @@ impl Analyser {
                 monitor.hint(&format!("the dataflow program in {path} is replaced by that of {trace}"));
             }
         }
+        if kernel.is_none() && beside.is_none() {
+            options.threads.refuse_without_threads(&display_name(&options.trace))?;
+        }
         Ok(Analyser { trace, kernel, beside, threads: options.threads.clone() })
     }
 

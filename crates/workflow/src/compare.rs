@@ -51,7 +51,7 @@ impl Comparer {
         let runs: Vec<(PathBuf, Source)> =
             options.runs.iter().map(|path| Ok((path.clone(), open(path)?))).collect::<Result<_>>()?;
         if !options.chains.is_empty() && !runs.iter().any(|(_, source)| matches!(source, Source::Trace(_))) {
-            return Err(Error::usage("--chain applies to traces, and there is none")
+            return Err(Error::usage("--chain applies only to traces of dataflow programs")
                 .advise("a timing model has the chains that were chosen when it was made"));
         }
         Ok(Comparer { runs, by: options.by, threads: options.threads })

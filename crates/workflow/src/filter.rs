@@ -59,14 +59,26 @@ impl ThreadFilter {
     }
 
     /// [`ThreadFilter::apply`]; fails with [`ErrorKind::Target`](crate::ErrorKind::Target) if the model has
-    /// threads and none passes. `source` names the model.
+    /// threads and none passes, as a usage error if it has no such section. `source` names the model.
     pub fn select(&self, model: &mut TimingModel, source: &str) -> Result<()> {
+        if model.threads.is_none() {
+            self.refuse_without_threads(source)?;
+        }
         let had_tasks = !model.tasks().is_empty();
         self.apply(model);
         if had_tasks && model.tasks().is_empty() {
             return Err(self.no_match(source));
         }
         Ok(())
+    }
+
+    /// Fails with [`ErrorKind::Usage`](crate::ErrorKind::Usage) if there are patterns: `source` is about
+    /// something else than threads.
+    pub(crate) fn refuse_without_threads(&self, source: &str) -> Result<()> {
+        match self.is_empty() {
+            true => Ok(()),
+            false => Err(Error::usage(format!("--thread does not apply: {source} has no threads"))),
+        }
     }
 
     /// No thread in `source` passes.

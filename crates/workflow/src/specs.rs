@@ -44,8 +44,8 @@ pub struct Quantile(pub u64);
 impl Quantile {
     /// Every job.
     pub const ALL: Quantile = Quantile(100_000);
-    /// All but a few that took exceptionally long.
-    const USUAL: Quantile = Quantile(99_900);
+    /// All but those that took exceptionally long: of few jobs, the first is the longest.
+    const USUAL: [Quantile; 3] = [Quantile(99_900), Quantile(99_000), Quantile(90_000)];
 
     /// The cost that covers at least this share: the next percentile in the model, and how many in a thousand
     /// it covers; `None` if only the greatest cost does.
@@ -82,8 +82,9 @@ pub struct Need {
     pub together: u64,
     /// What the runtime covers, if not all jobs.
     pub covered: Option<Covered>,
-    /// The runtime that 99.9 % of the observed jobs keep to, with the same margin, if it is shorter.
-    pub usual: Option<Duration>,
+    /// The greatest of some usual shares of the observed jobs, in thousandths, that keeps to a shorter runtime,
+    /// and that runtime, with the same margin.
+    pub usual: Option<(u64, Duration)>,
     /// Whether the model has percentiles of the jobs' costs.
     pub has_percentiles: bool,
     /// What to declare.
@@ -181,7 +182,7 @@ struct Timing {
     period: Duration,
     runtime: Duration,
     covered: Option<Covered>,
-    usual: Option<Duration>,
+    usual: Option<(u64, Duration)>,
     together: u64,
 }
 
@@ -291,8 +292,11 @@ fn timing(stream: &Stream, choice: &Choice) -> Result<Timing, Reason> {
         observed: with_margin(cost, 0),
         longest: with_margin(greatest, 0),
     });
-    let usual = Quantile::USUAL.cost(stream).map(|(_, cost)| with_margin(all_jobs(cost), choice.margin));
-    let usual = usual.filter(|usual| *usual < runtime);
+    let usual = Quantile::USUAL
+        .iter()
+        .filter_map(|quantile| quantile.cost(stream))
+        .map(|(permille, cost)| (permille, with_margin(all_jobs(cost), choice.margin)))
+        .find(|(_, usual)| *usual < runtime);
     let period = match (&arrival.periodic, &arrival.sporadic) {
         (Some(periodic), _) => match periodic.period_exact {
             Some(exact) if exact.denominator > 0 => Duration::from_ns(exact.numerator / exact.denominator),
@@ -618,7 +622,23 @@ mod tests {
             let choice = Choice { quantile: Quantile(quantile), ..all() };
             needs(&model, &choice, &Parameters::default()).needs[0].usual
         };
-        assert_eq!((usual(100_000), usual(99_900)), (Some(Duration::from_ns(132)), None));
+        let known = |permille, ns| Some((permille, Duration::from_ns(ns)));
+        assert_eq!([100_000, 99_900, 90_000].map(usual), [known(999, 132), known(990, 109), None]);
+        // Of few jobs, the longest is among 99.9 %.
+        let mut few = outlier(true);
+        let streams = few.threads.iter_mut().flat_map(|threads| &mut threads.tasks[0].streams);
+        for percentiles in streams.filter_map(|stream| stream.percentiles.as_mut()) {
+            let cost = percentiles.cost.as_mut().expect("costs");
+            cost.p999_ns = Duration::from_ns(900);
+        }
+        assert_eq!(
+            remarked(&few, 99_900),
+            [
+                "--runtime-quantile excludes no job of 1 thread, which gets its greatest runtime: a (5000 jobs)"
+            ]
+        );
+        let choice = all();
+        assert_eq!(needs(&few, &choice, &Parameters::default()).needs[0].usual, known(990, 109));
         let model = outlier(false);
         assert_eq!(runtime(&model, 99_900), 990);
         assert_eq!(

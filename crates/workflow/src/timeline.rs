@@ -4,6 +4,7 @@
 mod dataflow;
 mod latency;
 
+use crate::display_name;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::inputs::{DIFFERENT_TIMES, Inputs, clock_mismatch};
@@ -93,6 +94,9 @@ impl TimelineMaker {
             }
         }
         let threads = options.threads.clone();
+        if let (None, Some((_, path))) = (&recording, &flow) {
+            threads.refuse_without_threads(&display_name(path))?;
+        }
         Ok(TimelineMaker { table: None, recording, flow: flow.map(|(reader, _)| reader), threads })
     }
 

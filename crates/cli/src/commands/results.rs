@@ -47,6 +47,9 @@ impl Results {
             Target::Json => print(&model.to_json()),
             Target::Table => {
                 table()?;
+                if model.tasks().is_empty() && model.dataflow.is_none() && model.latency.is_none() {
+                    return Ok(());
+                }
                 let task = match model.threads.is_some() || model.dataflow.is_some() {
                     true => "; then punctual show FILE --task NAME shows everything about a task",
                     false => "",

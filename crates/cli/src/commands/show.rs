@@ -12,7 +12,8 @@ use punctual_workflow::{display_name, read_model, read_text};
 pub fn run(arguments: &Show) -> Result<(), Failure> {
     let (file, page) = (&arguments.file, terminal::page());
     let mut model = read_model(file)?;
-    options::threads(&arguments.threads)?.select(&mut model, &display_name(file))?;
+    let threads = options::threads(&arguments.threads)?;
+    threads.select(&mut model, &display_name(file))?;
     if let Some(truth) = &arguments.truth {
         let configured = report::configured(&read_text(truth)?).map_err(|error| {
             let message = format!("{} is not a list of configured threads: {error}", display_name(truth));
@@ -33,6 +34,11 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     let selection = report::Selection::new(wanted);
     let texts = [report::tasks(&model, &selection, &page), report::flow::task(&model, wanted, &page)];
     let texts: Vec<String> = texts.into_iter().flatten().collect();
+    if texts.is_empty() && !threads.is_empty() {
+        let (file, task) = (display_name(file), wanted.escape_debug());
+        let message = format!("no thread '{task}' in {file} is among those that --thread chooses");
+        return Err(Failure::new(Code::Target, message));
+    }
     if texts.is_empty() {
         let task = if model.dataflow.is_some() { "no thread or dataflow task" } else { "no thread" };
         let message = format!(

@@ -71,6 +71,8 @@ const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline",
 /// Ends with COMMAND's exit code, or 128 and the number of the signal that ended it. With --model, signals
 /// are passed on to it.
 #[derive(Args, Debug)]
+#[command(override_usage = "punctual ctl run [OPTIONS] --model FILE -- COMMAND...
+       punctual ctl run [OPTIONS] --period TIME --runtime TIME ... -- COMMAND...")]
 #[command(group = clap::ArgGroup::new("needs").required(true).multiple(true)
     .arg("model").args(DECLARED))]
 pub struct Run {

@@ -130,10 +130,11 @@ fn not_created(need: &Need, error: Error, keep_priorities: bool) -> Failure {
             advice += "; --keep-priorities declares the priorities of the model, which plugins for fixed \
                        priorities need";
         }
-        if let Some(usual) = need.usual.filter(|_| depends_on_runtime(refusal)) {
+        if let Some((permille, usual)) = need.usual.filter(|_| depends_on_runtime(refusal)) {
+            let percent = permille as f64 / 10.0;
             advice += &format!(
-                "; --runtime-quantile 99.9% declares a runtime of {usual}, which 99.9 % of its observed jobs \
-                 kept to"
+                "; --runtime-quantile {percent}% declares a runtime of {usual}, which {percent} % of its \
+                 observed jobs kept to"
             );
         }
         advice += &format!("; --without {} excludes it", ThreadFilter::literal(&need.name));

@@ -12,7 +12,10 @@ use std::path::Path;
 pub fn check(path: &Path, rules: &Rules) -> String {
     let count = rules.rules().len();
     let mut text = match count {
-        0 => format!("{}: no rules, so only root may do anything\n", path.display()),
+        0 => format!(
+            "{}: no rule that allows anybody anything, so only root may do anything\n",
+            path.display()
+        ),
         1 => format!("{}: 1 rule\n", path.display()),
         _ => format!("{}: {count} rules\n", path.display()),
     };

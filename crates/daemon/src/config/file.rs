@@ -174,7 +174,7 @@ impl Reader<'_> {
             _ => {
                 self.error(
                     mode.span(),
-                    format!("mode '{}' is none; expected octal digits such as \"0660\"", mode.get_ref()),
+                    format!("mode '{}' is not valid; expected octal digits such as \"0660\"", mode.get_ref()),
                 );
                 0
             }

@@ -118,7 +118,8 @@ impl ProbeFile {
     /// Reads the bytes of a file; errors are a line and what is wrong there.
     pub fn parse(bytes: &[u8]) -> Result<Self, (usize, String)> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MOST_BYTES);
-        let text = text.ok_or_else(|| (1, format!("this is not text of at most {MOST_BYTES} bytes")))?;
+        let text =
+            text.ok_or_else(|| (1, format!("not a probes file (TOML text of at most {MOST_BYTES} bytes)")))?;
         let line = |offset: usize| text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1);
         let raw: RawFile = toml::from_str(text).map_err(|error| {
             (error.span().map_or(1, |span| line(span.start)), error.message().trim_end().to_owned())
@@ -240,7 +241,7 @@ impl RawProbe {
         let event = self.event.get_ref();
         let known = Kind::ALL.into_iter().find(|kind| kind.name() == event);
         known.ok_or_else(|| {
-            let fault = format!("event = \"{event}\" is none; expected push, activation, start or stop");
+            let fault = format!("unknown event \"{event}\"; expected push, activation, start or stop");
             (self.event.span().start, fault)
         })
     }
@@ -250,7 +251,9 @@ impl RawProbe {
         match at.get_ref().as_str() {
             "entry" => Ok(false),
             "return" => Ok(true),
-            other => Err((at.span().start, format!("at = \"{other}\" is none; expected entry or return"))),
+            other => {
+                Err((at.span().start, format!("at = \"{other}\" is not valid; expected entry or return")))
+            }
         }
     }
 

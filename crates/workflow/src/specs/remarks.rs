@@ -45,6 +45,7 @@ pub fn remarks(Needs { needs, unserved, recordings }: &Needs, choice: &Choice) -
     lines.extend(uncovered(needs, choice.margin));
     if choice.quantile < Quantile::ALL {
         lines.extend(without_percentiles(needs));
+        lines.extend(with_all_jobs(needs));
     }
     lines.extend(ambiguous(needs, unserved));
     if *recordings > 1 {
@@ -76,6 +77,27 @@ fn uncovered(needs: &[Need], margin: u32) -> Option<String> {
              does not cover them",
             counted(threads.len(), "thread"),
             listed(&threads)
+        )
+    })
+}
+
+/// The chosen share of few jobs is all of them.
+fn with_all_jobs(needs: &[Need]) -> Option<String> {
+    let is_so = |need: &&Need| need.has_percentiles && need.covered.is_none();
+    let name = |need: &Need| {
+        format!(
+            "{} ({})",
+            printable(&need.name),
+            counted(usize::try_from(need.jobs).unwrap_or(usize::MAX), "job")
+        )
+    };
+    let names: Vec<String> = needs.iter().filter(is_so).map(name).collect();
+    let (gets, its) = if names.len() == 1 { ("gets", "its") } else { ("get", "their") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "--runtime-quantile excludes no job of {}, which {gets} {its} greatest runtime: {}",
+            counted(names.len(), "thread"),
+            listed(&names)
         )
     })
 }
