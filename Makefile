@@ -157,8 +157,8 @@ check:
 	else echo 'check: clang-format 14 is not installed: the formatting of C and C++ is not checked' >&2; fi
 	@# Workloads and eBPF programs are always compiled with -Wall -Wextra -Werror.
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
-	@touch crates/observe/build.rs
-	$(CARGO) check -p punctual-observe
+	@touch crates/observe/build.rs crates/dispatch/build.rs
+	$(CARGO) check -p punctual-observe -p punctual-dispatch
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi

@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::notes::{Notes, announce_end_of_parent};
-use crate::undo::Undo;
+use crate::undo::{Undo, set_ordinary, wait_for_sched_ext};
 use punctual_daemon::kernel::{self, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use std::ffi::OsString;
@@ -106,9 +106,9 @@ fn write(notes: Option<&mut ChildStdin>, undo: &Undo) -> std::io::Result<()> {
     notes.write_all(&line)
 }
 
-/// The guardian itself: reads notes to their end, then puts everything back: threads first, since one that
-/// never sleeps would keep its priority over what the kernel needs to run for the rest, and otherwise the last
-/// change first. Returns what could not be put back.
+/// The guardian itself: reads notes to their end, then puts everything back: partitions first, since threads
+/// cannot have processors again that these still have; then threads, since one that never sleeps would keep its
+/// priority over what the kernel needs to run for the rest; and otherwise the last change first. Returns what could not be put back.
 ///
 /// # Errors
 /// It cannot wait for the dispatcher's end.
@@ -120,9 +120,24 @@ fn put_back(notes: impl BufRead) -> Vec<String> {
     let read = |line: std::io::Result<String>| serde_json::from_str::<Undo>(&line.ok()?).ok();
     // A line that was cut off announces a change that was not made.
     let noted: Vec<Undo> = notes.lines().map_while(read).collect();
-    let is_thread = |undo: &&Undo| matches!(undo, Undo::Thread { .. });
-    let (threads, others): (Vec<&Undo>, Vec<&Undo>) = noted.iter().rev().partition(is_thread);
-    threads.into_iter().chain(others).filter_map(|undo| undo.run().err()).collect()
+    let (partitions, others) = split(noted.iter().rev(), |undo| matches!(undo, Undo::Partition { .. }));
+    let (threads, others) = split(others.into_iter(), |undo| matches!(undo, Undo::Thread { .. }));
+    if !partitions.is_empty() {
+        wait_for_sched_ext();
+    }
+    let inside: Vec<u32> = partitions.iter().flat_map(|undo| undo.threads()).collect();
+    let all = partitions.into_iter().chain(threads).chain(others);
+    let failed = all.filter_map(|undo| undo.run().err()).collect();
+    // What threads of the table have started.
+    inside.into_iter().for_each(set_ordinary);
+    failed
+}
+
+fn split<'a>(
+    all: impl Iterator<Item = &'a Undo>,
+    is_first: impl Fn(&Undo) -> bool,
+) -> (Vec<&'a Undo>, Vec<&'a Undo>) {
+    all.partition(|undo| is_first(undo))
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@
 
 pub mod check;
 mod clock;
+mod engine;
 mod error;
+mod ext;
 mod freezer;
 pub mod guardian;
 mod notes;
@@ -19,6 +21,7 @@ mod threads;
 mod undo;
 mod user;
 
+pub use engine::Choice;
 pub use error::{Error, ErrorKind};
 pub use plan::{Clock, Decision, Job, Lane, OnOverrun, Plan, Planned, Run, Task, Turn};
 pub use session::{Event, Options, Session};

@@ -152,6 +152,11 @@ impl Plan {
         Ok(Plan { lanes, ..head })
     }
 
+    /// The processors of the table.
+    pub fn processors(&self) -> Vec<u32> {
+        self.lanes.iter().map(|lane| lane.processor).collect()
+    }
+
     /// The lane on which a task runs first; `None` if it has no slots.
     pub fn home(&self, task: usize) -> Option<usize> {
         let first = |lane: &Lane| lane.turns.iter().find(|turn| turn.is_of(task)).map(|turn| turn.from);

@@ -1,14 +1,16 @@
 //! A table carried out on this machine: finds the threads of its tasks, binds them to a dispatcher, collects
 //! what becomes of every turn, and has everything put back at the end.
 
+use crate::engine::{Choice, Engine, Ext, Scope};
 use crate::error::{Error, ErrorKind};
+use crate::ext::missed_turn;
 use crate::freezer::{self, Freezer};
 use crate::guardian::Guardian;
 use crate::plan::{OnOverrun, Plan};
 use crate::statistics::Statistics;
 use crate::status::{LaneStatus, Server, Status, TaskStatus, statuses};
 use crate::threads::{Candidate, candidates, family};
-use crate::undo::Undo;
+use crate::undo::{SCHED_EXT, Undo};
 use crate::user::{Bound, Dispatcher, LEAST_LOAN, Priorities};
 use punctual_daemon::kernel::{self, Processors, Scheduling, State};
 use punctual_daemon::thread::Thread;
@@ -42,6 +44,8 @@ pub struct Options {
     pub start: Option<Instant>,
     /// The name of the table's file, for `status`.
     pub table: String,
+    /// What dispatches.
+    pub dispatcher: Choice,
     /// Priorities on the table's processors.
     pub priorities: Priorities,
     /// Look for threads only in this process and what it starts.
@@ -66,7 +70,9 @@ pub struct Session {
     plan: Arc<Plan>,
     start: Instant,
     options: Options,
-    dispatcher: Dispatcher,
+    engine: Engine,
+    /// By lane, the first turn that nobody carried out when dispatch went on in user space.
+    unread: Vec<Option<u64>>,
     guardian: Guardian,
     /// By task, its thread.
     threads: Vec<Option<Known>>,
@@ -104,31 +110,22 @@ impl Session {
         let server = listen(&mut guardian, &mut events)?;
         let is_apart = leave_processors(&plan, &mut events);
         lock_memory(&mut events);
-        lift_throttling(&plan, &mut guardian)?;
+        let ext = prepare_ext(&plan, &options, is_apart, &mut guardian, &mut events)?;
         let start = options.start.unwrap_or_else(|| plan.clock.now() + LEAD);
-        let dispatcher = Dispatcher::start(Arc::clone(&plan), start, options.priorities)?;
-        let cgroups = freezer::mount();
-        if cgroups.is_none() {
-            events.push(Event::Warning(NO_CGROUPS.into()));
-        }
-        let (slot, slots) = (plan.slot, plan.slots);
-        let is_tai = plan.clock == crate::Clock::Tai;
-        events.push(Event::Record(Dispatch::Table(Table {
-            start,
-            slot,
-            slots,
-            is_tai,
-            is_sched_ext: false,
-        })));
+        let (engine, cgroups) = match ext {
+            Some(ext) => (Engine::Ext(Box::new(ext)), None),
+            None => start_user(&plan, start, &options, &mut guardian, &mut events)?,
+        };
         let priority = OwnPriority::new(is_apart, options.priorities);
         let mut session = Session {
             statistics: Statistics::new(&plan),
             threads: plan.tasks.iter().map(|_| None).collect(),
             told: vec![false; plan.tasks.len()],
+            unread: vec![None; plan.lanes.len()],
             plan,
             start,
             options,
-            dispatcher,
+            engine,
             guardian,
             server,
             cgroups,
@@ -138,13 +135,39 @@ impl Session {
         };
         (0..session.plan.tasks.len()).for_each(|task| session.announce(task, 0));
         session.find_threads()?;
+        session.begin()?;
         Ok(session)
+    }
+
+    /// Lets the kernel's dispatcher begin, now that threads are bound, which may take it some time.
+    fn begin(&mut self) -> Result<(), Error> {
+        if let Engine::Ext(ext) = &mut self.engine {
+            self.start = self.options.start.unwrap_or_else(|| self.plan.clock.now() + LEAD);
+            ext.begin(self.start, self.options.priorities)?;
+        }
+        let table = self.table();
+        self.events.insert(0, table);
+        Ok(())
+    }
+
+    /// The record of how the table is carried out.
+    fn table(&self) -> Event {
+        Event::Record(Dispatch::Table(Table {
+            start: self.start,
+            slot: self.plan.slot,
+            slots: self.plan.slots,
+            is_tai: self.plan.clock == crate::Clock::Tai,
+            is_sched_ext: matches!(self.engine, Engine::Ext(_)),
+        }))
     }
 
     /// Does what is due. Call it at least every 20 ms or so; `each` gets what has happened since.
     pub fn tick(&mut self, each: &mut dyn FnMut(Event)) -> Result<(), Error> {
         self.ticks += 1;
         self.drain()?;
+        if let Some(why) = self.engine.ejected() {
+            self.go_on_in_user_space(&why)?;
+        }
         if self.ticks % TICKS_PER_LOOK == 0 {
             self.notice_ends();
             // A command has some threads; a machine may have thousands.
@@ -167,11 +190,13 @@ impl Session {
     /// Stops dispatching and has everything put back. False if something could not be; standard error has
     /// what.
     pub fn finish(mut self, each: &mut dyn FnMut(Event)) -> Result<(Statistics, bool), Error> {
-        self.dispatcher.stop();
+        self.engine.stop();
         self.drain()?;
         self.events.drain(..).for_each(each);
-        let Session { guardian, statistics, priority, .. } = self;
+        let Session { guardian, statistics, priority, engine, .. } = self;
         drop(priority);
+        // The kernel's dispatcher has gone back to its own cgroup then.
+        drop(engine);
         Ok((statistics, guardian.finish()?))
     }
 
@@ -220,7 +245,7 @@ impl Session {
         };
         Status {
             pid: std::process::id(),
-            dispatcher: "user".into(),
+            dispatcher: self.engine.name().into(),
             table: self.options.table.clone(),
             clock: self.plan.clock,
             start_ns: self.start,
@@ -234,20 +259,29 @@ impl Session {
     /// Takes the turns that are over.
     fn drain(&mut self) -> Result<(), Error> {
         let mut overruns = Vec::new();
-        let Session { dispatcher, plan, statistics, events, .. } = self;
+        let Session { engine, plan, statistics, events, unread, start, .. } = self;
         let mut lost = Vec::new();
-        dispatcher.drain(
+        let mut add = |lane: usize, turn: Turn| {
+            statistics.add(lane, &turn);
+            if turn.is_overrun {
+                overruns.push(turn);
+            }
+            events.push(Event::Record(Dispatch::Turn(turn)));
+        };
+        engine.drain(
             |turn| {
                 let lane =
                     plan.lanes.iter().position(|lane| lane.processor == turn.cpu).unwrap_or(usize::MAX);
-                statistics.add(lane, &turn);
-                if turn.is_overrun {
-                    overruns.push(turn);
-                }
-                events.push(Event::Record(Dispatch::Turn(turn)));
+                let first = unread.get_mut(lane).and_then(Option::take);
+                let missed = first.into_iter().flat_map(|first| first..);
+                missed
+                    .map(|number| missed_turn(plan, lane, number, *start, turn.at))
+                    .take_while(|missed| missed.slot < turn.slot)
+                    .for_each(|missed| add(lane, missed));
+                add(lane, turn);
             },
             |lane, count| lost.push((lane, count)),
-        );
+        )?;
         for (lane, count) in lost {
             self.statistics.lanes[lane].lost += count;
             let cpu = self.plan.lanes[lane].processor;
@@ -287,11 +321,17 @@ impl Session {
         for task in 0..self.threads.len() {
             let Some(known) = &self.threads[task] else { continue };
             let number = known.thread.number;
-            let is_bound = self.priority.raised(|| {
-                self.dispatcher.with_task(task, |bound| bound.is_some_and(|bound| bound.tid == number))
-            });
+            let is_bound = match &self.engine {
+                Engine::User(dispatcher) => self.priority.raised(|| {
+                    dispatcher.with_task(task, |bound| bound.is_some_and(|bound| bound.tid == number))
+                }),
+                Engine::Ext(_) => true,
+            };
             if !known.thread.lives() || !is_bound {
-                self.priority.raised(|| drop(self.dispatcher.bind(task, None)));
+                match &mut self.engine {
+                    Engine::User(dispatcher) => self.priority.raised(|| drop(dispatcher.bind(task, None))),
+                    Engine::Ext(ext) => ext.dispatcher.unbind(task),
+                }
                 if let Some((_, undo)) = self.threads[task].take().and_then(|known| known.cgroup) {
                     // What it has left there goes on without it. That may take a while, and nobody waits for
                     // it; what fails is tried again at the end.
@@ -334,22 +374,15 @@ impl Session {
         let Some(home) = self.plan.home(task) else { return Ok(()) };
         let name = self.plan.tasks[task].name.clone();
         let Ok((thread, owner)) = Thread::pin(found.tid) else { return Ok(()) };
-        let Ok(before) = State::read(found.tid) else { return Ok(()) };
-        let priorities = self.options.priorities;
-        let processors: Vec<u32> = self.plan.lanes.iter().map(|lane| lane.processor).collect();
-        self.guardian.note(Undo::Thread {
-            tid: found.tid,
-            identity: thread.identity,
-            before: Box::new(before),
-            priorities: self.given_priorities(),
-            processors: processors.clone(),
-            sched_ext: false,
-        })?;
-        let (freezer, cgroup) = self.freezer(task, found.tid, before, processors)?.unzip();
-        let processor = self.plan.lanes[home].processor;
-        match Bound::new((found.tid, owner.process), processor, priorities, freezer) {
-            Ok(bound) => {
-                self.priority.raised(|| drop(self.dispatcher.bind(task, Some(bound))));
+        let Ok(before) = State::read(found.tid).map(|state| self.untouched(state)) else { return Ok(()) };
+        let bound = match &self.engine {
+            Engine::User(_) => {
+                self.bind_in_user_space(task, home, (found.tid, owner.process), &thread, before)?
+            }
+            Engine::Ext(_) => self.bind_by_sched_ext(task, (found.tid, owner.process), &thread, before)?,
+        };
+        match bound {
+            Ok(cgroup) => {
                 if others > 0 {
                     let tid = found.tid;
                     self.warn(format!("{name} is thread {tid}; so many others match, too: {others}"));
@@ -362,6 +395,100 @@ impl Session {
                 self.warn(format!("{name} cannot be dispatched: {why}"));
             }
             Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What a thread was before the table. One that a thread of the table has started has inherited from that.
+    fn untouched(&self, found: State) -> State {
+        if found.scheduling.policy != SCHED_EXT {
+            return found;
+        }
+        let parent = self.threads.iter().flatten().map(|known| known.before.processors).next();
+        let everywhere = || Processors::from_words([u64::MAX; Processors::MOST / 64]);
+        State { scheduling: Scheduling::ordinary(), processors: parent.unwrap_or_else(everywhere) }
+    }
+
+    /// Gives a thread to the dispatcher in user space. Returns its own cgroup, if it has one; or what was
+    /// refused.
+    fn bind_in_user_space(
+        &mut self,
+        task: usize,
+        home: usize,
+        (tid, process): (u32, u32),
+        thread: &Thread,
+        before: State,
+    ) -> Result<Result<Option<Made>, String>, Error> {
+        let priorities = self.options.priorities;
+        let processors = self.plan.processors();
+        self.guardian.note(Undo::Thread {
+            tid,
+            identity: thread.identity,
+            before: Box::new(before),
+            priorities: self.given_priorities(),
+            processors: processors.clone(),
+            sched_ext: false,
+        })?;
+        let (freezer, cgroup) = self.freezer(task, tid, before, processors)?.unzip();
+        let processor = self.plan.lanes[home].processor;
+        let bound = Bound::new((tid, process), processor, priorities, freezer);
+        let Engine::User(dispatcher) = &self.engine else { return Ok(Ok(cgroup)) };
+        Ok(bound.map(|bound| {
+            self.priority.raised(|| drop(dispatcher.bind(task, Some(bound))));
+            cgroup
+        }))
+    }
+
+    /// Gives a thread to the dispatcher in the kernel; or says what was refused.
+    fn bind_by_sched_ext(
+        &mut self,
+        task: usize,
+        (tid, process): (u32, u32),
+        thread: &Thread,
+        before: State,
+    ) -> Result<Result<Option<Made>, String>, Error> {
+        let Engine::Ext(ext) = &mut self.engine else { return Ok(Ok(None)) };
+        self.guardian.note(Undo::Thread {
+            tid,
+            identity: thread.identity,
+            before: Box::new(before),
+            priorities: Vec::new(),
+            processors: self.plan.processors(),
+            sched_ext: true,
+        })?;
+        Ok(ext.dispatcher.bind(task, tid, process).map(|()| None))
+    }
+
+    /// Takes the table over from a dispatcher that the kernel has ejected: its threads are ordinary ones by
+    /// now.
+    fn go_on_in_user_space(&mut self, why: &str) -> Result<(), Error> {
+        self.warn(format!(
+            "the kernel has ended dispatch by sched_ext ({why}): it goes on in user space, and other threads \
+             may run in idle slots"
+        ));
+        let Engine::Ext(ext) = &mut self.engine else { return Ok(()) };
+        self.unread = (0..self.plan.lanes.len()).map(|lane| ext.dispatcher.next_unread(lane)).collect();
+        if let Err(why) = ext.end() {
+            self.warn(why);
+        }
+        let Session { plan, start, options, guardian, events, .. } = self;
+        (self.engine, self.cgroups) = start_user(plan, *start, options, guardian, events)?;
+        let table = self.table();
+        self.events.push(table);
+        for task in 0..self.threads.len() {
+            let (Some(known), Some(home)) = (self.threads[task].take(), self.plan.home(task)) else {
+                continue;
+            };
+            let ids = (known.thread.number, known.process);
+            match self.bind_in_user_space(task, home, ids, &known.thread, known.before)? {
+                Ok(cgroup) => self.threads[task] = Some(Known { cgroup, ..known }),
+                Err(why) => {
+                    let name = &self.plan.tasks[task].name;
+                    let message = format!("{name} cannot be dispatched: {why}");
+                    self.warn(message);
+                    self.announce(task, 0);
+                }
+            }
         }
         Ok(())
     }
@@ -403,9 +530,15 @@ impl Session {
     /// Gives threads again what somebody has changed.
     fn mend(&mut self) {
         for task in 0..self.threads.len() {
-            let changed = self.priority.raised(|| {
-                self.dispatcher.with_task(task, |bound| Some((bound.as_ref()?.tid, bound?.mend()?)))
-            });
+            let changed = match &self.engine {
+                Engine::User(dispatcher) => self.priority.raised(|| {
+                    dispatcher.with_task(task, |bound| Some((bound.as_ref()?.tid, bound?.mend()?)))
+                }),
+                Engine::Ext(ext) => {
+                    let tid = self.threads[task].as_ref().map_or(0, |known| known.thread.number);
+                    ext.dispatcher.mend(task).map(|what| (tid, what))
+                }
+            };
             if let Some((tid, what)) = changed {
                 let name = &self.plan.tasks[task].name;
                 let message = format!("{name} (thread {tid}): somebody has set {what}; that is set back");
@@ -417,6 +550,12 @@ impl Session {
     /// Gives what threads of the table have started the processors that those had before. It stays in their
     /// cgroups: moving it would take a lock for which dispatching threads may have to wait.
     fn release_children(&self) {
+        if let Engine::Ext(ext) = &self.engine {
+            if let Some(known) = self.threads.iter().flatten().next() {
+                ext.dispatcher.release_children(&known.before);
+            }
+            return;
+        }
         for known in self.threads.iter().flatten() {
             let Some((path, _)) = &known.cgroup else { continue };
             let parent = known.thread.number;
@@ -449,6 +588,57 @@ impl Session {
 const NO_CGROUPS: &str = "there are no cgroups of version 2, by which threads are frozen: idle slots of the \
                           table's processors are kept from everything else";
 const NOT_LENT: &str = "idle slots of its processor are kept from everything else";
+
+/// Sets the kernel's dispatcher up if it is wanted and works here.
+fn prepare_ext(
+    plan: &Arc<Plan>,
+    options: &Options,
+    is_apart: bool,
+    guardian: &mut Guardian,
+    events: &mut Vec<Event>,
+) -> Result<Option<Ext>, Error> {
+    if options.dispatcher == Choice::User {
+        return Ok(None);
+    }
+    let unsupported = |why: String| Error::unsupported("dispatch by sched_ext", why);
+    let is_must = options.dispatcher == Choice::SchedExt;
+    match crate::ext::support() {
+        Err(why) if is_must => return Err(unsupported(why)),
+        Err(_) => return Ok(None),
+        Ok(()) => {}
+    }
+    let until_start = options.start.map_or(LEAD, |start| start.since(plan.clock.now().min(start)));
+    let scope = Scope { plan, within: options.within, priorities: options.priorities, until_start };
+    let prepared = match is_apart {
+        true => Ext::prepare(&scope, guardian),
+        false => Err(unsupported("the table has all processors, and some must be left to the others".into())),
+    };
+    match prepared {
+        Ok(ext) => Ok(Some(ext)),
+        Err(error) if is_must => Err(error),
+        Err(error) => {
+            events.push(Event::Warning(format!("{error}: dispatched from user space instead")));
+            Ok(None)
+        }
+    }
+}
+
+/// Starts the dispatcher in user space; also says where cgroups are, by which it freezes threads.
+fn start_user(
+    plan: &Arc<Plan>,
+    start: Instant,
+    options: &Options,
+    guardian: &mut Guardian,
+    events: &mut Vec<Event>,
+) -> Result<(Engine, Option<PathBuf>), Error> {
+    lift_throttling(plan, guardian)?;
+    let dispatcher = Dispatcher::start(Arc::clone(plan), start, options.priorities)?;
+    let cgroups = freezer::mount();
+    if cgroups.is_none() {
+        events.push(Event::Warning(NO_CGROUPS.into()));
+    }
+    Ok((Engine::User(dispatcher), cgroups))
+}
 
 /// Listens for `punctual tt status`; without, everything else works.
 fn listen(guardian: &mut Guardian, events: &mut Vec<Event>) -> Result<Option<Server>, Error> {

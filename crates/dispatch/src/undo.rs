@@ -1,6 +1,6 @@
 //! What a dispatcher changes outside of itself, noted before it is changed, and how each is put back.
 
-use punctual_daemon::kernel::{Processors, Scheduling, State};
+use punctual_daemon::kernel::{self, Processors, Scheduling, State};
 use punctual_daemon::thread::Thread;
 use punctual_schedule::AssignedPolicy;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,19 @@ pub enum Undo {
         /// Processors of the table.
         processors: Vec<u32>,
     },
+    /// A cpuset partition that was made, with whatever is in it.
+    Partition {
+        /// Its folder.
+        path: PathBuf,
+        /// Where its threads go.
+        parent: PathBuf,
+        /// Processors of the table.
+        processors: Vec<u32>,
+        /// Files that name processors for partitions, from the parent upwards, with what was there.
+        exclusive: Vec<(PathBuf, String)>,
+        /// Files that hand on the controller cpuset, from the root downwards; they did not before.
+        controls: Vec<PathBuf>,
+    },
     /// A setting of the kernel.
     Setting {
         /// Its file.
@@ -72,6 +85,14 @@ const BETWEEN_REMOVALS: std::time::Duration = std::time::Duration::from_millis(2
 pub const SCHED_EXT: u32 = 7;
 
 impl Undo {
+    /// The threads in a partition at present.
+    pub fn threads(&self) -> Vec<u32> {
+        match self {
+            Undo::Partition { path, .. } => threads_in(path),
+            _ => Vec::new(),
+        }
+    }
+
     /// Puts it back. What is gone by now is well.
     ///
     /// # Errors
@@ -91,12 +112,44 @@ impl Undo {
                 })
                 .map_err(|error| format!("cgroup {}: {error}", path.display()))
             }
+            Undo::Partition { path, parent, exclusive, controls, .. } => {
+                remove_partition(path, parent, exclusive, controls)
+                    .map_err(|error| format!("partition {}: {error}", path.display()))
+            }
             Undo::Setting { path, before, written } => restore_setting(path, before, written)
                 .map_err(|error| format!("putting {} back to {before}: {error}", path.display())),
             Undo::File { path } => gone_is_well(fs::remove_file(path))
                 .map_err(|error| format!("removing {}: {error}", path.display())),
         }
     }
+}
+
+/// Waits until sched_ext is off: the kernel ends a scheduler after the process that had it.
+pub fn wait_for_sched_ext() {
+    let is_on =
+        || fs::read_to_string("/sys/kernel/sched_ext/state").is_ok_and(|state| state.trim() != "disabled");
+    // Another one may have come; then nothing is to be waited for.
+    for _ in 0..REMOVALS {
+        if !is_on() {
+            return;
+        }
+        std::thread::sleep(BETWEEN_REMOVALS);
+    }
+}
+
+/// Makes a thread that inherited SCHED_EXT an ordinary one. If it has another policy, nothing is to be done.
+pub fn set_ordinary(tid: u32) {
+    if kernel::scheduling(tid).is_ok_and(|scheduling| scheduling.policy == SCHED_EXT) {
+        // One that ends meanwhile needs nothing.
+        let _ = kernel::schedule(tid, &Scheduling::ordinary());
+        let _ = kernel::pin(tid, &Processors::from_words([u64::MAX; Processors::MOST / 64]));
+    }
+}
+
+/// The threads of a cgroup.
+pub fn threads_in(cgroup: &Path) -> Vec<u32> {
+    let list = fs::read_to_string(cgroup.join("cgroup.threads")).unwrap_or_default();
+    list.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// Everything that the dispatcher may have made of the thread.
@@ -144,6 +197,14 @@ fn remove_cgroup(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::R
         return Ok(());
     }
     fs::write(path.join("cgroup.freeze"), "0")?;
+    remove_folder(path, parent, each)
+}
+
+/// Moves what is in a cgroup to its parent, and removes it.
+fn remove_folder(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<()> {
+    if !path.is_dir() {
+        return Ok(());
+    }
     // What is moved may start more meanwhile, and who has ended leaves only when the kernel gets round to it.
     for _ in 0..REMOVALS {
         empty(path, parent, each)?;
@@ -166,6 +227,39 @@ fn empty(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<()
         }
     }
     Ok(())
+}
+
+/// Gives its processors back, moves what is in it to the parent, and removes it.
+fn remove_partition(
+    path: &Path,
+    parent: &Path,
+    exclusive: &[(PathBuf, String)],
+    controls: &[PathBuf],
+) -> io::Result<()> {
+    if path.is_dir() {
+        // If it is none yet, there is nothing to give back.
+        let _ = fs::write(path.join("cpuset.cpus.partition"), "member");
+    }
+    remove_folder(path, parent, &mut |_| ())?;
+    for (file, before) in exclusive {
+        // Without a cpuset there, there is no such file.
+        let _ = fs::write(file, format!("{before}\n"));
+    }
+    for file in controls.iter().rev() {
+        let folder = file.parent().unwrap_or(file);
+        if !has_cpusets(folder) {
+            // Whoever uses it by now keeps it.
+            let _ = fs::write(file, "-cpuset");
+        }
+    }
+    Ok(())
+}
+
+/// Whether somebody has set processors for a cgroup below.
+fn has_cpusets(folder: &Path) -> bool {
+    let is_set = |path: PathBuf| fs::read_to_string(path).is_ok_and(|list| !list.trim().is_empty());
+    let below = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    below.into_iter().any(|child| is_set(child.join("cpuset.cpus")) || is_set(child.join("cpuset.mems")))
 }
 
 fn restore_setting(path: &Path, before: &str, written: &str) -> io::Result<()> {

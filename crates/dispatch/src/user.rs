@@ -198,7 +198,7 @@ impl std::fmt::Debug for Dispatcher {
 }
 
 /// Puts the calling thread on a processor, with a priority of SCHED_FIFO.
-fn enter(processor: u32, priority: u32) -> Result<(), Error> {
+pub fn enter(processor: u32, priority: u32) -> Result<(), Error> {
     use punctual_daemon::kernel::{Processors, Scheduling, pin, schedule};
     use punctual_schedule::AssignedPolicy;
     let what = format!("dispatching on processor {processor}");

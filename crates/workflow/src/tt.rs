@@ -5,7 +5,7 @@ mod recording;
 
 pub use plan::{Mapping, read_plan};
 pub use punctual_dispatch::check::{Outcome as Checked, Tolerance};
-pub use punctual_dispatch::{Priorities, Status, guardian, statuses};
+pub use punctual_dispatch::{Choice, Priorities, Status, guardian, statuses};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::folder::RecordingFolder;
@@ -52,6 +52,8 @@ pub struct Options {
     pub limit: Option<Duration>,
     /// When the first slot begins.
     pub start: Start,
+    /// What dispatches.
+    pub dispatcher: Choice,
     /// Priorities on the table's processors.
     pub priorities: Priorities,
     /// Where to record every turn.
@@ -112,6 +114,7 @@ fn dispatch(
     let dispatch = punctual_dispatch::Options {
         start,
         table: options.name.clone(),
+        dispatcher: options.dispatcher,
         priorities: options.priorities,
         within: command.as_ref().map(|command| command.child.id()),
         guardian: options.guardian.clone(),

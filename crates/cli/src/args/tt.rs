@@ -75,7 +75,7 @@ pub struct TtRun {
     #[arg(long, requires = "record")]
     pub force: bool,
 
-    /// What dispatches
+    /// What dispatches (docs/dispatch.md)
     #[arg(long, value_enum, default_value_t = Dispatcher::Auto)]
     pub dispatcher: Dispatcher,
 
@@ -138,6 +138,21 @@ pub struct TtCheck {
 pub enum Dispatcher {
     /// The best that works here
     Auto,
+    /// A scheduler in the kernel (sched_ext, Linux 7.1 or newer); nothing else runs on the table's processors
+    SchedExt,
     /// A thread of high priority on each processor; works on every kernel
-    User,
+    #[value(alias = "user")]
+    UserSpace,
+}
+
+impl Dispatcher {
+    /// As the dispatchers name it.
+    pub fn choice(self) -> punctual_workflow::tt::Choice {
+        use punctual_workflow::tt::Choice;
+        match self {
+            Dispatcher::Auto => Choice::Auto,
+            Dispatcher::SchedExt => Choice::SchedExt,
+            Dispatcher::UserSpace => Choice::User,
+        }
+    }
 }

@@ -33,6 +33,7 @@ fn dispatch(arguments: args::TtRun) -> Result<(), Failure> {
         name: display_name(&arguments.table).into_owned(),
         limit: arguments.duration,
         start: arguments.start.map_or(Start::Soon, |values::Start(start)| start),
+        dispatcher: arguments.dispatcher.choice(),
         priorities,
         record: record.map(|path| RecordingFolder::new(path, arguments.force)).transpose()?,
         command: arguments.command,

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the scheduler and its user space share; src/ext/interface.rs mirrors it. Times are in
+ * nanoseconds, on the table's clock where nothing else is said.
+ */
+#ifndef PUNCTUAL_DISPATCH_INTERFACE_H
+#define PUNCTUAL_DISPATCH_INTERFACE_H
+
+/* A task, or a lane, that is none. */
+#define NONE (~0U)
+
+/* A row of slots of one processor with one owner, as user space writes it. */
+struct turn {
+	__u32 from, to; /* slots of the hyperperiod, `to` not included */
+	__u32 task;	/* NONE: idle */
+	__u32 job;
+	__u32 is_last; /* the job has no slots after it */
+};
+
+/* A processor of the table. Only the processor itself writes it, once it has begun. */
+struct lane {
+	/* From user space. */
+	__u64 until; /* when the next turn begins */
+	__u64 round; /* repetitions of the table before the next turn */
+	__u32 next;  /* the next turn, counted from `first` */
+	__u32 cpu;
+	__u32 first, count; /* its turns, in the map of all turns */
+
+	/* The present turn. */
+	__u64 slot;	/* its first slot, counted since the start */
+	__u64 from;	/* when it began */
+	__u64 error;	/* from then until the processor was handed over */
+	__u64 begun;	/* the owner's processor time at its beginning */
+	__u64 outside;	/* what the owner had used since its turn before */
+	__u64 number;	/* its number since the start */
+	__u64 previous; /* number of the turn that was carried out before it */
+	__u64 lost;	/* records for which there was no room */
+	__u32 turn;	/* its place in the map of all turns */
+	__u32 tid;	/* the owner's thread; 0: none */
+	__u32 has_turn;
+	__u32 is_skipped;
+	__u32 is_awaited; /* the owner is about to run: the error ends when it does */
+	__u32 reserved;
+};
+
+/* A task of the table. */
+struct task {
+	__u32 tid;    /* its thread; 0: none */
+	__u32 skips;  /* an overrun costs the next job */
+	__u32 holder; /* the lane whose turn is its; NONE */
+	__u32 is_skipping;
+	__u32 is_runnable;
+	__u32 is_new; /* what it has used until now is nobody's business */
+	__u64 runnable_at;
+	__u64 used;  /* processor time so far, as of when it last stopped or began */
+	__u64 ended; /* the same at the end of its last turn */
+};
+
+/* A turn that is over. */
+struct record {
+	__u64 slot, number, previous;
+	__u64 error, ran, outside;
+	__u64 at; /* CLOCK_MONOTONIC */
+	__u32 lane, slots;
+	__u32 task, job;
+	__u32 tid, is_overrun;
+	__u32 is_skipped, reserved;
+};
+
+/* Why the kernel has ended the scheduler. */
+struct ending {
+	__u64 code;
+	__u32 kind; /* 0: it goes on */
+	char reason[64];
+	char message[132];
+};
+
+#endif

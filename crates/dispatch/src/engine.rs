@@ -1,0 +1,141 @@
+//! What dispatches: a scheduler in the kernel, or threads of this process.
+
+use crate::error::Error;
+use crate::guardian::Guardian;
+use crate::plan::Plan;
+use crate::threads::{Candidate, candidates, family};
+use crate::user::Priorities;
+use crate::{ext, freezer, user};
+use punctual_model::{Duration, Instant};
+use punctual_trace::dispatch::Turn;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Which dispatcher is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// By sched_ext where that works, else from user space.
+    #[default]
+    Auto,
+    /// By sched_ext, or not at all.
+    SchedExt,
+    /// From user space.
+    User,
+}
+
+/// A dispatcher at work.
+#[derive(Debug)]
+pub enum Engine {
+    User(user::Dispatcher),
+    Ext(Box<Ext>),
+}
+
+/// The one in the kernel, and where this process was before.
+#[derive(Debug)]
+pub struct Ext {
+    pub dispatcher: ext::Dispatcher,
+    home: Option<PathBuf>,
+}
+
+impl Engine {
+    /// As statuses name it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Engine::User(_) => "user",
+            Engine::Ext(_) => "sched_ext",
+        }
+    }
+
+    /// Hands on the turns that are over, those of each processor in order, and by lane how many are lost.
+    pub fn drain(&mut self, each: impl FnMut(Turn), lost: impl FnMut(usize, u64)) -> Result<(), Error> {
+        match self {
+            Engine::User(dispatcher) => {
+                dispatcher.drain(each, lost);
+                Ok(())
+            }
+            Engine::Ext(ext) => ext.dispatcher.drain(each, lost),
+        }
+    }
+
+    /// Ends dispatching. The last turns can still be drained.
+    pub fn stop(&mut self) {
+        match self {
+            Engine::User(dispatcher) => dispatcher.stop(),
+            Engine::Ext(ext) => ext.dispatcher.stop(),
+        }
+    }
+
+    /// Why the kernel has ended its dispatcher, if it has.
+    pub fn ejected(&self) -> Option<String> {
+        match self {
+            Engine::User(_) => None,
+            Engine::Ext(ext) => ext.dispatcher.ejected(),
+        }
+    }
+}
+
+/// Where threads of the table are looked for.
+pub struct Scope<'a> {
+    pub plan: &'a Arc<Plan>,
+    /// Only in this process and what it starts.
+    pub within: Option<u32>,
+    pub priorities: Priorities,
+    /// Until the first slot, if that is given.
+    pub until_start: Duration,
+}
+
+impl Ext {
+    /// Sets the kernel's dispatcher up; nothing is dispatched yet.
+    pub fn prepare(scope: &Scope<'_>, guardian: &mut Guardian) -> Result<Ext, Error> {
+        let unsupported = |why: String| Error::unsupported("dispatch by sched_ext", why);
+        ext::longest_wait(scope.plan, scope.until_start).map_err(unsupported)?;
+        let mount = freezer::mount().ok_or_else(|| unsupported("there are no cgroups".into()))?;
+        let cgroup = ext::shared_cgroup(scope.matching().iter()).map_err(unsupported)?;
+        let own = ext::cgroup_of(std::process::id()).map_err(|error| unsupported(error.to_string()))?;
+        let procs = |cgroup: &str| mount.join(cgroup.trim_start_matches('/')).join("cgroup.procs");
+        let mut home = None;
+        if own != cgroup {
+            // The ticks are threads of this process, and belong to the partition.
+            let pid = std::process::id().to_string();
+            fs::write(procs(&cgroup), pid)
+                .map_err(|error| Error::unsupported(&format!("entering the cgroup {cgroup}"), error))?;
+            home = Some(procs(&own));
+        }
+        let partition = ext::Partition::make(&mount, &cgroup, scope.plan, guardian)?;
+        let made = ext::Dispatcher::prepare(Arc::clone(scope.plan), partition, scope.priorities);
+        made.map(|dispatcher| Ext { dispatcher, home })
+    }
+
+    /// Has the table carried out from `start` on.
+    pub fn begin(&mut self, start: Instant, priorities: Priorities) -> Result<(), Error> {
+        self.dispatcher.begin(start, priorities)
+    }
+
+    /// Ends it, and gives the processors of its partition back.
+    pub fn end(&mut self) -> Result<(), String> {
+        self.dispatcher.stop();
+        self.dispatcher.partition.remove()
+    }
+}
+
+impl Drop for Ext {
+    fn drop(&mut self) {
+        self.dispatcher.stop();
+        if let Some(home) = self.home.take() {
+            // Where it was may be gone.
+            let _ = fs::write(home, std::process::id().to_string());
+        }
+    }
+}
+
+impl Scope<'_> {
+    /// Threads that are here already and match a task.
+    fn matching(&self) -> Vec<Candidate> {
+        let own = std::process::id();
+        let mut found = candidates(self.within.map(family).as_ref());
+        let is_meant = |thread: &Candidate| self.plan.tasks.iter().any(|task| task.thread.matches(thread));
+        found.retain(|thread| thread.process != own && is_meant(thread));
+        found
+    }
+}

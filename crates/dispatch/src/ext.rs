@@ -1,0 +1,350 @@
+//! The sched_ext dispatcher: a scheduler in the kernel carries the table out, on processors that are an
+//! isolated partition. docs/design/time-triggered.md has the reasons.
+//!
+//! A thread of SCHED_FIFO on each processor wakes up where a turn begins, and sleeps again. That is all it
+//! does: what runs next is decided in the kernel.
+
+mod interface;
+mod load;
+mod partition;
+mod support;
+
+pub use partition::{Partition, cgroup_of, shared_cgroup};
+pub use support::{longest_wait, support};
+
+use crate::error::Error;
+use crate::plan::Plan;
+use crate::undo::SCHED_EXT;
+use crate::user::{Priorities, enter};
+use interface::{NONE, Record};
+use load::{Flags, Loaded};
+use punctual_daemon::kernel::{self, Scheduling, State};
+use punctual_model::{Duration, Instant};
+use punctual_trace::dispatch::Turn;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, non_camel_case_types, dead_code)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/tt.skel.rs"));
+}
+
+/// A dispatcher at work. Dropping it takes the scheduler out of the kernel; the partition stays.
+pub struct Dispatcher {
+    plan: Arc<Plan>,
+    loaded: Loaded,
+    pub partition: Partition,
+    start: Instant,
+    stop: Arc<AtomicBool>,
+    ticks: Vec<JoinHandle<()>>,
+    /// By task, its thread.
+    bound: Vec<Option<u32>>,
+    /// By lane, the number of the last turn that was read.
+    last: Vec<Option<u64>>,
+    lost: Vec<u64>,
+}
+
+/// How threads of the table are scheduled.
+pub fn scheduling() -> Scheduling {
+    let mut ext = Scheduling::ordinary();
+    ext.policy = SCHED_EXT;
+    ext
+}
+
+impl Dispatcher {
+    /// Loads and enables the scheduler and starts a tick on each processor; nothing is dispatched yet.
+    pub fn prepare(
+        plan: Arc<Plan>,
+        partition: Partition,
+        priorities: Priorities,
+    ) -> Result<Dispatcher, Error> {
+        let flags = Flags::read().map_err(|why| Error::unsupported("sched_ext", why))?;
+        let mut loaded = Loaded::new(&plan, &flags)?;
+        loaded.attach()?;
+        let lanes = plan.lanes.len();
+        let dispatcher = Dispatcher {
+            bound: vec![None; plan.tasks.len()],
+            last: vec![None; lanes],
+            lost: vec![0; lanes],
+            start: Instant::from_ns(0),
+            stop: Arc::new(AtomicBool::new(false)),
+            ticks: Vec::new(),
+            plan,
+            loaded,
+            partition,
+        };
+        dispatcher.check_processors(priorities)?;
+        Ok(dispatcher)
+    }
+
+    /// Fails before anything is bound if the ticks could not be where they have to be.
+    fn check_processors(&self, priorities: Priorities) -> Result<(), Error> {
+        let (stop, far) = (Arc::new(AtomicBool::new(true)), Instant::from_ns(u64::MAX / 2));
+        for lane in 0..self.plan.lanes.len() {
+            let _ = self.start_tick(lane, far, priorities, &stop)?.join();
+        }
+        Ok(())
+    }
+
+    /// Has the table carried out from `start` on.
+    pub fn begin(&mut self, start: Instant, priorities: Priorities) -> Result<(), Error> {
+        self.start = start;
+        for lane in 0..self.plan.lanes.len() {
+            let tick = self.start_tick(lane, start, priorities, &self.stop)?;
+            self.ticks.push(tick);
+        }
+        self.loaded.begin(&self.plan, start)
+    }
+
+    fn start_tick(
+        &self,
+        lane: usize,
+        start: Instant,
+        priorities: Priorities,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<JoinHandle<()>, Error> {
+        let processor = self.plan.lanes[lane].processor;
+        let (plan, stop) = (Arc::clone(&self.plan), Arc::clone(stop));
+        let threads = self.partition.path.join("cgroup.threads");
+        let (ready, is_ready) = sync_channel(1);
+        let tick = std::thread::Builder::new()
+            .name(format!("tt/{processor}"))
+            .spawn(move || {
+                let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+                let entered = fs::write(threads, own)
+                    .map_err(|error| Error::unsupported("entering the table's partition", error))
+                    .and_then(|()| enter(processor, priorities.dispatcher()));
+                tick(entered, &ready, lane, &plan, start, &stop);
+            })
+            .map_err(|error| Error::other("starting a thread", error))?;
+        is_ready.recv().map_err(|error| Error::other("starting a thread", error))??;
+        Ok(tick)
+    }
+
+    /// Gives a task its thread. Note how to undo that before.
+    ///
+    /// # Errors
+    /// What the kernel refused, in words.
+    pub fn bind(&mut self, task: usize, tid: u32, process: u32) -> Result<(), String> {
+        let used = used_ns(process, tid).map_err(|error| error.to_string())?;
+        self.loaded.write_task(&self.plan, task, tid, used).map_err(|error| error.to_string())?;
+        self.loaded.know(tid, task).map_err(|error| error.to_string())?;
+        let given = || {
+            self.partition.take(tid).map_err(|error| format!("entering the table's partition: {error}"))?;
+            let place = &self.partition.processors;
+            kernel::pin(tid, place).map_err(|refused| refused.to_string())?;
+            kernel::schedule(tid, &scheduling()).map_err(|refused| refused.to_string())
+        };
+        match given() {
+            Ok(()) => {
+                self.bound[task] = Some(tid);
+                Ok(())
+            }
+            Err(why) => {
+                self.bound[task] = Some(tid);
+                self.unbind(task);
+                Err(why)
+            }
+        }
+    }
+
+    /// Takes a task's thread from it.
+    pub fn unbind(&mut self, task: usize) {
+        if let Some(tid) = self.bound[task].take() {
+            self.loaded.forget(tid);
+            // The map is there as long as the scheduler.
+            let _ = self.loaded.write_task(&self.plan, task, 0, 0);
+        }
+    }
+
+    /// Gives a thread again what it should have. Returns what was found, in words.
+    pub fn mend(&self, task: usize) -> Option<String> {
+        let tid = self.bound[task]?;
+        let found = State::read(tid).ok()?;
+        let mut changed = Vec::new();
+        if found.processors != self.partition.processors {
+            changed.push(format!("the processors to {:?}", found.processors));
+            let _ = self.partition.take(tid);
+            // One that is gone meanwhile is noticed soon.
+            let _ = kernel::pin(tid, &self.partition.processors);
+        }
+        if found.scheduling.policy != SCHED_EXT {
+            changed.push(format!("the policy to {}", found.scheduling));
+            let _ = kernel::schedule(tid, &scheduling());
+        }
+        (!changed.is_empty()).then(|| changed.join(" and "))
+    }
+
+    /// Puts what threads of the table have started where their processes are, as SCHED_OTHER.
+    pub fn release_children(&self, before: &State) {
+        let own = std::process::id();
+        for tid in self.partition.threads() {
+            let is_own = || fs::metadata(format!("/proc/{own}/task/{tid}")).is_ok();
+            if self.bound.contains(&Some(tid)) || is_own() {
+                continue;
+            }
+            let is_ext = kernel::scheduling(tid).is_ok_and(|scheduling| scheduling.policy == SCHED_EXT);
+            // The kernel does not stand it (7.2) that a thread's policy is changed while it is being started.
+            if (is_ext && !self.loaded.has_started(tid)) || self.partition.release(tid).is_err() {
+                continue;
+            }
+            if is_ext {
+                // One that ends meanwhile needs nothing.
+                let _ = kernel::schedule(tid, &Scheduling::ordinary());
+            }
+            let _ = kernel::pin(tid, &before.processors);
+        }
+    }
+
+    /// Hands on the turns that are over, those of each processor in order, and by lane how many are lost.
+    pub fn drain(
+        &mut self,
+        mut each: impl FnMut(Turn),
+        mut lost: impl FnMut(usize, u64),
+    ) -> Result<(), Error> {
+        let Dispatcher { plan, loaded, last, start, .. } = self;
+        loaded.drain(|record| {
+            let lane = record.lane as usize;
+            let Some(last) = last.get_mut(lane) else { return };
+            missed(record, *last).for_each(|number| {
+                each(missed_turn(plan, lane, number, *start, Instant::from_ns(record.at)))
+            });
+            *last = Some(record.number);
+            each(turn(plan, &record));
+        })?;
+        for lane in 0..self.lost.len() {
+            let now = self.loaded.lost(lane);
+            match now - std::mem::replace(&mut self.lost[lane], now) {
+                0 => {}
+                count => lost(lane, count),
+            }
+        }
+        Ok(())
+    }
+
+    /// The turn of a lane after the last one that was read; `None` if none was.
+    pub fn next_unread(&self, lane: usize) -> Option<u64> {
+        self.last[lane].map(|number| number + 1)
+    }
+
+    /// Why the kernel has ended the scheduler, if it has.
+    pub fn ejected(&self) -> Option<String> {
+        self.loaded.ejected()
+    }
+
+    /// Ends the scheduler and the ticks. The last turns can still be drained.
+    pub fn stop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.loaded.detach();
+        for tick in self.ticks.drain(..) {
+            let _ = tick.join();
+        }
+    }
+}
+
+impl Drop for Dispatcher {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Dispatcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a scheduler of {} processors", self.plan.lanes.len())
+    }
+}
+
+/// Wakes up where turns begin. The kernel takes the running thread off for that, and then decides anew.
+fn tick(
+    entered: Result<(), Error>,
+    ready: &SyncSender<Result<(), Error>>,
+    lane: usize,
+    plan: &Plan,
+    start: Instant,
+    stop: &AtomicBool,
+) {
+    let may_run = entered.is_ok();
+    // Whoever started it waits for this.
+    let _ = ready.send(entered);
+    if !may_run {
+        return;
+    }
+    let next = plan.next(lane, plan.clock.now(), start);
+    for number in next.. {
+        let at = plan.decision(lane, number, start).at;
+        if plan.clock.sleep_until(at, stop).is_none() {
+            break;
+        }
+    }
+}
+
+/// The turns between the last one that was read and the one that the scheduler carried out before this.
+/// Those between that one and this were missed; the others were lost, and are counted elsewhere.
+fn missed(record: Record, last: Option<u64>) -> std::ops::Range<u64> {
+    let previous = record.previous.wrapping_add(1);
+    let read = last.map_or(previous, |number| number + 1);
+    previous.max(read)..record.number
+}
+
+/// What is recorded of a turn that nobody carried out, as was noticed at `at` (CLOCK_MONOTONIC).
+pub fn missed_turn(plan: &Plan, lane: usize, number: u64, start: Instant, at: Instant) -> Turn {
+    let decision = plan.decision(lane, number, start);
+    Turn {
+        cpu: plan.lanes[lane].processor,
+        slot: decision.slot,
+        slots: decision.slots,
+        task: decision.job.map(|job| job.task),
+        job: decision.job.map_or(0, |job| job.number),
+        error: decision.until.since(decision.at),
+        is_missed: true,
+        at,
+        ..Turn::default()
+    }
+}
+
+fn turn(plan: &Plan, record: &Record) -> Turn {
+    Turn {
+        cpu: plan.lanes[record.lane as usize].processor,
+        slot: record.slot,
+        slots: record.slots,
+        task: (record.task != NONE).then_some(record.task),
+        job: record.job,
+        tid: record.tid,
+        error: Duration::from_ns(record.error),
+        ran: Duration::from_ns(record.ran),
+        outside: Duration::from_ns(record.outside),
+        is_overrun: record.is_overrun != 0,
+        is_skipped: record.is_skipped != 0,
+        is_missed: false,
+        at: Instant::from_ns(record.at),
+    }
+}
+
+/// Processor time of a thread so far.
+fn used_ns(process: u32, tid: u32) -> std::io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/task/{tid}/schedstat"))?;
+    let used = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    used.ok_or_else(|| std::io::Error::other("schedstat has no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(number: u64, previous: u64) -> Record {
+        Record { number, previous, ..Record::default() }
+    }
+
+    #[test]
+    fn turns_that_were_missed_are_not_those_that_were_lost() {
+        assert_eq!(missed(record(4, 3), Some(3)), 4..4, "one after the other");
+        assert_eq!(missed(record(7, 3), Some(3)), 4..7, "came late");
+        assert_eq!(missed(record(7, 6), Some(3)), 7..7, "lost");
+        assert_eq!(missed(record(9, 6), Some(3)), 7..9, "both");
+        assert_eq!(missed(record(0, u64::MAX), None), 0..0, "the first");
+        assert_eq!(missed(record(5, 4), None), 5..5, "entered in its midst");
+    }
+}

@@ -1,0 +1,251 @@
+//! The scheduler in the kernel: loading it, and what is written to and read from its maps.
+
+use super::interface::{Lane, NONE, Plain, Record, Task, Turn};
+use super::skeleton::{OpenTtSkel, TtSkel, TtSkelBuilder};
+use crate::error::{Error, ErrorKind};
+use crate::plan::{Clock, OnOverrun, Plan};
+use libbpf_rs::btf::types::Enum64;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Btf, Link, MapCore, MapFlags, PrintLevel, RingBuffer, RingBufferBuilder};
+use punctual_daemon::kernel::Processors;
+use punctual_model::Instant;
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::rc::Rc;
+
+/// Room for the turns that may wait to be read, for each processor.
+const RING_BYTES: u32 = 1 << 20;
+const MOST_RING_BYTES: u32 = 1 << 26;
+
+/// After this time without having run, the kernel takes a ready thread for forgotten, and ejects the
+/// scheduler. It is the longest that the kernel allows.
+pub const WATCHDOG_MS: u32 = 30_000;
+
+/// The kernel's flags of which the scheduler makes use.
+pub struct Flags {
+    immediately: u64,
+    operations: u64,
+}
+
+/// The scheduler, and what it says. Dropping it takes it out of the kernel: its threads are SCHED_OTHER then.
+pub struct Loaded {
+    skeleton: TtSkel<'static>,
+    link: Option<Link>,
+    ring: RingBuffer<'static>,
+    inbox: Rc<RefCell<Vec<Record>>>,
+}
+
+/// Why the kernel has ended the scheduler.
+pub type Ejected = String;
+
+fn refused(what: &str, error: &libbpf_rs::Error) -> Error {
+    Error::unsupported(&format!("sched_ext: {what}"), error)
+}
+
+impl Flags {
+    /// Reads them from the kernel's own description.
+    pub fn read() -> Result<Flags, String> {
+        let btf = Btf::from_vmlinux()
+            .map_err(|error| format!("this kernel does not describe its types: {error}"))?;
+        let value = |all: &str, name: &str| {
+            let all = btf.type_by_name::<Enum64<'_>>(all)?;
+            let member = all.iter().find(|member| member.name.is_some_and(|found| found == name))?;
+            u64::try_from(member.value).ok()
+        };
+        let operation = |name: &str| value("scx_ops_flags", name);
+        let partial = operation("SCX_OPS_SWITCH_PARTIAL");
+        let last = operation("SCX_OPS_ENQ_LAST");
+        let (Some(partial), Some(last)) = (partial, last) else {
+            return Err("this kernel is built without sched_ext (CONFIG_SCHED_CLASS_EXT)".into());
+        };
+        let immediately = value("scx_enq_flags", "SCX_ENQ_IMMED")
+            .ok_or("this kernel's sched_ext lacks SCX_ENQ_IMMED, which Linux has since 7.1")?;
+        Ok(Flags { immediately, operations: partial | last })
+    }
+}
+
+impl Loaded {
+    /// Loads it for a table. It schedules nothing yet.
+    pub fn new(plan: &Plan, flags: &Flags) -> Result<Loaded, Error> {
+        let show = std::env::var_os("PUNCTUAL_LIBBPF_LOG").is_some();
+        libbpf_rs::set_print(show.then_some((PrintLevel::Debug, |_, text| eprint!("{text}"))));
+        // A process loads one or two, so its handle may live as long as it.
+        let storage = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open = TtSkelBuilder::default()
+            .open(storage)
+            .map_err(|error| refused("reading the scheduler", &error))?;
+        set(&mut open, plan, flags)?;
+        let skeleton = open.load().map_err(|error| refused("loading the scheduler", &error))?;
+        let inbox = Rc::new(RefCell::new(Vec::new()));
+        let into = Rc::clone(&inbox);
+        let mut ring = RingBufferBuilder::new();
+        let take = move |bytes: &[u8]| {
+            into.borrow_mut().extend(Record::read(bytes));
+            0
+        };
+        ring.add(&skeleton.maps.records, take).map_err(|error| refused("mapping its records", &error))?;
+        let ring = ring.build().map_err(|error| refused("mapping its records", &error))?;
+        let loaded = Loaded { skeleton, link: None, ring, inbox };
+        loaded.write_plan(plan)?;
+        Ok(loaded)
+    }
+
+    fn write_plan(&self, plan: &Plan) -> Result<(), Error> {
+        let maps = &self.skeleton.maps;
+        let mut first = 0_u32;
+        for (number, lane) in plan.lanes.iter().enumerate() {
+            for (at, turn) in lane.turns.iter().enumerate() {
+                let turn = Turn {
+                    from: turn.from,
+                    to: turn.to,
+                    task: turn.job.map_or(NONE, |job| job.task),
+                    job: turn.job.map_or(0, |job| job.number),
+                    is_last: turn.job.is_some_and(|job| job.is_last).into(),
+                };
+                write(&maps.turns, first + at as u32, turn.bytes())?;
+            }
+            let count = lane.turns.len() as u32;
+            let cpu = lane.processor;
+            let idle = Lane { until: u64::MAX, cpu, first, count, ..Lane::default() };
+            write(&maps.lanes, number as u32, idle.bytes())?;
+            write(&maps.lane_of, cpu, &(number as u32 + 1).to_ne_bytes())?;
+            first += count;
+        }
+        (0..plan.tasks.len()).try_for_each(|task| self.write_task(plan, task, 0, 0))
+    }
+
+    /// Gives a task its thread, which has used so much processor time; 0: none.
+    pub fn write_task(&self, plan: &Plan, number: usize, tid: u32, used: u64) -> Result<(), Error> {
+        let skips = (plan.tasks[number].on_overrun == OnOverrun::Skip).into();
+        let task = Task { tid, skips, holder: NONE, is_new: 1, used, ended: used, ..Task::default() };
+        write(&self.skeleton.maps.tasks, number as u32, task.bytes())
+    }
+
+    /// Names the task of a thread.
+    pub fn know(&self, tid: u32, task: usize) -> Result<(), Error> {
+        let map = &self.skeleton.maps.task_of;
+        map.update(&tid.to_ne_bytes(), &(task as u32).to_ne_bytes(), MapFlags::ANY)
+            .map_err(|error| refused("naming a thread", &error))
+    }
+
+    /// Forgets a thread.
+    pub fn forget(&self, tid: u32) {
+        // One that is not there is forgotten.
+        let _ = self.skeleton.maps.task_of.delete(&tid.to_ne_bytes());
+    }
+
+    /// Whether a thread that is no task's has wholly been started; asked once for each.
+    pub fn has_started(&self, tid: u32) -> bool {
+        self.skeleton.maps.others.delete(&tid.to_ne_bytes()).is_ok()
+    }
+
+    /// Makes it the scheduler of SCHED_EXT.
+    pub fn attach(&mut self) -> Result<(), Error> {
+        let link = self.skeleton.maps.punctual_tt.attach_struct_ops();
+        self.link = Some(link.map_err(|error| refused("enabling the scheduler", &error))?);
+        Ok(())
+    }
+
+    /// Has it carry out the table from `start` on.
+    pub fn begin(&mut self, plan: &Plan, start: Instant) -> Result<(), Error> {
+        let now = plan.clock.now();
+        let mut first = 0_u32;
+        for (number, lane) in plan.lanes.iter().enumerate() {
+            let count = lane.turns.len() as u32;
+            let next = plan.next(number, now, start);
+            let begun = Lane {
+                until: plan.decision(number, next, start).at.ns(),
+                round: next / u64::from(count),
+                next: (next % u64::from(count)) as u32,
+                cpu: lane.processor,
+                first,
+                count,
+                // The first turn's `previous`: none was missed before.
+                number: next.wrapping_sub(1),
+                ..Lane::default()
+            };
+            write(&self.skeleton.maps.lanes, number as u32, begun.bytes())?;
+            first += count;
+        }
+        let shared = self.skeleton.maps.bss_data.as_deref_mut().ok_or_else(lacks)?;
+        // SAFETY: valid, aligned words in memory that is shared with the scheduler, which only reads them;
+        // it reads `start` after it has seen `is_going`.
+        unsafe {
+            (&raw mut shared.start).write_volatile(start.ns());
+            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            (&raw mut shared.is_going).write_volatile(true);
+        }
+        Ok(())
+    }
+
+    /// Hands on the records so far, those of each processor in order.
+    pub fn drain(&mut self, each: impl FnMut(Record)) -> Result<(), Error> {
+        self.ring.consume().map_err(|error| refused("reading its records", &error))?;
+        self.inbox.borrow_mut().drain(..).for_each(each);
+        Ok(())
+    }
+
+    /// Records of a lane for which there was no room.
+    pub fn lost(&self, lane: usize) -> u64 {
+        let found = self.skeleton.maps.lanes.lookup(&(lane as u32).to_ne_bytes(), MapFlags::ANY);
+        found.ok().flatten().and_then(|bytes| Lane::read(&bytes)).map_or(0, |lane| lane.lost)
+    }
+
+    /// Whether the kernel has ended it, and why.
+    pub fn ejected(&self) -> Option<Ejected> {
+        let ending = &self.skeleton.maps.bss_data.as_deref()?.ending;
+        // SAFETY: a valid, aligned word; the scheduler writes it last.
+        let kind = unsafe { (&raw const ending.kind).read_volatile() };
+        (kind != 0).then(|| {
+            let said = [text(&ending.reason), text(&ending.message)];
+            said.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(": ")
+        })
+    }
+
+    /// Takes it out of the kernel.
+    pub fn detach(&mut self) {
+        self.link = None;
+    }
+}
+
+/// Writes the settings, and makes room.
+fn set(open: &mut OpenTtSkel<'_>, plan: &Plan, flags: &Flags) -> Result<(), Error> {
+    let settings = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks)?;
+    settings.slot_ns = plan.slot.ns();
+    settings.slots = plan.slots.into();
+    settings.task_count = plan.tasks.len() as u32;
+    settings.is_tai = plan.clock == Clock::Tai;
+    settings.immediately = flags.immediately;
+    let operations = open.struct_ops.punctual_tt_mut();
+    operations.flags = flags.operations;
+    operations.timeout_ms = WATCHDOG_MS;
+    let (lanes, tasks) = (plan.lanes.len() as u32, plan.tasks.len() as u32);
+    let turns: usize = plan.lanes.iter().map(|lane| lane.turns.len()).sum();
+    let ring = RING_BYTES.saturating_mul(lanes.next_power_of_two()).min(MOST_RING_BYTES);
+    let maps = &mut open.maps;
+    let sizes = [
+        maps.turns.set_max_entries((turns as u32).max(1)),
+        maps.lanes.set_max_entries(lanes.max(1)),
+        maps.tasks.set_max_entries(tasks.max(1)),
+        maps.lane_of.set_max_entries(Processors::MOST as u32),
+        // A thread that has ended is forgotten after another has come.
+        maps.task_of.set_max_entries(2 * tasks + 16),
+        maps.records.set_max_entries(ring),
+    ];
+    sizes.into_iter().collect::<Result<(), _>>().map_err(|error| refused("making room", &error))
+}
+
+fn write(map: &impl MapCore, key: u32, value: &[u8]) -> Result<(), Error> {
+    map.update(&key.to_ne_bytes(), value, MapFlags::ANY)
+        .map_err(|error| refused("writing the table to the kernel", &error))
+}
+
+fn lacks() -> Error {
+    Error::new(ErrorKind::Other, "the scheduler lacks its settings; this is a bug of Punctual's build")
+}
+
+/// Text up to its NUL.
+fn text(characters: &[i8]) -> String {
+    let bytes: Vec<u8> = characters.iter().map(|it| *it as u8).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

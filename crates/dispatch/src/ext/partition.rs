@@ -1,0 +1,162 @@
+//! The processors of a table as an isolated cpuset partition, with the table's threads in it and no others.
+//!
+//! Threads of the fair class run before those of sched_ext, so there must be none. The partition is a
+//! threaded cgroup below the one that the threads' processes are in: it takes single threads of these, and
+//! they keep every limit that they have.
+
+use crate::error::Error;
+use crate::guardian::Guardian;
+use crate::plan::Plan;
+use crate::threads::Candidate;
+use crate::undo::{Undo, threads_in};
+use punctual_daemon::kernel::Processors;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A partition that was made, and how to remove it.
+#[derive(Debug)]
+pub struct Partition {
+    pub path: PathBuf,
+    /// Where the processes of its threads are.
+    parent: PathBuf,
+    /// Its processors.
+    pub processors: Processors,
+    undo: Undo,
+}
+
+/// The cgroup that these threads share, as the mount has it; that of this process if there are none.
+///
+/// # Errors
+/// If they are in several: a partition takes threads of one.
+pub fn shared_cgroup<'a>(threads: impl Iterator<Item = &'a Candidate>) -> Result<String, String> {
+    let cgroups: BTreeSet<&str> = threads.map(|thread| thread.cgroup.as_str()).collect();
+    let mut all = cgroups.into_iter();
+    match (all.next(), all.next()) {
+        (None, _) => cgroup_of(std::process::id()).map_err(|error| error.to_string()),
+        (Some(one), None) => Ok(one.to_owned()),
+        (Some(one), Some(other)) => Err(format!(
+            "the table's threads are in several cgroups ({one}, {other}), and a partition takes those of one"
+        )),
+    }
+}
+
+/// The cgroup of a process or thread.
+pub fn cgroup_of(tid: u32) -> io::Result<String> {
+    let cgroups = fs::read_to_string(format!("/proc/{tid}/cgroup"))?;
+    let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"));
+    own.map(str::to_owned).ok_or_else(|| io::Error::other("no cgroup of version 2"))
+}
+
+impl Partition {
+    /// Makes one below `cgroup`, with the processors of the table. The guardian is told before.
+    pub fn make(
+        mount: &Path,
+        cgroup: &str,
+        plan: &Plan,
+        guardian: &mut Guardian,
+    ) -> Result<Partition, Error> {
+        let parent = mount.join(cgroup.trim_start_matches('/'));
+        let path = parent.join(format!("punctual-tt-{}", std::process::id()));
+        let list = list(plan);
+        // From below the root to the parent.
+        let above: Vec<PathBuf> =
+            parent.ancestors().take_while(|folder| *folder != mount).map(Path::to_path_buf).collect();
+        let controls: Vec<PathBuf> =
+            above.iter().chain([&mount.to_path_buf()]).map(|folder| folder.join(CONTROL)).collect();
+        let undo = Undo::Partition {
+            path: path.clone(),
+            parent: parent.clone(),
+            processors: plan.lanes.iter().map(|lane| lane.processor).collect(),
+            exclusive: above.iter().filter_map(|folder| before(folder.join(EXCLUSIVE))).collect(),
+            controls: controls.iter().rev().filter(|file| !has_cpuset(file)).cloned().collect(),
+        };
+        guardian.note(undo.clone())?;
+        let made = || {
+            fs::create_dir(&path)?;
+            fs::write(path.join("cgroup.type"), "threaded")?;
+            for file in controls.iter().rev().filter(|file| !has_cpuset(file)) {
+                fs::write(file, "+cpuset")?;
+            }
+            for folder in above.iter().rev() {
+                extend(&folder.join(EXCLUSIVE), &list)?;
+            }
+            for file in ["cpuset.cpus", EXCLUSIVE] {
+                fs::write(path.join(file), &list)?;
+            }
+            fs::write(path.join("cpuset.cpus.partition"), "isolated")?;
+            let is = fs::read_to_string(path.join("cpuset.cpus.partition"))?;
+            match is.trim() {
+                "isolated" => Ok(()),
+                why => Err(io::Error::other(format!("it is \"{why}\""))),
+            }
+        };
+        match made() {
+            Ok(()) => Ok(Partition { path, parent, processors: set(plan), undo }),
+            Err(error) => {
+                // What fails is tried again at the end.
+                let _ = undo.run();
+                let what = format!("making processors {list} a partition of {}", parent.display());
+                Err(Error::unsupported(&what, error))
+            }
+        }
+    }
+
+    /// Takes a thread in.
+    pub fn take(&self, tid: u32) -> io::Result<()> {
+        fs::write(self.path.join("cgroup.threads"), tid.to_string())
+    }
+
+    /// Puts a thread where its process is.
+    pub fn release(&self, tid: u32) -> io::Result<()> {
+        fs::write(self.parent.join("cgroup.threads"), tid.to_string())
+    }
+
+    /// All threads that are in it.
+    pub fn threads(&self) -> Vec<u32> {
+        threads_in(&self.path)
+    }
+
+    /// Removes it; threads that are in it go where their processes are.
+    pub fn remove(&self) -> Result<(), String> {
+        self.undo.run()
+    }
+}
+
+const CONTROL: &str = "cgroup.subtree_control";
+const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
+
+fn has_cpuset(file: &Path) -> bool {
+    fs::read_to_string(file).is_ok_and(|list| list.split_whitespace().any(|name| name == "cpuset"))
+}
+
+fn before(file: PathBuf) -> Option<(PathBuf, String)> {
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    Some((file, text.trim().to_owned()))
+}
+
+/// Adds processors to a list.
+fn extend(file: &Path, list: &str) -> io::Result<()> {
+    let present = fs::read_to_string(file)?;
+    let all = match present.trim() {
+        "" => list.to_owned(),
+        present => format!("{present},{list}"),
+    };
+    fs::write(file, all)
+}
+
+fn list(plan: &Plan) -> String {
+    let numbers: Vec<String> = plan.lanes.iter().map(|lane| lane.processor.to_string()).collect();
+    numbers.join(",")
+}
+
+fn set(plan: &Plan) -> Processors {
+    let mut words = [0_u64; Processors::MOST / 64];
+    for lane in &plan.lanes {
+        if let Some(word) = words.get_mut(lane.processor as usize / 64) {
+            *word |= 1 << (lane.processor % 64);
+        }
+    }
+    Processors::from_words(words)
+}
