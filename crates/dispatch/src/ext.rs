@@ -10,7 +10,7 @@ mod partition;
 mod support;
 
 pub use partition::{Partition, cgroup_of, shared_cgroup};
-pub use support::{longest_wait, support};
+pub use support::{longest_wait, support, works};
 
 use crate::error::Error;
 use crate::plan::Plan;

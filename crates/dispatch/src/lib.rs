@@ -11,6 +11,7 @@ mod error;
 mod ext;
 mod freezer;
 pub mod guardian;
+mod leftovers;
 mod notes;
 mod plan;
 mod session;

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::ext::missed_turn;
 use crate::freezer::{self, Freezer};
 use crate::guardian::Guardian;
+use crate::leftovers;
 use crate::plan::{OnOverrun, Plan};
 use crate::statistics::Statistics;
 use crate::status::{LaneStatus, Server, Status, TaskStatus, statuses};
@@ -104,10 +105,16 @@ impl Session {
     /// Begins. `plan` must have been checked.
     pub fn start(plan: Plan, options: Options) -> Result<Session, Error> {
         check_processors(&plan)?;
+        crate::status::clear();
         let plan = Arc::new(plan);
         let mut guardian = Guardian::start(options.guardian.clone(), options.priorities.guardian())?;
         let mut events = Vec::new();
         let server = listen(&mut guardian, &mut events)?;
+        for path in freezer::mount().iter().flat_map(|mount| leftovers::clear_cgroups(mount)) {
+            let path = path.display();
+            let message = format!("{path} was left by a dispatcher that was killed, and is removed");
+            events.push(Event::Warning(message));
+        }
         let is_apart = leave_processors(&plan, &mut events);
         lock_memory(&mut events);
         let ext = prepare_ext(&plan, &options, is_apart, &mut guardian, &mut events)?;

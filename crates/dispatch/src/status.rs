@@ -111,6 +111,11 @@ impl Server {
     }
 }
 
+/// Removes what dispatchers that were killed have left there.
+pub fn clear() {
+    crate::leftovers::clear_sockets(Path::new(FOLDER));
+}
+
 /// All running dispatchers that this user may ask.
 pub fn statuses() -> Vec<Status> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();

@@ -15,6 +15,8 @@ pub struct Support {
     pub priorities: Result<(), String>,
     /// Whether threads can be frozen by cgroups of their own.
     pub freezes: bool,
+    /// Whether sched_ext dispatches; or why not, and what to do.
+    pub sched_ext: Result<(), String>,
     /// Options of the kernel's command line that keep processors quiet, with their values.
     pub boot_options: Vec<(&'static str, Option<String>)>,
 }
@@ -26,6 +28,7 @@ pub fn support() -> Support {
     Support {
         priorities: try_priority(),
         freezes: freezer::mount().is_some_and(|mount| try_cgroup(&mount)),
+        sched_ext: crate::ext::works(),
         boot_options: BOOT_OPTIONS.map(option).to_vec(),
     }
 }

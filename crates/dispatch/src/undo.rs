@@ -192,11 +192,11 @@ fn continue_process(tid: u32, identity: u64) -> Result<(), String> {
 }
 
 /// Thaws the cgroup, moves what is in it back, and removes it.
-fn remove_cgroup(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<()> {
+pub fn remove_cgroup(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<()> {
     if !path.is_dir() {
         return Ok(());
     }
-    fs::write(path.join("cgroup.freeze"), "0")?;
+    gone_is_well(fs::write(path.join("cgroup.freeze"), "0"))?;
     remove_folder(path, parent, each)
 }
 
@@ -218,11 +218,9 @@ fn remove_folder(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::R
 
 /// Moves the threads of a cgroup to its parent.
 fn empty(path: &Path, parent: &Path, each: &mut dyn FnMut(u32)) -> io::Result<()> {
-    let list = fs::read_to_string(path.join("cgroup.threads"))?;
-    let numbers = list.lines().filter_map(|line| line.parse::<u32>().ok());
-    for tid in numbers {
+    for tid in threads_in(path) {
         match fs::write(parent.join("cgroup.threads"), tid.to_string()) {
-            Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
+            Err(error) if !is_gone(&error) => return Err(error),
             _ => each(tid),
         }
     }
@@ -269,9 +267,14 @@ fn restore_setting(path: &Path, before: &str, written: &str) -> io::Result<()> {
     }
 }
 
+/// Whether a thread or a cgroup had gone.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENOENT | libc::ENODEV))
+}
+
 fn gone_is_well(result: io::Result<()>) -> io::Result<()> {
     match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if is_gone(&error) => Ok(()),
         other => other,
     }
 }

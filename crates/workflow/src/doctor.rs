@@ -35,7 +35,10 @@ fn dispatch(found: &Support) -> Check {
             "from user space; idle slots are kept from everything else, because threads cannot be frozen",
             Some("mount cgroups of version 2 (mount -t cgroup2 none /sys/fs/cgroup), writable for punctual"),
         ),
-        (Ok(()), true) => check(Verdict::Works, "from user space, a thread on each processor", None),
+        (Ok(()), true) => match &found.sched_ext {
+            Ok(()) => check(Verdict::Works, "by sched_ext, or from user space", None),
+            Err(why) => check(Verdict::Works, &format!("from user space; not by sched_ext: {why}"), None),
+        },
     }
 }
 

@@ -20,16 +20,26 @@ use std::process::Command;
 
 /// They need a processor for themselves.
 pub const ALONE: &[(&str, Test)] = &[
-    ("tt::threads_run_in_their_slots_only", slots),
-    ("tt::threads_that_sleep_fork_and_change_their_policy_stay_in_their_slots", hardship),
-    ("tt::a_thread_that_ends_or_execs_is_noticed", ends),
-    ("tt::a_stopped_thread_gets_no_slot_of_others", stopped),
-    ("tt::overruns_are_stopped_where_the_table_says_so", stop_on_overrun),
-    ("tt::the_job_after_an_overrun_is_skipped_where_the_table_says_so", skip_on_overrun),
-    ("tt::everything_is_put_back_after_kill_and_sigterm", restored),
-    ("tt::a_killed_guardian_is_replaced", guardian),
-    ("tt::status_shows_slots_and_threads", status),
+    ("tt::threads_run_in_their_slots_only", slots::<false>),
+    ("tt::threads_that_sleep_fork_and_change_their_policy_stay_in_their_slots", hardship::<false>),
+    ("tt::a_thread_that_ends_or_execs_is_noticed", ends::<false>),
+    ("tt::a_stopped_thread_gets_no_slot_of_others", stopped::<false>),
+    ("tt::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<false>),
+    ("tt::the_job_after_an_overrun_is_skipped_where_the_table_says_so", skip_on_overrun::<false>),
+    ("tt::everything_is_put_back_after_kill_and_sigterm", restored::<false>),
+    ("tt::a_killed_guardian_is_replaced", guardian::<false>),
+    ("tt::status_shows_slots_and_threads", status::<false>),
     ("tt::a_table_for_another_machine_is_refused", refused),
+    ("tt::sched_ext::threads_run_in_their_slots_only", slots::<true>),
+    ("tt::sched_ext::threads_that_sleep_fork_and_change_their_policy_stay_in_their_slots", hardship::<true>),
+    ("tt::sched_ext::a_thread_that_ends_or_execs_is_noticed", ends::<true>),
+    ("tt::sched_ext::a_stopped_thread_gets_no_slot_of_others", stopped::<true>),
+    ("tt::sched_ext::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<true>),
+    ("tt::sched_ext::the_job_after_an_overrun_is_skipped_where_the_table_says_so", skip_on_overrun::<true>),
+    ("tt::sched_ext::everything_is_put_back_after_kill_and_sigterm", restored::<true>),
+    ("tt::sched_ext::a_killed_guardian_is_replaced", guardian::<true>),
+    ("tt::sched_ext::status_shows_slots_and_threads", status::<true>),
+    ("tt::sched_ext::an_ejected_scheduler_is_replaced_in_user_space", ejected),
 ];
 
 const SLOT: u64 = 2_000_000;
@@ -76,10 +86,23 @@ fn write(table: Table, folder: &Path) -> Result<String> {
     Ok(path.display().to_string())
 }
 
-/// Why the tests here do not apply; `None` where they do.
-fn unsuitable() -> Option<&'static str> {
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    (online.trim() == "0").then_some("a table beside everything else needs two processors")
+/// Why the tests here do not apply to a dispatcher; `None` where they do.
+fn unsuitable<const EXT: bool>() -> Option<&'static str> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    if read("/sys/devices/system/cpu/online").trim() == "0" {
+        return Some("a table beside everything else needs two processors");
+    }
+    let release = read("/proc/sys/kernel/osrelease");
+    let mut numbers = release.split('.').map_while(|number| number.parse::<u32>().ok());
+    let is_new = (numbers.next(), numbers.next()) >= (Some(7), Some(1));
+    let has_sched_ext = is_new && fs::metadata("/sys/kernel/sched_ext").is_ok();
+    (EXT && !has_sched_ext).then_some("dispatch by sched_ext needs Linux 7.1 with sched_ext")
+}
+
+/// `punctual tt run` with a dispatcher.
+fn dispatch<const EXT: bool>(table: &str) -> Command {
+    let dispatcher = if EXT { "sched-ext" } else { "user-space" };
+    punctual(["tt", "run", table, "--dispatcher", dispatcher])
 }
 
 /// What threads logged, and what the dispatcher recorded.
@@ -108,13 +131,13 @@ fn threads(kinds: &[&str], log: &Path) -> Vec<String> {
 }
 
 /// Dispatches `slots` with these threads for a while.
-fn dispatched(kinds: &[&str], on_overrun: OnOverrun, options: &[&str]) -> Result<Seen> {
+fn dispatched<const EXT: bool>(kinds: &[&str], on_overrun: OnOverrun, options: &[&str]) -> Result<Seen> {
     let folder = directory()?;
     let names: Vec<&str> = kinds.iter().filter_map(|kind| kind.split(':').next()).collect();
     let table = write(table(&names, on_overrun), folder.path())?;
     let (log, recording) = (folder.path().join("log"), folder.path().join("recording"));
-    let mut tt = punctual(["tt", "run", &table, "--record"]);
-    tt.arg(&recording).args(options).arg("--").args(threads(kinds, &log));
+    let mut tt = dispatch::<EXT>(&table);
+    tt.arg("--record").arg(&recording).args(options).arg("--").args(threads(kinds, &log));
     let ended = run(tt)?;
     ended.expect_code(0)?;
     let (mut start, mut turns, mut tasks) = (0, Vec::new(), Vec::new());
@@ -212,11 +235,11 @@ impl Seen {
     }
 }
 
-fn slots() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn slots<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen = dispatched(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", "3"])?;
+    let seen = dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", "3"])?;
     let used = seen.check()?;
     ensure!(used.len() == 3 && used.values().all(|&turns| turns > 5), "hardly a turn was used: {used:?}");
     let overruns = seen.turns_of(1).filter(|turn| turn.is_overrun).count();
@@ -224,11 +247,12 @@ fn slots() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn hardship() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn hardship<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen = dispatched(&["a:sleeper", "b:forks", "c:changes"], OnOverrun::Continue, &["--for", "2"])?;
+    let seen =
+        dispatched::<EXT>(&["a:sleeper", "b:forks", "c:changes"], OnOverrun::Continue, &["--for", "2"])?;
     // A thread that takes the priority of its turn from itself runs where it may until it is given again.
     let mut others =
         Seen { ran: seen.ran.clone(), tasks: seen.tasks.clone(), turns: seen.turns.clone(), ..seen };
@@ -240,17 +264,17 @@ fn hardship() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn ends() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn ends<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen = dispatched(&["a:exits", "b:busy"], OnOverrun::Continue, &["--for", "2"])?;
+    let seen = dispatched::<EXT>(&["a:exits", "b:busy"], OnOverrun::Continue, &["--for", "2"])?;
     seen.check()?;
     let last = seen.tasks.iter().rfind(|task| task.number == 0).map(|task| task.tid);
     ensure!(last == Some(0), "the end of a thread was not noticed: {:?}", seen.tasks);
     ensure!(seen.turns_of(0).any(|turn| turn.tid == 0), "a thread that has ended got slots");
     // Its process's other threads end, and the program starts a new one, which has to be found.
-    let seen = dispatched(&["a:execs"], OnOverrun::Continue, &["--for", "3"])?;
+    let seen = dispatched::<EXT>(&["a:execs"], OnOverrun::Continue, &["--for", "3"])?;
     let used = seen.check()?;
     ensure!(used["a"] > 5, "hardly a turn was used: {used:?}");
     Ok(Outcome::Completed)
@@ -290,15 +314,15 @@ fn start_slots(kinds: &[&str]) -> Result<Slots> {
     Ok(Slots { running, tids, log, folder })
 }
 
-fn stopped() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn stopped<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
     let slots = start_slots(&["a:busy", "b:busy"])?;
     let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
     let recording = slots.folder.path().join("recording");
-    let mut tt = punctual(["tt", "run", &table, "--for", "2", "--record"]);
-    tt.arg(&recording).args(given(&slots));
+    let mut tt = dispatch::<EXT>(&table);
+    tt.args(["--for", "2", "--record"]).arg(&recording).args(given(&slots));
     let tt = Running::start(tt)?;
     for _ in 0..5 {
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -320,13 +344,13 @@ fn given(slots: &Slots) -> Vec<String> {
     slots.tids.iter().flat_map(|(name, tid)| ["--thread".to_owned(), format!("{name}={tid}")]).collect()
 }
 
-fn stop_on_overrun() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn stop_on_overrun<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
     let slots = start_slots(&["a:busy"])?;
     let table = write(table(&["a"], OnOverrun::Stop), slots.folder.path())?;
-    let mut tt = punctual(["tt", "run", &table]);
+    let mut tt = dispatch::<EXT>(&table);
     tt.args(given(&slots));
     let tt = Running::start(tt)?;
     let state = || stat_field(slots.tids["a"], 0).unwrap_or_default();
@@ -339,11 +363,11 @@ fn stop_on_overrun() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn skip_on_overrun() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn skip_on_overrun<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen = dispatched(&["a:busy", "b:busy"], OnOverrun::Skip, &["--for", "3"])?;
+    let seen = dispatched::<EXT>(&["a:busy", "b:busy"], OnOverrun::Skip, &["--for", "3"])?;
     seen.check()?;
     let given: Vec<bool> = seen
         .turns_of(0)
@@ -402,12 +426,14 @@ fn left_over() -> Vec<String> {
     left
 }
 
-fn restored() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn restored<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
     let slots = start_slots(&["a:busy", "b:sleeper", "c:forks"])?;
-    for (command, name) in [("chrt -f -p 7", "a"), ("chrt -b -p 0", "b"), ("taskset -cp 0", "c")] {
+    // A busy thread with a real-time priority would keep the kernel from making a partition.
+    let (busy, sleeper) = if EXT { ("b", "a") } else { ("a", "b") };
+    for (command, name) in [("chrt -f -p 7", busy), ("chrt -b -p 0", sleeper), ("taskset -cp 0", "c")] {
         let words = command.split(' ').chain([""; 0]);
         let mut words: Vec<String> = words.map(str::to_owned).collect();
         words.push(slots.tids[name].to_string());
@@ -418,9 +444,10 @@ fn restored() -> Result<Outcome> {
     let before = states(&slots)?;
     let table = write(table(&["a", "b", "c"], OnOverrun::Continue), slots.folder.path())?;
     let mut random = Random(17);
-    for round in 0..20 {
-        let mut tt = punctual(["tt", "run", &table, "--quiet"]);
-        tt.args(given(&slots));
+    let rounds = std::env::var("PUNCTUAL_FAULT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    for round in 0..rounds.unwrap_or(if EXT { 5 } else { 20 }) {
+        let mut tt = dispatch::<EXT>(&table);
+        tt.arg("--quiet").args(given(&slots));
         let tt = Running::start(tt)?;
         std::thread::sleep(std::time::Duration::from_micros(random.below(600_000)));
         let signal = if round % 4 == 0 { Signal::TERM } else { Signal::KILL };
@@ -439,14 +466,14 @@ fn restored() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn guardian() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn guardian<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
     let slots = start_slots(&["a:busy", "b:busy"])?;
     let before = states(&slots)?;
     let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
-    let mut tt = punctual(["tt", "run", &table]);
+    let mut tt = dispatch::<EXT>(&table);
     tt.args(given(&slots));
     let tt = Running::start(tt)?;
     wait_until("the threads to be dispatched", || states(&slots).is_ok_and(|now| now != before))?;
@@ -469,13 +496,13 @@ fn guardian() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn status() -> Result<Outcome> {
-    if let Some(reason) = unsuitable() {
+fn status<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
     let slots = start_slots(&["a:busy", "b:busy"])?;
     let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
-    let mut tt = punctual(["tt", "run", &table]);
+    let mut tt = dispatch::<EXT>(&table);
     tt.args(given(&slots));
     let tt = Running::start(tt)?;
     let mut last = String::new();
@@ -492,14 +519,49 @@ fn status() -> Result<Outcome> {
     let waited = wait_until("the status", is_shown);
     ensure!(waited.is_ok(), "{last}");
     let text = run(punctual(["tt", "status"]))?;
-    ensure!(text.stdout.contains("user space"), "{}", text.all());
+    ensure!(text.stdout.contains(if EXT { "sched_ext" } else { "user space" }), "{}", text.all());
     // A second table for the same processor is refused.
-    let second = run(punctual(["tt", "run", &table, "--for", "1"]))?;
+    let mut second = dispatch::<EXT>(&table);
+    second.args(["--for", "1"]);
+    let second = run(second)?;
     second.expect_code(4)?;
     tt.signal(Signal::INT)?;
     tt.end()?.expect_code(0)?;
     let none = run(punctual(["tt", "status"]))?;
     ensure!(none.stdout.contains("No table"), "{}", none.all());
+    Ok(Outcome::Completed)
+}
+
+/// The kernel ends the scheduler, as SysRq-S has it do.
+fn ejected() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<true>() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:sleeper"])?;
+    let before = states(&slots)?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let recording = slots.folder.path().join("recording");
+    let mut tt = dispatch::<true>(&table);
+    tt.arg("--record").arg(&recording).args(given(&slots));
+    let tt = Running::start(tt)?;
+    let turns = |by: &str| {
+        let all = run(punctual(["tt", "status", "--json"])).ok().and_then(|ended| ended.json().ok());
+        let it = all.map(|all| all["tables"][0].clone()).unwrap_or_default();
+        if it["dispatcher"] == by { it["processors"][0]["turns"].as_u64().unwrap_or(0) } else { 0 }
+    };
+    wait_until("the first turns", || turns("sched_ext") > 10)?;
+    fs::write("/proc/sysrq-trigger", "S")?;
+    wait_until("turns from user space", || turns("user") > 0)?;
+    let then = turns("user");
+    wait_until("more turns from user space", || turns("user") > then + 20)?;
+    tt.signal(Signal::TERM)?;
+    let ended = tt.end()?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("it goes on in user space"), "{}", ended.all());
+    checked(&recording, &table)?;
+    wait_until("everything to be put back", || {
+        states(&slots).is_ok_and(|now| now == before) && left_over().is_empty()
+    })?;
     Ok(Outcome::Completed)
 }
 

@@ -1,14 +1,11 @@
 //! Whether this kernel and this table allow dispatch by sched_ext.
 
-use super::load::{Flags, WATCHDOG_MS};
+use super::load::{Flags, Loaded, WATCHDOG_MS};
 use crate::freezer;
-use crate::plan::{OnOverrun, Plan};
+use crate::leftovers::is_first_pid_namespace;
+use crate::plan::{Clock, Lane, OnOverrun, Plan, Turn};
 use punctual_model::Duration;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-
-/// The inode of the PID namespace that every machine begins with.
-const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 const STATE: &str = "/sys/kernel/sched_ext/state";
 
@@ -26,8 +23,7 @@ pub fn support() -> Result<(), String> {
                     processors itself"
             .into());
     }
-    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino());
-    if namespace != FIRST_PID_NAMESPACE {
+    if !is_first_pid_namespace() {
         return Err("this process is in a PID namespace: run it outside of the container".into());
     }
     let mount = freezer::mount().ok_or("there are no cgroups of version 2")?;
@@ -36,6 +32,20 @@ pub fn support() -> Result<(), String> {
         true => Ok(()),
         false => Err("cgroups of version 2 have no cpuset: do not mount that of version 1".into()),
     }
+}
+
+/// The same, by loading a scheduler, too.
+pub fn works() -> Result<(), String> {
+    support()?;
+    let turn = Turn { from: 0, to: 1, job: None };
+    let plan = Plan {
+        slot: Duration::from_ms(1),
+        slots: 1,
+        clock: Clock::Monotonic,
+        tasks: Vec::new(),
+        lanes: vec![Lane { processor: 0, turns: vec![turn] }],
+    };
+    Loaded::new(&plan, &Flags::read()?).map(drop).map_err(|error| error.to_string())
 }
 
 /// The longest time that a thread of the table may have to wait though it is ready, and whether the kernel's

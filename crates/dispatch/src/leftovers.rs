@@ -1,0 +1,92 @@
+//! What a dispatcher has left that was killed together with its guardian: sockets, and cgroups with threads in
+//! them. The next one clears it away. Priorities stay: nobody knows what they were.
+
+use crate::undo::{remove_cgroup, set_ordinary, threads_in};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// The inode of the PID namespace that every machine begins with.
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// How cgroups of dispatchers are called: this, the process, and maybe the thread.
+const PREFIX: &str = "punctual-tt-";
+
+/// Whether processes have the same numbers here as everywhere.
+pub fn is_first_pid_namespace() -> bool {
+    fs::metadata("/proc/self/ns/pid").is_ok_and(|file| file.ino() == FIRST_PID_NAMESPACE)
+}
+
+/// Removes sockets at which nobody listens any more.
+pub fn clear_sockets(folder: &Path) {
+    for path in entries(folder) {
+        let refused = UnixStream::connect(&path)
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused);
+        if refused {
+            // Another one may do the same.
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Removes cgroups of dispatchers that have ended; their threads go to the cgroup above. Returns which.
+pub fn clear_cgroups(mount: &Path) -> Vec<PathBuf> {
+    let mut cleared = Vec::new();
+    // In another namespace every number would be that of a process which has ended.
+    if !is_first_pid_namespace() {
+        return cleared;
+    }
+    let mut left = vec![mount.to_path_buf()];
+    while let Some(folder) = left.pop() {
+        for path in entries(&folder).filter(|path| path.is_dir()) {
+            match owner(&path) {
+                Some(process) if !Path::new(&format!("/proc/{process}")).exists() => {
+                    let inside = threads_in(&path);
+                    let _ = fs::write(path.join("cpuset.cpus.partition"), "member");
+                    if remove_cgroup(&path, &folder, &mut |_| ()).is_ok() {
+                        inside.into_iter().for_each(set_ordinary);
+                        cleared.push(path);
+                    }
+                }
+                Some(_) => {}
+                None => left.push(path),
+            }
+        }
+    }
+    cleared
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// The process of a dispatcher's cgroup.
+fn owner(path: &Path) -> Option<u32> {
+    let rest = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
+    rest.split('-').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_cgroup_names_its_dispatcher() {
+        assert_eq!(owner(Path::new("/sys/fs/cgroup/a/punctual-tt-12-34")), Some(12));
+        assert_eq!(owner(Path::new("/sys/fs/cgroup/punctual-tt-12")), Some(12));
+        assert_eq!(owner(Path::new("/sys/fs/cgroup/punctual-tt-doctor")), None);
+        assert_eq!(owner(Path::new("/sys/fs/cgroup/punctual-tt-12/other")), None);
+    }
+
+    #[test]
+    fn sockets_of_the_living_stay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (living, dead) = (folder.path().join("1"), folder.path().join("2"));
+        let _listener = UnixListener::bind(&living).expect("a socket");
+        drop(UnixListener::bind(&dead).expect("a socket"));
+        clear_sockets(folder.path());
+        assert!(living.exists() && !dead.exists());
+    }
+}
