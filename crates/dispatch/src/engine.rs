@@ -6,8 +6,10 @@ use crate::plan::Plan;
 use crate::threads::{Candidate, candidates, family};
 use crate::user::Priorities;
 use crate::{ext, freezer, user};
+use punctual_daemon::kernel::{self, Processors, State};
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +38,8 @@ pub enum Engine {
 pub struct Ext {
     pub dispatcher: ext::Dispatcher,
     home: Option<PathBuf>,
+    /// Threads as they were before the partition was made, which takes processors from all others.
+    before: BTreeMap<u32, State>,
 }
 
 impl Engine {
@@ -91,7 +95,10 @@ impl Ext {
         let unsupported = |why: String| Error::unsupported("dispatch by sched_ext", why);
         ext::longest_wait(scope.plan, scope.until_start).map_err(unsupported)?;
         let mount = freezer::mount().ok_or_else(|| unsupported("there are no cgroups".into()))?;
-        let cgroup = ext::shared_cgroup(scope.matching().iter()).map_err(unsupported)?;
+        let matching = scope.matching();
+        let cgroup = ext::shared_cgroup(matching.iter()).map_err(unsupported)?;
+        let before = matching.iter().filter_map(|thread| Some((thread.tid, State::read(thread.tid).ok()?)));
+        let before = before.collect();
         let own = ext::cgroup_of(std::process::id()).map_err(|error| unsupported(error.to_string()))?;
         let procs = |cgroup: &str| mount.join(cgroup.trim_start_matches('/')).join("cgroup.procs");
         let mut home = None;
@@ -104,12 +111,29 @@ impl Ext {
         }
         let partition = ext::Partition::make(&mount, &cgroup, scope.plan, guardian)?;
         let made = ext::Dispatcher::prepare(Arc::clone(scope.plan), partition, scope.priorities);
-        made.map(|dispatcher| Ext { dispatcher, home })
+        made.map(|dispatcher| Ext { dispatcher, home, before })
     }
 
     /// Has the table carried out from `start` on.
     pub fn begin(&mut self, start: Instant, priorities: Priorities) -> Result<(), Error> {
         self.dispatcher.begin(start, priorities)
+    }
+
+    /// What a thread was before the table, which now is as `found`.
+    pub fn before(&self, tid: u32, found: State) -> State {
+        let known = self.before.get(&tid).copied();
+        known.unwrap_or_else(|| State { processors: self.widened(found.processors), ..found })
+    }
+
+    /// Whoever has all processors that the partition has left to it had the partition's, too.
+    fn widened(&self, found: Processors) -> Processors {
+        let left = kernel::processors(1).unwrap_or(found);
+        let mut words = found.words();
+        if found == left {
+            let own = self.dispatcher.partition.processors.words();
+            words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
+        }
+        Processors::from_words(words)
     }
 
     /// Ends it, and gives the processors of its partition back.

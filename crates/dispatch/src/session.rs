@@ -381,7 +381,9 @@ impl Session {
         let Some(home) = self.plan.home(task) else { return Ok(()) };
         let name = self.plan.tasks[task].name.clone();
         let Ok((thread, owner)) = Thread::pin(found.tid) else { return Ok(()) };
-        let Ok(before) = State::read(found.tid).map(|state| self.untouched(state)) else { return Ok(()) };
+        let Ok(before) = State::read(found.tid).map(|state| self.untouched(found.tid, state)) else {
+            return Ok(());
+        };
         let bound = match &self.engine {
             Engine::User(_) => {
                 self.bind_in_user_space(task, home, (found.tid, owner.process), &thread, before)?
@@ -407,9 +409,12 @@ impl Session {
     }
 
     /// What a thread was before the table. One that a thread of the table has started has inherited from that.
-    fn untouched(&self, found: State) -> State {
+    fn untouched(&self, tid: u32, found: State) -> State {
         if found.scheduling.policy != SCHED_EXT {
-            return found;
+            return match &self.engine {
+                Engine::User(_) => found,
+                Engine::Ext(ext) => ext.before(tid, found),
+            };
         }
         let parent = self.threads.iter().flatten().map(|known| known.before.processors).next();
         let everywhere = || Processors::from_words([u64::MAX; Processors::MOST / 64]);
