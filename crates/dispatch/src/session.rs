@@ -141,12 +141,13 @@ impl Session {
             events,
         };
         (0..session.plan.tasks.len()).for_each(|task| session.announce(task, 0));
-        session.find_threads()?;
         session.begin()?;
+        session.find_threads()?;
         Ok(session)
     }
 
-    /// Lets the kernel's dispatcher begin, now that threads are bound, which may take it some time.
+    /// Lets the kernel's dispatcher begin. Not after threads are bound: one that is held while it forks has a
+    /// lock that binding the next one waits for.
     fn begin(&mut self) -> Result<(), Error> {
         if let Engine::Ext(ext) = &mut self.engine {
             self.start = self.options.start.unwrap_or_else(|| self.plan.clock.now() + LEAD);
