@@ -26,6 +26,7 @@ mod late;
 mod lateness;
 mod layers;
 mod models;
+mod nearby;
 mod resolve;
 mod scan;
 mod score;

@@ -26,7 +26,8 @@
 //! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128.
 //!
 //! A period with decimals gives way to a whole one without more jitter ([`Candidate::is_decimal`]), and any
-//! period to one with fewer digits and clearly less jitter.
+//! period to one with fewer digits and clearly less jitter. Between periods that lateness can hardly tell apart,
+//! [`nearby`](super::nearby) chooses.
 
 use crate::periodic::resolve::{Evidence, KAPPA};
 use crate::ratio::Ratio;
@@ -34,7 +35,7 @@ use punctual_model::Choice;
 use std::f64::consts::LN_10;
 
 /// Most significant digits of a rounded period: microseconds, up to a second.
-const MOST_ROUND: u32 = 6;
+pub(crate) const MOST_ROUND: u32 = 6;
 
 const NS_PER_SECOND: i128 = 1_000_000_000;
 
@@ -65,7 +66,20 @@ pub(crate) struct Candidate {
     pub is_decimal: bool,
     /// It takes so many to write the period down, with all that is charged for its notation.
     pub digits: u32,
-    cost: f64,
+    /// Length of the description.
+    pub cost: f64,
+}
+
+impl Candidate {
+    /// Whether it is a whole number of nanoseconds.
+    pub fn is_whole(&self) -> bool {
+        self.period.denominator() == 1
+    }
+
+    /// Zeros at the end of the whole nanoseconds.
+    pub fn zeros(&self) -> u32 {
+        length(self.period.numerator()) - digits(self.period.numerator())
+    }
 }
 
 /// The periods that might be printed, the best first.

@@ -9,7 +9,7 @@ use crate::periodic::lateness::{Grid, Starts};
 use crate::periodic::resolve::{self, Evidence};
 use crate::periodic::score::{self, Gap, REACH};
 use crate::periodic::segment::Segment;
-use crate::periodic::{FEWEST, PeriodicSummary, give_up, keep_slip, late};
+use crate::periodic::{FEWEST, PeriodicSummary, give_up, keep_slip, late, nearby};
 use crate::ratio::Ratio;
 use punctual_model::{
     self as model, Choice, Disturbance, Duration, FEWEST_TYPICAL, Fraction, Instant, LeftOut, PeriodicOn,
@@ -187,21 +187,20 @@ impl Query<'_> {
         if let Some(rounder) = self.rounder_with_less_jitter(evidence, &candidates, &best) {
             best = rounder;
         }
-        let mut typical = Strips::new(evidence, best.period);
+        let jitter = |period: Ratio| Strips::new(evidence, period).jitter();
         if best.is_decimal {
             // By less than releases are late on average, or a clock counts, none can be told from another.
             let slack = evidence.mean_lateness.max(1.0);
-            let most = typical.jitter() + slack as i128;
+            let most = jitter(best.period) + slack as i128;
             let fits = |candidate: &&Candidate| {
-                candidate.period.denominator() == 1
+                candidate.is_whole()
                     && evidence.drop(candidate.period) <= slack
-                    && Strips::new(evidence, candidate.period).jitter() <= most
+                    && jitter(candidate.period) <= most
             };
-            if let Some(whole) = candidates.iter().find(fits) {
-                best = *whole;
-                typical = Strips::new(evidence, best.period);
-            }
+            best = candidates.iter().find(fits).copied().unwrap_or(best);
         }
+        let best = nearby::preferred(evidence, &candidates, best, jitter);
+        let typical = Strips::new(evidence, best.period);
         let mut model = self.conservative(best.period, best.choice, &evidence.shifts)?;
         // Extra releases count differently in the two models; a typical jitter above the greatest one would
         // say nothing.

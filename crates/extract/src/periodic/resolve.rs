@@ -108,7 +108,7 @@ pub(crate) struct Evidence {
     pub count: f64,
     pub mean_lateness: f64,
     /// The same without what stalls add to it.
-    usual_lateness: f64,
+    pub usual_lateness: f64,
     from_middle: Vec<f64>,
     above: Vec<f64>,
     least: f64,
@@ -117,7 +117,7 @@ pub(crate) struct Evidence {
     /// Slips with too great a mean lateness, but for releases that may turn out to be early.
     is_tentative: bool,
     /// How far above the estimate the period is expected, if all releases tell more than the lowest.
-    expected: Option<f64>,
+    pub expected: Option<f64>,
     /// Possible error of the period because arrivals follow another clock.
     drift: f64,
 }

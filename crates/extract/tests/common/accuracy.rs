@@ -20,6 +20,9 @@ pub struct Row {
     seed: u64,
 }
 
+/// How far the least lateness wanders, in nanoseconds.
+const WANDER: u64 = 8_000;
+
 /// Makes one trace of a row.
 type Make = fn(u64, &mut Random) -> Simulated;
 
@@ -51,6 +54,7 @@ pub const ROWS: &[Row] = &[
     row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 58, stopped),
     row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
     row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
+    row(24, "44.1 and 48 kHz / 2^i, wandering lateness", 120, 114, wandering_buffers),
     row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
     row(22, "drifting sleeps with stalls: the same", 60, 60, drifting),
 ];
@@ -260,6 +264,27 @@ fn frequencies(case: u64, random: &mut Random) -> Simulated {
 
 fn sampling_rate(_: u64, random: &mut Random) -> Simulated {
     frequency((1_280_000_000, 441), random)
+}
+
+/// Buffers of a sound card, on a machine whose least lateness wanders by some microseconds as it gets busy.
+fn wandering_buffers(_: u64, random: &mut Random) -> Simulated {
+    let (rate, length) = (random.one_of(&[441, 480]), 1_u64 << (5 + random.below(7)));
+    // 480 and the length share five factors of two, and with the nanoseconds of a second one of five.
+    let shared = if rate == 480 { 160 } else { 1 };
+    let period = Fraction { numerator: length * 10_000_000 / shared, denominator: rate / shared };
+    let count = random.log_uniform(3_000.0, 20_000.0) as u64;
+    let shape = random.one_of(&SHAPES);
+    let mut least = 0;
+    let late: Vec<u64> = lateness(shape, 1, count, random)
+        .into_iter()
+        .map(|late| {
+            if random.below(100) == 0 {
+                least = (least + random.below(2_001)).saturating_sub(1_000).min(WANDER);
+            }
+            least + late
+        })
+        .collect();
+    Simulated::periodic(period, late)
 }
 
 /// Events with a least distance, bursts, gaps of any length up to a limit, random walks, and drifting

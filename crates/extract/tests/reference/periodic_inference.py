@@ -58,6 +58,9 @@ FEWEST_KNOWN = 1_000  # one unknown arrival among so many does not take them fro
 DENSE = 4  # lowest releases spaced so much closer than exponential ones: stalls make the mean lateness
 SPARSE, HULL_ERROR = 4, 14  # lowest releases so much farther apart than exponential ones say less than all; how wrong they are then
 EXACT, DRIFT = 2, 1e-6  # known arrivals that are later, in ns, are told by another clock, which may be so much faster or slower
+FALSELY_ROUND, TIGHTER, LOOSER = 100, 288, 16  # jitter that decides between periods that lateness can hardly tell apart: one part in so many
+MOST_NAMED, NAMED_DROP, NAMED_APART, NAMED_CLOSE = 7, 0.25, 1e-5, 1e-7  # most digits of a frequency preferred to nanoseconds that nobody would choose;
+# how much lower it may be, in mean latenesses; how far off, in periods, and how close it is hardly by chance: then it may be twice as low
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
 EACH, FEW = 0.25, 8  # each late release left out cuts the jitter by this factor of e, and all of them together halve it; if more than a few may be, it is less
 
@@ -561,6 +564,31 @@ def rounder(evidence, ranked, points, typical_jitter):
     found = min(less, key=lambda entry: (entry[1][4], entry[0]), default=(0, first))[1]
     return found if found == first or typical_jitter(found[2]) <= typical_jitter(first[2]) else first
 
+def zeros(period):
+    return len(str(period.numerator)) - digits(period.numerator)
+
+def preferred(evidence, ranked, best, typical_jitter):
+    """The best candidate, or one so close that lateness can hardly tell them apart, but rather meant."""
+    if best[4] < MOST_ROUND:
+        return best
+    jitter, long = lambda r: typical_jitter(r[2]), [r for r in ranked if r[2].denominator == 1 and r[4] > MOST_ROUND]
+    if best[2].denominator == 1:
+        if best[4] == MOST_ROUND and zeros(best[2]) > 0 and long and jitter(best) * FALSELY_ROUND > jitter(long[0]) * (FALSELY_ROUND + 1):
+            best = long[0]
+        if evidence.expected is not None and best[4] > MOST_ROUND:
+            less = [(jitter(r), i) for i, r in enumerate(long) if r[0] < best[0] + KAPPA and jitter(r) * TIGHTER < jitter(best) * (TIGHTER - 1)]
+            best = long[min(less)[1]] if less else best
+        if best[4] > MOST_ROUND:
+            alike = (r for r in long if r[0] < best[0] + KAPPA and zeros(r[2]) > max(1, zeros(best[2])) and jitter(r) < jitter(best))
+            best = min(alike, key=lambda r: -zeros(r[2]), default=best)
+    apart, least = NAMED_APART * float(best[2]), jitter(best)
+    named = (r for r in ranked if r[2].denominator > 1 and not r[3] and r[4] <= MOST_NAMED and abs(float(r[2] - best[2])) <= apart)
+    lowest = lambda r: (2.0 * NAMED_DROP if abs(float(r[2] - best[2])) <= NAMED_CLOSE * float(best[2]) else NAMED_DROP) * evidence.usual
+    may_be_rounded = lambda t: best[2] in (math.floor(t), math.floor(t + Fraction(1, 2)))  # by a program
+    is_tight = lambda r: jitter(r) < least if may_be_rounded(r[2]) else jitter(r) * LOOSER <= least * (LOOSER + 1)
+    named = (r for r in named if evidence.drop(r[2]) <= lowest(r) and is_tight(r))
+    return min(named, key=lambda r: r[4], default=best)
+
 def typical(evidence, period, n):
     """Offset and jitter without the early releases left out, nor the late ones that are worth it; and the latest bounds of early and late ones. A
     release counts at its latest bound, and from its known arrival on: a window that opens early would make all others late."""
@@ -618,12 +646,14 @@ def inferred(summary):
     ranked = sorted((*cost(t, length), is_decimal, length) for t, length, is_decimal in candidates(best) if 0 < t.numerator < 2**63)
     never_falling = [min(best.shifts[i:]) for i in range(len(segments))]
     all_points = joined(segments, never_falling).points
-    _, _, period, is_decimal, _ = rounder(best, ranked, all_points, lambda t: typical(best, t, summary.n)[1])
-    if is_decimal:  # by less than releases are late on average, no clock can be told from another
+    typical_jitter = lambda t: typical(best, t, summary.n)[1]
+    chosen = rounder(best, ranked, all_points, typical_jitter)
+    if chosen[3]:  # by less than releases are late on average, no clock can be told from another
         slack = max(best.lateness, 1.0)
-        most = typical(best, period, summary.n)[1] + int(slack)
-        fits = lambda t: t.denominator == 1 and best.drop(t) <= slack and typical(best, t, summary.n)[1] <= most
-        period = next((t for _, _, t, *_ in ranked if fits(t)), period)
+        most = typical_jitter(chosen[2]) + int(slack)
+        fits = lambda t: t.denominator == 1 and best.drop(t) <= slack and typical_jitter(t) <= most
+        chosen = next((r for r in ranked if fits(r[2])), chosen)
+    period = preferred(best, ranked, chosen, typical_jitter)[2]
     rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
     offset, jitter, early, late = typical(best, period, summary.n)
     conservative = strip(all_points, period)
