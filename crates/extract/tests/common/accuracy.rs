@@ -54,7 +54,7 @@ pub const ROWS: &[Row] = &[
     row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 58, stopped),
     row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
     row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
-    row(24, "44.1 and 48 kHz / 2^i, wandering lateness", 120, 114, wandering_buffers),
+    row(24, "44.1 and 48 kHz / 2^i, wandering lateness", 120, 105, wandering_buffers),
     row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
     row(22, "drifting sleeps with stalls: the same", 60, 60, drifting),
 ];
