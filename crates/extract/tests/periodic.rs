@@ -240,8 +240,8 @@ fn stalls_do_not_tilt_the_period() {
     assert_eq!(model(&releases).unwrap().period_ns.ns(), 4_000_000);
 }
 
-/// Stalls make the mean lateness a fortieth of the period, and events that nobody took in time became one. Two
-/// slips are certain although only 20 and 10 releases follow: all of these agree.
+/// Stalls make the mean lateness a fortieth of the period, and events that nobody took in time became one.
+/// Two slips are certain although only 20 and 10 releases follow: all of these agree.
 #[test]
 fn slips_just_before_the_end_are_certain() {
     let mut random = Random(14);
@@ -476,9 +476,9 @@ fn an_early_known_arrival_is_left_out_by_its_distance() {
     assert_eq!(check(&found, &releases), []);
 }
 
-/// What a live semaphore did under load: of each release off the grid its number, how late it was in hundredths
-/// of a period, and activations since the release before. Some look early, with which lateness is too great
-/// for slips at first.
+/// What a live semaphore did under load: of each release off the grid its number, how late it was in
+/// hundredths of a period, and activations since the release before. Some look early, with which lateness
+/// is too great for slips at first.
 #[test]
 fn slips_are_found_where_stalls_merge_activations() {
     const PERIOD: u64 = 2_500_000;
@@ -702,8 +702,8 @@ proptest! {
     }
 }
 
-/// A thread that is woken by an expiration of its timer and gets its processor late finds several: its release
-/// is the first of them, and the next one comes after the last.
+/// A thread that is woken by an expiration of its timer and gets its processor late finds several: its
+/// release is the first of them, and the next one comes after the last.
 #[test]
 fn a_woken_thread_was_released_by_the_first_of_its_expirations() {
     const PERIOD: u64 = 4_000_000;

@@ -82,8 +82,8 @@ pub struct Need {
     pub together: u64,
     /// What the runtime covers, if not all jobs.
     pub covered: Option<Covered>,
-    /// The greatest of some usual shares of the observed jobs, in thousandths, that keeps to a shorter runtime,
-    /// and that runtime, with the same margin.
+    /// The greatest of some usual shares of the observed jobs, in thousandths, that keeps to a shorter
+    /// runtime, and that runtime, with the same margin.
     pub usual: Option<(u64, Duration)>,
     /// Whether the model has percentiles of the jobs' costs.
     pub has_percentiles: bool,

@@ -39,9 +39,9 @@ pub enum TtCommand {
 
 /// Dispatch a table
 ///
-/// Finds the thread of each task (by name, unless the table says otherwise; with COMMAND only among the threads
-/// that it starts), and gives every slot to the thread that it belongs to, until the time is over, COMMAND has
-/// ended, or on SIGINT or SIGTERM. Then everything is put back as it was, even after kill -9.
+/// Finds the thread of each task (by name, unless the table says otherwise; with COMMAND only among the
+/// threads that it starts), and gives every slot to the thread that it belongs to, until the time is over,
+/// COMMAND has ended, or on SIGINT or SIGTERM. Then everything is put back as it was, even after kill -9.
 ///
 /// A thread that is not done when its slots are over loses the processor; the table says what happens then.
 /// Slots of nobody are for everything else (docs/dispatch.md).

@@ -26,8 +26,8 @@
 //! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128.
 //!
 //! A period with decimals gives way to a whole one without more jitter ([`Candidate::is_decimal`]), and any
-//! period to one with fewer digits and clearly less jitter. Between periods that lateness can hardly tell apart,
-//! [`nearby`](super::nearby) chooses.
+//! period to one with fewer digits and clearly less jitter. Between periods that lateness can hardly tell
+//! apart, [`nearby`](super::nearby) chooses.
 
 use crate::periodic::resolve::{Evidence, KAPPA};
 use crate::ratio::Ratio;

@@ -2,8 +2,8 @@
 //!
 //! How late a release is depends on the period, which is known only at the end. But a release that is later
 //! than its neighbours on both sides is late whatever the period; and that is a function of the neighbours,
-//! whatever pieces the releases come in. So the [`MOST`] that are later than their neighbours by most are kept
-//! one by one.
+//! whatever pieces the releases come in. So the [`MOST`] that are later than their neighbours by most are
+//! kept one by one.
 
 use crate::periodic::block::{BLOCK, Block};
 use crate::periodic::score::REACH;

@@ -1,11 +1,11 @@
 //! Decides which open gaps are slips, and of how many activations: the shortest description of all releases.
 //!
 //! From a few starting periods, dynamic programming gives each segment its shift. A segment that is late by d
-//! costs n·ln(1 + d/μ), a slip [`SLIP`] digits ([`AGREED`] where the releases around it agree on it), an early
-//! release that is left out [`LEFT_OUT`] digits.
-//! (Lateness costs less than n·d/μ because real lateness has a heavy tail: one stall must not look like a
-//! skip and an extra release.) The joined hull gives a better period, until nothing changes. The shortest
-//! description wins; the one without slips takes part.
+//! costs n·ln(1 + d/μ), a slip [`SLIP`] digits ([`AGREED`] where the releases around it agree on it), an
+//! early release that is left out [`LEFT_OUT`] digits. (Lateness costs less than n·d/μ because real
+//! lateness has a heavy tail: one stall must not look like a skip and an extra release.) The joined hull
+//! gives a better period, until nothing changes. The shortest description wins; the one without slips takes
+//! part.
 
 use crate::hull::{self, Point};
 use crate::periodic::joined::{Joined, Located, MOST_DISTRUSTED, NEXT, estimates_of, middle_edge, slope};

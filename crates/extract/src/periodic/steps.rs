@@ -1,6 +1,6 @@
-//! Distances of arrivals that follow one another. If all are multiples of one of them, and that is at least every
-//! second one, it is the period, and it is certain which activations were skipped: however many in a row, where
-//! gaps scored by their neighbours look like a longer period.
+//! Distances of arrivals that follow one another. If all are multiples of one of them, and that is at least
+//! every second one, it is the period, and it is certain which activations were skipped: however many in a
+//! row, where gaps scored by their neighbours look like a longer period.
 
 use crate::periodic::keep_slip;
 use punctual_model::MAX_SLIPS;
@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 /// Most different distances. A task on a grid has few.
 const MOST: usize = 32;
 
-/// Of releases whose arrivals are all known. `None` before the first, and once there are too many distances or
-/// an arrival is not known: most streams have no known arrivals.
+/// Of releases whose arrivals are all known. `None` before the first, and once there are too many distances
+/// or an arrival is not known: most streams have no known arrivals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps(Option<Box<Arrivals>>);
 
@@ -46,7 +46,8 @@ pub(crate) struct Regular {
 }
 
 impl Steps {
-    /// Begins with the first release. `arrival` is no later than `latest`, and `floor` no later than `arrival`.
+    /// Begins with the first release. `arrival` is no later than `latest`, and `floor` no later than
+    /// `arrival`.
     pub fn begin(&mut self, floor: i64, arrival: i64, latest: i64) {
         self.0 = Some(Box::new(Arrivals::new(floor, arrival, latest)));
     }

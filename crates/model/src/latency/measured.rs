@@ -18,14 +18,14 @@ pub struct Measured {
     pub thread: Option<RealTimeThread>,
     /// Wake-ups of which the latency is known.
     pub wakeups: u64,
-    /// Wake-ups of which it is not, since an event of them was not seen. Their latencies may have been greater
-    /// than [`Measured::max_ns`].
+    /// Wake-ups of which it is not, since an event of them was not seen. Their latencies may have been
+    /// greater than [`Measured::max_ns`].
     #[serde(skip_serializing_if = "is_zero", default)]
     pub unmeasured: u64,
     /// The sum of all latencies.
     pub total_ns: Duration,
-    /// The greatest. If a wake-up was not seen, that is at least how long the thread was on the run queue after
-    /// it, where the kernel's account tells.
+    /// The greatest. If a wake-up was not seen, that is at least how long the thread was on the run queue
+    /// after it, where the kernel's account tells.
     pub max_ns: Duration,
     /// The greatest of those that the bound is for: wake-ups during which no thread ran that the scheduler
     /// preferred. Absent without one.

@@ -126,8 +126,9 @@ impl Processor {
             + self.cycle.slack(excess % length)
     }
 
-    /// Accepts an aperiodic job that is ready now and needs at most `wcet` slots until `deadline`; or says why
-    /// not. Exact: what is refused for want of slots cannot be guaranteed by any schedule of this processor.
+    /// Accepts an aperiodic job that is ready now and needs at most `wcet` slots until `deadline`; or says
+    /// why not. Exact: what is refused for want of slots cannot be guaranteed by any schedule of this
+    /// processor.
     pub fn accept(&mut self, wcet: NonZeroU64, deadline: u64) -> Result<JobId, Refused> {
         let free = self.slack(deadline);
         if wcet.get() > free || deadline > self.now + FARTHEST {

@@ -142,8 +142,8 @@ pub fn costs(listed: &[Listed], logged: &[Logged]) -> Costs {
 }
 
 /// Activations without a release of their own between the first release and the last: nobody waited for them,
-/// their events became one, or the C library made no call since nothing was to be waited for. If there are more
-/// releases than listed jobs, the job of the last one had not ended: it is the next that is logged.
+/// their events became one, or the C library made no call since nothing was to be waited for. If there are
+/// more releases than listed jobs, the job of the last one had not ended: it is the next that is logged.
 pub fn skipped(listed: &[Listed], releases: u64, logged: &[Logged]) -> u64 {
     let ended = contained(listed, logged).filter_map(|(_, inside)| Some(inside.first()?.index));
     let after = logged.partition_point(|own| listed.last().is_some_and(|job| own.seen_ns <= job.end_ns));
