@@ -434,6 +434,6 @@ at = "return"
         assert!(
             ProbeFile::parse(b"policy = \"fifo\"").unwrap().check().unwrap_err().contains("event = \"push\"")
         );
-        assert!(ProbeFile::parse(&[0xff]).unwrap_err().1.contains("not text"));
+        assert!(ProbeFile::parse(&[0xff]).unwrap_err().1.contains("not a probes file"));
     }
 }
