@@ -321,6 +321,15 @@ fn worst_fit_spreads_and_first_fit_packs() {
     assert_eq!(table.method, Method::FirstFit);
 }
 
+/// One slot too many in twelve: EDF misses no deadline in the first repetitions.
+#[test]
+fn jobs_that_go_on_at_the_beginning_need_no_more_slots_than_there_are() {
+    let offset = |offset, task: TableTask| TableTask { offset, ..task };
+    let tasks = vec![offset(1, task("a", 12, 5, 12)), offset(7, task("b", 12, 4, 10)), task("c", 3, 1, 3)];
+    let table = made(&request(2, false, tasks));
+    assert!(table.processors.iter().all(|&processor| !table.runs_on(processor).is_empty()));
+}
+
 #[test]
 fn an_order_is_kept_with_and_without_migration() {
     let after =

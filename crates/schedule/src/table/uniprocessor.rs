@@ -1,7 +1,8 @@
 //! One processor: EDF, which meets all deadlines if any schedule does.
 //!
 //! A job may begin at the end of the table and end at its beginning. Then the schedule that repeats is the
-//! one that EDF comes to after the greatest release and one repetition (Leung and Merrill 1980).
+//! one that EDF comes to after the greatest release and one repetition (Leung and Merrill 1980), if jobs need no
+//! more slots than there are. If they do, it may take EDF any number of repetitions to miss a deadline.
 
 use super::windows::Windows;
 use super::{Problem, Refusal};
@@ -20,14 +21,16 @@ pub(super) fn edf(
 ) -> Result<Vec<TableRun>, Refusal> {
     let jobs = problem.jobs_of(windows, tasks);
     runs(&jobs, problem.slots, processor).map_err(|overload| {
+        let is_whole = (overload.from, overload.to) == (0, problem.slots);
         let is_inside = |task: &&usize| {
             let mut jobs = windows.jobs_of(**task, &problem.tasks[**task], problem.slots);
-            jobs.any(|job| {
-                let repetitions = (0..REPETITIONS).map(|repetition| repetition * problem.slots);
-                repetitions
-                    .into_iter()
-                    .any(|start| job.release + start >= overload.from && job.deadline + start <= overload.to)
-            })
+            is_whole
+                || jobs.any(|job| {
+                    let repetitions = (0..REPETITIONS).map(|repetition| repetition * problem.slots);
+                    repetitions.into_iter().any(|start| {
+                        job.release + start >= overload.from && job.deadline + start <= overload.to
+                    })
+                })
         };
         let names = tasks.iter().filter(is_inside).map(|&task| problem.tasks[task].name.clone());
         let available = overload.to - overload.from;
@@ -41,6 +44,10 @@ pub(super) fn runs(
     slots: u64,
     processor: u32,
 ) -> Result<Vec<TableRun>, Overload> {
+    let needed = jobs.iter().map(|(_, job)| job.slots).sum();
+    if needed > slots {
+        return Err(Overload { from: 0, to: slots, needed });
+    }
     let wraps = jobs.iter().any(|(_, job)| job.deadline > slots);
     let repetitions = if wraps { REPETITIONS } else { 1 };
     let planned = |start: u64| {
