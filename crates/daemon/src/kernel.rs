@@ -31,6 +31,9 @@ pub struct Scheduling {
     pub period_ns: u64,
 }
 
+/// Not a policy of the kernel: a dispatcher schedules the thread, and undoes that itself.
+const DISPATCHED: u32 = u32::MAX;
+
 const SCHEDULING_SIZE: u32 = 48;
 const RESET_ON_FORK: u64 = libc::SCHED_FLAG_RESET_ON_FORK as u64;
 
@@ -91,6 +94,9 @@ impl Scheduling {
             },
             AssignedPolicy::Fifo(priority) => Self { policy: libc::SCHED_FIFO as u32, priority, ..none },
             AssignedPolicy::RoundRobin(priority) => Self { policy: libc::SCHED_RR as u32, priority, ..none },
+            AssignedPolicy::Dispatched { priority } => {
+                Self { policy: DISPATCHED, priority: priority.unwrap_or(0), ..none }
+            }
         }
     }
 
@@ -98,6 +104,9 @@ impl Scheduling {
     pub fn assigned(&self) -> Option<AssignedPolicy> {
         let [runtime, deadline, period] =
             [self.runtime_ns, self.deadline_ns, self.period_ns].map(Duration::from_ns);
+        if self.is_dispatched() {
+            return Some(AssignedPolicy::Dispatched { priority: Some(self.priority).filter(|it| *it > 0) });
+        }
         match self.policy as i32 {
             libc::SCHED_DEADLINE => Some(AssignedPolicy::Deadline { runtime, deadline, period }),
             libc::SCHED_FIFO => Some(AssignedPolicy::Fifo(self.priority)),
@@ -124,6 +133,11 @@ impl Scheduling {
             }
     }
 
+    /// Whether a dispatcher schedules the thread.
+    pub fn is_dispatched(&self) -> bool {
+        self.policy == DISPATCHED
+    }
+
     /// Whether it is SCHED_DEADLINE.
     pub fn is_deadline(&self) -> bool {
         self.policy as i32 == libc::SCHED_DEADLINE
@@ -143,6 +157,7 @@ impl fmt::Display for Scheduling {
             libc::SCHED_OTHER => write!(f, "SCHED_OTHER, nice {}", self.nice),
             libc::SCHED_BATCH => write!(f, "SCHED_BATCH, nice {}", self.nice),
             libc::SCHED_IDLE => write!(f, "SCHED_IDLE"),
+            _ if self.is_dispatched() => write!(f, "slots of a time-triggered table"),
             other => write!(f, "policy {other}"),
         }
     }
@@ -246,6 +261,9 @@ impl State {
 
     /// Makes a thread so that is `now`: both parts, or an error. It is never unscheduled between.
     pub fn enact(&self, thread: u32, now: &State) -> Result<(), Refused> {
+        if self.scheduling.is_dispatched() {
+            return Ok(());
+        }
         // With the kernel's own admission test, a thread under SCHED_DEADLINE can be pinned neither before it
         // leaves that, nor after it comes to it.
         let first = now.scheduling.is_deadline() && !self.scheduling.is_deadline();
@@ -267,8 +285,9 @@ impl State {
             .iter()
             .any(|applied| now.scheduling.matches(&applied.scheduling))
             .then_some(self.scheduling);
-        let moved = now.processors != self.processors
-            && applied.iter().any(|applied| now.processors == applied.processors);
+        let is_given =
+            |applied: &State| now.processors == applied.processors && !applied.scheduling.is_dispatched();
+        let moved = now.processors != self.processors && applied.iter().any(is_given);
         let processors = moved.then_some(self.processors);
         // A thread under SCHED_DEADLINE can be refused another place, before and after: so that policy is
         // taken first and given last.

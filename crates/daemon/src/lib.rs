@@ -4,6 +4,7 @@ pub mod access;
 mod books;
 pub mod config;
 pub mod daemon;
+mod dispatched;
 pub mod error;
 pub mod journal;
 pub mod kernel;

@@ -220,6 +220,10 @@ fn admission(spec: &Spec, registry: &Registry) -> Admission {
     let (policy, policy_priority) = match registry.assignment(spec).map(|assignment| assignment.policy) {
         Some(AssignedPolicy::Fifo(priority)) => (punctual_protocol::Policy::Fifo, Some(priority)),
         Some(AssignedPolicy::RoundRobin(priority)) => (punctual_protocol::Policy::Rr, Some(priority)),
+        Some(AssignedPolicy::Dispatched { priority: Some(priority) }) => {
+            (punctual_protocol::Policy::Fifo, Some(priority))
+        }
+        Some(AssignedPolicy::Dispatched { priority: None }) => (punctual_protocol::Policy::Ext, None),
         Some(AssignedPolicy::Deadline { .. }) | None => (punctual_protocol::Policy::Deadline, None),
     };
     Admission {

@@ -346,7 +346,12 @@ impl Registry {
             None => self.setup.plugins[new.plugin].plugin.admit(id, as_offered, new.offer),
         }
         if let Some(thread) = thread {
-            self.setup.plugins[new.plugin].plugin.attached(id, thread);
+            if let Err(why) = self.setup.plugins[new.plugin].plugin.attached(id, thread) {
+                log::error(&format!(
+                    "thread {thread} of spec {} is not scheduled as it should be: {why}",
+                    id.0
+                ));
+            }
         }
         self.books.remove(&spec.who, old.plugin, old.share);
         self.books.add(&spec.who, new.plugin, new.share);
@@ -409,8 +414,13 @@ impl Registry {
     /// Section 3.3).
     fn choose(&self, who: &Who, parameters: &Parameters, replacing: Option<&Spec>) -> Result<Choice, Error> {
         parameters.check(&self.limits)?;
-        let asked =
-            |loaded: &Loaded| parameters.plugin.as_deref().is_none_or(|name| name == loaded.plugin.name());
+        let named = parameters.plugin.as_deref();
+        // People type `tt` for `TT`; where both exist, they are told apart.
+        let is_exact = self.setup.plugins.iter().any(|loaded| named == Some(loaded.plugin.name()));
+        let asked = |loaded: &Loaded| {
+            let name = loaded.plugin.name();
+            named.is_none_or(|named| named == name || (!is_exact && named.eq_ignore_ascii_case(name)))
+        };
         let (mut partial, mut refusals) = (None, Refusals::default());
         for (at, loaded) in self.setup.plugins.iter().enumerate().filter(|(_, loaded)| asked(loaded)) {
             let name = loaded.plugin.name();

@@ -200,11 +200,12 @@ impl Plugin for Shared {
         unsafe { (self.object.functions.shifted)(self.instance) != 0 }
     }
 
-    fn attached(&mut self, spec: SpecId, thread: u32) {
+    fn attached(&mut self, spec: SpecId, thread: u32) -> Result<(), String> {
         if let Some(attach) = self.object.functions.attach {
             // SAFETY: as in `consider`.
             unsafe { attach(self.instance, spec.0, thread) }
         }
+        Ok(())
     }
 
     fn detached(&mut self, spec: SpecId) {

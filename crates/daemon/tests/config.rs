@@ -115,7 +115,7 @@ fn errors_name_the_place() {
         ("[[plugin]]\nname = \"X\"\n".into(), "p.toml:2:8: plugin 'X' is nothing yet; expected kind ="),
         (
             "[[plugin]]\nname = \"X\"\nkind = \"RMS\"\n".into(),
-            "p.toml:3:8: kind 'RMS' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"",
+            "p.toml:3:8: kind 'RMS' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\" or \"TT\"",
         ),
         ("[[plugin]]\nname = \"X\"\nkind = \"EDF.so\"\n".into(), "; a shared object goes to object"),
         (plugin("object = \"/x.so\""), "p.toml:4:10: plugin 'X' has both kind and object"),

@@ -190,7 +190,7 @@ fn a_shorter_description_of_an_older_plugin_is_accepted() {
     let mut plugin =
         Shared::load(&compile("tests/plugins/odd.c", "short", &[size]), settings("short")).unwrap();
     assert!(create(&mut plugin, 1, &needs(1, 1000)));
-    plugin.attached(SpecId(1), 5);
+    plugin.attached(SpecId(1), 5).unwrap();
     assert_eq!(plugin.loads()[0].specs, 0, "its attach() is not known to be there");
     // One from the future has functions that this daemon does not call.
     Shared::load(&compile("tests/plugins/odd.c", "long", &["-DSIZE=4096"]), settings("long")).unwrap();
@@ -201,7 +201,7 @@ fn a_plugin_receives_its_configuration_and_events() {
     Shared::load(&ODD, settings("checks-configuration")).unwrap();
     let mut plugin = Shared::load(&ODD, settings("told")).unwrap();
     assert!(create(&mut plugin, 1, &needs(1, 1000)));
-    plugin.attached(SpecId(1), 4321);
+    plugin.attached(SpecId(1), 4321).unwrap();
     assert_eq!(plugin.loads()[0].specs, 4321);
     plugin.detached(SpecId(1));
     assert_eq!(plugin.loads()[0].specs, 0);

@@ -1,6 +1,9 @@
 //! Whether a recording shows that every slot was given as its table says. Pure: turns in, violations out.
 
+mod guests;
+
 use crate::plan::Plan;
+use guests::Ledger;
 use punctual_model::Duration;
 use punctual_trace::dispatch::{Dispatch, Turn};
 use std::collections::BTreeMap;
@@ -17,6 +20,7 @@ pub struct Check<'a> {
     table: Option<punctual_trace::dispatch::Table>,
     /// By processor, the slot that comes next.
     next: BTreeMap<u32, u64>,
+    ledger: Ledger,
     outcome: Outcome,
 }
 
@@ -42,6 +46,8 @@ pub struct Outcome {
     pub overruns: u64,
     /// Turns that were left out after an overrun, as the table says.
     pub skipped: u64,
+    /// Jobs and periodic tasks that were admitted meanwhile.
+    pub guests: u64,
     /// All violations, by kind.
     pub counts: BTreeMap<Kind, u64>,
     /// The first of them.
@@ -65,6 +71,8 @@ pub enum Kind {
     Unserved,
     /// A thread ran outside of its turns for longer than is tolerated.
     Outside,
+    /// A job did not get all its slots by its deadline.
+    Short,
 }
 
 /// One violation.
@@ -91,6 +99,7 @@ impl Kind {
             Kind::Late => "late",
             Kind::Unserved => "no thread",
             Kind::Outside => "ran outside",
+            Kind::Short => "too few slots",
         }
     }
 }
@@ -119,8 +128,8 @@ impl Outcome {
 impl<'a> Check<'a> {
     /// Of recordings of this table.
     pub fn new(plan: &'a Plan, tolerance: Tolerance) -> Check<'a> {
-        let (next, outcome) = (BTreeMap::new(), Outcome::default());
-        Check { plan, tolerance, table: None, next, outcome }
+        let (next, outcome, ledger) = (BTreeMap::new(), Outcome::default(), Ledger::default());
+        Check { plan, tolerance, table: None, next, ledger, outcome }
     }
 
     /// Takes a record, in the recording's order.
@@ -140,7 +149,8 @@ impl<'a> Check<'a> {
             }
             Dispatch::Task(task) => {
                 let planned = self.plan.tasks.get(task.number as usize).map(|planned| &planned.name);
-                if planned != Some(&task.name) {
+                // Those after the table's tasks are guests.
+                if planned.is_some_and(|planned| *planned != task.name) {
                     return Err(format!(
                         "it is of another table, whose task {} is {}",
                         task.number, task.name
@@ -150,6 +160,11 @@ impl<'a> Check<'a> {
             Dispatch::Turn(turn) => self.turn(turn),
             // The gap in the slots is found at the next turn.
             Dispatch::Lost { .. } => {}
+            Dispatch::Guest(guest) => {
+                self.outcome.guests += 1;
+                self.ledger.guest((**guest).clone());
+            }
+            Dispatch::GuestOver { number, slot } => self.ledger.over(*number, *slot),
         }
         Ok(())
     }
@@ -187,13 +202,32 @@ impl<'a> Check<'a> {
             None => self.outcome.add(Kind::Wrong, turn, "the table does not have the processor".into()),
         }
         self.times(turn);
+        self.due();
     }
 
-    /// Every slot of the turn must be its owner's.
+    /// Jobs whose deadlines have passed must have all their slots.
+    fn due(&mut self) {
+        let Some(table) = &self.plan.table else { return };
+        for (cpu, slot, detail) in self.ledger.due(table, &self.next) {
+            self.outcome.add(Kind::Short, &Turn { cpu, slot, ..Turn::default() }, detail);
+        }
+    }
+
+    /// Every slot of the turn must be its owner's. Where guests are served, jobs may shift in their windows.
     fn owner(&mut self, lane: usize, turn: &Turn) {
         let slots = turn.slot..turn.slot + u64::from(turn.slots);
         let found = (turn.task, turn.task.map(|_| turn.job));
         for slot in slots {
+            if let Some(table) = &self.plan.table {
+                self.ledger.count(table, turn, slot);
+                if self.ledger.is_shifted(table, turn.cpu, slot) {
+                    if let Err(why) = self.ledger.slot(table, turn, slot) {
+                        let detail = format!("{}: {why}", self.name(found.0));
+                        return self.outcome.add(Kind::Wrong, &Turn { slot, ..*turn }, detail);
+                    }
+                    continue;
+                }
+            }
             let planned = self.plan.owner(lane, slot);
             let planned = (planned.map(|job| job.task), planned.map(|job| job.number));
             if planned != found {
@@ -211,7 +245,9 @@ impl<'a> Check<'a> {
         if turn.error > self.tolerance.error {
             self.outcome.add(Kind::Late, turn, format!("{name}, by {}", turn.error));
         }
-        if turn.outside > self.tolerance.outside {
+        // Before its first slot, a guest may run in slots of nobody.
+        let is_guest = turn.task.is_some_and(|task| task as usize >= self.plan.tasks.len());
+        if turn.outside > self.tolerance.outside && !is_guest {
             let detail = format!("{name}, for {} since its turn before", turn.outside);
             self.outcome.add(Kind::Outside, turn, detail);
         }
@@ -220,6 +256,8 @@ impl<'a> Check<'a> {
             return;
         }
         match (turn.task, turn.tid) {
+            // A guest's thread may come later, or end early.
+            (Some(task), 0) if task as usize >= self.plan.tasks.len() => {}
             (Some(_), 0) => self.outcome.add(Kind::Unserved, turn, name),
             (Some(_), _) => self.outcome.given += 1,
             (None, _) => {}

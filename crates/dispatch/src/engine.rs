@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::plan::Plan;
+use crate::rows::Rows;
 use crate::threads::{Candidate, candidates, family};
 use crate::user::Priorities;
 use crate::{ext, freezer, user};
@@ -59,6 +60,15 @@ impl Engine {
                 Ok(())
             }
             Engine::Ext(ext) => ext.dispatcher.drain(each, lost),
+        }
+    }
+
+    /// Serves these rows on a lane from their first slot on. False, and nothing changes, if that cannot be
+    /// done in time.
+    pub fn publish(&self, lane: usize, rows: Rows) -> bool {
+        match self {
+            Engine::User(dispatcher) => dispatcher.publish(lane, rows),
+            Engine::Ext(_) => false,
         }
     }
 

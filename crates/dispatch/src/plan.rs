@@ -3,11 +3,12 @@
 //! Pure. A turn is a row of slots that belong to the same job, or to nobody; a dispatcher acts where a turn
 //! begins. Instants are `start + slot × length`, never sums of earlier ones, so nothing drifts.
 
-use punctual_model::{Duration, Instant};
+use punctual_model::{Duration, Instant, Table};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What a dispatcher carries out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Length of a slot.
     pub slot: Duration,
@@ -19,6 +20,8 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// The processors, in the table's order.
     pub lanes: Vec<Lane>,
+    /// What it was made of, with the windows of its jobs; without, there are no guests.
+    pub table: Option<Arc<Table>>,
 }
 
 /// The clock that slots are counted on.
@@ -271,6 +274,7 @@ pub(crate) mod tests {
             clock: Clock::Monotonic,
             tasks: tasks.iter().map(task).collect(),
             lanes: Vec::new(),
+            table: None,
         }
     }
 

@@ -1,14 +1,18 @@
 //! A table carried out on this machine: finds the threads of its tasks, binds them to a dispatcher, collects
 //! what becomes of every turn, and has everything put back at the end.
 
+mod guests;
+
 use crate::engine::{Choice, Engine, Ext, Scope};
 use crate::error::{Error, ErrorKind};
 use crate::ext::missed_turn;
 use crate::freezer::{self, Freezer};
 use crate::guardian::Guardian;
+use crate::guests::{Guests, MOST as MOST_GUESTS};
 use crate::leftovers;
-use crate::plan::{OnOverrun, Plan};
-use crate::statistics::Statistics;
+use crate::managers::Managers;
+use crate::plan::{Job, OnOverrun, Plan};
+use crate::statistics::{Statistics, TaskStatistics};
 use crate::status::{LaneStatus, Server, Status, TaskStatus, statuses};
 use crate::threads::{Candidate, candidates, family};
 use crate::undo::{SCHED_EXT, Undo};
@@ -75,8 +79,10 @@ pub struct Session {
     /// By lane, the first turn that nobody carried out when dispatch went on in user space.
     unread: Vec<Option<u64>>,
     guardian: Guardian,
-    /// By task, its thread.
+    /// By task, its thread. After those of the table come guests.
     threads: Vec<Option<Known>>,
+    guests: Option<Guests>,
+    managers: Option<Managers>,
     statistics: Statistics,
     server: Option<Server>,
     cgroups: Option<PathBuf>,
@@ -124,10 +130,15 @@ impl Session {
             None => start_user(&plan, start, &options, &mut guardian, &mut events)?,
         };
         let priority = OwnPriority::new(is_apart, options.priorities);
+        let tasks = plan.tasks.len() + MOST_GUESTS;
+        let mut statistics = Statistics::new(&plan);
+        statistics.tasks.resize(tasks, TaskStatistics::default());
         let mut session = Session {
-            statistics: Statistics::new(&plan),
-            threads: plan.tasks.iter().map(|_| None).collect(),
-            told: vec![false; plan.tasks.len()],
+            statistics,
+            threads: (0..tasks).map(|_| None).collect(),
+            guests: None,
+            managers: None,
+            told: vec![false; tasks],
             unread: vec![None; plan.lanes.len()],
             plan,
             start,
@@ -143,6 +154,7 @@ impl Session {
         (0..session.plan.tasks.len()).for_each(|task| session.announce(task, 0));
         session.begin()?;
         session.find_threads()?;
+        session.listen_for_guests()?;
         Ok(session)
     }
 
@@ -188,6 +200,7 @@ impl Session {
                 self.warn("the process that puts everything back had ended; another was started".into());
             }
         }
+        self.serve_guests()?;
         if let Some(server) = &self.server {
             server.answer(|| self.status());
         }
@@ -229,11 +242,11 @@ impl Session {
         let slot = self.plan.slot_at(self.plan.clock.now(), self.start);
         let lanes = self.plan.lanes.iter().zip(&self.statistics.lanes).enumerate();
         let lane = |(number, (lane, statistics)): (usize, (&crate::Lane, &crate::LaneStatistics))| {
-            let owner = slot.and_then(|slot| self.plan.owner(number, slot));
+            let owner = slot.and_then(|slot| self.owner(number, slot));
             LaneStatus {
                 cpu: lane.processor,
                 slot,
-                task: owner.map(|job| self.plan.tasks[job.task as usize].name.clone()),
+                task: owner.map(|job| self.name(job.task as usize)),
                 turns: statistics.turns,
                 missed: statistics.missed,
                 error: statistics.errors(),
@@ -261,7 +274,22 @@ impl Session {
             slots: self.plan.slots,
             processors: lanes.map(lane).collect(),
             tasks: tasks.map(task).collect(),
+            guests: self.guest_statuses(),
         }
+    }
+
+    fn owner(&self, lane: usize, slot: u64) -> Option<Job> {
+        match &self.guests {
+            Some(guests) => guests.owner(lane, slot),
+            None => self.plan.owner(lane, slot),
+        }
+    }
+
+    /// What a task or guest is called.
+    fn name(&self, task: usize) -> String {
+        let planned = self.plan.tasks.get(task).map(|task| &task.name);
+        let guest = || Some(&self.guests.as_ref()?.of_task(task)?.name);
+        planned.or_else(guest).map_or_else(|| "a guest".into(), String::clone)
     }
 
     /// Takes the turns that are over.
@@ -305,7 +333,8 @@ impl Session {
         else {
             return Ok(());
         };
-        let task = &self.plan.tasks[number];
+        // Guests have no slots left.
+        let Some(task) = self.plan.tasks.get(number) else { return Ok(()) };
         let said = format!("{} (thread {}) was not done at the end of slot", task.name, turn.tid);
         let last = turn.slot + u64::from(turn.slots) - 1;
         match task.on_overrun {
@@ -353,7 +382,7 @@ impl Session {
 
     /// Looks for threads of tasks that have none.
     fn find_threads(&mut self) -> Result<(), Error> {
-        if self.threads.iter().all(Option::is_some) {
+        if self.threads[..self.plan.tasks.len()].iter().all(Option::is_some) {
             return Ok(());
         }
         let own = std::process::id();
@@ -361,7 +390,7 @@ impl Session {
         found.retain(|thread| thread.process != own);
         let mut taken: BTreeSet<u32> =
             self.threads.iter().flatten().map(|known| known.thread.number).collect();
-        for task in 0..self.threads.len() {
+        for task in 0..self.plan.tasks.len() {
             if self.threads[task].is_some() {
                 continue;
             }
@@ -381,32 +410,43 @@ impl Session {
     fn bind(&mut self, task: usize, found: &Candidate, others: usize) -> Result<(), Error> {
         let Some(home) = self.plan.home(task) else { return Ok(()) };
         let name = self.plan.tasks[task].name.clone();
-        let Ok((thread, owner)) = Thread::pin(found.tid) else { return Ok(()) };
-        let Ok(before) = State::read(found.tid).map(|state| self.untouched(found.tid, state)) else {
-            return Ok(());
-        };
-        let bound = match &self.engine {
-            Engine::User(_) => {
-                self.bind_in_user_space(task, home, (found.tid, owner.process), &thread, before)?
+        match self.bind_thread(task, home, found.tid)? {
+            Ok(()) if others > 0 => {
+                let tid = found.tid;
+                self.warn(format!("{name} is thread {tid}; so many others match, too: {others}"));
             }
-            Engine::Ext(_) => self.bind_by_sched_ext(task, (found.tid, owner.process), &thread, before)?,
-        };
-        match bound {
-            Ok(cgroup) => {
-                if others > 0 {
-                    let tid = found.tid;
-                    self.warn(format!("{name} is thread {tid}; so many others match, too: {others}"));
+            Ok(()) => {}
+            Err(why) => {
+                let lives = Thread::pin(found.tid).is_ok_and(|(thread, _)| thread.lives());
+                if lives && !std::mem::replace(&mut self.told[task], true) {
+                    self.warn(format!("{name} cannot be dispatched: {why}"));
                 }
-                self.threads[task] = Some(Known { thread, process: owner.process, before, cgroup });
-                self.told[task] = false;
-                self.announce(task, found.tid);
             }
-            Err(why) if thread.lives() && !std::mem::replace(&mut self.told[task], true) => {
-                self.warn(format!("{name} cannot be dispatched: {why}"));
-            }
-            Err(_) => {}
         }
         Ok(())
+    }
+
+    /// The same for a task or guest that runs on this lane first. The inner error says in words why it cannot
+    /// be bound.
+    fn bind_thread(&mut self, task: usize, home: usize, tid: u32) -> Result<Result<(), String>, Error> {
+        let pinned = Thread::pin(tid).map_err(|error| error.to_string());
+        let found = pinned.and_then(|pinned| {
+            let state = State::read(tid).map_err(|refused| refused.to_string())?;
+            Ok((pinned, self.untouched(tid, state)))
+        });
+        let ((thread, owner), before) = match found {
+            Ok(found) => found,
+            Err(why) => return Ok(Err(why)),
+        };
+        let bound = match &self.engine {
+            Engine::User(_) => self.bind_in_user_space(task, home, (tid, owner.process), &thread, before)?,
+            Engine::Ext(_) => self.bind_by_sched_ext(task, (tid, owner.process), &thread, before)?,
+        };
+        Ok(bound.map(|cgroup| {
+            self.threads[task] = Some(Known { thread, process: owner.process, before, cgroup });
+            self.told[task] = false;
+            self.announce(task, tid);
+        }))
     }
 
     /// What a thread was before the table. One that a thread of the table has started has inherited from that.
@@ -434,15 +474,14 @@ impl Session {
     ) -> Result<Result<Option<Made>, String>, Error> {
         let priorities = self.options.priorities;
         let processors = self.plan.processors();
-        self.guardian.note(Undo::Thread {
-            tid,
-            identity: thread.identity,
-            before: Box::new(before),
-            priorities: self.given_priorities(),
-            processors: processors.clone(),
-            sched_ext: false,
-        })?;
-        let (freezer, cgroup) = self.freezer(task, tid, before, processors)?.unzip();
+        self.guardian.note(self.undo_in_user_space(tid, thread, before))?;
+        // Moving a thread into a cgroup waits for threads that fork or exec, which may be cut off in the midst
+        // of that by the very lane that has to freeze others meanwhile. So no guest is moved.
+        let is_guest = task >= self.plan.tasks.len();
+        let (freezer, cgroup) = match is_guest {
+            true => (None, None),
+            false => self.freezer(task, tid, before, processors)?.unzip(),
+        };
         let processor = self.plan.lanes[home].processor;
         let bound = Bound::new((tid, process), processor, priorities, freezer);
         let Engine::User(dispatcher) = &self.engine else { return Ok(Ok(cgroup)) };
@@ -450,6 +489,18 @@ impl Session {
             self.priority.raised(|| drop(dispatcher.bind(task, Some(bound))));
             cgroup
         }))
+    }
+
+    /// How to make a thread of the dispatcher in user space what it was.
+    fn undo_in_user_space(&self, tid: u32, thread: &Thread, before: State) -> Undo {
+        Undo::Thread {
+            tid,
+            identity: thread.identity,
+            before: Box::new(before),
+            priorities: self.given_priorities(),
+            processors: self.plan.processors(),
+            sched_ext: false,
+        }
     }
 
     /// Gives a thread to the dispatcher in the kernel; or says what was refused.
@@ -533,7 +584,7 @@ impl Session {
             Err(error) => error,
         };
         if failed.raw_os_error() != Some(libc::ESRCH) && !std::mem::replace(&mut self.told[task], true) {
-            let name = &self.plan.tasks[task].name;
+            let name = self.name(task);
             let message = format!("{name} (thread {tid}) cannot be frozen ({failed}): {NOT_LENT}");
             self.warn(message);
         }
@@ -553,7 +604,7 @@ impl Session {
                 }
             };
             if let Some((tid, what)) = changed {
-                let name = &self.plan.tasks[task].name;
+                let name = self.name(task);
                 let message = format!("{name} (thread {tid}): somebody has set {what}; that is set back");
                 self.warn(message);
             }
@@ -589,7 +640,7 @@ impl Session {
     }
 
     fn announce(&mut self, task: usize, tid: u32) {
-        let name = self.plan.tasks[task].name.clone();
+        let name = self.name(task);
         self.events.push(Event::Record(Dispatch::Task(Box::new(Task { number: task as u32, name, tid }))));
     }
 

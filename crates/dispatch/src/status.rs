@@ -3,15 +3,13 @@
 use crate::plan::Clock;
 use crate::statistics::Errors;
 use punctual_model::{Duration, Instant};
+use punctual_protocol::dispatcher::FOLDER;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-
-/// Where dispatchers listen, each at its process's number.
-const FOLDER: &str = "/run/punctual-tt";
 
 /// How long an answer may take: a dispatcher looks a few times a second.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
@@ -37,6 +35,9 @@ pub struct Status {
     pub processors: Vec<LaneStatus>,
     /// By task.
     pub tasks: Vec<TaskStatus>,
+    /// Jobs and tasks that punctuald has admitted, and that are not over.
+    #[serde(default)]
+    pub guests: Vec<GuestStatus>,
 }
 
 /// A processor of the table.
@@ -73,6 +74,31 @@ pub struct TaskStatus {
     pub ran_ns: Duration,
     /// The most that it ran between two turns.
     pub outside_max_ns: Duration,
+}
+
+/// A job or task that punctuald has admitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestStatus {
+    /// Its name.
+    pub name: String,
+    /// The spec of punctuald; none: not confirmed yet.
+    pub spec: Option<u64>,
+    /// Its processor.
+    pub cpu: u32,
+    /// Its thread; none: not attached yet, or ended.
+    pub tid: Option<u32>,
+    /// The time of its slots, of each job.
+    pub runtime_ns: Duration,
+    /// From its release to its deadline.
+    pub deadline_ns: Duration,
+    /// Its period; none: one job.
+    pub period_ns: Option<Duration>,
+    /// Turns that are over.
+    pub turns: u64,
+    /// Jobs at whose end it was still ready.
+    pub overruns: u64,
+    /// Processor time in its turns.
+    pub ran_ns: Duration,
 }
 
 /// Answers whoever asks.
@@ -119,7 +145,9 @@ pub fn clear() {
 /// All running dispatchers that this user may ask.
 pub fn statuses() -> Vec<Status> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
-    let mut found: Vec<Status> = entries.filter_map(|entry| ask(&entry.path())).collect();
+    let is_status =
+        |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|it| it.parse::<u32>().is_ok());
+    let mut found: Vec<Status> = entries.filter(is_status).filter_map(|entry| ask(&entry.path())).collect();
     found.sort_by_key(|status| status.pid);
     found
 }

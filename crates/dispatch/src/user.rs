@@ -12,16 +12,22 @@
 //!
 //! In idle slots the threads of the table are frozen and the plug sleeps, so everything else may run.
 
+mod bell;
 mod bound;
 mod lane;
+mod mail;
 mod plug;
 
 pub use bound::Bound;
 
 use crate::clock::now_monotonic;
 use crate::error::Error;
+use crate::guests;
 use crate::plan::Plan;
+use crate::rows::Rows;
+use bell::Bell;
 use lane::Lane;
+use mail::Mail;
 use plug::Plug;
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
@@ -36,6 +42,9 @@ const WAITING: usize = 1 << 14;
 /// So long before the end of an idle turn, the processor is taken back and the next thread is thawed, for
 /// which the kernel may have to wait for a lock.
 const AHEAD: Duration = Duration::from_us(200);
+
+/// A dispatching thread that has not looked at rows for so long has no processor: then nobody is given any.
+const PATIENCE: Duration = Duration::from_ms(50);
 
 /// Shorter idle turns are not lent.
 pub const LEAST_LOAN: Duration = Duration::from_us(400);
@@ -86,9 +95,12 @@ struct Shared {
     plan: Arc<Plan>,
     start: Instant,
     priorities: Priorities,
-    /// The thread of each task of the plan.
+    /// The thread of each task of the plan, and of each guest.
     tasks: Vec<Mutex<Option<Bound>>>,
     stop: AtomicBool,
+    /// By lane, rows that come, and what wakes its thread.
+    mail: Vec<Mail>,
+    bells: Vec<Bell>,
     /// By lane, turns for which there was no room.
     lost: Vec<AtomicU64>,
 }
@@ -114,8 +126,10 @@ impl Dispatcher {
         let shared = Arc::new(Shared {
             start,
             priorities,
-            tasks: plan.tasks.iter().map(|_| Mutex::new(None)).collect(),
+            tasks: (0..plan.tasks.len() + guests::MOST).map(|_| Mutex::new(None)).collect(),
             stop: AtomicBool::new(false),
+            mail: (0..lanes).map(|_| Mail::new()).collect(),
+            bells: (0..lanes).map(|_| Bell::default()).collect(),
             lost: (0..lanes).map(|_| AtomicU64::new(0)).collect(),
             plan,
         });
@@ -162,6 +176,24 @@ impl Dispatcher {
         look(self.shared.task(task as u32).as_mut())
     }
 
+    /// Serves these rows on a lane from their first slot on. False, and nothing changes, if that has begun
+    /// before they were taken.
+    pub fn publish(&self, lane: usize, rows: Rows) -> bool {
+        let mail = &self.shared.mail[lane];
+        mail.put(rows);
+        self.shared.bells[lane].ring();
+        let until = now() + PATIENCE;
+        loop {
+            if let Some(is_taken) = mail.answer() {
+                return is_taken;
+            }
+            if now() > until && mail.withdraw() {
+                return false;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(50));
+        }
+    }
+
     /// Hands on the turns that are over, those of each processor in order, and by lane how many are lost.
     pub fn drain(&self, mut each: impl FnMut(Turn), mut lost: impl FnMut(usize, u64)) {
         for turns in &self.turns {
@@ -178,6 +210,7 @@ impl Dispatcher {
     /// Ends all threads. Their last turns can still be drained.
     pub fn stop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.bells.iter().for_each(Bell::ring);
         for thread in self.threads.drain(..).rev() {
             // A lane ends its plug, so it is waited for first.
             let _ = thread.join();

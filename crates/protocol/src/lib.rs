@@ -3,6 +3,7 @@
 //!
 //! Pure: no I/O. Sockets are the business of `daemon` and `client`.
 
+pub mod dispatcher;
 mod error;
 mod messages;
 mod parameters;

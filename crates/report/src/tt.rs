@@ -5,7 +5,7 @@ use crate::number::{agreeing, count, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, visible};
 use punctual_dispatch::check::Outcome;
-use punctual_dispatch::{Errors, LaneStatus, Status, TaskStatus};
+use punctual_dispatch::{Errors, GuestStatus, LaneStatus, Status, TaskStatus};
 use punctual_model::Duration;
 use std::fmt::Write as _;
 
@@ -28,6 +28,18 @@ const TASKS: [Column; 7] = [
     figures("Overruns", Fit::Keep),
     figures("Ran", Fit::Keep),
     figures("Most outside", Fit::Drop(1)),
+];
+
+const GUESTS: [Column; 9] = [
+    words("Guest", Fit::Keep),
+    figures("Processor", Fit::Keep),
+    figures("Thread", Fit::Keep),
+    figures("Runtime", Fit::Keep),
+    figures("Deadline", Fit::Keep),
+    figures("Period", Fit::Keep),
+    figures("Turns", Fit::Drop(1)),
+    figures("Overruns", Fit::Drop(2)),
+    figures("Ran", Fit::Keep),
 ];
 
 /// Every running dispatcher.
@@ -55,6 +67,11 @@ pub fn status(status: &Status, page: &Page) -> String {
     tasks.rows = status.tasks.iter().map(task).collect();
     text += &processors.text(page);
     text += &tasks.text(page);
+    if !status.guests.is_empty() {
+        let mut guests = Table::new(&GUESTS);
+        guests.rows = status.guests.iter().map(guest).collect();
+        text += &guests.text(page);
+    }
     text
 }
 
@@ -89,12 +106,26 @@ fn task(task: &TaskStatus) -> Vec<(String, Tone)> {
     ])
 }
 
+fn guest(guest: &GuestStatus) -> Vec<(String, Tone)> {
+    plain(vec![
+        visible(&guest.name),
+        guest.cpu.to_string(),
+        guest.tid.map_or("–".into(), |tid| tid.to_string()),
+        guest.runtime_ns.to_string(),
+        guest.deadline_ns.to_string(),
+        guest.period_ns.map_or("–".into(), |period| period.to_string()),
+        count(guest.turns),
+        count(guest.overruns),
+        guest.ran_ns.to_string(),
+    ])
+}
+
 /// The result of a check: a sentence, and a line for each of the first violations.
 pub fn check(outcome: &Outcome) -> String {
     let turns = counted(outcome.turns, "turn");
     let slots = counted(outcome.slots, "slot");
     let mut text = match outcome.is_clean() {
-        true => format!("All {slots} were given as planned, in {turns}.\n"),
+        true => format!("All {slots} were given as planned, in {turns}{}.\n", guests(outcome)),
         false if outcome.turns == 0 => "The recording has no turns.\n".into(),
         false => {
             let kinds =
@@ -117,6 +148,14 @@ pub fn check(outcome: &Outcome) -> String {
     text
 }
 
+/// What was admitted meanwhile.
+fn guests(outcome: &Outcome) -> String {
+    match outcome.guests {
+        0 => String::new(),
+        number => format!(", and {} had all slots in time", counted(number, "guest")),
+    }
+}
+
 /// The same for programs.
 pub fn check_json(outcome: &Outcome) -> serde_json::Value {
     let violations: Vec<_> = outcome
@@ -134,6 +173,7 @@ pub fn check_json(outcome: &Outcome) -> serde_json::Value {
     serde_json::json!({
         "as_planned": outcome.is_clean(), "slots": outcome.slots, "turns": outcome.turns,
         "given": outcome.given, "overruns": outcome.overruns, "skipped": outcome.skipped,
+        "guests": outcome.guests,
         "violations": counts, "first": violations,
     })
 }

@@ -24,6 +24,11 @@ pub enum AssignedPolicy {
     Fifo(u32),
     /// SCHED_RR at a priority of 1 to 99.
     RoundRobin(u32),
+    /// None: a dispatcher of a time-triggered table schedules the thread. The daemon changes nothing.
+    Dispatched {
+        /// The priority under SCHED_FIFO that it has in its slots; none: by sched_ext.
+        priority: Option<u32>,
+    },
 }
 
 /// Where and how a spec's thread runs.
@@ -109,9 +114,15 @@ pub trait Plugin: std::fmt::Debug {
     fn shifted(&mut self) -> bool;
     /// A spec's thread is now scheduled as assigned; the daemon has already set its policy. For plugins that
     /// look after threads themselves (ReTiF, Table 4: attach). `thread` is a TID in the daemon's PID
-    /// namespace.
-    fn attached(&mut self, spec: SpecId, thread: u32) {
+    /// namespace. An error says in words why the thread cannot be scheduled after all.
+    fn attached(&mut self, spec: SpecId, thread: u32) -> Result<(), String> {
         let _ = (spec, thread);
+        Ok(())
+    }
+    /// The daemon is about to restore the spec's thread, which lives. For plugins whose threads are scheduled
+    /// by somebody else: that has to end before.
+    fn let_go(&mut self, spec: SpecId) {
+        let _ = spec;
     }
     /// The spec's thread was detached, or has ended.
     fn detached(&mut self, spec: SpecId) {

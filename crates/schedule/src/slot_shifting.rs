@@ -13,10 +13,12 @@ mod pieces;
 mod plan;
 mod processor;
 mod timeline;
+mod upcoming;
 
 pub use intervals::Interval;
 pub use machine::{Accepted, Added, Machine, NotAdded, Served, Work};
 pub use plan::{Overload, Plan, PlanError, PlannedJob};
-pub use processor::{Granted, JobId, Owner, Processor, Refused};
+pub use processor::{FARTHEST, Granted, JobId, Owner, Processor, Refused};
 pub use timeline::Run;
 pub(crate) use timeline::earliest_deadline_first;
+pub use upcoming::{Stretch, Then, Upcoming};

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use punctual_model::table::{Clock, OnOverrun};
 use punctual_model::{Duration, Table, TableJob, TableTask, check};
-use punctual_schedule::slot_shifting::{Machine, Served, Work};
+use punctual_schedule::slot_shifting::{Machine, Served, Stretch, Then, Upcoming, Work};
 use punctual_schedule::table::{Request, make, replan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
@@ -75,6 +75,10 @@ enum Event {
     Completion(usize),
     /// A periodic task: slots, period, deadline.
     Addition(u64, u64, u64),
+    /// An accepted job gives back what it has not got.
+    Withdrawal(usize),
+    /// A task that was added is removed.
+    Removal(usize),
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -84,6 +88,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         2 => (0..3_usize).prop_map(Event::Completion),
         1 => (1..4_u64, select(&[6, 12, 8]), 1..13_u64)
             .prop_map(|(wcet, period, deadline)| Event::Addition(wcet, period, deadline.min(period))),
+        1 => (0..4_usize).prop_map(Event::Withdrawal),
+        1 => (0..2_usize).prop_map(Event::Removal),
     ];
     prop::collection::vec(event, 0..60)
 }
@@ -183,6 +189,47 @@ impl Books {
     }
 }
 
+/// What is foretold is what is served.
+fn check_upcoming(machine: &Machine, table: &Table) {
+    let mut machine = machine.clone();
+    let mut foretold: Vec<_> = table
+        .processors
+        .iter()
+        .map(|&processor| {
+            let Upcoming { once, then } = machine.upcoming(processor).expect("a processor of the table");
+            let each = |stretch: &Stretch| {
+                let &Stretch { slots, work, is_last } = stretch;
+                (0..slots).map(move |slot| (work, is_last && slot + 1 == slots)).collect::<Vec<_>>()
+            };
+            let mut foretold: Vec<_> = once.iter().flat_map(each).collect();
+            if let Then::Cycle(cycle) = &then {
+                let cycle: Vec<_> = cycle.iter().flat_map(each).collect();
+                while foretold.len() < 60 {
+                    foretold.extend(&cycle);
+                }
+            }
+            foretold.into_iter()
+        })
+        .collect();
+    for now in machine.now()..machine.now() + 60 {
+        let served = machine.next_slot();
+        for ((served, foretold), &processor) in served.iter().zip(&mut foretold).zip(&table.processors) {
+            match foretold.next() {
+                Some(foretold) => {
+                    let served = served.map(|served| (Some(served.work), served.is_last));
+                    assert_eq!(served.unwrap_or_default(), foretold);
+                }
+                // The table. Jobs that were over before may have left slots free.
+                None => {
+                    let Some(served) = served else { continue };
+                    let Work::Planned { job, .. } = served.work else { panic!("{served:?}") };
+                    assert_eq!(table.job_at(processor, now % table.slots), Some(job));
+                }
+            }
+        }
+    }
+}
+
 fn slots(wcet: u64) -> NonZeroU64 {
     NonZeroU64::new(wcet).expect("not zero")
 }
@@ -191,10 +238,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn guarantees_are_kept_on_every_processor((table, events) in (tables(false), events())) {
+    fn guarantees_are_kept_on_every_processor(
+        (table, events) in (tables(false), events()), keeps_table in any::<bool>(),
+    ) {
         prop_assert_eq!(check::table(&table), []);
-        let mut machine = Machine::new(&table).expect("a table that was checked");
+        let start = if keeps_table { Machine::keeping } else { Machine::new };
+        let mut machine = start(&table).expect("a table that was checked");
         let mut books = Books::default();
+        let (mut accepted, mut is_plain) = (Vec::new(), keeps_table);
         let mut last: Vec<Option<Served>> = vec![None; table.processors.len()];
         let mut additions = Vec::new();
         let until = events.len() as u64 + 120;
@@ -204,9 +255,10 @@ proptest! {
                 Event::Arrival(wcet, deadline) => {
                     let most = machine.slack(now + deadline).map(|(_, slack)| slack).max().unwrap_or(0);
                     match machine.accept(slots(wcet), now + deadline) {
-                        Ok(accepted) => {
+                        Ok(job) => {
                             prop_assert!(wcet <= most);
-                            let key = (accepted.processor, format!("{:?}", accepted.job));
+                            (accepted, is_plain) = ([accepted, vec![job]].concat(), false);
+                            let key = (job.processor, format!("{:?}", job.job));
                             books.accepted.insert(key, (now + deadline, wcet));
                         }
                         Err(refused) => {
@@ -240,15 +292,37 @@ proptest! {
                         let runs = table.runs_on(added.processor);
                         prop_assert!(!runs.iter().any(|run| table.task_of(run.job).exclusive));
                         additions.push((added, wcet, period, deadline));
+                        is_plain = false;
+                    }
+                }
+                Event::Withdrawal(place) => {
+                    if let Some(job) = accepted.get(place) {
+                        machine.withdraw(job);
+                        books.accepted.remove(&(job.processor, format!("{:?}", job.job)));
+                    }
+                }
+                Event::Removal(place) => {
+                    if place < additions.len() {
+                        machine.remove_periodic(&additions.remove(place).0);
                     }
                 }
             }
+            if now % 7 == 0 {
+                check_upcoming(&machine, &table);
+            }
             last = machine.next_slot();
+            for (served, &processor) in last.iter().zip(&table.processors).filter(|_| is_plain) {
+                let Some(served) = served else { continue };
+                let planned = table.job_at(processor, now % table.slots);
+                let Work::Planned { job, .. } = served.work else { panic!("{served:?}") };
+                prop_assert_eq!(Some(job), planned);
+            }
             books.serve(&table, now, &last);
             books.check(&table, now + 1);
         }
         books.check_order(&table);
-        let completed = events.iter().any(|event| matches!(event, Event::Completion(_)));
+        // What was over early, or removed, gets less.
+        let completed = events.iter().any(|event| matches!(event, Event::Completion(_) | Event::Removal(_)));
         for (added, wcet, period, deadline) in additions.into_iter().filter(|_| !completed) {
             let given = books.added.remove(&added.task).unwrap_or_default();
             let releases = (added.first..).step_by(period as usize);

@@ -18,6 +18,15 @@ pub enum Dispatch {
         /// Turns.
         count: u64,
     },
+    /// A job or task that got a guarantee.
+    Guest(Box<Guest>),
+    /// A guest gives back all slots from one on.
+    GuestOver {
+        /// Its number.
+        number: u32,
+        /// The slot.
+        slot: u64,
+    },
 }
 
 /// How a table was carried out.
@@ -44,6 +53,26 @@ pub struct Task {
     pub name: String,
     /// Its thread; 0: none.
     pub tid: u32,
+}
+
+/// An aperiodic job or periodic task that got a guarantee while the table runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// What [`Turn::task`] and [`Task::number`] call it: not below the table's tasks. Used again when it is
+    /// over.
+    pub number: u32,
+    /// Its processor.
+    pub cpu: u32,
+    /// It is ready from this slot on; of a periodic task, the first release.
+    pub slot: u64,
+    /// Slots of each job from its release to its deadline.
+    pub deadline: u64,
+    /// Slots of each job.
+    pub slots: u32,
+    /// Slots; 0: it is one job.
+    pub period: u64,
+    /// Its name.
+    pub name: String,
 }
 
 /// Slots of a processor one after the other that have the same owner.

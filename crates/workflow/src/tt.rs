@@ -143,7 +143,7 @@ fn dispatch(
         if command.as_mut().is_some_and(|command| command.status().is_some()) {
             break;
         }
-        std::thread::sleep(TICK);
+        session.wait(TICK);
     }
     drop(progress);
     let status = session.status();

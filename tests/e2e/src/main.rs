@@ -15,6 +15,7 @@ mod disturbed;
 mod doctor;
 mod drivers;
 mod ending;
+mod guests;
 mod latency;
 mod loss;
 mod model;
@@ -89,6 +90,7 @@ fn trials() -> Vec<Trial> {
             recordings::ALONE,
             truth::ALONE,
             tt::ALONE,
+            guests::ALONE,
         ]
         .into_iter()
         .flatten()

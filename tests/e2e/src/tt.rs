@@ -42,10 +42,10 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::sched_ext::an_ejected_scheduler_is_replaced_in_user_space", ejected),
 ];
 
-const SLOT: u64 = 2_000_000;
+pub const SLOT: u64 = 2_000_000;
 
 /// Ten slots on processor 1: a a . b b b . c . .
-fn table(tasks: &[&str], on_overrun: OnOverrun) -> Table {
+pub fn table(tasks: &[&str], on_overrun: OnOverrun) -> Table {
     let places = [(0, 2), (3, 6), (7, 8)];
     let task = |name: &&str, (from, to): (u64, u64)| TableTask {
         name: (*name).to_owned(),
@@ -79,7 +79,7 @@ fn table(tasks: &[&str], on_overrun: OnOverrun) -> Table {
     }
 }
 
-fn write(table: Table, folder: &Path) -> Result<String> {
+pub fn write(table: Table, folder: &Path) -> Result<String> {
     let path = folder.join("test.table.json");
     let model = TimingModel { table: Some(table), ..TimingModel::new("CLOCK_MONOTONIC") };
     fs::write(&path, model.to_json())?;
@@ -87,7 +87,7 @@ fn write(table: Table, folder: &Path) -> Result<String> {
 }
 
 /// Why the tests here do not apply to a dispatcher; `None` where they do.
-fn unsuitable<const EXT: bool>() -> Option<&'static str> {
+pub fn unsuitable<const EXT: bool>() -> Option<&'static str> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     if read("/sys/devices/system/cpu/online").trim() == "0" {
         return Some("a table beside everything else needs two processors");
@@ -100,7 +100,7 @@ fn unsuitable<const EXT: bool>() -> Option<&'static str> {
 }
 
 /// `punctual tt run` with a dispatcher.
-fn dispatch<const EXT: bool>(table: &str) -> Command {
+pub fn dispatch<const EXT: bool>(table: &str) -> Command {
     let dispatcher = if EXT { "sched-ext" } else { "user-space" };
     punctual(["tt", "run", table, "--dispatcher", dispatcher])
 }
@@ -155,7 +155,7 @@ fn dispatched<const EXT: bool>(kinds: &[&str], on_overrun: OnOverrun, options: &
 }
 
 /// `tt check` must find no wrong owner and no gap; how late this machine makes slots is not its fault.
-fn checked(recording: &Path, table: &str) -> Result {
+pub fn checked(recording: &Path, table: &str) -> Result {
     let mut check = punctual(["tt", "check", "--json"]);
     check.arg(recording).arg(table);
     let ended = run(check)?;
@@ -281,14 +281,14 @@ fn ends<const EXT: bool>() -> Result<Outcome> {
 }
 
 /// The process of `slots` with these threads, and their numbers.
-struct Slots {
-    running: Running,
-    tids: BTreeMap<String, u32>,
+pub struct Slots {
+    pub running: Running,
+    pub tids: BTreeMap<String, u32>,
     log: std::path::PathBuf,
-    folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
 }
 
-fn start_slots(kinds: &[&str]) -> Result<Slots> {
+pub fn start_slots(kinds: &[&str]) -> Result<Slots> {
     let folder = directory()?;
     let log = folder.path().join("log");
     let words = threads(kinds, &log);
@@ -340,7 +340,7 @@ fn stopped<const EXT: bool>() -> Result<Outcome> {
 }
 
 /// Options that name the threads.
-fn given(slots: &Slots) -> Vec<String> {
+pub fn given(slots: &Slots) -> Vec<String> {
     slots.tids.iter().flat_map(|(name, tid)| ["--thread".to_owned(), format!("{name}={tid}")]).collect()
 }
 
@@ -388,7 +388,7 @@ fn stat_field(tid: u32, field: usize) -> Option<String> {
 }
 
 /// All that a dispatcher changes of a thread: priority, nice, policy, processors, cgroup.
-fn state(tid: u32) -> Result<Vec<String>> {
+pub fn state(tid: u32) -> Result<Vec<String>> {
     let field = |at| stat_field(tid, at).map_or_else(|| fail(format!("thread {tid} is gone")), Ok);
     let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
     let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list"));
@@ -405,12 +405,12 @@ fn state(tid: u32) -> Result<Vec<String>> {
     ])
 }
 
-fn states(slots: &Slots) -> Result<Vec<Vec<String>>> {
+pub fn states(slots: &Slots) -> Result<Vec<Vec<String>>> {
     slots.tids.values().map(|tid| state(*tid)).collect()
 }
 
 /// Folders and sockets that a dispatcher leaves if nobody puts anything back.
-fn left_over() -> Vec<String> {
+pub fn left_over() -> Vec<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let unified = mounts.lines().find_map(|line| {
         let words: Vec<&str> = line.split(' ').collect();

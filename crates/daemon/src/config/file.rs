@@ -243,6 +243,9 @@ impl Reader<'_> {
                 );
             }
             let plugin = self.plugin(table);
+            if plugin.kind == Kind::Table && plugins.iter().any(|other| other.kind == Kind::Table) {
+                self.error(span.clone(), "another plugin is of kind \"TT\" already; it serves all tables");
+            }
             if plugin.kind.is_edf() && !lift_realtime_limit {
                 let message = format!(
                     "plugin '{}' refuses every spec as long as sched_rt_runtime_us is not -1, which \
@@ -277,6 +280,15 @@ impl Reader<'_> {
                 format!("priorities mean nothing to '{name}': SCHED_DEADLINE comes before every priority"),
             );
         }
+        let unused = [
+            table.priorities.as_ref().map(Spanned::span),
+            table.processors.as_ref().map(Spanned::span),
+            table.utilization.as_ref().map(Spanned::span),
+            table.admission.as_ref().map(Spanned::span),
+        ];
+        for span in unused.into_iter().flatten().filter(|_| kind == Kind::Table) {
+            self.warning(span, format!("this means nothing to '{name}': the table that runs decides"));
+        }
         let processors = match &table.processors {
             None => self.machine.processors.clone(),
             Some(given) => self.processors(given),
@@ -310,6 +322,7 @@ impl Reader<'_> {
         object: Option<Spanned<PathBuf>>,
     ) -> Kind {
         match (kind, object) {
+            (Some(kind), None) if kind.get_ref().eq_ignore_ascii_case("TT") => Kind::Table,
             (Some(kind), None) => kind.get_ref().parse().map(Kind::BuiltIn).unwrap_or_else(|_| {
                 let hint = if kind.get_ref().ends_with(".so") {
                     "; a shared object goes to object = \"…\""
@@ -317,7 +330,7 @@ impl Reader<'_> {
                     ""
                 };
                 let message = format!(
-                    "kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"{hint}",
+                    "kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\" or \"TT\"{hint}",
                     kind.get_ref()
                 );
                 self.error(kind.span(), message);
@@ -335,8 +348,8 @@ impl Reader<'_> {
                 self.error(
                     at,
                     format!(
-                        "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\" or \"RR\", \
-                         or object = \"/path/plugin.so\""
+                        "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\", \"RR\" or \
+                         \"TT\", or object = \"/path/plugin.so\""
                     ),
                 );
                 Kind::BuiltIn(punctual_schedule::Kind::Fp)
@@ -445,6 +458,10 @@ fn plugin_name(name: &str) -> Result<(), String> {
 
 /// What it means that two plugins share processors (ReTiF, Section 7.2: each keeps books of its own).
 fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
+    // Which processors have a table, the configuration does not say.
+    if first.kind == Kind::Table || second.kind == Kind::Table {
+        return None;
+    }
     let shared: Vec<u32> =
         first.processors.iter().copied().filter(|processor| second.processors.contains(processor)).collect();
     if shared.is_empty() {

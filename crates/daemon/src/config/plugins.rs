@@ -1,5 +1,6 @@
 //! One plugin of the configuration, and how it comes to be.
 
+use crate::dispatched::Dispatched;
 use crate::shared::Shared;
 use punctual_schedule::{Limits, Plugin, Settings, Test};
 use std::fmt;
@@ -27,6 +28,8 @@ pub struct PluginConfig {
 pub enum Kind {
     /// One of `punctual_schedule`.
     BuiltIn(punctual_schedule::Kind),
+    /// The slack of time-triggered tables ([`Dispatched`]).
+    Table,
     /// A shared object (`punctual-plugin.h`).
     Object(PathBuf),
 }
@@ -43,6 +46,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::BuiltIn(kind) => kind.fmt(f),
+            Kind::Table => f.write_str("TT"),
             Kind::Object(path) => path.display().fmt(f),
         }
     }
@@ -61,6 +65,7 @@ impl PluginConfig {
         };
         match &self.kind {
             Kind::BuiltIn(kind) => punctual_schedule::plugin(*kind, settings),
+            Kind::Table => Ok(Box::new(Dispatched::new(self.name.clone()))),
             Kind::Object(path) => {
                 Shared::load(path, settings).map(|plugin| Box::new(plugin) as Box<dyn Plugin>)
             }

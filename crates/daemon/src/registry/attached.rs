@@ -22,6 +22,10 @@ impl AttachedThread {
     /// How the thread is scheduled, if someone else changed that: for people.
     pub fn otherwise(&self) -> Option<String> {
         let (is, applied) = (State::read(self.thread.number).ok()?, self.applied.state()?);
+        if applied.scheduling.is_dispatched() {
+            // Its slots are over, or the table is.
+            return is.scheduling.matches(&self.before.scheduling).then(|| is.scheduling.to_string());
+        }
         if !is.scheduling.matches(&applied.scheduling) {
             return Some(is.scheduling.to_string());
         }

@@ -74,8 +74,10 @@ impl Registry {
             Ok(_) if attached.thread.lives() => Err(not_owner(named)),
             _ => Err(no_such()),
         });
+        let enacted = enacted
+            .and_then(|()| self.notify_plugin(id, number).map_err(|reason| Error::KernelRefused { reason }));
         match enacted {
-            Ok(()) => self.notify_plugin(id, number),
+            Ok(()) => {}
             Err(_) => {
                 self.restore_thread(id);
                 self.restore_limit();
@@ -112,8 +114,8 @@ impl Registry {
     }
 
     /// Tells the plugin, which may look after threads itself.
-    pub(super) fn notify_plugin(&mut self, id: SpecId, thread: u32) {
-        self.setup.plugins[self.specs[&id].admission.plugin].plugin.attached(id, thread);
+    pub(super) fn notify_plugin(&mut self, id: SpecId, thread: u32) -> Result<(), String> {
+        self.setup.plugins[self.specs[&id].admission.plugin].plugin.attached(id, thread)
     }
 
     pub(super) fn set_thread(&mut self, id: SpecId, attached: AttachedThread) {
@@ -124,8 +126,12 @@ impl Registry {
 
     /// Restores a spec's thread and forgets it: the kernel first, then the journal.
     pub(super) fn restore_thread(&mut self, id: SpecId) {
-        let Some(attached) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return };
+        let Some(spec) = self.specs.get(&id) else { return };
+        let Some(attached) = &spec.thread else { return };
         if attached.thread.lives() {
+            if let Some(loaded) = self.setup.plugins.get_mut(spec.admission.plugin) {
+                loaded.plugin.let_go(id);
+            }
             match attached.before.restore(attached.thread.number, &attached.applied_states()) {
                 Err(error) if !error.is_gone() => {
                     let (number, before) = (attached.thread.number, attached.before.scheduling);
@@ -248,7 +254,8 @@ impl Registry {
         let (number, before) = (attached.thread.number, attached.applied);
         // Whoever changed it since had the right to.
         let Ok(is) = State::read(number) else { return Ok(()) };
-        let is_unchanged = is.scheduling.matches(&before.scheduling);
+        // What a dispatcher made of it, that has put back.
+        let is_unchanged = is.scheduling.matches(&before.scheduling) || before.scheduling.is_dispatched();
         if now.scheduling.is_deadline() && is_unchanged {
             self.lift_limit()?;
         }

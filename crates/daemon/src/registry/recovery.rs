@@ -146,7 +146,8 @@ impl Registry {
         // If the daemon was killed before it called the kernel, the thread is as it was before.
         let mut known = applied_states(attached);
         known.push(attached.before);
-        if !known.iter().any(|known| now.scheduling.matches(&known.scheduling)) {
+        let is_dispatched = attached.applied.scheduling.is_dispatched();
+        if !is_dispatched && !known.iter().any(|known| now.scheduling.matches(&known.scheduling)) {
             return Err(format!("someone else changed thread {} to {}", attached.number, now.scheduling));
         }
         let applied = self.assigned(id).map_err(|error| format!("{error:?}"))?;
@@ -175,9 +176,9 @@ impl Registry {
                 applied.state().ok_or_else(|| format!("there is no processor {}", applied.processor))?;
             state.enact(attached.number, &now).map_err(|error| error.to_string())
         });
-        match enacted {
-            Ok(()) => self.notify_plugin(id, attached.number),
-            Err(_) => self.restore_thread(id),
+        let enacted = enacted.and_then(|()| self.notify_plugin(id, attached.number));
+        if enacted.is_err() {
+            self.restore_thread(id);
         }
         enacted
     }

@@ -2,6 +2,7 @@
 
 use super::{Registry, Setup};
 use crate::books::Books;
+use crate::config::Kind;
 use crate::log;
 use punctual_schedule::SpecId;
 
@@ -17,7 +18,12 @@ impl Registry {
         let mut now = Vec::new();
         for loaded in &mut old.plugins {
             let place = self.setup.plugins.iter().position(|new| new.plugin.name() == loaded.plugin.name());
-            let same = place.filter(|&at| self.setup.plugins[at].config == loaded.config);
+            // What tables have to give does not depend on the configuration.
+            let is_table = loaded.config.kind == Kind::Table;
+            let same = place.filter(|&at| {
+                let new = &self.setup.plugins[at].config;
+                *new == loaded.config || (is_table && new.kind == Kind::Table)
+            });
             if let Some(at) = same {
                 std::mem::swap(&mut self.setup.plugins[at].plugin, &mut loaded.plugin);
             }
@@ -49,7 +55,9 @@ impl Registry {
                     let assigned = assigned.filter(|_| keeps_place);
                     self.admit_again(at, id, &parameters, was.offer, was.partial, assigned).inspect(|_| {
                         if let Some(thread) = thread {
-                            self.setup.plugins[at].plugin.attached(id, thread);
+                            if let Err(why) = self.setup.plugins[at].plugin.attached(id, thread) {
+                                log::error(&format!("thread {thread} of spec {}: {why}", id.0));
+                            }
                         }
                     })
                 }

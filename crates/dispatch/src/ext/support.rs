@@ -43,6 +43,7 @@ pub fn works() -> Result<(), String> {
         slots: 1,
         clock: Clock::Monotonic,
         tasks: Vec::new(),
+        table: None,
         lanes: vec![Lane { processor: 0, turns: vec![turn] }],
     };
     Loaded::new(&plan, &Flags::read()?).map(drop).map_err(|error| error.to_string())

@@ -3,6 +3,7 @@
 use super::plug::Plug;
 use super::{AHEAD, LEAST_LOAN, Shared, was_running};
 use crate::plan::{Decision, Job, OnOverrun};
+use crate::rows::{COMING, Cursor, Rows};
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
 use std::sync::Arc;
@@ -16,6 +17,10 @@ pub struct Lane {
     shared: Arc<Shared>,
     plug: Plug,
     turns: SyncSender<Turn>,
+    /// The turns that come.
+    cursor: Cursor,
+    /// Rows that are over, until somebody frees them.
+    over: Vec<Box<Rows>>,
     /// The turn that is under way.
     current: Option<Current>,
 }
@@ -39,7 +44,9 @@ struct Given {
 impl Lane {
     pub fn new(number: usize, shared: Arc<Shared>, plug: Plug, turns: SyncSender<Turn>) -> Lane {
         let processor = shared.plan.lanes[number].processor;
-        Lane { number, processor, shared, plug, turns, current: None }
+        let cursor = Cursor::new(Rows::table(&shared.plan, number), 0);
+        let over = Vec::with_capacity(2 * COMING);
+        Lane { number, processor, shared, plug, turns, cursor, over, current: None }
     }
 
     pub fn priority(&self) -> u32 {
@@ -48,15 +55,20 @@ impl Lane {
 
     /// Dispatches until it is stopped.
     pub fn run(mut self) {
-        let clock = self.shared.plan.clock;
-        let mut number = self.shared.plan.next(self.number, clock.now(), self.shared.start);
+        let Shared { plan, start, .. } = &*self.shared;
+        let first = plan.slot_at(plan.clock.now(), *start).map_or(0, |slot| slot + 1);
+        self.cursor.skip_to(first);
         loop {
-            let decision = self.shared.plan.decision(self.number, number, self.shared.start);
-            if !self.take_back(&decision) {
+            let rings = self.shared.bells[self.number].count();
+            if self.shared.stop.load(Ordering::SeqCst) {
                 break;
             }
-            let Some(now) = clock.sleep_until(decision.at, &self.shared.stop) else { break };
-            number += 1;
+            self.look_for_rows();
+            let decision = self.decide();
+            // Woken before: there may be other rows, or it is the end.
+            let Some(now) = self.wait(&decision, rings) else { continue };
+            let over = self.cursor.advance();
+            self.keep(over);
             match now < decision.until {
                 true => self.hand_over(decision),
                 false => self.miss(decision, now),
@@ -65,16 +77,57 @@ impl Lane {
         self.end_turn();
     }
 
-    /// Takes a processor that is lent back before the next turn begins. False if it was stopped.
-    fn take_back(&mut self, next: &Decision) -> bool {
-        let is_lent = self.current.as_ref().is_some_and(|current| current.is_lent);
-        if !is_lent {
-            return true;
+    /// The turn that comes next.
+    fn decide(&self) -> Decision {
+        let Shared { plan, start, .. } = &*self.shared;
+        let next = self.cursor.next();
+        let slots = u32::try_from(next.to - next.from).unwrap_or(u32::MAX);
+        let (at, until) = (plan.instant(next.from, *start), plan.instant(next.to, *start));
+        Decision { slot: next.from, slots, job: next.job, at, until }
+    }
+
+    /// Takes rows that were published, if they begin in the future.
+    fn look_for_rows(&mut self) {
+        let Lane { shared, number, cursor, over, .. } = self;
+        let mut ended = None;
+        shared.mail[*number].look(over, |rows| {
+            if shared.plan.clock.now() >= shared.plan.instant(rows.from, shared.start) {
+                return Err(rows);
+            }
+            ended = cursor.take(rows)?;
+            Ok(())
+        });
+        self.keep(ended);
+        let next = self.cursor.slot();
+        let end = self.shared.plan.instant(next, self.shared.start);
+        let Some(Current { decision, .. }) = &mut self.current else { return };
+        if decision.slot + u64::from(decision.slots) > next {
+            // It ends earlier than planned, and its job gets the rest later, or is over.
+            decision.slots = (next - decision.slot) as u32;
+            decision.until = end;
+            decision.job = decision.job.map(|job| Job { is_last: false, ..job });
         }
+    }
+
+    /// Keeps rows for who frees them; there is room for all that can come in between.
+    fn keep(&mut self, over: Option<Box<Rows>>) {
+        if self.over.len() < self.over.capacity() {
+            self.over.extend(over);
+        }
+    }
+
+    /// Waits until a turn begins. `None` if it was woken before.
+    fn wait(&mut self, next: &Decision, rings: u32) -> Option<Instant> {
         let clock = self.shared.plan.clock;
-        if clock.sleep_until(next.at - AHEAD, &self.shared.stop).is_none() {
-            return false;
+        if self.current.as_ref().is_some_and(|current| current.is_lent) {
+            self.shared.bells[self.number].sleep_until(clock, next.at - AHEAD, rings)?;
+            self.take_back(next);
         }
+        self.shared.bells[self.number].sleep_until(clock, next.at, rings)
+    }
+
+    /// Takes a processor that is lent back before the next turn begins.
+    fn take_back(&mut self, next: &Decision) {
         self.plug.keep();
         if let Some(job) = next.job {
             let mut task = self.shared.task(job.task);
@@ -84,7 +137,6 @@ impl Lane {
                 *task = None;
             }
         }
-        true
     }
 
     /// Ends the turn before and begins this one.
@@ -131,7 +183,9 @@ impl Lane {
     }
 
     fn on_overrun(&self, job: Job) -> OnOverrun {
-        self.shared.plan.tasks[job.task as usize].on_overrun
+        let task = self.shared.plan.tasks.get(job.task as usize);
+        // Guests get what they declared, and then nothing.
+        task.map_or(OnOverrun::Continue, |task| task.on_overrun)
     }
 
     /// Whether the thread of the current turn is still ready; notes what follows from that.

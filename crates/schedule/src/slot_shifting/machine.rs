@@ -1,6 +1,10 @@
 //! Slots of all processors of a table at run time. As in the paper, slot shifting is partitioned: an accepted
 //! job has one processor, on which its test is exact; a schedule that moved jobs of the table might find room
 //! for more.
+//!
+//! From a job's acceptance, or the first release of a task that was added, until the table begins anew and
+//! nothing else is to be served, a processor serves the earliest deadline. Otherwise it does as well, or keeps
+//! to the table.
 
 use super::pieces::{Piece, Repetition, pieces};
 use super::{Granted, JobId, Owner, Plan, PlanError, Processor, Refused};
@@ -18,13 +22,20 @@ pub struct Machine {
     added: usize,
     table_tasks: usize,
     /// One repetition of the table, whatever is added.
-    length: u64,
+    pub(super) length: u64,
+    pub(super) keeps_table: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Member {
+pub(super) struct Member {
     number: u32,
-    slots: Processor,
+    pub(super) slots: Processor,
+    /// The table's slots `[from, to)` and the piece that has them, by slot.
+    runs: Vec<(u64, u64, usize)>,
+    /// Whether it serves the earliest deadline instead of the table.
+    pub(super) is_shifted: bool,
+    /// Tasks that were added, by the numbers of their jobs' owners, with their first releases.
+    pub(super) additions: Vec<(usize, u64)>,
     /// Whether a task has it for itself.
     is_exclusive: bool,
 }
@@ -38,6 +49,8 @@ pub struct Served {
     pub work: Work,
     /// The slots that the job may still get on this processor.
     pub left: u64,
+    /// Whether the job gets no slots after this one, on any processor.
+    pub is_last: bool,
     granted: Granted,
 }
 
@@ -95,17 +108,32 @@ impl fmt::Display for NotAdded {
 impl std::error::Error for NotAdded {}
 
 impl Machine {
-    /// The processors at the start of the table, which must keep to its tasks (`model::check::table`).
+    /// The processors at the start of the table, which must keep to its tasks (`model::check::table`). Each
+    /// serves the earliest deadline.
     ///
     /// # Errors
     /// If it does not.
     pub fn new(table: &Table) -> Result<Self, PlanError> {
+        Self::start(table, false)
+    }
+
+    /// The same, but a processor gives every slot as the table has it while it serves nothing else.
+    ///
+    /// # Errors
+    /// As [`Machine::new`].
+    pub fn keeping(table: &Table) -> Result<Self, PlanError> {
+        Self::start(table, true)
+    }
+
+    fn start(table: &Table, keeps_table: bool) -> Result<Self, PlanError> {
         let pieces = pieces(table);
         let member = |(place, &number): (usize, &u32)| {
             let jobs = pieces.iter().filter(|piece| piece.processor == place).map(|piece| piece.planned);
             let is_exclusive = table.runs_on(number).iter().any(|run| table.task_of(run.job).exclusive);
             let slots = Processor::new(Plan::new(table.slots, jobs.collect())?);
-            Ok(Member { number, slots, is_exclusive })
+            let runs = runs(table, &pieces, number, place);
+            let additions = Vec::new();
+            Ok(Member { number, slots, runs, is_shifted: false, additions, is_exclusive })
         };
         Ok(Self {
             processors: table.processors.iter().enumerate().map(member).collect::<Result<_, _>>()?,
@@ -114,6 +142,7 @@ impl Machine {
             added: 0,
             table_tasks: table.tasks.len(),
             length: table.slots,
+            keeps_table,
         })
     }
 
@@ -124,19 +153,30 @@ impl Machine {
 
     /// Gives out the next slot of every processor, in the order of the table.
     pub fn next_slot(&mut self) -> Vec<Option<Served>> {
-        let Self { processors, pieces, tasks, table_tasks, .. } = self;
-        let serve = |member: &mut Member| {
-            let granted = member.slots.next_slot()?;
-            let work = match granted.owner {
-                Owner::Task(piece) => match pieces.get(piece) {
-                    Some(piece) => Work::Planned { job: piece.job, task: tasks[piece.job] },
-                    None => Work::Added(*table_tasks + piece - pieces.len()),
-                },
-                Owner::Aperiodic => Work::Aperiodic(granted.job),
-            };
-            Some(Served { processor: member.number, work, left: granted.left, granted })
+        let mut processors = std::mem::take(&mut self.processors);
+        let served = processors.iter_mut().map(|member| self.serve(member)).collect();
+        self.processors = processors;
+        served
+    }
+
+    /// Gives out the next slot of a processor.
+    pub(super) fn serve(&self, member: &mut Member) -> Option<Served> {
+        member.settle(self.length);
+        let granted = match self.keeps_table && !member.is_shifted {
+            true => member.slots.next_slot_for(member.planned(self.length))?,
+            false => member.slots.next_slot()?,
         };
-        processors.iter_mut().map(serve).collect()
+        let (work, goes_on) = match granted.owner {
+            Owner::Task(owner) => match self.pieces.get(owner) {
+                Some(&Piece { job, next, .. }) => {
+                    (Work::Planned { job, task: self.tasks[job] }, next.is_some())
+                }
+                None => (Work::Added(self.table_tasks + owner - self.pieces.len()), false),
+            },
+            Owner::Aperiodic => (Work::Aperiodic(granted.job), false),
+        };
+        let is_last = granted.left == 0 && !goes_on;
+        Some(Served { processor: member.number, work, left: granted.left, is_last, granted })
     }
 
     /// The slots until `deadline` that no guaranteed job needs, by processor; none of processors that tasks
@@ -161,6 +201,7 @@ impl Machine {
         for (_, place) in fits {
             let member = &mut self.processors[place];
             if let Ok(job) = member.slots.accept(wcet, deadline) {
+                member.is_shifted = true;
                 return Ok(Accepted { processor: member.number, job });
             }
         }
@@ -190,6 +231,25 @@ impl Machine {
         given_back
     }
 
+    /// An accepted job is over, although it might have got more slots: gives back the rest. Whether there was
+    /// any.
+    pub fn withdraw(&mut self, accepted: &Accepted) -> bool {
+        let mut members = self.processors.iter_mut();
+        let member = members.find(|member| member.number == accepted.processor);
+        member.is_some_and(|member| member.slots.complete(accepted.job))
+    }
+
+    /// Removes a task that was added.
+    pub fn remove_periodic(&mut self, added: &Added) {
+        let owner = added.task - self.table_tasks + self.pieces.len();
+        for member in &mut self.processors {
+            if member.additions.iter().any(|addition| addition.0 == owner) {
+                member.additions.retain(|addition| addition.0 != owner);
+                member.slots.remove_periodic(owner);
+            }
+        }
+    }
+
     /// Adds a periodic task for good, on the processor with the fewest slots in use that can take it. All
     /// that is guaranteed stays as it is.
     ///
@@ -207,11 +267,12 @@ impl Machine {
         let mut reasons = Vec::new();
         let owner = self.pieces.len() + self.added;
         for place in order {
-            let Member { number, slots, .. } = &mut self.processors[place];
+            let Member { number, slots, additions, .. } = &mut self.processors[place];
             match slots.add_periodic(owner, wcet, period, deadline) {
                 Ok(first) => {
                     let task = self.table_tasks + self.added;
                     self.added += 1;
+                    additions.push((owner, first));
                     return Ok(Added { processor: *number, task, first });
                 }
                 Err(error) => reasons.push((*number, error)),
@@ -220,7 +281,50 @@ impl Machine {
         Err(NotAdded(reasons))
     }
 
+    pub(super) fn member(&self, processor: u32) -> Option<&Member> {
+        self.processors.iter().find(|member| member.number == processor)
+    }
+
     fn open(&self) -> impl Iterator<Item = &Member> {
         self.processors.iter().filter(|member| !member.is_exclusive)
     }
+}
+
+impl Member {
+    /// Leaves the table where a task that was added is released first, and goes back to it where it begins anew
+    /// and there is nothing else to serve.
+    pub(super) fn settle(&mut self, length: u64) {
+        let now = self.slots.now();
+        let is_added = self.additions.iter().any(|&(_, first)| first <= now);
+        let begins = now % length == 0;
+        self.is_shifted = is_added || (self.is_shifted && !(begins && !self.slots.has_aperiodic()));
+    }
+
+    /// The piece that has the present slot in the table.
+    fn planned(&self, length: u64) -> Option<usize> {
+        let slot = self.slots.now() % length;
+        let &(from, _, piece) = self.runs.get(self.runs.partition_point(|&(_, to, _)| to <= slot))?;
+        (from <= slot).then_some(piece)
+    }
+}
+
+/// The slots of a processor with their pieces. A run may be the end of one piece and the beginning of another,
+/// of the next activation.
+fn runs(table: &Table, pieces: &[Piece], number: u32, place: usize) -> Vec<(u64, u64, usize)> {
+    let piece = |job: usize, slot: u64| {
+        let first = pieces.partition_point(|piece| piece.job < job);
+        let of_job = pieces[first..].iter().take_while(|piece| piece.job == job);
+        let has = |piece: &Piece| (piece.planned.earliest..piece.planned.deadline).contains(&slot);
+        Some(first + of_job.into_iter().position(|piece| piece.processor == place && has(piece))?)
+    };
+    let mut runs: Vec<(u64, u64, usize)> = Vec::new();
+    let own = table.runs_on(number).iter();
+    for (slot, job) in own.flat_map(|run| (run.from..run.to).map(|slot| (slot, run.job))) {
+        let Some(piece) = piece(job, slot) else { continue };
+        match runs.last_mut().filter(|last| last.1 == slot && last.2 == piece) {
+            Some(last) => last.1 += 1,
+            None => runs.push((slot, slot + 1, piece)),
+        }
+    }
+    runs
 }

@@ -126,6 +126,12 @@ impl Plan {
         Self::new(length, repeated.chain(added).collect())
     }
 
+    /// The plan without the jobs of a task: what remains meets its deadlines all the more.
+    pub fn without(&self, task: usize) -> Self {
+        let kept: Vec<PlannedJob> = self.jobs.iter().copied().filter(|job| job.task != task).collect();
+        Self::new(self.length, kept).unwrap_or_else(|_| self.clone())
+    }
+
     /// Its intervals with their spare capacities.
     pub fn intervals(&self) -> Vec<Interval> {
         let mut needs = Vec::new();

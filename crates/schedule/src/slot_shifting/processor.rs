@@ -7,7 +7,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 /// How many slots ahead an aperiodic job's deadline may be: what is planned until then is kept.
-const FARTHEST: u64 = 1 << 16;
+pub const FARTHEST: u64 = 1 << 16;
 
 /// A guaranteed job, in the order in which jobs were first known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -175,6 +175,32 @@ impl Processor {
         Ok(self.horizon)
     }
 
+    /// Removes a periodic task that was added, with all its jobs.
+    pub fn remove_periodic(&mut self, task: usize) {
+        self.plan = self.plan.without(task);
+        self.cycle = Intervals::from(&self.plan);
+        let is_its = |job: &Job| job.owner == Owner::Task(task);
+        let ready: Vec<JobId> = self.ready.values().filter(|job| is_its(job)).map(|job| job.id).collect();
+        ready.into_iter().for_each(|job| _ = self.complete(job));
+        let Self { coming, intervals, .. } = self;
+        coming.retain(|job| {
+            if is_its(job) {
+                intervals.give_back(job.deadline, job.left);
+            }
+            !is_its(job)
+        });
+    }
+
+    /// Whether accepted jobs still need slots.
+    pub fn has_aperiodic(&self) -> bool {
+        self.ready.values().any(|job| job.owner == Owner::Aperiodic)
+    }
+
+    /// Whether nothing is under way and the plan begins anew with this slot.
+    pub fn repeats_plan(&self) -> bool {
+        self.now == self.horizon && self.ready.is_empty()
+    }
+
     /// A job is over although it might have got more slots: gives them back. Whether there was such a job.
     pub fn complete(&mut self, job: JobId) -> bool {
         let Some(key) = self.ready.keys().find(|(_, id)| *id == job).copied() else { return false };
@@ -206,17 +232,37 @@ impl Processor {
 
     /// Gives out a slot: to the ready job with the earliest deadline, or to no guaranteed job.
     pub fn next_slot(&mut self) -> Option<Granted> {
+        self.release();
+        let earliest = self.ready.keys().next().copied();
+        self.give(earliest)
+    }
+
+    /// Gives out a slot as a table has it: to the ready job of this task, or to no guaranteed job. Jobs of the
+    /// plan keep their deadlines if all slots since their releases were given by the same table, which meets
+    /// them.
+    pub fn next_slot_for(&mut self, task: Option<usize>) -> Option<Granted> {
+        self.release();
+        let is_its = |job: &Job| task.is_some_and(|task| job.owner == Owner::Task(task));
+        let job = self.ready.iter().find(|(_, job)| is_its(job)).map(|(key, _)| *key);
+        self.give(job)
+    }
+
+    /// Makes jobs ready that may run from the present slot on.
+    fn release(&mut self) {
         self.know_until(self.now + 1);
         let released = self.coming.partition_point(|job| job.release <= self.now);
         self.ready.extend(self.coming.drain(..released).map(|job| ((job.deadline, job.id), job)));
-        let granted = self.ready.first_entry().map(|mut entry| {
-            let job = entry.get_mut();
+    }
+
+    fn give(&mut self, to: Option<(u64, JobId)>) -> Option<Granted> {
+        let granted = to.and_then(|key| {
+            let job = self.ready.get_mut(&key)?;
             job.left -= 1;
             let granted = Granted { job: job.id, owner: job.owner, deadline: job.deadline, left: job.left };
             if granted.left == 0 {
-                entry.remove();
+                self.ready.remove(&key);
             }
-            granted
+            Some(granted)
         });
         self.intervals.advance(granted.map(|granted| granted.deadline));
         self.now += 1;

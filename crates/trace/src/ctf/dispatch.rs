@@ -3,7 +3,7 @@
 use super::fields::{Fields, TOO_EARLY};
 use super::layout::*;
 use super::packet::Packet;
-use crate::dispatch::{Dispatch, Table, Task, Turn};
+use crate::dispatch::{Dispatch, Guest, Table, Task, Turn};
 use punctual_model::{Duration, Instant};
 
 const NO_TASK: u32 = u32::MAX;
@@ -16,6 +16,7 @@ pub fn most_bytes(record: &Dispatch) -> usize {
     DISPATCH_MOST
         + match record {
             Dispatch::Task(task) => task.name.len().min(MAX_SHORT_TEXT) + 1,
+            Dispatch::Guest(guest) => guest.name.len().min(MAX_SHORT_TEXT) + 1,
             _ => 0,
         }
 }
@@ -44,6 +45,13 @@ impl Packet {
             Dispatch::Lost { cpu, count } => {
                 self.begin(TURNS_LOST, at_ns).u32(*cpu).u64(*count);
             }
+            Dispatch::Guest(guest) => {
+                let event = self.begin(GUEST, at_ns).u32(guest.number).u32(guest.cpu).u64(guest.slot);
+                event.u64(guest.deadline).u32(guest.slots).u64(guest.period).short(&guest.name);
+            }
+            Dispatch::GuestOver { number, slot } => {
+                self.begin(GUEST_OVER, at_ns).u32(*number).u64(*slot);
+            }
         }
     }
 }
@@ -64,6 +72,8 @@ pub fn record(event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Dispatch, 
         }
         TURN => Dispatch::Turn(turn(now, fields)?),
         TURNS_LOST => Dispatch::Lost { cpu: fields.u32(), count: fields.u64() },
+        GUEST => Dispatch::Guest(Box::new(guest(fields)?)),
+        GUEST_OVER => Dispatch::GuestOver { number: fields.u32(), slot: fields.u64() },
         _ => return Err("an event that is not known"),
     })
 }
@@ -91,4 +101,10 @@ fn turn(now: u64, fields: &mut Fields<'_>) -> Result<Turn, &'static str> {
         is_skipped: flags & SKIPPED != 0,
         at: now.checked_sub(before).map(Instant::from_ns).ok_or(TOO_EARLY)?,
     })
+}
+
+fn guest(fields: &mut Fields<'_>) -> Result<Guest, &'static str> {
+    let (number, cpu, slot) = (fields.u32(), fields.u32(), fields.u64());
+    let (deadline, slots, period) = (fields.u64(), fields.u32(), fields.u64());
+    Ok(Guest { number, cpu, slot, deadline, slots, period, name: fields.text()? })
 }

@@ -71,11 +71,13 @@ pub const INTERRUPTS_COUNTED: u8 = 31;
 pub const MONITOR: u8 = 32;
 pub const WITNESSED: u8 = 33;
 /// Of a time-triggered dispatcher: these and no others.
-pub const DISPATCH: std::ops::RangeInclusive<u8> = TABLE..=TURNS_LOST;
+pub const DISPATCH: std::ops::RangeInclusive<u8> = TABLE..=GUEST_OVER;
 pub const TABLE: u8 = 34;
 pub const TABLE_TASK: u8 = 35;
 pub const TURN: u8 = 36;
 pub const TURNS_LOST: u8 = 37;
+pub const GUEST: u8 = 38;
+pub const GUEST_OVER: u8 = 39;
 
 /// Bytes of these events, header included.
 pub const SEPARATOR_BYTES: usize = 21;

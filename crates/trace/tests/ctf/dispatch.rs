@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use punctual_model::{Duration, Instant};
 use punctual_trace::Record;
 use punctual_trace::ctf::{Options, Reader};
-use punctual_trace::dispatch::{Dispatch, Table, Task, Turn};
+use punctual_trace::dispatch::{Dispatch, Guest, Table, Task, Turn};
 
 fn duration() -> impl Strategy<Value = Duration> {
     any::<u64>().prop_map(Duration::from_ns)
@@ -35,6 +35,18 @@ fn turn() -> impl Strategy<Value = Turn> {
     })
 }
 
+fn guest() -> impl Strategy<Value = Guest> {
+    (any::<(u32, u32, u64)>(), any::<(u64, u32, u64)>(), "[a-zü]{0,20}").prop_map(|(who, what, name)| Guest {
+        number: who.0,
+        cpu: who.1,
+        slot: who.2,
+        deadline: what.0,
+        slots: what.1,
+        period: what.2,
+        name,
+    })
+}
+
 fn any_dispatch() -> impl Strategy<Value = Dispatch> {
     let table = (instant(), duration(), any::<u32>(), any::<bool>(), any::<bool>()).prop_map(
         |(start, slot, slots, is_tai, is_sched_ext)| Table { start, slot, slots, is_tai, is_sched_ext },
@@ -45,6 +57,8 @@ fn any_dispatch() -> impl Strategy<Value = Dispatch> {
         task.prop_map(|(number, name, tid)| Dispatch::Task(Box::new(Task { number, name, tid }))),
         turn().prop_map(Dispatch::Turn),
         any::<(u32, u64)>().prop_map(|(cpu, count)| Dispatch::Lost { cpu, count }),
+        guest().prop_map(|guest| Dispatch::Guest(Box::new(guest))),
+        any::<(u32, u64)>().prop_map(|(number, slot)| Dispatch::GuestOver { number, slot }),
     ]
 }
 
@@ -90,6 +104,16 @@ pub fn one_of_each_dispatch() -> Vec<Record> {
         Dispatch::Turn(turn),
         Dispatch::Turn(Turn { task: None, job: 0, tid: 0, is_missed: true, ..turn }),
         Dispatch::Lost { cpu: 3, count: 4 },
+        Dispatch::Guest(Box::new(Guest {
+            number: 2,
+            cpu: 3,
+            slot: 12_350,
+            deadline: 40,
+            slots: 7,
+            period: 0,
+            name: "backup".into(),
+        })),
+        Dispatch::GuestOver { number: 2, slot: 12_355 },
     ];
     all.into_iter().map(Record::Dispatch).collect()
 }
@@ -107,4 +131,6 @@ fn babeltrace_finds_every_field_of_a_turn() {
     assert!(line(" table: ").contains("slots = 500"), "{}", line(" table: "));
     assert!(line(" table_task: ").contains("control"), "{}", line(" table_task: "));
     assert!(line(" turns_lost: ").contains("count = 4"), "{}", line(" turns_lost: "));
+    assert!(line(" guest: ").contains("deadline = 40"), "{}", line(" guest: "));
+    assert!(line(" guest_over: ").contains("slot = 12355"), "{}", line(" guest_over: "));
 }

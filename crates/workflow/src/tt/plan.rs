@@ -6,6 +6,7 @@ use glob::Pattern;
 use punctual_dispatch::{Clock, OnOverrun, Plan, Planned, Run, Selector, Task};
 use punctual_model::table::{self, Table, TableTask};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The thread of a task, given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,7 @@ fn plan(table: &Table, mappings: &[Mapping]) -> Result<Plan, String> {
         },
         tasks,
         lanes: Vec::new(),
+        table: Some(Arc::new(table.clone())),
     };
     let run = |run: &table::TableRun| {
         let (from, to) = (number(run.from)?, number(run.to)?);

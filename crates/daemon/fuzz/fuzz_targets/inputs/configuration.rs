@@ -91,7 +91,7 @@ fn written(config: &Config) -> String {
     );
     for PluginConfig { name, kind, priorities: (least, greatest), processors, threshold, test } in plugins {
         let kind = match kind {
-            Kind::BuiltIn(kind) => format!("kind = '{kind}'"),
+            Kind::BuiltIn(_) | Kind::Table => format!("kind = '{kind}'"),
             Kind::Object(object) => format!("object = {}", path(object)),
         };
         let _ = writeln!(

@@ -119,7 +119,7 @@ fn in_order(registry: &Registry, loaded: &Loaded, specs: &[&Spec]) {
             AssignedPolicy::Fifo(priority) | AssignedPolicy::RoundRobin(priority) => {
                 Some((urgency(spec), priority))
             }
-            AssignedPolicy::Deadline { .. } => None,
+            AssignedPolicy::Deadline { .. } | AssignedPolicy::Dispatched { .. } => None,
         })
         .collect();
     assigned.sort_unstable();

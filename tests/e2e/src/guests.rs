@@ -1,0 +1,326 @@
+//! Guests of a running table: what punctuald admits there by its plugin `TT`, as the recording and the threads
+//! show it. Nothing depends on how long anything takes: deadlines are checked in slots.
+
+use crate::run::{Running, binary, punctual, run, wait_until};
+use crate::tt::{
+    SLOT, Slots, checked, given, left_over, start_slots, state, states, table, unsuitable, write,
+};
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use punctual_model::table::OnOverrun;
+use punctual_trace::Record;
+use punctual_trace::ctf::Reader;
+use punctual_trace::dispatch::{Dispatch, Guest, Turn};
+use rustix::process::Signal;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// They need a processor for themselves.
+pub const ALONE: &[(&str, Test)] = &[
+    ("guests::a_job_is_done_in_the_slack_and_the_rest_is_given_back", job),
+    ("guests::a_job_that_takes_longer_goes_on_without_a_guarantee", overrun),
+    ("guests::a_refusal_names_the_earliest_deadline_which_is_then_accepted", refusal),
+    ("guests::a_periodic_task_has_its_slots_until_it_ends", periodic),
+    ("guests::a_killed_daemon_finds_its_guests_again", restart),
+    ("guests::a_killed_dispatcher_puts_guests_back", killed),
+    ("guests::without_a_table_there_is_no_place", without_table),
+];
+
+const CONFIGURATION: &str = "[[plugin]]\nname = \"TT\"\nkind = \"TT\"\n";
+
+/// A table that runs on processor 1, and a daemon.
+struct Rig {
+    slots: Slots,
+    table: String,
+    tt: Running,
+    daemon: Option<Running>,
+}
+
+/// What was recorded.
+struct Recorded {
+    guests: Vec<Guest>,
+    over: Vec<(u32, u64)>,
+    turns: Vec<Turn>,
+}
+
+fn daemon_path() -> PathBuf {
+    std::env::var_os("PUNCTUALD").map_or_else(|| binary().with_file_name("punctuald"), PathBuf::from)
+}
+
+/// Why the tests here do not apply.
+fn not_here() -> Option<&'static str> {
+    let built = daemon_path().is_file();
+    unsuitable::<false>().or((!built).then_some("punctuald is not built (make build)"))
+}
+
+impl Rig {
+    fn start() -> Result<Rig> {
+        let slots = start_slots(&["a:busy", "b:busy"])?;
+        let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+        let mut tt = dispatch::<false>(&table);
+        tt.arg("--record").arg(slots.folder.path().join("recording")).args(given(&slots));
+        let before = states(&slots)?;
+        let mut rig = Rig { table, tt: Running::start(tt)?, daemon: None, slots };
+        wait_until("the table to run", || states(&rig.slots).is_ok_and(|now| now != before))?;
+        rig.start_daemon()?;
+        Ok(rig)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.slots.folder.path().join(name)
+    }
+
+    fn start_daemon(&mut self) -> Result {
+        self.daemon = Some(start_daemon(self.slots.folder.path())?);
+        Ok(())
+    }
+
+    /// `punctual ctl`, asking this daemon.
+    fn ctl(&self, words: &[&str]) -> Command {
+        let mut ctl = punctual(["ctl", "--socket"]);
+        ctl.arg(self.path("socket")).args(words);
+        ctl
+    }
+
+    fn run(&self, options: &[&str], command: &[&str]) -> Command {
+        let mut ctl = self.ctl(&["run", "--plugin", "tt"]);
+        ctl.args(options).arg("--").args(command);
+        ctl
+    }
+
+    fn specs(&self) -> Result<usize> {
+        let listed = run(self.ctl(&["list", "--json"]))?.json()?;
+        Ok(listed["specs"].as_array().map_or(0, Vec::len))
+    }
+
+    /// Guests as the dispatcher shows them.
+    fn guests(&self) -> Vec<serde_json::Value> {
+        let shown = run(punctual(["tt", "status", "--json"])).ok().and_then(|ended| ended.json().ok());
+        let guests = shown.and_then(|all| all["tables"][0]["guests"].as_array().cloned());
+        guests.unwrap_or_default()
+    }
+
+    /// Ends the table, and reads what it recorded. Every slot must be as planned.
+    fn end(mut self) -> Result<Recorded> {
+        if let Some(daemon) = self.daemon.take() {
+            daemon.signal(Signal::TERM)?;
+            daemon.end()?.expect_code(0)?;
+        }
+        self.tt.signal(Signal::INT)?;
+        self.tt.end()?.expect_code(0)?;
+        let recording = self.slots.folder.path().join("recording");
+        checked(&recording, &self.table)?;
+        let mut recorded = Recorded { guests: Vec::new(), over: Vec::new(), turns: Vec::new() };
+        let reader = Reader::open(&recording).or_else(|error| fail(error.to_string()))?;
+        let read = reader.read(0..reader.stretches(), &mut |record| match record {
+            Record::Dispatch(Dispatch::Guest(guest)) => recorded.guests.push((**guest).clone()),
+            Record::Dispatch(Dispatch::GuestOver { number, slot }) => recorded.over.push((*number, *slot)),
+            Record::Dispatch(Dispatch::Turn(turn)) => recorded.turns.push(*turn),
+            _ => {}
+        });
+        ensure!(read.is_ok_and(|damage| damage.is_empty()), "the recording is damaged");
+        Ok(recorded)
+    }
+}
+
+fn start_daemon(folder: &std::path::Path) -> Result<Running> {
+    let (config, socket) = (folder.join("punctuald.toml"), folder.join("socket"));
+    fs::write(&config, CONFIGURATION)?;
+    let mut command = Command::new(daemon_path());
+    command.arg("--config").arg(config).arg("--socket").arg(&socket);
+    let daemon = Running::start({
+        command.arg("--state").arg(folder.join("state"));
+        command
+    })?;
+    let answers = || {
+        let mut status = punctual(["ctl", "status", "--socket"]);
+        status.arg(&socket);
+        run(status).is_ok_and(|ended| ended.code == Some(0))
+    };
+    wait_until("punctuald", answers)?;
+    Ok(daemon)
+}
+
+impl Recorded {
+    fn turns_of(&self, guest: &Guest) -> impl Iterator<Item = &Turn> {
+        self.turns.iter().filter(|turn| turn.task == Some(guest.number))
+    }
+
+    fn slots_of(&self, guest: &Guest) -> u64 {
+        self.turns_of(guest).map(|turn| u64::from(turn.slots)).sum()
+    }
+}
+
+fn job() -> Result<Outcome> {
+    if let Some(reason) = not_here() {
+        return skip(reason);
+    }
+    let rig = Rig::start()?;
+    let ended = run(rig.run(&["--runtime", "300ms", "--deadline", "2s"], &["sh", "-c", "echo done"]))?;
+    ended.expect_code(0)?;
+    ensure!(ended.stdout == "done\n", "{}", ended.all());
+    wait_until("the guest to be gone", || rig.guests().is_empty())?;
+    ensure!(rig.specs()? == 0, "the spec has outlived its process");
+    let recorded = rig.end()?;
+    let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
+    ensure!((u64::from(guest.slots), guest.cpu) == (300_000_000 / SLOT, 1), "{guest:?}");
+    ensure!(recorded.turns_of(guest).any(|turn| turn.ran.ns() > 0), "it never ran in its slots");
+    // It ended before it had used up its slots, all of which come before its deadline.
+    let [(number, over)] = recorded.over[..] else { return fail(format!("{:?}", recorded.over)) };
+    ensure!(number == guest.number && over <= guest.slot + guest.deadline, "over at {over}: {guest:?}");
+    ensure!(recorded.slots_of(guest) < guest.slots.into(), "nothing was given back");
+    Ok(Outcome::Completed)
+}
+
+fn overrun() -> Result<Outcome> {
+    if let Some(reason) = not_here() {
+        return skip(reason);
+    }
+    let rig = Rig::start()?;
+    let busy = ["sh", "-c", "while :; do :; done"];
+    let running = Running::start(rig.run(&["--runtime", "100ms", "--deadline", "1s"], &busy))?;
+    let ordinary =
+        |tid: u32| state(tid).is_ok_and(|state| state[3] == "0" && !state[5].contains("punctual-tt"));
+    let pid = running.pid();
+    wait_until("the job to be a guest", || rig.guests().iter().any(|guest| guest["tid"] == pid))?;
+    wait_until("its slots to be over", || rig.guests().is_empty())?;
+    wait_until("it to be as before", || ordinary(pid))?;
+    ensure!(rig.specs()? == 1, "the spec belongs to a process that lives");
+    running.signal(Signal::KILL)?;
+    running.end()?;
+    let recorded = rig.end()?;
+    let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
+    ensure!(recorded.slots_of(guest) == guest.slots.into(), "{} slots", recorded.slots_of(guest));
+    let inside = guest.slot..guest.slot + guest.deadline;
+    ensure!(recorded.turns_of(guest).all(|turn| inside.contains(&turn.slot)), "a slot after the deadline");
+    Ok(Outcome::Completed)
+}
+
+/// The time that a message ends with, as it is typed.
+fn earliest(message: &str) -> Option<String> {
+    let after = message.rsplit_once("accepted now is ")?.1;
+    let words: Vec<&str> = after.split_whitespace().take(2).collect();
+    Some(words.concat())
+}
+
+fn refusal() -> Result<Outcome> {
+    if let Some(reason) = not_here() {
+        return skip(reason);
+    }
+    let rig = Rig::start()?;
+    let mut deadline = "60ms".to_owned();
+    let mut refusals = Vec::new();
+    // The table has gone on since the refusal, and may be in a busier part. The greatest of these deadlines
+    // is accepted anywhere.
+    for _ in 0..20 {
+        let ended = run(rig.run(&["--runtime", "50ms", "--deadline", &deadline], &["true"]))?;
+        if ended.code == Some(0) {
+            break;
+        }
+        let Some(earliest) = earliest(&ended.stderr) else { return fail(ended.all()) };
+        ensure!(ended.stderr.contains("slots of 2 ms are needed before the deadline"), "{}", ended.all());
+        refusals.push(earliest.clone());
+        deadline = earliest;
+    }
+    ensure!((1..20).contains(&refusals.len()), "no refusal, or nothing else: {refusals:?}");
+    let recorded = rig.end()?;
+    ensure!(recorded.guests.len() == 1, "refused ones were admitted: {:?}", recorded.guests);
+    Ok(Outcome::Completed)
+}
+
+fn periodic() -> Result<Outcome> {
+    if let Some(reason) = not_here() {
+        return skip(reason);
+    }
+    let rig = Rig::start()?;
+    // Half of the slots are free.
+    let busy = ["sh", "-c", "while :; do :; done"];
+    let needs = ["--runtime", "6ms", "--period", "40ms", "--deadline", "30ms"];
+    let running = Running::start(rig.run(&needs, &busy))?;
+    let turns = || rig.guests().first().and_then(|guest| guest["turns"].as_u64()).unwrap_or(0);
+    wait_until("ten jobs", || turns() >= 10)?;
+    let odd = run(rig.run(&["--runtime", "1ms", "--period", "15ms"], &["true"]))?;
+    odd.expect_code(6)?;
+    ensure!(odd.stderr.contains("not a whole number of slots"), "{}", odd.all());
+    let more = run(rig.run(&["--runtime", "18ms", "--period", "40ms"], &["true"]))?;
+    more.expect_code(6)?;
+    ensure!(more.stderr.contains("too many"), "{}", more.all());
+    running.signal(Signal::KILL)?;
+    running.end()?;
+    wait_until("the task to be gone", || rig.guests().is_empty())?;
+    let recorded = rig.end()?;
+    let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
+    ensure!((guest.slots, guest.period, guest.deadline) == (3, 20, 15), "{guest:?}");
+    ensure!(recorded.turns_of(guest).any(|turn| turn.ran.ns() > 0), "it never ran in its slots");
+    Ok(Outcome::Completed)
+}
+
+fn restart() -> Result<Outcome> {
+    if let Some(reason) = not_here() {
+        return skip(reason);
+    }
+    let mut rig = Rig::start()?;
+    let busy = ["sh", "-c", "while :; do :; done"];
+    let running = Running::start(rig.run(&["--runtime", "2ms", "--period", "20ms"], &busy))?;
+    let pid = running.pid();
+    let is_bound = |rig: &Rig| rig.guests().iter().any(|guest| guest["tid"] == pid);
+    wait_until("the task to be a guest", || is_bound(&rig))?;
+    if let Some(daemon) = rig.daemon.take() {
+        daemon.signal(Signal::KILL)?;
+        daemon.end()?;
+    }
+    ensure!(is_bound(&rig), "the guest went with the daemon");
+    rig.start_daemon()?;
+    ensure!(is_bound(&rig) && rig.specs()? == 1, "{:?}", rig.guests());
+    running.signal(Signal::KILL)?;
+    running.end()?;
+    wait_until("the new daemon to release it", || {
+        rig.guests().is_empty() && rig.specs().is_ok_and(|it| it == 0)
+    })?;
+    rig.end()?;
+    Ok(Outcome::Completed)
+}
+
+fn killed() -> Result<Outcome> {
+    if let Some(reason) = not_here() {
+        return skip(reason);
+    }
+    let rig = Rig::start()?;
+    let mut sleep = Command::new("sleep");
+    sleep.arg("1000");
+    let other = Running::start(sleep)?;
+    let before = state(other.pid())?;
+    let running = Running::start(rig.run(&["--runtime", "2ms", "--period", "20ms"], &["sleep", "1000"]))?;
+    let pid = running.pid();
+    wait_until("the task to be a guest", || rig.guests().iter().any(|guest| guest["tid"] == pid))?;
+    rig.tt.signal(Signal::KILL)?;
+    let is_back = || state(pid).is_ok_and(|now| now == before) && left_over().is_empty();
+    let waited = wait_until("the guest to be put back", is_back);
+    ensure!(waited.is_ok(), "{:?} instead of {before:?}, left over {:?}", state(pid)?, left_over());
+    for process in [&running, &other] {
+        process.signal(Signal::KILL)?;
+    }
+    running.end()?;
+    other.end()?;
+    let none = run(rig.run(&["--runtime", "2ms", "--period", "20ms"], &["true"]))?;
+    none.expect_code(6)?;
+    ensure!(none.stderr.contains("no table is being dispatched"), "{}", none.all());
+    Ok(Outcome::Completed)
+}
+
+fn without_table() -> Result<Outcome> {
+    if let Some(reason) = not_here() {
+        return skip(reason);
+    }
+    let folder = crate::run::directory()?;
+    let daemon = start_daemon(folder.path())?;
+    let mut ctl =
+        punctual(["ctl", "run", "--plugin", "TT", "--runtime", "2ms", "--deadline", "20ms", "--socket"]);
+    ctl.arg(folder.path().join("socket")).args(["--", "true"]);
+    let ended = run(ctl)?;
+    ended.expect_code(6)?;
+    ensure!(ended.stderr.contains("no table is being dispatched"), "{}", ended.all());
+    daemon.signal(Signal::TERM)?;
+    daemon.end()?.expect_code(0)?;
+    Ok(Outcome::Completed)
+}
