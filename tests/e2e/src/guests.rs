@@ -156,19 +156,21 @@ fn job() -> Result<Outcome> {
         return skip(reason);
     }
     let rig = Rig::start()?;
-    let ended = run(rig.run(&["--runtime", "300ms", "--deadline", "2s"], &["sh", "-c", "echo done"]))?;
+    // It takes several turns.
+    let work = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo done";
+    let ended = run(rig.run(&["--runtime", "600ms", "--deadline", "3s"], &["sh", "-c", work]))?;
     ended.expect_code(0)?;
     ensure!(ended.stdout == "done\n", "{}", ended.all());
     wait_until("the guest to be gone", || rig.guests().is_empty())?;
     ensure!(rig.specs()? == 0, "the spec has outlived its process");
     let recorded = rig.end()?;
     let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
-    ensure!((u64::from(guest.slots), guest.cpu) == (300_000_000 / SLOT, 1), "{guest:?}");
+    ensure!((u64::from(guest.slots), guest.cpu) == (600_000_000 / SLOT, 1), "{guest:?}");
     ensure!(recorded.turns_of(guest).any(|turn| turn.ran.ns() > 0), "it never ran in its slots");
     // It ended before it had used up its slots, all of which come before its deadline.
     let [(number, over)] = recorded.over[..] else { return fail(format!("{:?}", recorded.over)) };
     ensure!(number == guest.number && over <= guest.slot + guest.deadline, "over at {over}: {guest:?}");
-    ensure!(recorded.slots_of(guest) < guest.slots.into(), "nothing was given back");
+    ensure!(recorded.slots_of(guest) < u64::from(guest.slots), "nothing was given back");
     Ok(Outcome::Completed)
 }
 
@@ -190,7 +192,7 @@ fn overrun() -> Result<Outcome> {
     running.end()?;
     let recorded = rig.end()?;
     let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
-    ensure!(recorded.slots_of(guest) == guest.slots.into(), "{} slots", recorded.slots_of(guest));
+    ensure!(recorded.slots_of(guest) == u64::from(guest.slots), "{} slots", recorded.slots_of(guest));
     let inside = guest.slot..guest.slot + guest.deadline;
     ensure!(recorded.turns_of(guest).all(|turn| inside.contains(&turn.slot)), "a slot after the deadline");
     Ok(Outcome::Completed)
