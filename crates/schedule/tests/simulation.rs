@@ -58,6 +58,7 @@ fn late(tasks: &[Task], ties: Ties, horizon: u64, arrival: impl Fn(usize, u64) -
                 AssignedPolicy::Fifo(priority) | AssignedPolicy::RoundRobin(priority) => {
                     u64::from(99 - priority)
                 }
+                AssignedPolicy::Dispatched { .. } => panic!("no pure plugin gives slots of a table"),
             };
             let tie = match ties {
                 Ties::FirstComeFirstServed => job.release,

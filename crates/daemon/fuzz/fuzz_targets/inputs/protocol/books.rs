@@ -137,7 +137,7 @@ fn as_offered(registry: &Registry, loaded: &Loaded, spec: &Spec) {
         );
     }
     assert!(!offer.ignored || declared.ignore_admission);
-    assert!(declared.plugin.as_deref().is_none_or(|name| *name == *loaded.name));
+    assert!(declared.plugin.as_deref().is_none_or(|name| name.eq_ignore_ascii_case(&loaded.name)));
     let assigned = registry.assignment(spec).expect("what is admitted is assigned");
     assert_eq!(assigned.processor, offer.processor);
     let (least, greatest) = loaded.config.priorities;
