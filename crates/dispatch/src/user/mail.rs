@@ -1,17 +1,24 @@
 //! How rows get to a dispatching thread, which waits for nobody.
 
 use crate::rows::{COMING, Rows};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A mailbox with room for one letter.
 #[derive(Debug)]
-pub struct Mail(Mutex<Letters>);
+pub struct Mail {
+    letters: Mutex<Letters>,
+    /// Whether the last rows were taken. Beside the lock: who asks must not keep the reader out.
+    answer: AtomicU8,
+}
+
+const NONE: u8 = 0;
+const REFUSED: u8 = 1;
+const TAKEN: u8 = 2;
 
 #[derive(Debug)]
 struct Letters {
     coming: Option<Box<Rows>>,
-    /// Whether the last rows were taken; none: they were not looked at yet.
-    answer: Option<bool>,
     /// Rows that are over: freeing memory is not for dispatching threads.
     over: Vec<Box<Rows>>,
 }
@@ -19,23 +26,28 @@ struct Letters {
 impl Mail {
     /// Empty.
     pub fn new() -> Mail {
-        Mail(Mutex::new(Letters { coming: None, answer: None, over: Vec::with_capacity(COMING) }))
+        let letters = Letters { coming: None, over: Vec::with_capacity(COMING) };
+        Mail { letters: Mutex::new(letters), answer: AtomicU8::new(NONE) }
     }
 
     fn letters(&self) -> MutexGuard<'_, Letters> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts rows there. Ring after that.
     pub fn put(&self, rows: Rows) {
         let mut letters = self.letters();
         letters.over.clear();
-        (letters.coming, letters.answer) = (Some(Box::new(rows)), None);
+        letters.coming = Some(Box::new(rows));
+        self.answer.store(NONE, Ordering::SeqCst);
     }
 
     /// Whether the rows were taken; none as long as nobody has looked at them.
     pub fn answer(&self) -> Option<bool> {
-        self.letters().answer
+        match self.answer.load(Ordering::SeqCst) {
+            NONE => None,
+            answer => Some(answer == TAKEN),
+        }
     }
 
     /// Takes rows back that nobody has looked at. False if somebody has.
@@ -46,13 +58,13 @@ impl Mail {
     /// For the dispatching thread: has `take` decide about rows that are there, and hands over those that are
     /// over. Does nothing while somebody else is here, who will ring.
     pub fn look(&self, over: &mut Vec<Box<Rows>>, take: impl FnOnce(Box<Rows>) -> Result<(), Box<Rows>>) {
-        let Ok(mut letters) = self.0.try_lock() else { return };
+        let Ok(mut letters) = self.letters.try_lock() else { return };
         if letters.over.is_empty() {
             std::mem::swap(&mut letters.over, over);
         }
         let Some(rows) = letters.coming.take() else { return };
         let taken = take(rows);
-        letters.answer = Some(taken.is_ok());
+        self.answer.store(if taken.is_ok() { TAKEN } else { REFUSED }, Ordering::SeqCst);
         // At least as much room as `coming` has.
         letters.over.extend(taken.err());
     }
