@@ -45,6 +45,7 @@ help:
 	@echo 'Try it'
 	@echo '  make demo             watch threads with known timing for ten seconds; what was found, beside the truth'
 	@echo '  make demo-flow        trace a dataflow program under two policies, on one to three executors; compare'
+	@echo '  make demo-tt          make a table of threads that were just observed, dispatch it, admit jobs meanwhile'
 	@echo
 	@echo 'Build and install'
 	@echo '  make build            command, daemon and library: $(SHOWN); TARGET=aarch64-unknown-linux-gnu cross-compiles'
@@ -140,6 +141,10 @@ demo-flow: build
 		{ cat $(FLOW_DEMO)/build.log >&2; exit 1; }
 	@PUNCTUAL=$(PUNCTUAL) PROGRAM=$(FLOW_DEMO)/examples/flow-optical-navigation scripts/demo-flow
 
+demo-tt: build workloads
+	@scripts/setup observe
+	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) WORKLOADS=$(WORKLOADS) scripts/demo-tt
+
 bench-flow: build flow-build workloads
 	$(CARGO) build --release -p punctual-bench --bin bench-flow
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-flow
@@ -162,7 +167,7 @@ check:
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
-	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/images scripts/debian scripts/kernel scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
+	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/demo-tt scripts/images scripts/debian scripts/kernel scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
 
 images: build workloads
 	@scripts/setup images
@@ -272,5 +277,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-table bench-accuracy bench-truth bench-latency lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
+.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow demo-tt bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-table bench-accuracy bench-truth bench-latency lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
 endif

@@ -475,15 +475,16 @@ impl Session {
         let priorities = self.options.priorities;
         let processors = self.plan.processors();
         self.guardian.note(self.undo_in_user_space(tid, thread, before))?;
+        let processor = self.plan.lanes[home].processor;
         // Moving a thread into a cgroup waits for threads that fork or exec, which may be cut off in the midst
         // of that by the very lane that has to freeze others meanwhile. So no guest is moved.
-        let is_guest = task >= self.plan.tasks.len();
-        let (freezer, cgroup) = match is_guest {
-            true => (None, None),
-            false => self.freezer(task, tid, before, processors)?.unzip(),
+        let (bound, cgroup) = match task >= self.plan.tasks.len() {
+            true => (Bound::guest((tid, process), processor, priorities, before.scheduling), None),
+            false => {
+                let (freezer, cgroup) = self.freezer(task, tid, before, processors)?.unzip();
+                (Bound::new((tid, process), processor, priorities, freezer), cgroup)
+            }
         };
-        let processor = self.plan.lanes[home].processor;
-        let bound = Bound::new((tid, process), processor, priorities, freezer);
         let Engine::User(dispatcher) = &self.engine else { return Ok(Ok(cgroup)) };
         Ok(bound.map(|bound| {
             self.priority.raised(|| drop(dispatcher.bind(task, Some(bound))));

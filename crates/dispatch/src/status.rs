@@ -95,8 +95,6 @@ pub struct GuestStatus {
     pub period_ns: Option<Duration>,
     /// Turns that are over.
     pub turns: u64,
-    /// Jobs at whose end it was still ready.
-    pub overruns: u64,
     /// Processor time in its turns.
     pub ran_ns: Duration,
 }

@@ -30,7 +30,7 @@ const TASKS: [Column; 7] = [
     figures("Most outside", Fit::Drop(1)),
 ];
 
-const GUESTS: [Column; 9] = [
+const GUESTS: [Column; 8] = [
     words("Guest", Fit::Keep),
     figures("Processor", Fit::Keep),
     figures("Thread", Fit::Keep),
@@ -38,7 +38,6 @@ const GUESTS: [Column; 9] = [
     figures("Deadline", Fit::Keep),
     figures("Period", Fit::Keep),
     figures("Turns", Fit::Drop(1)),
-    figures("Overruns", Fit::Drop(2)),
     figures("Ran", Fit::Keep),
 ];
 
@@ -115,7 +114,6 @@ fn guest(guest: &GuestStatus) -> Vec<(String, Tone)> {
         guest.deadline_ns.to_string(),
         guest.period_ns.map_or("–".into(), |period| period.to_string()),
         count(guest.turns),
-        count(guest.overruns),
         guest.ran_ns.to_string(),
     ])
 }

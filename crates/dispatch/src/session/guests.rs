@@ -227,7 +227,6 @@ impl Session {
                 deadline_ns: time(deadline),
                 period_ns: guest.need.period.map(time),
                 turns: statistics.turns,
-                overruns: statistics.overruns,
                 ran_ns: statistics.ran,
             }
         };

@@ -16,6 +16,8 @@ pub struct Bound {
     /// Its number.
     pub tid: u32,
     freezer: Option<Freezer>,
+    /// Whether it may run beside everything else where its processor is lent.
+    is_guest: bool,
     turn: Scheduling,
     waiting: Scheduling,
     /// `schedstat` and `stat` of `/proc`, open. Reading them fails once the thread has ended.
@@ -68,6 +70,7 @@ impl Bound {
         let mut bound = Bound {
             tid,
             freezer,
+            is_guest: false,
             turn: fifo(priorities.turn()),
             waiting: fifo(priorities.waiting()),
             used: open("schedstat")?,
@@ -83,6 +86,26 @@ impl Bound {
         bound.move_to(processor).map_err(|refused| refused.to_string())?;
         kernel::schedule(tid, &bound.waiting).map_err(|refused| refused.to_string())?;
         bound.ended_ns = bound.used_ns().map_err(|error| format!("{place}/schedstat: {error}"))?;
+        Ok(bound)
+    }
+
+    /// The thread of a guest, which was as `before`: outside of its slots, it is that again, on the processor of
+    /// its guest. An ordinary thread so runs beside everything else where the processor is lent.
+    ///
+    /// # Errors
+    /// What the kernel refused, in words.
+    pub fn guest(
+        thread: (u32, u32),
+        processor: u32,
+        priorities: Priorities,
+        before: Scheduling,
+    ) -> Result<Bound, String> {
+        let mut bound = Bound::new(thread, processor, priorities, None)?;
+        bound.is_guest = true;
+        if before.priority == 0 && !before.is_deadline() {
+            kernel::schedule(bound.tid, &before).map_err(|refused| refused.to_string())?;
+            bound.waiting = before;
+        }
         Ok(bound)
     }
 
@@ -136,7 +159,7 @@ impl Bound {
     pub(super) fn freeze(&mut self) -> Result<bool, Failed> {
         match &mut self.freezer {
             Some(freezer) => Ok(freezer.set_frozen(true).map(|()| true)?),
-            None => Ok(false),
+            None => Ok(self.is_guest),
         }
     }
 
