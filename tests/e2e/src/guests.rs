@@ -3,7 +3,7 @@
 
 use crate::run::{Running, binary, punctual, run, wait_until};
 use crate::tt::{
-    SLOT, Slots, checked, given, left_over, start_slots, state, states, table, unsuitable, write,
+    SLOT, Slots, checked, dispatch, given, left_over, start_slots, state, states, table, unsuitable, write,
 };
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::table::OnOverrun;
@@ -61,7 +61,10 @@ impl Rig {
         tt.arg("--record").arg(slots.folder.path().join("recording")).args(given(&slots));
         let before = states(&slots)?;
         let mut rig = Rig { table, tt: Running::start(tt)?, daemon: None, slots };
-        wait_until("the table to run", || states(&rig.slots).is_ok_and(|now| now != before))?;
+        wait_until("the threads to be bound", || states(&rig.slots).is_ok_and(|now| now != before))?;
+        let turns = |all: serde_json::Value| all["tables"][0]["processors"][0]["turns"].as_u64();
+        let status = || run(punctual(["tt", "status", "--json"])).ok()?.json().ok().and_then(turns);
+        wait_until("the table to run", || status() > Some(0))?;
         rig.start_daemon()?;
         Ok(rig)
     }
