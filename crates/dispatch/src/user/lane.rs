@@ -1,4 +1,5 @@
 //! One processor's dispatching thread.
+#![allow(clippy::vec_box, reason = "boxes are handed over, not taken apart, where nothing may be freed")]
 
 use super::plug::Plug;
 use super::{AHEAD, LEAST_LOAN, Shared, was_running};

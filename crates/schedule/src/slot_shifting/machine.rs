@@ -296,8 +296,8 @@ impl Member {
     pub(super) fn settle(&mut self, length: u64) {
         let now = self.slots.now();
         let is_added = self.additions.iter().any(|&(_, first)| first <= now);
-        let begins = now % length == 0;
-        self.is_shifted = is_added || (self.is_shifted && !(begins && !self.slots.has_aperiodic()));
+        let goes_on = now % length != 0 || self.slots.has_aperiodic();
+        self.is_shifted = is_added || (self.is_shifted && goes_on);
     }
 
     /// The piece that has the present slot in the table.
