@@ -44,7 +44,7 @@ fn commented_defaults_are_the_actual_defaults() {
         Config { plugins: Vec::new(), socket: shown.socket.clone(), ..bare.clone() }
     );
     assert_eq!((&shown.socket.path, shown.socket.mode), (&bare.socket.path, bare.socket.mode));
-    assert_eq!(shown.plugin_names(), ["RM", "FP", "RR", "EDF", "mine"]);
+    assert_eq!(shown.plugin_names(), ["RM", "FP", "RR", "EDF", "TT", "mine"]);
     let (shown, bare) = (&shown.plugins[0], &bare.plugins[0]);
     assert_eq!((shown.threshold, shown.test), (bare.threshold, bare.test));
 }
@@ -335,6 +335,17 @@ proptest! {
 }
 
 #[test]
+fn one_plugin_serves_all_tables_and_has_no_settings() {
+    let tt = |name: &str, more: &str| format!("[[plugin]]\nname = \"{name}\"\nkind = \"tt\"\n{more}");
+    let (config, warnings) = parse(&(RM.to_owned() + &tt("TT", ""))).unwrap();
+    assert_eq!((warnings.len(), config.plugins.last().map(|it| it.kind.clone())), (0, Some(Kind::Table)));
+    let (_, warnings) = parse(&tt("TT", "processors = [0]\npriorities = [1, 2]\n")).unwrap();
+    assert!(warnings.len() == 2 && warnings[0].contains("means nothing to 'TT'"), "{warnings:?}");
+    let error = parse(&(tt("TT", "") + &tt("other", ""))).unwrap_err().to_string();
+    assert!(error.contains("another plugin is of kind"), "{error}");
+}
+
+#[test]
 fn examples_in_the_documents_are_valid() {
     let wide = Machine { processors: (0..8).collect(), priorities: (1, 99) };
     let mut shown = 0;
@@ -349,5 +360,5 @@ fn examples_in_the_documents_are_valid() {
             shown += 1;
         }
     }
-    assert_eq!(shown, 2);
+    assert_eq!(shown, 3);
 }
