@@ -1,7 +1,7 @@
 //! The plugin `TT`: guarantees in the slack of time-triggered tables that are being dispatched.
 //!
-//! It decides nothing itself. The dispatcher of a table has the one copy of its intervals and spare capacities;
-//! its acceptance test is the admission test, and it schedules the threads. See
+//! It decides nothing itself. The dispatcher of a table has the one copy of its intervals and spare
+//! capacities; its acceptance test is the admission test, and it schedules the threads. See
 //! `punctual_protocol::dispatcher`.
 
 use punctual_model::Duration;

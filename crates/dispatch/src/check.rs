@@ -42,7 +42,8 @@ pub struct Outcome {
     pub turns: u64,
     /// Turns of a task that had a thread and got the processor in time.
     pub given: u64,
-    /// Ends of jobs at which the thread was still ready: no violation, the dispatcher took the processor away.
+    /// Ends of jobs at which the thread was still ready: no violation, the dispatcher took the processor
+    /// away.
     pub overruns: u64,
     /// Turns that were left out after an overrun, as the table says.
     pub skipped: u64,

@@ -1,7 +1,7 @@
 //! A cgroup of its own for a thread of the table, which the kernel's freezer can take off its processor.
 //!
-//! It is a threaded child of the cgroup that the thread is in already, so the thread keeps every limit that it
-//! has. The freezer of version 2 needs no controller and takes threads one by one.
+//! It is a threaded child of the cgroup that the thread is in already, so the thread keeps every limit that
+//! it has. The freezer of version 2 needs no controller and takes threads one by one.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,7 +1,8 @@
 //! A process that puts everything back when the dispatcher ends, however it ends.
 //!
-//! The dispatcher writes every change into a pipe before making it. What is in the pipe survives `kill -9`; its
-//! end tells the guardian that the dispatcher is gone. A normal end takes the same way, so there is only one.
+//! The dispatcher writes every change into a pipe before making it. What is in the pipe survives `kill -9`;
+//! its end tells the guardian that the dispatcher is gone. A normal end takes the same way, so there is
+//! only one.
 
 use crate::error::Error;
 use crate::notes::{Notes, announce_end_of_parent};
@@ -107,8 +108,9 @@ fn write(notes: Option<&mut ChildStdin>, undo: &Undo) -> std::io::Result<()> {
 }
 
 /// The guardian itself: reads notes to their end, then puts everything back: partitions first, since threads
-/// cannot have processors again that these still have; then threads, since one that never sleeps would keep its
-/// priority over what the kernel needs to run for the rest; and otherwise the last change first. Returns what could not be put back.
+/// cannot have processors again that these still have; then threads, since one that never sleeps would keep
+/// its priority over what the kernel needs to run for the rest; and otherwise the last change first.
+/// Returns what could not be put back.
 ///
 /// # Errors
 /// It cannot wait for the dispatcher's end.

@@ -1,5 +1,5 @@
-//! What a dispatcher has left that was killed together with its guardian: sockets, and cgroups with threads in
-//! them. The next one clears it away. Priorities stay: nobody knows what they were.
+//! What a dispatcher has left that was killed together with its guardian: sockets, and cgroups with threads
+//! in them. The next one clears it away. Priorities stay: nobody knows what they were.
 
 use crate::undo::{remove_cgroup, set_ordinary, threads_in};
 use std::fs;

@@ -1,8 +1,8 @@
 //! Time-triggered dispatch: gives every slot of a table to the thread that it belongs to.
 //!
-//! [`Plan`] is a table as a sequence of turns, [`Session`] carries it out on this machine, [`check`] proves from
-//! a recording that every slot was given as planned. What is changed on the machine is noted first and put back
-//! by a process of its own ([`guardian`]). Not for making tables: that is `schedule`.
+//! [`Plan`] is a table as a sequence of turns, [`Session`] carries it out on this machine, [`check`] proves
+//! from a recording that every slot was given as planned. What is changed on the machine is noted first and
+//! put back by a process of its own ([`guardian`]). Not for making tables: that is `schedule`.
 
 pub mod check;
 mod clock;

@@ -1,9 +1,10 @@
 //! Where the guardian reads what to put back.
 //!
 //! The pipe ends when the last thread of the dispatcher has ended. After `kill -9` that can take for ever: a
-//! thread of the dispatcher with a low priority does not even get to its end while a thread of the table, with
-//! its turn and no reason to sleep, has the processor. So the guardian is also told when the dispatcher's first
-//! thread ends (PR_SET_PDEATHSIG), and then gives all others a priority at which they can.
+//! thread of the dispatcher with a low priority does not even get to its end while a thread of the table,
+//! with its turn and no reason to sleep, has the processor. So the guardian is also told when the
+//! dispatcher's first thread ends (PR_SET_PDEATHSIG), and then gives all others a priority at which they
+//! can.
 
 use punctual_daemon::kernel::{self, Scheduling, State};
 use punctual_schedule::AssignedPolicy;
@@ -21,8 +22,8 @@ const GREATEST: u32 = 99;
 /// Between two looks at threads that are to end.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Has the calling process told when its parent's thread ends. For between fork and exec: two system calls, no
-/// lock, no allocation.
+/// Has the calling process told when its parent's thread ends. For between fork and exec: two system calls,
+/// no lock, no allocation.
 pub(crate) fn announce_end_of_parent() -> io::Result<()> {
     // SAFETY: both only read and write what is on this stack.
     let set = unsafe {

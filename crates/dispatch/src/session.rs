@@ -449,7 +449,8 @@ impl Session {
         }))
     }
 
-    /// What a thread was before the table. One that a thread of the table has started has inherited from that.
+    /// What a thread was before the table. One that a thread of the table has started has inherited from
+    /// that.
     fn untouched(&self, tid: u32, found: State) -> State {
         if found.scheduling.policy != SCHED_EXT {
             return match &self.engine {
@@ -476,8 +477,8 @@ impl Session {
         let processors = self.plan.processors();
         self.guardian.note(self.undo_in_user_space(tid, thread, before))?;
         let processor = self.plan.lanes[home].processor;
-        // Moving a thread into a cgroup waits for threads that fork or exec, which may be cut off in the midst
-        // of that by the very lane that has to freeze others meanwhile. So no guest is moved.
+        // Moving a thread into a cgroup waits for threads that fork or exec, which may be cut off in the
+        // midst of that by the very lane that has to freeze others meanwhile. So no guest is moved.
         let (bound, cgroup) = match task >= self.plan.tasks.len() {
             true => (Bound::guest((tid, process), processor, priorities, before.scheduling), None),
             false => {

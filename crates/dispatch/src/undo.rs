@@ -93,7 +93,7 @@ impl Undo {
         }
     }
 
-    /// Puts it back. What is gone by now is well.
+    /// Puts it back. What is gone by now needs nothing.
     ///
     /// # Errors
     /// What could not be put back, and why.

@@ -1,8 +1,9 @@
-//! What punctuald and a running dispatcher of a time-triggered table say to each other: JSON, a line each, one
-//! reply for each request, in order. Both are root; no other user may connect.
+//! What punctuald and a running dispatcher of a time-triggered table say to each other: JSON, a line each,
+//! one reply for each request, in order. Both are root; no other user may connect.
 //!
-//! A *guest* is an aperiodic job or a periodic task that runs in the slack of the table. It is reserved by the
-//! admission test, confirmed when its spec is admitted, and ends when it is released or its slots are over.
+//! A *guest* is an aperiodic job or a periodic task that runs in the slack of the table. It is reserved by
+//! the admission test, confirmed when its spec is admitted, and ends when it is released or its slots are
+//! over.
 
 use punctual_model::Duration;
 use serde::{Deserialize, Serialize};
@@ -20,11 +21,11 @@ pub type GuestId = u64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Test whether a guest can be guaranteed, and take its slots if it can. Given back unless it is confirmed
-    /// soon, over the same connection.
+    /// Test whether a guest can be guaranteed, and take its slots if it can. Given back unless it is
+    /// confirmed soon, over the same connection.
     Reserve(Reservation),
-    /// A spec is admitted: the guest stays when the connection ends. Also for a guest of a connection that has
-    /// ended, which is this one's from now on.
+    /// A spec is admitted: the guest stays when the connection ends. Also for a guest of a connection that
+    /// has ended, which is this one's from now on.
     Confirm {
         /// The guest.
         guest: GuestId,

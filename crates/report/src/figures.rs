@@ -109,7 +109,7 @@ mod tests {
             let is_time = figure.unit == Unit::Time && figure.field != "arrival";
             let is_suffixed = figure.field.ends_with("_ns");
             assert_eq!(is_time, is_suffixed, "{}: the unit of a time is in its name", figure.field);
-            // A bound that is rounded to the nearest is none.
+            // A bound that is rounded to the nearest value no longer bounds.
             let is_safe = match (figure.unit, figure.bound) {
                 (Unit::Time, Bound::Upper) => figure.rounding == Rounding::Up,
                 (Unit::Time, Bound::Lower) => figure.rounding == Rounding::Down,

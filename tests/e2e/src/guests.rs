@@ -1,5 +1,5 @@
-//! Guests of a running table: what punctuald admits there by its plugin `TT`, as the recording and the threads
-//! show it. Nothing depends on how long anything takes: deadlines are checked in slots.
+//! Guests of a running table: what punctuald admits there by its plugin `TT`, as the recording and the
+//! threads show it. Nothing depends on how long anything takes: deadlines are checked in slots.
 
 use crate::run::{Running, binary, punctual, run, wait_until};
 use crate::tt::{

@@ -269,7 +269,7 @@ fn arch_of(header: &[u8]) -> Result<Arch, Missing> {
     if has(0x202, b"HdrS") {
         Ok(Arch::Amd64)
     } else if has(0x38, b"ARM\x64") || has(0, b"\x1f\x8b") {
-        // Arm kernels are compressed as a whole, and QEMU decompresses them; a compressed bzImage is none.
+        // Arm kernels are compressed as a whole, which a bzImage is not; QEMU decompresses them.
         Ok(Arch::Arm64)
     } else if has(0, b"MZ") && has(4, b"zimg") {
         Err(missing(

@@ -53,7 +53,7 @@ pub(super) fn read<T: DeserializeOwned>(parameters: Option<&RawValue>) -> Result
     serde_json::from_str(text).map_err(|_| Error::InvalidParameter { parameter: culprit::<T>(text) })
 }
 
-/// There are to be none.
+/// Must be empty.
 pub(super) fn none(parameters: Option<&RawValue>) -> Result<(), Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -1,6 +1,6 @@
 //! What the scheduler in the kernel and this process share: mirrors `bpf/interface.h`.
 
-/// A task, or a lane, that is none.
+/// No task, or no lane.
 pub const NONE: u32 = u32::MAX;
 
 /// `struct turn`

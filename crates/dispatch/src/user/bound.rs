@@ -89,8 +89,9 @@ impl Bound {
         Ok(bound)
     }
 
-    /// The thread of a guest, which was as `before`: outside of its slots, it is that again, on the processor of
-    /// its guest. An ordinary thread so runs beside everything else where the processor is lent.
+    /// The thread of a guest, which was as `before`: outside of its slots, it is that again, on the
+    /// processor of its guest. An ordinary thread so runs beside everything else where the processor is
+    /// lent.
     ///
     /// # Errors
     /// What the kernel refused, in words.

@@ -111,7 +111,7 @@ impl Difference {
     }
 }
 
-/// `−3.2 %`, with as many digits as say something; `=` where it is none at all.
+/// `−3.2 %`, with as many digits as say something; `=` where there is no difference.
 fn percent(ratio: f64) -> String {
     if ratio == 0.0 {
         return "=".into();

@@ -36,7 +36,7 @@ pub struct Figure {
 pub struct Entry<S: Section> {
     /// What it is.
     pub figure: Figure,
-    /// Its value in a row; none where there is none.
+    /// Its value in a row, if the row has one.
     pub value: for<'a> fn(&S::Row<'a>) -> Option<Value>,
 }
 

@@ -38,7 +38,7 @@ pub struct Jobs {
     index: FxHashMap<(usize, u32, u32, Separator), usize>,
     /// The recordings that the model names.
     recordings: Vec<String>,
-    /// Which of them jobs come from: 0 is none, then they are counted from 1.
+    /// Which of them jobs come from: 0 means none; they are numbered from 1.
     recording: usize,
     unknown: u64,
 }

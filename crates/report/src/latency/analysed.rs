@@ -178,7 +178,7 @@ pub struct MeasuredRow<'a> {
     pub measured: &'a Measured,
     /// The processor.
     pub cpu: u32,
-    /// The bound; none where there is none.
+    /// The bound, if there is one.
     pub bound: Option<Duration>,
     /// When the observation began.
     pub begin: Instant,

@@ -3,8 +3,8 @@
 //! for more.
 //!
 //! From a job's acceptance, or the first release of a task that was added, until the table begins anew and
-//! nothing else is to be served, a processor serves the earliest deadline. Otherwise it does as well, or keeps
-//! to the table.
+//! nothing else is to be served, a processor serves the earliest deadline. Otherwise it does as well, or
+//! keeps to the table.
 
 use super::pieces::{Piece, Repetition, pieces};
 use super::{Granted, JobId, Owner, Plan, PlanError, Processor, Refused};
@@ -291,8 +291,8 @@ impl Machine {
 }
 
 impl Member {
-    /// Leaves the table where a task that was added is released first, and goes back to it where it begins anew
-    /// and there is nothing else to serve.
+    /// Leaves the table where a task that was added is released first, and goes back to it where it begins
+    /// anew and there is nothing else to serve.
     pub(super) fn settle(&mut self, length: u64) {
         let now = self.slots.now();
         let is_added = self.additions.iter().any(|&(_, first)| first <= now);
@@ -308,8 +308,8 @@ impl Member {
     }
 }
 
-/// The slots of a processor with their pieces. A run may be the end of one piece and the beginning of another,
-/// of the next activation.
+/// The slots of a processor with their pieces. A run may be the end of one piece and the beginning of
+/// another, of the next activation.
 fn runs(table: &Table, pieces: &[Piece], number: u32, place: usize) -> Vec<(u64, u64, usize)> {
     let piece = |job: usize, slot: u64| {
         let first = pieces.partition_point(|piece| piece.job < job);

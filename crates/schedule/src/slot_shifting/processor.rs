@@ -237,9 +237,9 @@ impl Processor {
         self.give(earliest)
     }
 
-    /// Gives out a slot as a table has it: to the ready job of this task, or to no guaranteed job. Jobs of the
-    /// plan keep their deadlines if all slots since their releases were given by the same table, which meets
-    /// them.
+    /// Gives out a slot as a table has it: to the ready job of this task, or to no guaranteed job. Jobs of
+    /// the plan keep their deadlines if all slots since their releases were given by the same table, which
+    /// meets them.
     pub fn next_slot_for(&mut self, task: Option<usize>) -> Option<Granted> {
         self.release();
         let is_its = |job: &Job| task.is_some_and(|task| job.owner == Owner::Task(task));

@@ -1,8 +1,9 @@
 //! One processor: EDF, which meets all deadlines if any schedule does.
 //!
 //! A job may begin at the end of the table and end at its beginning. Then the schedule that repeats is the
-//! one that EDF comes to after the greatest release and one repetition (Leung and Merrill 1980), if jobs need no
-//! more slots than there are. If they do, it may take EDF any number of repetitions to miss a deadline.
+//! one that EDF comes to after the greatest release and one repetition (Leung and Merrill 1980), if jobs
+//! need no more slots than there are. If they do, it may take EDF any number of repetitions to miss a
+//! deadline.
 
 use super::windows::Windows;
 use super::{Problem, Refusal};

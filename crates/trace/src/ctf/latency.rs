@@ -184,7 +184,7 @@ impl Packet {
         self
     }
 
-    /// An empty text is none.
+    /// An empty text means that there is none.
     fn place(&mut self, text: &Option<String>) -> &mut Self {
         self.short(text.as_deref().unwrap_or_default())
     }

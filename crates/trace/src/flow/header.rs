@@ -5,7 +5,7 @@ use super::{ByteOrder, Kind, NUMBERS};
 /// Bytes of a packet before its events, and of an event.
 pub const HEADER: usize = 48;
 pub const EVENT: usize = 8;
-/// Bytes of a packet: room for one event at least; more than this is none of ours.
+/// Bytes of a packet: room for one event at least. Our tracer writes none longer than this.
 pub const LEAST_PACKET: usize = HEADER + EVENT;
 pub const MOST_PACKET: usize = 16 << 20;
 

@@ -124,7 +124,7 @@ fn enumeration(text: &mut String, name: &str, labels: &BTreeMap<u16, String>) {
     for (number, label) in labels {
         let _ = writeln!(text, "\t{} = {number},", quoted(label));
     }
-    // An enumeration without labels is none.
+    // An enumeration without labels is not valid.
     if labels.is_empty() {
         let _ = writeln!(text, "\t\"{name} 0\" = 0,");
     }

@@ -1,4 +1,4 @@
-//! What a trace says beside its events: pushes on a channel that is none, whose numbers are bits of it.
+//! What a trace says beside its events: pushes on a reserved channel; their numbers are pieces of the text.
 
 use super::Kind;
 use super::event::NOTES;
@@ -45,7 +45,7 @@ impl Notes {
         (value >> 48 == COUNT && note.count > 0).then_some(note)
     }
 
-    /// Something else came: what has come of a note is none.
+    /// Something else came: the incomplete note is dropped.
     #[inline]
     pub fn interrupt(&mut self) {
         *self = Notes::default();
@@ -73,7 +73,7 @@ mod tests {
             let mut notes = Notes::default();
             let taken = numbers(note.channel, note.count).map(|number| notes.take(&raw(number)));
             assert_eq!(taken, [None, None, None, Some(note)]);
-            // One whose begin is missing is none, and does not spoil the next.
+            // One whose beginning is missing is dropped and does not affect the next.
             assert_eq!(notes.take(&raw(3)), None);
             notes.interrupt();
             assert_eq!(

@@ -62,7 +62,7 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z/0-9 -]{0,15}", "[^\u{0}]{0,20}"]
 }
 
-/// An empty one is none.
+/// An empty one means that there is none.
 fn place() -> impl Strategy<Value = Option<String>> {
     option::of("[a-z_]{1,30}\\+0x[0-9a-f]{1,3}( \\[[a-z]{1,10}\\])?")
 }
