@@ -15,7 +15,7 @@ use crate::plan::{Job, OnOverrun, Plan};
 use crate::statistics::{Statistics, TaskStatistics};
 use crate::status::{LaneStatus, Server, Status, TaskStatus, statuses};
 use crate::threads::{Candidate, candidates, family};
-use crate::undo::{SCHED_EXT, Undo};
+use crate::undo::{SCHED_EXT, Undo, remove_emptied};
 use crate::user::{Bound, Dispatcher, LEAST_LOAN, Priorities};
 use punctual_daemon::kernel::{self, Processors, Scheduling, State};
 use punctual_daemon::thread::Thread;
@@ -369,10 +369,11 @@ impl Session {
                     Engine::User(dispatcher) => self.priority.raised(|| drop(dispatcher.bind(task, None))),
                     Engine::Ext(ext) => ext.dispatcher.unbind(task),
                 }
-                if let Some((_, undo)) = self.threads[task].take().and_then(|known| known.cgroup) {
-                    // What it has left there goes on without it. That may take a while, and nobody waits for
-                    // it; what fails is tried again at the end.
-                    std::thread::spawn(move || undo.run());
+                if let Some((path, undo)) = self.threads[task].take().and_then(|known| known.cgroup) {
+                    // What it has left there goes on without it, and that at once: it may get the task again
+                    // right away. Nobody waits for the cgroup to go; what fails is tried again at the end.
+                    undo.vacate();
+                    std::thread::spawn(move || remove_emptied(&path));
                 }
                 self.told[task] = false;
                 self.announce(task, 0);

@@ -124,6 +124,33 @@ impl Undo {
     }
 }
 
+impl Undo {
+    /// Takes threads out of a cgroup and gives them back what they had, as [`Undo::run`] does, without waiting
+    /// for the kernel to let the cgroup go ([`remove_emptied`]). What fails here is for `run` at the end.
+    pub fn vacate(&self) {
+        let Undo::Cgroup { path, parent, before, priorities, processors } = self else { return };
+        let given = given(before, priorities, processors, false);
+        let _ = fs::write(path.join("cgroup.freeze"), "0");
+        // What is moved may start more meanwhile.
+        for _ in 0..10 {
+            let _ = empty(path, parent, &mut |tid| _ = before.restore(tid, &given));
+            if threads_in(path).is_empty() {
+                break;
+            }
+        }
+    }
+}
+
+/// Removes a cgroup without threads as soon as the kernel lets it go. Touches no thread.
+pub fn remove_emptied(path: &Path) {
+    for _ in 0..REMOVALS {
+        match fs::remove_dir(path) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(BETWEEN_REMOVALS),
+            _ => return,
+        }
+    }
+}
+
 /// Waits until sched_ext is off: the kernel ends a scheduler after the process that had it.
 pub fn wait_for_sched_ext() {
     let is_on =
