@@ -205,7 +205,7 @@ bench-table: setup
 
 bench-accuracy: setup
 	$(CARGO) build --release -p punctual-bench --bin bench-accuracy
-	@$(CARGO_TARGET_DIR)/release/bench-accuracy
+	@$(CARGO_TARGET_DIR)/release/bench-accuracy $(SERIES:%=--series %)
 
 bench-truth: build workloads
 	@scripts/setup truth

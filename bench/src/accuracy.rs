@@ -1,9 +1,9 @@
 //! Measures how often the inference finds the periods and slips of simulated tasks, beside the published
 //! algorithm.
 //!
-//! `bench-accuracy` prints the table and writes it to the documentation; `bench-accuracy --dump FOLDER`
-//! writes the traces as CSV (earliest and latest bound of each release) with the truth of each, for other
-//! implementations.
+//! `bench-accuracy` prints the table and writes it to the documentation; `bench-accuracy --series FIRST-LAST`
+//! prints counts of other traces, with other seeds; `bench-accuracy --dump FOLDER` writes the traces as CSV
+//! (earliest and latest bound of each release) with the truth of each, for other implementations.
 
 #[path = "../../crates/extract/tests/common/accuracy.rs"]
 mod accuracy;
@@ -17,7 +17,7 @@ mod release;
 #[path = "../../crates/extract/tests/common/simulated.rs"]
 mod simulated;
 
-use accuracy::{Counts, NS_PERIODS, ROWS, Row, judge, judge_published};
+use accuracy::{Counts, NS_PERIODS, ROWS, judge, judge_published};
 use punctual_bench::{Error, document};
 use punctual_model::Fraction;
 use simulated::whole;
@@ -33,8 +33,9 @@ fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => measure(),
+        ["--series", range] => count_others(range),
         ["--dump", folder] => dump(Path::new(folder)),
-        _ => Err("usage: bench-accuracy [--dump FOLDER]".into()),
+        _ => Err("usage: bench-accuracy [--series FIRST-LAST | --dump FOLDER]".into()),
     }
 }
 
@@ -42,7 +43,12 @@ fn measure() -> Result<(), Error> {
     let (mut rows, mut total, mut ns) = (Vec::new(), Counts::default(), Counts::default());
     let (ns_rows, ns_goal) = NS_PERIODS;
     for (number, row) in ROWS.iter().enumerate() {
-        let counts = count(row);
+        let counts = count(row.traces, |case| {
+            let trace = row.trace(case);
+            let mut counts = judge(&trace);
+            counts += judge_published(&trace);
+            counts
+        });
         let name = row.name.to_owned();
         let mut cells = shown(name, &counts, row.target);
         if row.trace(0).period.is_none() {
@@ -80,19 +86,42 @@ fn goal(least: u64, all: u64) -> String {
     if least == all { all.to_string() } else { format!("≥ {least}") }
 }
 
-/// Judges all traces of a row, on all processors.
-fn count(row: &Row) -> Counts {
+/// Counts what is right, and what must not be, in other traces than those of the table.
+fn count_others(range: &str) -> Result<(), Error> {
+    let (first, last) = range.split_once('-').ok_or("the series are FIRST-LAST")?;
+    let (first, last): (u64, u64) = (first.parse()?, last.parse()?);
+    let line = |cells: [&str; 7]| println!("| {} |", cells.join(" | "));
+    line(["traces", "number", "period", "period and slips", "less jitter", "fractions", "unsound"]);
+    line(["---"; 7]);
+    let shown = |name: &str, counts: &Counts| {
+        let Counts { traces, period, all, beaten, fractions, unsound, .. } = *counts;
+        let counts = [traces, period, all, beaten, fractions, unsound].map(|count| count.to_string());
+        let [traces, period, all, beaten, fractions, unsound] = counts.each_ref().map(String::as_str);
+        line([name, traces, period, all, beaten, fractions, unsound]);
+    };
+    let mut total = Counts::default();
+    for row in ROWS {
+        let number = last.saturating_sub(first) + 1;
+        let trace = |case: u64| row.trace_of(first + case / row.traces, case % row.traces);
+        let counts = count(number * row.traces, |case| judge(&trace(case)));
+        shown(row.name, &counts);
+        total += counts;
+    }
+    shown("all", &total);
+    Ok(())
+}
+
+/// Judges so many traces, on all processors.
+fn count(traces: u64, judged: impl Fn(u64) -> Counts + Sync) -> Counts {
     let next = AtomicU64::new(0);
     let work = || {
         let mut counts = Counts::default();
         loop {
             let case = next.fetch_add(1, Ordering::Relaxed);
-            if case >= row.traces {
+            if case >= traces {
                 return counts;
             }
-            let trace = row.trace(case);
-            counts += judge(&trace);
-            counts += judge_published(&trace);
+            counts += judged(case);
         }
     };
     let workers = std::thread::available_parallelism().map_or(1, |number| number.get());

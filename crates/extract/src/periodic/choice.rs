@@ -23,11 +23,14 @@
 //! - as a frequency in hertz: 60 Hz has one digit. A second notation doubles the chance of hitting a short
 //!   number by accident, and people think in periods more often, so it costs [`FREQUENCY`] digits more; with
 //!   more than [`MOST_ROUND_FREQUENCY`] digits, or a fraction of a hertz, [`LONG_FREQUENCY`] on top.
-//! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128.
+//! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128. Rates
+//!   have at most [`MOST_ROUND_RATE`] digits, or are 44.1 kHz times or over a power of two: those with more
+//!   digits lie so densely that there is one close to any period.
 //!
 //! A period with decimals gives way to a whole one without more jitter ([`Candidate::is_decimal`]), and any
 //! period to one with fewer digits and clearly less jitter. Between periods that lateness can hardly tell
-//! apart, [`nearby`](super::nearby) chooses.
+//! apart, [`nearby`](super::nearby) chooses. A frequency that remains then, but is longer than those that
+//! someone chooses ([`Candidate::is_long_frequency`]), gives way to whole nanoseconds like decimals.
 
 use crate::periodic::resolve::{Evidence, KAPPA};
 use crate::ratio::Ratio;
@@ -51,11 +54,20 @@ const LONG_FREQUENCY: u32 = 2;
 /// Most decimals of a period in nanoseconds and of a frequency in hertz.
 const MOST_DECIMALS: u32 = 12;
 
+/// Most digits of a frequency that someone chose, with what is charged for its notation: those of
+/// 44.1 kHz / 128.
+pub(crate) const MOST_NAMED: u32 = 7;
+
 /// Greatest denominator of decimals, so that all products stay in range.
 const MOST_PARTS: i128 = 10_i128.pow(MOST_DECIMALS);
 
 /// Most buffers (of a power of two samples) per second.
 const MOST_BUFFERS: i128 = 10_000;
+
+/// Most digits of a sampling rate, and the odd parts of the others: 22.05, 44.1, 88.2, 176.4 kHz …, without
+/// and with a zero at the end.
+const MOST_ROUND_RATE: u32 = 2;
+const RATES: [i128; 2] = [441, 2_205];
 
 /// A period that might be printed.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +86,11 @@ impl Candidate {
     /// Whether it is a whole number of nanoseconds.
     pub fn is_whole(&self) -> bool {
         self.period.denominator() == 1
+    }
+
+    /// Whether it is a frequency that nobody chose.
+    pub fn is_long_frequency(&self) -> bool {
+        !self.is_whole() && !self.is_decimal && self.digits > MOST_NAMED
     }
 
     /// Zeros at the end of the whole nanoseconds.
@@ -200,12 +217,18 @@ impl Found<'_> {
                     continue;
                 };
                 let multiple = multiple.rounded_half_even();
-                if let Some(period) = Ratio::new(grain, multiple).filter(|_| multiple < MOST_BUFFERS) {
+                let is_rate = (1..MOST_BUFFERS).contains(&multiple) && is_sampling_rate(multiple);
+                if let Some(period) = Ratio::new(grain, multiple).filter(|_| is_rate) {
                     self.add(period, digits(multiple) + 2 * FREQUENCY, Choice::Rounded, false);
                 }
             }
         }
     }
+}
+
+/// Whether so many samples per second, or a power of ten times as many, are usual.
+fn is_sampling_rate(rate: i128) -> bool {
+    digits(rate) <= MOST_ROUND_RATE || RATES.contains(&(rate >> rate.trailing_zeros()))
 }
 
 /// Decimal digits without trailing zeros; one for zero.

@@ -184,22 +184,19 @@ impl Query<'_> {
     fn chosen(&self, evidence: &Evidence) -> Option<(model::Periodic, i128)> {
         let candidates = choice::candidates(evidence);
         let mut best = *candidates.first()?;
-        if let Some(rounder) = self.rounder_with_less_jitter(evidence, &candidates, &best) {
+        let sides = Sides::new(&self.segments, &never_falling(&evidence.shifts));
+        let greatest = |period: Ratio| sides.strip(period).map(|strip| strip.height());
+        if let Some(rounder) = rounder_with_less_jitter(evidence, &candidates, &best, greatest) {
             best = rounder;
         }
-        let jitter = |period: Ratio| Strips::new(evidence, period).jitter();
         if best.is_decimal {
-            // By less than releases are late on average, or a clock counts, none can be told from another.
-            let slack = evidence.mean_lateness.max(1.0);
-            let most = jitter(best.period) + slack as i128;
-            let fits = |candidate: &&Candidate| {
-                candidate.is_whole()
-                    && evidence.drop(candidate.period) <= slack
-                    && jitter(candidate.period) <= most
-            };
-            best = candidates.iter().find(fits).copied().unwrap_or(best);
+            best = whole_instead(evidence, &candidates, best);
         }
-        let best = nearby::preferred(evidence, &candidates, best, jitter);
+        let jitter = |period: Ratio| Strips::new(evidence, period).jitter();
+        best = nearby::preferred(evidence, &candidates, best, jitter, greatest);
+        if best.is_long_frequency() {
+            best = whole_instead(evidence, &candidates, best);
+        }
         let typical = Strips::new(evidence, best.period);
         let mut model = self.conservative(best.period, best.choice, &evidence.shifts)?;
         // Extra releases count differently in the two models; a typical jitter above the greatest one would
@@ -208,33 +205,6 @@ impl Query<'_> {
             self.typical(&typical, evidence).filter(|typical| typical.jitter_ns <= model.jitter_ns);
         self.add_slips(&mut model, &evidence.shifts);
         Some((model, typical.offset))
-    }
-
-    /// A period that takes fewer digits and has clearly less jitter over all releases. Early ones that may
-    /// not be left out tilt the hull: a period that follows them is later on average, and in all, than the
-    /// true one.
-    fn rounder_with_less_jitter(
-        &self,
-        evidence: &Evidence,
-        candidates: &[Candidate],
-        best: &Candidate,
-    ) -> Option<Candidate> {
-        let sides = Sides::new(&self.segments, &never_falling(&evidence.shifts));
-        let jitter = |period: Ratio| sides.strip(period).map(|strip| strip.height());
-        let most = jitter(best.period)?;
-        let typical = |period: Ratio| Strips::new(evidence, period).jitter();
-        let rounder = candidates.iter().filter(|candidate| {
-            candidate.digits < best.digits
-                && evidence.drop(candidate.period) <= MOST_DROP * evidence.mean_lateness
-        });
-        let mut less: Vec<(i128, &Candidate)> = rounder
-            .filter_map(|candidate| Some((jitter(candidate.period)?, candidate)))
-            .filter(|(jitter, _)| jitter * CLEARLY <= most * (CLEARLY - 1))
-            .collect();
-        let least = less.iter().map(|(jitter, _)| *jitter).min()?;
-        less.retain(|(jitter, _)| jitter * (CLEARLY - 1) <= least * CLEARLY);
-        let (_, rounder) = less.into_iter().min_by_key(|(jitter, found)| (found.digits, *jitter))?;
-        (typical(rounder.period) <= typical(best.period)).then_some(*rounder)
     }
 
     /// If the lowest releases do not rise: the model with the period of least jitter.
@@ -357,6 +327,43 @@ impl Query<'_> {
     fn instant(&self, relative: i64) -> Option<Instant> {
         u64::try_from(i128::from(relative) + i128::from(self.summary.base)).ok().map(Instant::from_ns)
     }
+}
+
+/// A period that takes fewer digits and has clearly less jitter over all releases, which `greatest` tells.
+/// Early ones that may not be left out tilt the hull: a period that follows them is later on average, and in
+/// all, than the true one.
+fn rounder_with_less_jitter(
+    evidence: &Evidence,
+    candidates: &[Candidate],
+    best: &Candidate,
+    greatest: impl Fn(Ratio) -> Option<i128>,
+) -> Option<Candidate> {
+    let most = greatest(best.period)?;
+    let typical = |period: Ratio| Strips::new(evidence, period).jitter();
+    let rounder = candidates.iter().filter(|candidate| {
+        candidate.digits < best.digits
+            && evidence.drop(candidate.period) <= MOST_DROP * evidence.mean_lateness
+    });
+    let mut less: Vec<(i128, &Candidate)> = rounder
+        .filter_map(|candidate| Some((greatest(candidate.period)?, candidate)))
+        .filter(|(jitter, _)| jitter * CLEARLY <= most * (CLEARLY - 1))
+        .collect();
+    let least = less.iter().map(|(jitter, _)| *jitter).min()?;
+    less.retain(|(jitter, _)| jitter * (CLEARLY - 1) <= least * CLEARLY);
+    let (_, rounder) = less.into_iter().min_by_key(|(jitter, found)| (found.digits, *jitter))?;
+    (typical(rounder.period) <= typical(best.period)).then_some(*rounder)
+}
+
+/// Whole nanoseconds in place of a fraction, if they hardly have more jitter: by less than releases are late
+/// on average, or a clock counts, none can be told from another.
+fn whole_instead(evidence: &Evidence, candidates: &[Candidate], best: Candidate) -> Candidate {
+    let jitter = |period: Ratio| Strips::new(evidence, period).jitter();
+    let slack = evidence.mean_lateness.max(1.0);
+    let most = jitter(best.period) + slack as i128;
+    let fits = |candidate: &&Candidate| {
+        candidate.is_whole() && evidence.drop(candidate.period) <= slack && jitter(candidate.period) <= most
+    };
+    candidates.iter().find(fits).copied().unwrap_or(best)
 }
 
 /// The latest bound of one of the lowest releases. If it was dropped, a known arrival takes its place.

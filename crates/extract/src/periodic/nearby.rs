@@ -4,7 +4,7 @@
 //! short name, and that a wrong one has more jitter than it should. Neither may overrule clear evidence, so a
 //! period gives way only within the bounds below. (`docs/design/periods.md` has how they were found.)
 
-use crate::periodic::choice::{Candidate, MOST_ROUND};
+use crate::periodic::choice::{Candidate, MOST_NAMED, MOST_ROUND};
 use crate::periodic::resolve::{Evidence, KAPPA};
 use crate::ratio::Ratio;
 use std::cmp::Reverse;
@@ -20,9 +20,6 @@ const TIGHTER: i128 = 288;
 /// A frequency may have more jitter than nanoseconds that nobody would choose, by one part in so many.
 const LOOSER: i128 = 16;
 
-/// Most digits of a frequency, with what is charged for its notation: those of 44.1 kHz / 128.
-const MOST_NAMED: u32 = 7;
-
 /// By how much a frequency may lie lower in the middle, in mean latenesses without what stalls add: the least
 /// lateness of a machine wanders by some microseconds, which tilts the lowest releases.
 const NAMED_DROP: f64 = 0.25;
@@ -34,24 +31,28 @@ const NAMED_APART: f64 = 1e-5;
 const NAMED_CLOSE: f64 = 1e-7;
 
 /// Candidates beside each other, and the jitter that each would have.
-struct Nearby<'a, J> {
+struct Nearby<'a, J, G> {
     evidence: &'a Evidence,
     /// The best first.
     candidates: &'a [Candidate],
+    /// That of the typical model.
     jitter: J,
+    /// That of all releases; `None` if it cannot be told.
+    greatest: G,
 }
 
-/// The best candidate, or one close to it that is rather meant. Jitter is that of the typical model.
+/// The best candidate, or one close to it that is rather meant.
 pub(crate) fn preferred(
     evidence: &Evidence,
     candidates: &[Candidate],
     best: Candidate,
     jitter: impl Fn(Ratio) -> i128,
+    greatest: impl Fn(Ratio) -> Option<i128>,
 ) -> Candidate {
     if best.digits < MOST_ROUND {
         return best;
     }
-    let nearby = Nearby { evidence, candidates, jitter };
+    let nearby = Nearby { evidence, candidates, jitter, greatest };
     let mut best = best;
     if best.is_whole() {
         for prefer in [Nearby::longer, Nearby::tighter, Nearby::rounder] {
@@ -61,7 +62,7 @@ pub(crate) fn preferred(
     nearby.named(&best).unwrap_or(best)
 }
 
-impl<J: Fn(Ratio) -> i128> Nearby<'_, J> {
+impl<J: Fn(Ratio) -> i128, G: Fn(Ratio) -> Option<i128>> Nearby<'_, J, G> {
     fn jitter(&self, candidate: &Candidate) -> i128 {
         (self.jitter)(candidate.period)
     }
@@ -113,7 +114,6 @@ impl<J: Fn(Ratio) -> i128> Nearby<'_, J> {
     /// A frequency that is a fraction of nanoseconds, in place of nanoseconds that nobody would choose.
     fn named(&self, best: &Candidate) -> Option<Candidate> {
         let (apart, close) = (NAMED_APART * best.period.as_f64(), NAMED_CLOSE * best.period.as_f64());
-        let least = self.jitter(best);
         let usual = self.evidence.usual_lateness;
         let named = self.candidates.iter().filter(|candidate| {
             let is_named = !candidate.is_whole() && !candidate.is_decimal && candidate.digits <= MOST_NAMED;
@@ -122,17 +122,20 @@ impl<J: Fn(Ratio) -> i128> Nearby<'_, J> {
             is_named
                 && off <= apart
                 && self.evidence.drop(candidate.period) <= lowest
-                && self.is_tight(candidate, best, least)
+                && self.is_tight(candidate, best)
         });
         named.min_by_key(|candidate| candidate.digits).copied()
     }
 
-    /// Whether a frequency has hardly more jitter; or less, where a program may have rounded it to the best.
-    fn is_tight(&self, named: &Candidate, best: &Candidate, least: i128) -> bool {
+    /// Whether a frequency has hardly more jitter. Where a program may have rounded it to the best, it must
+    /// have less over all releases: releases that only one of the two leaves out count too.
+    fn is_tight(&self, named: &Candidate, best: &Candidate) -> bool {
         let period = named.period;
         let down = period.numerator().div_euclid(period.denominator());
-        let may_be_rounded = [down, period.rounded()].map(Ratio::whole).contains(&best.period);
-        let jitter = self.jitter(named);
-        if may_be_rounded { jitter < least } else { jitter * LOOSER <= least * (LOOSER + 1) }
+        if [down, period.rounded()].map(Ratio::whole).contains(&best.period) {
+            let greatest = |candidate: &Candidate| (self.greatest)(candidate.period);
+            return greatest(named).zip(greatest(best)).is_some_and(|(named, best)| named < best);
+        }
+        self.jitter(named) * LOOSER <= self.jitter(best) * (LOOSER + 1)
     }
 }

@@ -64,9 +64,15 @@ pub const ROWS: &[Row] = &[
 pub const NS_PERIODS: (std::ops::Range<usize>, u64) = (2..6, 582);
 
 impl Row {
+    /// A trace of the table.
     pub fn trace(&self, case: u64) -> Simulated {
+        self.trace_of(0, case)
+    }
+
+    /// One of another series: the same with another seed.
+    pub fn trace_of(&self, series: u64, case: u64) -> Simulated {
         // Seeds far apart, in case the generator mixes neighbouring ones badly.
-        let mut random = Random(self.seed << 32 | case);
+        let mut random = Random(series << 48 | self.seed << 32 | case);
         (self.make)(case, &mut random)
     }
 }

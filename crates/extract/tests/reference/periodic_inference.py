@@ -59,6 +59,7 @@ DENSE = 4  # lowest releases spaced so much closer than exponential ones: stalls
 SPARSE, HULL_ERROR = 4, 14  # lowest releases so much farther apart than exponential ones say less than all; how wrong they are then
 EXACT, DRIFT = 2, 1e-6  # known arrivals that are later, in ns, are told by another clock, which may be so much faster or slower
 FALSELY_ROUND, TIGHTER, LOOSER = 100, 288, 16  # jitter that decides between periods that lateness can hardly tell apart: one part in so many
+RATES = 441, 2205  # odd parts of sampling rates with more than two digits: 22.05, 44.1, 88.2, 176.4 kHz
 MOST_NAMED, NAMED_DROP, NAMED_APART, NAMED_CLOSE = 7, 0.25, 1e-5, 1e-7  # most digits of a frequency preferred to nanoseconds that nobody would choose;
 # how much lower it may be, in mean latenesses; how far off, in periods, and how close it is hardly by chance: then it may be twice as low
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
@@ -539,7 +540,7 @@ def candidates(evidence):
             if 0 < m <= 10**12:
                 yield Fraction(grain, m), digits(m) + FREQUENCY + (2 if 10**9 * m % grain or digits(m) > MOST_ROUND_FREQUENCY else 0), False
     for grain in (2**power * 10**i for power in range(4, 14) for i in range(5, 9)):  # a sampling rate over 2^i: 44.1 kHz / 128
-        if 0 < (m := round(grain / t)) < 10_000:
+        if 0 < (m := round(grain / t)) < 10_000 and (digits(m) <= 2 or m // (m & -m) in RATES):
             yield Fraction(grain, m), digits(m) + FREQUENCY + 2, False
 
 def strip(points, period):
@@ -567,7 +568,15 @@ def rounder(evidence, ranked, points, typical_jitter):
 def zeros(period):
     return len(str(period.numerator)) - digits(period.numerator)
 
-def preferred(evidence, ranked, best, typical_jitter):
+def whole_instead(evidence, ranked, best, typical_jitter):
+    """Whole nanoseconds in place of a fraction, if they hardly have more jitter: by less than releases are late on average, no clock can be told
+    from another."""
+    slack = max(evidence.lateness, 1.0)
+    most = typical_jitter(best[2]) + int(slack)
+    fits = lambda t: t.denominator == 1 and evidence.drop(t) <= slack and typical_jitter(t) <= most
+    return next((r for r in ranked if fits(r[2])), best)
+
+def preferred(evidence, ranked, best, points, typical_jitter):
     """The best candidate, or one so close that lateness can hardly tell them apart, but rather meant."""
     if best[4] < MOST_ROUND:
         return best
@@ -585,7 +594,9 @@ def preferred(evidence, ranked, best, typical_jitter):
     named = (r for r in ranked if r[2].denominator > 1 and not r[3] and r[4] <= MOST_NAMED and abs(float(r[2] - best[2])) <= apart)
     lowest = lambda r: (2.0 * NAMED_DROP if abs(float(r[2] - best[2])) <= NAMED_CLOSE * float(best[2]) else NAMED_DROP) * evidence.usual
     may_be_rounded = lambda t: best[2] in (math.floor(t), math.floor(t + Fraction(1, 2)))  # by a program
-    is_tight = lambda r: jitter(r) < least if may_be_rounded(r[2]) else jitter(r) * LOOSER <= least * (LOOSER + 1)
+    # over all releases: those that only one of the two leaves out count too
+    has_less = lambda r: height(points, r[2]) < height(points, best[2])
+    is_tight = lambda r: has_less(r) if may_be_rounded(r[2]) else jitter(r) * LOOSER <= least * (LOOSER + 1)
     named = (r for r in named if evidence.drop(r[2]) <= lowest(r) and is_tight(r))
     return min(named, key=lambda r: r[4], default=best)
 
@@ -648,12 +659,12 @@ def inferred(summary):
     all_points = joined(segments, never_falling).points
     typical_jitter = lambda t: typical(best, t, summary.n)[1]
     chosen = rounder(best, ranked, all_points, typical_jitter)
-    if chosen[3]:  # by less than releases are late on average, no clock can be told from another
-        slack = max(best.lateness, 1.0)
-        most = typical_jitter(chosen[2]) + int(slack)
-        fits = lambda t: t.denominator == 1 and best.drop(t) <= slack and typical_jitter(t) <= most
-        chosen = next((r for r in ranked if fits(r[2])), chosen)
-    period = preferred(best, ranked, chosen, typical_jitter)[2]
+    if chosen[3]:
+        chosen = whole_instead(best, ranked, chosen, typical_jitter)
+    chosen = preferred(best, ranked, chosen, all_points, typical_jitter)
+    if chosen[2].denominator > 1 and not chosen[3] and chosen[4] > MOST_NAMED:  # a frequency that nobody chose
+        chosen = whole_instead(best, ranked, chosen, typical_jitter)
+    period = chosen[2]
     rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
     offset, jitter, early, late = typical(best, period, summary.n)
     conservative = strip(all_points, period)
