@@ -581,6 +581,31 @@ mod tests {
         assert_eq!(backwards, forwards);
     }
 
+    /// Activations during a stop are released one after another when it ends: all for the same reason.
+    #[test]
+    fn a_backlog_has_the_reason_of_its_first_release() {
+        let mut summary = PeriodicSummary::new();
+        for job in 0..9_000 {
+            let arrival = 1_000_000 * job;
+            let released = match job {
+                // Stopped for almost five periods. The last of the backlog is activated after the stop.
+                4_000..4_006 => 4_004_800_000 + (job - 4_000) * 100_000,
+                // Another late one, for no known reason.
+                6_000 => 6_003_000_000,
+                _ => arrival + 20_000 + job % 7 * 1_000,
+            };
+            let [arrival, released] = [arrival, released].map(model::Instant::from_ns);
+            let release = Release { arrival: Some(arrival), window: model::Window::at(released) };
+            summary.push_with(&release, 1, (job == 4_000).then_some(Disturbance::Signal));
+        }
+        let typical = summary.model().and_then(|model| model.typical).expect("a typical model");
+        let reasons: Vec<_> = typical.left_out.iter().map(|out| (out.at_ns.ns(), out.reason)).collect();
+        let signal = Some(Disturbance::Signal);
+        let backlog = (0..6).map(|job| (4_004_800_000 + job * 100_000, signal));
+        let expected: Vec<_> = backlog.chain([(6_003_000_000, None)]).collect();
+        assert_eq!(reasons, expected);
+    }
+
     /// However many releases a stall made less late after it.
     #[test]
     fn the_latest_release_keeps_its_stall() {

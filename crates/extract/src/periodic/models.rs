@@ -280,6 +280,7 @@ impl Query<'_> {
         }
         left_out.extend(strips.late().map(|(out, off)| (-out.point.y, off, reason(-out.point.y))));
         left_out.sort_unstable();
+        explain_backlogs(&mut left_out, strips.jitter());
         let release = |(at, off, reason): (i64, i128, Option<Disturbance>)| {
             Some(LeftOut { at_ns: self.instant(at)?, off_ns: i64::try_from(off).ok()?, reason })
         };
@@ -372,6 +373,22 @@ fn latest(evidence: &Evidence, out: &Located) -> i64 {
     find(&evidence.joined.high)
         .or_else(|| find(&evidence.joined.late))
         .map_or(out.point.y, |mirrored| -mirrored)
+}
+
+/// Whose activation came before a late release that a signal or a stall explains waited for the same reason;
+/// so did, in turn, those whose activation came before its release. Releases are in order: latest bound, how
+/// far outside, reason.
+fn explain_backlogs(left_out: &mut [(i64, i128, Option<Disturbance>)], jitter: i128) {
+    let mut before = None;
+    for (at, off, reason) in left_out {
+        if *off <= 0 {
+            continue;
+        }
+        let activated = i128::from(*at) - *off - jitter;
+        *reason = reason.or(before.and_then(|(end, why)| (activated <= end).then_some(why)));
+        let delays = reason.filter(|reason| *reason != Disturbance::Ending);
+        before = delays.map(|why| (i128::from(*at), why)).or(before);
+    }
 }
 
 /// Each shift lowered to the least of those after it.
