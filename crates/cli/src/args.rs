@@ -90,7 +90,7 @@ fn top_level_help(commands: &str) -> String {
 /// Prints a table of all threads. With -o it also writes the timing model to a file, for punctual show,
 /// report and compare. Without a target it watches every real-time thread of the machine.
 ///
-/// Extraction ends when the time is over, when the target has ended, or on SIGINT or SIGTERM. It always
+/// Extraction ends when the time is up, when the target has ended, or on SIGINT or SIGTERM. It always
 /// prints and writes what it has found by then.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
@@ -118,7 +118,7 @@ pub struct Extract {
 /// Writes a folder in the Common Trace Format (CTF 1.8), which babeltrace2 and Trace Compass read too.
 /// punctual replay makes from it the same models as punctual extract would have made.
 ///
-/// Recording ends when the time is over, when the target has ended, or on SIGINT or SIGTERM. What is on disk
+/// Recording ends when the time is up, when the target has ended, or on SIGINT or SIGTERM. What is on disk
 /// is a complete recording at any time, even after a crash.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
@@ -424,7 +424,7 @@ pub struct Compare {
 /// The bound rests on rules that PREEMPT_RT kernels obey. On other kernels measured latencies are shown, and
 /// why there is no bound (docs/latency.md).
 ///
-/// Without FILE it measures this machine, until the time is over, COMMAND has ended, or on SIGINT or SIGTERM.
+/// Without FILE it measures this machine, until the time is up, COMMAND has ended, or on SIGINT or SIGTERM.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual latency --for 60                              measure this machine for a minute

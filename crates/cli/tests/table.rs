@@ -112,7 +112,7 @@ fn what_cannot_be_scheduled_is_refused_with_the_reason() {
     let more = "[[task]]\nname = \"more\"\nperiod = \"20ms\"\nwcet = \"1ms\"\n";
     fs::write(folder.path("more.toml"), more).expect("written");
     let output = folder.run(&["table", "robot.toml", "more.toml", "--cpus", "3"]);
-    expect(&output, 6, "no table gives every job its slots: ");
+    expect(&output, 6, "no table found for these tasks: ");
     expect(&output, 6, "the tasks need 1.050 processors, and there is 1: 21 slots in 20");
 }
 
@@ -125,17 +125,21 @@ fn every_fault_says_what_to_do() {
         .expect("written");
     fs::write(folder.path("lost.toml"), "[[chain]]\ntasks = [\"sense\", \"nobody\"]\n").expect("written");
     for (arguments, code, message) in [
-        (&["bad.toml"][..], 5, "bad.toml is not a usable contract: line 3: expected a time such as"),
-        (&["half.toml"], 2, "the length of a slot is not known; --slot 3ms, or slot = \"3ms\" in a contract"),
-        (&["half.toml", "--slot", "1ms"], 2, "it is not known which processors follow the table; --cpus 1-3"),
-        (&["half.toml", "--slot", "1ms", "--cpus", "0"], 2, "the wcet of a is not known; write wcet = \"…\""),
+        (&["bad.toml"][..], 5, "bad.toml is not a valid contract: line 3: expected a time such as"),
+        (&["half.toml"], 2, "the length of a slot is unknown; --slot 3ms, or slot = \"3ms\" in a contract"),
+        (&["half.toml", "--slot", "1ms"], 2, "the processors of the table are unknown; --cpus 1-3"),
+        (&["half.toml", "--slot", "1ms", "--cpus", "0"], 2, "the wcet of a is unknown; write wcet = \"…\""),
         (
             &["odd.toml", "--slot", "1ms", "--cpus", "0"],
             2,
             "its period of 3.5 ms is not a whole number of slots",
         ),
-        (&["robot.toml", "robot.toml"], 2, "robot.toml declares sense, as a contract before it does"),
-        (&["robot.toml", "lost.toml"], 2, "no task is called nobody"),
+        (
+            &["robot.toml", "robot.toml"],
+            2,
+            "robot.toml declares sense, which an earlier contract declares, too",
+        ),
+        (&["robot.toml", "lost.toml"], 2, "no task is named nobody"),
         (&["nothing.json"], 5, "cannot read nothing.json"),
         (&[], 2, "the following required arguments were not provided"),
         (&["--from", "robot.toml"], 5, "robot.toml is not a usable timing model"),
@@ -144,7 +148,7 @@ fn every_fault_says_what_to_do() {
         expect(&output, code, message);
     }
     let output = folder.run(&["table", "odd.toml", "--slot", "1ms", "--cpus", "0", "--shorten-periods"]);
-    expect(&output, 0, "a: the table has a period of 3 ms in place of 3.5 ms");
+    expect(&output, 0, "a: the table has a period of 3 ms instead of 3.5 ms");
 }
 
 #[test]
@@ -157,7 +161,7 @@ fn a_table_made_elsewhere_is_checked() {
     document["table"]["runs"].as_array_mut().expect("runs").remove(0);
     fs::write(folder.path("b.table.json"), document.to_string()).expect("written");
     let output = folder.run(&["table", "--from", "b.table.json"]);
-    expect(&output, 6, "the table does not keep to its tasks: 1 violation");
+    expect(&output, 6, "the table breaks requirements of its tasks: 1 violation");
     assert!(text(&output.stdout).contains("slots and gets 0"), "{output:?}");
     let json: Value =
         serde_json::from_slice(&folder.run(&["table", "--from", "b.table.json", "--json"]).stdout)

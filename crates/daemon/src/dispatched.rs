@@ -93,7 +93,7 @@ impl State {
 
     /// Asks a dispatcher. One that cannot be asked is gone: its table has ended.
     fn ask(&mut self, dispatcher: u32, request: &Request) -> Result<Reply, String> {
-        let gone = || format!("process {dispatcher} does not dispatch its table any more");
+        let gone = || format!("process {dispatcher} no longer dispatches its table");
         let connection = self.dispatchers.get_mut(&dispatcher).ok_or_else(gone)?;
         connection.call(request).map_err(|error| {
             self.dispatchers.remove(&dispatcher);

@@ -142,7 +142,7 @@ impl<'a> Check<'a> {
             Dispatch::Table(table) => {
                 if (table.slot, table.slots) != (self.plan.slot, self.plan.slots) {
                     return Err(format!(
-                        "it is of another table, with {} slots of {}; this one has {} of {}",
+                        "the recording is of another table, with {} slots of {}; this one has {} of {}",
                         table.slots, table.slot, self.plan.slots, self.plan.slot
                     ));
                 }
@@ -153,7 +153,7 @@ impl<'a> Check<'a> {
                 // Those after the table's tasks are guests.
                 if planned.is_some_and(|planned| *planned != task.name) {
                     return Err(format!(
-                        "it is of another table, whose task {} is {}",
+                        "the recording is of another table, whose task {} is {}",
                         task.number, task.name
                     ));
                 }
@@ -177,7 +177,7 @@ impl<'a> Check<'a> {
     pub fn finish(self) -> Result<Outcome, String> {
         match self.table {
             Some(_) => Ok(self.outcome),
-            None => Err("it is not a recording of punctual tt run".into()),
+            None => Err("not a recording of punctual tt run".into()),
         }
     }
 
@@ -191,16 +191,20 @@ impl<'a> Check<'a> {
             Some(next) if turn.slot > next => {
                 let missing = turn.slot - next;
                 let before = Turn { slot: next, ..*turn };
-                self.outcome.add(Kind::Gap, &before, format!("{missing} slots, until slot {}", turn.slot));
+                self.outcome.add(Kind::Gap, &before, format!("{missing} slots, up to slot {}", turn.slot));
             }
             Some(next) if turn.slot < next => {
-                self.outcome.add(Kind::Twice, turn, format!("the turn before ended with slot {}", next - 1));
+                self.outcome.add(
+                    Kind::Twice,
+                    turn,
+                    format!("the previous turn ended with slot {}", next - 1),
+                );
             }
             _ => {}
         }
         match lane {
             Some(lane) => self.owner(lane, turn),
-            None => self.outcome.add(Kind::Wrong, turn, "the table does not have the processor".into()),
+            None => self.outcome.add(Kind::Wrong, turn, "the processor is not in the table".into()),
         }
         self.times(turn);
         self.due();
@@ -249,7 +253,7 @@ impl<'a> Check<'a> {
         // Before its first slot, a guest may run in slots of nobody.
         let is_guest = turn.task.is_some_and(|task| task as usize >= self.plan.tasks.len());
         if turn.outside > self.tolerance.outside && !is_guest {
-            let detail = format!("{name}, for {} since its turn before", turn.outside);
+            let detail = format!("{name}, for {} since its previous turn", turn.outside);
             self.outcome.add(Kind::Outside, turn, detail);
         }
         if turn.is_skipped {
@@ -316,7 +320,7 @@ mod tests {
         let outcome = checked(&plan, &perfect(&plan, 9));
         assert!(outcome.is_clean(), "{outcome:?}");
         assert_eq!((outcome.turns, outcome.given), (18, 8));
-        assert!(!checked(&plan, &[]).is_clean(), "nothing proves nothing");
+        assert!(!checked(&plan, &[]).is_clean(), "an empty recording proves nothing");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What dispatches: a scheduler in the kernel, or threads of this process.
+//! The dispatcher: a scheduler in the kernel, or threads of this process.
 
 use crate::error::Error;
 use crate::guardian::Guardian;
@@ -104,7 +104,7 @@ impl Ext {
     pub fn prepare(scope: &Scope<'_>, guardian: &mut Guardian) -> Result<Ext, Error> {
         let unsupported = |why: String| Error::unsupported("dispatch by sched_ext", why);
         ext::longest_wait(scope.plan, scope.until_start).map_err(unsupported)?;
-        let mount = freezer::mount().ok_or_else(|| unsupported("there are no cgroups".into()))?;
+        let mount = freezer::mount().ok_or_else(|| unsupported("cgroups are not mounted".into()))?;
         let matching = scope.matching();
         let cgroup = ext::shared_cgroup(matching.iter()).map_err(unsupported)?;
         let before = matching.iter().filter_map(|thread| Some((thread.tid, State::read(thread.tid).ok()?)));

@@ -345,6 +345,6 @@ mod tests {
         assert_eq!(missed(record(7, 6), Some(3)), 7..7, "lost");
         assert_eq!(missed(record(9, 6), Some(3)), 7..9, "both");
         assert_eq!(missed(record(0, u64::MAX), None), 0..0, "the first");
-        assert_eq!(missed(record(5, 4), None), 5..5, "entered in its midst");
+        assert_eq!(missed(record(5, 4), None), 5..5, "joined at the current slot");
     }
 }

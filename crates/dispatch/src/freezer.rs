@@ -27,7 +27,7 @@ impl Freezer {
     pub fn place(mount: &Path, tid: u32) -> io::Result<(PathBuf, PathBuf)> {
         let cgroups = fs::read_to_string(format!("/proc/{tid}/cgroup"))?;
         let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"));
-        let own = own.ok_or_else(|| io::Error::other("the thread is in no cgroup of version 2"))?;
+        let own = own.ok_or_else(|| io::Error::other("the thread is in it is in no cgroup of version 2"))?;
         let parent = mount.join(own.trim_start_matches('/'));
         Ok((parent.join(format!("punctual-tt-{}-{tid}", std::process::id())), parent))
     }

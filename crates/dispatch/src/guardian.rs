@@ -1,4 +1,4 @@
-//! A process that puts everything back when the dispatcher ends, however it ends.
+//! A process that restores everything when the dispatcher ends, however it ends.
 //!
 //! The dispatcher writes every change into a pipe before making it. What is in the pipe survives `kill -9`;
 //! its end tells the guardian that the dispatcher is gone. A normal end takes the same way, so there is
@@ -76,8 +76,7 @@ impl Guardian {
 }
 
 fn spawn(program: &[OsString], priority: u32) -> Result<(Child, ChildStdin), Error> {
-    let failed =
-        |error: std::io::Error| Error::other("starting the process that puts everything back", error);
+    let failed = |error: std::io::Error| Error::other("starting the process that restores everything", error);
     let (file, words) = program.split_first().ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
     let mut command = Command::new(file);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -107,7 +106,7 @@ fn write(notes: Option<&mut ChildStdin>, undo: &Undo) -> std::io::Result<()> {
     notes.write_all(&line)
 }
 
-/// The guardian itself: reads notes to their end, then puts everything back: partitions first, since threads
+/// The guardian itself: reads notes to their end, then restores everything: partitions first, since threads
 /// cannot have processors again that these still have; then threads, since one that never sleeps would keep
 /// its priority over what the kernel needs to run for the rest; and otherwise the last change first.
 /// Returns what could not be put back.

@@ -104,7 +104,7 @@ impl Guests {
     /// # Errors
     /// Why this table takes none, in words.
     pub fn new(plan: Arc<Plan>, start: Instant, now: Instant) -> Result<Guests, String> {
-        let table = plan.table.as_ref().ok_or("its tasks are not known")?;
+        let table = plan.table.as_ref().ok_or("its tasks are unknown")?;
         let machine = Machine::keeping(table).map_err(|error| error.to_string())?;
         let slots = u64::from(plan.slots);
         let base = plan.slot_at(now, start).map_or(0, |slot| slot / slots * slots);
@@ -160,9 +160,9 @@ impl Guests {
         let now = clock();
         let need = self.need(asked, now)?;
         let first = self.plan.tasks.len();
-        let task = (first..first + MOST)
-            .find(|&task| self.of_task(task).is_none())
-            .ok_or_else(|| NotReserved::new(format!("there are {MOST} guests already")))?;
+        let task = (first..first + MOST).find(|&task| self.of_task(task).is_none()).ok_or_else(|| {
+            NotReserved::new(format!("the table already has {MOST} guests, the most possible"))
+        })?;
         for attempt in 0..ATTEMPTS {
             self.settle(self.undecided(clock(), attempt));
             let mut machine = self.machine.clone();
@@ -192,7 +192,7 @@ impl Guests {
             }
             self.guests.remove(&self.known);
         }
-        Err(NotReserved::new("the dispatcher did not take the slots in time; try again"))
+        Err(NotReserved::new("the dispatcher did not accept the slots in time; try again"))
     }
 
     /// Gives back the slots that it has not had. It is over when those that are decided have passed. False if
@@ -266,15 +266,15 @@ impl Guests {
     fn need(&self, asked: &Reservation, now: Instant) -> Result<Need, NotReserved> {
         let slot = self.plan.slot;
         let slots = NonZeroU64::new(asked.runtime_ns.ns().div_ceil(slot.ns()))
-            .ok_or_else(|| NotReserved::new("a runtime of zero needs no guarantee"))?;
+            .ok_or_else(|| NotReserved::new("the runtime must be greater than zero"))?;
         let Some(period) = asked.period_ns else {
-            let deadline = asked.deadline_ns.ok_or_else(|| NotReserved::new("needs a declared deadline"))?;
+            let deadline = asked.deadline_ns.ok_or_else(|| NotReserved::new("a deadline is required"))?;
             let deadline = self.plan.slot_at(now + deadline, self.start).unwrap_or(0);
             return Ok(Need { slots, deadline, period: None });
         };
         let deadline = asked.deadline_ns.unwrap_or(period);
         if period.is_zero() || period.ns() % slot.ns() != 0 {
-            let reason = format!("the period of {period} is not a whole number of slots, which have {slot}");
+            let reason = format!("the period of {period} is not a whole number of slots of {slot}");
             return Err(NotReserved::new(reason));
         }
         if deadline > period {
@@ -311,7 +311,8 @@ impl Guests {
         let Refused { free, needed, earliest_deadline } = refused;
         let slot = self.plan.slot;
         let reason = format!(
-            "{needed} slots of {slot} are needed before the deadline, and {free} of one processor are free"
+            "{needed} slots of {slot} are needed before the deadline, and at most {free} are free on any one \
+             processor"
         );
         let earliest = earliest_deadline.map(|deadline| {
             // In full tenths of a millisecond, so that people can type it.
@@ -515,7 +516,7 @@ mod tests {
         let mut rig = Rig::new();
         let refused = rig.reserve(12, &job(6, 8)).expect_err("too short");
         let earliest = refused.earliest_deadline.expect("there is one");
-        assert!(refused.reason.contains("4 of one processor are free"), "{}", refused.reason);
+        assert!(refused.reason.contains("at most 4 are free on any one processor"), "{}", refused.reason);
         assert!(refused.reason.ends_with("accepted now is 10 ms"), "{}", refused.reason);
         let before = earliest.ns() / 1_000_000 - 1;
         rig.reserve(12, &job(6, before)).expect_err("a slot less");
@@ -557,7 +558,7 @@ mod tests {
     fn what_no_dispatcher_takes_is_not_reserved() {
         let mut rig = Rig { takes: false, ..Rig::new() };
         let why = rig.reserve(0, &job(6, 40)).expect_err("not taken").reason;
-        assert!(why.contains("did not take"), "{why}");
+        assert!(why.contains("did not accept"), "{why}");
         assert_eq!((rig.rows.len(), rig.guests.all().count()), (4, 0));
         assert!(rig.rows.windows(2).all(|pair| pair[0].from < pair[1].from), "further ahead each time");
         rig.takes = true;

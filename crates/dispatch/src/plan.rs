@@ -142,13 +142,13 @@ impl Plan {
     /// What is wrong with the runs, in words: the table is not one that was checked.
     pub fn new(head: Plan, processors: &[u32], runs: &[Run], jobs: &[Planned]) -> Result<Plan, String> {
         if head.slot.is_zero() || head.slots == 0 {
-            return Err("a table needs at least one slot, and slots that are longer than nothing".into());
+            return Err("a table needs at least one slot, and slots longer than zero".into());
         }
         if let Some(job) = jobs.iter().find(|job| job.task as usize >= head.tasks.len()) {
-            return Err(format!("there is no task {} in the table", job.task));
+            return Err(format!("the table has no task {}", job.task));
         }
         if let Some(run) = runs.iter().find(|run| !processors.contains(&run.processor)) {
-            return Err(format!("processor {} is not one of the table's", run.processor));
+            return Err(format!("processor {} is not in the table", run.processor));
         }
         let lane = |&processor: &u32| lane(processor, head.slots, runs, jobs);
         let lanes = processors.iter().map(lane).collect::<Result<_, _>>()?;

@@ -73,7 +73,7 @@ impl Cursor {
     /// The turn that comes next.
     pub fn next(&self) -> Stretch {
         let mut turn = self.rows.at(self.next);
-        // Other rows may begin in its midst; then its job has slots there, or is over.
+        // Other rows may begin in the middle of it; then its job has slots there, or is over.
         if let Some(coming) = self.coming.front().filter(|coming| coming.from < turn.to) {
             turn.to = coming.from;
             turn.job = turn.job.map(|job| Job { is_last: false, ..job });

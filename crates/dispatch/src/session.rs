@@ -49,13 +49,13 @@ pub struct Options {
     pub start: Option<Instant>,
     /// The name of the table's file, for `status`.
     pub table: String,
-    /// What dispatches.
+    /// The dispatcher.
     pub dispatcher: Choice,
     /// Priorities on the table's processors.
     pub priorities: Priorities,
     /// Look for threads only in this process and what it starts.
     pub within: Option<u32>,
-    /// The program whose process puts everything back, with its words ([`crate::guardian`]).
+    /// The program whose process restores everything, with its words ([`crate::guardian`]).
     pub guardian: Vec<OsString>,
 }
 
@@ -118,7 +118,7 @@ impl Session {
         let server = listen(&mut guardian, &mut events)?;
         for path in freezer::mount().iter().flat_map(|mount| leftovers::clear_cgroups(mount)) {
             let path = path.display();
-            let message = format!("{path} was left by a dispatcher that was killed, and is removed");
+            let message = format!("removing {path}, left behind by a dispatcher that was killed");
             events.push(Event::Warning(message));
         }
         let is_apart = leave_processors(&plan, &mut events);
@@ -197,7 +197,7 @@ impl Session {
             self.mend();
             self.release_children();
             if self.guardian.check()? {
-                self.warn("the process that puts everything back had ended; another was started".into());
+                self.warn("the process that restores all settings had ended; another was started".into());
             }
         }
         self.serve_guests()?;
@@ -414,7 +414,7 @@ impl Session {
         match self.bind_thread(task, home, found.tid)? {
             Ok(()) if others > 0 => {
                 let tid = found.tid;
-                self.warn(format!("{name} is thread {tid}; so many others match, too: {others}"));
+                self.warn(format!("{name} is thread {tid}; other threads that match: {others}"));
             }
             Ok(()) => {}
             Err(why) => {
@@ -608,7 +608,7 @@ impl Session {
             };
             if let Some((tid, what)) = changed {
                 let name = self.name(task);
-                let message = format!("{name} (thread {tid}): somebody has set {what}; that is set back");
+                let message = format!("{name} (thread {tid}): something set {what}; setting it back");
                 self.warn(message);
             }
         }
@@ -652,9 +652,9 @@ impl Session {
     }
 }
 
-const NO_CGROUPS: &str = "there are no cgroups of version 2, by which threads are frozen: idle slots of the \
-                          table's processors are kept from everything else";
-const NOT_LENT: &str = "idle slots of its processor are kept from everything else";
+const NO_CGROUPS: &str = "threads cannot be frozen because cgroups of version 2 are not mounted: nothing else \
+                          runs in the idle slots of the table's processors";
+const NOT_LENT: &str = "nothing else runs in the idle slots of its processor";
 
 /// Sets the kernel's dispatcher up if it is wanted and works here.
 fn prepare_ext(
@@ -678,13 +678,15 @@ fn prepare_ext(
     let scope = Scope { plan, within: options.within, priorities: options.priorities, until_start };
     let prepared = match is_apart {
         true => Ext::prepare(&scope, guardian),
-        false => Err(unsupported("the table has all processors, and some must be left to the others".into())),
+        false => Err(unsupported(
+            "the table uses all processors, and at least one must be left for everything else".into(),
+        )),
     };
     match prepared {
         Ok(ext) => Ok(Some(ext)),
         Err(error) if is_must => Err(error),
         Err(error) => {
-            events.push(Event::Warning(format!("{error}: dispatched from user space instead")));
+            events.push(Event::Warning(format!("{error}; dispatching from user space instead")));
             Ok(None)
         }
     }
@@ -714,20 +716,21 @@ fn listen(guardian: &mut Guardian, events: &mut Vec<Event>) -> Result<Option<Ser
         Ok(server) => Ok(Some(server)),
         Err(error) => {
             let path = Server::path();
-            let message = format!("punctual tt status will not see this: {}: {error}", path.display());
+            let message = format!("punctual tt status will not show this table: {}: {error}", path.display());
             events.push(Event::Warning(message));
             Ok(None)
         }
     }
 }
 
-/// Refuses processors that are not there, or that another dispatcher has.
+/// Refuses processors that are offline, or that another dispatcher uses.
 fn check_processors(plan: &Plan) -> Result<(), Error> {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let is_online = |processor: u32| {
         online.trim().split(',').any(|range| {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
-            matches!((first.parse(), last.parse()), (Ok(first), Ok(last)) if (first..=last).contains(&processor))
+            let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { return false };
+            (first..=last).contains(&processor)
         })
     };
     let others = statuses();
@@ -735,12 +738,13 @@ fn check_processors(plan: &Plan) -> Result<(), Error> {
         let processor = lane.processor;
         if !is_online(processor) {
             let message =
-                format!("the table is for processor {processor}, which is not online ({})", online.trim());
+                format!("the table uses processor {processor}, which is not online ({})", online.trim());
             return Err(Error::new(ErrorKind::Target, message));
         }
         let has = |status: &&Status| status.processors.iter().any(|lane| lane.cpu == processor);
         if let Some(other) = others.iter().find(has) {
-            let message = format!("process {} has a table on processor {processor} already", other.pid);
+            let message =
+                format!("process {} already dispatches a table on processor {processor}", other.pid);
             return Err(Error::new(ErrorKind::Target, message));
         }
     }
@@ -759,7 +763,7 @@ fn leave_processors(plan: &Plan, events: &mut Vec<Event>) -> bool {
     let left = Processors::from_words(words);
     let is_apart = words.iter().any(|word| *word != 0) && kernel::pin(0, &left).is_ok();
     if !is_apart {
-        let message = "the table has all processors: everything else runs in its idle slots alone";
+        let message = "the table uses all processors: everything else runs in its idle slots only";
         events.push(Event::Warning(message.into()));
     }
     is_apart
@@ -770,7 +774,7 @@ fn lock_memory(events: &mut Vec<Event>) {
     // SAFETY: it takes no pointer.
     if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
         let error = std::io::Error::last_os_error();
-        events.push(Event::Warning(format!("memory cannot be locked ({error}): slots may begin late")));
+        events.push(Event::Warning(format!("cannot lock memory ({error}): slots may begin late")));
     }
 }
 

@@ -39,7 +39,7 @@ fn try_priority() -> Result<(), String> {
         let fifo = Scheduling::from_policy(AssignedPolicy::Fifo(1));
         kernel::schedule(0, &fifo).map_err(|refused| refused.to_string())
     };
-    std::thread::spawn(try_it).join().unwrap_or_else(|_| Err("the attempt failed".into()))
+    std::thread::spawn(try_it).join().unwrap_or_else(|_| Err("the test thread panicked".into()))
 }
 
 fn try_cgroup(mount: &std::path::Path) -> bool {

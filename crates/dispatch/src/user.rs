@@ -64,7 +64,7 @@ impl Priorities {
         Self::RANGE.contains(&turn).then_some(Priorities { turn })
     }
 
-    /// Of the process that puts everything back.
+    /// Of the process that restores everything.
     pub fn guardian(self) -> u32 {
         self.turn + 2
     }
@@ -235,7 +235,7 @@ pub fn enter(processor: u32, priority: u32) -> Result<(), Error> {
     use punctual_daemon::kernel::{Processors, Scheduling, pin, schedule};
     use punctual_schedule::AssignedPolicy;
     let what = format!("dispatching on processor {processor}");
-    let here = Processors::one(processor).ok_or_else(|| Error::unsupported(&what, "there is no such one"))?;
+    let here = Processors::one(processor).ok_or_else(|| Error::unsupported(&what, "it does not exist"))?;
     pin(0, &here).map_err(|refused| Error::unsupported(&what, refused))?;
     schedule(0, &Scheduling::from_policy(AssignedPolicy::Fifo(priority)))
         .map_err(|refused| Error::unsupported(&what, refused))

@@ -21,7 +21,7 @@ pub use latency::{
 pub use threads::{Phases, THREADS, ThreadRow, Threads};
 pub use time_table::{TABLE_PROCESSORS, TABLE_TASKS, TableProcessors, TableTasks};
 
-pub use crate::latency::{BoundRow, InterruptRow, MeasuredRow, VariableRow};
+pub use crate::analysed::{BoundRow, InterruptRow, MeasuredRow, VariableRow};
 
 /// A list of figures: its title, and what is in it.
 pub type List = (&'static str, Vec<Figure>);

@@ -1,13 +1,12 @@
 //! Scheduling latency as text: the bound in one sentence, then each processor in tables.
 
-mod analysed;
 mod json;
 
-pub use analysed::{Analysed, BoundRow, InterruptRow, MeasuredRow, VariableRow};
-pub(crate) use analysed::{has_latency, measured_name, reason_in_short, source_name, thread_name};
+pub use crate::analysed::Analysed;
+use crate::analysed::{measured_name, source_name, thread_name};
 pub use json::json;
 
-use crate::figures::{BOUNDS, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
+use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
 use crate::number::{about, agreeing, count, counted};
 use crate::{Page, paragraph, table, visible};
 use punctual_latency::{Bounds, Cause, InterruptModel, Outcome, Part};

@@ -6,6 +6,7 @@
 //! Quantities are declared once, in [`figures`], and rounded so that they stay true: upper bounds up, lower
 //! bounds down.
 
+mod analysed;
 mod checklist;
 pub mod compare;
 mod comparison;

@@ -422,5 +422,5 @@ fn exclusive_processors_take_nothing_else() {
     let refused = machine.accept(slots(1), 100).expect_err("nothing is open");
     assert_eq!((refused.free, refused.earliest_deadline), (0, None));
     let refused = machine.add_periodic(1, 6, 6).expect_err("nothing is open").to_string();
-    assert_eq!(refused, "tasks of the table have all processors for themselves");
+    assert_eq!(refused, "every processor is reserved by a task of the table");
 }

@@ -372,10 +372,10 @@ fn a_task_can_have_a_processor_for_itself() {
     let table = made(&request(4, true, tasks.clone()));
     assert_eq!([1, 2].map(|processor| table.busy_slots(processor)), [1, 1]);
     let refused = |tasks| make(&request(2, false, tasks)).expect_err("no processor").to_string();
-    assert_eq!(refused(tasks), "every processor that c may use belongs to a task that has it for itself");
+    assert_eq!(refused(tasks), "every processor that c may use is reserved by another task");
     assert_eq!(
         refused(vec![own("a", &[2]), own("b", &[2])]),
-        "b needs a processor for itself, and none is left for it"
+        "b needs a processor of its own, and none is left"
     );
 }
 
@@ -398,8 +398,7 @@ fn a_refusal_names_processors_slots_and_excess() {
     let primes = [97, 89, 83, 79].map(|period| task(&format!("t{period}"), period, 1, period));
     assert_eq!(
         refused(1, false, primes.to_vec()),
-        "the table would have more than 1048576 slots until all periods coincide (in slots: t97 97, t89 89, \
-         t83 83, t79 79)"
+        "the hyperperiod would have more than 1048576 slots (periods in slots: t97 97, t89 89, t83 83, t79 79)"
     );
     assert_eq!(
         refused(1, false, vec![task("a", 10, 4, 11)]),

@@ -32,7 +32,7 @@ fn dispatch(found: &Support) -> Check {
         ),
         (Ok(()), false) => check(
             Verdict::Degraded,
-            "from user space; idle slots are kept from everything else, because threads cannot be frozen",
+            "from user space; nothing else runs in idle slots, because threads cannot be frozen",
             Some("mount cgroups of version 2 (mount -t cgroup2 none /sys/fs/cgroup), writable for punctual"),
         ),
         (Ok(()), true) => match &found.sched_ext {
@@ -51,8 +51,8 @@ fn quiet(found: &Support) -> Check {
         let detail = set.collect::<Vec<_>>().join(" ");
         return Check { name: QUIET, ok: Verdict::Works, detail, advice: None, needed_for: PRECISE };
     }
-    let advice = "boot with irqaffinity= naming the processors without a table, and rcu_nocbs= and nohz_full= \
-                  naming those with one";
+    let advice = "boot with irqaffinity= naming the processors without a table, and with rcu_nocbs= and \
+                  nohz_full= naming those with one";
     Check {
         name: QUIET,
         ok: Verdict::Degraded,

@@ -55,15 +55,14 @@ pub fn make(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
     }
     declared.check_patterns(&options.threads)?;
     let slot = options.slot.or(declared.slot).ok_or_else(|| {
-        Error::usage("the length of a slot is not known")
-            .advise("--slot 3ms, or slot = \"3ms\" in a contract")
+        Error::usage("the length of a slot is unknown").advise("--slot 3ms, or slot = \"3ms\" in a contract")
     })?;
     let processors = match options.processors.is_empty() {
         true => declared.processors.clone(),
         false => options.processors.clone(),
     };
     if processors.is_empty() {
-        return Err(Error::usage("it is not known which processors follow the table")
+        return Err(Error::usage("the processors of the table are unknown")
             .advise("--cpus 1-3, or processors = \"1-3\" in a contract"));
     }
     let clock = options.clock.or(declared.clock).unwrap_or_default();
@@ -75,11 +74,11 @@ pub fn make(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
         tasks: declared.tasks(slot, options.shorten, monitor)?,
     };
     let table = make_table(&request).map_err(|refusal| {
-        Error::new(ErrorKind::Refused, "no table gives every job its slots").because(refusal.to_string())
+        Error::new(ErrorKind::Refused, "no table found for these tasks").because(refusal.to_string())
     })?;
     let found = check::table(&table);
     if let Some(violation) = found.first() {
-        let defect = format!("the table that was made is wrong, which is a defect of Punctual: {violation}");
+        let defect = format!("the table is wrong; this is a bug in Punctual: {violation}");
         return Err(Error::new(ErrorKind::Other, defect));
     }
     let platform = declared.platform.and_then(Platform::known);
@@ -89,7 +88,7 @@ pub fn make(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
 fn read_contract(path: &Path) -> Result<Contract> {
     let name = display_name(path);
     Contract::parse(&read_text(path)?).map_err(|Faulty { line, problem }| {
-        Error::file(format!("{name} is not a usable contract")).because(format!("line {line}: {problem}"))
+        Error::file(format!("{name} is not a valid contract")).because(format!("line {line}: {problem}"))
     })
 }
 
@@ -104,6 +103,6 @@ pub fn read(path: &Path) -> Result<(TimingModel, Vec<TableViolation>)> {
 pub fn table_of<'a>(model: &'a TimingModel, path: &Path) -> Result<&'a Table> {
     model.table.as_ref().ok_or_else(|| {
         Error::file(format!("{} has no section `table`", display_name(path)))
-            .advise("punctual table MODEL -o FILE.table.json makes one")
+            .advise("make one with punctual table MODEL -o FILE.table.json")
     })
 }

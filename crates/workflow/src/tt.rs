@@ -38,7 +38,7 @@ pub enum Start {
     Soon,
     /// This long from now.
     After(Duration),
-    /// At this instant of the table's clock. If it has passed, the table is entered in its midst.
+    /// At this instant of the table's clock. If it has passed, the table is joined at the current slot.
     At(Instant),
 }
 
@@ -52,7 +52,7 @@ pub struct Options {
     pub limit: Option<Duration>,
     /// When the first slot begins.
     pub start: Start,
-    /// What dispatches.
+    /// The dispatcher.
     pub dispatcher: Choice,
     /// Priorities on the table's processors.
     pub priorities: Priorities,
@@ -62,7 +62,7 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// Whether what it prints goes to standard error.
     pub command_to_stderr: bool,
-    /// The program that puts everything back, with its words ([`guardian`]).
+    /// The program that restores everything, with its words ([`guardian`]).
     pub guardian: Vec<OsString>,
 }
 
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub failure: Option<Error>,
 }
 
-/// Dispatches until the limit, the end of the command, or `stop`, and puts everything back.
+/// Dispatches until the limit, the end of the command, or `stop`, and restores everything.
 pub fn run(options: Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     let mut log = Log::start(options.record.as_ref())?;
     let mut command = Running::start(&options.command, options.command_to_stderr)?;
@@ -93,7 +93,7 @@ pub fn run(options: Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result
         Ok(recorded) => (recorded, None),
         Err(error) => (None, Some(error)),
     };
-    let not_restored = || Error::new(ErrorKind::Other, "not everything could be put back; see above");
+    let not_restored = || Error::new(ErrorKind::Other, "some settings could not be restored; see above");
     let failure = failure.or_else(|| (!is_restored).then(not_restored));
     Ok(Outcome { status, statistics, recorded, failure })
 }

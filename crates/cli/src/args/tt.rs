@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Give processors to threads by a time-triggered table
+/// Run threads by a time-triggered table
 ///
-/// A table says which task has which slot of which processor (punctual table makes one). While it is
-/// dispatched, its threads run in their slots and at no other time.
+/// A table assigns each processor's time slots to tasks (punctual table makes one). While it is dispatched,
+/// its threads run in their slots and at no other time.
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub struct Tt {
@@ -21,9 +21,9 @@ pub struct Tt {
 #[derive(Subcommand, Debug)]
 pub enum TtCommand {
     Run(TtRun),
-    /// Show the tables that are being dispatched
+    /// Show the tables being dispatched
     ///
-    /// For each: the present slot and its task, how late slots began, overruns, and the threads.
+    /// For each table: the current slot and its task, how late slots began, overruns, and threads.
     #[command(after_long_help = examples("  punctual tt status
   punctual tt status --json | jq '.tables[].tasks[] | select(.overruns > 0)'"))]
     Status {
@@ -32,7 +32,7 @@ pub enum TtCommand {
         json: bool,
     },
     Check(TtCheck),
-    /// Puts back what a dispatcher has changed, when that ends. Not for people.
+    /// Restores what a dispatcher has changed when it ends. Internal.
     #[command(hide = true)]
     Guard,
 }
@@ -40,11 +40,11 @@ pub enum TtCommand {
 /// Dispatch a table
 ///
 /// Finds the thread of each task (by name, unless the table says otherwise; with COMMAND only among the
-/// threads that it starts), and gives every slot to the thread that it belongs to, until the time is over,
-/// COMMAND has ended, or on SIGINT or SIGTERM. Then everything is put back as it was, even after kill -9.
+/// threads that it starts) and gives it the task's slots, until the time is up, COMMAND has ended, or
+/// SIGINT or SIGTERM arrives. Then every setting is restored, even after kill -9.
 ///
-/// A thread that is not done when its slots are over loses the processor; the table says what happens then.
-/// Slots of nobody are for everything else (docs/dispatch.md).
+/// A thread that is not done at the end of its slots loses the processor; the table says what happens next.
+/// Idle slots are for everything else (docs/dispatch.md).
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual tt run robot.table.json -- ./robot           until the program ends
@@ -56,14 +56,14 @@ pub struct TtRun {
     #[arg(value_name = "TABLE", value_hint = ValueHint::FilePath)]
     pub table: PathBuf,
 
-    /// Stop TIME (seconds, or 500ms, 5min, 2h) after the first slot has begun
+    /// Stop TIME (seconds, or 500ms, 5min, 2h) after the first slot
     #[arg(long = "for", value_name = "TIME", value_parser = values::time)]
     pub duration: Option<Duration>,
 
-    /// Begin the first slot at INSTANT, nanoseconds on the table's clock, or +TIME from now
+    /// Begin the first slot at INSTANT (nanoseconds on the table's clock), or +TIME from now
     ///
-    /// Machines whose clocks PTP keeps in step begin together if the clock is CLOCK_TAI. If INSTANT has
-    /// passed, the table is entered in its midst. [default: as soon as everything is set up]
+    /// Machines with clocks synchronized by PTP start together if the table's clock is CLOCK_TAI. If INSTANT
+    /// has passed, dispatch joins the table at the current slot. [default: as soon as everything is set up]
     #[arg(long, value_name = "INSTANT", value_parser = values::start)]
     pub start: Option<values::Start>,
 
@@ -75,15 +75,15 @@ pub struct TtRun {
     #[arg(long, requires = "record")]
     pub force: bool,
 
-    /// What dispatches (docs/dispatch.md)
+    /// The dispatcher (docs/dispatch.md)
     #[arg(long, value_enum, default_value_t = Dispatcher::Auto)]
     pub dispatcher: Dispatcher,
 
-    /// The thread of TASK is TID; repeatable
+    /// Use thread TID for TASK; repeatable
     #[arg(long = "thread", value_name = "TASK=TID", value_parser = values::mapping)]
     pub threads: Vec<values::Mapping>,
 
-    /// Priority of a thread in its turn: the dispatcher uses those from two below to two above
+    /// Priority of a thread during its turn; the dispatcher uses priorities from two below to two above it
     #[arg(long, value_name = "PRIORITY", default_value_t = 80)]
     #[arg(value_parser = clap::value_parser!(u32).range(3..=97))]
     pub priority: u32,
@@ -92,22 +92,21 @@ pub struct TtRun {
     #[arg(long)]
     pub json: bool,
 
-    /// Print warnings and errors only on standard error, and no table
+    /// Print only warnings and errors, and no table
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Run COMMAND, and look for threads only among its own
+    /// Run COMMAND, and look for threads only among those that it starts
     ///
     /// If it is still running at the end, it gets SIGTERM.
     #[arg(value_name = "COMMAND", last = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
-/// Check from a recording that every slot was given as its table says
+/// Check in a recording that every slot was given as planned
 ///
-/// Reads a recording of punctual tt run --record. The exit code is 0 if every turn began with the thread that
-/// the table names, in time, and no thread ran outside of its turns; otherwise 9, and the violations are
-/// listed.
+/// Reads a recording of punctual tt run --record. The exit code is 0 if every turn began in time, with the
+/// thread of its task, and no thread ran outside its turns; otherwise violations are listed, and it is 9.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples("  punctual tt check tt.recording robot.table.json
   punctual tt check tt.recording robot.table.json --error 50us --json"))]
@@ -120,11 +119,11 @@ pub struct TtCheck {
     #[arg(value_name = "TABLE", value_hint = ValueHint::FilePath)]
     pub table: PathBuf,
 
-    /// How late a processor may be handed over [default: a slot]
+    /// How late a turn may begin [default: one slot]
     #[arg(long, value_name = "TIME", value_parser = values::offset)]
     pub error: Option<Duration>,
 
-    /// How long a thread may run between two turns: what the kernel does in its name
+    /// Processor time that a thread may use between two turns (the kernel's own work to freeze it counts)
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = values::offset)]
     pub outside: Duration,
 
@@ -133,14 +132,14 @@ pub struct TtCheck {
     pub json: bool,
 }
 
-/// What dispatches.
+/// A kind of dispatcher.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatcher {
     /// The best that works here
     Auto,
-    /// A scheduler in the kernel (sched_ext, Linux 7.1 or newer); nothing else runs on the table's processors
+    /// A BPF scheduler (sched_ext, Linux 7.1 or newer); nothing else runs on the table's processors
     SchedExt,
-    /// A thread of high priority on each processor; works on every kernel
+    /// A thread of high priority on each processor; works on all supported kernels
     #[value(alias = "user")]
     UserSpace,
 }

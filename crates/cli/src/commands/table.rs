@@ -32,7 +32,7 @@ fn check(path: &std::path::Path, json: bool) -> Result<(), Failure> {
         print(&report::violations(&found))?;
     }
     let count = punctual_report::counted(found.len() as u64, "violation");
-    Err(Failure::new(Code::Refused, format!("the table does not keep to its tasks: {count}")))
+    Err(Failure::new(Code::Refused, format!("the table breaks requirements of its tasks: {count}")))
 }
 
 fn make(arguments: args::Table) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ fn make(arguments: args::Table) -> Result<(), Failure> {
     let destination = destination.map(|path| Destination::new(path, arguments.force)).transpose()?;
     let is_for_standard_output = destination.as_ref().is_some_and(Destination::is_standard_output);
     if is_for_standard_output && arguments.json {
-        let message = "-o - and --json both write to standard output; name a file for the table";
+        let message = "-o - and --json both write to standard output; give a file name for the table";
         return Err(Failure::new(Code::Usage, message));
     }
     let options = Options {
@@ -59,7 +59,7 @@ fn make(arguments: args::Table) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
     let model = table::make(&options, &console)?;
     let Some(table) = &model.table else {
-        return Err(Failure::new(Code::Other, "there is no table to show"));
+        return Err(Failure::new(Code::Other, "no table to show"));
     };
     match destination {
         Some(destination) if destination.is_standard_output() => print(&model.to_json()),

@@ -54,7 +54,7 @@ fn dispatch(arguments: args::TtRun) -> Result<(), Failure> {
     outcome.failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// This program as the one that puts everything back.
+/// This program as the one that restores everything.
 fn guardian() -> Vec<std::ffi::OsString> {
     let program = "/proc/self/exe".into();
     std::iter::once(program).chain(tt::guardian::WORDS.map(Into::into)).collect()
@@ -62,14 +62,14 @@ fn guardian() -> Vec<std::ffi::OsString> {
 
 /// Puts everything back once standard input has ended.
 fn guard() -> Result<(), Failure> {
-    let cannot = |error| Failure::new(Code::Other, format!("the dispatcher cannot be watched: {error}"));
+    let cannot = |error| Failure::new(Code::Other, format!("cannot watch the dispatcher: {error}"));
     // Unbuffered: it is waited for.
     let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(cannot)?;
     let failed = tt::guardian::serve(File::from(input)).map_err(cannot)?;
-    failed.iter().for_each(|what| console::message(&format!("cannot be put back: {what}")));
+    failed.iter().for_each(|what| console::message(&format!("could not restore {what}")));
     match failed.is_empty() {
         true => Ok(()),
-        false => Err(Failure::new(Code::Other, "not everything could be put back")),
+        false => Err(Failure::new(Code::Other, "some settings could not be restored")),
     }
 }
 

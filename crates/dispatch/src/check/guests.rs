@@ -84,7 +84,7 @@ impl Ledger {
         let Some(task) = turn.task else { return Ok(()) };
         if (task as usize) < table.tasks.len() {
             let job = table.jobs.get(turn.job as usize).filter(|job| job.task == task as usize);
-            let job = job.ok_or("it is of no job of the table")?;
+            let job = job.ok_or("it belongs to no job of the table")?;
             let inside = job.unwrapped(slot % table.slots, table.slots);
             return inside.map(|_| ()).ok_or_else(|| "it is outside of the job's window".into());
         }
@@ -92,10 +92,10 @@ impl Ledger {
         let known = self.guests.iter_mut().rev().find(is_it).ok_or("there is no such guest")?;
         let Guest { cpu, slots, .. } = known.guest;
         if cpu != turn.cpu {
-            return Err(format!("it is a guest of processor {cpu}"));
+            return Err(format!("it is a guest on processor {cpu}"));
         }
         if known.over.is_some_and(|over| over <= slot) {
-            return Err("it has given back its slots".into());
+            return Err("it has given its slots back".into());
         }
         let release = known.guest.slot + known.job * known.guest.period;
         if !(release..known.deadline()).contains(&slot) || known.given >= u64::from(slots) {

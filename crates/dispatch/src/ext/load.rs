@@ -46,7 +46,7 @@ impl Flags {
     /// Reads them from the kernel's own description.
     pub fn read() -> Result<Flags, String> {
         let btf = Btf::from_vmlinux()
-            .map_err(|error| format!("this kernel does not describe its types: {error}"))?;
+            .map_err(|error| format!("this kernel has no type information (BTF): {error}"))?;
         let value = |all: &str, name: &str| {
             let all = btf.type_by_name::<Enum64<'_>>(all)?;
             let member = all.iter().find(|member| member.name.is_some_and(|found| found == name))?;
@@ -241,7 +241,7 @@ fn write(map: &impl MapCore, key: u32, value: &[u8]) -> Result<(), Error> {
 }
 
 fn lacks() -> Error {
-    Error::new(ErrorKind::Other, "the scheduler lacks its settings; this is a bug of Punctual's build")
+    Error::new(ErrorKind::Other, "the scheduler has no settings; this is a bug in the build of Punctual")
 }
 
 /// Text up to its NUL.

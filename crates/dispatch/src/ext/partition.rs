@@ -37,7 +37,8 @@ pub fn shared_cgroup<'a>(threads: impl Iterator<Item = &'a Candidate>) -> Result
         (None, _) => cgroup_of(std::process::id()).map_err(|error| error.to_string()),
         (Some(one), None) => Ok(one.to_owned()),
         (Some(one), Some(other)) => Err(format!(
-            "the table's threads are in several cgroups ({one}, {other}), and a partition takes those of one"
+            "the table's threads are in different cgroups ({one}, {other}); an isolated partition needs them in \
+             one"
         )),
     }
 }
@@ -46,7 +47,7 @@ pub fn shared_cgroup<'a>(threads: impl Iterator<Item = &'a Candidate>) -> Result
 pub fn cgroup_of(tid: u32) -> io::Result<String> {
     let cgroups = fs::read_to_string(format!("/proc/{tid}/cgroup"))?;
     let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"));
-    own.map(str::to_owned).ok_or_else(|| io::Error::other("no cgroup of version 2"))
+    own.map(str::to_owned).ok_or_else(|| io::Error::other("it is in no cgroup of version 2"))
 }
 
 impl Partition {
@@ -89,7 +90,7 @@ impl Partition {
             let is = fs::read_to_string(path.join("cpuset.cpus.partition"))?;
             match is.trim() {
                 "isolated" => Ok(()),
-                why => Err(io::Error::other(format!("it is \"{why}\""))),
+                why => Err(io::Error::other(format!("the kernel reports \"{why}\""))),
             }
         };
         match made() {

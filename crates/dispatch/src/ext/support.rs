@@ -15,7 +15,7 @@ pub fn support() -> Result<(), String> {
     let state = fs::read_to_string(STATE).map_err(|error| format!("{STATE}: {error}"))?;
     if state.trim() != "disabled" {
         let name = fs::read_to_string("/sys/kernel/sched_ext/root/ops").unwrap_or_default();
-        return Err(format!("another scheduler has sched_ext ({}): end it", name.trim()));
+        return Err(format!("another sched_ext scheduler is loaded ({}): stop it", name.trim()));
     }
     let command_line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     if command_line.split_whitespace().any(|word| word.starts_with("isolcpus=")) {
@@ -24,13 +24,13 @@ pub fn support() -> Result<(), String> {
             .into());
     }
     if !is_first_pid_namespace() {
-        return Err("this process is in a PID namespace: run it outside of the container".into());
+        return Err("this process is in a PID namespace: run it outside the container".into());
     }
-    let mount = freezer::mount().ok_or("there are no cgroups of version 2")?;
+    let mount = freezer::mount().ok_or("cgroups of version 2 are not mounted")?;
     let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
     match controllers.split_whitespace().any(|name| name == "cpuset") {
         true => Ok(()),
-        false => Err("cgroups of version 2 have no cpuset: do not mount that of version 1".into()),
+        false => Err("cgroups of version 2 have no cpuset controller: unmount that of version 1".into()),
     }
 }
 
@@ -62,7 +62,7 @@ pub fn longest_wait(plan: &Plan, until_start: Duration) -> Result<(), String> {
         Err(format!("{what} for {wait}, and the kernel's watchdog ejects schedulers after {WATCHDOG_MS} ms"))
     };
     if until_start.ns() > most {
-        return too_long("threads would be held until the table begins,".into(), until_start.ns());
+        return too_long("its threads would be held until the table begins,".into(), until_start.ns());
     }
     for (number, task) in plan.tasks.iter().enumerate() {
         let rounds = if task.on_overrun == OnOverrun::Skip { 2 } else { 1 };

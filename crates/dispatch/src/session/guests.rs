@@ -37,7 +37,7 @@ impl Session {
             Ok((guests, managers)) => {
                 (self.guests, self.managers) = (Some(guests), Some(managers));
             }
-            Err(why) => self.warn(format!("this table takes no guests from punctuald: {why}")),
+            Err(why) => self.warn(format!("punctuald cannot add guests to this table: {why}")),
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl Session {
 
     fn answer(&mut self, connection: u64, request: Request) -> Result<Reply, Error> {
         let failed = |reason: &str| Ok(Reply::Failed { reason: reason.into() });
-        const OVER: &str = "there is no such guest, or all its slots have passed";
+        const OVER: &str = "there is no such guest, or its last slot has passed";
         match request {
             Request::Reserve(asked) => Ok(self.reserve(&asked, connection)),
             Request::Confirm { guest, spec } => {
@@ -109,14 +109,16 @@ impl Session {
 
     fn reserve(&mut self, asked: &Reservation, connection: u64) -> Reply {
         let Session { guests, engine, priority, plan, .. } = self;
-        let Some(guests) = guests else { return Reply::Failed { reason: "no guests here".into() } };
+        let Some(guests) = guests else {
+            return Reply::Failed { reason: "this table takes no guests".into() };
+        };
         let clock = plan.clock;
         let mut publish = |lane, rows| priority.raised(|| engine.publish(lane, rows));
         match guests.reserve(asked, connection, &|| clock.now(), &mut publish) {
             Ok(id) => {
                 let record = guests.record(id);
                 let Some(Guest { task, processor, .. }) = self.guest(id) else {
-                    return Reply::Failed { reason: "it is over".into() };
+                    return Reply::Failed { reason: "the guest has ended".into() };
                 };
                 self.statistics.tasks[task] = TaskStatistics::default();
                 let record = record.map(|record| Event::Record(Dispatch::Guest(Box::new(record))));
@@ -136,12 +138,12 @@ impl Session {
             let number = known.thread.number;
             return Ok(match number == tid {
                 true => Reply::Done,
-                false => Reply::Failed { reason: format!("its slots are thread {number}'s") },
+                false => Reply::Failed { reason: format!("its slots belong to thread {number}") },
             });
         }
         let bound = self.threads.iter().flatten().any(|known| known.thread.number == tid);
         if bound {
-            return Ok(Reply::Failed { reason: format!("thread {tid} is one of the table already") });
+            return Ok(Reply::Failed { reason: format!("thread {tid} already belongs to the table") });
         }
         self.unbind(task);
         let home = self.plan.lanes.iter().position(|lane| lane.processor == processor).unwrap_or(0);

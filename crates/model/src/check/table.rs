@@ -304,7 +304,7 @@ impl fmt::Display for TableViolation {
                 write!(f, "{job} runs on processor {processor}, which its task may not use")
             }
             Self::Shared { processor, exclusive, other } => {
-                write!(f, "{other} runs on processor {processor}, which {exclusive} has for itself")
+                write!(f, "{other} runs on processor {processor}, which is reserved by {exclusive}")
             }
             Self::Order { before, after } => write!(f, "{after} starts before {before} has ended"),
         }

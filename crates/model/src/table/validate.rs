@@ -98,7 +98,7 @@ fn names(path: &str, tasks: &[TableTask]) -> Valid {
     match tasks.iter().position(repeated) {
         Some(index) => {
             let found: &dyn Display = &format!("{:?}", tasks[index].name);
-            Err(ReadError::value(format!("{path}.tasks[{index}].name"), "a name of its own", found))
+            Err(ReadError::value(format!("{path}.tasks[{index}].name"), "a unique name", found))
         }
         None => Ok(()),
     }

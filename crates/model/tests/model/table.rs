@@ -180,8 +180,8 @@ fn parts_that_do_not_fit_together_are_refused() {
         ("/tasks/0/offset", json!(5), "tasks[0].offset: expected a number from 0 to 4, found 5"),
         ("/tasks/0/processors", json!([7]), "tasks[0].processors[0]: expected a processor of the table's"),
         ("/tasks/0/on_overrun", json!("cry"), "tasks[0].on_overrun: expected"),
-        ("/tasks/0/name", json!("b"), "tasks[1].name: expected a name of its own, found \"b\""),
-        ("/tasks/0/name", json!(""), "tasks[0].name: expected a name of its own"),
+        ("/tasks/0/name", json!("b"), "tasks[1].name: expected a unique name, found \"b\""),
+        ("/tasks/0/name", json!(""), "tasks[0].name: expected a unique name"),
         ("/tasks/1/after", json!([4]), "tasks[1].after[0]: expected the place of a task, up to 3, found 4"),
         ("/tasks/1/after", json!([2]), "tasks[1].after[0]: expected a task with the same period (5)"),
         ("/tasks/1/after", json!([1]), "tasks[1].after: expected tasks that need not wait for this one"),
@@ -256,12 +256,12 @@ fn the_checker_finds_every_violation() {
                 "job 1 of a runs on processor 1, which its task may not use",
             ],
         ),
-        (&[("/tasks/2/exclusive", json!(true))], &["d runs on processor 2, which c has for itself"]),
+        (&[("/tasks/2/exclusive", json!(true))], &["d runs on processor 2, which is reserved by c"]),
         (
             &[("/tasks/1/exclusive", json!(true))],
             &[
-                "a runs on processor 1, which b has for itself",
-                "d runs on processor 1, which b has for itself",
+                "a runs on processor 1, which is reserved by b",
+                "d runs on processor 1, which is reserved by b",
             ],
         ),
         (

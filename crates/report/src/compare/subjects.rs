@@ -1,11 +1,11 @@
 //! What can be compared, and in which tables: one entry each.
 
+use crate::analysed::Analysed;
 use crate::derived::primary;
 use crate::figures::{
     self, Entry, Figure, Fit, Group, LATENCY, LatencyRow, PROCESSORS, THREADS, TIMES, ThreadRow, TimesRow,
     of_group,
 };
-use crate::latency::Analysed;
 use crate::visible;
 use punctual_model::dataflow::{Chain, Distribution, FlowTask, Times};
 use punctual_model::{Instant, Task, TimingModel};

@@ -2,7 +2,7 @@
 
 use super::figure::Fit::{Drop, Fold, Keep};
 use super::figure::{Bound, Entry, Group, Note, Section, Unit, Value, entry, since};
-use crate::latency::{
+use crate::analysed::{
     Analysed, BoundRow, InterruptRow, MeasuredRow, VariableRow, has_latency, measured_name, reason_in_short,
     source_name, thread_name,
 };

@@ -5,11 +5,9 @@
 use super::cell;
 use super::drawn::Drawn;
 use super::scale::{Scale, percent};
+use crate::analysed::{Analysed, has_latency, measured_name, source_name, thread_name};
 use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
-use crate::latency::{
-    Analysed, happened, has_latency, headline, interference_free, measured_name, source_name, summary, terms,
-    thread_name,
-};
+use crate::latency::{happened, headline, interference_free, summary, terms};
 use crate::number::counted;
 use crate::visible;
 use maud::{Markup, PreEscaped, html};

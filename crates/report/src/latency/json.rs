@@ -1,6 +1,6 @@
 //! Bounds as JSON, as `punctual latency --json` prints them (docs/latency.md).
 
-use super::{Analysed, has_latency};
+use crate::analysed::{Analysed, has_latency};
 use punctual_latency::{Bound, Bounds, Cause, InterruptModel, Outcome, Part};
 use punctual_model::Duration;
 use punctual_model::latency::{Interrupt, InterruptSource, Measured, SchedulingLatency, Timers, Variable};

@@ -5,7 +5,7 @@
 use super::Error;
 use super::packets::{Argument, Packets};
 use super::proto::{BY_RANK, Track};
-use crate::latency::source_name;
+use crate::analysed::source_name;
 use punctual_model::latency::{Culprit, InterruptKind, InterruptSource};
 use punctual_model::{Duration, Instant};
 use punctual_trace::About;
@@ -198,7 +198,7 @@ impl<W: Write> LatencyTimeline<W> {
         let track = self.track(maximum.cpu, Lane::Longest(maximum.variable as u8))?;
         let symbol = SYMBOLS[maximum.variable as usize];
         let name =
-            format!("{symbol} {} by {}", maximum.duration, crate::latency::thread_name(&culprit.thread));
+            format!("{symbol} {} by {}", maximum.duration, crate::analysed::thread_name(&culprit.thread));
         let span = (before(culprit.at_ns, maximum.duration), culprit.at_ns);
         self.packets.slice(track, "variable", name, span, blame(maximum.variable, maximum.duration, culprit))
     }
@@ -209,7 +209,7 @@ impl<W: Write> LatencyTimeline<W> {
         let lane = Lane::Latencies(id.tid);
         match self.tracks.get(&(latencies.cpu, lane)) {
             Some(&track) => {
-                let name = format!("greatest latencies of {}", crate::latency::thread_name(id));
+                let name = format!("greatest latencies of {}", crate::analysed::thread_name(id));
                 self.describe(latencies.cpu, lane, track, name)
             }
             None => Ok(()),

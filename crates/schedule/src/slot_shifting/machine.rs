@@ -97,7 +97,7 @@ pub struct NotAdded(pub Vec<(u32, PlanError)>);
 impl fmt::Display for NotAdded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
-            return f.write_str("tasks of the table have all processors for themselves");
+            return f.write_str("every processor is reserved by a task of the table");
         }
         let reasons: Vec<String> =
             self.0.iter().map(|(processor, error)| format!("processor {processor}: {error}")).collect();

@@ -106,10 +106,10 @@ impl Display for Refusal {
                 f.write_str(". Neither worst fit nor first fit finds a partition, but one may exist")
             }
             Self::NoProcessor { task, exclusive: true } => {
-                write!(f, "{task} needs a processor for itself, and none is left for it")
+                write!(f, "{task} needs a processor of its own, and none is left")
             }
             Self::NoProcessor { task, exclusive: false } => {
-                write!(f, "every processor that {task} may use belongs to a task that has it for itself")
+                write!(f, "every processor that {task} may use is reserved by another task")
             }
         }
     }
@@ -121,7 +121,7 @@ fn too_long(f: &mut fmt::Formatter<'_>, periods: &[(String, u64)]) -> fmt::Resul
     let more = if periods.len() > MOST_NAMES { ", …" } else { "" };
     write!(
         f,
-        "the table would have more than {} slots until all periods coincide (in slots: {}{more})",
+        "the hyperperiod would have more than {} slots (periods in slots: {}{more})",
         punctual_model::table::MOST_SLOTS,
         list.join(", "),
     )

@@ -147,7 +147,7 @@ impl RawContract {
         for task in &self.task {
             let name = task.name.get_ref();
             if name.is_empty() || !names.insert(name.clone()) {
-                let problem = format!("expected a name of its own, found {name:?}");
+                let problem = format!("expected a unique name, found {name:?}");
                 return Err((task.name.span(), problem));
             }
         }
@@ -260,7 +260,7 @@ tasks = ["sense", "act"]
             ("\nprocessors = \"2-1\"", 2, "expected processors such as \"0-1,4\", found \"2-1\""),
             ("speed = 3", 1, "unknown field `speed`"),
             ("[[task]]\nperiod = \"3ms\"", 1, "missing field `name`"),
-            ("[[task]]\nname = \"a\"\n[[task]]\nname = \"a\"", 4, "expected a name of its own, found \"a\""),
+            ("[[task]]\nname = \"a\"\n[[task]]\nname = \"a\"", 4, "expected a unique name, found \"a\""),
             ("[[task]]\nname = \"a\"\nwcet = \"much\"", 3, "expected a time such as"),
             ("[[task]]\nname = \"a\"\non_overrun = \"cry\"", 3, "unknown variant `cry`"),
             ("slot = ", 1, ""),

@@ -45,7 +45,10 @@ impl Declared {
         if let Some(task) =
             contract.tasks.iter().find(|task| self.agreed.iter().any(|it| it.name == task.name))
         {
-            return Err(Error::usage(format!("{file} declares {}, as a contract before it does", task.name)));
+            return Err(Error::usage(format!(
+                "{file} declares {}, which an earlier contract declares, too",
+                task.name
+            )));
         }
         self.slot = contract.slot.or(self.slot);
         self.clock = contract.clock.or(self.clock);
@@ -80,16 +83,16 @@ impl Declared {
         let needs = specs::needs(model, &choice, &Parameters::default());
         for thread in &needs.unserved {
             monitor.warn(&format!(
-                "{} of {file} has no place in the table: {}. Declare it in a contract if it needs one",
+                "{} of {file} is left out of the table: {}. Declare it in a contract to include it",
                 thread.name,
                 thread.reason.explanation(),
             ));
         }
         for need in needs.needs {
             if self.observed.iter().any(|it| it.name == need.name) {
-                let problem = format!("{file} has more than one thread that is called {}", need.name);
+                let problem = format!("{file} has more than one thread named {}", need.name);
                 return Err(Error::usage(problem)
-                    .advise("--thread selects others; a contract can tell threads apart by thread = {…}"));
+                    .advise("select one with --thread, or tell them apart with thread = {…} in a contract"));
             }
             let Parameters { period: Some(period), runtime: Some(wcet), .. } = need.parameters else {
                 continue;
@@ -116,9 +119,8 @@ impl Declared {
         let mut names: Vec<&str> = observed.collect();
         names.extend(agreed.filter(|name| !self.observed.iter().any(|task| task.name == *name)));
         if names.is_empty() {
-            return Err(Error::target("there is no task to make a table of").advise(
-                "a table needs threads with a period and a cost; a contract can declare them by hand",
-            ));
+            return Err(Error::target("no tasks for a table")
+                .advise("a table needs threads with a period and a cost; a contract can declare them"));
         }
         let tasks =
             names.iter().map(|name| self.task(name, slot, shorten, monitor)).collect::<Result<_>>()?;
@@ -130,8 +132,8 @@ impl Declared {
         let agreed = self.agreed.iter().find(|task| task.name == name).cloned().unwrap_or_default();
         let known = |what: &str, agreed: Option<Duration>, observed: Option<Duration>| {
             agreed.or(observed).ok_or_else(|| {
-                Error::usage(format!("the {what} of {name} is not known"))
-                    .advise(format!("write {what} = \"…\" in its contract, or add a timing model of it"))
+                Error::usage(format!("the {what} of {name} is unknown"))
+                    .advise(format!("write {what} = \"…\" in its contract, or give a timing model of it"))
             })
         };
         let period = known("period", agreed.period, observed.map(|task| task.period))?;
@@ -139,12 +141,14 @@ impl Declared {
         let deadline = agreed.deadline.unwrap_or(period);
         let timing = Timing { period, wcet, offset: agreed.offset.unwrap_or_default(), deadline };
         let slots = in_slots(timing, slot, shorten).map_err(|error| {
-            let error_of = Error::usage(format!("{name} does not fit slots of {slot}")).because(error);
-            error_of.advise("--slot takes another length, --shorten-periods the next shorter period")
+            let error_of = Error::usage(format!("{name} does not fit into slots of {slot}")).because(error);
+            error_of.advise(
+                "choose another length with --slot, or the next shorter period with --shorten-periods",
+            )
         })?;
         let length = Duration::from_ns(slots.period * slot.ns());
         if length != period {
-            monitor.warn(&format!("{name}: the table has a period of {length} in place of {period}"));
+            monitor.warn(&format!("{name}: the table has a period of {length} instead of {period}"));
         }
         Ok(TableTask {
             name: name.to_owned(),
@@ -173,8 +177,9 @@ impl Declared {
         }
         let mut order = Vec::new();
         for (before, after) in pairs {
-            let unknown =
-                |name| Error::usage(format!("no task is called {name}, which others run after or before"));
+            let unknown = |name| {
+                Error::usage(format!("no task is named {name}, which other tasks run after or before"))
+            };
             let before = place(before).ok_or_else(|| unknown(before))?;
             order.push((before, place(after).ok_or_else(|| unknown(after))?));
         }

@@ -1,6 +1,6 @@
 //! A processor with its bounds: the rows of its figures, and what its parts are called.
 
-use crate::figures::{Note, some};
+use crate::figures::figure::{Note, some};
 use crate::number::agreeing;
 use crate::visible;
 use punctual_latency::{Bounds, InterruptModel, NoBound, Outcome};
