@@ -118,8 +118,8 @@ fn waits() -> String {
 fn predicate(name: &str, is_true: impl Fn(&Wait) -> bool) -> String {
     let calls: Vec<Call> = Call::ALL.iter().copied().filter(|call| is_true(&call.wait())).collect();
     format!(
-        "\nstatic __always_inline bool {name}(__u8 call)\n{{\n\tswitch (call) {{\n{}\t\treturn true;\n\t}}\n\t\
-         return false;\n}}\n",
+        "\nstatic __always_inline bool {name}(__u8 call)\n{{\n\tswitch (call) {{\n{}\t\treturn true;\n\t}}\n\
+         \treturn false;\n}}\n",
         cases(&calls)
     )
 }

@@ -187,7 +187,9 @@ fn errors_name_the_place() {
 
 #[test]
 fn all_errors_are_reported_at_once_and_in_order() {
-    let message = parse("[socket]\nmode = \"9\"\n[quotas]\nspecs = 0\n[[plugin]]\nname = \"X\"\nkind = \"Y\"\nutilization = 2\n").unwrap_err();
+    let text = "[socket]\nmode = \"9\"\n[quotas]\nspecs = 0\n\
+                [[plugin]]\nname = \"X\"\nkind = \"Y\"\nutilization = 2\n";
+    let message = parse(text).unwrap_err();
     let places: Vec<&str> = message.lines().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(places, ["/etc/p/p.toml:2:8", "/etc/p/p.toml:4:9", "/etc/p/p.toml:7:8", "/etc/p/p.toml:8:15"]);
 }
@@ -229,7 +231,8 @@ fn shared_processors_are_warned_about_with_the_order_of_plugins() {
 
 #[test]
 fn unusable_edf_is_warned_about() {
-    let text = "[kernel]\nlift_realtime_limit = false\n[[plugin]]\nname = \"EDF\"\nkind = \"EDF\"\npriorities = [1, 2]\n";
+    let text = "[kernel]\nlift_realtime_limit = false\n\
+                [[plugin]]\nname = \"EDF\"\nkind = \"EDF\"\npriorities = [1, 2]\n";
     let (_, warnings) = parse(text).unwrap();
     let expected = ":4:8: plugin 'EDF' refuses every spec as long as sched_rt_runtime_us is not -1";
     assert!(warnings.iter().any(|warning| warning.contains(expected)), "{warnings:?}");
@@ -241,7 +244,8 @@ fn unusable_edf_is_warned_about() {
 
 #[test]
 fn plugins_are_made_in_their_order() {
-    let text = "[[plugin]]\nname = \"b\"\nkind = \"RM\"\n[[plugin]]\nname = \"a\"\nkind = \"EDF\"\nprocessors = [1]\n";
+    let text = "[[plugin]]\nname = \"b\"\nkind = \"RM\"\n\
+                [[plugin]]\nname = \"a\"\nkind = \"EDF\"\nprocessors = [1]\n";
     let plugins = parse(text).unwrap().0.plugins(Limits::default()).unwrap();
     let shown: Vec<(&str, usize)> =
         plugins.iter().map(|plugin| (plugin.name(), plugin.loads().len())).collect();

@@ -121,7 +121,8 @@ fn the_installed_file_allows_nothing_and_its_examples_are_valid() {
 #[test]
 fn the_papers_listing_3_does_what_its_comments_say() {
     let rules = rules(
-        "# Domain Plugin-name Property Value\n# Limit the aggregate utilization of user1 on EDF to 70%\n  user1 EDF max_utilization 0.7\n\
+        "# Domain Plugin-name Property Value\n\
+         # Limit the aggregate utilization of user1 on EDF to 70%\n  user1 EDF max_utilization 0.7\n\
          # Limit the CDROM group task period using any plugin to 9 ms\n  @cdrom - max_period 9000\n",
     );
     let mut books = Books::default();
@@ -315,7 +316,8 @@ fn doubtful_lines_are_warned_about() {
 #[test]
 fn explanations_name_the_strictest_rule_of_each_property() {
     let rules = rules(
-        "user1 - max_period 9000\n- - max_period 5000 # for all\n@group1 RM max_period 7000\n- - max_utilization 0.5\nuser1 RM max_utilization 0.7\n",
+        "user1 - max_period 9000\n- - max_period 5000 # for all\n@group1 RM max_period 7000\n\
+         - - max_utilization 0.5\nuser1 RM max_utilization 0.7\n",
     );
     let who = Who { group: 101, ..user(1) };
     let explained = rules.explain(&who, "RM", None, &Books::default());

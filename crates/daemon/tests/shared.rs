@@ -129,7 +129,8 @@ fn the_example_admits_schedules_changes_and_releases() {
 #[test]
 fn plugins_of_one_object_are_independent() {
     let text = format!(
-        "[[plugin]]\nname = \"one\"\nobject = \"{0}\"\nprocessors = [0]\n[[plugin]]\nname = \"two\"\nobject = \"{0}\"\nprocessors = [1]\n",
+        "[[plugin]]\nname = \"one\"\nobject = \"{0}\"\nprocessors = [0]\n\
+         [[plugin]]\nname = \"two\"\nobject = \"{0}\"\nprocessors = [1]\n",
         HARMONIC.display()
     );
     let machine = Machine { processors: vec![0, 1], priorities: (1, 99) };

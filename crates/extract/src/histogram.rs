@@ -213,9 +213,12 @@ mod tests {
             let mut sorted = values.clone();
             sorted.sort_unstable();
             prop_assert_eq!((found.min_ns.ns(), found.max_ns.ns()), (sorted[0], sorted[sorted.len() - 1]));
-            let p99_ns = found.p99_ns.unwrap();
-            let ranks =
-                [(250, found.quartile_1_ns), (500, found.median_ns), (750, found.quartile_3_ns), (990, p99_ns)];
+            let ranks = [
+                (250, found.quartile_1_ns),
+                (500, found.median_ns),
+                (750, found.quartile_3_ns),
+                (990, found.p99_ns.unwrap()),
+            ];
             for (per_mille, found) in ranks {
                 let exact = sorted[(values.len() * per_mille).div_ceil(1_000) - 1];
                 let is_near = found.ns() >= exact && found.ns() - exact <= exact / 1_000;

@@ -304,11 +304,14 @@ mod tests {
 
     fn truth() -> Vec<Configured> {
         configured(
-            r#"[{"thread": "ctl", "call": "clock_nanosleep", "kind": "periodic", "policy": "SCHED_FIFO", "priority": 80,
-                 "period_ns": 5000000, "cost_ns": 700000, "suspension_ns": 0, "note": "sleeps until absolute times"},
+            r#"[{"thread": "ctl", "call": "clock_nanosleep", "kind": "periodic", "policy": "SCHED_FIFO",
+                 "priority": 80, "period_ns": 5000000, "cost_ns": 700000, "suspension_ns": 0,
+                 "note": "sleeps until absolute times"},
                 {"thread": "video", "call": "clock_nanosleep", "kind": "periodic", "period_ns": 16666667,
-                 "period_exact": {"numerator": 50000000, "denominator": 3}, "cost_ns": 300000, "suspension_ns": 0},
-                {"thread": "drift", "call": "clock_nanosleep", "kind": "drifting", "period_ns": 4900000, "cost_ns": 100000}]"#,
+                 "period_exact": {"numerator": 50000000, "denominator": 3}, "cost_ns": 300000,
+                 "suspension_ns": 0},
+                {"thread": "drift", "call": "clock_nanosleep", "kind": "drifting", "period_ns": 4900000,
+                 "cost_ns": 100000}]"#,
         )
         .expect("a truth file as the demonstration prints it")
     }

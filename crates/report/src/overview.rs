@@ -220,12 +220,12 @@ mod tests {
         assert_eq!(
             text,
             "\
-Thread   TID  Policy   Separator                 Period or arrival  Jitter  Mean cost  Max cost  Suspended  \
-Mean response  Max response   Jobs
-ctl     1202  FIFO 80  clock_nanosleep absolute               5 ms   41 µs     700 µs    800 µs       0 ns         \
-720 µs        900 µs  2,000
-low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs     700 µs    800 µs       0 ns         \
-720 µs        900 µs  2,000
+Thread   TID  Policy   Separator                 Period or arrival  Jitter  Mean cost  Max cost  \
+Suspended  Mean response  Max response   Jobs
+ctl     1202  FIFO 80  clock_nanosleep absolute               5 ms   41 µs     700 µs    800 µs  \
+\x20    0 ns         720 µs        900 µs  2,000
+low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs     700 µs    800 µs  \
+\x20    0 ns         720 µs        900 µs  2,000
 "
         );
     }
@@ -311,8 +311,8 @@ extra: releases beyond one for each period.
         idle.streams[0].jobs = 1;
         let tasks = model(vec![ctl.clone(), best_effort_phase(ctl), idle]);
         let text = overview(&tasks, &Page::default(), Rows::default());
-        let hidden = "\n1 task hidden (fewer than two jobs), 1 best-effort phase hidden (of real-time threads); \
-                      punctual show --all lists them\n";
+        let hidden = "\n1 task hidden (fewer than two jobs), 1 best-effort phase hidden (of real-time \
+                      threads); punctual show --all lists them\n";
         assert!(text.ends_with(&format!("{hidden}{PHASE}\n")), "{text}");
         assert_eq!(text.lines().count(), 4, "{text}");
         let all = overview(&tasks, &Page::default(), ALL);

@@ -284,8 +284,10 @@ How long a job takes
     period, for all releases, is 30 ms (30,000,000 ns).
   The first arrival was at +0.000000 s (offset Φ); counting every release, at −310 µs.
 ",
-            "\n  Half of the jobs needed at most 700 µs, 90 % at most 750 µs, 99 % at most 790 µs, 99.9 % at most\n    800 µs.\n",
-            "\n  Half of the jobs took at most 720 µs, 90 % at most 760 µs, 99 % at most 850 µs, 99.9 % at most\n    890 µs.\n",
+            "\n  Half of the jobs needed at most 700 µs, 90 % at most 750 µs, 99 % at most 790 µs, \
+             99.9 % at most\n    800 µs.\n",
+            "\n  Half of the jobs took at most 720 µs, 90 % at most 760 µs, 99 % at most 850 µs, \
+             99.9 % at most\n    890 µs.\n",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }

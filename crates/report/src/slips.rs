@@ -146,8 +146,8 @@ pub(crate) fn slips(periodic: &Periodic, begin: Instant) -> Vec<String> {
         let were = agreeing(periodic.extra, "was", "were");
         let places = places(periodic, begin, |slip| slip.activations < 0, "the one");
         text.push(format!(
-            "{} {were} extra, beyond one for each period{places}; to fit the extra {}, the conservative model \
-             counts all earlier ones as one period late{}.",
+            "{} {were} extra, beyond one for each period{places}; to fit the extra {}, the conservative \
+             model counts all earlier ones as one period late{}.",
             counted(periodic.extra, "release"),
             agreeing(periodic.extra, "release", "releases"),
             agreeing(periodic.extra, "", " for each"),

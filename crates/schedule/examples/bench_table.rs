@@ -187,8 +187,8 @@ struct Outcome {
 
 fn acceptance() {
     println!(
-        "| deadline of a job | jobs | accepted | of these in time | slots (processors × time) | missed by the \
-         table | background server, in time | accepted in {ANEW} sets | planned anew with migration |"
+        "| deadline of a job | jobs | accepted | of these in time | slots (processors × time) | missed by \
+         the table | background server, in time | accepted in {ANEW} sets | planned anew with migration |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for (name, deadlines) in [

@@ -6,9 +6,11 @@
 //!
 //! | plugin | kernel policy | processor | test `utilization` (the paper's) | test `exact` |
 //! |---|---|---|---|---|
-//! | EDF | SCHED_DEADLINE | least utilization | Σ Q / min(T, D) ≤ U^thr: sufficient | Σ Q / T ≤ U^thr, and processor demand |
-//! | RM | SCHED_FIFO | least utilization | Σ Q / min(T, D) ≤ U^thr: necessary only | Σ Q / T ≤ U^thr, and response times |
+//! | EDF | SCHED_DEADLINE | least loaded | Σ Q / min(T, D) ≤ U: sufficient | Σ Q / T ≤ U, processor demand |
+//! | RM | SCHED_FIFO | least loaded | Σ Q / min(T, D) ≤ U: necessary only | Σ Q / T ≤ U, response times |
 //! | FP, RR | SCHED_FIFO, SCHED_RR | fewest specs | as RM (the paper: none) | as RM |
+//!
+//! Q is the runtime of a spec, T its period, D its deadline, U the plugin's threshold (the paper's U^thr).
 //!
 //! With an exact test, a spec that does not fit the least loaded processor is tested on the others.
 //!

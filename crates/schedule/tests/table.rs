@@ -398,7 +398,8 @@ fn a_refusal_names_processors_slots_and_excess() {
     let primes = [97, 89, 83, 79].map(|period| task(&format!("t{period}"), period, 1, period));
     assert_eq!(
         refused(1, false, primes.to_vec()),
-        "the hyperperiod would have more than 1048576 slots (periods in slots: t97 97, t89 89, t83 83, t79 79)"
+        "the hyperperiod would have more than 1048576 slots (periods in slots: t97 97, t89 89, t83 83, t79 \
+         79)"
     );
     assert_eq!(
         refused(1, false, vec![task("a", 10, 4, 11)]),

@@ -613,8 +613,9 @@ mod tests {
         assert_eq!(
             remarked(&model, 99_500),
             ["1 thread gets a runtime that some of its jobs exceed: a (99.9 % took at most 120 ns, the \
-                 longest 900 ns; runtime with the margin of 10 %: 132 ns); such jobs wait for the next period under SCHED_DEADLINE and delay less \
-                 urgent threads under SCHED_FIFO and SCHED_RR; the guarantee does not cover them"]
+                 longest 900 ns; runtime with the margin of 10 %: 132 ns); such jobs wait for the next \
+                 period under SCHED_DEADLINE and delay less urgent threads under SCHED_FIFO and SCHED_RR; \
+                 the guarantee does not cover them"]
         );
         assert!(remarked(&model, 100_000).is_empty());
         // Where every job is covered, it is known what would help.
@@ -633,9 +634,8 @@ mod tests {
         }
         assert_eq!(
             remarked(&few, 99_900),
-            [
-                "--runtime-quantile excludes no job of 1 thread, which gets its greatest runtime: a (5000 jobs)"
-            ]
+            ["--runtime-quantile excludes no job of 1 thread, which gets its greatest runtime: a \
+                 (5000 jobs)"]
         );
         let choice = all();
         assert_eq!(needs(&few, &choice, &Parameters::default()).needs[0].usual, known(990, 109));

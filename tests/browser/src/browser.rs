@@ -158,7 +158,9 @@ impl Opened {
         let wait = format!(
             "new Promise((done, failed) => {{
                 const end = performance.now() + {};
-                const look = () => ({condition}) ? done(true) : performance.now() > end ? failed(new Error('never so')) : requestAnimationFrame(look);
+                const look = () => ({condition}) ? done(true)
+                    : performance.now() > end ? failed(new Error('never so'))
+                    : requestAnimationFrame(look);
                 look();
             }})",
             PATIENCE.as_millis() / 2

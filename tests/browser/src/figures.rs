@@ -45,7 +45,8 @@ pub fn ink(page: &Opened, figure: &str) -> Result<f64> {
     page.number(&format!(
         "(() => {{
             const canvas = document.querySelector('{figure} canvas');
-            const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {{ willReadFrequently: true }});
+            const copy = new OffscreenCanvas(canvas.width, canvas.height)
+                .getContext('2d', {{ willReadFrequently: true }});
             copy.drawImage(canvas, 0, 0);
             const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
             let ink = 0;

@@ -147,7 +147,8 @@ fn graph(page: &Opened) -> Result {
     // Below everything that has a box.
     page.expect(
         "(() => {
-            const bottom = Math.max(...[...document.querySelectorAll('svg.graph .node rect')].map((node) => node.getBoundingClientRect().bottom));
+            const bottom = Math.max(...[...document.querySelectorAll('svg.graph .node rect')]
+                .map((node) => node.getBoundingClientRect().bottom));
             const back = document.querySelector('svg.graph g[data-back] path').getBoundingClientRect().bottom;
             return back > bottom && back < document.querySelector('svg.graph').getBoundingClientRect().bottom;
         })()",
@@ -162,7 +163,8 @@ fn graph(page: &Opened) -> Result {
     page.expect(
         "[...document.querySelectorAll('svg.graph .node')].every((node) => {
         const box = node.querySelector('rect').getBoundingClientRect();
-        return [...node.querySelectorAll('text')].every((text) => text.getBoundingClientRect().width <= box.width);
+        return [...node.querySelectorAll('text')]
+            .every((text) => text.getBoundingClientRect().width <= box.width);
     })",
     )
 }
@@ -177,15 +179,19 @@ fn boxes(page: &Opened) -> Result {
         "[...document.querySelectorAll('svg.boxes g')].every((plot) => {
             const place = (element) => element.getBoundingClientRect();
             const [least, most] = [...plot.querySelectorAll('.end')].map((end) => place(end).left);
-            const [box, median] = [place(plot.querySelector('.quartiles')), place(plot.querySelector('.median')).left];
+            const box = place(plot.querySelector('.quartiles'));
+            const median = place(plot.querySelector('.median')).left;
             const all = place(plot.ownerSVGElement);
-            return all.left - 1 <= least && least <= box.left + 1 && box.left - 1 <= median && median <= box.right + 1 && box.right <= most + 2 && most <= all.right + 1;
+            return all.left - 1 <= least && least <= box.left + 1
+                && box.left - 1 <= median && median <= box.right + 1
+                && box.right <= most + 2 && most <= all.right + 1;
         })",
     )?;
     // Parts of the worst case lie side by side, and are as long as its way.
     page.expect(
         "(() => {
-            const bars = [...document.querySelectorAll('svg.bars .part')].map((part) => part.getBoundingClientRect());
+            const bars = [...document.querySelectorAll('svg.bars .part')]
+                .map((part) => part.getBoundingClientRect());
             const sums = bars.filter((bar) => bar.height > 15);
             const way = bars.filter((bar) => bar.height <= 15);
             const end = (list) => Math.max(...list.map((bar) => bar.right));
@@ -219,7 +225,9 @@ fn kernel(page: &Opened) -> Result {
         "[...document.querySelectorAll('#flow-kernel td')].every((cell, index) => {
             const head = document.querySelectorAll('#flow-kernel thead th')[index + 1];
             const [a, b] = [cell, head].map((element) => element.getBoundingClientRect().right);
-            return Math.abs(a - b) < 1 && getComputedStyle(cell).textAlign === 'right' && getComputedStyle(head).textAlign === 'right';
+            return Math.abs(a - b) < 1
+                && getComputedStyle(cell).textAlign === 'right'
+                && getComputedStyle(head).textAlign === 'right';
         })",
     )?;
     page.expect("document.querySelector('#flow-kernel tbody tr').getBoundingClientRect().height < 60")

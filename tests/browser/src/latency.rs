@@ -27,7 +27,8 @@ pub fn page() -> Result<String> {
 const ENDS: &str = "(model) => {
     const row = document.querySelector(`[data-model=${model}] svg`);
     const all = row.getBoundingClientRect();
-    return [...row.querySelectorAll('.cause')].map((part) => (part.getBoundingClientRect().right - all.left) / all.width);
+    return [...row.querySelectorAll('.cause')]
+        .map((part) => (part.getBoundingClientRect().right - all.left) / all.width);
 }";
 
 fn bars(page: &Opened) -> Result {
@@ -70,8 +71,9 @@ fn opened(page: &Opened) -> Result {
     // A staircase goes up from the left to the right of its drawing.
     page.expect(
         "(() => {
-            const path = document.querySelector('details.curves[open] svg.steps path').getBoundingClientRect();
-            const all = document.querySelector('details.curves[open] svg.steps').getBoundingClientRect();
+            const steps = document.querySelector('details.curves[open] svg.steps');
+            const path = steps.querySelector('path').getBoundingClientRect();
+            const all = steps.getBoundingClientRect();
             return path.height > all.height / 2 && Math.abs(path.width - all.width) < 4;
         })()",
     )

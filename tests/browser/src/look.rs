@@ -77,7 +77,8 @@ const LEAST_CONTRAST: &str = "(() => {
         return [...colours.getImageData(0, 0, 1, 1).data];
     };
     const luminance = ([red, green, blue]) => {
-        const part = (value) => (value / 255 <= 0.03928 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+        const part = (value) =>
+            (value / 255 <= 0.03928 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
         return 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
     };
     const behind = (element) => {
@@ -86,11 +87,14 @@ const LEAST_CONTRAST: &str = "(() => {
     };
     let least = ['nothing', Infinity];
     for (const element of document.querySelectorAll('body *')) {
-        const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== '');
-        if (!own || !element.checkVisibility() || element.disabled || ['SCRIPT', 'STYLE'].includes(element.tagName)) continue;
+        const own = [...element.childNodes]
+            .some((node) => node.nodeType === 3 && node.textContent.trim() !== '');
+        if (!own || !element.checkVisibility() || element.disabled) continue;
+        if (['SCRIPT', 'STYLE'].includes(element.tagName)) continue;
         const [text, ground] = [rgb(getComputedStyle(element).color), behind(element)].map(luminance);
         const contrast = (Math.max(text, ground) + 0.05) / (Math.min(text, ground) + 0.05);
-        if (contrast < least[1]) least = [`${element.tagName} ${element.className}: ${element.textContent.slice(0, 40)}`, contrast];
+        const which = `${element.tagName} ${element.className}: ${element.textContent.slice(0, 40)}`;
+        if (contrast < least[1]) least = [which, contrast];
     }
     return least;
 })()";
@@ -158,7 +162,9 @@ fn printed(page: &Opened) -> Result {
     page.until("document.getElementById('theme').textContent === 'Light'")?;
     page.ask(
         "addEventListener('beforeprint', () => (window.printing = [
-            [...document.querySelectorAll('figure.plot')].filter((figure) => figure.checkVisibility()).every((figure) => figure.querySelector('.canvas[data-drawn]')),
+            [...document.querySelectorAll('figure.plot')]
+                .filter((figure) => figure.checkVisibility())
+                .every((figure) => figure.querySelector('.canvas[data-drawn]')),
             document.documentElement.dataset.theme,
             [...document.querySelectorAll('details.words')].every((details) => details.open),
         ]))",

@@ -84,7 +84,9 @@ fn headers() -> Result<Outcome> {
     let source = folder.path().join("both.c");
     std::fs::write(
         &source,
-        "#include <retif.h>\n#include <punctual.h>\n#include <retif.h>\nstruct rtf_spec s;\nint main(void) { struct rtf_params p = RTF_PARAM_INIT; s = RTF_SPEC_INIT; p = RTF_PARAM_INIT; return (int)p.period; }\n",
+        "#include <retif.h>\n#include <punctual.h>\n#include <retif.h>\nstruct rtf_spec s;\n\
+         int main(void) { struct rtf_params p = RTF_PARAM_INIT; s = RTF_SPEC_INIT; p = RTF_PARAM_INIT; \
+         return (int)p.period; }\n",
     )?;
     for (language, standard) in [("c", "c11"), ("c", "gnu17"), ("c++", "c++17")] {
         let mut cc = Command::new("cc");

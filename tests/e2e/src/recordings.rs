@@ -402,7 +402,8 @@ fn lime() -> Result<Outcome> {
         let arrival = 1_478_000_000_000 + job * 10_000_000;
         let woken = arrival + 1_000 + job * 7_919 % 40_000;
         events += &format!(
-            "{{\"ts\":{},\"event\":\"enter_clock_nano_sleep\",\"clock_id\":\"CLOCK_MONOTONIC\",\"abs_time\":true,\"required_ns\":{arrival}}},\n",
+            "{{\"ts\":{},\"event\":\"enter_clock_nano_sleep\",\"clock_id\":\"CLOCK_MONOTONIC\",\
+             \"abs_time\":true,\"required_ns\":{arrival}}},\n",
             arrival - 9_000_000
         );
         events += &format!(
@@ -419,7 +420,10 @@ fn lime() -> Result<Outcome> {
         events += &format!("{{\"ts\":{},\"event\":\"exit_arrival_site\",\"ret\":0}},\n", woken + 5_000);
     }
     fs::write(source.join("4711-0.events.json"), events + "{\"ts\":0,\"event\":\"unheard_of\"}\n]\n")?;
-    let infos = r#"{"pid":4711,"tgid":4700,"ppid":1,"comm":"lime-task","cmd":"./task","policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":2}"#;
+    let infos = concat!(
+        r#"{"pid":4711,"tgid":4700,"ppid":1,"comm":"lime-task","cmd":"./task","#,
+        r#""policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":2}"#
+    );
     fs::write(source.join("4711-0.infos.json"), infos)?;
     let folder = directory.path().join("imported");
     let mut import = punctual(["import", "-o"]);

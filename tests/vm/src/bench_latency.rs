@@ -31,7 +31,8 @@ pub fn run(name: &str, memory_mib: u64, limit: Duration) -> Result {
     let table = table(&output).map_err(|why| Error(format!("{why} in\n{output}")))?;
     let release = ended.release.unwrap_or_default();
     let text = format!(
-        "Measured by `make bench-latency` in {}, Linux {release}, one processor that counts instructions.\n\n{table}",
+        "Measured by `make bench-latency` in {}, Linux {release}, one processor that counts instructions.\n\n\
+         {table}",
         bench::qemu()
     );
     println!("{text}");

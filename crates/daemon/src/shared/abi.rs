@@ -197,7 +197,8 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("layout.c");
-        let say = "static void say(const char *what, unsigned long number) { printf(\"%s %lu\\n\", what, number); }";
+        let say = "static void say(const char *what, unsigned long number) \
+                   { printf(\"%s %lu\\n\", what, number); }";
         std::fs::write(
             &source,
             format!("#include \"punctual-plugin.h\"\n#include <stdio.h>\n{say}\nint main(void) {{\n{c}}}\n"),

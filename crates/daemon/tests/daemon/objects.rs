@@ -36,7 +36,8 @@ fn harmonic() -> (TempDir, PathBuf, String) {
     }
     fs::set_permissions(&object, Permissions::from_mode(0o644)).unwrap();
     let config = format!(
-        "[rules]\nfile = \"rules.conf\"\n[[plugin]]\nname = \"harmonic\"\nobject = \"{}\"\npriorities = [5, 9]\nprocessors = [0]\n",
+        "[rules]\nfile = \"rules.conf\"\n\
+         [[plugin]]\nname = \"harmonic\"\nobject = \"{}\"\npriorities = [5, 9]\nprocessors = [0]\n",
         object.display()
     );
     (folder, object, config)

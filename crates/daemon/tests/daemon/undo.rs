@@ -229,7 +229,8 @@ fn a_refused_change_leaves_all_as_it_was() {
     };
     let plugin = |name: &str, processor: u32, from: u32| {
         format!(
-            "[[plugin]]\nname = \"{name}\"\nkind = \"RM\"\npriorities = [{from}, {}]\nprocessors = \"{processor}\"\nadmission = \"utilization\"\n",
+            "[[plugin]]\nname = \"{name}\"\nkind = \"RM\"\npriorities = [{from}, {}]\n\
+             processors = \"{processor}\"\nadmission = \"utilization\"\n",
             from + 9
         )
     };
@@ -293,12 +294,11 @@ fn changes_never_unschedule() {
                         let by_priority = json!({ "priority": 21 + (round + racer) % 20 });
                         let by_period = json!({ "period_ns": 1_000_000 * (1 + (round + racer) % 50),
                             "runtime_ns": 1_000 });
-                        client.ask(
-                            "ChangeSpec",
-                            json!({ "spec": spec, "parameters": if (round + racer) % 2 == 0 { by_priority } else { by_period } }),
-                        );
+                        let parameters = if (round + racer) % 2 == 0 { by_priority } else { by_period };
+                        client.ask("ChangeSpec", json!({ "spec": spec, "parameters": parameters }));
                         if round % 10 == 0 {
-                            let more = client.create(json!({ "period_ns": 500_000 + round, "runtime_ns": 1_000 }));
+                            let period_ns = 500_000 + round;
+                            let more = client.create(json!({ "period_ns": period_ns, "runtime_ns": 1_000 }));
                             client.ask("ReleaseSpec", json!({ "spec": more }));
                         }
                     }

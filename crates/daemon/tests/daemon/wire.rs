@@ -96,7 +96,10 @@ fn calls_come_in_pieces_and_in_heaps() {
 fn oneway_calls_have_no_reply() {
     let daemon = Daemon::start(PLUGINS);
     let mut client = daemon.connect();
-    client.send(b"{\"method\":\"io.punctual.Scheduler1.CreateSpec\",\"parameters\":{\"parameters\":{\"priority\":1}},\"oneway\":true}\0");
+    client.send(
+        b"{\"method\":\"io.punctual.Scheduler1.CreateSpec\",\
+          \"parameters\":{\"parameters\":{\"priority\":1}},\"oneway\":true}\0",
+    );
     client.send(b"{\"method\":\"io.punctual.Scheduler1.Nothing\",\"oneway\":true}\0");
     client.send(b"{\"method\":\"io.punctual.Scheduler1.ListSpecs\",\"more\":true}\0");
     assert_eq!(client.receive().unwrap()["parameters"]["specs"].as_array().unwrap().len(), 1);
@@ -297,7 +300,10 @@ fn who_dies_before_the_answer_leaves_nothing() {
     for _ in 0..20 {
         let mut actor = Actor::start();
         actor.tell(&format!("connect {}", daemon.socket().display()));
-        actor.tell(r#"send {"method":"io.punctual.Scheduler1.CreateSpec","parameters":{"parameters":{"priority":1}}}"#);
+        actor.tell(concat!(
+            r#"send {"method":"io.punctual.Scheduler1.CreateSpec","#,
+            r#""parameters":{"parameters":{"priority":1}}}"#
+        ));
         actor.kill();
     }
     let mut client = daemon.connect();

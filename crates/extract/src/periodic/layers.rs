@@ -422,7 +422,11 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn the_lowest_points_of_every_slope_are_kept(points in streams(), depth in 1_usize..8, cut in any::<prop::sample::Index>()) {
+        fn the_lowest_points_of_every_slope_are_kept(
+            points in streams(),
+            depth in 1_usize..8,
+            cut in any::<prop::sample::Index>(),
+        ) {
             let cut = cut.index(points.len() + 1);
             let taken = |points: &[Point]| {
                 let mut layers = Layers::new(depth);
@@ -435,7 +439,8 @@ mod tests {
             let mut whole = taken(&points);
             let (x, y) = (cut as i64, 77);
             let mut pieces = taken(&points[..cut]);
-            let moved: Vec<Point> = points[cut..].iter().map(|point| Point { x: point.x - x, y: point.y - y }).collect();
+            let moved = points[cut..].iter().map(|point| Point { x: point.x - x, y: point.y - y });
+            let moved: Vec<Point> = moved.collect();
             pieces.append(&taken(&moved), x, y);
             let settled = points.len() % 2 == 0;
             if settled {

@@ -12,14 +12,15 @@ pub const EXAMPLE: &str = r#"{"format": "punctual.timing-model", "version": 2, "
  "platform": {"kernel": "6.18.44", "machine": "x86_64", "cpus": 2},
  "threads": {"from_ns": 0, "until_ns": 0, "records": 0, "lost_records": 0,
  "tasks": [{
-   "name": "ctl", "pid": 1, "tid": 1, "phase": 0, "command": "/usr/bin/ctl", "policy": "SCHED_FIFO", "priority": 80, "affinity": "0-1",
-   "from_ns": 0, "until_ns": 0, "ended_by": "observation_end",
+   "name": "ctl", "pid": 1, "tid": 1, "phase": 0, "command": "/usr/bin/ctl", "policy": "SCHED_FIFO",
+   "priority": 80, "affinity": "0-1", "from_ns": 0, "until_ns": 0, "ended_by": "observation_end",
    "primary": 0,
    "streams": [{
      "separator": {"call": "clock_nanosleep", "clock": "CLOCK_MONOTONIC", "absolute": true},
      "jobs": 2000, "uncertain_releases": 3,
      "arrival": {
-       "periodic": {"on": "arrival", "period_ns": 5000000, "offset_ns": 0, "jitter_ns": 41000, "least_jitter_ns": 40500, "choice": "rounded"},
+       "periodic": {"on": "arrival", "period_ns": 5000000, "offset_ns": 0, "jitter_ns": 41000,
+         "least_jitter_ns": 40500, "choice": "rounded"},
        "sporadic": {"min_separation_ns": 4960000},
        "curve": {"delta_min_ns": [4960000], "delta_max_ns": [5040000]}},
      "execution": {"wcet_ns": [800000]},
@@ -99,7 +100,7 @@ fn text_that_is_not_json_is_refused_with_line_and_column() {
     let cut = EXAMPLE.find("\"sporadic\"").expect("there");
     assert_eq!(
         refusal(&EXAMPLE[..cut]).to_string(),
-        "line 13, column 7: the text ends in the middle of the model; is the file truncated?"
+        "line 14, column 7: the text ends in the middle of the model; is the file truncated?"
     );
     assert_eq!(
         refusal("").to_string(),
@@ -294,14 +295,16 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
         slips.iter().map(|(at, activations)| json!({"at_ns": at, "activations": activations})).collect()
     };
     let left_out = |off: &[i64]| -> Value {
-        json!({"offset_ns": -5, "jitter_ns": 7, "left_out": off.iter().map(|off| json!({"at_ns": 9, "off_ns": off})).collect::<Vec<_>>()})
+        let left_out: Vec<Value> = off.iter().map(|off| json!({"at_ns": 9, "off_ns": off})).collect();
+        json!({"offset_ns": -5, "jitter_ns": 7, "left_out": left_out})
     };
     let eleven: Vec<(u64, i64)> = (0..11).map(|at| (at, 1)).collect();
     for valid in [
         json!({"skipped": 3, "extra": 1, "slips": slips(&[(5, 1), (5, -1), (8, 2)]),
             "typical": {"offset_ns": -5, "jitter_ns": 7}}),
         json!({"skipped": 12, "slips": slips(&eleven[..10]), "typical": left_out(&[-1, 1])}),
-        json!({"typical": {"offset_ns": 1, "jitter_ns": 0, "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "stall"}]}}),
+        json!({"typical": {"offset_ns": 1, "jitter_ns": 0,
+            "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "stall"}]}}),
     ] {
         assert!(TimingModel::from_json(&with(valid.clone())).is_ok(), "{valid}");
     }
@@ -416,7 +419,10 @@ fn numbers_are_written_in_rows() {
         (0..1000).map(punctual_model::Duration::from_ns).collect();
     let text = model.to_json();
     assert!(
-        text.contains("\n              \"wcet_ns\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,\n                16, 17, "),
+        text.contains(
+            "\n              \"wcet_ns\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,\n\
+             \x20               16, 17, "
+        ),
         "{text}"
     );
     assert!(text.contains(" 999\n              ]\n"), "{text}");

@@ -215,7 +215,9 @@ fn violations(changes: &[(&str, Value)]) -> Vec<String> {
 
 #[test]
 fn the_checker_finds_every_violation() {
-    let run = |processor: u32, from: u64, to: u64, job: usize| json!({"processor": processor, "from": from, "to": to, "job": job});
+    let run = |processor: u32, from: u64, to: u64, job: usize| -> Value {
+        json!({"processor": processor, "from": from, "to": to, "job": job})
+    };
     let cases: [Case; 12] = [
         (&[("/runs/0/to", json!(1))], &["job 0 of a needs 2 slots and gets 1"]),
         (

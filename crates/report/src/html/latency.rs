@@ -127,9 +127,9 @@ fn latencies(analysis: &Analysed<'_>) -> Markup {
             }
             (scale.axis())
             figcaption {
-                "Interrupts include softirqs. Threads are those that the scheduler preferred. The rest is all \
-                 else, such as the kernel with preemption or interrupts disabled. How late timers expired \
-                 before a wake-up is not part of it."
+                "Interrupts include softirqs. Threads are those that the scheduler preferred. The rest is \
+                 all else, such as the kernel with preemption or interrupts disabled. How late timers \
+                 expired before a wake-up is not part of it."
             }
         }
     }

@@ -98,9 +98,9 @@ fn without_the_tracepoints_there_is_no_bound_and_a_reason() {
         &text,
         &[
             "No bound: the kernel lacks the tracepoints preemptirq:* (CONFIG_PREEMPTIRQ_TRACEPOINTS",
-            "(CONFIG_PREEMPTIRQ_TRACEPOINTS, which CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER switch on), \
-             and the rules that the bound rests on are those of PREEMPT_RT kernels, and this one is built with \
-             PREEMPT_VOLUNTARY.",
+            "(CONFIG_PREEMPTIRQ_TRACEPOINTS, which CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER switch \
+             on), and the rules that the bound rests on are those of PREEMPT_RT kernels, and this one is \
+             built with PREEMPT_VOLUNTARY.",
             "Measured: at most 2.01 ms, on CPU 1. Latest timer: 150 µs late, on CPU 1.",
             "4,000 timers expired; mean lateness 3 µs, greatest 150 µs",
             "control (71) 1 FIFO 80 1 2.01 ms 2.01 ms 4 µs 2 ms 6 µs",
@@ -120,8 +120,8 @@ fn wakeups_that_were_not_seen_make_the_greatest_at_least_that() {
         &text(&section),
         &[
             "LOST: 16 unseen wake-ups.",
-            "Measured: at least 2.01 ms, on CPU 1; 16 of 1,998 wake-ups were not seen. Latest timer: at least \
-             150 µs late, on CPU 1.",
+            "Measured: at least 2.01 ms, on CPU 1; 16 of 1,998 wake-ups were not seen. Latest timer: at \
+             least 150 µs late, on CPU 1.",
             "FIFO 80 1,982 1.014 µs ≥ 2.01 ms",
             "16 not seen",
             "greatest at least 150 µs",

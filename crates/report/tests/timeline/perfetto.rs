@@ -155,8 +155,10 @@ fn perfetto_shows_jobs_threads_and_real_time() {
     let (bytes, _) = timeline.finish().unwrap();
 
     let slices = "select s.ts, s.dur, s.name, t.tid, t.name as thread, p.name as process, p.cmdline,
-            extract_arg(s.arg_set_id, 'debug.cost_ns') as cost, extract_arg(s.arg_set_id, 'debug.lateness_ns') as lateness
-        from slice s join thread_track k on k.id = s.track_id join thread t using (utid) join process p using (upid)
+            extract_arg(s.arg_set_id, 'debug.cost_ns') as cost,
+            extract_arg(s.arg_set_id, 'debug.lateness_ns') as lateness
+        from slice s join thread_track k on k.id = s.track_id
+            join thread t using (utid) join process p using (upid)
         where s.category = 'job' order by s.ts";
     let real = "select clock_value - ts as zero from clock_snapshot where clock_name = 'REALTIME'";
     let cpus = "select distinct machine, release from (select
@@ -213,7 +215,8 @@ fn perfetto_keeps_a_process_whose_first_thread_ended() {
     input.extend([Record::Task(Box::new(next)), step(FIRST, 3_100_000, Step::In)]);
     let (bytes, _) = timeline(2, &input, &[]);
     let ran = "select s.ts, s.dur, t.tid, t.name as thread, p.cmdline
-        from sched_slice s join thread t using (utid) join process p using (upid) where t.tid != 0 order by ts";
+        from sched_slice s join thread t using (utid) join process p using (upid)
+        where t.tid != 0 order by ts";
     let Some([ran, wrong]) = ask(&bytes, [ran, WRONG]) else { return };
     assert_eq!(wrong, [] as [Value; 0]);
     let found: Vec<_> = ran

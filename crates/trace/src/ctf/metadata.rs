@@ -35,6 +35,7 @@ const CRC_LINE: usize = CRC_BEFORE.len() + 8 + CRC_BEHIND.len();
 /// The text for a recording.
 pub fn write(about: &About, uuid: Uuid) -> String {
     let mut text = PREAMBLE.to_owned();
+    let attributes = "align = 8; signed = false; byte_order = le;";
     let _ = write!(
         text,
         r#"
@@ -44,10 +45,10 @@ trace {{
 	uuid = "{uuid}";
 	byte_order = le;
 	packet.header := struct {{
-		integer {{ size = 32; align = 8; signed = false; byte_order = le; base = 16; }} magic;	/* 0xC1FC1FC1 */
-		integer {{ size = 8; align = 8; signed = false; byte_order = le; base = 16; }} uuid[16];	/* the recording's, as above */
-		integer {{ size = 32; align = 8; signed = false; byte_order = le; }} stream_id;	/* 0: there is one kind of stream */
-		integer {{ size = 32; align = 8; signed = false; byte_order = le; }} stream_instance_id;	/* 0: all files are parts of one stream */
+		integer {{ size = 32; {attributes} base = 16; }} magic;	/* 0xC1FC1FC1 */
+		integer {{ size = 8; {attributes} base = 16; }} uuid[16];	/* the recording's, as above */
+		integer {{ size = 32; {attributes} }} stream_id;	/* 0: there is one kind of stream */
+		integer {{ size = 32; {attributes} }} stream_instance_id;	/* 0: all files are parts of one stream */
 	}} align(8);
 }};
 

@@ -7,7 +7,10 @@ use punctual_trace::{Begin, Record, TaskRecord};
 use std::fmt::Write as _;
 use std::fs;
 
-const INFOS: &str = r#"{"pid":40,"tgid":39,"ppid":1,"comm":"control","cmd":"./control --fast","policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":3}"#;
+const INFOS: &str = concat!(
+    r#"{"pid":40,"tgid":39,"ppid":1,"comm":"control","cmd":"./control --fast","#,
+    r#""policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":3}"#
+);
 
 /// A thread of period 10 ms that sleeps 1 ms inside each job. Every fifth wake-up was not seen.
 pub fn events(jobs: u64) -> String {
@@ -19,7 +22,8 @@ pub fn events(jobs: u64) -> String {
             let _ = writeln!(text, "{{\"ts\":{ts},{rest}}},");
         };
         let sleep = format!(
-            r#""event":"enter_clock_nano_sleep","clock_id":"CLOCK_MONOTONIC","abs_time":true,"required_ns":{arrival}"#
+            "\"event\":\"enter_clock_nano_sleep\",\"clock_id\":\"CLOCK_MONOTONIC\",\
+             \"abs_time\":true,\"required_ns\":{arrival}"
         );
         line(entry, &sleep);
         line(entry + 2_000, r#""event":"sched_switched_out","cpu":1,"prio":60,"state":1"#);
@@ -181,8 +185,10 @@ fn has_gap(records: &[Record], tid: u32) -> bool {
 /// Infos with all that LiME may not know, and the times that it adds.
 #[test]
 fn infos_may_be_incomplete() {
-    let infos = r#"{"pid":40,"tgid":39,"ppid":null,"comm":null,"cmd":null,"policy":"UNKNOWN","affinity_mask":{"cpu_set":[0,2]},
-        "first_event_time":{"boottime_ns":1000000000,"iso8601":"1970-01-01T00:00:03.000000000Z"},"last_event_time":null}"#;
+    let infos = r#"{"pid":40,"tgid":39,"ppid":null,"comm":null,"cmd":null,"policy":"UNKNOWN",
+        "affinity_mask":{"cpu_set":[0,2]},
+        "first_event_time":{"boottime_ns":1000000000,"iso8601":"1970-01-01T00:00:03.000000000Z"},
+        "last_event_time":null}"#;
     let folder = folder(&[("40-0.events.json", &events(2)), ("40-0.infos.json", infos)]);
     let open = Import::open(folder.path(), &Options::default()).expect("opened");
     assert_eq!(

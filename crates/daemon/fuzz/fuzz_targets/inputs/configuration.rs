@@ -76,7 +76,8 @@ fn written(config: &Config) -> String {
     let Config { socket, state, rules, quotas, plugins, lift_realtime_limit, .. } = config;
     let path = |path: &Path| string(path.to_str().expect("it came from a text"));
     let mut text = format!(
-        "socket = {{ path = {}, mode = '{:o}' }}\nstate.directory = {}\nkernel.lift_realtime_limit = {lift_realtime_limit}\n",
+        "socket = {{ path = {}, mode = '{:o}' }}\nstate.directory = {}\n\
+         kernel.lift_realtime_limit = {lift_realtime_limit}\n",
         path(&socket.path),
         socket.mode,
         path(state),
@@ -96,8 +97,8 @@ fn written(config: &Config) -> String {
         };
         let _ = writeln!(
             text,
-            "[[plugin]]\nname = {}\n{kind}\npriorities = [{least}, {greatest}]\nprocessors = {processors:?}\nutilization = {threshold:?}\n\
-             admission = '{test}'",
+            "[[plugin]]\nname = {}\n{kind}\npriorities = [{least}, {greatest}]\n\
+             processors = {processors:?}\nutilization = {threshold:?}\nadmission = '{test}'",
             string(name)
         );
     }

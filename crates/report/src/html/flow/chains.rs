@@ -153,7 +153,9 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
     let sums: Vec<(Part, Duration, Duration)> = sums.collect();
     html! {
         li {
-            span { bdi { (name(chain)) } ": " (greatest(&latency.distribution)) " = " (parts_in_words(worst)) }
+            span {
+                bdi { (name(chain)) } ": " (greatest(&latency.distribution)) " = " (parts_in_words(worst))
+            }
             svg.bars height="44" aria-hidden="true" {
                 (scale.grid())
                 @for (part, from, until) in sums.iter()

@@ -397,7 +397,10 @@ mod tests {
     #[test]
     fn every_line_of_the_description_is_understood() {
         let lines = [
-            r#"{"ts":1478387294110,"event":"enter_clock_nano_sleep","clock_id":"CLOCK_MONOTONIC","abs_time":true,"required_ns":1478687357083}"#,
+            concat!(
+                r#"{"ts":1478387294110,"event":"enter_clock_nano_sleep","clock_id":"CLOCK_MONOTONIC","#,
+                r#""abs_time":true,"required_ns":1478687357083}"#
+            ),
             r#"{"ts":1478387300109,"event":"sched_switched_out","cpu":1,"prio":60,"state":1}"#,
             r#"{"ts":1478687401561,"event":"sched_waking","cpu":1}"#,
             r#"{"ts":1478687408271,"event":"sched_wake_up","cpu":1}"#,
@@ -431,7 +434,10 @@ mod tests {
     fn unknown_lines_are_counted_once() {
         let mut notes = Notes::default();
         for line in [
-            r#"{"ts":0,"event":"enter_set_scheduler","old_policy_num":1,"sched_policy":{"SCHED_RR":{"prio":60}}}"#,
+            concat!(
+                r#"{"ts":0,"event":"enter_set_scheduler","old_policy_num":1,"#,
+                r#""sched_policy":{"SCHED_RR":{"prio":60}}}"#
+            ),
             r#"{"ts":5,"event":"enter_time_machine"}"#,
             r#"{"ts":6,"event":"enter_time_machine"}"#,
             r#"{"ts":7,"event":"sched_waking","cpu":1,"colour":"blue"}"#,

@@ -278,7 +278,8 @@ impl Daemon {
             let (number, pidfd) = setup::process(client);
             let who = setup::who(client);
             let process = self.server.registry.connected(number, pidfd, who.user).expect("a process");
-            let call = json!({ "parameters": { "plugin": "RM", "runtime_ns": runtime_ns, "period_ns": 20_000_000 } });
+            let parameters = json!({ "plugin": "RM", "runtime_ns": runtime_ns, "period_ns": 20_000_000 });
+            let call = json!({ "parameters": parameters });
             let reply = self.ask(&Caller { who: Rc::new(who), process: Some(process) }, "CreateSpec", &call);
             assert!(reply.get("error").is_none(), "{call}: {reply}");
         }

@@ -17,16 +17,21 @@ pub const SPECS_PER_USER: usize = 6;
 const QUOTAS: &str = "[quotas]\nspecs_per_user = 6\nspecs = 10\n";
 const CONFIGURATIONS: [&str; 4] = [
     "[[plugin]]\nname = 'EDF'\nkind = 'EDF'\n[[plugin]]\nname = 'RM'\nkind = 'RM'\npriorities = [10, 20]\n\
-     [[plugin]]\nname = 'FP'\nkind = 'FP'\npriorities = [1, 9]\n[[plugin]]\nname = 'RR'\nkind = 'RR'\npriorities = [1, 9]\n",
+     [[plugin]]\nname = 'FP'\nkind = 'FP'\npriorities = [1, 9]\n\
+     [[plugin]]\nname = 'RR'\nkind = 'RR'\npriorities = [1, 9]\n",
     "[[plugin]]\nname = 'EDF'\nkind = 'EDF'\nadmission = 'utilization'\nutilization = 0.5\n\
-     [[plugin]]\nname = 'RM'\nkind = 'RM'\nadmission = 'utilization'\n[[plugin]]\nname = 'FP'\nkind = 'FP'\nadmission = 'utilization'\n",
-    "[[plugin]]\nname = 'RR'\nkind = 'RR'\npriorities = [50, 51]\n[[plugin]]\nname = 'RM'\nkind = 'RM'\npriorities = [50, 51]\nprocessors = [1]\n",
-    "[[plugin]]\nname = 'RM'\nkind = 'RM'\n[[plugin]]\nname = 'EDF'\nkind = 'EDF'\nprocessors = [0]\nutilization = 1.0\n\
+     [[plugin]]\nname = 'RM'\nkind = 'RM'\nadmission = 'utilization'\n\
+     [[plugin]]\nname = 'FP'\nkind = 'FP'\nadmission = 'utilization'\n",
+    "[[plugin]]\nname = 'RR'\nkind = 'RR'\npriorities = [50, 51]\n\
+     [[plugin]]\nname = 'RM'\nkind = 'RM'\npriorities = [50, 51]\nprocessors = [1]\n",
+    "[[plugin]]\nname = 'RM'\nkind = 'RM'\n\
+     [[plugin]]\nname = 'EDF'\nkind = 'EDF'\nprocessors = [0]\nutilization = 1.0\n\
      [[plugin]]\nname = 'second'\nkind = 'EDF'\nprocessors = [1]\nutilization = 0.01\n",
 ];
 const RULES: [&str; 2] = [
     "- - max_priority 99\n- - ignore_adm_test true\n",
-    "one - max_utilization 0.75\ntwo - max_runtime 20000\n- - min_period 100\n@all EDF max_utilization 0.5\ntwo RM ignore_adm_test true\n",
+    "one - max_utilization 0.75\ntwo - max_runtime 20000\n- - min_period 100\n\
+     @all EDF max_utilization 0.5\ntwo RM ignore_adm_test true\n",
 ];
 
 struct Town;
