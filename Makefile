@@ -1,4 +1,5 @@
-# Commands for people: `make help` lists them. Each target installs what it needs (scripts/setup) and says what.
+# Commands for people: `make help` lists them.
+# Each target installs what it needs (scripts/setup) and says what.
 
 # Where rustup puts cargo: a shell started before its installation does not have it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -14,6 +15,7 @@ PUNCTUAL := $(BUILT)/release/punctual
 PUNCTUALD := $(BUILT)/release/punctuald
 # libpunctual.so and its pkg-config file.
 LIBRARY := $(BUILT)/client
+ARCHIVE := $(BUILT)/release/libpunctual_client.a
 # The command as a person would type it.
 SHOWN := $(PUNCTUAL:$(CURDIR)/%=%)
 WORKLOADS := $(BUILT)/workloads
@@ -27,11 +29,13 @@ KERNEL ?= 6.1
 LAB := CARGO=$(CARGO) $(CARGO_TARGET_DIR)/debug/lab
 
 ifeq ($(firstword $(MAKECMDGOALS)),vm-run)
-# The words that follow are a command, even if they name targets. One with quotes: make vm-run COMMAND="sh -c 'uname -r; id'"
+# The words that follow are a command, even if they name targets. One with quotes:
+# make vm-run COMMAND="sh -c 'uname -r; id'"
 COMMAND ?= $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 
 vm-run:
-	$(if $(strip $(COMMAND)),,@echo 'vm-run: no command. Example: make vm-run KERNEL=6.1 -- punctual doctor' >&2; exit 2)
+	$(if $(strip $(COMMAND)),, \
+		@echo 'vm-run: no command. Example: make vm-run KERNEL=6.1 -- punctual doctor' >&2; exit 2)
 	@$(MAKE) --silent lab
 	@$(LAB) run --kernel "$(KERNEL)" -- $(COMMAND)
 
@@ -41,48 +45,52 @@ $(filter-out vm-run,$(MAKECMDGOALS)):
 .PHONY: $(MAKECMDGOALS)
 else
 
+define HELP
+Try it
+  make demo             watch threads with known timing for ten seconds; what was found, beside the truth
+  make demo-flow        trace a dataflow program under two policies, on one to three executors; compare
+  make demo-tt          make a table of threads that were just observed, dispatch it, admit jobs meanwhile
+
+Build and install
+  make build            command, daemon and library: $(SHOWN); TARGET=aarch64-unknown-linux-gnu cross-compiles
+  make install          with manual pages and completions, to PREFIX ($(PREFIX))
+  make install-debug    symbols of command and daemon, for gdb, perf and backtraces
+  make flow             dataflow executor and tracer (flow/, CMake), with their tests
+  make man completions  manual pages and shell completions
+  make book             documents as a book (needs mdbook)
+  make images           pictures of the documents, from the demonstration
+  make clean            remove everything that was built
+
+Check and test
+  make check            formatting, lints, compiler warnings, shell scripts, documents
+  make test             all tests, end-to-end ones on this kernel
+  make test-random      property tests, with other random cases each time
+  make test-faults      kill the daemon 100 times under 200 clients (make test: 5 times)
+  make stress-flow      10 million pushes on 1 to 8 executors under ThreadSanitizer (make flow: 500,000)
+  make fuzz             readers of foreign input, SECONDS ($(SECONDS)) each; TARGETS="…" (scripts/fuzz list)
+
+Other kernels, in virtual machines (docs/lab.md)
+  make vm-test          end-to-end and daemon tests; KERNELS="…" (make vm-kernels), SUITE=…, TESTS="…"
+  make vm-systemd       the daemon under systemd, on Debian 12 and 13
+  make vm-run           one command: make vm-run KERNEL=6.1 -- punctual doctor
+  make vm-shell         a shell: make vm-shell KERNEL=7.2-rt
+  make vm-bench         instructions per observed event, beside strace, perf and ftrace; KERNELS="…"
+  make bench-latency    cost of observing the scheduling latency, beside timerlat and preemptirqsoff
+
+Measure (tables go to docs/benchmarks.md)
+  make bench-overhead   what watching costs the watched
+  make bench-record     what recording costs beyond extracting
+  make bench-replay     speed of replay, size of recordings
+  make bench-extract    jobs per second that extraction handles (printed only)
+  make bench-table      making time-triggered tables; aperiodic jobs accepted in their slack (printed only)
+  make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
+  make bench-truth      models of live threads under load, beside what their jobs log
+  make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call
+  make bench-flow       activations, their traces and probes, and the analysis of traces
+endef
+
 help:
-	@echo 'Try it'
-	@echo '  make demo             watch threads with known timing for ten seconds; what was found, beside the truth'
-	@echo '  make demo-flow        trace a dataflow program under two policies, on one to three executors; compare'
-	@echo '  make demo-tt          make a table of threads that were just observed, dispatch it, admit jobs meanwhile'
-	@echo
-	@echo 'Build and install'
-	@echo '  make build            command, daemon and library: $(SHOWN); TARGET=aarch64-unknown-linux-gnu cross-compiles'
-	@echo '  make install          with manual pages and completions, to PREFIX ($(PREFIX))'
-	@echo '  make install-debug    symbols of command and daemon, for gdb, perf and backtraces'
-	@echo '  make flow             dataflow executor and tracer (flow/, CMake), with their tests'
-	@echo '  make man completions  manual pages and shell completions'
-	@echo '  make book             documents as a book (needs mdbook)'
-	@echo '  make images           pictures of the documents, from the demonstration'
-	@echo '  make clean            remove everything that was built'
-	@echo
-	@echo 'Check and test'
-	@echo '  make check            formatting, lints, compiler warnings, shell scripts, documents'
-	@echo '  make test             all tests, end-to-end ones on this kernel'
-	@echo '  make test-random      property tests, with other random cases each time'
-	@echo '  make test-faults      kill the daemon 100 times under 200 clients (make test: 5 times)'
-	@echo '  make stress-flow      10 million pushes on 1 to 8 executors under ThreadSanitizer (make flow: half a million)'
-	@echo '  make fuzz             all readers of foreign input, SECONDS ($(SECONDS)) each; TARGETS="…" (scripts/fuzz list)'
-	@echo
-	@echo 'Other kernels, in virtual machines (docs/lab.md)'
-	@echo '  make vm-test          end-to-end and daemon tests; KERNELS="…" (make vm-kernels), SUITE=…, TESTS="…"'
-	@echo '  make vm-systemd       the daemon under systemd, on Debian 12 and 13'
-	@echo '  make vm-run           one command: make vm-run KERNEL=6.1 -- punctual doctor'
-	@echo '  make vm-shell         a shell: make vm-shell KERNEL=7.2-rt'
-	@echo '  make vm-bench         instructions per observed event, beside strace, perf and ftrace; KERNELS="…"'
-	@echo '  make bench-latency    cost of observing the scheduling latency, beside timerlat and preemptirqsoff'
-	@echo
-	@echo 'Measure (tables go to docs/benchmarks.md)'
-	@echo '  make bench-overhead   what watching costs the watched'
-	@echo '  make bench-record     what recording costs beyond extracting'
-	@echo '  make bench-replay     speed of replay, size of recordings'
-	@echo '  make bench-extract    jobs per second that extraction handles (printed only)'
-	@echo '  make bench-table      making time-triggered tables; aperiodic jobs accepted in their slack (printed only)'
-	@echo '  make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm'
-	@echo '  make bench-truth      models of live threads under load, beside what their jobs log'
-	@echo '  make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call'
-	@echo '  make bench-flow       activations, their traces and probes, and the analysis of traces'
+	@: $(info $(HELP))
 
 setup:
 	@scripts/setup build
@@ -93,7 +101,8 @@ build: setup
 	@$(CROSS) scripts/strip $(PUNCTUAL) $(PUNCTUALD)
 	@# Only for the C compiler, which makes the shared library from it.
 	$(CROSS) $(CARGO) rustc --release -p punctual-client --lib --crate-type staticlib $(TARGET:%=--target %)
-	@$(CROSS) $(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(BUILT)/release/libpunctual_client.a PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
+	@$(CROSS) $(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(ARCHIVE) \
+		PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
 
 workloads: setup
 	@$(CROSS) $(MAKE) --silent -C tests/workloads OUT=$(WORKLOADS) $(if $(TARGET),CC='$$(TARGET_CC)') all
@@ -108,12 +117,14 @@ test: build workloads
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) LIBPUNCTUAL=$(LIBRARY) scripts/test
 
 test-random: setup
-	$(CARGO) test --workspace --no-fail-fast --quiet --exclude punctual-e2e --exclude punctual-daemon --exclude punctual-daemon-tests
+	$(CARGO) test --workspace --no-fail-fast --quiet \
+		--exclude punctual-e2e --exclude punctual-daemon --exclude punctual-daemon-tests
 
 # A variable, because a comma would end an argument of $(if).
 AS_ROOT := "$(SUDO)", "-E", "env", "PUNCTUAL_FAULT_ROUNDS=100"
 test-faults: setup
-	@PUNCTUAL_FAULT_ROUNDS=100 $(CARGO) test -q -p punctual-daemon --test daemon $(if $(SUDO),--config 'target."cfg(all())".runner = [$(AS_ROOT)]') faults
+	@PUNCTUAL_FAULT_ROUNDS=100 $(CARGO) test -q -p punctual-daemon --test daemon \
+		$(if $(SUDO),--config 'target."cfg(all())".runner = [$(AS_ROOT)]') faults
 
 # A CMake project of its own, outside the workspace.
 FLOW := $(CARGO_TARGET_DIR)/flow
@@ -123,11 +134,15 @@ flow: flow-build
 flow-build:
 	@scripts/setup flow
 	@mkdir -p $(FLOW)
-	@cmake -S flow -B $(FLOW) -DPUNCTUAL_FLOW_STRICT=ON >$(FLOW)/configure.log 2>&1 || { cat $(FLOW)/configure.log >&2; exit 1; }
+	@cmake -S flow -B $(FLOW) -DPUNCTUAL_FLOW_STRICT=ON >$(FLOW)/configure.log 2>&1 || \
+		{ cat $(FLOW)/configure.log >&2; exit 1; }
 	cmake --build $(FLOW) -j 2
 
 stress-flow: flow-build
-	@[ -x $(FLOW)/tests/flow-stress-tsan ] || { echo 'stress-flow: not built: this compiler has no ThreadSanitizer (see $(FLOW)/configure.log)' >&2; exit 1; }
+	@[ -x $(FLOW)/tests/flow-stress-tsan ] || { \
+		echo 'stress-flow: not built: this compiler has no ThreadSanitizer (see $(FLOW)/configure.log)' >&2; \
+		exit 1; \
+	}
 	timeout 3600 $(FLOW)/tests/flow-stress-tsan 10000000 1 2 4 8
 
 # Only what the demonstration runs: no tests, so none of what they need.
@@ -135,7 +150,8 @@ FLOW_DEMO := $(CARGO_TARGET_DIR)/flow-demo
 demo-flow: build
 	@scripts/setup flow-demo
 	@mkdir -p $(FLOW_DEMO)
-	@cmake -S flow -B $(FLOW_DEMO) -DPUNCTUAL_FLOW_TESTS=OFF -DPUNCTUAL_FLOW_STRICT=ON >$(FLOW_DEMO)/configure.log 2>&1 || \
+	@cmake -S flow -B $(FLOW_DEMO) -DPUNCTUAL_FLOW_TESTS=OFF -DPUNCTUAL_FLOW_STRICT=ON \
+		>$(FLOW_DEMO)/configure.log 2>&1 || \
 		{ cat $(FLOW_DEMO)/configure.log >&2; exit 1; }
 	@cmake --build $(FLOW_DEMO) -j 2 --target flow-optical-navigation >$(FLOW_DEMO)/build.log 2>&1 || \
 		{ cat $(FLOW_DEMO)/build.log >&2; exit 1; }
@@ -158,7 +174,8 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@# Other versions of clang-format wrap some lines differently.
-	@if clang-format --version | grep -q 'version 14'; then clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp'); \
+	@if clang-format --version | grep -q 'version 14'; then \
+		clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp'); \
 	else echo 'check: clang-format 14 is not installed: the formatting of C and C++ is not checked' >&2; fi
 	@# Workloads and eBPF programs are always compiled with -Wall -Wextra -Werror.
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
@@ -167,7 +184,9 @@ check:
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
-	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/demo-tt scripts/images scripts/debian scripts/kernel scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
+	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow \
+		scripts/demo-tt scripts/images scripts/debian scripts/kernel scripts/cross .ci/run \
+		flow/trace/tests/*.sh flow/tests/*.sh
 
 images: build workloads
 	@scripts/setup images
@@ -194,7 +213,8 @@ bench-replay: build
 # The client is in C, as most clients of the daemon are.
 bench-daemon: build
 	$(CARGO) build --release -p punctual-bench --bin bench-daemon
-	$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -pthread -Icrates/client/include bench/c/daemon.c -L$(LIBRARY) -lpunctual -o $(CARGO_TARGET_DIR)/bench-daemon-client
+	$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -pthread -Icrates/client/include \
+		bench/c/daemon.c -L$(LIBRARY) -lpunctual -o $(CARGO_TARGET_DIR)/bench-daemon-client
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-daemon
 
 bench-extract: setup
@@ -227,19 +247,25 @@ completions: build
 install: man completions
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
 	install -D -m 755 $(PUNCTUALD) $(DESTDIR)$(PREFIX)/bin/punctuald
-	@$(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(BUILT)/release/libpunctual_client.a PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
+	@$(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(ARCHIVE) PREFIX=$(PREFIX) \
+		DESTDIR=$(DESTDIR) install
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include crates/daemon/include/punctual-plugin.h
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual/flow-probes dist/flow-probes/*
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/punctual README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/punctual \
+		README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md
 	find docs -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/doc/punctual/{} \;
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system
-	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctuald.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/punctuald.service
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctuald.service \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/punctuald.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system dist/punctuald.socket
-	for section in 1 5 8; do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$$section $(MANUALS)/*.$$section || exit; done
+	for section in 1 5 8; do \
+		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$$section $(MANUALS)/*.$$section || exit; \
+	done
 	install -D -m 644 $(COMPLETIONS)/punctual $(DESTDIR)$(PREFIX)/share/bash-completion/completions/punctual
 	install -D -m 644 $(COMPLETIONS)/_punctual $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_punctual
-	install -D -m 644 $(COMPLETIONS)/punctual.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/punctual.fish
+	install -D -m 644 $(COMPLETIONS)/punctual.fish \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/punctual.fish
 
 # Where gdb, perf and Rust's backtraces look for the symbols of what is installed.
 install-debug: build
@@ -260,7 +286,8 @@ vm-test: lab
 # The installed files, in minimal systems of Debian 12 and 13.
 vm-systemd: lab
 	@rm -rf $(CARGO_TARGET_DIR)/vm/installed
-	@$(MAKE) --silent install DESTDIR=$(CARGO_TARGET_DIR)/vm/installed PREFIX=/usr/local >$(CARGO_TARGET_DIR)/vm/install.log
+	@$(MAKE) --silent install DESTDIR=$(CARGO_TARGET_DIR)/vm/installed PREFIX=/usr/local \
+		>$(CARGO_TARGET_DIR)/vm/install.log
 	@$(LAB) systemd --installed $(CARGO_TARGET_DIR)/vm/installed $(RELEASES:%=--release %)
 
 vm-bench: lab
@@ -277,5 +304,8 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow demo-tt bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-table bench-accuracy bench-truth bench-latency lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
+.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
+	demo-tt bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon \
+	bench-extract bench-table bench-accuracy bench-truth bench-latency lab vm-test vm-systemd vm-bench \
+	vm-kernels vm-shell man completions install install-debug clean
 endif

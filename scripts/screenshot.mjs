@@ -75,7 +75,8 @@ async function take() {
 		const element = at ? document.querySelector(at) : document.documentElement;
 		return element ? element.getBoundingClientRect().top + scrollY : null;
 	})()`;
-	const found = await to("Runtime.evaluate", { expression: script, awaitPromise: true, returnByValue: true });
+	const asked = { expression: script, awaitPromise: true, returnByValue: true };
+	const found = await to("Runtime.evaluate", asked);
 	if (found.exceptionDetails) throw new Error(found.exceptionDetails.exception.description);
 	const top = found.result.value;
 	if (top === null) throw new Error(`${page} has no ${options.at}`);

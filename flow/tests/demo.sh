@@ -25,12 +25,15 @@ mkdir -p "$folder"
 cmake -S "$repository/flow" -B "$folder/build" -DPUNCTUAL_FLOW_TESTS=OFF >"$folder/configure.log"
 cmake --build "$folder/build" --target help >"$folder/targets"
 grep -q flow-optical-navigation "$folder/targets" || fail 'the demonstration has no target'
-! grep -E 'flow-.*test|stress|tsan|no-heap' "$folder/targets" || fail 'without tests there are targets for tests'
+! grep -E 'flow-.*test|stress|tsan|no-heap' "$folder/targets" ||
+	fail 'without tests there are targets for tests'
 sed -n '/^demo-flow:/,/^$/p' "$repository/Makefile" >"$folder/steps"
 grep -q 'PUNCTUAL_FLOW_TESTS=OFF' "$folder/steps" || fail 'make demo-flow configures tests'
-grep -q -- '--target flow-optical-navigation' "$folder/steps" || fail 'make demo-flow builds more than the program'
+grep -q -- '--target flow-optical-navigation' "$folder/steps" ||
+	fail 'make demo-flow builds more than the program'
 
-TMPDIR=$folder PROGRAM=$program SECONDS_EACH=0.5 RUNS=5 SCALE=0.05 "$repository/scripts/demo-flow" >"$folder/out" ||
+TMPDIR=$folder PROGRAM=$program SECONDS_EACH=0.5 RUNS=5 SCALE=0.05 \
+	"$repository/scripts/demo-flow" >"$folder/out" ||
 	fail "scripts/demo-flow: $(tail -n 5 "$folder/out")"
 
 # line PATTERN: the number of the first line that matches.
@@ -41,8 +44,8 @@ line() {
 
 # The decisions first, then one run: its tasks with mean and 99th percentile beside the greatest, its chains.
 last=0
-for pattern in '^== Which policy, and how many executors' '^== One of the runs' '^Task .* Mean .* p99 .* Max' \
-	'^Chain .* Mean .* p99 .* Max' '^== A page and a timeline'; do
+for pattern in '^== Which policy, and how many executors' '^== One of the runs' \
+	'^Task .* Mean .* p99 .* Max' '^Chain .* Mean .* p99 .* Max' '^== A page and a timeline'; do
 	next=$(line "$pattern")
 	[ "$next" -gt "$last" ] || fail "'$pattern' stands in line $next, before line $last"
 	last=$next

@@ -39,12 +39,13 @@ traced minimal '"tick"' '"numbers"' '"count"' '"print"'
 for policy in fifo lifo priority; do
 	for executors in 1 2 3; do
 		name=optical-$policy-$executors
-		"$examples/flow-optical-navigation" --policy $policy --executors $executors --seconds 0.4 --scale 0.05 \
-			--trace "$folder/$name" >"$folder/$name.out" ||
+		"$examples/flow-optical-navigation" --policy $policy --executors $executors \
+			--seconds 0.4 --scale 0.05 --trace "$folder/$name" >"$folder/$name.out" ||
 			fail "flow-optical-navigation --policy $policy --executors $executors"
 		traced "$name" '"tick1"' '"tick2"' '"image1"' '"image2"' '"craters"' '"features"' '"pose"' \
 			'"cam1"' '"cam2"' '"craT"' '"feaT"' '"navi"' '"ter1"' '"ter2"'
-		grep -q "policy = \"$policy\"" "$folder/$name/metadata" || fail "$name: the metadata has another policy"
+		grep -q "policy = \"$policy\"" "$folder/$name/metadata" ||
+			fail "$name: the metadata has another policy"
 		grep -q "executors = $executors;" "$folder/$name/metadata" ||
 			fail "$name: the metadata has another number of executors"
 	done

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The functions for probes exist under their own names, in a library and in programs, however they are optimised.
-# They begin with an instruction that the kernel emulates (nop), and are called, not inlined. With tracing off, no
-# symbol of the tracer and no reading of a clock is left.
+# The functions for probes exist under their own names, in a library and in programs, however they are
+# optimised. They begin with an instruction that the kernel emulates (nop), and are called, not inlined. With
+# tracing off, no symbol of the tracer and no reading of a clock is left.
 #
 #   symbols.sh SOURCES FOLDER TRACED_LIBRARY UNTRACED_LIBRARY
 set -eu
@@ -33,8 +33,10 @@ probed() {
 	nm "$1" >"$folder/names"
 	objdump -d --no-show-raw-insn "$1" >"$folder/code"
 	for symbol in $symbols; do
-		[ "$(grep -c " [Tt] $symbol\$" "$folder/names")" = 1 ] || fail "$1 has no function $symbol, or several"
-		! grep " $symbol\.\(constprop\|isra\|part\|lto_priv\)" "$folder/names" || fail "$1 has copies of $symbol"
+		[ "$(grep -c " [Tt] $symbol\$" "$folder/names")" = 1 ] ||
+			fail "$1 has no function $symbol, or several"
+		! grep " $symbol\.\(constprop\|isra\|part\|lto_priv\)" "$folder/names" ||
+			fail "$1 has copies of $symbol"
 		first=$(sed -n "/<$symbol>:\$/{n;s/^[^:]*:[[:space:]]*//;s/[[:space:]]*\$//;p;q;}" "$folder/code")
 		[ "$first" = nop ] || fail "$1: $symbol begins with \"$first\", not with nop"
 		grep -Eq "(call|bl|jmp|b)[a-z]* .*<$symbol(\$|>|@|-)" "$folder/code" ||
@@ -69,7 +71,7 @@ while read -r cxx flags; do
 	: >"$folder/relocations"
 	for source in "$sources"/src/*.cpp "$sources/examples/minimal.cpp"; do
 		protection=
-		case $source in */activation.cpp) case $(uname -m) in x86_64) protection=-fcf-protection=none ;; esac ;; esac
+		case "$source $(uname -m)" in */activation.cpp\ x86_64) protection=-fcf-protection=none ;; esac
 		object=$folder/$(basename "$source" .cpp).o
 		# shellcheck disable=SC2086
 		"$cxx" -std=c++17 ${flags%%-Wl,*} $protection -fno-exceptions -fno-rtti -Wall -Wextra -Werror \

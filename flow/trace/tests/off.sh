@@ -39,10 +39,12 @@ for cc; do
 		for name in undefined off; do
 			cmp "$folder/without.code" "$folder/$name.code" ||
 				fail "$cc $level: the code differs when tracing is $name"
-			! nm "$folder/$name.o" | grep punctual || fail "$cc $level: symbols are left when tracing is $name"
+			! nm "$folder/$name.o" | grep punctual ||
+				fail "$cc $level: symbols are left when tracing is $name"
 		done
 		# This test can fail: with tracing, the code and the symbols are there.
 		! cmp -s "$folder/without.code" "$folder/on.code" || fail "$cc $level: tracing makes no difference"
-		nm "$folder/on.o" | grep -q ' U punctual_trace_next_packet' || fail "$cc $level: tracing has no symbols"
+		nm "$folder/on.o" | grep -q ' U punctual_trace_next_packet' ||
+			fail "$cc $level: tracing has no symbols"
 	done
 done

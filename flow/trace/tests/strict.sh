@@ -41,7 +41,9 @@ for cxx in g++ clang++; do
 	command -v "$cxx" >/dev/null 2>&1 || continue
 	for standard in c++11 c++17 c++20; do
 		for on in 0 1; do
-			printf '#include "punctual/trace.h"\nvoid f();\nvoid f() { punctual_trace_config c{}; (void)punctual_trace_begin(&c); punctual_trace_push(1, 2); punctual_trace_count(1, 2); }\n' |
+			printf '%s\n' '#include "punctual/trace.h"' 'void f();' \
+				'void f() { punctual_trace_config c{}; (void)punctual_trace_begin(&c);' \
+				'punctual_trace_push(1, 2); punctual_trace_count(1, 2); }' |
 				compile "$cxx" -std=$standard -O2 -DPUNCTUAL_TRACE=$on -x c++ -c -
 		done
 	done

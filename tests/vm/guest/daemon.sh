@@ -1,9 +1,9 @@
 #!/bin/bash
-# Runs the tests of punctuald that need a kernel, one program after the other. Arguments: parts of names of tests;
-# by default, all tests.
+# Runs the tests of punctuald that need a kernel, one program after the other. Arguments: parts of names of
+# tests; by default, all tests.
 set -u
-# As many descriptors as a service manager or a login sets: the kernel's first process has 4096, and two thousand
-# connections need two each.
+# As many descriptors as a service manager or a login sets: the kernel's first process has 4096, and two
+# thousand connections need two each.
 ulimit -n 65536
 # What the tests would build is built.
 export PUNCTUALD=/usr/local/bin/punctuald PUNCTUAL=/usr/local/bin/punctual

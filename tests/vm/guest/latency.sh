@@ -1,6 +1,7 @@
 #!/bin/bash
-# Measures what observing the scheduling latency costs, in a machine of the lab; tests/vm/src/bench_latency.rs makes a
-# table of the output. The kernel without an observer runs first and last, to show that none left anything behind.
+# Measures what observing the scheduling latency costs, in a machine of the lab; tests/vm/src/bench_latency.rs
+# makes a table of the output. The kernel without an observer runs first and last, to show that none
+# left anything behind.
 #
 #   latency.sh
 set -u
@@ -12,7 +13,8 @@ failed=0
 # shellcheck disable=SC2317 # observed() calls it
 measure() {
 	hackbench=$(hackbench -g 2 -l 20 | sed -n 's/^Time: //p')
-	cyclictest=$(cyclictest -q -p 90 -i 1000 -l 2000 | sed -n 's/.*Avg: *\([0-9]*\) Max: *\([0-9]*\).*/\1 \2/p')
+	cyclictest=$(cyclictest -q -p 90 -i 1000 -l 2000 |
+		sed -n 's/.*Avg: *\([0-9]*\) Max: *\([0-9]*\).*/\1 \2/p')
 	echo "row $hackbench $cyclictest $1"
 }
 
@@ -23,8 +25,8 @@ traced() {
 	echo nop >$tracing/current_tracer
 }
 
-# observed NAME OPTION…: the same while Punctual observes, how many interrupts the kernel handed over, and how much
-# data that was.
+# observed NAME OPTION…: the same while Punctual observes, how many interrupts the kernel handed over,
+# and how much data that was.
 observed() {
 	name=$1
 	shift

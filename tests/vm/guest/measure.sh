@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures what events cost with each observer, in a machine of the lab; tests/vm/src/bench.rs makes a table of the
-# output. "without" runs first and last, to show that no observer left anything behind.
+# Measures what events cost with each observer, in a machine of the lab; tests/vm/src/bench.rs makes a table
+# of the output. "without" runs first and last, to show that no observer left anything behind.
 #
 #   measure.sh BATCHES
 set -u

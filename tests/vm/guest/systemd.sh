@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2016 # what until_so evaluates is to be expanded each time
-# Tests the daemon under systemd: units as `make install` installs them, users with and without rights, restarts,
-# removal. Prints like cargo test.
+# Tests the daemon under systemd: units as `make install` installs them, users with and without rights,
+# restarts, removal. Prints like cargo test.
 set -u
 list=$(mktemp)
 said=$(mktemp)
@@ -13,8 +13,8 @@ limit=/proc/sys/kernel/sched_rt_runtime_us
 socket=/run/punctual/io.punctual.Scheduler1
 before=$(cat $limit)
 
-# check NAME: runs the function of that name, in which every command must succeed. Not within a condition, which
-# would switch `set -e` off.
+# check NAME: runs the function of that name, in which every command must succeed. Not within a condition,
+# which would switch `set -e` off.
 check() {
 	(
 		set -e
@@ -273,8 +273,10 @@ the_system_is_up() {
 	}
 }
 
-all='the_system_is_up units_are_in_order little_is_exposed the_first_request_starts_it a_reload_takes_another_configuration a_user_is_let_in_and_scheduled
-	deadlines_lift_the_limit_and_restore_it who_has_no_rule_is_refused killed_it_is_started_again_and_knows_all killed_often_it_still_comes_back
+all='the_system_is_up units_are_in_order little_is_exposed the_first_request_starts_it
+	a_reload_takes_another_configuration a_user_is_let_in_and_scheduled
+	deadlines_lift_the_limit_and_restore_it who_has_no_rule_is_refused
+	killed_it_is_started_again_and_knows_all killed_often_it_still_comes_back
 	a_wrong_configuration_is_waited_out what_ended_while_it_was_away_is_undone
 	a_stop_undoes_all a_kill_by_systemctl_is_a_stop it_may_do_nothing_else'
 for name in $all; do

@@ -1,8 +1,10 @@
-// Runs SQL queries on a trace with Perfetto's own trace processor (the WebAssembly build that its user interface uses).
+// Runs SQL queries on a trace with Perfetto's own trace processor (the WebAssembly build that its user
+// interface uses).
 //
 //   node trace_processor.mjs DIRECTORY TRACE QUERY...
 //
-// DIRECTORY has Perfetto's engine_bundle.js and trace_processor*.wasm. Prints a JSON array: for each query an array of rows, each an object.
+// DIRECTORY has Perfetto's engine_bundle.js and trace_processor*.wasm. Prints a JSON array: for each query
+// an array of rows, each an object.
 // Speaks protos/perfetto/trace_processor/trace_processor.proto: the few fields needed, by number.
 
 import { readFileSync } from "node:fs";
@@ -75,7 +77,8 @@ const scope = {
         }
         send() {}
     },
-    ...{ TextDecoder, TextEncoder, URL, WebAssembly, Uint8Array, TypeError, setTimeout, clearTimeout, performance, crypto },
+    ...{ TextDecoder, TextEncoder, URL, WebAssembly, Uint8Array, TypeError },
+    ...{ setTimeout, clearTimeout, performance, crypto },
 };
 scope.self = scope;
 // An error's text would have all of the bundle in it, which is one line.
@@ -105,8 +108,10 @@ channel.port1.on("message", (data) => {
     wake();
 });
 
-const send = (request, ...more) =>
-    channel.port1.postMessage(new Uint8Array(bytes(1, Buffer.concat([number(1, sequence++), number(2, request), ...more]))));
+const send = (request, ...more) => {
+    const message = Buffer.concat([number(1, sequence++), number(2, request), ...more]);
+    channel.port1.postMessage(new Uint8Array(bytes(1, message)));
+};
 
 async function response() {
     while (responses.length === 0) await new Promise((resolve) => (wake = resolve));
@@ -114,7 +119,9 @@ async function response() {
     for (const [field, value] of fields(message)) {
         if (field === 5) throw new Error(String(value));
         // What became of a piece of the trace.
-        if (field === 201) for (const [part, error] of fields(value)) if (part === 2) throw new Error(String(error));
+        if (field === 201) {
+            for (const [part, error] of fields(value)) if (part === 2) throw new Error(String(error));
+        }
     }
     return message;
 }
@@ -133,7 +140,9 @@ async function query(sql) {
         }
     }
     const rows = [];
-    for (let at = 0; at < cells.length; at += names.length) rows.push(Object.fromEntries(names.map((name, column) => [name, cells[at + column]])));
+    for (let at = 0; at < cells.length; at += names.length) {
+        rows.push(Object.fromEntries(names.map((name, column) => [name, cells[at + column]])));
+    }
     return rows;
 }
 
@@ -144,8 +153,9 @@ function batch(message, cells) {
     for (const [field, value] of fields(message)) {
         if (field === 1) kinds.push(...packed(value).map(Number));
         else if (field === 2) integers.push(...packed(value));
-        else if (field === 3) for (let at = 0; at < value.length; at += 8) floats.push(value.readDoubleLE(at));
-        else if (field === 5) texts.push(...String(value).split("\0").slice(0, -1));
+        else if (field === 3) {
+            for (let at = 0; at < value.length; at += 8) floats.push(value.readDoubleLE(at));
+        } else if (field === 5) texts.push(...String(value).split("\0").slice(0, -1));
         else if (field === 6) last = value !== 0n;
     }
     let [integer, float, text] = [0, 0, 0];
@@ -169,5 +179,6 @@ await response();
 const results = [];
 for (const sql of queries) results.push(await query(sql));
 // Instants do not fit JavaScript's numbers; they leave digit by digit.
-console.log(JSON.stringify(results, (_, value) => (typeof value === "bigint" ? `\0${value}\0` : value)).replace(/"\\u0000(-?\d+)\\u0000"/g, "$1"));
+const written = JSON.stringify(results, (_, value) => (typeof value === "bigint" ? `\0${value}\0` : value));
+console.log(written.replace(/"\\u0000(-?\d+)\\u0000"/g, "$1"));
 process.exit(0);

@@ -1,5 +1,5 @@
-// The curves of a stream, and what follows from them for any interval: the same rules as the model's own code has
-// (papers: LiME, Sections II-B and VI-A).
+// The curves of a stream, and what follows from them for any interval: the same rules as the model's own code
+// has (papers: LiME, Sections II-B and VI-A).
 "use strict";
 
 // The lists that ascend are written as differences.
@@ -127,8 +127,8 @@ class Histogram {
     });
   }
 
-  // Bars between `from` and `until`, at most `most` of them unless buckets are no finer. Widths are powers of two and so are those of
-  // buckets, so that no bucket is divided.
+  // Bars between `from` and `until`, at most `most` of them unless buckets are no finer. Widths are powers of
+  // two and so are those of buckets, so that no bucket is divided.
   bars(from, until, most) {
     let width = 1;
     while ((until - from) / width > most) width *= 2;

@@ -1,4 +1,5 @@
-// Figures as text: durations with a unit that fits, counts with their thousands set apart; and the marks of axes.
+// Figures as text: durations with a unit that fits, counts with their thousands set apart; and the marks of
+// axes.
 "use strict";
 
 const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
@@ -12,7 +13,8 @@ function significant(value, digits, rounding = Math.round) {
   if (value === 0 || !Number.isFinite(value)) return String(value);
   const power = Math.floor(Math.log10(Math.abs(value))) - digits + 1;
   // Powers of ten below one are not exact: divide by their inverse.
-  const rounded = power >= 0 ? rounding(value / 10 ** power) * 10 ** power : rounding(value * 10 ** -power) / 10 ** -power;
+  const rounded =
+    power >= 0 ? rounding(value / 10 ** power) * 10 ** power : rounding(value * 10 ** -power) / 10 ** -power;
   return rounded.toLocaleString("en-US", { maximumFractionDigits: Math.max(0, -power) });
 }
 

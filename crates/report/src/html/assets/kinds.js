@@ -18,7 +18,10 @@ function spread(from, until, points, log) {
 function ofIntervals(curves, label, series) {
   const horizon = curves.deltaMin.at(-1) || curves.deltaMax.at(-1) || 1;
   // About two dozen releases, up to a round length.
-  const wanted = Math.min(horizon, Math.max(curves.deltaMax[Math.min(curves.deltaMax.length, 24) - 1] ?? 0, 1000));
+  const wanted = Math.min(
+    horizon,
+    Math.max(curves.deltaMax[Math.min(curves.deltaMax.length, 24) - 1] ?? 0, 1000),
+  );
   const first = linearMarks(0, wanted, 5).at(-1) || wanted;
   const firstGap = curves.deltaMin.find((value) => value > 0) ?? horizon / 1000;
   return {
@@ -42,18 +45,24 @@ function ofIntervals(curves, label, series) {
 function arrivals(stream) {
   const curves = stream.curves;
   const series = [
-    { label: "most observed, η⁺", colour: "--c1", draw: "steps-before", tell: count, of: (span) => curves.etaMax(span) },
-    { label: "fewest observed, η⁻", colour: "--c2", draw: "step", tell: count, of: (span) => curves.etaMin(span) },
+    { label: "most observed, η⁺", colour: "--c1", draw: "steps-before", tell: count,
+      of: (span) => curves.etaMax(span) },
+    { label: "fewest observed, η⁻", colour: "--c2", draw: "step", tell: count,
+      of: (span) => curves.etaMin(span) },
   ];
   if (curves.separation) {
-    // Two releases that once came close together make this so steep that nothing else could be seen beside all of it.
-    series.push({ label: "sporadic bound ⌈Δ/T⌉", colour: "--c3", dash: DASHED, width: 1.5, draw: "steps-before", cut: true, tell: count, of: (span) => curves.sporadic(span) });
+    // Two releases that once came close together make this so steep that nothing else could be seen beside
+    // all of it.
+    series.push({ label: "sporadic bound ⌈Δ/T⌉", colour: "--c3", dash: DASHED, width: 1.5,
+      draw: "steps-before", cut: true, tell: count, of: (span) => curves.sporadic(span) });
   }
   if (curves.periodic) {
-    series.push({ label: "periodic bound ⌈(Δ+J)/T⌉", colour: "--c4", dash: DOTTED, width: 1.5, draw: "steps-before", cut: true, tell: count, of: (span) => curves.periodicMax(span) });
+    series.push({ label: "periodic bound ⌈(Δ+J)/T⌉", colour: "--c4", dash: DOTTED, width: 1.5,
+      draw: "steps-before", cut: true, tell: count, of: (span) => curves.periodicMax(span) });
     // Where activations were skipped, the period bounds nothing from below.
     if (curves.periodic.is_dense) {
-      series.push({ label: "periodic bound ⌊(Δ−J)/T⌋", colour: "--c5", dash: DOTTED, width: 1.5, draw: "step", tell: count, of: (span) => curves.periodicMin(span) });
+      series.push({ label: "periodic bound ⌊(Δ−J)/T⌋", colour: "--c5", dash: DOTTED, width: 1.5,
+        draw: "step", tell: count, of: (span) => curves.periodicMin(span) });
     }
   }
   return ofIntervals(curves, number("releases"), series);
@@ -64,12 +73,15 @@ function request(stream) {
   const series = [];
   if (curves.separation) {
     series.push(
-      { label: "⌈Δ/T⌉·C: two numbers", colour: "--c3", dash: DASHED, of: (span) => curves.scalar(curves.sporadic(span)) },
-      { label: "WCET(⌈Δ/T⌉): cost curve", colour: "--c4", dash: DASH_DOT, of: (span) => curves.wcet(curves.sporadic(span)) },
+      { label: "⌈Δ/T⌉·C: two numbers", colour: "--c3", dash: DASHED,
+        of: (span) => curves.scalar(curves.sporadic(span)) },
+      { label: "WCET(⌈Δ/T⌉): cost curve", colour: "--c4", dash: DASH_DOT,
+        of: (span) => curves.wcet(curves.sporadic(span)) },
     );
   }
   series.push(
-    { label: "η⁺(Δ)·C: arrival curve", colour: "--c2", dash: DOTTED, of: (span) => curves.scalar(curves.etaMax(span)) },
+    { label: "η⁺(Δ)·C: arrival curve", colour: "--c2", dash: DOTTED,
+      of: (span) => curves.scalar(curves.etaMax(span)) },
     { label: "WCET(η⁺(Δ)): both curves", colour: "--c1", of: (span) => curves.wcet(curves.etaMax(span)) },
   );
   const styled = series.map((one) => ({ ...one, draw: "steps-before", tell: above }));
@@ -116,7 +128,9 @@ function raster(stream) {
   const numbers = sums(data.number);
   const at = sums(data.at_us).map((us) => us * 1000);
   const high = data.width ? data.low.map((low, index) => low + data.width[index]) : null;
-  const labels = data.lateness ? [data.left_out ? "jitter" : "jitter, J"] : ["least separation", "greatest separation"];
+  const labels = data.lateness
+    ? [data.left_out ? "jitter" : "jitter, J"]
+    : ["least separation", "greatest separation"];
   const span = Math.max(at.at(-1) - at[0], 1000);
   const [from, until] = [at[0] - span / 50, at.at(-1) + span / 50];
   // What is marked is told at the job that is drawn next to it.
@@ -132,14 +146,31 @@ function raster(stream) {
   };
   const slips = data.slips ?? [];
   const leftOut = data.left_out ?? [];
-  const slipped = marked(slips, (mark, index) => data.low[index], ({ value }) => (value > 0 ? `${count(value)} skipped` : `${count(-value)} extra`));
-  const ringed = marked(leftOut, ({ value }) => value, ({ value }) => (value < 0 ? `${above(-value)} early` : `${above(value)} late`));
+  const slipped = marked(
+    slips,
+    (mark, index) => data.low[index],
+    ({ value }) => (value > 0 ? `${count(value)} skipped` : `${count(-value)} extra`),
+  );
+  const ringed = marked(
+    leftOut,
+    ({ value }) => value,
+    ({ value }) => (value < 0 ? `${above(-value)} early` : `${above(value)} late`),
+  );
   const series = [
     { label: high ? "job (earliest)" : "job", colour: "--c1", draw: "points", tell: below },
-    ...(high ? [{ label: "window", colour: "--c2", draw: "spans", tell: (latest, index) => (latest > data.low[index] ? above(latest) : "–") }] : []),
-    ...data.bounds.map((_, index) => ({ label: labels[index], colour: "--c3", dash: DASHED, width: 1.5, draw: "line", tell: index === 0 && !data.lateness ? below : above })),
-    ...(slips.length ? [{ label: "skipped or extra before it", colour: "--c4", draw: "spans", tell: (_, index) => slipped.texts[index] }] : []),
-    ...(leftOut.length ? [{ label: "left out", colour: "--c5", draw: "rings", tell: (_, index) => ringed.texts[index] }] : []),
+    ...(high
+      ? [{ label: "window", colour: "--c2", draw: "spans",
+          tell: (latest, index) => (latest > data.low[index] ? above(latest) : "–") }]
+      : []),
+    ...data.bounds.map((_, index) => ({ label: labels[index], colour: "--c3", dash: DASHED, width: 1.5,
+      draw: "line", tell: index === 0 && !data.lateness ? below : above })),
+    ...(slips.length
+      ? [{ label: "skipped or extra before it", colour: "--c4", draw: "spans",
+          tell: (_, index) => slipped.texts[index] }]
+      : []),
+    ...(leftOut.length
+      ? [{ label: "left out", colour: "--c5", draw: "rings", tell: (_, index) => ringed.texts[index] }]
+      : []),
   ];
   const ringsAt = series.length;
   const slipsAt = ringsAt - (leftOut.length ? 1 : 0);
@@ -234,7 +265,8 @@ function histogram(data, label) {
       const counts = bars.counts.map((number) => (log && number === 0 ? null : number));
       return [bars.from.map((begin) => begin + bars.width / 2), counts];
     },
-    where: (plot, index) => `From ${duration(bars.from[index])} to ${duration(bars.from[index] + bars.width)}:`,
+    where: (plot, index) =>
+      `From ${duration(bars.from[index])} to ${duration(bars.from[index] + bars.width)}:`,
   };
 }
 
@@ -261,7 +293,11 @@ function border(plot, colour, at) {
   const right = "extrapolated →";
   const room = x + context.measureText(right).width + 8 * devicePixelRatio < left + width;
   context.textAlign = room ? "left" : "right";
-  context.fillText(room ? right : "← observed", x + (room ? 4 : -4) * devicePixelRatio, top + 12 * devicePixelRatio);
+  context.fillText(
+    room ? right : "← observed",
+    x + (room ? 4 : -4) * devicePixelRatio,
+    top + 12 * devicePixelRatio,
+  );
   context.restore();
 }
 
@@ -274,7 +310,10 @@ function distances(stream) {
   const known = curves.deltaMin.length + 1;
   const most = BEYOND * known;
   const whole = (from, until, points, log) => [
-    ...new Set([...spread(Math.max(2, from), Math.max(2, until), points, log).map(Math.round), ...(known >= from && known <= until ? [known] : [])]),
+    ...new Set([
+      ...spread(Math.max(2, from), Math.max(2, until), points, log).map(Math.round),
+      ...(known >= from && known <= until ? [known] : []),
+    ]),
   ].sort((a, b) => a - b);
   return {
     x: number("activations in a row, n"),
@@ -310,9 +349,12 @@ function activations(stream) {
   const gap = curves.deltaMin.find((value) => value > 0) ?? known;
   const few = curves.deltaMin.length <= 50;
   const figure = ofIntervals(curves, number("activations"), [
-    { label: "most observed, η⁺", colour: "--c1", draw: "steps-before", tell: count, of: (span) => (span <= known ? curves.safeEtaMax(span) : null) },
-    { label: "fewest observed, η⁻", colour: "--c2", draw: "step", tell: count, of: (span) => (span < longest ? curves.etaMin(span) : null) },
-    { label: "η⁺ extrapolated (safe)", colour: "--c1", dash: DASHED, draw: "steps-before", tell: count, of: (span) => (span >= known ? curves.safeEtaMax(span) : null) },
+    { label: "most observed, η⁺", colour: "--c1", draw: "steps-before", tell: count,
+      of: (span) => (span <= known ? curves.safeEtaMax(span) : null) },
+    { label: "fewest observed, η⁻", colour: "--c2", draw: "step", tell: count,
+      of: (span) => (span < longest ? curves.etaMin(span) : null) },
+    { label: "η⁺ extrapolated (safe)", colour: "--c1", dash: DASHED, draw: "steps-before", tell: count,
+      of: (span) => (span >= known ? curves.safeEtaMax(span) : null) },
   ]);
   return {
     ...figure,

@@ -48,7 +48,10 @@ function filterable(table) {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     rows.forEach((row) => (row.hidden = !words.every((word) => texts.get(row).includes(word))));
     const left = rows.filter((row) => !row.hidden).length;
-    shown.value = left === rows.length ? `${count(left)} ${left === 1 ? "task" : "tasks"}` : `${count(left)} of ${count(rows.length)} tasks`;
+    shown.value =
+      left === rows.length
+        ? `${count(left)} ${left === 1 ? "task" : "tasks"}`
+        : `${count(left)} of ${count(rows.length)} tasks`;
   };
   input.addEventListener("input", filter);
   input.closest(".controls").hidden = false;
@@ -64,8 +67,12 @@ class Figures {
     this.streams = streams;
     this.plots = new Map();
     this.visible = new Set();
-    this.seen = new IntersectionObserver((entries) => entries.forEach((entry) => this.see(entry)), { rootMargin: "300px 0px" });
-    this.sized = new ResizeObserver((entries) => entries.forEach(({ target }) => this.plots.get(target.parentElement)?.resize()));
+    this.seen = new IntersectionObserver((entries) => entries.forEach((entry) => this.see(entry)), {
+      rootMargin: "300px 0px",
+    });
+    this.sized = new ResizeObserver((entries) =>
+      entries.forEach(({ target }) => this.plots.get(target.parentElement)?.resize()),
+    );
     document.querySelectorAll("figure.plot").forEach((figure) => this.seen.observe(figure));
   }
 
@@ -175,7 +182,9 @@ function followed(list) {
   const seen = new Set();
   const observer = new IntersectionObserver(
     (entries) => {
-      entries.forEach(({ target, isIntersecting }) => (isIntersecting ? seen.add(target) : seen.delete(target)));
+      entries.forEach(({ target, isIntersecting }) =>
+        isIntersecting ? seen.add(target) : seen.delete(target),
+      );
       const first = [...links.keys()].find((section) => seen.has(section));
       for (const [section, link] of links) {
         if (section !== first) link.removeAttribute("aria-current");
@@ -183,7 +192,9 @@ function followed(list) {
           link.setAttribute("aria-current", "true");
           // Within the list alone: the page stays where it is.
           const top = link.offsetTop - list.offsetTop;
-          if (top < list.scrollTop || top + link.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
+          if (top < list.scrollTop || top + link.offsetHeight > list.scrollTop + list.clientHeight) {
+            list.scrollTop = top - list.clientHeight / 2;
+          }
         }
       }
     },

@@ -1,4 +1,5 @@
-// One interactive figure: a uPlot with a legend that tells values, zooming by drag, keys and buttons, and drawing again for what is seen.
+// One interactive figure: a uPlot with a legend that tells values, zooming by drag, keys and buttons, and
+// drawing again for what is seen.
 "use strict";
 
 const PLOT_HEIGHT = 280;
@@ -7,13 +8,14 @@ const PAPER = { half: 350, whole: 720, height: 190 };
 const KEYS_HELP = "Arrow keys move the cursor, plus and minus zoom, Escape shows all again.";
 
 // What a kind of figure gives (kinds.js):
-//   x, y       { label, marks(list, log), whole }     axes
+//   x, y       { label, marks(list, log), whole }      axes
 //   view       [from, until]                           what is shown at first
 //   limits     [from, until]                           what can be shown
-//   log        { x, y, range: [from, until] }          which axes can be logarithmic, and what of x is shown then
+//   log        { x, y, range: [from, until] }          which axes can be logarithmic, and the range of x then
 //   logFirst   whether they are at first
-//   series     [{ label, colour, dash, draw, cut, tell }]   draw: "step", "steps-before", "line", "points", "bars", "spans", "rings" (both by drawMore);
-//                                                      cut: on a linear axis it may leave the figure at the top
+//   series     [{ label, colour, dash, draw, cut, tell }]
+//              draw: "step", "steps-before", "line", "points", "bars", "spans", "rings" (both by drawMore)
+//              cut: on a linear axis it may leave the figure at the top
 //   data(from, until, points, log)                     [xs, ...ys] for what is seen
 //   where(plot, index)                                 the cursor's place in words
 //   stride     how many values an arrow key passes
@@ -93,7 +95,10 @@ class Plot {
   // For a printer, until the next time: the size of the window says nothing about that of a sheet.
   print() {
     this.erase();
-    this.paper = { width: this.figure.classList.contains("wide") ? PAPER.whole : PAPER.half, height: PAPER.height };
+    this.paper = {
+      width: this.figure.classList.contains("wide") ? PAPER.whole : PAPER.half,
+      height: PAPER.height,
+    };
     this.draw();
     this.paper = null;
   }
@@ -152,7 +157,9 @@ class Plot {
       splits: marks(axis, log, across),
       values: (u, list) => axis.marks(list, log),
       filter: (u, list) => list,
-      ...(across ? { size: 30, gap: 4 } : { size: (u, texts) => 18 + 7 * Math.max(3, ...(texts ?? []).map((text) => String(text).length)) }),
+      ...(across
+        ? { size: 30, gap: 4 }
+        : { size: (u, texts) => 18 + 7 * Math.max(3, ...(texts ?? []).map((text) => String(text).length)) }),
     });
     const [logX, logY] = [this.log && kind.log.x, this.log && kind.log.y];
     return {
@@ -161,12 +168,18 @@ class Plot {
       legend: { show: false },
       cursor: {
         drag: { x: true, y: false, setScale: false },
-        points: { show: (u, index) => !["spans", "rings", "bars"].includes(kind.series[index - 1].draw), size: 8 },
+        points: {
+          show: (u, index) => !["spans", "rings", "bars"].includes(kind.series[index - 1].draw),
+          size: 8,
+        },
         bind: { dblclick: () => () => this.reset() },
       },
       scales: {
         x: { time: false, distr: logX ? 3 : 1, range: () => this.range },
-        y: { distr: logY ? 3 : 1, range: (u, min, max) => rangeOfY(kind, logY, min, logY ? max : topOf(kind, u, max)) },
+        y: {
+          distr: logY ? 3 : 1,
+          range: (u, min, max) => rangeOfY(kind, logY, min, logY ? max : topOf(kind, u, max)),
+        },
       },
       axes: [axis(kind.x, logX, true), axis(kind.y, logY, false)],
       series: [{}, ...kind.series.map((series) => this.series(series, colour))],
@@ -240,7 +253,10 @@ class Plot {
     const [from, until] = this.range;
     const forth = this.log && this.kind.log.x ? Math.log : (value) => value;
     const back = this.log && this.kind.log.x ? Math.exp : (value) => value;
-    const centre = this.index === null || !this.drawn ? (forth(from) + forth(until)) / 2 : forth(this.uplot.data[0][this.index] ?? from);
+    const centre =
+      this.index === null || !this.drawn
+        ? (forth(from) + forth(until)) / 2
+        : forth(this.uplot.data[0][this.index] ?? from);
     const to = (edge) => back(centre + (forth(edge) - centre) * factor);
     this.show(to(from), to(until));
   }
@@ -307,7 +323,10 @@ class Plot {
       this.uplot.setCursor({ left: -10, top: -10 });
       return;
     }
-    const left = Math.min(this.uplot.over.clientWidth, Math.max(0, this.uplot.valToPos(this.uplot.data[0][index], "x")));
+    const left = Math.min(
+      this.uplot.over.clientWidth,
+      Math.max(0, this.uplot.valToPos(this.uplot.data[0][index], "x")),
+    );
     // Only what keys do is read aloud.
     this.place.setAttribute("aria-live", "polite");
     this.uplot.setCursor({ left, top: 0 });
@@ -378,7 +397,10 @@ function swatch(series) {
   svg.setAttribute("viewBox", "0 0 24 10");
   svg.setAttribute("aria-hidden", "true");
   svg.classList.add("swatch", series.colour.slice(2));
-  const shape = document.createElementNS(svg.namespaceURI, { points: "circle", rings: "circle", bars: "rect", spans: "rect" }[series.draw] ?? "line");
+  const shape = document.createElementNS(
+    svg.namespaceURI,
+    { points: "circle", rings: "circle", bars: "rect", spans: "rect" }[series.draw] ?? "line",
+  );
   const attributes = {
     points: { cx: 12, cy: 5, r: 3 },
     rings: { cx: 12, cy: 5, r: 3.5, class: "hollow" },

@@ -1,4 +1,5 @@
-// Light and dark: as the system has it, until the button says otherwise. Pages that draw on canvases listen to "recolour".
+// Light and dark: as the system has it, until the button says otherwise. Pages that draw on canvases listen
+// to "recolour".
 "use strict";
 
 (() => {
