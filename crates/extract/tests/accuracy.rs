@@ -4,7 +4,8 @@
 mod common;
 
 use common::accuracy::{Counts, ROWS, judge, summary};
-use common::noise::Random;
+use common::noise::{Lateness, Random};
+use common::simulated::{Simulated, lateness, whole};
 use punctual_extract::periodic::PeriodicSummary;
 
 /// One in so many traces is tried, and at least `FEWEST` of a row.
@@ -55,6 +56,26 @@ fn periods_that_were_mistaken_are_found() {
         let row = ROWS.iter().find(|row| row.name == name).unwrap();
         let counts = judge(&row.trace_of(series, case));
         assert_eq!((counts.period, counts.all), (1, 1), "{name}, series {series}, trace {case}");
+    }
+}
+
+/// However many skips follow each other closely, after one or two releases each. At worst the slips are found
+/// as one, and the jitter is their sum.
+#[test]
+fn skips_in_a_row_cost_jitter_but_not_the_period() {
+    const PERIOD: u64 = 10_000_000;
+    for skips in [5, 7, 8, 12, 20, 40] {
+        for apart in 1..=3 {
+            let mut random = Random(skips);
+            let late = lateness(Lateness::Exponential, 1, 5_000, &mut random);
+            let mut trace = Simulated::periodic(whole(PERIOD), late);
+            (0..skips).for_each(|skip| trace.skip(2_000 + (skip * apart) as usize, 1));
+            let found = summary(&trace.releases()).model().unwrap();
+            let counted = (found.period_ns.ns(), found.skipped, found.extra);
+            assert_eq!(counted, (PERIOD, skips, 0), "{skips} skips, {apart} releases apart");
+            let most = trace.true_jitter().unwrap() + skips * PERIOD;
+            assert!(found.jitter_ns.ns() <= most, "{skips} skips, {apart} releases apart: {found:?}");
+        }
     }
 }
 
