@@ -26,14 +26,15 @@ def judge(truth):
     if found is None:
         return truth["row"], counts, f"{truth['file']}: no model"
     slips = found["skipped"], found["extra"]
+    left_out = found["early"] + found["late"]
     if truth["numerator"] == "0":
         right, all_right = False, slips == (0, 0)
     else:
         right = found["period"] == Fraction(int(truth["numerator"]), int(truth["denominator"]))
-        same = slips == (int(truth["skipped"]), int(truth["extra"])) and len(found["left_out"]) >= int(truth["early"])
+        same = slips == (int(truth["skipped"]), int(truth["extra"])) and len(left_out) >= int(truth["early"])
         all_right = right and same
     counts["period"], counts["all"] = int(right), int(all_right)
-    counts["left out"] = int(bool(found["left_out"]))
+    counts["left out"] = int(bool(left_out))
     counts["unsound"] = int(not reference.is_sound(releases, found["period"], *found["conservative"]))
     counts["fractions"] = int(truth["denominator"] == "1" and truth["numerator"] != "0" and found["period"].denominator > 1)
     counts["beaten"] = int(truth["jitter"] != "" and not right and int(truth["jitter"]) < found["conservative"][1])
