@@ -1,0 +1,141 @@
+//! What an analysis finds: a bound of the response time and what it is made of, or why there is none.
+
+use punctual_model::Duration;
+use std::fmt;
+
+/// A bound of a task's response times: from the arrival of a job to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The bound.
+    pub response: Duration,
+    /// The analysis that it comes from.
+    pub method: Method,
+    /// What it is made of: the sum of the parts, less `earlier`, is the bound (with [`Method::Density`] there
+    /// are none).
+    pub parts: Vec<Part>,
+    /// The latest release after the beginning of the window in which the worst job is released: the first
+    /// jobs of this window belong to the parts, too.
+    pub earlier: Duration,
+    /// The worst job of the window, from 1.
+    pub job: u64,
+}
+
+/// A part of a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What takes the time.
+    pub cause: Cause,
+    /// How much.
+    pub duration: Duration,
+}
+
+/// What a part of a bound is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The task's own jobs.
+    Own,
+    /// Their suspension of themselves.
+    Suspension,
+    /// The release comes after the arrival.
+    Jitter,
+    /// Jobs of another task, by its index.
+    Task(usize),
+    /// The kernel keeps the processor (L_IF).
+    Blocking,
+    /// Passes of the scheduler for the task's own jobs.
+    Switches,
+    /// Interrupts.
+    Interrupts,
+    /// The reservation has used its runtime up and waits for its next period.
+    Throttling,
+}
+
+/// An analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Fixed priorities on one processor: busy windows (Lehoczky 1990; Tindell, Burns, Wellings 1994).
+    FixedPriority,
+    /// Fixed priorities on several processors (Bertogna and Cirinei 2007; affinities as Gujarati, Cerqueira
+    /// and Brandenburg 2013).
+    GlobalFixedPriority,
+    /// Earliest deadline first on one processor (Spuri 1996; Bozhko and Brandenburg 2020).
+    EarliestDeadline,
+    /// The density test of global EDF (Goossens, Funk and Baruah 2003; Bertogna, Cirinei, Lipari 2005).
+    Density,
+    /// The service of a reservation (Abeni and Buttazzo 1998).
+    Reservation,
+}
+
+impl Method {
+    /// Its name for people and programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::FixedPriority => "fixed priority",
+            Method::GlobalFixedPriority => "global fixed priority",
+            Method::EarliestDeadline => "EDF",
+            Method::Density => "global EDF density",
+            Method::Reservation => "reservation",
+        }
+    }
+
+    /// Whether a schedule of sporadic tasks without suspension reaches the bound.
+    pub const fn is_exact(self) -> bool {
+        matches!(self, Method::FixedPriority | Method::EarliestDeadline)
+    }
+}
+
+/// Why there is no bound of a task's response times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoBound {
+    /// It is neither SCHED_FIFO, SCHED_RR nor SCHED_DEADLINE.
+    BestEffort,
+    /// Its jobs, or those of this task that delays it, may be released without limit.
+    Arrivals(usize),
+    /// The processor time of this task's jobs is unknown.
+    Cost(usize),
+    /// The work of the task and of those before it may never end: utilization is too high.
+    Overload,
+    /// A task on several processors delays it, and that one has no bound.
+    Depends(usize),
+    /// Jobs of a task on several processors may overlap.
+    Overlap,
+    /// SCHED_DEADLINE tasks share some processors but not all.
+    Affinity(usize),
+    /// The reservations of these processors are more than they can give.
+    Reservations,
+    /// A reservation is impossible: its runtime or period is zero, or the runtime exceeds the deadline.
+    Impossible,
+}
+
+impl NoBound {
+    /// As a sentence part, with the tasks' names: `its jobs may arrive without limit`.
+    pub fn text(&self, me: usize, name: impl Fn(usize) -> String) -> String {
+        let whose = |task: &usize| match *task == me {
+            true => "its".to_owned(),
+            false => format!("{}'s", name(*task)),
+        };
+        match self {
+            NoBound::BestEffort => "it has no real-time policy".into(),
+            NoBound::Arrivals(task) => format!("{} jobs may be released without limit", whose(task)),
+            NoBound::Cost(task) => format!("{} processor time is unknown", whose(task)),
+            NoBound::Overload => "the processor may never finish its work and that of tasks before it".into(),
+            NoBound::Depends(task) => {
+                format!("{} delays it and has no bound; pin both to processors", name(*task))
+            }
+            NoBound::Overlap => {
+                "it may run on several processors, and its jobs may overlap; pin it to one".into()
+            }
+            NoBound::Affinity(task) => {
+                format!("it shares some processors with {}, but not all, under SCHED_DEADLINE", name(*task))
+            }
+            NoBound::Reservations => "the reservations exceed what the processors can give".into(),
+            NoBound::Impossible => "its reservation is impossible".into(),
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

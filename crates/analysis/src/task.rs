@@ -1,0 +1,59 @@
+//! What the analyses know of a task.
+
+use crate::arrivals::Arrivals;
+use punctual_model::policy::Reservation;
+use punctual_model::{Duration, Execution};
+
+/// A task: a thread that must meet deadlines, or that delays others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Its name, for messages.
+    pub name: String,
+    /// How Linux schedules it.
+    pub scheduling: Scheduling,
+    /// Processors that it may use, ascending; not empty.
+    pub processors: Vec<u32>,
+    /// When its jobs are released.
+    pub arrivals: Arrivals,
+    /// Processor time of its jobs: WCET(n).
+    pub execution: Execution,
+    /// The most that a job suspends itself.
+    pub suspension: Duration,
+    /// How often a job suspends itself at most.
+    pub suspensions: u64,
+    /// The longest time from an arrival to its release. Responses count from the arrival.
+    pub jitter: Duration,
+    /// From the arrival of a job until it must have ended.
+    pub deadline: Option<Duration>,
+}
+
+/// How Linux schedules a task, most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// SCHED_DEADLINE.
+    Deadline(Reservation),
+    /// SCHED_FIFO or SCHED_RR with a priority from 1 to 99.
+    ///
+    /// Equal priorities delay each other in full, also under SCHED_RR: the kernel charges slices by samples
+    /// at its tick, so a thread may lose a slice of which it had hardly anything.
+    Priority(u32),
+    /// Any other policy: runs when no task above does. It has no bound and delays none of them.
+    BestEffort,
+}
+
+impl Task {
+    /// Whether it runs on one processor only.
+    pub fn is_pinned(&self) -> bool {
+        self.processors.len() == 1
+    }
+
+    /// Whether the two may run on the same processor.
+    pub(crate) fn meets(&self, other: &Task) -> bool {
+        self.processors.iter().any(|cpu| other.processors.binary_search(cpu).is_ok())
+    }
+
+    /// WCET(n) in ns; `None` if it is unknown or exceeds 64 bits.
+    pub(crate) fn cost(&self, jobs: u64) -> Option<u64> {
+        self.execution.wcet(jobs).map(Duration::ns)
+    }
+}

@@ -1,0 +1,116 @@
+//! Examples with known numbers.
+
+use crate::{ns, responses, task};
+use punctual_analysis::{Cause, Method, NoBound, Platform, Scheduling, System};
+use punctual_model::latency::{Staircase, Step};
+use punctual_model::policy::Reservation;
+
+/// The first is the most urgent.
+fn by_priority(tasks: &[(u64, u64)]) -> System {
+    let tasks = tasks.iter().zip((1..99).rev());
+    let tasks = tasks.map(|(&(cost, period), priority)| task(Scheduling::Priority(priority), cost, period));
+    System { tasks: tasks.collect(), platforms: Vec::new() }
+}
+
+#[test]
+fn lehoczky_1990() {
+    let system = by_priority(&[(52, 100), (52, 140)]);
+    assert_eq!(responses(&system), [Some(52), Some(156)]);
+    let system = by_priority(&[(26, 70), (62, 100)]);
+    assert_eq!(responses(&system), [Some(26), Some(118)]);
+    let system = by_priority(&[(1, 4), (1, 5), (3, 9), (3, 18)]);
+    assert_eq!(responses(&system), [Some(1), Some(2), Some(7), Some(18)]);
+}
+
+#[test]
+fn the_parts_sum_up() {
+    let mut system = by_priority(&[(26, 70), (62, 100)]);
+    system.tasks[1].jitter = ns(5);
+    let bound = system.prove().remove(1).expect("a bound");
+    let of =
+        |cause| bound.parts.iter().filter(|part| part.cause == cause).map(|part| part.duration.ns()).sum();
+    let (own, other, jitter): (u64, u64, u64) = (of(Cause::Own), of(Cause::Task(0)), of(Cause::Jitter));
+    assert_eq!((own, other, jitter, bound.earlier), (5 * 62, 8 * 26, 5, ns(400)), "the fifth job: {bound:?}");
+    assert_eq!((bound.response, bound.job), (ns(118 + 5), 5));
+}
+
+#[test]
+fn too_much_has_no_bound() {
+    let system = by_priority(&[(52, 100), (70, 140)]);
+    assert_eq!(system.prove()[1], Err(NoBound::Overload));
+    let mut system = by_priority(&[(1, 4), (1, 5)]);
+    system.tasks[0].execution.wcet_ns.clear();
+    assert_eq!(system.prove()[1], Err(NoBound::Cost(0)));
+    system.tasks[1].scheduling = Scheduling::BestEffort;
+    assert_eq!(system.prove()[1], Err(NoBound::BestEffort));
+}
+
+/// 10 of the kernel's own, 3 for each pass of the scheduler, and 5 of interrupts in any window of 100.
+#[test]
+fn the_kernel_takes_its_share() {
+    let mut system = by_priority(&[(20, 200), (30, 1_000)]);
+    system.platforms = vec![Platform {
+        cpu: 0,
+        blocking: ns(10),
+        switch: ns(3),
+        interrupts: vec![Staircase::from_iter([Step { span: ns(0), sum: ns(5) }])],
+        horizon: ns(100),
+        at_least: false,
+    }];
+    assert_eq!(responses(&system), [Some(20 + 10 + 5), Some(30 + 10 + 20 + 2 * 3 + 5)]);
+}
+
+#[test]
+fn a_suspended_task_has_carry_in() {
+    // The high task may run at the very end of one period and at the beginning of the next.
+    let mut system = by_priority(&[(2, 10), (4, 20)]);
+    (system.tasks[0].suspension, system.tasks[0].suspensions) = (ns(5), 1);
+    assert_eq!(responses(&system), [Some(7), Some(4 + 2 * 2)]);
+}
+
+#[test]
+fn equal_priorities_delay_each_other() {
+    let mut system = by_priority(&[(3, 10), (4, 20)]);
+    system.tasks[1].scheduling = system.tasks[0].scheduling;
+    assert_eq!(responses(&system), [Some(7), Some(7)]);
+}
+
+fn reservation(runtime: u64, deadline: u64, period: u64) -> Scheduling {
+    let (runtime_ns, deadline_ns, period_ns) = (ns(runtime), ns(deadline), ns(period));
+    Scheduling::Deadline(Reservation { runtime_ns, deadline_ns, period_ns })
+}
+
+#[test]
+fn deadlines_come_before_priorities() {
+    let tasks = vec![
+        task(reservation(2, 6, 6), 2, 6),
+        task(reservation(4, 8, 8), 4, 8),
+        task(Scheduling::Priority(99), 1, 24),
+    ];
+    let system = System { tasks, platforms: Vec::new() };
+    let bounds = system.prove();
+    // Spuri's analysis of (2, 6) and (4, 8): both meet their deadlines, and no schedule is worse.
+    assert_eq!(responses(&system), [Some(4), Some(6), Some(15)]);
+    assert!(bounds[..2].iter().flatten().all(|bound| bound.method == Method::EarliestDeadline));
+}
+
+#[test]
+fn a_reservation_serves_jobs_that_exceed_it() {
+    let system = System { tasks: vec![task(reservation(2, 10, 10), 5, 40)], platforms: Vec::new() };
+    let bound = system.prove().remove(0).expect("a bound");
+    assert_eq!((bound.method, bound.response), (Method::Reservation, ns(40)));
+    let system = System { tasks: vec![task(reservation(2, 10, 10), 5, 20)], platforms: Vec::new() };
+    assert_eq!(system.prove()[0], Err(NoBound::Overload));
+}
+
+#[test]
+fn several_processors() {
+    let mut tasks: Vec<_> = (0..3).map(|it| task(Scheduling::Priority(90 - it), 4, 10)).collect();
+    tasks.iter_mut().for_each(|task| task.processors = vec![0, 1]);
+    let system = System { tasks, platforms: Vec::new() };
+    let bounds = system.prove();
+    assert!(bounds.iter().flatten().all(|bound| bound.method == Method::GlobalFixedPriority));
+    let found: Vec<u64> = bounds.iter().flatten().map(|bound| bound.response.ns()).collect();
+    assert_eq!(found.len(), 3, "{bounds:?}");
+    assert_eq!(found, [4, 4, 8], "two of three run at once");
+}
