@@ -61,6 +61,18 @@ impl Arrivals {
         }
     }
 
+    /// Releases per ns in the long run; `None` if unbounded.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        let (releases, span) = match self {
+            Arrivals::Curve(curve) => {
+                (curve.delta_min_ns.len() as f64, curve.delta_min_ns.last().copied().unwrap_or_default())
+            }
+            Arrivals::Periodic { period, .. } => (1.0, *period),
+            Arrivals::Sporadic { separation } => (1.0, *separation),
+        };
+        (!span.is_zero()).then(|| releases / span.ns() as f64)
+    }
+
     /// The least time in ns from the earliest possible release of the first of `n` consecutive jobs to the
     /// last one's arrival, `late` before its release at most; plus `late`.
     pub(crate) fn earlier(&self, n: u64, late: u64) -> u64 {

@@ -37,11 +37,15 @@ impl<'a> Demand<'a> {
         &self.system.tasks[self.me]
     }
 
-    /// Fails if the demand of this task or of one that delays it has no bound at all.
+    /// Fails if the demand of this task or of one that delays it has no bound at all, or the processors cannot
+    /// give it in the long run: then windows would be tried until they are too long.
     pub(crate) fn check(&self) -> Result<(), NoBound> {
         let all = self.others.iter().map(|other| other.task).chain([self.me]);
+        let suspended = self.task().suspension.ns() as f64 * self.task().arrivals.rate().unwrap_or(0.0);
+        let mut utilization = if self.processors() == 1 { suspended } else { 0.0 };
         for index in all {
             let task = &self.system.tasks[index];
+            utilization += task.utilization().unwrap_or(0.0);
             if task.arrivals.most(1).is_none() {
                 return Err(NoBound::Arrivals(index));
             }
@@ -49,7 +53,13 @@ impl<'a> Demand<'a> {
                 return Err(NoBound::Cost(index));
             }
         }
-        Ok(())
+        // Far more than rounding can amount to.
+        let most = self.processors() as f64 * (1.0 + 1e-6);
+        if utilization > most { Err(NoBound::Overload) } else { Ok(()) }
+    }
+
+    fn processors(&self) -> usize {
+        self.task().processors.len()
     }
 
     /// What the first `jobs` of the task take themselves, with what their releases and suspensions let the

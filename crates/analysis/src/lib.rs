@@ -5,6 +5,8 @@
 
 mod arrivals;
 mod bound;
+mod critical;
+mod deadlines;
 mod demand;
 mod edf;
 mod fixed;
@@ -16,6 +18,8 @@ mod window;
 
 pub use arrivals::Arrivals;
 pub use bound::{Bound, Cause, Method, NoBound, Part};
+pub use critical::{Stretch, WorstCase, worst_case};
+pub use deadlines::{MOST_PARTS, PARTS, Room, Verdict, verdict};
 pub use platform::Platform;
 pub use simulate::{Job, Run, Schedule, simulate};
 pub use system::{Bounds, System};

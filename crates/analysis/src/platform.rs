@@ -44,7 +44,7 @@ impl Platform {
         let horizon = self.horizon.ns().max(1);
         let sum = |span: u64| {
             let sums = self.interrupts.iter().map(|it| it.sum(Duration::from_ns(span)).ns());
-            sums.fold(Some(0u64), |sum, next| sum?.checked_add(next))
+            crate::window::sum(sums.map(Some))
         };
         if self.interrupts.is_empty() {
             return Some(0);

@@ -56,4 +56,21 @@ impl Task {
     pub(crate) fn cost(&self, jobs: u64) -> Option<u64> {
         self.execution.wcet(jobs).map(Duration::ns)
     }
+
+    /// Its share of one processor in the long run, without suspension; `None` if unbounded or unknown.
+    pub fn utilization(&self) -> Option<f64> {
+        let costs = &self.execution.wcet_ns;
+        let mean = costs.last()?.ns() as f64 / costs.len() as f64;
+        Some(self.arrivals.rate()? * mean)
+    }
+
+    /// The same with its processor time multiplied by `parts` / 1,000, rounded up.
+    pub fn with_cost_scaled(&self, parts: u64) -> Task {
+        let scale = |cost: &Duration| {
+            let product = (u128::from(cost.ns()) * u128::from(parts)).div_ceil(1_000);
+            Duration::from_ns(u64::try_from(product).unwrap_or(u64::MAX))
+        };
+        let wcet_ns = self.execution.wcet_ns.iter().map(scale).collect();
+        Task { execution: Execution { wcet_ns, mean_ns: None }, ..self.clone() }
+    }
 }

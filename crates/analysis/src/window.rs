@@ -4,7 +4,7 @@
 pub(crate) const LIMIT: u64 = 1 << 53;
 /// More jobs of a task in one window are not looked at: with a utilization of exactly 1, windows never end.
 pub(crate) const MOST_JOBS: u64 = 1 << 14;
-const MOST_STEPS: u32 = 1 << 20;
+const MOST_STEPS: u32 = 1 << 17;
 
 /// No window holds its work, or none that is short enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

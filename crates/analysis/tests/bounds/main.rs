@@ -1,5 +1,6 @@
 //! Bounds of response times: known examples, the published analyses, and simulated schedules.
 
+mod deadlines;
 mod examples;
 mod published;
 mod simulated;

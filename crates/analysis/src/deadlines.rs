@@ -1,0 +1,172 @@
+//! Deadlines: whether they hold, how far each task is from breaking them, and priorities that keep them.
+
+use crate::bound::{Bound, NoBound};
+use crate::demand::{Demand, Other};
+use crate::fixed;
+use crate::system::{Bounds, System};
+use crate::task::{Scheduling, Task};
+use punctual_model::Duration;
+
+/// Factors are in parts of this.
+pub const PARTS: u64 = 1_000;
+/// Greater factors are not looked for.
+pub const MOST_PARTS: u64 = 16 * PARTS;
+
+/// Whether a task meets its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its bound is at most its deadline.
+    Met,
+    /// Its bound exceeds its deadline, or it has none.
+    Missed,
+    /// It has no deadline, or no real-time policy.
+    NotAsked,
+}
+
+/// How far one task's parameters may change before the first deadline of any task is missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The task.
+    pub task: usize,
+    /// The greatest factor of its processor time, in [`PARTS`]; [`MOST_PARTS`] stands for that or more.
+    pub cost: u64,
+    /// The least factor of the distances between its releases, in [`PARTS`].
+    pub distance: u64,
+}
+
+/// The verdict of one task.
+pub fn verdict(task: &Task, bound: &Result<Bound, NoBound>) -> Verdict {
+    match (task.deadline, task.scheduling, bound) {
+        (None, ..) | (_, Scheduling::BestEffort, _) => Verdict::NotAsked,
+        (Some(deadline), _, Ok(bound)) if bound.response <= deadline => Verdict::Met,
+        _ => Verdict::Missed,
+    }
+}
+
+impl System {
+    /// Whether all deadlines hold.
+    pub fn meets_deadlines(&self) -> bool {
+        let bounds = self.prove();
+        self.tasks.iter().zip(&bounds).all(|(task, bound)| verdict(task, bound) != Verdict::Missed)
+    }
+
+    /// How far each task may change alone; `None` where a deadline is missed already that the task's
+    /// processors have to do with, and for tasks without a real-time policy.
+    pub fn sensitivity(&self) -> Vec<Option<Room>> {
+        let mut rooms = vec![None; self.tasks.len()];
+        for part in self.parts() {
+            let system = self.only(&part);
+            if !system.meets_deadlines() {
+                continue;
+            }
+            for (at, &task) in part.iter().enumerate() {
+                if system.tasks[at].scheduling != Scheduling::BestEffort {
+                    rooms[task] = Some(Room { task, ..system.room(at) });
+                }
+            }
+        }
+        rooms
+    }
+
+    fn room(&self, task: usize) -> Room {
+        let holds = |change: &dyn Fn(&mut Task)| {
+            let mut changed = self.clone();
+            change(&mut changed.tasks[task]);
+            changed.meets_deadlines()
+        };
+        let cost = greatest(PARTS, MOST_PARTS, |parts| holds(&|task| *task = task.with_cost_scaled(parts)));
+        let shorter = greatest(0, PARTS - 1, |less| {
+            holds(&|task| task.arrivals = task.arrivals.scaled(PARTS - less, PARTS))
+        });
+        Room { task, cost, distance: PARTS - shorter }
+    }
+
+    /// Indices of tasks that share processors, directly or by others; each part by itself.
+    fn parts(&self) -> Vec<Vec<usize>> {
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for (index, task) in self.tasks.iter().enumerate() {
+            let touches = |part: &Vec<usize>| part.iter().any(|&other| self.tasks[other].meets(task));
+            let (touched, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(touches);
+            let mut joined: Vec<usize> = touched.into_iter().flatten().chain([index]).collect();
+            joined.sort_unstable();
+            parts = others.into_iter().chain([joined]).collect();
+        }
+        parts.sort_unstable();
+        parts
+    }
+
+    fn only(&self, tasks: &[usize]) -> System {
+        System {
+            tasks: tasks.iter().map(|&task| self.tasks[task].clone()).collect(),
+            platforms: self.platforms.clone(),
+        }
+    }
+
+    /// Priorities under which all tasks with a priority and a deadline meet it, one for each, at most
+    /// `greatest`: if there are any, this finds some (Audsley 1991). Tasks without a deadline come last. The
+    /// others keep their scheduling. `None` for tasks that have no priority to assign.
+    ///
+    /// # Errors
+    /// The tasks of which none can have the lowest of the priorities that are left; or all, if there are more
+    /// than priorities.
+    pub fn assign(&self, greatest: u32) -> Result<Vec<Option<u32>>, Vec<usize>> {
+        let has_priority = |task: &usize| matches!(self.tasks[*task].scheduling, Scheduling::Priority(_));
+        let mut left: Vec<usize> = (0..self.tasks.len()).filter(has_priority).collect();
+        if left.len() > greatest as usize {
+            return Err(left);
+        }
+        // Where there is a choice, those with long deadlines are least urgent, and are listed so.
+        left.sort_by_key(|&task| (self.tasks[task].deadline.map_or(u64::MAX, Duration::ns), task));
+        let mut priorities = vec![None; self.tasks.len()];
+        let bounds = self.prove();
+        for priority in (greatest - left.len() as u32 + 1)..=greatest {
+            let lowest = left.iter().rposition(|&task| self.can_be_lowest(task, &left, &bounds));
+            let Some(lowest) = lowest else { return Err(left) };
+            priorities[left.remove(lowest)] = Some(priority);
+        }
+        Ok(priorities)
+    }
+
+    /// Whether a task meets its deadline if all of `left` are more urgent. Those meet theirs, which is shown
+    /// when it is their turn: whichever order they have, they end at most their deadline after their arrival.
+    fn can_be_lowest(&self, me: usize, left: &[usize], bounds: &Bounds) -> bool {
+        let Some(deadline) = self.tasks[me].deadline else { return true };
+        let own = &self.tasks[me];
+        let reservations = (0..self.tasks.len()).filter_map(|other| {
+            let task = &self.tasks[other];
+            let is_reservation = matches!(task.scheduling, Scheduling::Deadline(_)) && task.meets(own);
+            is_reservation.then_some((other, bounds[other].as_ref().ok().map(|bound| bound.response)))
+        });
+        let more_urgent = left.iter().filter(|&&other| other != me && self.tasks[other].meets(own));
+        let more_urgent = more_urgent.map(|&other| (other, self.tasks[other].deadline));
+        let others: Option<Vec<Other>> = more_urgent
+            .chain(reservations)
+            .map(|(task, response)| {
+                let other = &self.tasks[task];
+                let begins_with_window = own.is_pinned()
+                    && other.is_pinned()
+                    && other.suspension.is_zero()
+                    && !matches!(other.scheduling, Scheduling::Deadline(_));
+                let carry_in = match begins_with_window {
+                    true => 0,
+                    false => response?.saturating_sub(other.jitter).ns(),
+                };
+                Some(Other { task, carry_in })
+            })
+            .collect();
+        let Some(others) = others else { return false };
+        let demand = Demand::new(self, me, others);
+        let bound = if own.is_pinned() { fixed::uniprocessor(&demand) } else { fixed::global(&demand) };
+        bound.is_ok_and(|bound| bound.response <= deadline)
+    }
+}
+
+/// The greatest number up to `most` for which `holds`, which does for `least`.
+fn greatest(least: u64, most: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut yes, mut no) = (least, most + 1);
+    while no - yes > 1 {
+        let middle = yes + (no - yes) / 2;
+        if holds(middle) { yes = middle } else { no = middle }
+    }
+    yes
+}

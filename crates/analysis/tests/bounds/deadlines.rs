@@ -1,0 +1,148 @@
+//! Verdicts, room, priorities, and worst schedules.
+
+use crate::{ns, task};
+use punctual_analysis::{Arrivals, Cause, Platform, Scheduling, System, Task, Verdict, verdict, worst_case};
+use punctual_model::Duration;
+use punctual_model::latency::{Staircase, Step};
+use punctual_test_support::Random;
+
+fn with_deadline(priority: u32, cost: u64, period: u64, deadline: u64) -> Task {
+    Task { deadline: Some(ns(deadline)), ..task(Scheduling::Priority(priority), cost, period) }
+}
+
+#[test]
+fn verdicts() {
+    let tasks = vec![
+        with_deadline(9, 2, 10, 2),
+        with_deadline(8, 3, 10, 4),
+        task(Scheduling::Priority(7), 1, 10),
+        Task { scheduling: Scheduling::BestEffort, ..with_deadline(1, 1, 10, 10) },
+    ];
+    let system = System { tasks, platforms: Vec::new() };
+    let bounds = system.prove();
+    let found: Vec<Verdict> =
+        system.tasks.iter().zip(&bounds).map(|(task, bound)| verdict(task, bound)).collect();
+    assert_eq!(found, [Verdict::Met, Verdict::Missed, Verdict::NotAsked, Verdict::NotAsked]);
+}
+
+#[test]
+fn room_ends_at_the_first_miss() {
+    // (2, 10) and (4, 20) with deadline 10: 4 + 2 = 6; up to 8 of the second one fit, with one of the first.
+    let tasks = vec![with_deadline(9, 20, 100, 100), with_deadline(8, 40, 200, 100)];
+    let system = System { tasks, platforms: Vec::new() };
+    let rooms = system.sensitivity();
+    assert_eq!(rooms[0].expect("room").cost, 3_000, "20 can become 60");
+    assert_eq!(rooms[1].expect("room").cost, 2_000, "40 can become 80");
+    // Once the first is released every 60, two of its jobs are before the end: 40 + 2 · 20 = 80. Below that, three.
+    let shorter = rooms[0].expect("room").distance;
+    let holds = |parts: u64| {
+        let mut changed = system.clone();
+        changed.tasks[0].arrivals = changed.tasks[0].arrivals.scaled(parts, 1_000);
+        changed.meets_deadlines()
+    };
+    assert!(holds(shorter) && !holds(shorter - 1), "{shorter}");
+    let other = System { tasks: vec![with_deadline(1, 5, 10, 4)], platforms: Vec::new() };
+    assert_eq!(other.sensitivity(), [None], "missed already");
+}
+
+/// All orders of up to five tasks are tried: Audsley's assignment finds one if and only if there is one.
+#[test]
+fn priorities_are_found_if_there_are_any() {
+    let mut random = Random(5);
+    let (mut found, mut none) = (0, 0);
+    for set in 0..400 {
+        let number = 2 + random.below(3);
+        let tasks: Vec<Task> = (0..number)
+            .map(|_| {
+                let period = 5 + random.below(40);
+                let cost = 1 + random.below(period * 2 / number);
+                with_deadline(1, cost, period, cost + random.below(period))
+            })
+            .collect();
+        let mut system = System { tasks, platforms: Vec::new() };
+        let any = orders(number as usize).into_iter().any(|order| {
+            set_priorities(&mut system, &order);
+            system.meets_deadlines()
+        });
+        match system.assign(50) {
+            Ok(priorities) => {
+                let order: Vec<u32> = priorities.into_iter().map(|it| it.expect("a priority")).collect();
+                set_priorities(&mut system, &order);
+                assert!(any && system.meets_deadlines(), "set {set}: {:#?}", system.tasks);
+                found += 1;
+            }
+            Err(_) => {
+                assert!(!any, "set {set}: {:#?}", system.tasks);
+                none += 1;
+            }
+        }
+    }
+    assert!(found > 50 && none > 50, "{found} found, {none} none");
+}
+
+fn set_priorities(system: &mut System, order: &[u32]) {
+    for (task, &priority) in system.tasks.iter_mut().zip(order) {
+        task.scheduling = Scheduling::Priority(priority);
+    }
+}
+
+fn orders(number: usize) -> Vec<Vec<u32>> {
+    match number {
+        0 => vec![Vec::new()],
+        number => orders(number - 1)
+            .into_iter()
+            .flat_map(|order| {
+                (0..number).map(move |at| {
+                    let mut order = order.clone();
+                    order.insert(at, number as u32);
+                    order
+                })
+            })
+            .collect(),
+    }
+}
+
+/// The schedule takes as long as the bound, with what the kernel takes, and the parts are those of the bound.
+#[test]
+fn the_worst_schedule_reaches_the_bound() {
+    let mut random = Random(6);
+    let mut reached = 0;
+    for _ in 0..500 {
+        let number = 1 + random.below(4);
+        let tasks: Vec<Task> = (0..number)
+            .map(|it| {
+                let period = 20 + random.below(200);
+                let mut task =
+                    task(Scheduling::Priority(20 - it as u32 / 2), 1 + random.below(period / 3), period);
+                let jitter = ns(random.below(2) * random.below(period));
+                (task.jitter, task.arrivals) = (jitter, Arrivals::Periodic { period: ns(period), jitter });
+                task
+            })
+            .collect();
+        let platform = Platform {
+            cpu: 0,
+            blocking: ns(random.below(9)),
+            switch: ns(random.below(3)),
+            interrupts: vec![Staircase::from_iter([Step { span: ns(0), sum: ns(1 + random.below(4)) }])],
+            horizon: ns(100_000),
+            at_least: false,
+        };
+        let system = System { tasks, platforms: vec![platform] };
+        for (me, bound) in system.prove().into_iter().enumerate() {
+            let Some(bound) = bound.ok().filter(|bound| bound.response < ns(10_000)) else { continue };
+            let worst = worst_case(&system, me, &bound).expect("simple tasks");
+            let jitter = system.tasks[me].jitter;
+            let response = worst.end + jitter;
+            assert_eq!(response, bound.response + bound.earlier, "{bound:?} {worst:?} {:#?}", system.tasks);
+            let own: Duration = worst
+                .stretches
+                .iter()
+                .filter(|stretch| stretch.cause == Cause::Own)
+                .fold(Duration::ZERO, |sum, it| sum + it.to.saturating_sub(it.from));
+            let part = bound.parts.iter().find(|part| part.cause == Cause::Own).expect("its own part");
+            assert_eq!(own, part.duration);
+            reached += 1;
+        }
+    }
+    assert!(reached > 500, "{reached}");
+}
