@@ -8,6 +8,7 @@
 mod dataflow;
 pub(crate) mod figure;
 mod latency;
+mod proof;
 mod threads;
 mod time_table;
 
@@ -18,6 +19,7 @@ pub use latency::{
     BOUNDS, Bounds, INTERRUPTS, Interrupts, MEASURED, MeasuredLatencies, PROCESSORS, Processors, VARIABLES,
     Variables,
 };
+pub use proof::{PROVEN_TASKS, ProvenTasks};
 pub use threads::{Phases, THREADS, ThreadRow, Threads};
 pub use time_table::{TABLE_PROCESSORS, TABLE_TASKS, TableProcessors, TableTasks};
 

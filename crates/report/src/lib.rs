@@ -21,6 +21,7 @@ mod models;
 mod number;
 mod overview;
 mod percentiles;
+pub mod proof;
 mod prose;
 pub mod sections;
 mod shape;

@@ -29,6 +29,7 @@ pub mod measure;
 pub mod page;
 pub mod platform;
 pub mod probes;
+pub mod prove;
 pub mod record;
 pub mod replay;
 pub mod specs;

@@ -1,0 +1,65 @@
+//! Everything that is found out about a system, for those who show it.
+
+use crate::bound::NoBound;
+use crate::deadlines::{Room, Verdict, verdict};
+use crate::system::{Bounds, System};
+use punctual_model::Policy;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// Tasks and processors.
+    pub system: System,
+    /// The bound of each task.
+    pub bounds: Bounds,
+    /// The thread of each task.
+    pub threads: Vec<Thread>,
+    /// How far each task may change, if asked for.
+    pub rooms: Option<Vec<Option<Room>>>,
+    /// Priorities, if asked for; or the tasks for which there is none.
+    pub priorities: Option<Result<Vec<Option<u32>>, Vec<usize>>>,
+    /// What the result rests on, or leaves out: whole sentences.
+    pub remarks: Vec<String>,
+}
+
+/// The thread of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number.
+    pub tid: u32,
+    /// Its policy.
+    pub policy: Policy,
+    /// Its priority; 0 where it has none.
+    pub priority: u32,
+}
+
+impl Proof {
+    /// The verdict of each task.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        self.system.tasks.iter().zip(&self.bounds).map(|(task, bound)| verdict(task, bound)).collect()
+    }
+
+    /// Whether all deadlines that were asked for are met.
+    pub fn holds(&self) -> bool {
+        !self.verdicts().contains(&Verdict::Missed)
+    }
+
+    /// Why a task has no bound, with the names of others in it.
+    pub fn reason(&self, task: usize, reason: &NoBound) -> String {
+        reason.text(task, |other| self.system.tasks[other].name.clone())
+    }
+
+    /// The processors of any task with their load in the long run, ascending. Threads of several processors
+    /// count for each in equal parts; `None` where a task's share is unknown.
+    pub fn loads(&self) -> Vec<(u32, Option<f64>)> {
+        let mut all: Vec<u32> = self.system.tasks.iter().flat_map(|task| task.processors.clone()).collect();
+        all.sort_unstable();
+        all.dedup();
+        let share = |cpu: u32| {
+            let own = self.system.tasks.iter().filter(|task| task.processors.contains(&cpu));
+            own.map(|task| Some(task.utilization()? / task.processors.len() as f64))
+                .try_fold(0.0, |sum, share| Some(sum + share?))
+        };
+        all.into_iter().map(|cpu| (cpu, share(cpu))).collect()
+    }
+}

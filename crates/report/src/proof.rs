@@ -1,0 +1,98 @@
+//! Proofs as text and for programs: verdicts, bounds, what they are made of.
+
+mod json;
+mod rows;
+
+pub use json::json;
+pub use rows::ProofRow;
+
+use crate::figures::PROVEN_TASKS;
+use crate::number::counted;
+use crate::{Page, paragraph, table, visible};
+use punctual_analysis::{Cause, Proof, Verdict};
+use std::fmt::Write;
+
+/// Everything about a proof.
+pub fn proof(proof: &Proof, page: &Page) -> String {
+    let rows: Vec<ProofRow<'_>> = ProofRow::by_urgency(proof);
+    let mut text = paragraph(&headline(proof), page);
+    text.push('\n');
+    text += &table::of_figures(PROVEN_TASKS, rows.into_iter()).text(page);
+    text.push('\n');
+    text += &paragraph(&loads(proof), page);
+    if let Some(priorities) = priorities(proof) {
+        text += &paragraph(&priorities, page);
+    }
+    for remark in &proof.remarks {
+        text += &paragraph(&visible(remark), page);
+    }
+    text
+}
+
+/// Whether all deadlines hold, and for whom not.
+pub fn headline(proof: &Proof) -> String {
+    let verdicts = proof.verdicts();
+    let of = |wanted: Verdict| -> Vec<String> {
+        let tasks = proof.system.tasks.iter().zip(&verdicts);
+        tasks.filter(|(_, verdict)| **verdict == wanted).map(|(task, _)| visible(&task.name)).collect()
+    };
+    let (missed, met) = (of(Verdict::Missed), of(Verdict::Met));
+    let asked = counted((missed.len() + met.len()) as u64, "deadline");
+    match missed.len() {
+        0 if met.is_empty() => "No deadline was asked for.".into(),
+        0 => format!("{asked} asked for; all are met."),
+        number => format!("{asked} asked for; {number} NOT PROVEN: {}.", missed.join(", ")),
+    }
+}
+
+/// `Load: CPU 0 31.2 %, CPU 1 4.1 %.`
+fn loads(proof: &Proof) -> String {
+    let loads = proof.loads().into_iter().map(|(cpu, load)| match load {
+        Some(load) => format!("CPU {cpu} {:.1} %", (load * 1_000.0).ceil() / 10.0),
+        None => format!("CPU {cpu} unknown"),
+    });
+    format!("Load: {}.", loads.collect::<Vec<_>>().join(", "))
+}
+
+fn priorities(proof: &Proof) -> Option<String> {
+    let name = |task: usize| visible(&proof.system.tasks[task].name);
+    Some(match proof.priorities.as_ref()? {
+        Ok(priorities) => {
+            let mut list: Vec<(u32, usize)> = priorities
+                .iter()
+                .enumerate()
+                .filter_map(|(task, priority)| Some(((*priority)?, task)))
+                .collect();
+            list.sort_unstable_by(|one, other| other.cmp(one));
+            let list = list.into_iter().map(|(priority, task)| format!("{} {priority}", name(task)));
+            format!("Priorities that meet all deadlines: {}.", list.collect::<Vec<_>>().join(", "))
+        }
+        Err(tasks) => {
+            let names: Vec<String> = tasks.iter().map(|&task| name(task)).collect();
+            format!("No priorities meet all deadlines: none of {} can be the least urgent.", names.join(", "))
+        }
+    })
+}
+
+/// What a part of a bound is for.
+pub(crate) fn cause(proof: &Proof, cause: Cause) -> String {
+    match cause {
+        Cause::Own => "own".into(),
+        Cause::Suspension => "suspended".into(),
+        Cause::Jitter => "jitter".into(),
+        Cause::Task(task) => visible(&proof.system.tasks[task].name),
+        Cause::Blocking => "kernel".into(),
+        Cause::Switches => "switches".into(),
+        Cause::Interrupts => "interrupts".into(),
+        Cause::Throttling => "throttled".into(),
+    }
+}
+
+/// All parts of a task's bound, one line each.
+pub fn parts(proof: &Proof, task: usize) -> String {
+    let Ok(bound) = &proof.bounds[task] else { return String::new() };
+    bound.parts.iter().fold(String::new(), |mut text, part| {
+        let _ = writeln!(text, "{:>12}  {}", part.duration.to_string(), cause(proof, part.cause));
+        text
+    })
+}

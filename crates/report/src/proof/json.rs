@@ -1,0 +1,54 @@
+//! A proof for programs.
+
+use super::{ProofRow, cause};
+use punctual_analysis::{Proof, Verdict};
+use serde_json::{Value, json};
+
+/// What `punctual prove --json` prints (docs/prove.md).
+pub fn json(proof: &Proof) -> String {
+    let tasks: Vec<Value> =
+        (0..proof.system.tasks.len()).map(|task| row(&ProofRow { proof, task })).collect();
+    let loads: Vec<Value> =
+        proof.loads().into_iter().map(|(cpu, load)| json!({ "cpu": cpu, "load": load })).collect();
+    let document = json!({
+        "holds": proof.holds(),
+        "tasks": tasks,
+        "processors": loads,
+        "assigned": proof.priorities.as_ref().map(Result::is_ok),
+        "remarks": proof.remarks,
+    });
+    format!("{document:#}\n")
+}
+
+fn row(row: &ProofRow<'_>) -> Value {
+    let task = row.task();
+    let bound = row.bound();
+    let parts = bound.iter().flat_map(|bound| &bound.parts);
+    let parts: Vec<Value> = parts
+        .map(|part| json!({ "cause": cause(row.proof, part.cause), "duration_ns": part.duration.ns() }))
+        .collect();
+    let priorities = row.proof.priorities.as_ref().and_then(|it| it.as_ref().ok());
+    json!({
+        "name": task.name,
+        "tid": row.thread().tid,
+        "policy": row.thread().policy.name(),
+        "priority": row.thread().priority,
+        "cpus": task.processors,
+        "deadline_ns": task.deadline.map(|it| it.ns()),
+        "response_ns": bound.ok().map(|bound| bound.response.ns()),
+        "verdict": match row.verdict() {
+            Verdict::Met => "met",
+            Verdict::Missed => "not proven",
+            Verdict::NotAsked => "not asked for",
+        },
+        "method": bound.ok().map(|bound| bound.method.name()),
+        "exact": bound.ok().map(|bound| bound.method.is_exact() && task.suspension.is_zero()),
+        "parts": parts,
+        "earlier_ns": bound.ok().map(|bound| bound.earlier.ns()),
+        "job": bound.ok().map(|bound| bound.job),
+        "reason": bound.err().map(|reason| row.proof.reason(row.task, reason)),
+        "wcet_permille": row.room().map(|room| room.cost),
+        "period_permille": row.room().map(|room| room.distance),
+        "assigned_priority": priorities.and_then(|all| all[row.task]),
+    })
+}

@@ -1,0 +1,229 @@
+//! Whether the threads of timing models meet their deadlines.
+
+use crate::error::{Error, Result};
+use crate::filter::ThreadFilter;
+use crate::model_file::{display_name, read_model};
+use punctual_analysis::{Arrivals, Platform, Proof, Scheduling, System, Task, Thread};
+use punctual_model::{Duration, Policy, Stream, TimingModel, threads};
+use std::path::PathBuf;
+
+/// Threads with fewer jobs are left out.
+const LEAST_JOBS: u64 = 10;
+
+/// What is proven, and under which assumptions.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The timing model; `-` is standard input.
+    pub model: PathBuf,
+    /// A timing model with the section `latency`, if it is not the same one.
+    pub platform: Option<PathBuf>,
+    /// Deadlines by patterns of the threads' names; the last one that matches applies. Else the period.
+    pub deadlines: Vec<(ThreadFilter, Duration)>,
+    /// Percent added to observed costs.
+    pub margin: u32,
+    /// Changes to try.
+    pub changes: Vec<Change>,
+    /// Which threads must meet their deadlines. All others delay them all the same.
+    pub threads: ThreadFilter,
+    /// Whether to find how far each task may change.
+    pub sensitivity: bool,
+    /// Whether to find priorities.
+    pub assign: bool,
+}
+
+/// A change of the threads that a pattern matches.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The threads.
+    pub thread: ThreadFilter,
+    /// What changes.
+    pub what: Changed,
+    /// The factor, in thousandths.
+    pub parts: u64,
+}
+
+/// What a change is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// Processor time.
+    Wcet,
+    /// The distances between releases.
+    Period,
+}
+
+/// Bounds the response times of all real-time threads of a timing model.
+///
+/// # Errors
+/// If a file cannot be read, the model has no threads, or a pattern matches none.
+pub fn prove(options: &Options) -> Result<Proof> {
+    let model = read_model(&options.model)?;
+    let name = display_name(&options.model);
+    let Some(observed) = &model.threads else {
+        return Err(Error::file(format!("{name} has no section `threads`"))
+            .advise("punctual extract -o FILE.timing.json makes one"));
+    };
+    let platform = options.platform.as_ref().map(|path| read_model(path)).transpose()?;
+    let (platforms, mut remarks) = platforms(platform.as_ref().unwrap_or(&model));
+    let chosen = chosen(observed);
+    let names: Vec<&str> = chosen.iter().map(|task| task.name.as_str()).collect();
+    check_patterns(options, &names)?;
+    let mut system = System { tasks: Vec::new(), platforms };
+    let mut threads = Vec::new();
+    for found in chosen {
+        match task(found, options) {
+            Ok(task) => {
+                system.tasks.push(task);
+                threads.push(Thread { tid: found.tid, policy: found.policy, priority: found.priority });
+            }
+            Err(reason) => {
+                remarks.push(format!("{} (thread {}) is left out: {reason}.", found.name, found.tid))
+            }
+        }
+    }
+    if system.tasks.is_empty() {
+        return Err(Error::target(format!("{name} has no real-time thread with enough jobs"))
+            .advise("only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds"));
+    }
+    remarks.extend(losses(&model));
+    options.changes.iter().for_each(|change| apply(change, &mut system));
+    Ok(Proof {
+        bounds: system.prove(),
+        rooms: options.sensitivity.then(|| system.sensitivity()),
+        priorities: options.assign.then(|| system.assign(GREATEST_PRIORITY)),
+        system,
+        threads,
+        remarks,
+    })
+}
+
+/// Greater ones are left to the kernel and to those who watch.
+const GREATEST_PRIORITY: u32 = 90;
+
+fn platforms(model: &TimingModel) -> (Vec<Platform>, Vec<String>) {
+    let Some(latency) = &model.latency else {
+        let remark = "The kernel is assumed to take no time: no section `latency` is given \
+                      (`punctual latency -o FILE`, `--platform FILE`).";
+        return (Vec::new(), vec![remark.into()]);
+    };
+    let known: Vec<Platform> =
+        latency.processors.iter().filter_map(|cpu| Platform::observed(cpu, latency.horizon_ns)).collect();
+    let mut remarks = Vec::new();
+    if known.len() < latency.processors.len() {
+        remarks.push(
+            "The kernel is assumed to take no time on processors without a latency bound: their kernel lacks \
+             the tracepoints."
+                .into(),
+        );
+    }
+    if known.iter().any(|it| it.at_least) {
+        remarks.push("What the kernel takes may be longer: events were missed when it was observed.".into());
+    }
+    (known, remarks)
+}
+
+/// For each real-time thread, the phase with the most jobs; of equal ones, the last.
+fn chosen(observed: &threads::Threads) -> Vec<&threads::Task> {
+    let mut chosen: Vec<&threads::Task> = Vec::new();
+    for task in observed.tasks.iter().filter(|task| task.policy.is_real_time()) {
+        let same = |it: &&mut &threads::Task| (it.tid, &it.recording) == (task.tid, &task.recording);
+        match chosen.iter_mut().find(same) {
+            Some(other) if jobs(task) >= jobs(other) => *other = task,
+            Some(_) => {}
+            None => chosen.push(task),
+        }
+    }
+    chosen
+}
+
+fn primary(task: &threads::Task) -> Option<&Stream> {
+    task.streams.get(task.primary?)
+}
+
+fn jobs(task: &threads::Task) -> u64 {
+    primary(task).map_or(0, |stream| stream.jobs)
+}
+
+/// What the analysis needs of a task; or why it cannot have it.
+fn task(observed: &threads::Task, options: &Options) -> std::result::Result<Task, &'static str> {
+    let stream = primary(observed).filter(|stream| stream.jobs >= LEAST_JOBS).ok_or("it had too few jobs")?;
+    let execution = stream.execution.clone().ok_or("its cost is unknown")?;
+    let arrivals = Arrivals::observed(&stream.arrival).ok_or("its releases have no bound")?;
+    let processors = processors(&observed.affinity).ok_or("its processors are unknown")?;
+    let periodic = stream.arrival.periodic.as_ref();
+    let on_arrival = periodic.filter(|it| it.on == punctual_model::PeriodicOn::Arrival);
+    let jitter = on_arrival.map_or(Duration::ZERO, |it| it.jitter_ns);
+    let suspension = stream.suspension.as_ref();
+    let segments = suspension.and_then(|it| it.segmented.iter().map(Vec::len).max());
+    let task = Task {
+        name: observed.name.clone(),
+        scheduling: match (observed.policy, observed.reservation) {
+            (Policy::Deadline, Some(reservation)) => Scheduling::Deadline(reservation),
+            _ => Scheduling::Priority(observed.priority),
+        },
+        processors,
+        arrivals,
+        execution,
+        suspension: suspension.map_or(Duration::ZERO, |it| it.dynamic_ns),
+        suspensions: segments.map_or(0, |most| most.saturating_sub(1) as u64),
+        jitter,
+        deadline: deadline(observed, stream, options),
+    };
+    Ok(task.with_cost_scaled(1_000 + 10 * u64::from(options.margin)))
+}
+
+/// The declared deadline, else that of the reservation, else the period.
+fn deadline(observed: &threads::Task, stream: &Stream, options: &Options) -> Option<Duration> {
+    if !options.threads.matches(&observed.name) {
+        return None;
+    }
+    let declared = options.deadlines.iter().rev().find(|(threads, _)| threads.matches(&observed.name));
+    let period = || {
+        let periodic = stream.arrival.periodic.as_ref().map(|it| it.period_ns);
+        periodic.or(stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns))
+    };
+    declared.map(|it| it.1).or(observed.reservation.map(|it| it.deadline_ns)).or_else(period)
+}
+
+/// A list as the kernel writes it: `0-1,4`.
+fn processors(affinity: &str) -> Option<Vec<u32>> {
+    let mut all = Vec::new();
+    for part in affinity.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        all.extend((first..=last).take(1 << 16));
+    }
+    all.sort_unstable();
+    all.dedup();
+    (!all.is_empty()).then_some(all)
+}
+
+fn check_patterns(options: &Options, names: &[&str]) -> Result<()> {
+    let deadlines = options.deadlines.iter().map(|(threads, _)| threads);
+    let changes = options.changes.iter().map(|change| &change.thread);
+    let mut all = deadlines.chain(changes).chain([&options.threads]);
+    match all.find_map(|threads| threads.unmatched(names.iter().copied())) {
+        Some(pattern) => Err(Error::target(format!("no real-time thread of the model matches '{pattern}'"))),
+        None => Ok(()),
+    }
+}
+
+fn apply(change: &Change, system: &mut System) {
+    for task in system.tasks.iter_mut().filter(|task| change.thread.matches(&task.name)) {
+        match change.what {
+            Changed::Wcet => *task = task.with_cost_scaled(change.parts),
+            Changed::Period => task.arrivals = task.arrivals.scaled(change.parts, 1_000),
+        }
+    }
+}
+
+/// What the observation missed.
+fn losses(model: &TimingModel) -> Option<String> {
+    let losses = model.losses();
+    (!losses.is_empty()).then(|| {
+        let list: Vec<String> = losses
+            .iter()
+            .map(|(_, loss)| format!("{} {}", loss.count, loss.counter.replace('_', " ")))
+            .collect();
+        format!("The observation missed something that may change the bounds: {}.", list.join(", "))
+    })
+}
