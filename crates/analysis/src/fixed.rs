@@ -26,8 +26,8 @@
 //!
 //! > w = the least t with  B + S + C + I(t) + ⌊Σ_k min(C_k(η⁺_k(t + R_k)), t − C + 1) / m⌋ ≤ t
 //!
-//! after its release, if no other job of its own is pending then: if w ≤ δ⁻(2). (Bertogna and Cirinei, RTSS
-//! 2007, with curves.)
+//! after its release, if no other job of its own is pending then: if w ≤ δ⁻(2). With fewer than m others, it
+//! never waits. (Bertogna and Cirinei, RTSS 2007, with curves.)
 
 use crate::bound::{Bound, Method, NoBound};
 use crate::demand::Demand;
@@ -74,16 +74,14 @@ pub(crate) fn global(demand: &Demand<'_>) -> Result<Bound, NoBound> {
     let task = demand.task();
     let processors = task.processors.len() as u64;
     let cost = task.cost(1).ok_or(NoBound::Cost(demand.me))?;
-    let share = |other, span: u64| {
-        let most = span.saturating_sub(cost).saturating_add(1);
-        Some(demand.other(other, span)?.min(most))
-    };
     let own = demand.own(1);
     let window = least(0, |span| {
-        let others = sum(demand.others.iter().map(|&other| share(other, span)))?;
-        sum([own, demand.interrupts(span), Some(others / processors)])
+        let busy = own?.checked_add(demand.interrupts(span)?)?;
+        let others: Option<Vec<u64>> = demand.others.iter().map(|&other| demand.other(other, span)).collect();
+        busy.checked_add(waiting(&others?, busy.saturating_sub(cost), processors))
     })
     .map_err(|_| NoBound::Overload)?;
+    let share = |other, span: u64| Some(demand.other(other, span)?.min(span.saturating_sub(cost) + 1));
     if window > task.arrivals.span(2) {
         return Err(NoBound::Overlap);
     }
@@ -95,4 +93,25 @@ pub(crate) fn global(demand: &Demand<'_>) -> Result<Bound, NoBound> {
         part.duration += response.saturating_sub(Duration::from_ns(total));
     }
     Ok(Bound { response, method: Method::GlobalFixedPriority, parts, earlier: Duration::ZERO, job: 1 })
+}
+
+/// How long a job waits while others take up to these times on all `processors` at once: the least x with
+/// ⌊Σ min(others, x + extra + 1) / m⌋ ≤ x, where `extra` is what takes time beside the job's cost and x.
+///
+/// The sum is concave in x and not negative at 0, so that all x from the least one on satisfy this.
+fn waiting(others: &[u64], extra: u64, processors: u64) -> u64 {
+    if (others.len() as u64) < processors {
+        return 0;
+    }
+    let suffices = |x: u64| {
+        let most = x.saturating_add(extra).saturating_add(1);
+        let sum: u128 = others.iter().map(|&other| u128::from(other.min(most))).sum();
+        sum / u128::from(processors) <= u128::from(x)
+    };
+    let (mut below, mut above) = (0, others.iter().fold(0u64, |sum, &other| sum.saturating_add(other)));
+    while below < above {
+        let middle = below + (above - below) / 2;
+        if suffices(middle) { above = middle } else { below = middle + 1 }
+    }
+    below
 }

@@ -39,9 +39,9 @@ impl Proof {
         self.system.tasks.iter().zip(&self.bounds).map(|(task, bound)| verdict(task, bound)).collect()
     }
 
-    /// Whether all deadlines that were asked for are met.
-    pub fn holds(&self) -> bool {
-        !self.verdicts().contains(&Verdict::Missed)
+    /// How many deadlines were asked for and not proven.
+    pub fn missed(&self) -> usize {
+        self.verdicts().into_iter().filter(|verdict| *verdict == Verdict::Missed).count()
     }
 
     /// Why a task has no bound, with the names of others in it.

@@ -1,7 +1,9 @@
 //! The command line. Help, manual pages and completions are made from it.
 
+mod prove;
 mod tt;
 
+pub use prove::Prove;
 pub use tt::{Tt, TtCheck, TtCommand, TtRun};
 
 use crate::failure::codes;
@@ -43,6 +45,7 @@ pub enum Command {
     Chains(Chains),
     Compare(Compare),
     Latency(Latency),
+    Prove(Prove),
     Table(Table),
     Tt(Tt),
     Rules(crate::rules::Arguments),

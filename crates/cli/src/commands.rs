@@ -8,6 +8,7 @@ pub mod flow_probes;
 pub mod import;
 pub mod latency;
 mod options;
+pub mod prove;
 pub mod record;
 pub mod replay;
 pub mod report;

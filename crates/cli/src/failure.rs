@@ -35,8 +35,8 @@ pub const CODES: [(&str, &str); 10] = [
     ("5", "A file or recording cannot be read or written, or is not what it should be."),
     (
         "6",
-        "Refused: by punctuald (not admitted, not permitted, or no such spec), or because no table gives \
-         every job its slots.",
+        "Refused: by punctuald (not admitted, not permitted, or no such spec); no table was found for the \
+         tasks; or a deadline is not proven.",
     ),
     ("7", "punctuald cannot be reached, or did not answer."),
     (

@@ -101,6 +101,53 @@ pub fn period(text: &str) -> Result<Period, String> {
     }
 }
 
+/// The deadline of some threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// A pattern of their names.
+    pub thread: String,
+    /// From the arrival of a job.
+    pub time: punctual_model::Duration,
+}
+
+/// `control*=4ms`
+pub fn deadline(text: &str) -> Result<Deadline, String> {
+    let (thread, length) = text.rsplit_once('=').ok_or("expected THREAD=TIME, such as control=4ms")?;
+    let ns = u64::try_from(time(length)?.as_nanos()).map_err(|_| "is too long")?;
+    Ok(Deadline { thread: thread.into(), time: punctual_model::Duration::from_ns(ns) })
+}
+
+/// A change of some threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// A pattern of their names.
+    pub thread: String,
+    /// Whether the period changes rather than the processor time.
+    pub is_period: bool,
+    /// The factor, in thousandths.
+    pub parts: u64,
+}
+
+/// `control.wcet=+20%`
+pub fn change(text: &str) -> Result<Change, String> {
+    const EXPECTED: &str = "expected THREAD.wcet=+20% or THREAD.period=-10%";
+    let (subject, amount) = text.rsplit_once('=').ok_or(EXPECTED)?;
+    let (thread, what) = subject.rsplit_once('.').ok_or(EXPECTED)?;
+    let is_period = match what {
+        "wcet" => false,
+        "period" => true,
+        _ => return Err(EXPECTED.into()),
+    };
+    let percent = amount.strip_suffix('%').ok_or(EXPECTED)?;
+    let percent: f64 = percent.parse().map_err(|_| EXPECTED)?;
+    match percent > -100.0 && percent <= 10_000.0 {
+        true => {
+            Ok(Change { thread: thread.into(), is_period, parts: (1_000.0 + percent * 10.0).round() as u64 })
+        }
+        false => Err("expected more than -100% and at most +10000%".into()),
+    }
+}
+
 /// When a table begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start(pub tt::Start);

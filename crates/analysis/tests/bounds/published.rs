@@ -48,7 +48,7 @@ fn fixed_priorities() {
                 some[..=me].iter().map(|&(cost, period, jitter)| rbf(cost, period, jitter)).collect();
             let limit = published::Duration::from(LIMIT);
             let theirs = fixed_priority::fully_preemptive::dedicated_uniproc_rta(&all[me], &all[..me], limit);
-            let theirs = theirs.ok().map(|it| u64::from(it));
+            let theirs = theirs.ok().map(u64::from);
             let found = found.ok().map(|it| it.response.ns()).filter(|&it| it < LIMIT / 2);
             if let Some(theirs) = theirs.filter(|&it| it < LIMIT / 2) {
                 assert_eq!(found, Some(theirs), "task {me} of {some:?}");

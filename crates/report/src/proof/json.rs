@@ -11,7 +11,7 @@ pub fn json(proof: &Proof) -> String {
     let loads: Vec<Value> =
         proof.loads().into_iter().map(|(cpu, load)| json!({ "cpu": cpu, "load": load })).collect();
     let document = json!({
-        "holds": proof.holds(),
+        "holds": proof.missed() == 0,
         "tasks": tasks,
         "processors": loads,
         "assigned": proof.priorities.as_ref().map(Result::is_ok),

@@ -1,0 +1,41 @@
+//! `punctual prove`
+
+use super::options;
+use crate::args;
+use crate::failure::{Code, Failure};
+use crate::output::print;
+use crate::terminal;
+use crate::values;
+use punctual_report::{counted, proof as report};
+use punctual_workflow::ThreadFilter;
+use punctual_workflow::prove::{Change, Changed, Options, prove};
+
+pub fn run(arguments: args::Prove) -> Result<(), Failure> {
+    let deadline = |it: &values::Deadline| Ok((ThreadFilter::new(&[it.thread.clone()])?, it.time));
+    let change = |it: &values::Change| {
+        let what = if it.is_period { Changed::Period } else { Changed::Wcet };
+        Ok(Change { thread: ThreadFilter::new(&[it.thread.clone()])?, what, parts: it.parts })
+    };
+    let proof = prove(&Options {
+        deadlines: arguments.deadlines.iter().map(deadline).collect::<Result<_, Failure>>()?,
+        changes: arguments.changes.iter().map(change).collect::<Result<_, Failure>>()?,
+        margin: arguments.margin,
+        threads: options::threads(&arguments.threads)?,
+        sensitivity: arguments.sensitivity,
+        assign: arguments.assign,
+        platform: arguments.platform,
+        model: arguments.model,
+    })?;
+    let text = match arguments.json {
+        true => report::json(&proof),
+        false => report::proof(&proof, &terminal::page()),
+    };
+    print(&text)?;
+    let missed = proof.missed();
+    match missed {
+        0 => Ok(()),
+        number => {
+            Err(Failure::new(Code::Refused, format!("{} not proven", counted(number as u64, "deadline"))))
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `punctual prove`: the recording that comes with the project, bounds, verdicts, exit codes.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// Holds the timing model of the recorded demonstration.
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().expect("a directory"));
+        let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings/demo");
+        let recording = recording.display().to_string();
+        expect(&folder.run(&["replay", "-q", &recording, "-o", "demo.timing.json"]), 0, "");
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+        command.current_dir(&self.0).env("COLUMNS", "200").args(arguments).output().expect("it runs")
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(&[&["prove", "demo.timing.json", "--json"][..], arguments].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn expect(output: &Output, code: i32, message: &str) {
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    assert!(text(&output.stderr).contains(message), "{output:?}");
+}
+
+fn task<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let tasks = document["tasks"].as_array().expect("tasks");
+    tasks.iter().find(|task| task["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn bounds_are_what_their_parts_make() {
+    let document = Folder::new().json(&[]);
+    let tasks = document["tasks"].as_array().expect("tasks");
+    assert_eq!(tasks.len(), 17);
+    let mut bounded = 0;
+    for task in tasks.iter().filter(|task| task["response_ns"].is_u64()) {
+        let parts = task["parts"].as_array().expect("parts");
+        let sum: u64 = parts.iter().filter_map(|part| part["duration_ns"].as_u64()).sum();
+        let earlier = task["earlier_ns"].as_u64().expect("a number");
+        assert_eq!(task["response_ns"].as_u64(), Some(sum - earlier), "{task:#}");
+        bounded += 1;
+    }
+    assert_eq!(bounded, 15);
+    // The most urgent one on two processors, beside one reservation: it never waits.
+    let first = task(&document, "sleep-abs");
+    let (own, jitter) = (277_686, 498_074);
+    assert_eq!((&first["response_ns"], &first["verdict"]), (&Value::from(own + jitter), &"met".into()));
+    assert_eq!(document["holds"], false);
+}
+
+#[test]
+fn deadlines_and_changes_decide() {
+    let folder = Folder::new();
+    let only = |extra: &[&str]| {
+        let arguments = [&["prove", "demo.timing.json", "--thread", "sleep-*"][..], extra].concat();
+        folder.run(&arguments)
+    };
+    let output = only(&[]);
+    expect(&output, 0, "");
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with("2 deadlines asked for; all are met."), "{shown}");
+    assert!(shown.contains("The kernel is assumed to take no time"), "{shown}");
+    let output = only(&["--deadline", "sleep-*=4ms", "--deadline", "sleep-abs=700us"]);
+    expect(&output, 6, "1 deadline not proven");
+    assert!(text(&output.stdout).contains("1 NOT PROVEN: sleep-abs."), "{output:?}");
+    expect(&only(&["--what-if", "sleep-abs.wcet=+2000%"]), 6, "not proven");
+    expect(&only(&["--margin", "50%", "--what-if", "sleep-abs.period=-10%"]), 0, "");
+}
+
+#[test]
+fn room_and_priorities() {
+    let folder = Folder::new();
+    let document = folder.json(&["--sensitivity", "--assign", "--thread", "sleep-*"]);
+    let room = |name: &str| task(&document, name)["wcet_permille"].as_u64().expect("room");
+    assert!(room("sleep-abs") > 1_000 && room("sleep-rel") > 1_000, "{document:#}");
+    let scaled = format!("sleep-rel.wcet=+{}%", (room("sleep-rel") as f64 - 1_000.0) / 10.0);
+    assert_eq!(folder.json(&["--what-if", &scaled, "--thread", "sleep-*"])["holds"], true);
+    assert_eq!(document["assigned"], true);
+    assert!(task(&document, "sleep-abs")["assigned_priority"].as_u64().is_some_and(|it| it <= 90));
+}
+
+#[test]
+fn every_fault_says_what_to_do() {
+    let folder = Folder::new();
+    std::fs::write(folder.path("none.json"), "{}").expect("written");
+    for (arguments, code, message) in [
+        (&["none.json"][..], 5, "none.json is not a usable timing model"),
+        (
+            &["demo.timing.json", "--deadline", "nobody=1ms"],
+            4,
+            "no real-time thread of the model matches 'nobody'",
+        ),
+        (&["demo.timing.json", "--deadline", "soon"], 2, "expected THREAD=TIME"),
+        (&["demo.timing.json", "--what-if", "a.cost=+1%"], 2, "expected THREAD.wcet=+20%"),
+        (&["demo.timing.json", "--what-if", "a.wcet=-100%"], 2, "expected more than -100%"),
+        (&["demo.timing.json", "--platform", "missing.json"], 5, "cannot read missing.json"),
+        (&[], 2, "the following required arguments were not provided"),
+    ] {
+        expect(&folder.run(&[&["prove"][..], arguments].concat()), code, message);
+    }
+}
