@@ -11,10 +11,11 @@ use punctual_workflow::ThreadFilter;
 use punctual_workflow::prove::{Change, Changed, Options, prove};
 
 pub fn run(arguments: args::Prove) -> Result<(), Failure> {
-    let deadline = |it: &values::Deadline| Ok((ThreadFilter::new(&[it.thread.clone()])?, it.time));
+    let deadline =
+        |it: &values::Deadline| Ok((ThreadFilter::new(std::slice::from_ref(&it.thread))?, it.time));
     let change = |it: &values::Change| {
         let what = if it.is_period { Changed::Period } else { Changed::Wcet };
-        Ok(Change { thread: ThreadFilter::new(&[it.thread.clone()])?, what, parts: it.parts })
+        Ok(Change { thread: ThreadFilter::new(std::slice::from_ref(&it.thread))?, what, parts: it.parts })
     };
     let proof = prove(&Options {
         deadlines: arguments.deadlines.iter().map(deadline).collect::<Result<_, Failure>>()?,
