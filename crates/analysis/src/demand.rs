@@ -37,8 +37,8 @@ impl<'a> Demand<'a> {
         &self.system.tasks[self.me]
     }
 
-    /// Fails if the demand of this task or of one that delays it has no bound at all, or the processors cannot
-    /// give it in the long run: then windows would be tried until they are too long.
+    /// Fails if the demand of this task or of one that delays it has no bound at all, or the processors
+    /// cannot give it in the long run: then windows would be tried until they are too long.
     pub(crate) fn check(&self) -> Result<(), NoBound> {
         let all = self.others.iter().map(|other| other.task).chain([self.me]);
         let suspended = self.task().suspension.ns() as f64 * self.task().arrivals.rate().unwrap_or(0.0);

@@ -1,5 +1,5 @@
-//! A discrete-event simulation of preemptive scheduling: SCHED_DEADLINE by absolute deadlines, then priorities,
-//! first in, first out among equal ones, on processors that tasks may be pinned to.
+//! A discrete-event simulation of preemptive scheduling: SCHED_DEADLINE by absolute deadlines, then
+//! priorities, first in, first out among equal ones, on processors that tasks may be pinned to.
 //!
 //! It shares no code with the analyses, so that tests compare them with it. It also draws the schedule in
 //! which a task takes longest.

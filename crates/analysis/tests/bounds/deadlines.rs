@@ -27,13 +27,13 @@ fn verdicts() {
 
 #[test]
 fn room_ends_at_the_first_miss() {
-    // (2, 10) and (4, 20) with deadline 10: 4 + 2 = 6; up to 8 of the second one fit, with one of the first.
+    // The second one ends after 40 + 20 = 60 of 100.
     let tasks = vec![with_deadline(9, 20, 100, 100), with_deadline(8, 40, 200, 100)];
     let system = System { tasks, platforms: Vec::new() };
     let rooms = system.sensitivity();
     assert_eq!(rooms[0].expect("room").cost, 3_000, "20 can become 60");
     assert_eq!(rooms[1].expect("room").cost, 2_000, "40 can become 80");
-    // Once the first is released every 60, two of its jobs are before the end: 40 + 2 · 20 = 80. Below that, three.
+    // The nearer its releases, the more of them come before the second one ends.
     let shorter = rooms[0].expect("room").distance;
     let holds = |parts: u64| {
         let mut changed = system.clone();

@@ -61,19 +61,12 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
     )
     .symbol("R")
     .table(Keep),
-    of(
-        "slack_ns",
-        "Slack",
-        Unit::Time,
-        Bound::Lower,
-        "The deadline less the bound.",
-        |row| {
-            let (deadline, bound) = (row.task().deadline?, row.bound().ok()?);
-            (bound.response <= deadline).then(|| Value::Time(deadline.saturating_sub(bound.response)))
-        },
-    )
+    of("slack_ns", "Slack", Unit::Time, Bound::Lower, "The deadline less the bound.", |row| {
+        let (deadline, bound) = (row.task().deadline?, row.bound().ok()?);
+        (bound.response <= deadline).then(|| Value::Time(deadline.saturating_sub(bound.response)))
+    })
     .table(Drop(4)),
-    of("verdict", "Deadline met", Unit::Words, Bound::Exact, "Whether the bound is within the deadline.", |row| {
+    of("verdict", "Deadline met", Unit::Words, Bound::Exact, "Whether R is within it.", |row| {
         Some(Value::Word(match row.verdict() {
             Verdict::Met => "yes",
             Verdict::Missed => "NO",
@@ -100,7 +93,7 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
         "Period down to",
         Unit::Words,
         Bound::Upper,
-        "The factor by which the distances of its releases alone may shrink until the first deadline is missed.",
+        "The factor by which its period alone may shrink until the first deadline is missed.",
         |row| Some(Value::Text(factor(row.room()?.distance))),
     )
     .table(Drop(6))
