@@ -8,24 +8,27 @@ mod interface;
 mod load;
 mod partition;
 mod support;
+mod timer;
 
 pub use partition::{Partition, cgroup_of, shared_cgroup};
 pub use support::{longest_wait, support, works};
 
+use crate::clock::now_monotonic;
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::undo::SCHED_EXT;
 use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
-use load::{Flags, Loaded};
+use load::{Flags, Loaded, mark};
 use punctual_daemon::kernel::{self, Scheduling, State};
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
+use timer::{Seen, Timer};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, non_camel_case_types, dead_code)]
 mod skeleton {
@@ -40,6 +43,8 @@ pub struct Dispatcher {
     start: Instant,
     stop: Arc<AtomicBool>,
     ticks: Vec<JoinHandle<()>>,
+    /// By lane, its timer, if it has one.
+    timed: Vec<Option<Timed>>,
     /// By task, its thread.
     bound: Vec<Option<u32>>,
     /// By lane, the number of the last turn that was read.
@@ -72,6 +77,7 @@ impl Dispatcher {
             start: Instant::from_ns(0),
             stop: Arc::new(AtomicBool::new(false)),
             ticks: Vec::new(),
+            timed: Vec::new(),
             plan,
             loaded,
             partition,
@@ -84,7 +90,7 @@ impl Dispatcher {
     fn check_processors(&self, priorities: Priorities) -> Result<(), Error> {
         let (stop, far) = (Arc::new(AtomicBool::new(true)), Instant::from_ns(u64::MAX / 2));
         for lane in 0..self.plan.lanes.len() {
-            let _ = self.start_tick(lane, far, priorities, &stop)?.join();
+            let _ = self.start_tick(lane, far, priorities, &stop, None)?.join();
         }
         Ok(())
     }
@@ -92,11 +98,26 @@ impl Dispatcher {
     /// Has the table carried out from `start` on.
     pub fn begin(&mut self, start: Instant, priorities: Priorities) -> Result<(), Error> {
         self.start = start;
+        let mut seen = self.loaded.trace_timers(self.plan.lanes.len()).into_iter();
         for lane in 0..self.plan.lanes.len() {
-            let tick = self.start_tick(lane, start, priorities, &self.stop)?;
+            let timed = seen.next().and_then(|seen| Timed::new(&self.plan, lane, seen));
+            let tick = self.start_tick(lane, start, priorities, &self.stop, timed.clone())?;
             self.ticks.push(tick);
+            self.timed.push(timed);
         }
         self.loaded.begin(&self.plan, start)
+    }
+
+    /// Has the threads on the table's processors do the work of timers that do not come in time.
+    pub fn watch(&self) {
+        let (now, start) = (now_monotonic(), monotonic(&self.plan, self.start));
+        for (timed, tick) in self.timed.iter().zip(&self.ticks) {
+            let Some(timed) = timed else { continue };
+            if timed.state.load(Ordering::SeqCst) == AT_WORK && !timed.timer.is_well(now, start) {
+                timed.state.store(LOST, Ordering::SeqCst);
+                tick.thread().unpark();
+            }
+        }
     }
 
     fn start_tick(
@@ -105,6 +126,7 @@ impl Dispatcher {
         start: Instant,
         priorities: Priorities,
         stop: &Arc<AtomicBool>,
+        timed: Option<Timed>,
     ) -> Result<JoinHandle<()>, Error> {
         let processor = self.plan.lanes[lane].processor;
         let (plan, stop) = (Arc::clone(&self.plan), Arc::clone(stop));
@@ -117,7 +139,12 @@ impl Dispatcher {
                 let entered = fs::write(threads, own)
                     .map_err(|error| Error::unsupported("entering the table's partition", error))
                     .and_then(|()| enter(processor, priorities.dispatcher()));
-                tick(entered, &ready, lane, &plan, start, &stop);
+                let may_run = entered.is_ok();
+                // Whoever started it waits for this.
+                let _ = ready.send(entered);
+                if may_run {
+                    Tick { lane, plan, start, stop, timed }.run();
+                }
             })
             .map_err(|error| Error::other("starting a thread", error))?;
         is_ready.recv().map_err(|error| Error::other("starting a thread", error))??;
@@ -162,7 +189,8 @@ impl Dispatcher {
 
     /// Gives a thread again what it should have. Returns what was found, in words.
     pub fn mend(&self, task: usize) -> Option<String> {
-        let tid = self.bound[task]?;
+        // Guests have none.
+        let tid = (*self.bound.get(task)?)?;
         let found = State::read(tid).ok()?;
         let mut changed = Vec::new();
         if found.processors != self.partition.processors {
@@ -239,6 +267,7 @@ impl Dispatcher {
     pub fn stop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         self.loaded.detach();
+        self.ticks.iter().for_each(|tick| tick.thread().unpark());
         for tick in self.ticks.drain(..) {
             let _ = tick.join();
         }
@@ -257,28 +286,93 @@ impl std::fmt::Debug for Dispatcher {
     }
 }
 
-/// Wakes up where turns begin. The kernel takes the running thread off for that, and then decides anew.
-fn tick(
-    entered: Result<(), Error>,
-    ready: &SyncSender<Result<(), Error>>,
-    lane: usize,
-    plan: &Plan,
-    start: Instant,
-    stop: &AtomicBool,
-) {
-    let may_run = entered.is_ok();
-    // Whoever started it waits for this.
-    let _ = ready.send(entered);
-    if !may_run {
-        return;
+/// A lane's timer, as its tick and those who watch it share it.
+#[derive(Clone)]
+struct Timed {
+    timer: Arc<Timer>,
+    state: Arc<AtomicU32>,
+}
+
+/// Not yet started; at work; to be started again.
+const WAITING: u32 = 0;
+const AT_WORK: u32 = 1;
+const LOST: u32 = 2;
+
+/// So long before the table begins, its tick no longer tries to start a timer.
+const SETTLED: Duration = Duration::from_ms(10);
+
+impl Timed {
+    fn new(plan: &Plan, lane: usize, seen: Seen) -> Option<Timed> {
+        let processor = plan.lanes[lane].processor;
+        let period = timer::period(plan.slot).filter(|_| timer::suits(processor))?;
+        let timer = Timer::new(processor, period, mark(lane), seen).ok()?;
+        Some(Timed { timer: Arc::new(timer), state: Arc::new(AtomicU32::new(WAITING)) })
     }
-    let next = plan.next(lane, plan.clock.now(), start);
-    for number in next.. {
-        let at = plan.decision(lane, number, start).at;
-        if plan.clock.sleep_until(at, stop).is_none() {
-            break;
+}
+
+/// A thread on a processor of the table. It starts the processor's timer, and then sleeps. Where there is none,
+/// it wakes up where turns begin: the kernel takes the running thread off for that, and then decides anew.
+struct Tick {
+    lane: usize,
+    plan: Arc<Plan>,
+    start: Instant,
+    stop: Arc<AtomicBool>,
+    timed: Option<Timed>,
+}
+
+impl Tick {
+    fn run(self) {
+        let mut left = STARTS;
+        while !self.stop.load(Ordering::SeqCst) {
+            let is_timed = left > 0 && self.start_timer();
+            left = left.saturating_sub(1);
+            match &self.timed {
+                Some(timed) if is_timed => {
+                    while timed.state.load(Ordering::SeqCst) == AT_WORK && !self.stop.load(Ordering::SeqCst) {
+                        std::thread::park();
+                    }
+                }
+                _ => return self.wake_up(),
+            }
         }
     }
+
+    /// Starts the timer. False if there is none, or if it does not come when slots begin.
+    fn start_timer(&self) -> bool {
+        let Some(Timed { timer, state }) = &self.timed else { return false };
+        let Tick { plan, start, stop, .. } = self;
+        let is_early = plan.clock.now() < *start;
+        let is_over = || {
+            let is_due = is_early && plan.clock.now() + SETTLED > *start;
+            is_due || stop.load(Ordering::SeqCst)
+        };
+        let is_started = timer.start(monotonic(plan, *start), is_over).unwrap_or(false);
+        if is_started {
+            state.store(AT_WORK, Ordering::SeqCst);
+        }
+        is_started
+    }
+
+    /// Wakes up where turns begin.
+    fn wake_up(&self) {
+        let Tick { lane, plan, start, stop, .. } = self;
+        let next = plan.next(*lane, plan.clock.now(), *start);
+        for number in next.. {
+            let at = plan.decision(*lane, number, *start).at;
+            if plan.clock.sleep_until(at, stop).is_none() {
+                break;
+            }
+        }
+    }
+}
+
+/// How often a timer is started before its tick does its work for good.
+const STARTS: u32 = 5;
+
+/// An instant of the table's clock on CLOCK_MONOTONIC, as the two stand now.
+fn monotonic(plan: &Plan, at: Instant) -> Instant {
+    let (now, there) = (now_monotonic().ns(), plan.clock.now().ns());
+    Instant::from_ns(at.ns().wrapping_sub(there).wrapping_add(now))
 }
 
 /// The turns between the last one that was read and the one that the scheduler carried out before this.

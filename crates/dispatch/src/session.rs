@@ -188,6 +188,11 @@ impl Session {
         if let Some(why) = self.engine.ejected() {
             self.go_on_in_user_space(&why)?;
         }
+        if let Engine::Ext(ext) = &self.engine {
+            ext.dispatcher.watch();
+            // One that has left SCHED_EXT runs before all others.
+            self.mend();
+        }
         if self.ticks % TICKS_PER_LOOK == 0 {
             self.notice_ends();
             // A command has some threads; a machine may have thousands.
@@ -313,6 +318,7 @@ impl Session {
                 missed
                     .map(|number| missed_turn(plan, lane, number, *start, turn.at))
                     .take_while(|missed| missed.slot < turn.slot)
+                    .map(|missed| missed_until(missed, turn.slot))
                     .for_each(|missed| add(lane, missed));
                 add(lane, turn);
             },
@@ -650,6 +656,12 @@ impl Session {
     fn warn(&mut self, message: String) {
         self.events.push(Event::Warning(message));
     }
+}
+
+/// A turn that nobody carried out until somebody began in its midst.
+fn missed_until(missed: Turn, slot: u64) -> Turn {
+    let left = u32::try_from(slot.saturating_sub(missed.slot)).unwrap_or(u32::MAX);
+    Turn { slots: missed.slots.min(left), ..missed }
 }
 
 const NO_CGROUPS: &str = "threads cannot be frozen because cgroups of version 2 are not mounted: nothing else \

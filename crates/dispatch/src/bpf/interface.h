@@ -50,10 +50,17 @@ struct task {
 	__u32 holder; /* the lane whose turn is its; NONE */
 	__u32 is_skipping;
 	__u32 is_runnable;
-	__u32 is_new; /* what it has used until now is nobody's business */
+	__u32 is_new;	/* what it has used until now is nobody's business */
+	__u32 had_turn; /* with this thread */
+	__u32 reserved;
 	__u64 runnable_at;
 	__u64 used;  /* processor time so far, as of when it last stopped or began */
 	__u64 ended; /* the same at the end of its last turn */
+};
+
+/* When the timer of a lane was last due (CLOCK_MONOTONIC), and how often. */
+struct timer {
+	__u64 due, count;
 };
 
 /* A turn that is over. */

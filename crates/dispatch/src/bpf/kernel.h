@@ -47,6 +47,19 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_ext_entity scx;
 };
+struct hrtimer {
+	__s64 _softexpires;
+};
+struct hw_perf_event {
+	struct hrtimer hrtimer;
+};
+struct perf_event_attr {
+	__u64 config1;
+};
+struct perf_event {
+	struct perf_event_attr attr;
+	struct hw_perf_event hw;
+};
 enum scx_exit_kind { SCX_EXIT_NONE };
 struct scx_exit_info {
 	enum scx_exit_kind kind;

@@ -23,6 +23,9 @@ const volatile bool is_tai = false;
  */
 const volatile __u64 immediately = 0;
 
+/* With the number of a lane, it makes the mark of that lane's timer. */
+const volatile __u64 mark = 0;
+
 /* When the first slot begins; then the lanes are written, and it is told to go. */
 volatile __u64 start = 0;
 volatile bool is_going = false;
@@ -46,6 +49,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct task);
 } tasks SEC(".maps");
+/* The timer of a lane. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct timer);
+} timers SEC(".maps");
 /* The lane of a processor, plus one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -278,8 +288,12 @@ static __always_inline void begin_turn(struct lane *lane, __u32 number, __u64 ti
 	}
 	lane->tid = task->tid;
 	lane->begun = task->used;
-	/* Elsewhere its turn is not over: what it uses until then is accounted there. */
-	lane->outside = task->holder == NONE ? task->used - task->ended : 0;
+	/* Elsewhere its turn is not over: what it uses until then is accounted there. Before its first
+	 * turn, it ran as what it was until it got here.
+	 */
+	if (task->holder == NONE && task->had_turn)
+		lane->outside = task->used - task->ended;
+	task->had_turn = true;
 	task->holder = number;
 }
 
@@ -367,16 +381,29 @@ void BPF_PROG(tt_quiescent, struct task_struct *p, __u64 flags)
 		task->is_runnable = false;
 }
 
+/* Whether the processor's turn is this task's. */
+static __always_inline bool has_turn(struct lane *lane, __u32 task)
+{
+	struct turn *turn = lane ? bpf_map_lookup_elem(&turns, &lane->turn) : NULL;
+
+	return turn && lane->has_turn && turn->task == task && !lane->is_skipped;
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(tt_running, struct task_struct *p)
 {
-	struct task *task = task_at(task_number(p));
+	__u32 number = task_number(p);
+	struct task *task = task_at(number);
+	__s32 cpu = scx_bpf_task_cpu(p);
 	struct lane *lane;
 	__u64 time;
 
 	if (!task)
 		return;
 	task->used = p->se.sum_exec_runtime;
+	/* It was running when it was made SCHED_EXT, and would go on to the end of its slice. */
+	if (!has_turn(lane_at(lane_number(cpu)), number))
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	lane = lane_at(task->holder);
 	if (!lane || lane->is_awaited != 2)
 		return;
@@ -392,6 +419,27 @@ void BPF_PROG(tt_stopping, struct task_struct *p, bool is_runnable)
 
 	if (task)
 		task->used = p->se.sum_exec_runtime;
+}
+
+/* What a perf event of the processor's clock calls when it is due, in an interrupt. */
+SEC("fentry/perf_swevent_hrtimer")
+int BPF_PROG(tt_timer, struct hrtimer *due)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), number = lane_number(cpu);
+	struct timer *timer = bpf_map_lookup_elem(&timers, &number);
+	struct lane *lane = lane_at(number);
+	struct perf_event *event;
+
+	if (!lane || !timer)
+		return 0;
+	event = (void *)due - bpf_core_field_offset(struct perf_event, hw.hrtimer);
+	if (BPF_CORE_READ(event, attr.config1) != mark + number)
+		return 0;
+	timer->due = BPF_CORE_READ(due, _softexpires);
+	timer->count++;
+	if (is_going && now() + EARLY >= lane->until)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	return 0;
 }
 
 SEC("struct_ops.s/init")

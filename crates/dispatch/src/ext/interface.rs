@@ -42,6 +42,8 @@ pub struct Task {
     pub is_skipping: u32,
     pub is_runnable: u32,
     pub is_new: u32,
+    pub had_turn: u32,
+    pub reserved: u32,
     pub runnable_at: u64,
     pub used: u64,
     pub ended: u64,
@@ -98,6 +100,6 @@ const _: () = {
     use super::skeleton::types;
     assert!(size_of::<Turn>() == size_of::<types::turn>() && size_of::<Turn>() == 5 * 4);
     assert!(size_of::<Lane>() == size_of::<types::lane>() && size_of::<Lane>() == 10 * 8 + 10 * 4);
-    assert!(size_of::<Task>() == size_of::<types::task>() && size_of::<Task>() == 6 * 4 + 3 * 8);
+    assert!(size_of::<Task>() == size_of::<types::task>() && size_of::<Task>() == 8 * 4 + 3 * 8);
     assert!(size_of::<Record>() == 7 * 8 + 8 * 4);
 };

@@ -2,11 +2,12 @@
 
 use super::interface::{Lane, NONE, Plain, Record, Task, Turn};
 use super::skeleton::{OpenTtSkel, TtSkel, TtSkelBuilder};
+use super::timer::Seen;
 use crate::error::{Error, ErrorKind};
 use crate::plan::{Clock, OnOverrun, Plan};
-use libbpf_rs::btf::types::Enum64;
+use libbpf_rs::btf::types::{Enum64, Func};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Btf, Link, MapCore, MapFlags, PrintLevel, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Btf, Link, MapCore, MapFlags, MapHandle, PrintLevel, RingBuffer, RingBufferBuilder};
 use punctual_daemon::kernel::Processors;
 use punctual_model::Instant;
 use std::cell::RefCell;
@@ -21,16 +22,28 @@ const MOST_RING_BYTES: u32 = 1 << 26;
 /// scheduler. It is the longest that the kernel allows.
 pub const WATCHDOG_MS: u32 = 30_000;
 
+/// Only threads that ask for it are the scheduler's, and all of them are, always: by default, the kernel itself
+/// lets the last ready one run on, one that ends, and one that it interrupts where it may not leave its processor
+/// (on PREEMPT_RT wherever it has a lock).
+const OPERATIONS: [&str; 4] =
+    ["SCX_OPS_SWITCH_PARTIAL", "SCX_OPS_ENQ_LAST", "SCX_OPS_ENQ_EXITING", "SCX_OPS_ENQ_MIGRATION_DISABLED"];
+
+/// What timers of perf events call.
+const TIMED: &str = "perf_swevent_hrtimer";
+
 /// The kernel's flags of which the scheduler makes use.
 pub struct Flags {
     immediately: u64,
     operations: u64,
+    /// Whether the program on timers can be loaded.
+    has_timers: bool,
 }
 
 /// The scheduler, and what it says. Dropping it takes it out of the kernel: its threads are SCHED_OTHER then.
 pub struct Loaded {
     skeleton: TtSkel<'static>,
     link: Option<Link>,
+    timers: Option<Link>,
     ring: RingBuffer<'static>,
     inbox: Rc<RefCell<Vec<Record>>>,
 }
@@ -53,14 +66,13 @@ impl Flags {
             u64::try_from(member.value).ok()
         };
         let operation = |name: &str| value("scx_ops_flags", name);
-        let partial = operation("SCX_OPS_SWITCH_PARTIAL");
-        let last = operation("SCX_OPS_ENQ_LAST");
-        let (Some(partial), Some(last)) = (partial, last) else {
-            return Err("this kernel is built without sched_ext (CONFIG_SCHED_CLASS_EXT)".into());
-        };
+        let operations = OPERATIONS.into_iter().map(operation).try_fold(0, |all, one| Some(all | one?));
+        let operations =
+            operations.ok_or("this kernel is built without sched_ext (CONFIG_SCHED_CLASS_EXT)")?;
         let immediately = value("scx_enq_flags", "SCX_ENQ_IMMED")
             .ok_or("this kernel's sched_ext lacks SCX_ENQ_IMMED, which Linux has since 7.1")?;
-        Ok(Flags { immediately, operations: partial | last })
+        let has_timers = btf.type_by_name::<Func<'_>>(TIMED).is_some();
+        Ok(Flags { immediately, operations, has_timers })
     }
 }
 
@@ -75,6 +87,7 @@ impl Loaded {
             .open(storage)
             .map_err(|error| refused("reading the scheduler", &error))?;
         set(&mut open, plan, flags)?;
+        open.progs.tt_timer.set_autoload(flags.has_timers);
         let skeleton = open.load().map_err(|error| refused("loading the scheduler", &error))?;
         let inbox = Rc::new(RefCell::new(Vec::new()));
         let into = Rc::clone(&inbox);
@@ -85,7 +98,7 @@ impl Loaded {
         };
         ring.add(&skeleton.maps.records, take).map_err(|error| refused("mapping its records", &error))?;
         let ring = ring.build().map_err(|error| refused("mapping its records", &error))?;
-        let loaded = Loaded { skeleton, link: None, ring, inbox };
+        let loaded = Loaded { skeleton, link: None, timers: None, ring, inbox };
         loaded.write_plan(plan)?;
         Ok(loaded)
     }
@@ -146,6 +159,14 @@ impl Loaded {
         Ok(())
     }
 
+    /// What is seen of the timer of each lane; nothing where timers cannot be traced.
+    pub fn trace_timers(&mut self, lanes: usize) -> Vec<Seen> {
+        let Ok(link) = self.skeleton.progs.tt_timer.attach() else { return Vec::new() };
+        self.timers = Some(link);
+        let seen = |lane| Some(Seen::new(MapHandle::try_from(&self.skeleton.maps.timers).ok()?, lane));
+        (0..lanes as u32).map_while(seen).collect()
+    }
+
     /// Has it carry out the table from `start` on.
     pub fn begin(&mut self, plan: &Plan, start: Instant) -> Result<(), Error> {
         let now = plan.clock.now();
@@ -204,8 +225,14 @@ impl Loaded {
 
     /// Takes it out of the kernel.
     pub fn detach(&mut self) {
+        self.timers = None;
         self.link = None;
     }
+}
+
+/// Tells the timer of a lane from those of others.
+pub fn mark(lane: usize) -> u64 {
+    (u64::from(std::process::id()) << 32) + lane as u64
 }
 
 /// Writes the settings, and makes room.
@@ -216,6 +243,7 @@ fn set(open: &mut OpenTtSkel<'_>, plan: &Plan, flags: &Flags) -> Result<(), Erro
     settings.task_count = plan.tasks.len() as u32;
     settings.is_tai = plan.clock == Clock::Tai;
     settings.immediately = flags.immediately;
+    settings.mark = mark(0);
     let operations = open.struct_ops.punctual_tt_mut();
     operations.flags = flags.operations;
     operations.timeout_ms = WATCHDOG_MS;
@@ -226,6 +254,7 @@ fn set(open: &mut OpenTtSkel<'_>, plan: &Plan, flags: &Flags) -> Result<(), Erro
     let sizes = [
         maps.turns.set_max_entries((turns as u32).max(1)),
         maps.lanes.set_max_entries(lanes.max(1)),
+        maps.timers.set_max_entries(lanes.max(1)),
         maps.tasks.set_max_entries(tasks.max(1)),
         maps.lane_of.set_max_entries(Processors::MOST as u32),
         // A thread that has ended is forgotten after another has come.
