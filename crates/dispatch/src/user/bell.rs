@@ -46,6 +46,20 @@ impl Bell {
             let _ = futex::wait_bitset(&self.0, futex::Flags::PRIVATE, count, Some(&until), NonZeroU32::MAX);
         }
     }
+
+    /// The same without leaving the processor to anybody.
+    pub fn spin_until(&self, clock: Clock, at: Instant, count: u32) -> Option<Instant> {
+        loop {
+            let now = clock.now();
+            if self.count() != count {
+                return None;
+            }
+            if now >= at {
+                return Some(now);
+            }
+            std::hint::spin_loop();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +73,8 @@ mod tests {
         for clock in [Clock::Monotonic, Clock::Tai] {
             let at = clock.now() + Duration::from_ms(5);
             assert!(bell.sleep_until(clock, at, bell.count()).is_some_and(|now| now >= at));
+            let at = clock.now() + Duration::from_us(100);
+            assert!(bell.spin_until(clock, at, bell.count()).is_some_and(|now| now >= at));
         }
         let count = bell.count();
         let ringing = Arc::clone(&bell);
@@ -66,6 +82,7 @@ mod tests {
         let never = Clock::Monotonic.now() + Duration::from_ms(1 << 30);
         assert_eq!(bell.sleep_until(Clock::Monotonic, never, count), None);
         thread.join().expect("it rang");
+        assert_eq!(bell.spin_until(Clock::Monotonic, never, count), None);
         assert_eq!(bell.sleep_until(Clock::Monotonic, never, count), None, "what was missed is seen");
     }
 }

@@ -6,7 +6,7 @@ use crate::plan::Job;
 use punctual_daemon::kernel::{self, Processors, Refused, Scheduling};
 use punctual_model::Duration;
 use punctual_schedule::AssignedPolicy;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 
@@ -20,9 +20,11 @@ pub struct Bound {
     is_guest: bool,
     turn: Scheduling,
     waiting: Scheduling,
-    /// `schedstat` and `stat` of `/proc`, open. Reading them fails once the thread has ended.
+    /// `schedstat` of `/proc`, open. Reading it fails once the thread has ended.
     used: File,
-    state: File,
+    state: State,
+    /// What it has used, read shortly before a turn begins or ends.
+    ahead: Option<u64>,
     /// The processor that it is bound to.
     processor: u32,
     /// The lane whose turn it is or was last; `None` until its first turn.
@@ -35,6 +37,43 @@ pub struct Bound {
     is_skipping: bool,
     /// What it used in its last turn, for a lane that finds it gone to another.
     last: Used,
+}
+
+/// Tells if a thread is ready.
+#[derive(Debug)]
+enum State {
+    /// `wchan` of `/proc`: what it waits for in the kernel. To be had where the thread could be traced.
+    Wait(File),
+    /// `stat`, which takes four times as long.
+    Stat(File),
+}
+
+impl State {
+    fn open(place: &str, may_trace: bool) -> Result<State, String> {
+        let open = |name: &str| {
+            let path = format!("{place}/{name}");
+            File::open(&path).map_err(|error| format!("{path}: {error}"))
+        };
+        match open("wchan") {
+            Ok(file) if may_trace => Ok(State::Wait(file)),
+            _ => open("stat").map(State::Stat),
+        }
+    }
+
+    fn is_ready(&self) -> io::Result<bool> {
+        let mut text = [0; 256];
+        match self {
+            State::Wait(file) => {
+                let length = file.read_at(&mut text, 0)?;
+                Ok(&text[..length] == b"0")
+            }
+            State::Stat(file) => {
+                let length = file.read_at(&mut text, 0)?;
+                let after_name = text[..length].iter().rposition(|byte| *byte == b')');
+                Ok(after_name.is_some_and(|at| text.get(at + 2) == Some(&b'R')))
+            }
+        }
+    }
 }
 
 /// Processor time of a thread.
@@ -74,7 +113,8 @@ impl Bound {
             turn: fifo(priorities.turn()),
             waiting: fifo(priorities.waiting()),
             used: open("schedstat")?,
-            state: open("stat")?,
+            state: State::open(&place, fs::read_link(format!("/proc/{process}/exe")).is_ok())?,
+            ahead: None,
             processor: u32::MAX,
             holder: None,
             is_raised: false,
@@ -179,10 +219,20 @@ impl Bound {
 
     /// Whether it is ready to run, as the kernel says.
     pub(super) fn is_ready(&self) -> io::Result<bool> {
-        let mut text = [0; 256];
-        let length = self.state.read_at(&mut text, 0)?;
-        let after_name = text[..length].iter().rposition(|byte| *byte == b')');
-        Ok(after_name.is_some_and(|at| text.get(at + 2) == Some(&b'R')))
+        self.state.is_ready()
+    }
+
+    /// Whether it is bound to a processor.
+    pub(super) fn is_on(&self, processor: u32) -> bool {
+        self.processor == processor
+    }
+
+    /// Reads what it has used for a turn that begins or ends soon; it must not run until then. Or forgets it.
+    pub(super) fn read_ahead(&mut self, is_wanted: bool) {
+        self.ahead = None;
+        if is_wanted {
+            self.ahead = self.used_ns().ok();
+        }
     }
 
     /// What a turn has come to so far.
@@ -223,7 +273,10 @@ impl Bound {
     }
 
     /// Processor time so far: the first number of `schedstat`.
-    fn used_ns(&self) -> io::Result<u64> {
+    fn used_ns(&mut self) -> io::Result<u64> {
+        if let Some(used) = self.ahead.take() {
+            return Ok(used);
+        }
         let mut text = [0; 64];
         let length = self.used.read_at(&mut text, 0)?;
         let digits = text[..length].iter().take_while(|byte| byte.is_ascii_digit());

@@ -2,7 +2,7 @@
 #![allow(clippy::vec_box, reason = "boxes are handed over, not taken apart, where nothing may be freed")]
 
 use super::plug::Plug;
-use super::{AHEAD, LEAST_LOAN, Shared, was_running};
+use super::{AHEAD, EARLY, LEAST_LOAN, Shared, was_running};
 use crate::plan::{Decision, Job, OnOverrun};
 use crate::rows::{COMING, Cursor, Rows};
 use punctual_model::{Duration, Instant};
@@ -24,6 +24,8 @@ pub struct Lane {
     over: Vec<Box<Rows>>,
     /// The turn that is under way.
     current: Option<Current>,
+    /// Whether the job of the current turn is not done, as of just before the next turn begins.
+    overran: bool,
 }
 
 struct Current {
@@ -47,7 +49,7 @@ impl Lane {
         let processor = shared.plan.lanes[number].processor;
         let cursor = Cursor::new(Rows::table(&shared.plan, number), 0);
         let over = Vec::with_capacity(2 * COMING);
-        Lane { number, processor, shared, plug, turns, cursor, over, current: None }
+        Lane { number, processor, shared, plug, turns, cursor, over, current: None, overran: false }
     }
 
     pub fn priority(&self) -> u32 {
@@ -124,7 +126,41 @@ impl Lane {
             self.shared.bells[self.number].sleep_until(clock, next.at - AHEAD, rings)?;
             self.take_back(next);
         }
-        self.shared.bells[self.number].sleep_until(clock, next.at, rings)
+        self.shared.bells[self.number].sleep_until(clock, next.at - self.early(), rings)?;
+        self.prepare(next);
+        let begun = self.shared.bells[self.number].spin_until(clock, next.at, rings);
+        if begun.is_none() {
+            // The turn goes on.
+            self.forget(next);
+        }
+        begun
+    }
+
+    /// How long before the next turn this one ends, to take accounts.
+    fn early(&self) -> Duration {
+        let current = self.current.as_ref().map(|current| &current.decision);
+        let length = current.map_or(Duration::ZERO, |it| it.until.since(it.at));
+        if length >= LEAST_LOAN { EARLY } else { Duration::ZERO }
+    }
+
+    /// Does what would make the next turn late. Nobody else runs on the processor until it begins.
+    fn prepare(&mut self, next: &Decision) {
+        self.overran = self.may_have_overrun().is_some_and(|job| self.is_ready(job));
+        self.read_ahead(next, true);
+    }
+
+    fn forget(&mut self, next: &Decision) {
+        self.read_ahead(next, false);
+    }
+
+    /// Reads, or forgets, what the threads of the current and of the next turn have used.
+    fn read_ahead(&self, next: &Decision, is_wanted: bool) {
+        let current = self.current.as_ref().and_then(|current| current.decision.job);
+        for job in [current, next.job].into_iter().flatten() {
+            if let Some(bound) = self.shared.task(job.task).as_mut() {
+                bound.read_ahead(is_wanted && bound.is_on(self.processor));
+            }
+        }
     }
 
     /// Takes a processor that is lent back before the next turn begins.
@@ -142,10 +178,10 @@ impl Lane {
 
     /// Ends the turn before and begins this one.
     fn hand_over(&mut self, decision: Decision) {
-        let suspect = self.may_have_overrun();
-        // Who overran may lose the very turn that begins; otherwise it can wait.
-        let is_urgent = suspect.is_some_and(|job| self.on_overrun(job) == OnOverrun::Skip);
-        let early = suspect.filter(|_| is_urgent).map(|job| self.has_overrun(job));
+        let overran = std::mem::take(&mut self.overran);
+        if overran {
+            self.note_overrun();
+        }
         let is_skipped = decision.job.is_some_and(|job| self.skips(job));
         let goes_on = !is_skipped && self.goes_on(decision.job);
         let mut over = self.end_turn_of(goes_on);
@@ -162,8 +198,7 @@ impl Lane {
         }
         let error = self.shared.plan.clock.now().since(decision.at);
         if let Some(turn) = &mut over {
-            let late = || suspect.is_some_and(|job| self.has_overrun(job));
-            turn.is_overrun = early.unwrap_or_else(late);
+            turn.is_overrun = overran;
         }
         self.current = Some(Current { decision, given: Given { tid, is_skipped }, error, is_lent });
         if let Some(turn) = over {
@@ -192,16 +227,22 @@ impl Lane {
         task.map_or(OnOverrun::Continue, |task| task.on_overrun)
     }
 
-    /// Whether the thread of the current turn is still ready; notes what follows from that.
-    fn has_overrun(&self, job: Job) -> bool {
+    /// Whether the thread of the current turn is still ready.
+    fn is_ready(&self, job: Job) -> bool {
         let tid = self.current.as_ref().map_or(0, |current| current.given.tid);
         let mut task = self.shared.task(job.task);
-        let Some(bound) = task.as_mut().filter(|bound| bound.tid == tid) else { return false };
-        let is_ready = bound.is_ready().unwrap_or(false);
-        if is_ready && self.on_overrun(job) == OnOverrun::Skip {
+        let bound = task.as_mut().filter(|bound| bound.tid == tid);
+        bound.is_some_and(|bound| bound.is_ready().unwrap_or(false))
+    }
+
+    /// The current turn's job loses the next one, if the table says so.
+    fn note_overrun(&self) {
+        let Some(job) = self.current.as_ref().and_then(|current| current.decision.job) else { return };
+        if self.on_overrun(job) == OnOverrun::Skip
+            && let Some(bound) = self.shared.task(job.task).as_mut()
+        {
             bound.skip_next();
         }
-        is_ready
     }
 
     /// The turn is over already: nobody gets it, and who had the processor keeps it no longer.
