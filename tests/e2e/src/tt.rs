@@ -29,6 +29,8 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::everything_is_put_back_after_kill_and_sigterm", restored::<false>),
     ("tt::a_killed_guardian_is_replaced", guardian::<false>),
     ("tt::status_shows_slots_and_threads", status::<false>),
+    ("tt::threads_change_processors_where_the_table_says_so", migration::<false>),
+    ("tt::slots_follow_the_clock_of_the_table", tai::<false>),
     ("tt::a_table_for_another_machine_is_refused", refused),
     ("tt::sched_ext::threads_run_in_their_slots_only", slots::<true>),
     ("tt::sched_ext::threads_that_sleep_fork_and_change_their_policy_stay_in_their_slots", hardship::<true>),
@@ -39,6 +41,8 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::sched_ext::everything_is_put_back_after_kill_and_sigterm", restored::<true>),
     ("tt::sched_ext::a_killed_guardian_is_replaced", guardian::<true>),
     ("tt::sched_ext::status_shows_slots_and_threads", status::<true>),
+    ("tt::sched_ext::threads_change_processors_where_the_table_says_so", migration::<true>),
+    ("tt::sched_ext::slots_follow_the_clock_of_the_table", tai::<true>),
     ("tt::sched_ext::an_ejected_scheduler_is_replaced_in_user_space", ejected),
 ];
 
@@ -76,6 +80,27 @@ pub fn table(tasks: &[&str], on_overrun: OnOverrun) -> Table {
         tasks: tasks.iter().zip(places).map(|(name, place)| task(name, *place)).collect(),
         jobs: places.iter().enumerate().map(job).collect(),
         runs: places.iter().enumerate().map(run).collect(),
+    }
+}
+
+/// Ten slots on two processors, which two threads exchange at the third slot: a a b b and b b a a.
+fn exchanged(processors: [u32; 2]) -> Table {
+    let [one, other] = processors;
+    let task = |name: &str| TableTask {
+        name: name.into(),
+        wcet: 4,
+        ..table(&["a"], OnOverrun::Continue).tasks.remove(0)
+    };
+    let run = |processor, from, job| TableRun { processor, from, to: from + 2, job };
+    let job = |task| TableJob { task, release: 0, deadline: 10, slots: 4 };
+    let mut runs = vec![run(one, 0, 0), run(one, 2, 1), run(other, 0, 1), run(other, 2, 0)];
+    runs.sort_by_key(|run| (run.processor, run.from));
+    Table {
+        processors: processors.to_vec(),
+        tasks: vec![task("a"), task("b")],
+        jobs: vec![job(0), job(1)],
+        runs,
+        ..table(&["a"], OnOverrun::Continue)
     }
 }
 
@@ -132,9 +157,15 @@ fn threads(kinds: &[&str], log: &Path) -> Vec<String> {
 
 /// Dispatches `slots` with these threads for a while.
 fn dispatched<const EXT: bool>(kinds: &[&str], on_overrun: OnOverrun, options: &[&str]) -> Result<Seen> {
-    let folder = directory()?;
     let names: Vec<&str> = kinds.iter().filter_map(|kind| kind.split(':').next()).collect();
-    let table = write(table(&names, on_overrun), folder.path())?;
+    carried_out::<EXT>(table(&names, on_overrun), kinds, options)
+}
+
+/// The same with any table.
+fn carried_out<const EXT: bool>(table: Table, kinds: &[&str], options: &[&str]) -> Result<Seen> {
+    let folder = directory()?;
+    let is_tai = table.clock == Clock::Tai;
+    let table = write(table, folder.path())?;
     let (log, recording) = (folder.path().join("log"), folder.path().join("recording"));
     let mut tt = dispatch::<EXT>(&table);
     tt.arg("--record").arg(&recording).args(options).arg("--").args(threads(kinds, &log));
@@ -151,7 +182,20 @@ fn dispatched<const EXT: bool>(kinds: &[&str], on_overrun: OnOverrun, options: &
     ensure!(read.is_ok_and(|damage| damage.is_empty()) && reader.complete(), "the recording is damaged");
     ensure!(turns.len() > 20, "only {} turns were recorded: {}", turns.len(), ended.all());
     checked(&recording, &table)?;
+    if is_tai {
+        start = start.wrapping_sub(ahead_of_monotonic());
+    }
     Ok(Seen { ran: stretches(&log)?, start, turns, tasks, stderr: ended.stderr })
+}
+
+/// What CLOCK_TAI shows more than CLOCK_MONOTONIC.
+fn ahead_of_monotonic() -> u64 {
+    use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
+    let ns = |time: Timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    // In this order: what passes in between makes slots begin earlier, not later.
+    let monotonic = ns(clock_gettime(ClockId::Monotonic));
+    let tai = clock_gettime_dynamic(DynamicClockId::Tai).map_or(monotonic, ns);
+    tai.wrapping_sub(monotonic)
 }
 
 /// `tt check` must find no wrong owner and no gap; how late this machine makes slots is not its fault.
@@ -185,8 +229,7 @@ impl Seen {
         let mut used = BTreeMap::new();
         for (number, task) in self.tasks.iter().enumerate().take_while(|(_, task)| task.tid == 0) {
             let own = self.turns.iter().filter(|turn| turn.task == Some(number as u32) && turn.tid != 0);
-            let own: Vec<(u64, u64)> =
-                own.map(|turn| (self.start + turn.slot * SLOT, turn.at.ns())).collect();
+            let own = joined(own.collect(), self.start);
             let unbound = self.unbound(number as u32);
             let mut turns = BTreeSet::new();
             for &(from, to) in self.ran.get(&task.name).into_iter().flatten() {
@@ -235,6 +278,20 @@ impl Seen {
     }
 }
 
+/// From when until when turns are a thread's: those that follow one another, on whatever processors, are one.
+fn joined(mut turns: Vec<&Turn>, start: u64) -> Vec<(u64, u64)> {
+    turns.sort_by_key(|turn| turn.slot);
+    let mut joined: Vec<(u64, u64, u64)> = Vec::new();
+    for turn in turns {
+        let (end, at) = (turn.slot + u64::from(turn.slots), turn.at.ns());
+        match joined.last_mut().filter(|last| last.2 == turn.slot) {
+            Some(last) => (last.1, last.2) = (last.1.max(at), end),
+            None => joined.push((start + turn.slot * SLOT, at, end)),
+        }
+    }
+    joined.into_iter().map(|(from, to, _)| (from, to)).collect()
+}
+
 fn slots<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
@@ -244,6 +301,44 @@ fn slots<const EXT: bool>() -> Result<Outcome> {
     ensure!(used.len() == 3 && used.values().all(|&turns| turns > 5), "hardly a turn was used: {used:?}");
     let overruns = seen.turns_of(1).filter(|turn| turn.is_overrun).count();
     ensure!(overruns > 5, "threads that never sleep overran {overruns} times");
+    Ok(Outcome::Completed)
+}
+
+fn migration<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    // The kernel's dispatcher needs one more for everything else.
+    let processors = if EXT { [1, 2] } else { [0, 1] };
+    if EXT && !Path::new("/sys/devices/system/cpu/cpu2").exists() {
+        return skip("a table on two processors beside everything else needs three");
+    }
+    let seen = carried_out::<EXT>(exchanged(processors), &["a:busy", "b:busy"], &["--for", "3"])?;
+    let used = seen.check()?;
+    ensure!(used["a"] > 5 && used["b"] > 5, "hardly a turn was used: {used:?}");
+    for (name, task, cpu) in
+        [0, 1].into_iter().flat_map(|at| [("a", 0, processors[at]), ("b", 1, processors[at])])
+    {
+        let begin = |turn: &Turn| seen.start + turn.slot * SLOT;
+        let stretches = &seen.ran[name];
+        let runs_in = |from: u64, to: u64| stretches.iter().any(|&(begin, end)| begin < to && from < end);
+        // Not at its ends, where the thread may still be on the other processor, or be there already.
+        let is_used = |turn: &Turn| runs_in(begin(turn) + SLOT / 2, begin(turn) + SLOT * 3 / 2);
+        let ran = seen.turns_of(task).filter(|turn| turn.cpu == cpu && is_used(turn)).count();
+        // Where virtual processors take turns, a thread seldom gets from one to another.
+        ensure!(ran > 0, "{name} ran in {ran} turns on processor {cpu}: {}", seen.stderr);
+    }
+    Ok(Outcome::Completed)
+}
+
+fn tai<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    let table = Table { clock: Clock::Tai, ..table(&["a", "b"], OnOverrun::Continue) };
+    let seen = carried_out::<EXT>(table, &["a:busy", "b:busy"], &["--for", "2"])?;
+    let used = seen.check()?;
+    ensure!(used["a"] > 5 && used["b"] > 5, "hardly a turn was used: {used:?}");
     Ok(Outcome::Completed)
 }
 
