@@ -82,7 +82,8 @@ Measure (tables go to docs/benchmarks.md)
   make bench-record     what recording costs beyond extracting
   make bench-replay     speed of replay, size of recordings
   make bench-extract    jobs per second that extraction handles (printed only)
-  make bench-table      making time-triggered tables; aperiodic jobs accepted in their slack (printed only)
+  make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
+  make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
   make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
   make bench-truth      models of live threads under load, beside what their jobs log
   make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call
@@ -221,7 +222,8 @@ bench-extract: setup
 	$(CARGO) run --release -p punctual-extract --example bench_extract
 
 bench-table: setup
-	$(CARGO) run --release -p punctual-schedule --example bench_table
+	$(CARGO) build --release -p punctual-bench --bin bench-table
+	@$(CARGO_TARGET_DIR)/release/bench-table
 
 bench-accuracy: setup
 	$(CARGO) build --release -p punctual-bench --bin bench-accuracy
@@ -296,6 +298,11 @@ vm-bench: lab
 bench-latency: lab
 	@$(LAB) bench-latency
 
+bench-tt: build lab
+	$(CARGO) build --release -p punctual-bench --bin bench-tt
+	@$(SUDO) env PUNCTUAL=$(PUNCTUAL) $(CARGO_TARGET_DIR)/release/bench-tt
+	@$(LAB) bench-tt
+
 # Fetches the kernels that are packages, and builds the one that is not, unless one that fits is there.
 vm-kernels: lab
 	@scripts/kernel find >/dev/null 2>&1 || scripts/kernel build >/dev/null
@@ -306,6 +313,6 @@ vm-shell: lab
 
 .PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
 	demo-tt bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon \
-	bench-extract bench-table bench-accuracy bench-truth bench-latency lab vm-test vm-systemd vm-bench \
+	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-tt lab vm-test vm-systemd vm-bench \
 	vm-kernels vm-shell man completions install install-debug clean
 endif

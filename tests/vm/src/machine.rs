@@ -19,10 +19,11 @@ use std::time::Duration;
 /// The configuration of a machine.
 pub struct Machine<'a> {
     pub kernel: &'a Kernel,
-    /// Processors; with `counting` there is one.
+    /// Processors.
     pub processors: u32,
     pub memory_mib: u64,
-    /// An instruction takes one nanosecond, and nothing is random.
+    /// An instruction takes one nanosecond, and nothing is random. With several processors, one that is busy
+    /// waits while another one is.
     pub counting: bool,
     /// Time limit.
     pub limit: Duration,
@@ -98,7 +99,7 @@ impl Machine<'_> {
         if self.counting {
             command.args([
                 "-smp",
-                "1",
+                &self.processors.to_string(),
                 "-accel",
                 "tcg,thread=single",
                 "-icount",

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_latency;
+mod bench_tt;
 mod channel;
 mod elf;
 mod error;
@@ -38,12 +39,12 @@ struct Where {
     /// A name (see `lab kernels`), or the path of a bzImage or Image
     #[arg(long, default_value = "6.1")]
     kernel: String,
-    /// One processor, one nanosecond per instruction, nothing random
+    /// One nanosecond per instruction, nothing random
     #[arg(long)]
     icount: bool,
-    /// Number of processors (one with --icount)
-    #[arg(long, default_value_t = 2)]
-    processors: u32,
+    /// Number of processors; by default two, or one with --icount
+    #[arg(long)]
+    processors: Option<u32>,
     /// MiB of memory
     #[arg(long, default_value_t = 1024)]
     memory: u64,
@@ -135,6 +136,18 @@ enum Action {
         #[arg(long, default_value_t = 1800)]
         limit: u64,
     },
+    /// Measure how late the slots of a table begin; write the table to docs/benchmarks.md
+    BenchTt {
+        /// A kernel with sched_ext
+        #[arg(long, default_value = "7.2-rt")]
+        kernel: String,
+        /// MiB of memory of the machine
+        #[arg(long, default_value_t = 1024)]
+        memory: u64,
+        /// Stop the machine after this many seconds
+        #[arg(long, default_value_t = 3600)]
+        limit: u64,
+    },
     /// Run one command twice with --icount; compare its output and the kernel's log byte by byte
     Repeat {
         #[command(flatten)]
@@ -178,7 +191,7 @@ fn folder(name: &str) -> Result<RunFolder> {
 fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine<'a> {
     Machine {
         kernel,
-        processors: at.processors,
+        processors: at.processors.unwrap_or(if at.icount { 1 } else { 2 }),
         memory_mib: at.memory,
         counting: at.icount,
         limit: Duration::from_secs(limit),
@@ -327,6 +340,10 @@ fn run() -> Result<ExitCode> {
         }
         Action::BenchLatency { kernel, memory, limit } => {
             bench_latency::run(&kernel, memory, Duration::from_secs(limit))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::BenchTt { kernel, memory, limit } => {
+            bench_tt::run(&kernel, memory, Duration::from_secs(limit))?;
             Ok(ExitCode::SUCCESS)
         }
         Action::Repeat { machine: mut at, limit, words } => {

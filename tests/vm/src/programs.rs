@@ -182,6 +182,14 @@ fn build(arch: Arch) -> Result<Built> {
     })
 }
 
+/// Builds an optimized program for this architecture.
+pub fn optimized(package: &str, name: &str) -> Result<PathBuf> {
+    let output = run(cargo(Arch::Amd64)
+        .args(["build", "--quiet", "--release", "-p", package, "--bin", name])
+        .arg("--message-format=json"))?;
+    messages(&output).find_map(|message| executable(&message, name)).ok_or_else(no_message)
+}
+
 fn no_message() -> Error {
     Error("cargo did not say where it put what it built".into())
 }

@@ -1,7 +1,8 @@
-//! Measures time-triggered tables: how long it takes to make them, and how many aperiodic jobs find room in
-//! them, with the task sets of the paper (Gala, Kadusale, Fohler, Table I). `make bench-table` prints the
-//! tables of `docs/benchmarks.md`.
+//! Measures time-triggered tables: how long it takes to make them, how many aperiodic jobs find room in them,
+//! and what giving out slots costs the manager, with the task sets of the paper (Gala, Kadusale, Fohler, Table
+//! I). `make bench-table` puts the tables into `docs/benchmarks.md`.
 
+use punctual_bench::{Error, document};
 use punctual_model::table::{Clock, OnOverrun};
 use punctual_model::{Duration, Table, TableJob, TableTask, check};
 use punctual_schedule::slot_shifting::{JobId, Machine, Work};
@@ -12,8 +13,8 @@ use std::time::Instant;
 
 const PROCESSORS: u32 = 15;
 const SETS: u64 = 50;
-/// Repetitions of each set's table: 50 sets, 5 repetitions of about 500 slots, on each processor.
-const REPETITIONS: u64 = 5;
+/// The slots of each set, at least: with 50 sets 125,000 on each processor. A table is repeated until then.
+const LEAST: u64 = 2_500;
 /// Sets on which every arrival is also planned anew, which takes long.
 const ANEW: u64 = 5;
 /// Hyperperiods of 480 to 520 slots whose divisors from 15 to 50 are many.
@@ -105,15 +106,17 @@ fn request(processors: u32, migration: bool, tasks: Vec<TableTask>) -> Request {
     Request { slot, clock: Clock::Monotonic, processors: (1..=processors).collect(), migration, tasks }
 }
 
-fn main() {
-    making();
-    acceptance();
+const COMMAND: &str = "make bench-table";
+
+fn main() -> Result<(), Error> {
+    making()?;
+    acceptance()?;
+    manager()
 }
 
 /// How long making takes.
-fn making() {
-    println!("| processors | slots | tasks | jobs | utilization | method | made in |");
-    println!("|---|---|---|---|---|---|---|");
+fn making() -> Result<(), Error> {
+    let mut rows = Vec::new();
     for (processors, length, utilization, migration) in [
         (1, 500, 0.9, false),
         (4, 1_000, 0.8, false),
@@ -126,27 +129,21 @@ fn making() {
         let tasks = tasks(&mut random, processors, 6, utilization, length);
         let request = request(processors, migration, tasks);
         let begin = Instant::now();
-        let made = make(&request);
+        let table = make(&request).map_err(|refusal| refusal.to_string())?;
         let took = begin.elapsed();
-        match made {
-            Ok(table) => {
-                assert_eq!(check::table(&table), [], "a table that is wrong");
-                println!(
-                    "| {processors} | {} | {} | {} | {:.0} % | {} | {:.1} ms |",
-                    table.slots,
-                    table.tasks.len(),
-                    table.jobs.len(),
-                    utilization * 100.0,
-                    table.method,
-                    took.as_secs_f64() * 1e3,
-                );
-            }
-            Err(refusal) => {
-                println!("| {processors} | {length} | | | {utilization} | {refusal} | {took:?} |")
-            }
-        }
+        assert_eq!(check::table(&table), [], "a table that is wrong");
+        rows.push([
+            processors.to_string(),
+            table.slots.to_string(),
+            table.tasks.len().to_string(),
+            table.jobs.len().to_string(),
+            format!("{:.0} %", utilization * 100.0),
+            table.method.to_string(),
+            format!("{:.1} ms", took.as_secs_f64() * 1e3),
+        ]);
     }
-    println!();
+    let head = ["processors", "slots", "tasks", "jobs", "utilization", "method", "made in"];
+    document::publish("tt-making", COMMAND, &head, &rows)
 }
 
 /// An aperiodic job: when it comes, its WCET, and its deadline.
@@ -159,9 +156,9 @@ struct Arrival {
 
 /// Streams of jobs with WCETs of 10 to 15 slots, which need half of all processors together; gaps from a half
 /// to one and a half of the mean.
-fn arrivals(random: &mut Random, until: u64, deadlines: (u64, u64)) -> Vec<Arrival> {
+fn arrivals(random: &mut Random, processors: u32, until: u64, deadlines: (u64, u64)) -> Vec<Arrival> {
     let mut arrivals = Vec::new();
-    for share in random.shares(PROCESSORS as usize, 0.5 * f64::from(PROCESSORS)) {
+    for share in random.shares(processors as usize, 0.5 * f64::from(processors)) {
         let mean = 12.5 / share.max(0.01);
         let mut at = mean * random.unit();
         while (at as u64) < until {
@@ -185,12 +182,19 @@ struct Outcome {
     missed: u64,
 }
 
-fn acceptance() {
-    println!(
-        "| deadline of a job | jobs | accepted | of these in time | slots (processors × time) | missed by \
-         the table | background server, in time | accepted in {ANEW} sets | planned anew with migration |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
+/// The table of a set: 50 % of each processor, on average.
+fn table_of(random: &mut Random, set: u64, processors: u32) -> Table {
+    let length = LENGTHS[set as usize % LENGTHS.len()];
+    loop {
+        let tasks = tasks(random, processors, 5, 0.5, length);
+        if let Ok(table) = make(&request(processors, false, tasks)) {
+            return table;
+        }
+    }
+}
+
+fn acceptance() -> Result<(), Error> {
+    let mut rows = Vec::new();
     for (name, deadlines) in [
         ("10–15 slots", (10, 15)),
         ("15–50 slots", (15, 50)),
@@ -200,15 +204,9 @@ fn acceptance() {
         let (mut shifted, mut few, mut background, mut anew) = Default::default();
         for set in 0..SETS {
             let mut random = Random(set + 1);
-            let length = LENGTHS[set as usize % LENGTHS.len()];
-            let table = loop {
-                let tasks = tasks(&mut random, PROCESSORS, 5, 0.5, length);
-                if let Ok(table) = make(&request(PROCESSORS, false, tasks)) {
-                    break table;
-                }
-            };
-            let until = table.slots * REPETITIONS;
-            let jobs = arrivals(&mut random, until, deadlines);
+            let table = table_of(&mut random, set, PROCESSORS);
+            let until = LEAST.next_multiple_of(table.slots);
+            let jobs = arrivals(&mut random, PROCESSORS, until, deadlines);
             shift(&table, &jobs, until, &mut shifted);
             serve_in_background(&table, &jobs, until, &mut background);
             if set < ANEW {
@@ -218,14 +216,78 @@ fn acceptance() {
         }
         let percent = |part: u64, whole: u64| format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64);
         let Outcome { arrived, accepted, in_time, slots, missed } = shifted;
-        println!(
-            "| {name} | {arrived} | {} | {in_time} of {accepted} | {slots} | {missed} | {} | {} | {} |",
+        rows.push([
+            name.to_owned(),
+            arrived.to_string(),
             percent(accepted, arrived),
+            format!("{in_time} of {accepted}"),
+            slots.to_string(),
+            missed.to_string(),
             percent(background.in_time, background.arrived),
             percent(few.accepted, few.arrived),
             percent(anew.accepted, anew.arrived),
-        );
+        ]);
     }
+    let head = [
+        "deadline of a job",
+        "jobs",
+        "accepted",
+        "of these in time",
+        "slots (processors × time)",
+        "missed by the table",
+        "background server, in time",
+        &format!("accepted in {ANEW} sets"),
+        "planned anew with migration",
+    ];
+    document::publish("tt-acceptance", COMMAND, &head, &rows)
+}
+
+/// What the manager costs: giving out the next slot of all processors, and the test of a job, while jobs
+/// arrive as in the paper's sets.
+fn manager() -> Result<(), Error> {
+    let mut rows = Vec::new();
+    for processors in [1, 4, PROCESSORS] {
+        let (mut slots, mut tests) = (Vec::new(), Vec::new());
+        for set in 0..SETS {
+            let mut random = Random(set + 1);
+            let table = table_of(&mut random, set, processors);
+            let until = LEAST.next_multiple_of(table.slots);
+            let jobs = arrivals(&mut random, processors, until, (50, 100));
+            let mut coming = jobs.iter().filter(|job| job.deadline <= until).peekable();
+            let mut machine = Machine::new(&table).map_err(|error| error.to_string())?;
+            for now in 0..until {
+                while let Some(job) = coming.next_if(|job| job.at == now) {
+                    let wcet = NonZeroU64::new(job.wcet).ok_or("a job without work")?;
+                    let begin = Instant::now();
+                    let _ = std::hint::black_box(machine.accept(wcet, job.deadline));
+                    tests.push(begin.elapsed().as_nanos() as u64);
+                }
+                let begin = Instant::now();
+                std::hint::black_box(machine.next_slot());
+                slots.push(begin.elapsed().as_nanos() as u64);
+            }
+        }
+        let mut row = vec![processors.to_string(), slots.len().to_string()];
+        for times in [&mut slots, &mut tests] {
+            times.sort_unstable();
+            let at = |share: f64| times[((times.len() as f64 * share) as usize).min(times.len() - 1)];
+            row.extend([0.5, 0.99, 0.9999, 1.0].map(|share| format!("{:.2}", at(share) as f64 / 1e3)));
+        }
+        rows.push(<[String; 10]>::try_from(row).map_err(|_| "a row is short")?);
+    }
+    let head = [
+        "processors",
+        "slots",
+        "a slot of all of them, µs: p50",
+        "p99",
+        "p99.99",
+        "greatest",
+        "test of a job, µs: p50",
+        "p99",
+        "p99.99",
+        "greatest",
+    ];
+    document::publish("tt-manager", COMMAND, &head, &rows)
 }
 
 /// Slot shifting. Jobs that cannot end before `until` are left out, by all methods.
