@@ -1,6 +1,6 @@
 //! Measures time-triggered tables: how long it takes to make them, how many aperiodic jobs find room in them,
-//! and what giving out slots costs the manager, with the task sets of the paper (Gala, Kadusale, Fohler, Table
-//! I). `make bench-table` puts the tables into `docs/benchmarks.md`.
+//! and what giving out slots costs the manager, with the task sets of the paper (Gala, Kadusale, Fohler,
+//! Table I). `make bench-table` puts the tables into `docs/benchmarks.md`.
 
 use punctual_bench::{Error, document};
 use punctual_model::table::{Clock, OnOverrun};

@@ -1,6 +1,6 @@
-//! How late slots begin, and what a change of slots costs: a table that is dispatched by sched_ext and from user
-//! space, beside SCHED_RR at the kernel's tick and a cyclic executive. `make bench-tt` runs it here and in the
-//! lab, where an instruction takes a nanosecond.
+//! How late slots begin, and what a change of slots costs: a table that is dispatched by sched_ext and from
+//! user space, beside SCHED_RR at the kernel's tick and a cyclic executive. `make bench-tt` runs it here and
+//! in the lab, where an instruction takes a nanosecond.
 //!
 //! The threads themselves measure: each reads the clock again and again, and notes the stretches in which it
 //! ran. The first reading of a stretch is the first instruction; between the last reading of one thread and

@@ -310,8 +310,9 @@ impl Timed {
     }
 }
 
-/// A thread on a processor of the table. It starts the processor's timer, and then sleeps. Where there is none,
-/// it wakes up where turns begin: the kernel takes the running thread off for that, and then decides anew.
+/// A thread on a processor of the table. It starts the processor's timer, and then sleeps. Where there is
+/// none, it wakes up where turns begin: the kernel takes the running thread off for that, and then decides
+/// anew.
 struct Tick {
     lane: usize,
     plan: Arc<Plan>,

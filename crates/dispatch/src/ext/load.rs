@@ -22,9 +22,9 @@ const MOST_RING_BYTES: u32 = 1 << 26;
 /// scheduler. It is the longest that the kernel allows.
 pub const WATCHDOG_MS: u32 = 30_000;
 
-/// Only threads that ask for it are the scheduler's, and all of them are, always: by default, the kernel itself
-/// lets the last ready one run on, one that ends, and one that it interrupts where it may not leave its processor
-/// (on PREEMPT_RT wherever it has a lock).
+/// Only threads that ask for it are the scheduler's, and all of them are, always: by default, the kernel
+/// itself lets the last ready one run on, one that ends, and one that it interrupts where it may not leave
+/// its processor (on PREEMPT_RT wherever it has a lock).
 const OPERATIONS: [&str; 4] =
     ["SCX_OPS_SWITCH_PARTIAL", "SCX_OPS_ENQ_LAST", "SCX_OPS_ENQ_EXITING", "SCX_OPS_ENQ_MIGRATION_DISABLED"];
 

@@ -1,10 +1,10 @@
 //! A timer of the kernel's on a processor of the table that ends each turn in time, without a thread: the
-//! sampling timer of a perf event, which interrupts even on PREEMPT_RT. A program on the function that it calls
-//! (`tt_timer`) has the kernel look for the next thread.
+//! sampling timer of a perf event, which interrupts even on PREEMPT_RT. A program on the function that it
+//! calls (`tt_timer`) has the kernel look for the next thread.
 //!
-//! Its period is a slot, or a part of one, and it keeps its phase: it begins anew where it was due, not where it was
-//! served. But perf starts it relative to the present, so it is started until it happens to be due where slots
-//! begin.
+//! Its period is a slot, or a part of one, and it keeps its phase: it begins anew where it was due, not where
+//! it was served. But perf starts it relative to the present, so it is started until it happens to be due
+//! where slots begin.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use punctual_model::{Duration, Instant};
@@ -118,8 +118,8 @@ impl Timer {
         self.control(DISABLE, 0)
     }
 
-    /// Starts it so that it is due where slots begin; `start` is when one does, on CLOCK_MONOTONIC. To be called
-    /// on its own processor, by a thread that nothing takes it from. False if that does not succeed.
+    /// Starts it so that it is due where slots begin; `start` is when one does, on CLOCK_MONOTONIC. To be
+    /// called on its own processor, by a thread that nothing takes it from. False if that does not succeed.
     pub fn start(&self, start: Instant, is_over: impl Fn() -> bool) -> io::Result<bool> {
         let now = || crate::clock::now_monotonic().ns();
         // From the call to where the kernel reads the clock; learned on the way.
