@@ -427,7 +427,8 @@ pub struct Compare {
 /// The bound rests on rules that PREEMPT_RT kernels obey. On other kernels measured latencies are shown, and
 /// why there is no bound (docs/latency.md).
 ///
-/// Without FILE it measures this machine, until the time is up, COMMAND has ended, or on SIGINT or SIGTERM.
+/// Without FILE it measures this machine, until the time is up, COMMAND has ended, or on SIGINT (Ctrl-C) or
+/// SIGTERM. The exit code is 8 if a measured latency is above its bound.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual latency --for 60                              measure this machine for a minute

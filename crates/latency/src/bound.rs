@@ -72,7 +72,7 @@ pub struct Term {
 pub enum Outcome {
     /// The latency is never above this.
     Converged(Duration),
-    /// No window up to the horizon is long enough for the interrupts that it may hold.
+    /// No window that was tried is long enough for the interrupts that it may hold.
     DoesNotConverge,
 }
 
@@ -89,9 +89,12 @@ pub struct Bound {
     pub windows: Vec<Duration>,
 }
 
+/// Windows are tried up to so many times the horizon, or the interference-free latency if that is longer.
+const MOST_HORIZONS: u64 = 10;
+
 /// The bound for one processor under `model`: of its thread variables, and of its interrupt sources with
-/// whether each is the NMI. Windows up to `horizon` are tried, which must not exceed the horizon that the
-/// sources were observed with.
+/// whether each is the NMI. `horizon` must not exceed the one that the sources were observed with: a longer
+/// window holds at most what the windows of this length hold that cover it.
 pub fn bound(
     variables: &Variables,
     sources: &[(bool, &InterruptCurves)],
@@ -100,14 +103,15 @@ pub fn bound(
 ) -> Bound {
     let alone = variables.interference_free();
     let mut window = alone.max(Duration::from_ns(1));
+    let longest = Duration::from_ns(horizon.max(alone).ns().saturating_mul(MOST_HORIZONS));
     let mut windows = vec![window];
     loop {
-        let terms = terms(sources, model, window);
+        let terms = terms(sources, model, window, horizon);
         let next = terms.iter().fold(alone, |sum, term| sum + term.interference).max(window);
         if next == window {
             return Bound { model, outcome: Outcome::Converged(window), terms, windows };
         }
-        if next > horizon {
+        if next > longest {
             return Bound { model, outcome: Outcome::DoesNotConverge, terms, windows };
         }
         window = next;
@@ -115,8 +119,14 @@ pub fn bound(
     }
 }
 
-fn terms(sources: &[(bool, &InterruptCurves)], model: InterruptModel, window: Duration) -> Vec<Term> {
-    let term = |source: usize| Term { source, interference: interference(sources[source].1, model, window) };
+fn terms(
+    sources: &[(bool, &InterruptCurves)],
+    model: InterruptModel,
+    window: Duration,
+    horizon: Duration,
+) -> Vec<Term> {
+    let interference = |source: usize| interference(sources[source].1, model, window, horizon);
+    let term = |source: usize| Term { source, interference: interference(source) };
     let all = (0..sources.len()).map(term).filter(|term| !term.interference.is_zero());
     if model != InterruptModel::WorstSingle {
         return all.collect();
@@ -132,14 +142,37 @@ fn terms(sources: &[(bool, &InterruptCurves)], model: InterruptModel, window: Du
 }
 
 /// I(L) of one source.
-fn interference(source: &InterruptCurves, model: InterruptModel, window: Duration) -> Duration {
+fn interference(
+    source: &InterruptCurves,
+    model: InterruptModel,
+    window: Duration,
+    horizon: Duration,
+) -> Duration {
     let repeated = |count: u64| Duration::from_ns(source.wcet().ns().saturating_mul(count));
     match model {
         InterruptModel::None => Duration::ZERO,
         InterruptModel::WorstSingle | InterruptModel::WorstOfEach => source.wcet(),
         InterruptModel::Sporadic => repeated(sporadic(source, window)),
-        InterruptModel::SlidingWindow => source.execution.sum(window),
-        InterruptModel::SlidingWindowWcet => repeated(source.arrivals(window)),
+        InterruptModel::SlidingWindow => {
+            let sum = covering(window, horizon, |window| source.execution.sum(window).ns());
+            Duration::from_ns(sum).min(repeated(arrivals(source, window, horizon)))
+        }
+        InterruptModel::SlidingWindowWcet => repeated(arrivals(source, window, horizon)),
+    }
+}
+
+/// How many interrupts a window may hold.
+fn arrivals(source: &InterruptCurves, window: Duration, horizon: Duration) -> u64 {
+    covering(window, horizon, |window| source.arrivals(window)).min(sporadic(source, window))
+}
+
+/// The sum of `of` over windows of at most `horizon` that cover `window`.
+fn covering(window: Duration, horizon: Duration, of: impl Fn(Duration) -> u64) -> u64 {
+    let horizon_ns = horizon.ns().max(1);
+    let rest = Duration::from_ns(window.ns() % horizon_ns);
+    match window.ns() / horizon_ns {
+        0 => of(window),
+        whole => whole.saturating_mul(of(horizon)).saturating_add(of(rest)),
     }
 }
 

@@ -75,6 +75,23 @@ fn single_interrupts_count_once() {
     assert_eq!(each.outcome, Outcome::Converged(ns(42_212 + 16_914 + 14_588 + 20_728 + 3_299 + 500)));
 }
 
+/// Single interrupts need no window, and windows beyond the horizon consist of shorter ones.
+#[test]
+fn latencies_beyond_the_horizon_have_bounds() {
+    let (mut variables, sources) = figure_24();
+    variables.poid = HORIZON + HORIZON;
+    let single = bound_of(&variables, &sources, InterruptModel::WorstSingle);
+    let alone = variables.interference_free();
+    assert_eq!(single.outcome, Outcome::Converged(alone + ns(20_728)));
+    let Outcome::Converged(window) = bound_of(&variables, &sources, InterruptModel::SlidingWindow).outcome
+    else {
+        panic!("it converges");
+    };
+    let sum = |window: Duration| -> u64 { sources.iter().map(|it| it.execution.sum(window).ns()).sum() };
+    let rest = window.saturating_sub(HORIZON).saturating_sub(HORIZON);
+    assert_eq!(window, alone + ns(2 * sum(HORIZON) + sum(rest)));
+}
+
 /// Occurrences of one source: gaps before each, and execution times.
 fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
     let gap = prop_oneof![3 => 0..2_000_u64, 2 => 0..400_000_u64, 1 => 0..20_000_000_u64];
@@ -190,7 +207,10 @@ proptest! {
         let found = |model| bound_of(&variables, &sources, model).outcome;
         if let Outcome::Converged(length) = found(InterruptModel::SlidingWindow) {
             let right = |window: u64| {
-                let interference = sources.iter().map(|source| source.execution.sum(ns(window)).ns());
+                let (whole, rest) = (window / HORIZON.ns(), window % HORIZON.ns());
+                let sum = |source: &InterruptCurves, window| source.execution.sum(ns(window)).ns();
+                let interference =
+                    sources.iter().map(|source| whole * sum(source, HORIZON.ns()) + sum(source, rest));
                 variables.interference_free().ns() + interference.sum::<u64>()
             };
             prop_assert_eq!(right(length.ns()).max(1), length.ns());

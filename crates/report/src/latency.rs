@@ -10,7 +10,9 @@ use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABL
 use crate::number::{about, agreeing, count, counted};
 use crate::{Page, paragraph, table, visible};
 use punctual_latency::{Bounds, Cause, InterruptModel, Outcome, Part};
-use punctual_model::latency::{InterruptKind, InterruptSource, Ran, RanKind, SchedulingLatency, Wakeup};
+use punctual_model::latency::{
+    Culprit, InterruptKind, InterruptSource, Ran, RanKind, SchedulingLatency, Wakeup,
+};
 use punctual_model::{Duration, Instant, Section};
 
 /// Everything that is known of scheduling latency: how it was observed, the headline, each processor.
@@ -89,10 +91,16 @@ pub fn headline(processors: &[Analysed<'_>]) -> String {
     let latency = match worst.latency() {
         Outcome::Converged(latency) => {
             let least = if worst.is_at_least() { "at least " } else { "" };
-            format!("Bound: {least}{latency}, on CPU {cpu}, with interrupts as observed.")
+            let horizon = processors.first().map_or(latency, |it| it.section.horizon_ns);
+            let windows = match latency > horizon {
+                true => format!(" in windows of {horizon}"),
+                false => String::new(),
+            };
+            format!("Bound: {least}{latency}, on CPU {cpu}, with interrupts as observed{windows}.")
         }
         Outcome::DoesNotConverge => {
-            format!("No bound: on CPU {cpu}, interrupts leave no room for threads in any window.")
+            let last = worst.under(InterruptModel::SlidingWindow).windows.last().copied().unwrap_or_default();
+            format!("No bound: on CPU {cpu}, interrupts leave no room for threads in windows up to {last}.")
         }
     };
     let missed = if worst.is_at_least() { " Something was missed that may have been longer." } else { "" };
@@ -105,13 +113,23 @@ fn part(part: &Part<'_>) -> String {
         Cause::Interrupt(interrupt) => format!("{} of {}", part.duration, source_name(&interrupt.source)),
         Cause::Variable(symbol, variable) => {
             let by = variable.culprit.as_ref().map(|culprit| {
-                let place = culprit.stack.first().or(culprit.closed.as_ref());
-                let place = place.map(|place| format!(" in {}", visible(place))).unwrap_or_default();
+                let place =
+                    blamed(culprit).map(|place| format!(" in {}", visible(place))).unwrap_or_default();
                 format!(", by {}{place}", thread_name(&culprit.thread))
             });
             format!("{symbol}, {}{}", part.duration, by.unwrap_or_default())
         }
     }
+}
+
+/// The place in the kernel that made a section long: where it ended, or the innermost frame of its stack, but
+/// not a function whose purpose is to begin or end such sections.
+fn blamed(culprit: &Culprit) -> Option<&String> {
+    const HELPERS: [&str; 7] =
+        ["preempt_count_", "preempt_schedule", "schedule", "__schedule", "_raw_", "trace_", "__trace_"];
+    let is_helper = |place: &&String| HELPERS.iter().any(|helper| place.starts_with(helper));
+    let mut places = culprit.closed.iter().chain(&culprit.stack);
+    places.find(|place| !is_helper(place)).or(culprit.stack.first()).or(culprit.closed.as_ref())
 }
 
 /// The greatest measured latency, beside its bound; a latency above it loudly.

@@ -25,7 +25,7 @@ fn figure_24_is_shown_with_its_terms() {
         &[
             "Linux 5.2.21-rt14 (PREEMPT_RT), 1 processor for 60 s; nothing lost.",
             "Bound: 98.042 µs, on CPU 1",
-            "Largest part: D_POID, 22.51 µs, by php (25708) in _raw_spin_unlock_irqrestore+0x2a.",
+            "Largest part: D_POID, 22.51 µs, by php (25708) in wake_up_new_task+0x1c5.",
             "Measured: at most 27 µs on CPU 1, 27 % of its bound.",
             "= max(19.312 µs, 22.51 µs) + 0 ns + 19.702 µs = 42.212 µs",
             "irq 33 nvme0q1 1,000 16.914 µs 1 ms",

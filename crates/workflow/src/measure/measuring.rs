@@ -37,7 +37,7 @@ impl MeasuringThreads {
                 let message = format!("cannot start the measuring thread of processor {cpu}");
                 Error::new(ErrorKind::Unsupported, message)
                     .because(plain_reason(error))
-                    .advise("--measure off does without")
+                    .advise("measuring threads need root or CAP_SYS_NICE; --measure off runs none")
             };
             let thread = std::thread::Builder::new().name(format!("measuring/{cpu}")).spawn(body);
             all.threads.push(thread.map_err(|error| failed(&error))?);
