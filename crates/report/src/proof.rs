@@ -12,6 +12,9 @@ use crate::{Page, paragraph, table, visible};
 use punctual_analysis::{Cause, Proof, Verdict};
 use std::fmt::Write;
 
+/// Names in a sentence at most.
+const MOST_NAMES: usize = 10;
+
 /// Everything about a proof.
 pub fn proof(proof: &Proof, page: &Page) -> String {
     let rows: Vec<ProofRow<'_>> = ProofRow::by_urgency(proof);
@@ -41,7 +44,15 @@ pub fn headline(proof: &Proof) -> String {
     match missed.len() {
         0 if met.is_empty() => "No deadline was asked for.".into(),
         0 => format!("{asked} asked for; all are met."),
-        number => format!("{asked} asked for; {number} NOT PROVEN: {}.", missed.join(", ")),
+        number => format!("{asked} asked for; {number} NOT PROVEN: {}.", some(&missed)),
+    }
+}
+
+/// A list of names that is not too long for a sentence.
+fn some(names: &[String]) -> String {
+    match names.len() {
+        0..=MOST_NAMES => names.join(", "),
+        all => format!("{} and {} more", names[..MOST_NAMES].join(", "), all - MOST_NAMES),
     }
 }
 
@@ -69,7 +80,7 @@ fn priorities(proof: &Proof) -> Option<String> {
         }
         Err(tasks) => {
             let names: Vec<String> = tasks.iter().map(|&task| name(task)).collect();
-            format!("No priorities meet all deadlines: none of {} can be the least urgent.", names.join(", "))
+            format!("No priorities meet all deadlines: none of {} can be the least urgent.", some(&names))
         }
     })
 }
