@@ -22,6 +22,9 @@ fn some_tasks(random: &mut Random, processors: u64) -> Vec<Task> {
                 task.jitter = ns(random.below(period));
                 task.arrivals = Arrivals::Periodic { period: ns(period), jitter: task.jitter };
             }
+            if random.below(3) == 0 {
+                task.execution = some_curve(random, &task.execution);
+            }
             if random.below(4) == 0 && cost > 1 {
                 (task.suspension, task.suspensions) = (ns(1 + random.below(period)), 1 + random.below(2));
             }
@@ -60,7 +63,7 @@ fn some_processors(random: &mut Random, processors: u64) -> Vec<u32> {
 /// Jobs that obey the task, as dense and as long as possible most of the time, and their arrivals.
 fn some_jobs(random: &mut Random, index: usize, task: &Task, until: u64) -> Vec<(u64, Job)> {
     let Arrivals::Periodic { period, jitter } = task.arrivals else { return Vec::new() };
-    let cost = task.execution.wcet_ns[0].ns();
+    let of = |jobs: u64| task.execution.wcet(jobs).map_or(0, Duration::ns);
     let (is_strict, is_sporadic) = (random.below(2) == 0, random.below(3) == 0);
     let mut arrival = if is_strict { 0 } else { random.below(period.ns()) };
     let mut jobs: Vec<(u64, Job)> = Vec::new();
@@ -68,6 +71,9 @@ fn some_jobs(random: &mut Random, index: usize, task: &Task, until: u64) -> Vec<
         let late = if is_strict && !jobs.is_empty() { 0 } else { random.below(jitter.ns() + 1) };
         let late = if is_strict && jobs.is_empty() { jitter.ns() } else { late };
         let release = (arrival + late).max(jobs.last().map_or(0, |(_, job)| job.release));
+        // In pairs: any number of consecutive jobs is within WCET(n).
+        let number = jobs.len() as u64 % 2;
+        let cost = of(number + 1) - of(number);
         let needed = if is_strict { cost } else { 1 + random.below(cost) };
         let segments = some_segments(random, task, needed, is_strict);
         jobs.push((arrival, Job { task: index, release, segments }));
@@ -142,6 +148,49 @@ fn no_schedule_exceeds_its_bound() {
         }
     }
     assert!(bounded > 60_000 && reached > 5_000, "{bounded} bounds, {reached} of them reached");
+}
+
+/// Task sets with the shares of periods of an automotive system (Kramer, Ziegenbein, Hamann, WATERS 2015), in
+/// ms, on one processor; the shorter the period, the more urgent; utilization shared out by UUniFast.
+#[test]
+fn automotive_sets() {
+    const SHARES: [(u64, u64); 9] =
+        [(1, 3), (2, 2), (5, 2), (10, 25), (20, 25), (50, 3), (100, 20), (200, 1), (1_000, 4)];
+    const MS: u64 = 1_000;
+    let all: u64 = SHARES.iter().map(|(_, share)| share).sum();
+    let mut random = Random(7);
+    let mut compared = 0;
+    for set in 0..300 {
+        let number = 5 + random.below(15);
+        let mut left = 0.5 + random.below(45) as f64 / 100.0;
+        let tasks: Vec<Task> = (0..number)
+            .map(|it| {
+                let next = left * random.unit().powf(1.0 / (number - it) as f64);
+                let share = if it + 1 == number { left } else { left - next };
+                left = next;
+                let mut at = random.below(all);
+                let found = SHARES.iter().find(|(_, share)| {
+                    let is_here = at < *share;
+                    at = at.saturating_sub(*share);
+                    is_here
+                });
+                let period = found.expect("a period").0 * MS;
+                let cost = ((period as f64 * share) as u64).max(1);
+                task(Scheduling::Priority(99 - (period / MS).ilog2() * 8), cost, period)
+            })
+            .collect();
+        let system = System { tasks, platforms: Vec::new() };
+        let jobs: Vec<(u64, Job)> = (0..system.tasks.len())
+            .flat_map(|index| worst_jobs(index, &system.tasks[index], 1_000 * MS))
+            .collect();
+        let longest = longest(&system.tasks, &jobs);
+        for (index, bound) in system.prove().into_iter().enumerate() {
+            let Ok(bound) = bound else { continue };
+            assert!(ns(longest[index]) <= bound.response, "set {set}, task {index}: {bound:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 2_000, "{compared}");
 }
 
 /// All tasks released at once, as densely as possible, at their full cost, without suspension and with
