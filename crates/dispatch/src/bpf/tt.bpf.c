@@ -288,8 +288,8 @@ static __always_inline void begin_turn(struct lane *lane, __u32 number, __u64 ti
 	}
 	lane->tid = task->tid;
 	lane->begun = task->used;
-	/* Elsewhere its turn is not over: what it uses until then is accounted there. Before its first
-	 * turn, it ran as what it was until it got here.
+	/* Elsewhere its turn is not over: what it uses until then is accounted there. Before its
+	 * first turn, it ran as what it was until it got here.
 	 */
 	if (task->holder == NONE && task->had_turn)
 		lane->outside = task->used - task->ended;
