@@ -1,5 +1,6 @@
 //! `punctual prove`: the recording that comes with the project, bounds, verdicts, exit codes.
 
+use punctual_model::TimingModel;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -64,6 +65,26 @@ fn bounds_are_what_their_parts_make() {
     let (own, jitter) = (277_686, 498_074);
     assert_eq!((&first["response_ns"], &first["verdict"]), (&Value::from(own + jitter), &"met".into()));
     assert_eq!(document["holds"], false);
+}
+
+/// Nothing that was observed takes longer than its bound.
+#[test]
+fn bounds_cover_what_was_observed() {
+    let folder = Folder::new();
+    let document = folder.json(&[]);
+    let model = std::fs::read_to_string(folder.path("demo.timing.json")).expect("written");
+    let model = TimingModel::from_json(&model).expect("a model");
+    let mut compared = 0;
+    for observed in model.tasks().iter().filter(|task| task.policy.is_real_time()) {
+        let stream = observed.primary.and_then(|primary| observed.streams.get(primary));
+        let Some(response) = stream.and_then(|stream| stream.response.as_ref()) else { continue };
+        let tasks = document["tasks"].as_array().expect("tasks");
+        let Some(bound) = tasks.iter().find(|task| task["tid"] == observed.tid) else { continue };
+        let Some(bound) = bound["response_ns"].as_u64() else { continue };
+        assert!(response.max_ns.ns() <= bound, "{} took {}, bound {bound}", observed.name, response.max_ns);
+        compared += 1;
+    }
+    assert!(compared >= 15, "{compared}");
 }
 
 #[test]
