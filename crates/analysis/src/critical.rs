@@ -33,7 +33,7 @@ pub struct WorstCase {
 }
 
 /// The worst schedule of a task, if its bound is one that a schedule reaches: fixed priorities on one
-/// processor, where nobody suspends itself.
+/// processor, without suspension and reservations.
 pub fn worst_case(system: &System, me: usize, bound: &Bound) -> Option<WorstCase> {
     let own = &system.tasks[me];
     let delays = |part: &crate::bound::Part| match part.cause {
@@ -42,10 +42,10 @@ pub fn worst_case(system: &System, me: usize, bound: &Bound) -> Option<WorstCase
     };
     let others: Vec<usize> = bound.parts.iter().filter_map(delays).collect();
     let is_simple = |task: &Task| task.is_pinned() && task.suspension.is_zero();
-    if bound.method != Method::FixedPriority
-        || !is_simple(own)
-        || !others.iter().all(|&it| is_simple(&system.tasks[it]))
-    {
+    // A reservation may be throttled, so that its jobs are left over from before the window.
+    let begins = |task: &Task| is_simple(task) && matches!(task.scheduling, Scheduling::Priority(_));
+    let is_reached = is_simple(own) && others.iter().all(|&it| begins(&system.tasks[it]));
+    if bound.method != Method::FixedPriority || !is_reached {
         return None;
     }
     let of = |cause: Cause| {
@@ -94,7 +94,7 @@ pub fn worst_case(system: &System, me: usize, bound: &Bound) -> Option<WorstCase
     })
 }
 
-/// The simulation has no SCHED_DEADLINE here: any such task is more urgent than all with priorities.
+/// Its own jobs come last among those of equal priority.
 fn with_priority(task: &Task, priority: u32) -> Task {
     Task { scheduling: Scheduling::Priority(priority), ..task.clone() }
 }
@@ -102,8 +102,8 @@ fn with_priority(task: &Task, priority: u32) -> Task {
 /// From 2 up: equal ones come before the task, too.
 fn priority(task: &Task) -> u32 {
     match task.scheduling {
-        Scheduling::Priority(priority) => 1 + priority.min(96),
-        _ => 98,
+        Scheduling::Priority(priority) => 1 + priority.min(97),
+        _ => 1,
     }
 }
 

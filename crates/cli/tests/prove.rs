@@ -106,6 +106,26 @@ fn deadlines_and_changes_decide() {
     expect(&only(&["--margin", "50%", "--what-if", "sleep-abs.period=-10%"]), 0, "");
 }
 
+/// On one processor, with the same threads pinned there, a schedule is shown that takes as long as the bound.
+#[test]
+fn a_schedule_reaches_the_bound() {
+    let folder = Folder::new();
+    let model = std::fs::read_to_string(folder.path("demo.timing.json")).expect("written");
+    let mut model: Value = serde_json::from_str(&model).expect("JSON");
+    let tasks = model["threads"]["tasks"].as_array_mut().expect("tasks");
+    tasks.retain(|task| task["policy"] != "SCHED_DEADLINE");
+    tasks.iter_mut().for_each(|task| task["affinity"] = "1".into());
+    std::fs::write(folder.path("pinned.json"), model.to_string()).expect("written");
+    let output = folder.run(&["prove", "pinned.json", "--task", "odd-period", "--thread", "odd-period"]);
+    expect(&output, 0, "");
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with("odd-period takes at most ") && shown.contains("(fixed priority)"), "{shown}");
+    // sleep-abs, with 277.686 µs, is the only more urgent one: 277.686 + 134.513 µs.
+    assert!(shown.contains("job released at 0 ns, ends at 412.199 µs."), "{shown}");
+    let output = folder.run(&["prove", "pinned.json", "--task", "nobody"]);
+    expect(&output, 4, "no real-time thread of the model is named nobody");
+}
+
 #[test]
 fn room_and_priorities() {
     let folder = Folder::new();

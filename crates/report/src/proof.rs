@@ -9,8 +9,11 @@ pub use rows::ProofRow;
 use crate::figures::PROVEN_TASKS;
 use crate::number::counted;
 use crate::{Page, paragraph, table, visible};
-use punctual_analysis::{Cause, Proof, Verdict};
+use punctual_analysis::{Cause, Proof, Verdict, WorstCase, worst_case};
 use std::fmt::Write;
+
+/// Stretches of a schedule that are shown at most.
+const MOST_STRETCHES: usize = 100;
 
 /// Names in a sentence at most.
 const MOST_NAMES: usize = 10;
@@ -99,11 +102,43 @@ pub(crate) fn cause(proof: &Proof, cause: Cause) -> String {
     }
 }
 
-/// All parts of a task's bound, one line each.
-pub fn parts(proof: &Proof, task: usize) -> String {
-    let Ok(bound) = &proof.bounds[task] else { return String::new() };
-    bound.parts.iter().fold(String::new(), |mut text, part| {
-        let _ = writeln!(text, "{:>12}  {}", part.duration.to_string(), cause(proof, part.cause));
-        text
-    })
+/// One task: what its bound is made of, and a schedule that reaches it.
+pub fn task(proof: &Proof, task: usize, page: &Page) -> String {
+    let name = visible(&proof.system.tasks[task].name);
+    let bound = match &proof.bounds[task] {
+        Ok(bound) => bound,
+        Err(reason) => return paragraph(&format!("{name}: {}.", proof.reason(task, reason)), page),
+    };
+    let mut text = paragraph(&format!("{name} takes at most {} ({}):", bound.response, bound.method), page);
+    for part in &bound.parts {
+        let _ = writeln!(text, "{:>14}  {}", part.duration.to_string(), cause(proof, part.cause));
+    }
+    if !bound.earlier.is_zero() {
+        let _ =
+            writeln!(text, "{:>14}  released later than the window begins", format!("− {}", bound.earlier));
+    }
+    text.push('\n');
+    match worst_case(&proof.system, task, bound) {
+        Some(worst) => text + &schedule(proof, &worst, page),
+        None => {
+            text + &paragraph("No schedule is shown: the bound may be more than any schedule takes.", page)
+        }
+    }
+}
+
+/// A schedule, one stretch a line.
+fn schedule(proof: &Proof, worst: &WorstCase, page: &Page) -> String {
+    let head = format!(
+        "The worst schedule: everything is released at once; job released at {}, ends at {}.",
+        worst.release, worst.end
+    );
+    let mut text = paragraph(&head, page);
+    for stretch in worst.stretches.iter().take(MOST_STRETCHES) {
+        let _ = writeln!(text, "{:>14} to {:<14} {}", stretch.from, stretch.to, cause(proof, stretch.cause));
+    }
+    if worst.stretches.len() > MOST_STRETCHES {
+        let more = worst.stretches.len() - MOST_STRETCHES;
+        let _ = writeln!(text, "{:>14} and {more} more", "…");
+    }
+    text
 }

@@ -20,6 +20,7 @@ use std::path::PathBuf;
   punctual prove robot.timing.json --platform rt.timing.json    with the latency of the kernel
   punctual prove robot.timing.json --deadline 'control*=4ms'
   punctual prove robot.timing.json --what-if control.wcet=+20% --what-if 'cam*.period=-10%'
+  punctual prove robot.timing.json --task control               the worst schedule of one thread
   punctual prove robot.timing.json --sensitivity --assign       how far each may change; priorities"))]
 pub struct Prove {
     /// The timing model (*.timing.json; - is standard input)
@@ -49,6 +50,10 @@ pub struct Prove {
     /// Look for priorities of the FIFO and RR threads under which all deadlines are met
     #[arg(long)]
     pub assign: bool,
+
+    /// Show what the bound of one thread is made of, and a schedule that reaches it
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pub task: Option<String>,
 
     #[command(flatten)]
     pub threads: Threads,

@@ -27,9 +27,19 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
         platform: arguments.platform,
         model: arguments.model,
     })?;
-    let text = match arguments.json {
-        true => report::json(&proof),
-        false => report::proof(&proof, &terminal::page()),
+    let page = terminal::page();
+    let text = match (&arguments.task, arguments.json) {
+        (Some(name), _) => {
+            let named = (0..proof.system.tasks.len()).filter(|&task| proof.system.tasks[task].name == *name);
+            let all: Vec<String> = named.map(|task| report::task(&proof, task, &page)).collect();
+            if all.is_empty() {
+                let message = format!("no real-time thread of the model is named {name}");
+                return Err(Failure::new(Code::Target, message));
+            }
+            all.join("\n")
+        }
+        (None, true) => report::json(&proof),
+        (None, false) => report::proof(&proof, &page),
     };
     print(&text)?;
     let missed = proof.missed();
