@@ -3,7 +3,8 @@
 
 use crate::tracker::{Occurrence, Tracker};
 use punctual_model::latency::{
-    InterruptKind, MAX_WORST, Measured, Monitor, Ran, RanKind, SchedulingLatency, Timers, Variables, Wakeup,
+    InterruptKind, MAX_WORST, Measured, Monitor, Ran, RanKind, SchedulingLatency, ThreadId, Timers,
+    Variables, Wakeup,
 };
 use punctual_model::{Duration, Instant, latency as model};
 use punctual_trace::latency::{
@@ -145,6 +146,15 @@ impl Observation {
         &self.witnessed
     }
 
+    /// The name of a thread that was measured or made a variable grow; `None` for any other.
+    pub fn thread_name(&self, tid: u32) -> Option<&str> {
+        self.processors
+            .values()
+            .flat_map(Observed::known_threads)
+            .find(|id| id.tid == tid)
+            .map(|id| &*id.name)
+    }
+
     /// What a number stands for; `None` for one that was not declared.
     pub fn source(&self, number: u32) -> Option<&model::InterruptSource> {
         self.sources.get(&number).map(|source| &source.source)
@@ -182,6 +192,12 @@ impl Observed {
             self.recent.pop_front();
         }
         self.recent.push_back(*interrupt);
+    }
+
+    /// Threads of which the name is known.
+    fn known_threads(&self) -> impl Iterator<Item = &ThreadId> {
+        let measured = self.threads.values().map(|it| &it.thread.id);
+        measured.chain(self.maxima.values().filter_map(|it| Some(&it.culprit.as_ref()?.thread)))
     }
 
     /// No window spans what was not seen.

@@ -11,13 +11,14 @@ pub(crate) mod symbols;
 
 pub use interrupts::{Event, Interrupt};
 pub use load::Losses;
-pub use processor::{Counts, Culprit, Flight, Frame, Grown, Thread, Variable, Witnessed, WitnessedKind};
+pub use processor::{
+    Counts, Culprit, Exceeded, Flight, Frame, Grown, Thread, Variable, Witnessed, WitnessedKind,
+};
 
 use crate::command::{Running, Waiting};
 use crate::error::Error;
 use load::Loaded;
 use processor::Shared;
-use punctual_model::Instant;
 use std::ffi::OsString;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -55,29 +56,34 @@ pub struct Meter {
     shared: Vec<Shared>,
     symbols: Symbols,
     before: Losses,
+    /// The command, until the measurement begins.
+    waiting: Option<Waiting>,
     command: Option<Running>,
-    /// When it began: all programs were attached by then.
-    pub from: Instant,
 }
 
 impl Meter {
-    /// Loads and attaches everything, calls `attached`, then begins and starts the command, if there is one.
-    pub fn start<T>(options: &Options, attached: impl FnOnce() -> T) -> Result<(Meter, T), Error> {
+    /// Loads and attaches everything, and calls `attached`. The programs do nothing yet.
+    pub fn load<T>(options: &Options, attached: impl FnOnce() -> T) -> Result<(Meter, T), Error> {
         let symbols = Symbols::read()?;
         let loaded = Loaded::new(&symbols, options.threshold)?;
         let Options { processors, command, command_to_stderr, .. } = options;
         let waiting =
             (!command.is_empty()).then(|| Waiting::start(command, *command_to_stderr)).transpose()?;
         let before = loaded.runs();
-        let mut shared = processors
+        let shared = processors
             .iter()
             .map(|&number| Shared::map(&loaded.skeleton.maps.processors, number))
             .collect::<Result<Vec<_>, Error>>()?;
         let attached = attached();
-        let from = crate::system::now();
-        shared.iter_mut().for_each(|processor| processor.set_active(true));
-        let command = waiting.map(Waiting::go).transpose()?;
-        Ok((Meter { loaded, shared, symbols, before, command, from }, attached))
+        Ok((Meter { loaded, shared, symbols, before, waiting, command: None }, attached))
+    }
+
+    /// Begins to measure, and starts the command, if there is one. What the caller does to prepare comes
+    /// before, or its own system calls would be measured, and might exceed the threshold.
+    pub fn begin(&mut self) -> Result<(), Error> {
+        self.shared.iter_mut().for_each(|processor| processor.set_active(true));
+        self.command = self.waiting.take().map(Waiting::go).transpose()?;
+        Ok(())
     }
 
     /// Hands on all interrupts since the last call, each processor's in order. At least once in 100 ms, or
@@ -94,10 +100,12 @@ impl Meter {
         self.shared.iter().any(Shared::is_frozen)
     }
 
-    /// The processor on which the threshold was exceeded, and the last events before; `None` if none was.
-    pub fn flight(&self) -> Option<(u32, Flight)> {
-        let frozen = self.shared.iter().find(|shared| shared.is_frozen())?;
-        Some((frozen.number, frozen.flight(&self.symbols)))
+    /// The processor on which the threshold was exceeded first, by what, and the last events before; `None`
+    /// if none was.
+    pub fn flight(&self) -> Option<(u32, Exceeded, Flight)> {
+        let exceeded = self.shared.iter().filter_map(|it| Some((it, it.exceeded(&self.symbols)?)));
+        let (frozen, exceeded) = exceeded.min_by_key(|(_, exceeded)| exceeded.at)?;
+        Some((frozen.number, exceeded, frozen.flight(&self.symbols)))
     }
 
     /// Hands on, by processor, the variables that have grown since the last call.

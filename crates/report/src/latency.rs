@@ -1,10 +1,12 @@
 //! Scheduling latency as text: the bound in one sentence, then each processor in tables.
 
 mod json;
+mod threshold;
 
 pub use crate::analysed::Analysed;
 use crate::analysed::{measured_name, source_name, thread_name};
 pub use json::json;
+pub use threshold::{Reached, Threshold};
 
 use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
 use crate::number::{about, agreeing, count, counted};

@@ -50,7 +50,7 @@ pub struct Page {
 
 /// Text from a thread or program with control characters escaped, so that the name of a thread cannot write
 /// to the reader's terminal.
-fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     // Unicode does not count marks of writing direction as control characters, and they hide text as well.
     let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()

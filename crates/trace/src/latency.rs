@@ -135,6 +135,11 @@ impl Variable {
     pub const fn name(self) -> &'static str {
         ["poid", "psd", "st", "paie"][self as usize]
     }
+
+    /// Its name in the paper.
+    pub const fn symbol(self) -> &'static str {
+        ["D_POID", "D_PSD", "D_ST", "D_PAIE"][self as usize]
+    }
 }
 
 /// The greatest value of a variable by now.

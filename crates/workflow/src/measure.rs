@@ -25,6 +25,7 @@ use punctual_model::latency::{self, Culprit, Preemption, RealTimeThread, ThreadI
 use punctual_model::{Instant, Policy, SchedulingLatency};
 use punctual_observe::latency::{self as observe, Event, Frame, Meter};
 use punctual_report::counted;
+use punctual_report::latency::{Reached, Threshold};
 use punctual_trace::latency::{Latency, Maximum, Processor, Thread, Variable, Witnessed, WitnessedKind};
 use std::collections::BTreeMap;
 use std::process::ExitStatus;
@@ -56,11 +57,13 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     };
     // Behind our programs, or a monitor would take what they do in an event for what the kernel does after
     // it.
-    let (meter, monitors) = Meter::start(&what, || options.verify.then(Monitors::start).transpose())?;
+    let (mut meter, monitors) = Meter::load(&what, || options.verify.then(Monitors::start).transpose())?;
     let monitors = monitors?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
-    let log = Log::start(meter.from, &cpus, true, options.record.as_ref(), monitor)?;
-    let mut measurement = Measurement { meter, log, measuring, offline: BTreeMap::new() };
+    let from = platform::now();
+    let log = Log::start(from, &cpus, true, options.record.as_ref(), monitor)?;
+    meter.begin()?;
+    let mut measurement = Measurement { meter, log, measuring, from, offline: BTreeMap::new() };
     let command_ended = measurement.wait(options, stop, monitor)?;
     let until = platform::now();
     if let Some(process) = measurement.meter.stop()? {
@@ -69,14 +72,15 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     if let Some(status) = command_ended.filter(|status| !status.success()) {
         watch::warn_command_failed(status, monitor);
     }
-    measurement.end()?;
+    let reached = measurement.end()?;
     monitor.hint(&measurement.handed_over(until));
     let Measurement { mut log, .. } = measurement;
     drop(threads);
     for found in monitors.map_or_else(|| Ok(Vec::new()), |it| it.result(until, |what| monitor.warn(what)))? {
         log.record(Latency::Monitor(Box::new(found)));
     }
-    let outcome = Outcome::from(log.finish(until));
+    let mut outcome = Outcome::from(log.finish(until));
+    outcome.threshold = options.threshold.map(|length| Threshold { length: ns(length), reached });
     warn(outcome.model.latency.as_ref(), monitor);
     if options.cpus.is_empty() {
         processors::warn_of_newcomers(&cpus, monitor);
@@ -90,6 +94,8 @@ struct Measurement<'a> {
     log: Log<'a>,
     /// Thread numbers of the measuring threads.
     measuring: Vec<u32>,
+    /// When it began: all programs were attached by then.
+    from: Instant,
     /// By processor, how often it has gone offline.
     offline: BTreeMap<u32, u64>,
 }
@@ -127,7 +133,7 @@ impl Measurement<'_> {
     /// Records what came since the last call: interrupts before the latencies that they may be part of.
     fn collect(&mut self, is_due: bool) -> Result<()> {
         let threads = self.meter.threads();
-        let Measurement { meter, log, measuring, offline } = self;
+        let Measurement { meter, log, measuring, offline, .. } = self;
         meter.drain(&mut |cpu, event| match event {
             Event::Interrupt(interrupt) => log.interrupt(cpu, &interrupt),
             Event::Lost(count) => log.record(Latency::Lost { cpu, count }),
@@ -146,8 +152,8 @@ impl Measurement<'_> {
         Ok(())
     }
 
-    /// Records the rest, once the measurement has ended.
-    fn end(&mut self) -> Result<()> {
+    /// Records the rest, once the measurement has ended; returns what reached the threshold.
+    fn end(&mut self) -> Result<Option<Reached>> {
         self.collect(true)?;
         let skipped = self.meter.losses().skipped;
         for (index, counts) in self.meter.counts().into_iter().enumerate() {
@@ -159,12 +165,11 @@ impl Measurement<'_> {
                 is_partial: skipped > 0 || counts.unseen > 0,
             }));
         }
-        if let Some((cpu, events)) = self.meter.flight() {
-            for event in events {
-                self.log.witnessed(cpu, &event);
-            }
+        let Some((cpu, exceeded, events)) = self.meter.flight() else { return Ok(None) };
+        for event in events {
+            self.log.witnessed(cpu, &event);
         }
-        Ok(())
+        Ok(Some(reached(cpu, exceeded)))
     }
 }
 
@@ -173,19 +178,36 @@ impl Measurement<'_> {
     fn handed_over(&self, until: Instant) -> String {
         let counts = self.meter.counts();
         let bytes: u64 = counts.iter().map(|processor| processor.bytes).sum();
-        let seconds = until.since(self.meter.from).ns() as f64 / 1e9;
+        let seconds = until.since(self.from).ns() as f64 / 1e9;
         let rate = bytes as f64 / seconds / counts.len() as f64 / 1e3;
         format!("from the kernel: {} of interrupts, {rate:.1} KB/s for each processor", ByteSize(bytes))
     }
 }
 
-fn maximum(cpu: u32, grown: &observe::Grown) -> Maximum {
-    let variable = match grown.variable {
+fn variable(variable: observe::Variable) -> Variable {
+    match variable {
         observe::Variable::Poid => Variable::Poid,
         observe::Variable::Psd => Variable::Psd,
         observe::Variable::St => Variable::St,
         observe::Variable::Paie => Variable::Paie,
-    };
+    }
+}
+
+fn reached(cpu: u32, exceeded: observe::Exceeded) -> Reached {
+    let observe::Exceeded { duration, at, pid, tid, comm, opened, closed, .. } = exceeded;
+    Reached {
+        cpu,
+        variable: exceeded.variable.map(|it| variable(it).symbol()),
+        duration,
+        until: at,
+        thread: Some(ThreadId { name: comm, pid, tid }),
+        opened: opened.as_ref().map(place),
+        closed: closed.as_ref().map(place),
+    }
+}
+
+fn maximum(cpu: u32, grown: &observe::Grown) -> Maximum {
+    let variable = variable(grown.variable);
     Maximum { cpu, variable, duration: grown.duration, culprit: grown.culprit.as_ref().map(culprit) }
 }
 

@@ -18,6 +18,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("bound::chosen_processors_only", chosen_processors_only),
     ("bound::monitors_watch_the_rules", monitors_watch_the_rules),
     ("bound::threshold_keeps_what_happened", threshold_keeps_what_happened),
+    ("bound::threshold_is_told_to_programs", threshold_is_told_to_programs),
     ("bound::processors_go_and_come", processors_go_and_come),
     ("bound::a_processor_that_comes_is_not_measured", newcomers_are_named),
     ("bound::a_recording_gives_the_same", recording_gives_the_same),
@@ -378,6 +379,7 @@ fn threshold_keeps_what_happened() -> Result<Outcome> {
     let longest = section.processors.iter().flat_map(|cpu| cpu.variables.as_ref()).map(|it| it.poid.max_ns);
     ensure!(longest.max() >= Some(punctual_model::Duration::from_ms(4)), "no D_POID is above the threshold");
     ensure!(ended.stdout.contains("before the threshold was exceeded"), "nothing was kept: {}", ended.all());
+    ensure!(ended.stdout.starts_with("Threshold of 4 ms reached on CPU "), "not said: {}", ended.all());
     let mut timeline = punctual(["timeline", "-o"]);
     timeline.arg(directory.path().join("x.perfetto-trace")).arg(&folder);
     let shown = run(timeline)?;
@@ -390,6 +392,32 @@ fn threshold_keeps_what_happened() -> Result<Outcome> {
             lines.any(|line| line.contains(what) && line.contains("[preemptirq_delay_test]"))
         };
         ensure!(has("interrupts off") && has("interrupts on"), "not the module's: {}", ended.all());
+        ensure!(has("CPU 0: D_POID was ") && has(", by irq_test ("), "what it was: {}", ended.all());
+        ensure!(has("irq_test ("), "the thread has no name: {}", ended.all());
     }
+    Ok(Outcome::Completed)
+}
+
+/// Programs see whether the threshold was reached, and by what; the exit code is 0 in both cases.
+fn threshold_is_told_to_programs() -> Result<Outcome> {
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    let threshold = |length: &str| -> Result<(serde_json::Value, Ended)> {
+        let mut command = punctual(["latency", "--json", "--for", "2", "--threshold", length]);
+        command.args(["--", "sleep", "0.2"]);
+        let ended = run(command)?;
+        ended.expect_code(0)?;
+        let document: serde_json::Value = serde_json::from_str(&ended.stdout)?;
+        Ok((document["threshold"].clone(), ended))
+    };
+    let (short, ended) = threshold("1us")?;
+    ensure!(short["reached"] == true && short["threshold_ns"] == 1_000, "{short}");
+    ensure!(short["by"]["duration_ns"].as_u64() >= Some(1_000), "{short}");
+    ensure!(short["by"]["thread"]["name"].is_string(), "{short}");
+    ensure!(ended.stderr.contains("Threshold of 1 µs reached on CPU "), "not said: {}", ended.all());
+    let (long, ended) = threshold("1000s")?;
+    ensure!(long["reached"] == false && long["by"].is_null(), "{long}");
+    ensure!(ended.stderr.contains("Threshold of 1000 s not reached."), "not said: {}", ended.all());
     Ok(Outcome::Completed)
 }

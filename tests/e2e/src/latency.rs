@@ -240,6 +240,7 @@ fn threshold() -> Result<Outcome> {
     latency.args([&workload("kept_waiting"), "--rounds", "200", "--busy-us", "2000", "--cpu", "0"]);
     let ended = run(latency)?;
     ended.expect_code(0)?;
-    ensure!(ended.stdout.contains("(threshold 1.5 ms)"), "nothing was kept: {}", ended.all());
+    ensure!(ended.stdout.contains("Threshold of 1.5 ms reached on CPU 0: "), "not said: {}", ended.all());
+    ensure!(ended.stdout.contains("What ran on CPU 0"), "nothing was kept: {}", ended.all());
     Ok(Outcome::Completed)
 }

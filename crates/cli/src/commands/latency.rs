@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::{stop, terminal};
 use punctual_model::{SchedulingLatency, TimingModel};
-use punctual_report::latency::{self as report, Analysed};
+use punctual_report::latency::{self as report, Analysed, Threshold};
 use punctual_workflow::latency::{self, Options, Processors};
 use punctual_workflow::{Destination, RecordingFolder, measure};
 
@@ -19,7 +19,7 @@ pub fn run(arguments: args::Latency) -> Result<(), Failure> {
             latency::read(&Options { files: arguments.files, processors })?
         }
     };
-    output.deliver(&model)
+    output.deliver(&model, None)
 }
 
 /// The latency of this machine, now.
@@ -39,12 +39,16 @@ fn measured(arguments: args::Latency, output: &Output) -> Result<(), Failure> {
     let console = Console::new(output.quiet).beside(&options.command);
     let outcome = measure::measure(&options, &*stop::on_signals()?, &console)?;
     // Before the tables, whose last lines are the ones that are seen.
-    match outcome.flight {
-        Some(flight) if output.is_for_programs() => console.note(&flight),
-        Some(flight) => print(&(flight + "\n"))?,
-        None => {}
+    let begin = outcome.model.latency.as_ref().map_or_else(Default::default, |latency| latency.from_ns);
+    let sentence = outcome.threshold.as_ref().map(|threshold| threshold.sentence(begin));
+    let sentence = sentence.map(|it| punctual_report::paragraph(&it, &terminal::page()));
+    for text in sentence.into_iter().chain(outcome.flight) {
+        match output.is_for_programs() {
+            true => console.note(text.trim_end()),
+            false => print(&(text + "\n"))?,
+        }
     }
-    let delivered = output.deliver(&outcome.model);
+    let delivered = output.deliver(&outcome.model, outcome.threshold.as_ref());
     if let Some(recorded) = &outcome.recorded {
         let path = recorded.path().display();
         console.note(&format!(
@@ -82,7 +86,7 @@ impl Output {
     }
 
     /// Writes the model, prints the bounds, and fails if a measured latency is above its bound.
-    fn deliver(&self, model: &TimingModel) -> Result<(), Failure> {
+    fn deliver(&self, model: &TimingModel, threshold: Option<&Threshold>) -> Result<(), Failure> {
         let Some(section) = &model.latency else {
             return Err(Failure::new(Code::Other, "there is no latency to show"));
         };
@@ -91,18 +95,21 @@ impl Output {
             Some(destination) => {
                 destination.write_or_rescue(model.to_json().as_bytes())?;
                 if !self.quiet || self.json {
-                    self.print(section)?;
+                    self.print(section, threshold)?;
                 }
                 let path = destination.path().display();
                 Console::new(self.quiet).note(&format!("Wrote {path}; punctual latency {path} shows it."));
             }
-            None => self.print(section)?,
+            None => self.print(section, threshold)?,
         }
         let exceeded = report::exceeded(&Analysed::all(section));
         if exceeded.is_empty() { Ok(()) } else { Err(Failure::new(Code::Exceeded, exceeded)) }
     }
 
-    fn print(&self, section: &SchedulingLatency) -> Result<(), Failure> {
-        print(&if self.json { report::json(section) } else { report::latency(section, &terminal::page()) })
+    fn print(&self, section: &SchedulingLatency, threshold: Option<&Threshold>) -> Result<(), Failure> {
+        print(&match self.json {
+            true => report::json(section, threshold),
+            false => report::latency(section, &terminal::page()),
+        })
     }
 }

@@ -129,6 +129,27 @@ pub enum WitnessedKind {
 /// The last events on a processor, in order.
 pub type Flight = Vec<Witnessed>;
 
+/// What was the first to be as long as the threshold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    /// The variable; `None`: the latency of a woken thread.
+    pub variable: Option<Variable>,
+    /// How long it was.
+    pub duration: Duration,
+    /// When it ended.
+    pub at: Instant,
+    /// The process that ran then, or was woken.
+    pub pid: u32,
+    /// Its thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// What began it, where that is known.
+    pub opened: Option<Frame>,
+    /// What ended it.
+    pub closed: Option<Frame>,
+}
+
 /// What was not seen on one processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
@@ -242,6 +263,27 @@ impl Shared {
     pub fn is_frozen(&self) -> bool {
         // SAFETY: within the mapping; the programs write whole bytes.
         unsafe { addr_of!((*self.shared()).is_frozen).read_volatile() != 0 }
+    }
+
+    /// What exceeded it; `None` if nothing has.
+    pub fn exceeded(&self, symbols: &Symbols) -> Option<Exceeded> {
+        if !self.is_frozen() {
+            return None;
+        }
+        // SAFETY: within the mapping; nothing is written once it is frozen.
+        let exceeded = unsafe { addr_of!((*self.shared()).exceeded).read_volatile() };
+        let latency_maximum { duration, at, opened, closed } = exceeded.maximum;
+        let place = |address: u64| (address != 0).then(|| frame(address, symbols));
+        Some(Exceeded {
+            variable: Variable::ALL.get(exceeded.what as usize).copied(),
+            duration: Duration::from_ns(duration),
+            at: Instant::from_ns(at),
+            pid: exceeded.tgid,
+            tid: exceeded.tid,
+            comm: text(&exceeded.comm.map(|byte| byte as u8)),
+            opened: place(opened),
+            closed: place(closed),
+        })
     }
 
     /// The events before that.

@@ -1,17 +1,19 @@
 //! Bounds as JSON, as `punctual latency --json` prints them (docs/latency.md).
 
+use super::Threshold;
 use crate::analysed::{Analysed, has_latency};
 use punctual_latency::{Bound, Bounds, Cause, InterruptModel, Outcome, Part};
 use punctual_model::Duration;
 use punctual_model::latency::{Interrupt, InterruptSource, Measured, SchedulingLatency, Timers, Variable};
 use serde_json::{Value, json};
 
-/// The bounds of all processors.
-pub fn json(section: &SchedulingLatency) -> String {
+/// The bounds of all processors, and whether the threshold of the measurement was reached, if it had one.
+pub fn json(section: &SchedulingLatency, threshold: Option<&Threshold>) -> String {
     let processors: Vec<Value> = Analysed::all(section).iter().map(processor).collect();
     let document = json!({
         "kernel": section.kernel,
         "preemption": section.preemption,
+        "threshold": threshold.map(Threshold::json),
         "processors": processors,
     });
     format!("{document:#}\n")

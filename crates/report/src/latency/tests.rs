@@ -57,7 +57,7 @@ fn a_latency_above_the_bound_is_said_first() {
     let (from_ns, duration_ns) = (worst.at_ns, Duration::from_ns(7_000));
     worst.ran.push(Ran { kind: RanKind::Nmi, name: "NMI".into(), number: 0, from_ns, duration_ns });
     says(&text(&section), &["on CPU 1: 98.043 µs at ", ": NMI 7 µs. This is a defect of Punctual"]);
-    assert!(json(&section).contains("\"exceeded\": true"));
+    assert!(json(&section, None).contains("\"exceeded\": true"));
     // The bound is for threads that no other delays.
     section.processors[0].measured[0].bounded_max_ns = Some(Duration::from_ns(98_042));
     assert!(!text(&section).contains("ABOVE"));
@@ -127,7 +127,7 @@ fn wakeups_that_were_not_seen_make_the_greatest_at_least_that() {
             "greatest at least 150 µs",
         ],
     );
-    let value: serde_json::Value = serde_json::from_str(&json(&section)).expect("JSON");
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
     let cpu = &value["processors"][0];
     assert_eq!((&cpu["measured_max_ns"], &cpu["measured_at_least"]), (&2_010_000.into(), &true.into()));
     assert_eq!((&cpu["timers"]["max_ns"], &cpu["timers"]["at_least"]), (&150_000.into(), &true.into()));
@@ -159,12 +159,12 @@ fn other_preemption_models_have_no_bound() {
             "D_POID 22.51 µs",
         ],
     );
-    assert!(json(&section).contains("\"bound_ns\": null"));
+    assert!(json(&section, None).contains("\"bound_ns\": null"));
 }
 
 #[test]
 fn json_has_every_bound_with_its_parts() {
-    let value: serde_json::Value = serde_json::from_str(&json(&figure_24())).expect("JSON");
+    let value: serde_json::Value = serde_json::from_str(&json(&figure_24(), None)).expect("JSON");
     let cpu = &value["processors"][0];
     assert_eq!((&cpu["bound_ns"], &cpu["interference_free_ns"]), (&98_042.into(), &42_212.into()));
     assert_eq!(cpu["largest"]["variable"], "D_POID");

@@ -71,16 +71,13 @@ impl Lane {
             Lane::Served => "flight recorder: interrupts and exceptions".into(),
             Lane::Wakeups => "flight recorder: wake-ups".into(),
             Lane::Longest(variable) => {
-                let symbol = SYMBOLS.get(usize::from(variable)).copied().unwrap_or_default();
+                let symbol = Variable::ALL.get(usize::from(variable)).map_or("", |it| it.symbol());
                 format!("longest {symbol}")
             }
             Lane::Latencies(tid) => format!("greatest latencies of thread {tid}"),
         }
     }
 }
-
-/// In the order of [`Variable`].
-const SYMBOLS: [&str; 4] = ["D_POID", "D_PSD", "D_ST", "D_PAIE"];
 
 /// Begun, and not ended yet.
 struct Open {
@@ -196,7 +193,7 @@ impl<W: Write> LatencyTimeline<W> {
         let Some(culprit) = &maximum.culprit else { return Ok(()) };
         self.counts.maxima += 1;
         let track = self.track(maximum.cpu, Lane::Longest(maximum.variable as u8))?;
-        let symbol = SYMBOLS[maximum.variable as usize];
+        let symbol = maximum.variable.symbol();
         let name =
             format!("{symbol} {} by {}", maximum.duration, crate::analysed::thread_name(&culprit.thread));
         let span = (before(culprit.at_ns, maximum.duration), culprit.at_ns);

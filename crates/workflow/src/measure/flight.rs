@@ -1,25 +1,42 @@
 //! The flight recorder's events, for people: what happened on a processor before the threshold was exceeded.
 
 use punctual_latency::Observation;
+use punctual_report::visible;
 use punctual_trace::latency::{Witnessed, WitnessedKind};
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs;
 
 /// One line for each event; times count back from the last. `None` without an event.
 pub(super) fn text(observation: &Observation) -> Option<String> {
     let events = observation.witnessed();
     let Witnessed { cpu, at: last, .. } = events.last()?;
     let mut text = format!("The last events on CPU {cpu} before the threshold was exceeded:\n");
+    let mut names = BTreeMap::new();
     for event in events {
         let before = last.since(event.at).ns();
-        let what = what(event.kind, observation);
+        let mut name = |tid| names.entry(tid).or_insert_with(|| named(tid, observation)).clone();
+        let (thread, what) = (name(event.tid), what(event.kind, observation, &mut name));
         let place = event.place.as_ref().map_or_else(String::new, |place| format!("  {place}"));
         let us = before as f64 / 1_000.0;
-        let _ = writeln!(text, "  {:>12}  thread {:<7} {what}{place}", format!("-{us:.3} µs"), event.tid);
+        let _ = writeln!(text, "  {:>12}  {thread:<24} {what}{place}", format!("-{us:.3} µs"));
     }
     Some(text)
 }
 
-fn what(kind: WitnessedKind, observation: &Observation) -> String {
+/// A thread as tables have it; by its number alone if nobody knows its name.
+fn named(tid: u32, observation: &Observation) -> String {
+    if tid == 0 {
+        return "idle".into();
+    }
+    let alive = || fs::read_to_string(format!("/proc/{tid}/comm")).ok();
+    match observation.thread_name(tid).map(str::to_owned).or_else(alive) {
+        Some(name) => format!("{} ({tid})", visible(name.trim_end())),
+        None => format!("thread {tid}"),
+    }
+}
+
+fn what(kind: WitnessedKind, observation: &Observation, name: &mut dyn FnMut(u32) -> String) -> String {
     match kind {
         WitnessedKind::IrqsOff => "interrupts off".into(),
         WitnessedKind::IrqsOn => "interrupts on".into(),
@@ -33,7 +50,7 @@ fn what(kind: WitnessedKind, observation: &Observation) -> String {
         WitnessedKind::PreemptOn => "preemption on".into(),
         WitnessedKind::SchedulerEntry => "scheduler is called".into(),
         WitnessedKind::SchedulerExit => "scheduler returns".into(),
-        WitnessedKind::Wakeup(tid) => format!("wakes thread {tid}"),
+        WitnessedKind::Wakeup(tid) => format!("wakes {}", name(tid)),
     }
 }
 

@@ -4,6 +4,7 @@ use super::log::{Logged, Recorded};
 use crate::error::Error;
 use crate::folder::RecordingFolder;
 use punctual_model::TimingModel;
+use punctual_report::latency::Threshold;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub struct Options {
 pub struct Outcome {
     /// A timing model with the section `latency`.
     pub model: TimingModel,
+    /// Whether the threshold was reached, and by what; `None` without one.
+    pub threshold: Option<Threshold>,
     /// The last events before the threshold was exceeded, in lines for people; `None` if it was not.
     pub flight: Option<String>,
     /// The recording, if one was asked for and is whole.
@@ -50,7 +53,7 @@ pub struct Outcome {
 impl From<Logged> for Outcome {
     fn from(logged: Logged) -> Outcome {
         let Logged { model, flight, recorded, failure } = logged;
-        Outcome { model, flight, recorded, failure }
+        Outcome { model, threshold: None, flight, recorded, failure }
     }
 }
 

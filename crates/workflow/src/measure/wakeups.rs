@@ -16,7 +16,7 @@ use punctual_model::latency::{
 use punctual_model::{Duration, Policy, SchedulingLatency};
 use punctual_observe::wakeups::{self, Event, Latencies, Meter};
 use punctual_report::counted;
-use punctual_report::latency::ran_name;
+use punctual_report::latency::{Reached, Threshold, ran_name};
 use punctual_trace::latency::{Latency, Processor, Thread, ThreadWakeup};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -45,11 +45,14 @@ pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monito
     let Measurement { log, meter, exceeded, .. } = measurement;
     drop(threads);
     let mut outcome = Outcome::from(log.finish(until));
+    let latencies = meter.latencies();
+    let reached = exceeded.as_ref().map(|wakeup| reached(wakeup, &latencies));
+    outcome.threshold = threshold.map(|length| Threshold { length, reached });
     outcome.flight = exceeded.map(|wakeup| {
         let processors = outcome.model.latency.iter().flat_map(|latency| &latency.processors);
         let interrupts = processors.filter(|on| on.cpu == wakeup.cpu).flat_map(|on| &on.interrupts);
         let sources: Vec<&InterruptSource> = interrupts.map(|it| &it.source).collect();
-        text(&wakeup, threshold.unwrap_or_default(), &sources, &meter.latencies())
+        text(&wakeup, &sources)
     });
     warn(outcome.model.latency.as_ref(), &meter, monitor);
     Ok(outcome)
@@ -175,25 +178,29 @@ impl Measurement<'_> {
 }
 
 /// What ran during a wake-up, in lines for people; times count from when the thread was ready.
-fn text(
-    record: &ThreadWakeup,
-    threshold: Duration,
-    sources: &[&InterruptSource],
-    latencies: &[Latencies],
-) -> String {
-    let is_it = |it: &&Latencies| (it.key.cpu, it.key.tid) == (record.cpu, record.tid);
-    let name = latencies.iter().find(is_it).map_or("thread", |it| &it.comm);
-    let (wakeup, tid, cpu) = (&record.wakeup, record.tid, record.cpu);
-    let mut text = format!(
-        "{name} ({tid}) on CPU {cpu} started {} after its wake-up (threshold {threshold}):\n",
-        wakeup.latency_ns
-    );
+fn text(record: &ThreadWakeup, sources: &[&InterruptSource]) -> String {
+    let wakeup = &record.wakeup;
+    let mut text = format!("What ran on CPU {} after the wake-up:\n", record.cpu);
     for ran in &wakeup.ran {
         let after = ran.from_ns.since(wakeup.at_ns).ns() as f64 / 1_000.0;
         let what = ran_name(ran, sources.iter().copied());
         let _ = writeln!(text, "  {:>12}  {what} for {}", format!("+{after:.3} µs"), ran.duration_ns);
     }
     text
+}
+
+fn reached(record: &ThreadWakeup, latencies: &[Latencies]) -> Reached {
+    let ThreadWakeup { cpu, tid, wakeup, .. } = record;
+    let known = latencies.iter().find(|it| (it.key.cpu, it.key.tid) == (*cpu, *tid));
+    Reached {
+        cpu: *cpu,
+        variable: None,
+        duration: wakeup.latency_ns,
+        until: wakeup.at_ns + wakeup.latency_ns,
+        thread: known.map(|it| ThreadId { name: it.comm.clone(), pid: it.pid, tid: *tid }),
+        opened: None,
+        closed: None,
+    }
 }
 
 /// `None` under a policy that is not known.

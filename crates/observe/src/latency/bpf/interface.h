@@ -117,12 +117,21 @@ struct latency_event {
 	__u64 detail;
 };
 
+/* What was the first to be as long as the threshold. */
+struct latency_exceeded {
+	__u32 what; /* a variable, or LATENCY_VARIABLES: the latency of the thread */
+	__u32 tgid;
+	__u32 tid;
+	char comm[16];
+	struct latency_maximum maximum;
+};
+
 struct latency_shared {
 	struct latency_cpu cpu;
 	__u8 is_active;
 	/* The scheduler was called since: what was under way at the beginning has ended. */
 	__u8 is_settled;
-	/* The threshold was exceeded: the flight recorder has stopped. */
+	/* The threshold was exceeded: the flight recorder has stopped, and `exceeded` is valid. */
 	__u8 is_frozen;
 	/* How often the processor went offline. */
 	__u64 offline;
@@ -133,6 +142,7 @@ struct latency_shared {
 	__u64 unmeasured;
 	struct latency_buffer interrupts;
 	__u64 nmis_end;
+	struct latency_exceeded exceeded;
 	__u64 events_end;
 	struct latency_event events[LATENCY_EVENTS];
 	struct latency_nmi_entry nmis[LATENCY_NMIS];

@@ -120,18 +120,38 @@ static __noinline int describe(void *context, struct latency_culprit *culprit)
 	return 0;
 }
 
+/* Stops the flight recorder, and notes what for. Without a threshold, the verifier removes this. */
+static __always_inline void freeze(
+	struct latency_shared *shared, __u32 what, const struct latency_maximum *maximum)
+{
+	struct latency_exceeded *exceeded = &shared->exceeded;
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!threshold || shared->is_frozen || maximum->duration < threshold)
+		return;
+	exceeded->what = what;
+	exceeded->tgid = task->tgid;
+	exceeded->tid = task->pid;
+	bpf_get_current_comm(exceeded->comm, sizeof(exceeded->comm));
+	exceeded->maximum = *maximum;
+	barrier();
+	shared->is_frozen = 1;
+}
+
 /*
  * Keeps the culprits of new maxima. Where it is interrupted, maxima of the interrupt's end have no
  * culprit. A function of its own, so that programs that do not call it save fewer registers.
  */
 static __noinline int note_culprits(void *context, struct latency_shared *shared, int greatest)
 {
-	if (!shared || shared->cpu.paused_at)
+	if (!shared)
 		return 0;
 	for (int variable = 0; threshold && variable < LATENCY_VARIABLES; variable++) {
-		if (shared->cpu.greatest[variable].duration >= threshold)
-			shared->is_frozen = 1;
+		if (greatest & 1 << variable)
+			freeze(shared, variable, &shared->cpu.greatest[variable]);
 	}
+	if (shared->cpu.paused_at)
+		return 0;
 	latency_pause(&shared->cpu);
 	for (int variable = 0; variable < LATENCY_VARIABLES; variable++) {
 		struct latency_culprit *culprit = &shared->culprits[variable];
@@ -272,8 +292,11 @@ static __noinline int measure(struct latency_shared *shared)
 	thread->total += latency;
 	if (latency <= thread->max)
 		return 0;
-	if (threshold && latency >= threshold)
-		shared->is_frozen = 1;
+	if (threshold && latency >= threshold) {
+		struct latency_maximum maximum = {.duration = latency, .at = now};
+
+		freeze(shared, LATENCY_VARIABLES, &maximum);
+	}
 	thread->max = latency;
 	thread->max_at = wakeup->ready;
 	bpf_get_current_comm(thread->comm, sizeof(thread->comm));
