@@ -664,8 +664,8 @@ fn missed_until(missed: Turn, slot: u64) -> Turn {
     Turn { slots: missed.slots.min(left), ..missed }
 }
 
-const NO_CGROUPS: &str = "threads cannot be frozen because cgroups of version 2 are not mounted: nothing else \
-                          runs in the idle slots of the table's processors";
+const NO_CGROUPS: &str = "threads cannot be frozen because cgroups of version 2 are not mounted: nothing \
+                          else runs in the idle slots of the table's processors";
 const NOT_LENT: &str = "nothing else runs in the idle slots of its processor";
 
 /// Sets the kernel's dispatcher up if it is wanted and works here.

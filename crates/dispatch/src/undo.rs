@@ -125,8 +125,8 @@ impl Undo {
 }
 
 impl Undo {
-    /// Takes threads out of a cgroup and restores their settings, as [`Undo::run`] does, without waiting until
-    /// the kernel releases the cgroup ([`remove_emptied`]). `run` repeats at the end what fails here.
+    /// Takes threads out of a cgroup and restores their settings, as [`Undo::run`] does, without waiting
+    /// until the kernel releases the cgroup ([`remove_emptied`]). `run` repeats at the end what fails here.
     pub fn vacate(&self) {
         let Undo::Cgroup { path, parent, before, priorities, processors } = self else { return };
         let given = given(before, priorities, processors, false);

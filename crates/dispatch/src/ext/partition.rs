@@ -37,8 +37,8 @@ pub fn shared_cgroup<'a>(threads: impl Iterator<Item = &'a Candidate>) -> Result
         (None, _) => cgroup_of(std::process::id()).map_err(|error| error.to_string()),
         (Some(one), None) => Ok(one.to_owned()),
         (Some(one), Some(other)) => Err(format!(
-            "the table's threads are in different cgroups ({one}, {other}); an isolated partition needs them in \
-             one"
+            "the table's threads are in different cgroups ({one}, {other}); an isolated partition needs them \
+             in one"
         )),
     }
 }
