@@ -1,10 +1,10 @@
 //! Values of options: times and sizes as people write them.
 
 use clap::builder::RangedI64ValueParser;
+use punctual_model::processor_list;
 use punctual_workflow::tt;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -72,14 +72,7 @@ pub struct Cpus(pub BTreeSet<u32>);
 
 /// A list of processors as the kernel writes them: `0-1,4`.
 pub fn cpus(text: &str) -> Result<Cpus, String> {
-    let number = |text: &str| text.trim().parse().ok().filter(|cpu| *cpu < MOST_CPUS);
-    let range = |part: &str| match part.split_once('-') {
-        Some((first, last)) => Some(number(first)?..=number(last)?),
-        None => number(part).map(|cpu| cpu..=cpu),
-    };
-    let ranges: Option<Vec<RangeInclusive<u32>>> = text.split(',').map(range).collect();
-    let ranges = ranges.filter(|ranges| ranges.iter().all(|range| !range.is_empty()));
-    let cpus = ranges.map(|ranges| Cpus(ranges.into_iter().flatten().collect()));
+    let cpus = processor_list(text).map(|cpus| Cpus(cpus.into_iter().collect()));
     cpus.ok_or_else(|| "expected processors such as 0-1,4".into())
 }
 
@@ -174,9 +167,6 @@ pub fn mapping(text: &str) -> Result<Mapping, String> {
     let (task, tid) = parts.ok_or("expected a task and the number of its thread, such as control=812")?;
     Ok(Mapping(tt::Mapping { task: task.to_owned(), tid }))
 }
-
-/// More than any kernel can have.
-const MOST_CPUS: u32 = 1 << 16;
 
 #[cfg(test)]
 mod tests {

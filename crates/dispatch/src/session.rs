@@ -19,7 +19,7 @@ use crate::undo::{SCHED_EXT, Undo, remove_emptied};
 use crate::user::{Bound, Dispatcher, LEAST_LOAN, Priorities};
 use punctual_daemon::kernel::{self, Processors, Scheduling, State};
 use punctual_daemon::thread::Thread;
-use punctual_model::{Duration, Instant};
+use punctual_model::{Duration, Instant, processor_list};
 use punctual_schedule::AssignedPolicy;
 use punctual_trace::dispatch::{Dispatch, Table, Task, Turn};
 use std::collections::BTreeSet;
@@ -658,7 +658,7 @@ impl Session {
     }
 }
 
-/// A turn that nobody carried out until somebody began in its midst.
+/// The part of a missed turn that lies before slot `slot`, where dispatch went on.
 fn missed_until(missed: Turn, slot: u64) -> Turn {
     let left = u32::try_from(slot.saturating_sub(missed.slot)).unwrap_or(u32::MAX);
     Turn { slots: missed.slots.min(left), ..missed }
@@ -738,13 +738,8 @@ fn listen(guardian: &mut Guardian, events: &mut Vec<Event>) -> Result<Option<Ser
 /// Refuses processors that are offline, or that another dispatcher uses.
 fn check_processors(plan: &Plan) -> Result<(), Error> {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let is_online = |processor: u32| {
-        online.trim().split(',').any(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { return false };
-            (first..=last).contains(&processor)
-        })
-    };
+    let all_online = processor_list(&online).unwrap_or_default();
+    let is_online = |processor: u32| all_online.contains(&processor);
     let others = statuses();
     for lane in &plan.lanes {
         let processor = lane.processor;

@@ -1,6 +1,6 @@
 //! The machine Punctual runs on.
 
-use punctual_model::{Instant, Platform};
+use punctual_model::{Instant, Platform, processor_list};
 use punctual_trace::About;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
@@ -46,32 +46,14 @@ pub(crate) fn now() -> Instant {
 /// The running kernel and its online processors.
 pub fn here() -> Platform {
     let uname = rustix::system::uname();
-    let online =
-        fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|list| count(list.trim()));
+    let online = fs::read_to_string("/sys/devices/system/cpu/online")
+        .ok()
+        .and_then(|list| processor_list(&list))
+        .map(|all| all.len() as u32);
     let usable = || std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
     Platform {
         kernel: uname.release().to_string_lossy().into_owned(),
         machine: uname.machine().to_string_lossy().into_owned(),
         cpus: online.unwrap_or_else(usable),
-    }
-}
-
-/// The number of processors in a list such as `0-1,4`.
-fn count(list: &str) -> Option<u32> {
-    let ranges = list.split(',').map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
-    });
-    ranges.sum()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn processors_are_counted_over_ranges() {
-        assert_eq!(super::count("0-1,4"), Some(3));
-        assert_eq!(super::count("0"), Some(1));
-        assert_eq!(super::count(""), None);
     }
 }

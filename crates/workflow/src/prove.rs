@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::model_file::{display_name, read_model};
 use punctual_analysis::{Arrivals, Platform, Proof, Scheduling, System, Task, Thread};
-use punctual_model::{Duration, Policy, Stream, TimingModel, threads};
+use punctual_model::{Duration, Policy, Stream, TimingModel, processor_list, threads};
 use std::path::PathBuf;
 
 /// Threads with fewer jobs are left out.
@@ -148,7 +148,7 @@ fn task(observed: &threads::Task, options: &Options) -> std::result::Result<Task
     let stream = primary(observed).filter(|stream| stream.jobs >= LEAST_JOBS).ok_or("it had too few jobs")?;
     let execution = stream.execution.clone().ok_or("its cost is unknown")?;
     let arrivals = Arrivals::observed(&stream.arrival).ok_or("its releases have no bound")?;
-    let processors = processors(&observed.affinity).ok_or("its processors are unknown")?;
+    let processors = processor_list(&observed.affinity).ok_or("its processors are unknown")?;
     let periodic = stream.arrival.periodic.as_ref();
     let on_arrival = periodic.filter(|it| it.on == punctual_model::PeriodicOn::Arrival);
     let jitter = on_arrival.map_or(Duration::ZERO, |it| it.jitter_ns);
@@ -182,19 +182,6 @@ fn deadline(observed: &threads::Task, stream: &Stream, options: &Options) -> Opt
         periodic.or(stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns))
     };
     declared.map(|it| it.1).or(observed.reservation.map(|it| it.deadline_ns)).or_else(period)
-}
-
-/// A list as the kernel writes it: `0-1,4`.
-fn processors(affinity: &str) -> Option<Vec<u32>> {
-    let mut all = Vec::new();
-    for part in affinity.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        all.extend((first..=last).take(1 << 16));
-    }
-    all.sort_unstable();
-    all.dedup();
-    (!all.is_empty()).then_some(all)
 }
 
 fn check_patterns(options: &Options, names: &[&str]) -> Result<()> {

@@ -7,7 +7,7 @@
 //! where slots begin.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use punctual_model::{Duration, Instant};
+use punctual_model::{Duration, Instant, processor_list};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -18,7 +18,7 @@ const MOST: u64 = 4_000_000;
 const LEAST: u64 = 10_000;
 /// It may be due so long after slots begin.
 const TOLERANCE: u64 = 300;
-/// How often it is started before that is given up.
+/// How often it is started at most.
 const TRIES: u32 = 60;
 
 /// A timer, and how it is seen in the kernel.
@@ -62,10 +62,7 @@ impl Seen {
 /// Whether timers keep their phase on a processor: where the kernel stops its tick, they do not.
 pub fn suits(processor: u32) -> bool {
     let list = fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
-    !list.trim().split(',').any(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        matches!((first.parse(), last.parse()), (Ok(first), Ok(last)) if (first..=last).contains(&processor))
-    })
+    !processor_list(&list).is_some_and(|stopped| stopped.contains(&processor))
 }
 
 /// The longest period of which a slot is a multiple.
@@ -144,7 +141,7 @@ impl Timer {
             sleep_until(at as u64 + self.period + 50_000);
             let fired = self.seen.look();
             if fired.count == before.count {
-                // It has been kept from it; the next look may find more.
+                // Not served in time; try again.
                 continue;
             }
             let phase = phase(fired.due, start.ns(), self.period);

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
+use punctual_model::processor_list;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,24 +11,8 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Between two looks at which processors are online.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The processors in a list such as `0-1,4`, ascending.
-fn parse_list(list: &str) -> Option<Vec<u32>> {
-    let mut processors = Vec::new();
-    for range in list.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last > 0xffff {
-            return None;
-        }
-        processors.extend(first..=last);
-    }
-    processors.sort_unstable();
-    processors.dedup();
-    Some(processors)
-}
-
 fn online() -> Option<Vec<u32>> {
-    parse_list(&fs::read_to_string(ONLINE).ok()?)
+    processor_list(&fs::read_to_string(ONLINE).ok()?)
 }
 
 /// Those of `asked` if they are online; all that are online if none was asked for.
@@ -91,11 +76,11 @@ mod tests {
 
     #[test]
     fn lists_of_processors() {
-        assert_eq!(parse_list("0-1,4\n"), Some(vec![0, 1, 4]));
-        assert_eq!(parse_list("3,1-2,2"), Some(vec![1, 2, 3]));
-        assert_eq!(parse_list("2-1"), None);
-        assert_eq!(parse_list(""), None);
-        assert_eq!(parse_list("0-99999999"), None);
+        assert_eq!(processor_list("0-1,4\n"), Some(vec![0, 1, 4]));
+        assert_eq!(processor_list("3,1-2,2"), Some(vec![1, 2, 3]));
+        assert_eq!(processor_list("2-1"), None);
+        assert_eq!(processor_list(""), None);
+        assert_eq!(processor_list("0-99999999"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Contracts: what someone agreed on rather than observed, in TOML. See `docs/table.md`.
 
-use punctual_model::Duration;
 use punctual_model::table::{Clock, OnOverrun, ThreadPattern};
+use punctual_model::{Duration, processor_list};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,7 +9,6 @@ use toml::Spanned;
 
 /// Nobody writes more by hand.
 const MOST_BYTES: usize = 1 << 20;
-const MOST_CPUS: u32 = 1 << 16;
 
 /// What a contract says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -193,19 +192,9 @@ fn time(value: &Spanned<String>) -> Located<Duration> {
 
 /// As the kernel writes them: `0-1,4`.
 fn processors(value: &Spanned<String>) -> Located<Vec<u32>> {
-    let number = |text: &str| text.trim().parse().ok().filter(|cpu| *cpu < MOST_CPUS);
-    let range = |part: &str| match part.split_once('-') {
-        Some((first, last)) => Some(number(first)?..=number(last)?),
-        None => number(part).map(|cpu| cpu..=cpu),
-    };
-    let ranges: Option<Vec<_>> = value.get_ref().split(',').map(range).collect();
-    let numbers: Option<BTreeSet<u32>> = ranges.map(|ranges| ranges.into_iter().flatten().collect());
-    match numbers.filter(|numbers| !numbers.is_empty()) {
-        Some(numbers) => Ok(numbers.into_iter().collect()),
-        None => {
-            Err((value.span(), format!("expected processors such as \"0-1,4\", found {:?}", value.get_ref())))
-        }
-    }
+    processor_list(value.get_ref()).ok_or_else(|| {
+        (value.span(), format!("expected processors such as \"0-1,4\", found {:?}", value.get_ref()))
+    })
 }
 
 #[cfg(test)]
