@@ -108,7 +108,7 @@ impl Dispatcher {
         self.loaded.begin(&self.plan, start)
     }
 
-    /// Has the threads on the table's processors do the work of timers that do not come in time.
+    /// Lets the tick threads take over from timers that are late.
     pub fn watch(&self) {
         let (now, start) = (now_monotonic(), monotonic(&self.plan, self.start));
         for (timed, tick) in self.timed.iter().zip(&self.ticks) {

@@ -50,7 +50,7 @@ struct task {
 	__u32 holder; /* the lane whose turn is its; NONE */
 	__u32 is_skipping;
 	__u32 is_runnable;
-	__u32 is_new;	/* what it has used until now is nobody's business */
+	__u32 is_new;	/* what it has used until now does not count */
 	__u32 had_turn; /* with this thread */
 	__u32 reserved;
 	__u64 runnable_at;

@@ -159,7 +159,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// What is seen of the timer of each lane; nothing where timers cannot be traced.
+    /// What the kernel program reports of each lane's timer; empty where timers cannot be traced.
     pub fn trace_timers(&mut self, lanes: usize) -> Vec<Seen> {
         let Ok(link) = self.skeleton.progs.tt_timer.attach() else { return Vec::new() };
         self.timers = Some(link);

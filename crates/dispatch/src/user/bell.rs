@@ -47,7 +47,7 @@ impl Bell {
         }
     }
 
-    /// The same without leaving the processor to anybody.
+    /// The same, but keeps the processor.
     pub fn spin_until(&self, clock: Clock, at: Instant, count: u32) -> Option<Instant> {
         loop {
             let now = clock.now();

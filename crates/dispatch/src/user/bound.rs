@@ -42,7 +42,7 @@ pub struct Bound {
 /// Tells if a thread is ready.
 #[derive(Debug)]
 enum State {
-    /// `wchan` of `/proc`: what it waits for in the kernel. To be had where the thread could be traced.
+    /// `wchan` of `/proc`: what it waits for in the kernel. Readable where the thread may be traced.
     Wait(File),
     /// `stat`, which takes four times as long.
     Stat(File),

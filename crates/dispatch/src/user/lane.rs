@@ -143,7 +143,8 @@ impl Lane {
         if length >= LEAST_LOAN { EARLY } else { Duration::ZERO }
     }
 
-    /// Does what would make the next turn late. Nobody else runs on the processor until it begins.
+    /// Reads accounts ahead of the next turn, so that it does not begin late. The lane keeps the processor
+    /// until then.
     fn prepare(&mut self, next: &Decision) {
         self.overran = self.may_have_overrun().is_some_and(|job| self.is_ready(job));
         self.read_ahead(next, true);

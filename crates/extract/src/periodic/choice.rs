@@ -54,7 +54,7 @@ const LONG_FREQUENCY: u32 = 2;
 /// Most decimals of a period in nanoseconds and of a frequency in hertz.
 const MOST_DECIMALS: u32 = 12;
 
-/// Most digits of a frequency that someone chose, with what is charged for its notation: those of
+/// Most digits of a chosen frequency, with what is charged for its notation: those of
 /// 44.1 kHz / 128.
 pub(crate) const MOST_NAMED: u32 = 7;
 
@@ -88,7 +88,7 @@ impl Candidate {
         self.period.denominator() == 1
     }
 
-    /// Whether it is a frequency that nobody chose.
+    /// Whether it is a frequency too long to have been chosen.
     pub fn is_long_frequency(&self) -> bool {
         !self.is_whole() && !self.is_decimal && self.digits > MOST_NAMED
     }
