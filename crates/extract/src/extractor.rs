@@ -167,6 +167,11 @@ impl Extractor {
         self.refed += threads as u64;
     }
 
+    /// Drops the tasks that have ended: for those who want their jobs only, for however long.
+    pub fn forget_ended(&mut self) {
+        self.ended.clear();
+    }
+
     /// Progress so far.
     pub fn progress(&self) -> Progress {
         Progress {

@@ -1,7 +1,9 @@
-//! Contracts: what someone agreed on rather than observed, in TOML. See `docs/table.md`.
+//! Contracts from text: TOML.
 
-use punctual_model::table::{Clock, OnOverrun, ThreadPattern};
-use punctual_model::{Duration, processor_list};
+use super::{Answer, Contract, ContractChain, ContractProcessor, ContractTask};
+use crate::threads::Pattern;
+use punctual_model::table::{Clock, OnOverrun};
+use punctual_model::{Duration, Policy, Reservation, processor_list};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,48 +11,6 @@ use toml::Spanned;
 
 /// Nobody writes more by hand.
 const MOST_BYTES: usize = 1 << 20;
-
-/// What a contract says.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Contract {
-    /// Length of a slot.
-    pub slot: Option<Duration>,
-    /// The processors, ascending; empty if it says nothing of them.
-    pub processors: Vec<u32>,
-    /// The clock.
-    pub clock: Option<Clock>,
-    /// Whether a job may continue on another processor.
-    pub migration: bool,
-    /// The tasks.
-    pub tasks: Vec<ContractTask>,
-    /// Tasks that run one after the other.
-    pub chains: Vec<Vec<String>>,
-}
-
-/// What a contract says of a task. What is absent is taken from a timing model.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ContractTask {
-    /// Its name.
-    pub name: String,
-    /// From one activation to the next.
-    pub period: Option<Duration>,
-    /// The most that a job needs.
-    pub wcet: Option<Duration>,
-    /// From an activation until its job must have ended.
-    pub deadline: Option<Duration>,
-    /// The first activation.
-    pub offset: Option<Duration>,
-    /// Tasks that it must follow.
-    pub after: Vec<String>,
-    /// Processors that it may use, ascending; empty if all.
-    pub processors: Vec<u32>,
-    /// Whether it has its processor for itself.
-    pub exclusive: bool,
-    /// What happens when it has used its slots.
-    pub on_overrun: Option<OnOverrun>,
-    /// Which thread it is.
-    pub thread: Option<ThreadPattern>,
-}
 
 /// What is wrong with a contract, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,9 +33,15 @@ struct RawContract {
     #[serde(default)]
     migration: bool,
     #[serde(default)]
+    unknown_threads: Option<Answer>,
+    #[serde(default)]
+    tasks_without_jobs: Option<Answer>,
+    #[serde(default)]
     task: Vec<RawTask>,
     #[serde(default)]
     chain: Vec<RawChain>,
+    #[serde(default)]
+    processor: Vec<RawProcessor>,
 }
 
 #[derive(Deserialize)]
@@ -99,7 +65,31 @@ struct RawTask {
     #[serde(default)]
     on_overrun: Option<OnOverrun>,
     #[serde(default)]
-    thread: Option<RawThread>,
+    thread: Option<Spanned<RawThread>>,
+    #[serde(default)]
+    threads: Option<u64>,
+    #[serde(default)]
+    separator: Option<Spanned<String>>,
+    #[serde(default)]
+    jitter: Option<Spanned<String>>,
+    #[serde(default)]
+    skips: Option<u64>,
+    #[serde(default)]
+    separation: Option<Spanned<String>>,
+    #[serde(default)]
+    response: Option<Spanned<String>>,
+    #[serde(default)]
+    suspension: Option<Spanned<String>>,
+    #[serde(default)]
+    suspensions: Option<u64>,
+    #[serde(default)]
+    policy: Option<Policy>,
+    #[serde(default)]
+    priority: Option<Spanned<u32>>,
+    #[serde(default)]
+    reservation: Option<RawReservation>,
+    #[serde(default)]
+    missing: Option<Answer>,
 }
 
 #[derive(Deserialize)]
@@ -111,12 +101,33 @@ struct RawThread {
     command: Option<String>,
     #[serde(default)]
     cgroup: Option<String>,
+    #[serde(default)]
+    unit: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawReservation {
+    runtime: Spanned<String>,
+    deadline: Spanned<String>,
+    period: Spanned<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawChain {
     tasks: Vec<String>,
+    #[serde(default)]
+    reaction_time: Option<Spanned<String>>,
+    #[serde(default)]
+    data_age: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProcessor {
+    cpu: Spanned<u32>,
+    latency: Spanned<String>,
 }
 
 /// A problem at a byte of the text.
@@ -150,36 +161,119 @@ impl RawContract {
                 return Err((task.name.span(), problem));
             }
         }
+        let mut cpus = BTreeSet::new();
+        for processor in &self.processor {
+            if !cpus.insert(*processor.cpu.get_ref()) {
+                return Err((processor.cpu.span(), "this processor is declared twice".into()));
+            }
+        }
         Ok(Contract {
-            slot: self.slot.as_ref().map(time).transpose()?,
+            slot: positive(&self.slot)?,
             processors: self.processors.as_ref().map(processors).transpose()?.unwrap_or_default(),
             clock: self.clock,
             migration: self.migration,
+            unknown_threads: self.unknown_threads,
+            tasks_without_jobs: self.tasks_without_jobs,
             tasks: self.task.into_iter().map(RawTask::read).collect::<Located<_>>()?,
-            chains: self.chain.into_iter().map(|chain| chain.tasks).collect(),
+            chains: self.chain.into_iter().map(RawChain::read).collect::<Located<_>>()?,
+            latencies: self.processor.into_iter().map(RawProcessor::read).collect::<Located<_>>()?,
         })
     }
 }
 
 impl RawTask {
     fn read(self) -> Located<ContractTask> {
-        let duration = |value: &Option<Spanned<String>>| value.as_ref().map(time).transpose();
+        if let Some(jitter) = self.jitter.as_ref().filter(|_| self.period.is_none()) {
+            return Err((jitter.span(), "jitter needs a period; without one, declare a separation".into()));
+        }
         Ok(ContractTask {
-            period: duration(&self.period)?,
+            period: positive(&self.period)?,
+            jitter: duration(&self.jitter)?,
+            skips: self.skips,
+            threads: self.threads,
+            separation: positive(&self.separation)?,
             wcet: duration(&self.wcet)?,
+            response: duration(&self.response)?,
             deadline: duration(&self.deadline)?,
+            suspension: duration(&self.suspension)?,
+            suspensions: self.suspensions,
+            policy: self.policy,
+            priority: self.priority.as_ref().map(priority).transpose()?,
+            reservation: self.reservation.map(RawReservation::read).transpose()?,
+            missing: self.missing,
             offset: duration(&self.offset)?,
             processors: self.processors.as_ref().map(processors).transpose()?.unwrap_or_default(),
+            separator: self.separator.as_ref().map(glob).transpose()?,
             name: self.name.into_inner(),
             after: self.after,
             exclusive: self.exclusive,
             on_overrun: self.on_overrun,
-            thread: self.thread.map(|RawThread { comm, command, cgroup }| ThreadPattern {
-                comm,
-                command,
-                cgroup,
-            }),
+            thread: self.thread.map(thread).transpose()?,
         })
+    }
+}
+
+impl RawReservation {
+    fn read(self) -> Located<Reservation> {
+        let [runtime_ns, deadline_ns, period_ns] = [self.runtime, self.deadline, self.period]
+            .map(|value| time(&value).and_then(|time| not_zero(time, &value)));
+        Ok(Reservation { runtime_ns: runtime_ns?, deadline_ns: deadline_ns?, period_ns: period_ns? })
+    }
+}
+
+impl RawChain {
+    fn read(self) -> Located<ContractChain> {
+        Ok(ContractChain {
+            tasks: self.tasks,
+            reaction_time: duration(&self.reaction_time)?,
+            data_age: duration(&self.data_age)?,
+        })
+    }
+}
+
+impl RawProcessor {
+    fn read(self) -> Located<ContractProcessor> {
+        Ok(ContractProcessor { cpu: *self.cpu.get_ref(), latency: time(&self.latency)? })
+    }
+}
+
+fn thread(raw: Spanned<RawThread>) -> Located<Pattern> {
+    let span = raw.span();
+    let RawThread { comm, command, cgroup, unit } = raw.into_inner();
+    let pattern = Pattern { comm, command, cgroup, unit };
+    if pattern == Pattern::default() {
+        return Err((span, "expected comm, command, cgroup or unit".into()));
+    }
+    for text in [&pattern.comm, &pattern.command, &pattern.cgroup].into_iter().flatten() {
+        glob::Pattern::new(text).map_err(|error| (span.clone(), format!("{text:?}: {}", error.msg)))?;
+    }
+    Ok(pattern)
+}
+
+fn glob(value: &Spanned<String>) -> Located<String> {
+    glob::Pattern::new(value.get_ref())
+        .map_err(|error| (value.span(), format!("{:?}: {}", value.get_ref(), error.msg)))?;
+    Ok(value.get_ref().clone())
+}
+
+fn priority(value: &Spanned<u32>) -> Located<u32> {
+    let priority = *value.get_ref();
+    let is_one = (1..=99).contains(&priority);
+    is_one.then_some(priority).ok_or_else(|| (value.span(), "expected a priority from 1 to 99".into()))
+}
+
+fn duration(value: &Option<Spanned<String>>) -> Located<Option<Duration>> {
+    value.as_ref().map(time).transpose()
+}
+
+fn positive(value: &Option<Spanned<String>>) -> Located<Option<Duration>> {
+    value.as_ref().map(|value| not_zero(time(value)?, value)).transpose()
+}
+
+fn not_zero(time: Duration, value: &Spanned<String>) -> Located<Duration> {
+    match time.is_zero() {
+        true => Err((value.span(), "expected a time greater than zero".into())),
+        false => Ok(time),
     }
 }
 
@@ -234,7 +328,7 @@ tasks = ["sense", "act"]
             (contract.processors, contract.clock, contract.migration),
             (vec![1, 2, 5], Some(Clock::Tai), true)
         );
-        assert_eq!(contract.chains, [["sense", "act"]]);
+        assert_eq!(contract.chains[0].tasks, ["sense", "act"]);
         let [sense, act] = &contract.tasks[..] else { panic!("two tasks") };
         assert_eq!(sense.wcet, Some(Duration::from_us(2_500)));
         assert_eq!(sense.thread.as_ref().and_then(|thread| thread.comm.as_deref()), Some("sense*"));
@@ -253,6 +347,16 @@ tasks = ["sense", "act"]
             ("[[task]]\nname = \"a\"\nwcet = \"much\"", 3, "expected a time such as"),
             ("[[task]]\nname = \"a\"\non_overrun = \"cry\"", 3, "unknown variant `cry`"),
             ("slot = ", 1, ""),
+            ("slot = \"0s\"", 1, "expected a time greater than zero"),
+            ("[[task]]\nname = \"a\"\njitter = \"1ms\"", 3, "jitter needs a period"),
+            ("[[task]]\nname = \"a\"\npriority = 100", 3, "expected a priority from 1 to 99"),
+            ("[[task]]\nname = \"a\"\npolicy = \"fifo\"", 3, "expected a scheduling policy"),
+            ("[[task]]\nname = \"a\"\nmissing = \"no\"", 3, "unknown variant `no`"),
+            ("[[task]]\nname = \"a\"\nthread = { comm = \"[\" }", 3, "\"[\": "),
+            ("[[task]]\nname = \"a\"\nthread = {}", 3, "expected comm"),
+            ("[[task]]\nname = \"a\"\nseparator = \"[\"", 3, "\"[\": "),
+            ("[[processor]]\ncpu = 1\nlatency = \"1\"", 3, "expected a time such as"),
+            ("[[processor]]\ncpu = 1\nlatency = \"1s\"\n[[processor]]\ncpu = 1\nlatency = \"1s\"", 5, "twice"),
         ] {
             let faulty = Contract::parse(text).expect_err(text);
             assert_eq!(faulty.line, line, "{text}: {}", faulty.problem);

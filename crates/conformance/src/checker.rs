@@ -1,0 +1,456 @@
+//! The checker: records in, violations out, with constant memory for each thread. Live and replayed records
+//! take the same way through it.
+//!
+//! What is not certain is no violation: where the time of a release is a window, the value nearest to what was
+//! agreed on counts. Nothing is judged across a gap in the records.
+
+use crate::contract::{Answer, Contract, separator_matcher};
+use crate::releases::{Astray, Releases, Rule};
+use crate::threads::{Match, Matcher};
+use crate::verdict::{MAX_UNKNOWN, Note, Tally, Verdict};
+use crate::violation::{Subject, Term, Violation};
+use punctual_extract::{Extractor, JobSeen, Options, StreamOptions};
+use punctual_model::{Disturbance, Duration, Separator, Window};
+use punctual_trace::{Begin, Record, TaskRecord};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Jobs by which a thread shows where its jobs end, if the contract does not say it; and after which a thread
+/// of no task is called unknown, as threads get their names a little after their start.
+const JOBS_TO_KNOW: u64 = 8;
+
+/// Finds the control group of a process.
+pub type Locate = Box<dyn FnMut(u32) -> Option<String> + Send>;
+
+/// Checks records against a contract.
+pub struct Checker {
+    extractor: Extractor,
+    judge: Judge,
+}
+
+/// Everything but the extraction of jobs.
+struct Judge {
+    unknown_answer: Answer,
+    idle_answer: Answer,
+    agreed: Vec<Agreed>,
+    tallies: Vec<Tally>,
+    threads: FxHashMap<u32, Thread>,
+    unknown: BTreeMap<String, u64>,
+    unknown_violations: u64,
+    locate: Option<Locate>,
+}
+
+/// What is agreed on of a task, ready to be applied.
+struct Agreed {
+    threads: Matcher,
+    asks_for_group: bool,
+    separator: Option<Box<dyn Fn(Separator) -> bool + Send>>,
+    period: Option<Duration>,
+    rule: Option<Rule>,
+    missing: Answer,
+    /// Whether a thread may have belonged to it whose control group is not known.
+    is_in_doubt: bool,
+}
+
+/// A thread that lives.
+struct Thread {
+    name: Arc<str>,
+    pid: u32,
+    command: String,
+    cgroup: Option<String>,
+    is_real_time: bool,
+    /// The task of the contract that it belongs to.
+    task: Option<usize>,
+    phase: u32,
+    lanes: Vec<Lane>,
+    /// Where its jobs end, once that has been found out.
+    chosen: Option<Separator>,
+    /// Jobs while it belonged to no task.
+    strays: u64,
+}
+
+/// The jobs of a thread at one separator.
+struct Lane {
+    separator: Separator,
+    /// Whether the contract names it.
+    is_named: bool,
+    releases: Releases,
+    last: Option<Window>,
+    next: u64,
+    /// Jobs, and their first release, until it is known where jobs end.
+    jobs: u64,
+    first: Option<Window>,
+}
+
+impl Checker {
+    /// A checker without records.
+    pub fn new(contract: &Contract) -> Checker {
+        let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1 };
+        let extractor = Extractor::new(Options { stream, merge_transitions: false });
+        Checker { extractor, judge: Judge::new(contract) }
+    }
+
+    /// Takes what finds the control groups of processes. Without it they are unknown, as in recordings.
+    pub fn locating(mut self, locate: Locate) -> Checker {
+        self.judge.locate = Some(locate);
+        self
+    }
+
+    /// Takes one record, and hands out every violation that it shows.
+    pub fn record(&mut self, record: &Record, each: &mut impl FnMut(&Violation)) {
+        let Checker { extractor, judge } = self;
+        judge.record(record);
+        extractor.record_jobs(record, &mut |seen| judge.job(seen, each));
+        if matches!(record, Record::Task(_) | Record::Exit { .. } | Record::Last { .. }) {
+            extractor.forget_ended();
+        }
+    }
+
+    /// Goes on with another contract: from now on it judges by that one. Returns what came of the old one.
+    pub fn change_contract(&mut self, contract: &Contract) -> Verdict {
+        let mut judge = Judge::new(contract);
+        judge.locate = self.judge.locate.take();
+        for (tid, thread) in self.judge.threads.drain() {
+            let thread = Thread { task: None, lanes: Vec::new(), chosen: None, strays: 0, ..thread };
+            judge.threads.insert(tid, thread);
+            judge.match_thread(tid);
+        }
+        std::mem::replace(&mut self.judge, judge).verdict(self.extractor.progress().gaps)
+    }
+
+    /// How all tasks stand, without what is known at the end only.
+    pub fn tallies(&self) -> &[Tally] {
+        &self.judge.tallies
+    }
+
+    /// What came of it. `lost` is how many records are known to be lost.
+    pub fn finish(mut self, lost: u64, each: &mut impl FnMut(&Violation)) -> Verdict {
+        let notes = self.judge.end(each);
+        let gaps = self.extractor.progress().gaps;
+        let mut verdict = self.judge.verdict(gaps);
+        verdict.notes.extend(notes);
+        verdict.lost = lost;
+        verdict
+    }
+}
+
+impl Judge {
+    fn new(contract: &Contract) -> Judge {
+        let agreed = contract.tasks.iter().map(|task| {
+            let pattern = task.pattern();
+            let rule = task.period.zip(task.jitter);
+            Agreed {
+                threads: Matcher::new(&pattern),
+                asks_for_group: pattern.cgroup.is_some() || pattern.unit.is_some(),
+                separator: task.separator.as_deref().map(|text| Box::new(separator_matcher(text)) as _),
+                period: task.period,
+                rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
+                missing: task.missing.unwrap_or(Answer::Violation),
+                is_in_doubt: false,
+            }
+        });
+        Judge {
+            unknown_answer: contract.unknown_threads.unwrap_or(Answer::Note),
+            idle_answer: contract.tasks_without_jobs.unwrap_or(Answer::Note),
+            agreed: agreed.collect(),
+            tallies: contract.tasks.iter().map(Tally::of).collect(),
+            threads: FxHashMap::default(),
+            unknown: BTreeMap::new(),
+            unknown_violations: 0,
+            locate: None,
+        }
+    }
+
+    /// Follows which threads there are, and what they are called.
+    fn record(&mut self, record: &Record) {
+        match record {
+            Record::Task(task) => self.task(task),
+            Record::Known(task) if !self.threads.contains_key(&task.tid) => self.introduce(task),
+            Record::Renamed { tid, name, .. } => self.rename(*tid, name),
+            Record::Command { tid, command, .. } => {
+                if let Some(thread) = self.threads.get_mut(tid) {
+                    thread.command.clone_from(command);
+                    self.match_thread(*tid);
+                }
+            }
+            Record::Exit { tid, .. } | Record::Last { tid, .. } => _ = self.threads.remove(tid),
+            _ => {}
+        }
+    }
+
+    fn task(&mut self, record: &TaskRecord) {
+        match self.threads.get_mut(&record.tid) {
+            Some(thread) if record.begin != Begin::Seen => {
+                thread.is_real_time = record.policy.is_real_time();
+                if record.begin == Begin::Exec {
+                    thread.command.clone_from(&record.command);
+                    thread.name = record.name.as_str().into();
+                    self.match_thread(record.tid);
+                }
+            }
+            _ => self.introduce(record),
+        }
+    }
+
+    fn introduce(&mut self, record: &TaskRecord) {
+        let asks_for_group = self.agreed.iter().any(|agreed| agreed.asks_for_group);
+        let locate = self.locate.as_mut().filter(|_| asks_for_group);
+        let thread = Thread {
+            name: record.name.as_str().into(),
+            pid: record.pid,
+            command: record.command.clone(),
+            cgroup: locate.and_then(|locate| locate(record.pid)),
+            is_real_time: record.policy.is_real_time(),
+            task: None,
+            phase: 0,
+            lanes: Vec::new(),
+            chosen: None,
+            strays: 0,
+        };
+        self.threads.insert(record.tid, thread);
+        self.match_thread(record.tid);
+    }
+
+    fn rename(&mut self, tid: u32, name: &str) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            if *thread.name != *name {
+                thread.name = name.into();
+                self.match_thread(tid);
+            }
+        }
+    }
+
+    /// Finds the task of a thread: the first that it matches.
+    fn match_thread(&mut self, tid: u32) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let mut found = None;
+        for (index, agreed) in self.agreed.iter_mut().enumerate() {
+            match agreed.threads.matches(&thread.name, &thread.command, thread.cgroup.as_deref()) {
+                Match::Yes => found = Some(index),
+                Match::Unknown => agreed.is_in_doubt = true,
+                Match::No => {}
+            }
+            if found.is_some() {
+                break;
+            }
+        }
+        if found != thread.task {
+            thread.task = found;
+            thread.lanes.clear();
+            thread.chosen = None;
+            if let Some(task) = found {
+                self.tallies[task].threads += 1;
+            }
+        }
+    }
+
+    fn job(&mut self, seen: &JobSeen<'_>, each: &mut impl FnMut(&Violation)) {
+        self.rename(seen.tid, seen.name);
+        let Some(thread) = self.threads.get_mut(&seen.tid) else { return };
+        if thread.phase != seen.phase {
+            thread.phase = seen.phase;
+            thread.lanes.clear();
+            thread.chosen = None;
+        }
+        let Some(task) = thread.task else {
+            if thread.is_real_time {
+                thread.strays += 1;
+                if thread.strays == JOBS_TO_KNOW {
+                    self.stray(seen, each);
+                }
+            }
+            return;
+        };
+        let (agreed, tally) = (&self.agreed[task], &mut self.tallies[task]);
+        let lane = thread.lane(seen.separator.key(), agreed);
+        if thread.is_judged(lane, seen, agreed, tally) {
+            let subject = || Subject {
+                name: thread.name.clone(),
+                pid: thread.pid,
+                tid: seen.tid,
+                phase: seen.phase,
+                job: seen.number,
+                release: seen.job.release.window.latest(),
+                end: seen.job.end,
+            };
+            thread.lanes[lane].judge(seen, agreed, tally, &subject, each);
+        }
+    }
+
+    /// A real-time thread that belongs to no task.
+    fn stray(&mut self, seen: &JobSeen<'_>, each: &mut impl FnMut(&Violation)) {
+        if self.unknown_answer == Answer::Ignore {
+            return;
+        }
+        if self.unknown.len() < MAX_UNKNOWN || self.unknown.contains_key(seen.name) {
+            *self.unknown.entry(seen.name.to_owned()).or_default() += 1;
+        }
+        if self.unknown_answer == Answer::Violation {
+            self.unknown_violations += 1;
+            let subject = Subject {
+                name: seen.name.into(),
+                pid: seen.pid,
+                tid: seen.tid,
+                phase: seen.phase,
+                job: seen.number,
+                release: seen.job.release.window.latest(),
+                end: seen.job.end,
+            };
+            each(&Violation {
+                task: seen.name.into(),
+                term: Term::Unknown,
+                subject: Some(subject),
+                value: 1,
+                agreed: 0,
+            });
+        }
+    }
+
+    /// What can be said at the end only.
+    fn end(&mut self, each: &mut impl FnMut(&Violation)) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for (tally, agreed) in self.tallies.iter_mut().zip(&self.agreed) {
+            let violation = if tally.threads == 0 && agreed.is_in_doubt {
+                let text = "not known whether it was there: a recording has no control groups";
+                tally.answer(Answer::Note, Term::Missing, text, &mut notes)
+            } else if tally.threads == 0 {
+                tally.answer(agreed.missing, Term::Missing, "not there", &mut notes)
+            } else if tally.jobs + tally.unjudged == 0 {
+                tally.answer(self.idle_answer, Term::NoJobs, "no job", &mut notes)
+            } else {
+                None
+            };
+            violation.iter().for_each(&mut *each);
+        }
+        notes
+    }
+
+    fn verdict(self, gaps: u64) -> Verdict {
+        Verdict {
+            tallies: self.tallies,
+            unknown: self.unknown,
+            unknown_violations: self.unknown_violations,
+            notes: Vec::new(),
+            gaps,
+            lost: 0,
+        }
+    }
+}
+
+impl Thread {
+    /// The place of the jobs at a separator.
+    fn lane(&mut self, separator: Separator, agreed: &Agreed) -> usize {
+        if let Some(lane) = self.lanes.iter().position(|lane| lane.separator == separator) {
+            return lane;
+        }
+        self.lanes.push(Lane {
+            separator,
+            is_named: agreed.separator.as_ref().is_some_and(|is_meant| is_meant(separator)),
+            releases: Releases::default(),
+            last: None,
+            next: 0,
+            jobs: 0,
+            first: None,
+        });
+        self.lanes.len() - 1
+    }
+
+    /// Whether a job is one of the task's. If the contract does not say where those end, they do at the first
+    /// separator with enough jobs that are not far too frequent.
+    fn is_judged(&mut self, lane: usize, seen: &JobSeen<'_>, agreed: &Agreed, tally: &mut Tally) -> bool {
+        let lane = &mut self.lanes[lane];
+        if agreed.separator.is_some() {
+            return lane.is_named;
+        }
+        if self.chosen.is_some() {
+            return self.chosen == Some(lane.separator);
+        }
+        let window = seen.job.release.window;
+        let first = *lane.first.get_or_insert(window);
+        lane.jobs += 1;
+        if lane.jobs == JOBS_TO_KNOW {
+            let span = window.latest().since(first.earliest());
+            let is_too_frequent = agreed.period.is_some_and(|period| {
+                u128::from(span.ns()) * 2 < u128::from(period.ns()) * u128::from(JOBS_TO_KNOW - 1)
+            });
+            if is_too_frequent {
+                (lane.jobs, lane.first) = (0, None);
+            } else {
+                self.chosen = Some(lane.separator);
+                tally.unjudged += JOBS_TO_KNOW;
+            }
+        }
+        false
+    }
+}
+
+impl Lane {
+    fn judge(
+        &mut self,
+        seen: &JobSeen<'_>,
+        agreed: &Agreed,
+        tally: &mut Tally,
+        subject: &dyn Fn() -> Subject,
+        each: &mut impl FnMut(&Violation),
+    ) {
+        tally.jobs += 1;
+        let job = seen.job;
+        // The least that it can have been.
+        let activation = job.release.arrival.unwrap_or(job.release.window.latest());
+        let response = job.end.since(activation).ns();
+        let [separation, astray] = self.release(seen, agreed);
+        let values = [
+            Some((Term::Wcet, job.cost.ns())),
+            Some((Term::Response, response)),
+            Some((Term::Deadline, response)),
+            Some((Term::Suspension, job.suspended.ns())),
+            separation,
+            astray,
+        ];
+        for (term, value) in values.into_iter().flatten() {
+            let Some(standing) = tally.standings.iter_mut().find(|it| it.term == term) else { continue };
+            if standing.see(value) {
+                let violation = Violation {
+                    task: tally.task.clone(),
+                    term,
+                    subject: Some(subject()),
+                    value,
+                    agreed: standing.agreed,
+                };
+                each(&violation);
+                standing.count(violation);
+            }
+        }
+    }
+
+    /// The time since the release before, and how the release is astray.
+    fn release(&mut self, seen: &JobSeen<'_>, agreed: &Agreed) -> [Option<(Term, u64)>; 2] {
+        let window = seen.job.release.window;
+        if seen.number != self.next || seen.disturbance == Some(Disturbance::Ending) {
+            (self.releases, self.last) = (Releases::default(), None);
+        }
+        self.next = seen.number + 1;
+        if seen.disturbance == Some(Disturbance::Ending) {
+            // The thread was woken to end, not to work.
+            return [None; 2];
+        }
+        let last = self.last.replace(window);
+        let since = last.map(|last| (Term::Separation, window.latest().since(last.earliest()).ns()));
+        let astray = agreed.rule.as_ref().and_then(|rule| {
+            let late = || {
+                let late = window.earliest().since(seen.job.release.arrival?);
+                (late > rule.jitter).then_some(Astray::Late(late))
+            };
+            self.releases.next(window, rule).or_else(late)
+        });
+        [
+            since,
+            astray.map(|astray| match astray {
+                Astray::Early(since) => (Term::Early, since.ns()),
+                Astray::Late(late) => (Term::Late, late.ns()),
+                Astray::Skipped(skipped) => (Term::Skipped, skipped),
+            }),
+        ]
+    }
+}

@@ -1,0 +1,147 @@
+//! Contracts: what someone agreed on rather than observed. See `docs/contracts.md` and `docs/table.md`.
+
+mod observed;
+mod read;
+mod write;
+
+pub use observed::Margin;
+pub(crate) use observed::{latency, primary, separator_matcher};
+pub use read::Faulty;
+
+use crate::threads::Pattern;
+use punctual_model::table::{Clock, OnOverrun};
+use punctual_model::{Duration, Policy, Reservation};
+
+/// What a contract says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contract {
+    /// Length of a slot of a table.
+    pub slot: Option<Duration>,
+    /// The processors of a table, ascending; empty if it says nothing of them.
+    pub processors: Vec<u32>,
+    /// The clock of a table.
+    pub clock: Option<Clock>,
+    /// Whether a job of a table may continue on another processor.
+    pub migration: bool,
+    /// What real-time threads are that belong to no task; if absent, a note.
+    pub unknown_threads: Option<Answer>,
+    /// What a task is whose threads had no job; if absent, a note.
+    pub tasks_without_jobs: Option<Answer>,
+    /// The tasks.
+    pub tasks: Vec<ContractTask>,
+    /// Tasks that run one after the other.
+    pub chains: Vec<ContractChain>,
+    /// The processors' scheduling latencies.
+    pub latencies: Vec<ContractProcessor>,
+}
+
+/// What a contract says of a task. What is absent is not agreed on; commands that need it take it from a
+/// timing model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContractTask {
+    /// Its name.
+    pub name: String,
+    /// Which threads it is; if absent, those with its name.
+    pub thread: Option<Pattern>,
+    /// How many threads those are at once, for proofs; if absent, one.
+    pub threads: Option<u64>,
+    /// Where its jobs end, as a glob; if absent, it is found out.
+    pub separator: Option<String>,
+    /// From one activation to the next.
+    pub period: Option<Duration>,
+    /// The longest time from an activation to its release; without it, `period` binds no release.
+    pub jitter: Option<Duration>,
+    /// Activations that may be left out in a row; if absent, none.
+    pub skips: Option<u64>,
+    /// The least time between two releases.
+    pub separation: Option<Duration>,
+    /// The most that a job needs.
+    pub wcet: Option<Duration>,
+    /// The longest time from an activation to the end of its job.
+    pub response: Option<Duration>,
+    /// From an activation until its job must have ended.
+    pub deadline: Option<Duration>,
+    /// The most that a job sleeps.
+    pub suspension: Option<Duration>,
+    /// How often a job sleeps at most.
+    pub suspensions: Option<u64>,
+    /// How Linux schedules it.
+    pub policy: Option<Policy>,
+    /// Its real-time priority.
+    pub priority: Option<u32>,
+    /// Its reservation, under SCHED_DEADLINE.
+    pub reservation: Option<Reservation>,
+    /// What it is if no thread belongs to it; if absent, a violation.
+    pub missing: Option<Answer>,
+    /// The first activation.
+    pub offset: Option<Duration>,
+    /// Tasks that it must follow.
+    pub after: Vec<String>,
+    /// Processors that it may use, ascending; empty if all.
+    pub processors: Vec<u32>,
+    /// Whether it has its processor for itself.
+    pub exclusive: bool,
+    /// What happens when it has used its slots.
+    pub on_overrun: Option<OnOverrun>,
+}
+
+/// A chain of tasks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContractChain {
+    /// Its tasks, first to last.
+    pub tasks: Vec<String>,
+    /// Of a dataflow program: from the activation of the first task to the end of the last one that has read
+    /// its datum or a later one.
+    pub reaction_time: Option<Duration>,
+    /// Of a dataflow program: from the activation of the task whose datum is read to the end of the reader.
+    pub data_age: Option<Duration>,
+}
+
+/// What a contract says of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContractProcessor {
+    /// Its number.
+    pub cpu: u32,
+    /// The longest scheduling latency.
+    pub latency: Duration,
+}
+
+/// What something out of order is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The contract is broken.
+    Violation,
+    /// It is mentioned.
+    Note,
+    /// Nothing.
+    Ignore,
+}
+
+/// Which threads of a timing model a contract is made of.
+pub type ThreadChoice<'a> = &'a dyn Fn(&str) -> bool;
+
+impl Answer {
+    /// Its name in contracts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Answer::Violation => "violation",
+            Answer::Note => "note",
+            Answer::Ignore => "ignore",
+        }
+    }
+}
+
+impl ContractChain {
+    /// Whether it says how long data takes, which is about a dataflow program; else it orders tasks only.
+    pub fn has_times(&self) -> bool {
+        self.reaction_time.is_some() || self.data_age.is_some()
+    }
+}
+
+impl ContractTask {
+    /// What its threads must match: its pattern, else its name.
+    pub fn pattern(&self) -> Pattern {
+        self.thread.clone().unwrap_or_else(|| Pattern::named(&self.name))
+    }
+}

@@ -1,0 +1,298 @@
+//! Contracts from timing models: what was observed, taken as agreed on.
+//!
+//! Whatever the model was made of keeps to its contract: terms cover every stream of jobs that the checker
+//! will judge by them.
+
+use super::{Contract, ContractChain, ContractProcessor, ContractTask, ThreadChoice};
+use crate::threads::Pattern;
+use punctual_latency::{Bounds, Outcome};
+use punctual_model::arrival::{MAX_SLIPS, Periodic};
+use punctual_model::latency::{Processor, SchedulingLatency};
+use punctual_model::{
+    Choice, Duration, Object, PeriodicOn, Separator, Stream, Task, TimingModel, processor_list,
+};
+use std::collections::BTreeMap;
+
+/// Threads with fewer jobs say little about their timing.
+const LEAST_JOBS: u64 = 10;
+
+/// How far what is agreed on may go beyond what was observed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Margin {
+    /// Not at all.
+    #[default]
+    None,
+    /// By so many percent, and to three significant digits.
+    Percent(u32),
+}
+
+impl From<&TimingModel> for Contract {
+    fn from(model: &TimingModel) -> Contract {
+        Contract::observed(model, Margin::None, &|_| true).0
+    }
+}
+
+impl From<TimingModel> for Contract {
+    fn from(model: TimingModel) -> Contract {
+        Contract::from(&model)
+    }
+}
+
+impl Contract {
+    /// A contract of what was observed of the threads whose names are chosen; and the names of those that had
+    /// too few jobs. Threads of one name are one task.
+    pub fn observed(
+        model: &TimingModel,
+        margin: Margin,
+        choose: ThreadChoice<'_>,
+    ) -> (Contract, Vec<String>) {
+        let mut groups: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
+        for task in model.tasks().iter().filter(|task| choose(&task.name)) {
+            groups.entry(&task.name).or_default().push(task);
+        }
+        let mut left_out = Vec::new();
+        let mut tasks = Vec::new();
+        for (name, group) in groups {
+            match Group::new(&group) {
+                Some(group) if !name.is_empty() => tasks.push(group.agreed(name, margin)),
+                _ => left_out.push(name.to_owned()),
+            }
+        }
+        let chains = model.dataflow.iter().flat_map(|program| &program.chains);
+        let chains = chains.map(|chain| ContractChain {
+            tasks: chain.tasks.clone(),
+            reaction_time: chain.reaction.as_ref().map(|it| margin.above(it.distribution.max_ns)),
+            data_age: chain.age.as_ref().map(|it| margin.above(it.distribution.max_ns)),
+        });
+        let latency = model.latency.iter().flat_map(|section| {
+            section.processors.iter().filter_map(|processor| {
+                let latency = margin.above(latency(section, processor)?);
+                Some(ContractProcessor { cpu: processor.cpu, latency })
+            })
+        });
+        let contract = Contract {
+            tasks,
+            chains: chains.filter(ContractChain::has_times).collect(),
+            latencies: latency.collect(),
+            ..Contract::default()
+        };
+        (contract, left_out)
+    }
+}
+
+/// The bound of the scheduling latency, or the greatest measured one if that is greater or there is no bound.
+pub fn latency(section: &SchedulingLatency, processor: &Processor) -> Option<Duration> {
+    let bound = Bounds::new(section, processor).ok().and_then(|bounds| match bounds.latency() {
+        Outcome::Converged(latency) => Some(latency),
+        Outcome::DoesNotConverge => None,
+    });
+    let measured = processor.measured.iter().filter_map(|it| it.bounded_max_ns).max();
+    bound.max(measured)
+}
+
+/// All tasks with one name.
+struct Group<'a> {
+    tasks: &'a [&'a Task],
+    /// The one that says most: real-time, and with the most jobs.
+    main: &'a Task,
+    separator: String,
+    /// The streams of all tasks at that separator.
+    streams: Vec<&'a Stream>,
+}
+
+impl<'a> Group<'a> {
+    fn new(tasks: &'a [&'a Task]) -> Option<Group<'a>> {
+        let jobs = |task: &Task| primary(task).map_or(0, |stream| stream.jobs);
+        let known = tasks.iter().filter(|task| jobs(task) >= LEAST_JOBS);
+        let main = known.max_by_key(|task| (task.policy.is_real_time(), jobs(task)))?;
+        let separator = separator_pattern(primary(main)?.separator, tasks);
+        let is_meant = separator_matcher(&separator);
+        let streams = tasks.iter().flat_map(|task| &task.streams);
+        let streams = streams.filter(|stream| is_meant(stream.separator)).collect();
+        Some(Group { tasks, main, separator, streams })
+    }
+
+    fn agreed(&self, name: &str, margin: Margin) -> ContractTask {
+        let most = |value: &dyn Fn(&Stream) -> Option<Duration>| {
+            self.streams.iter().filter_map(|stream| value(stream)).max().map(|most| margin.above(most))
+        };
+        let suspension = most(&|stream| stream.suspension.as_ref().map(|it| it.dynamic_ns));
+        let segmented = self.streams.iter().filter_map(|stream| stream.suspension.as_ref());
+        let segments = segmented.flat_map(|it| it.segmented.iter().map(Vec::len)).max();
+        let periodic = self.periodic();
+        let real_time = self.tasks.iter().filter(|task| task.policy.is_real_time());
+        let is_uniform = real_time.clone().all(|task| scheduling(task) == scheduling(self.main));
+        let is_placed = real_time.clone().all(|task| task.affinity == self.main.affinity);
+        let mut threads: Vec<_> =
+            real_time.map(|task| (&task.recording, task.tid, task.from_ns, task.until_ns)).collect();
+        threads.sort_unstable();
+        let pattern = Pattern::named(name);
+        let is_plain = pattern.comm.as_deref() == Some(name);
+        ContractTask {
+            name: name.to_owned(),
+            thread: (!is_plain).then_some(pattern),
+            threads: Some(at_once(&threads)).filter(|threads| *threads > 1),
+            separator: Some(self.separator.clone()),
+            period: periodic.as_ref().map(|it| it.period),
+            jitter: periodic.as_ref().map(|it| margin.above(it.jitter).max(it.jitter)),
+            skips: periodic.as_ref().map(|it| it.skips).filter(|skips| *skips > 0),
+            separation: if periodic.is_some() { None } else { self.separation(margin) },
+            wcet: most(&|stream| stream.execution.as_ref()?.wcet_ns.first().copied()),
+            response: most(&|stream| stream.response.as_ref().map(|it| it.max_ns)),
+            suspension,
+            suspensions: segments
+                .map(|most| most.saturating_sub(1) as u64)
+                .filter(|_| suspension.is_some_and(|it| !it.is_zero())),
+            policy: is_uniform.then_some(self.main.policy),
+            priority: Some(self.main.priority).filter(|it| is_uniform && (1..=99).contains(it)),
+            reservation: self.main.reservation.filter(|_| is_uniform),
+            processors: Some(&self.main.affinity)
+                .filter(|_| is_placed)
+                .and_then(|list| processor_list(list))
+                .unwrap_or_default(),
+            ..ContractTask::default()
+        }
+    }
+
+    /// The period of the main stream, with a jitter that covers the releases of all streams; `None` if they
+    /// have no period worth the name.
+    fn periodic(&self) -> Option<Agreed> {
+        let main = primary(self.main)?;
+        let model = main.arrival.periodic.as_ref()?;
+        if matches!(main.separator.object, Object::Clock { absolute: false, .. }) {
+            // Each sleep begins when a job ends: lateness adds up, without a bound.
+            return None;
+        }
+        if model.choice == Choice::LeastJitter && model.on == PeriodicOn::Release {
+            return None;
+        }
+        let mut agreed = Agreed { period: model.period_ns, jitter: Duration::ZERO, skips: 0 };
+        for stream in &self.streams {
+            agreed.cover(stream);
+        }
+        (agreed.jitter < agreed.period).then_some(agreed)
+    }
+
+    fn separation(&self, margin: Margin) -> Option<Duration> {
+        let sporadic = self.streams.iter().filter_map(|stream| stream.arrival.sporadic.as_ref());
+        let least = sporadic.map(|it| it.min_separation_ns).min()?;
+        Some(margin.below(least)).filter(|least| !least.is_zero())
+    }
+}
+
+/// A periodic model that grows to cover streams.
+struct Agreed {
+    period: Duration,
+    jitter: Duration,
+    skips: u64,
+}
+
+impl Agreed {
+    fn cover(&mut self, stream: &Stream) {
+        match (&stream.arrival.periodic, &stream.arrival.curve) {
+            (Some(model), _) => {
+                let activations = stream.releases.saturating_add(model.skipped);
+                let drift = model.period_ns.ns().abs_diff(self.period.ns()).saturating_mul(activations);
+                self.jitter = self.jitter.max(model.jitter_ns + Duration::from_ns(drift));
+                self.skips = self.skips.max(most_in_a_row(model));
+            }
+            (None, Some(curve)) => {
+                let spans = curve.delta_min_ns.first().zip(curve.delta_max_ns.first());
+                let Some((least, most)) = spans else { return };
+                let periods = ((most.ns() + self.period.ns() / 2) / self.period.ns()).max(1);
+                let grid = Duration::from_ns(periods.saturating_mul(self.period.ns()));
+                let off = grid.saturating_sub(*least).max(most.saturating_sub(grid));
+                self.jitter = self.jitter.max(off);
+                self.skips = self.skips.max(periods - 1);
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+/// Activations left out in a row; as far as slips are listed.
+fn most_in_a_row(model: &Periodic) -> u64 {
+    match model.slips.len() < MAX_SLIPS {
+        true => model.slips.iter().filter_map(|slip| u64::try_from(slip.activations).ok()).max().unwrap_or(0),
+        false => model.skipped,
+    }
+}
+
+impl Margin {
+    fn above(self, value: Duration) -> Duration {
+        match self {
+            Margin::None => value,
+            Margin::Percent(percent) => {
+                let scaled = (u128::from(value.ns()) * (100 + u128::from(percent))).div_ceil(100);
+                let unit = last_digit(scaled);
+                Duration::from_ns(u64::try_from(scaled.div_ceil(unit) * unit).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    fn below(self, value: Duration) -> Duration {
+        match self {
+            Margin::None => value,
+            Margin::Percent(percent) => {
+                let scaled = u128::from(value.ns()) * 100 / (100 + u128::from(percent));
+                let unit = last_digit(scaled);
+                Duration::from_ns((scaled / unit * unit) as u64)
+            }
+        }
+    }
+}
+
+/// What the third digit of a number is worth.
+fn last_digit(number: u128) -> u128 {
+    10_u128.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(2))
+}
+
+fn scheduling(task: &Task) -> impl PartialEq + use<> {
+    (task.policy, task.priority, task.reservation)
+}
+
+/// How many of these threads there were at the same time. Those of several recordings were at different ones.
+fn at_once<K: PartialEq, I: Ord + Copy>(threads: &[(K, u32, I, I)]) -> u64 {
+    let overlap = |one: &(K, u32, I, I), at: I| one.2 <= at && at < one.3;
+    let others = |it: &(K, u32, I, I)| {
+        let same = threads.iter().filter(|other| other.0 == it.0 && overlap(other, it.2));
+        let mut tids: Vec<u32> = same.map(|other| other.1).collect();
+        tids.sort_unstable();
+        tids.dedup();
+        tids.len() as u64
+    };
+    threads.iter().map(others).max().unwrap_or(0)
+}
+
+pub fn primary(task: &Task) -> Option<&Stream> {
+    task.streams.get(task.primary?)
+}
+
+/// Whether a separator is meant by the text of a contract.
+pub fn separator_matcher(text: &str) -> impl Fn(Separator) -> bool + use<> {
+    let pattern = glob::Pattern::new(text).ok();
+    let text = text.to_owned();
+    move |separator| {
+        let name = separator.key().to_string();
+        pattern.as_ref().map_or(name == text, |pattern| pattern.matches(&name))
+    }
+}
+
+/// The same separator when the program runs again: descriptors and addresses have other numbers then. Exact
+/// where other descriptors are in use with the same call.
+fn separator_pattern(separator: Separator, tasks: &[&Task]) -> String {
+    let key = separator.key();
+    let exact = glob::Pattern::escape(&key.to_string());
+    let call = glob::Pattern::escape(&key.call.to_string());
+    let object = match key.object {
+        Object::Address(_) => "*".to_owned(),
+        Object::Id(_) => "id *".to_owned(),
+        Object::File { class, .. } => format!("{} fd *", glob::Pattern::escape(class.name())),
+        Object::None | Object::Clock { .. } | Object::Others => return exact,
+    };
+    let general = format!("{call} {object}");
+    let is_meant = separator_matcher(&general);
+    let streams = |task: &&&Task| task.streams.iter().filter(|it| is_meant(it.separator)).count();
+    let is_one = tasks.iter().all(|task| streams(&task) <= 1);
+    if is_one || matches!(key.object, Object::Address(_) | Object::Id(_)) { general } else { exact }
+}

@@ -1,0 +1,22 @@
+//! Contracts: what was agreed on of the timing of threads, and whether they keep to it.
+//!
+//! Pure: no I/O, no clock. A [`Contract`] is read from text, or made of a timing model; a [`Checker`] takes
+//! records one by one, live or replayed, and hands out violations; [`check_model`] compares a timing model
+//! with a contract. See `docs/design/contracts.md`.
+
+mod checker;
+mod contract;
+mod models;
+mod releases;
+mod threads;
+mod verdict;
+mod violation;
+
+pub use checker::Checker;
+pub use contract::{
+    Answer, Contract, ContractChain, ContractProcessor, ContractTask, Faulty, Margin, ThreadChoice,
+};
+pub use models::check_model;
+pub use threads::{Matcher, Pattern};
+pub use verdict::{MAX_EXAMPLES, MAX_UNKNOWN, Note, Standing, Tally, Verdict};
+pub use violation::{Subject, Term, Unit, Violation};

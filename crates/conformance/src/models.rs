@@ -1,0 +1,193 @@
+//! Timing models against contracts, by their curves and greatest values.
+//!
+//! A model bounds what was observed. Where releases were windows its bounds may be beyond what happened, so a
+//! term of releases and responses that is broken only by such a model is mentioned, and no violation.
+
+use crate::contract::{
+    Answer, Contract, ContractChain, ContractTask, latency, primary, separator_matcher,
+};
+use crate::threads::{Match, Matcher};
+use crate::verdict::{Note, Tally, Verdict};
+use crate::violation::{Term, Violation};
+use punctual_model::{Duration, Stream, Task, TimingModel};
+
+/// Compares a timing model with a contract.
+pub fn check_model(contract: &Contract, model: &TimingModel) -> Verdict {
+    let mut verdict = Verdict::default();
+    if let Some(threads) = &model.threads {
+        contract.tasks.iter().for_each(|task| check_task(task, contract, model, &mut verdict));
+        unknown_threads(contract, model, &mut verdict);
+        verdict.lost = threads.lost_records;
+    }
+    contract.chains.iter().filter(|chain| chain.has_times()).for_each(|it| chain(it, model, &mut verdict));
+    for agreed in &contract.latencies {
+        let mut tally =
+            Tally::new(&format!("CPU {}", agreed.cpu), [(Term::Latency, Some(agreed.latency.ns()))]);
+        let section = model.latency.as_ref();
+        let found = section.and_then(|section| {
+            let processor = section.processors.iter().find(|it| it.cpu == agreed.cpu)?;
+            latency(section, processor)
+        });
+        match found {
+            Some(value) => see(&mut tally, Term::Latency, value.ns()),
+            None => verdict.notes.push(note(&tally, "its scheduling latency was not observed")),
+        }
+        verdict.tallies.push(tally);
+    }
+    verdict
+}
+
+fn chain(agreed: &ContractChain, model: &TimingModel, verdict: &mut Verdict) {
+    let times = [(Term::ReactionTime, agreed.reaction_time), (Term::DataAge, agreed.data_age)];
+    let terms = times.map(|(term, time)| (term, time.map(Duration::ns)));
+    let mut tally = Tally::new(&agreed.tasks.join(" → "), terms);
+    let mut chains = model.dataflow.iter().flat_map(|program| &program.chains);
+    match chains.find(|chain| chain.tasks == agreed.tasks) {
+        Some(chain) => {
+            tally.jobs = chain.reaction.as_ref().map_or(0, |it| it.distribution.count);
+            let (reaction, age) = (&chain.reaction, &chain.age);
+            for (term, latency) in [(Term::ReactionTime, reaction), (Term::DataAge, age)] {
+                if let Some(latency) = latency {
+                    see(&mut tally, term, latency.distribution.max_ns.ns());
+                }
+            }
+        }
+        None => verdict.notes.push(note(&tally, "the chain was not observed")),
+    }
+    verdict.tallies.push(tally);
+}
+
+fn check_task(agreed: &ContractTask, contract: &Contract, model: &TimingModel, verdict: &mut Verdict) {
+    let mut tally = Tally::of(agreed);
+    let matcher = Matcher::new(&agreed.pattern());
+    let mut is_in_doubt = false;
+    let tasks: Vec<&Task> = (model.tasks().iter())
+        .filter(|task| match matcher.matches(&task.name, &task.command, None) {
+            Match::Yes => true,
+            Match::No => false,
+            Match::Unknown => {
+                is_in_doubt = true;
+                false
+            }
+        })
+        .collect();
+    let mut threads: Vec<_> = tasks.iter().map(|task| (&task.recording, task.tid)).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    tally.threads = threads.len() as u64;
+    let mut doubts = Vec::new();
+    for stream in tasks.iter().flat_map(|task| streams(task, agreed)) {
+        tally.jobs += stream.jobs;
+        judge(stream, agreed, &mut tally, &mut doubts);
+    }
+    let notes = &mut verdict.notes;
+    doubts.dedup();
+    for term in doubts {
+        let text = format!("{} may be beyond what was agreed on: some releases are windows", term.name());
+        notes.push(note(&tally, &text));
+    }
+    if tally.threads == 0 && is_in_doubt {
+        notes.push(note(&tally, "not known whether it was there: a timing model has no control groups"));
+    } else if tally.threads == 0 {
+        tally.answer(agreed.missing.unwrap_or(Answer::Violation), Term::Missing, "not there", notes);
+    } else if tally.jobs == 0 {
+        let answer = contract.tasks_without_jobs.unwrap_or(Answer::Note);
+        tally.answer(answer, Term::NoJobs, "no job", notes);
+    }
+    verdict.tallies.push(tally);
+}
+
+fn streams<'a>(task: &'a Task, agreed: &ContractTask) -> Vec<&'a Stream> {
+    match agreed.separator.as_deref() {
+        Some(text) => {
+            let is_meant = separator_matcher(text);
+            task.streams.iter().filter(|stream| is_meant(stream.separator)).collect()
+        }
+        None => primary(task).into_iter().collect(),
+    }
+}
+
+fn judge(stream: &Stream, agreed: &ContractTask, tally: &mut Tally, doubts: &mut Vec<Term>) {
+    let is_exact = stream.uncertain_releases == 0;
+    let certain = [
+        (Term::Wcet, stream.execution.as_ref().and_then(|it| it.wcet_ns.first().copied())),
+        (Term::Suspension, stream.suspension.as_ref().map(|it| it.dynamic_ns)),
+    ];
+    for (term, value) in certain {
+        if let Some(value) = value {
+            see(tally, term, value.ns());
+        }
+    }
+    let response = stream.response.as_ref().map(|it| it.max_ns.ns());
+    let separation = stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns.ns());
+    let mut values =
+        vec![(Term::Response, response), (Term::Deadline, response), (Term::Separation, separation)];
+    values.extend(astray(stream, agreed));
+    for (term, value) in values {
+        let Some((value, standing)) = value.zip(tally.standing(term)) else { continue };
+        let breaks = match term.is_lower_bound() {
+            true => value < standing.agreed,
+            false => value > standing.agreed,
+        };
+        match breaks && !is_exact {
+            true => doubts.push(term),
+            false => see(tally, term, value),
+        }
+    }
+}
+
+/// How releases leave the grid, by the distance functions: n releases span at least (n − 1)·T − J, and two at
+/// most T + J without a skip.
+fn astray(stream: &Stream, agreed: &ContractTask) -> Vec<(Term, Option<u64>)> {
+    let (Some(period), Some(jitter), Some(curve)) = (agreed.period, agreed.jitter, &stream.arrival.curve)
+    else {
+        return Vec::new();
+    };
+    let (period, jitter) = (period.ns(), jitter.ns());
+    let early = curve.delta_min_ns.iter().zip(1_u64..).find_map(|(span, gaps)| {
+        let least = gaps.saturating_mul(period - 1).saturating_sub(jitter);
+        // As much as if the last had come so long after the activation before.
+        (span.ns() < least).then(|| period - (least - span.ns()).min(period))
+    });
+    let skips = agreed.skips.unwrap_or(0);
+    let gap = curve.delta_max_ns.first().map_or(0, |span| span.ns());
+    let skipped = gap.saturating_sub(jitter).div_ceil(period + 1).saturating_sub(1);
+    let model = stream.arrival.periodic.as_ref().filter(|it| it.period_ns.ns() == period);
+    let late = model.map(|model| {
+        let is_exact = model.period_exact.is_none() && !model.approximate && model.skipped + model.extra == 0;
+        if is_exact { model.jitter_ns } else { model.least_jitter_ns }
+    });
+    let late = late.map(Duration::ns).filter(|late| *late > jitter && skips == 0);
+    let late = late.filter(|_| early.is_none() && skipped == 0);
+    vec![(Term::Early, early), (Term::Skipped, Some(skipped)), (Term::Late, late)]
+}
+
+fn see(tally: &mut Tally, term: Term, value: u64) {
+    let task = tally.task.clone();
+    if let Some(standing) = tally.standings.iter_mut().find(|it| it.term == term) {
+        if standing.see(value) {
+            let agreed = standing.agreed;
+            standing.count(Violation { task, term, subject: None, value, agreed });
+        }
+    }
+}
+
+fn unknown_threads(contract: &Contract, model: &TimingModel, verdict: &mut Verdict) {
+    let answer = contract.unknown_threads.unwrap_or(Answer::Note);
+    if answer == Answer::Ignore {
+        return;
+    }
+    let matchers: Vec<Matcher> = contract.tasks.iter().map(|task| Matcher::new(&task.pattern())).collect();
+    for task in model.tasks().iter().filter(|task| task.policy.is_real_time()) {
+        let worked = primary(task).is_some_and(|stream| stream.jobs > 0);
+        let is_known = matchers.iter().any(|it| it.matches(&task.name, &task.command, None) != Match::No);
+        if worked && !is_known {
+            *verdict.unknown.entry(task.name.clone()).or_default() += 1;
+            verdict.unknown_violations += u64::from(answer == Answer::Violation);
+        }
+    }
+}
+
+fn note(tally: &Tally, text: &str) -> Note {
+    Note { task: tally.task.clone(), text: text.to_owned() }
+}

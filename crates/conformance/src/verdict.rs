@@ -1,0 +1,176 @@
+//! What came of a check: how each term of each task stands, and what is to be mentioned.
+
+use crate::contract::{Answer, ContractTask};
+use crate::violation::{Term, Violation};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Violations of a term that are kept as examples: the first ones.
+pub const MAX_EXAMPLES: usize = 10;
+
+/// Names of unknown threads that are kept.
+pub const MAX_UNKNOWN: usize = 100;
+
+/// How a term stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The term.
+    pub term: Term,
+    /// What was agreed on.
+    pub agreed: u64,
+    /// The worst that was certainly reached; `None` if nothing was.
+    pub worst: Option<u64>,
+    /// How often it was broken.
+    pub violations: u64,
+    /// The first [`MAX_EXAMPLES`] violations.
+    pub examples: Vec<Violation>,
+}
+
+/// How a task, chain or processor stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Its name.
+    pub task: Arc<str>,
+    /// Threads that belonged to it, one after the other.
+    pub threads: u64,
+    /// Jobs that were judged.
+    pub jobs: u64,
+    /// Jobs that were not, since it was not known yet where jobs end.
+    pub unjudged: u64,
+    /// Its terms.
+    pub standings: Vec<Standing>,
+}
+
+/// Something to be mentioned that is no violation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The task or thread; empty if it is about all.
+    pub task: Arc<str>,
+    /// What.
+    pub text: String,
+}
+
+/// What came of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The tasks of the contract in its order, then chains and processors.
+    pub tallies: Vec<Tally>,
+    /// Real-time threads that belong to no task: how many, by name.
+    pub unknown: BTreeMap<String, u64>,
+    /// Those of them that are violations.
+    pub unknown_violations: u64,
+    /// What is to be mentioned.
+    pub notes: Vec<Note>,
+    /// Places where records were missing: nothing is judged across them.
+    pub gaps: u64,
+    /// Records known to be lost.
+    pub lost: u64,
+}
+
+impl Verdict {
+    /// All violations.
+    pub fn violations(&self) -> u64 {
+        let all = self.tallies.iter().map(Tally::violations);
+        all.fold(self.unknown_violations, u64::saturating_add)
+    }
+}
+
+impl Tally {
+    /// Nothing yet, of a task.
+    pub(crate) fn of(task: &ContractTask) -> Tally {
+        let time = |duration: Option<punctual_model::Duration>| duration.map(|it| it.ns());
+        let period = time(task.period).filter(|_| task.jitter.is_some());
+        let all = [
+            (Term::Wcet, time(task.wcet)),
+            (Term::Response, time(task.response)),
+            (Term::Deadline, time(task.deadline)),
+            (Term::Suspension, time(task.suspension)),
+            (Term::Early, period),
+            (Term::Late, time(task.jitter).filter(|_| period.is_some())),
+            (Term::Skipped, period.map(|_| task.skips.unwrap_or(0))),
+            (Term::Separation, time(task.separation)),
+        ];
+        Tally::new(&task.name, all)
+    }
+
+    pub(crate) fn new(name: &str, terms: impl IntoIterator<Item = (Term, Option<u64>)>) -> Tally {
+        let standing = |(term, agreed): (Term, Option<u64>)| Some(Standing::new(term, agreed?));
+        Tally {
+            task: name.into(),
+            threads: 0,
+            jobs: 0,
+            unjudged: 0,
+            standings: terms.into_iter().filter_map(standing).collect(),
+        }
+    }
+
+    /// All violations.
+    pub fn violations(&self) -> u64 {
+        self.standings.iter().map(|it| it.violations).fold(0, u64::saturating_add)
+    }
+
+    /// How a term stands, if it was agreed on.
+    pub fn standing(&self, term: Term) -> Option<&Standing> {
+        self.standings.iter().find(|it| it.term == term)
+    }
+
+    /// Takes a violation of a term that is there in any case, such as [`Term::Missing`].
+    pub(crate) fn add(&mut self, violation: Violation) {
+        let term = violation.term;
+        if self.standing(term).is_none() {
+            self.standings.push(Standing::new(term, violation.agreed));
+        }
+        if let Some(standing) = self.standings.iter_mut().find(|it| it.term == term) {
+            standing.count(violation);
+        }
+    }
+
+    /// What is to be done about something out of order: a violation, which is returned, or a note.
+    pub(crate) fn answer(
+        &mut self,
+        answer: Answer,
+        term: Term,
+        text: &str,
+        notes: &mut Vec<Note>,
+    ) -> Option<Violation> {
+        match answer {
+            Answer::Ignore => None,
+            Answer::Note => {
+                notes.push(Note { task: self.task.clone(), text: text.to_owned() });
+                None
+            }
+            Answer::Violation => {
+                let violation =
+                    Violation { task: self.task.clone(), term, subject: None, value: 0, agreed: 1 };
+                self.add(violation.clone());
+                Some(violation)
+            }
+        }
+    }
+}
+
+impl Standing {
+    pub(crate) fn new(term: Term, agreed: u64) -> Standing {
+        Standing { term, agreed, worst: None, violations: 0, examples: Vec::new() }
+    }
+
+    /// Takes a value; returns whether it breaks the term.
+    pub(crate) fn see(&mut self, value: u64) -> bool {
+        self.worst = Some(match (self.worst, self.term.is_lower_bound()) {
+            (None, _) => value,
+            (Some(worst), true) => worst.min(value),
+            (Some(worst), false) => worst.max(value),
+        });
+        match self.term.is_lower_bound() {
+            true => value < self.agreed,
+            false => value > self.agreed,
+        }
+    }
+
+    pub(crate) fn count(&mut self, violation: Violation) {
+        self.violations = self.violations.saturating_add(1);
+        if self.examples.len() < MAX_EXAMPLES {
+            self.examples.push(violation);
+        }
+    }
+}

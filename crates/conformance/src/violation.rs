@@ -1,0 +1,162 @@
+//! Violations: which task, which term, when, and by how much.
+
+use punctual_model::{Duration, Instant};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a contract may say of a task, chain or processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Term {
+    /// Processor time of a job.
+    Wcet,
+    /// From the activation of a job to its end.
+    Response,
+    /// The same, against the deadline.
+    Deadline,
+    /// Time asleep inside a job.
+    Suspension,
+    /// A release less than a period after the activation before.
+    Early,
+    /// A release later after its activation than the jitter.
+    Late,
+    /// Activations left out in a row.
+    Skipped,
+    /// The time between two releases.
+    Separation,
+    /// From the first task of a chain to the last.
+    ReactionTime,
+    /// The age of what the last task of a chain has read.
+    DataAge,
+    /// The scheduling latency of a processor.
+    Latency,
+    /// No thread belongs to the task; or the chain or processor was not observed.
+    Missing,
+    /// Its threads had no jobs.
+    NoJobs,
+    /// A real-time thread belongs to no task.
+    Unknown,
+}
+
+/// What the values of a term count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// Activations or threads.
+    Count,
+}
+
+impl Term {
+    /// Every term.
+    pub const ALL: [Term; 14] = [
+        Term::Wcet,
+        Term::Response,
+        Term::Deadline,
+        Term::Suspension,
+        Term::Early,
+        Term::Late,
+        Term::Skipped,
+        Term::Separation,
+        Term::ReactionTime,
+        Term::DataAge,
+        Term::Latency,
+        Term::Missing,
+        Term::NoJobs,
+        Term::Unknown,
+    ];
+
+    /// Its name in lists and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Term::Wcet => "wcet",
+            Term::Response => "response",
+            Term::Deadline => "deadline",
+            Term::Suspension => "suspension",
+            Term::Early => "early",
+            Term::Late => "late",
+            Term::Skipped => "skipped",
+            Term::Separation => "separation",
+            Term::ReactionTime => "reaction_time",
+            Term::DataAge => "data_age",
+            Term::Latency => "latency",
+            Term::Missing => "missing",
+            Term::NoJobs => "no_jobs",
+            Term::Unknown => "unknown",
+        }
+    }
+
+    /// What its values count.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Term::Skipped | Term::Missing | Term::NoJobs | Term::Unknown => Unit::Count,
+            _ => Unit::Time,
+        }
+    }
+
+    /// Whether what is agreed on is the least value rather than the greatest.
+    pub const fn is_lower_bound(self) -> bool {
+        matches!(self, Term::Early | Term::Separation)
+    }
+
+    /// A value of it as text.
+    pub fn text(self, value: u64) -> String {
+        match self.unit() {
+            Unit::Time => Duration::from_ns(value).to_string(),
+            Unit::Count => value.to_string(),
+        }
+    }
+}
+
+/// Which job it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The thread's name.
+    pub name: Arc<str>,
+    /// Its process.
+    pub pid: u32,
+    /// Its number.
+    pub tid: u32,
+    /// Which of the thread's tasks.
+    pub phase: u32,
+    /// Number of the job at its separator, from 0.
+    pub job: u64,
+    /// When it was released, at the latest.
+    pub release: Instant,
+    /// When it ended.
+    pub end: Instant,
+}
+
+/// A term that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The task, chain (`a → b`) or processor (`CPU 1`).
+    pub task: Arc<str>,
+    /// What was agreed on.
+    pub term: Term,
+    /// Which job; `None` if it is not about one.
+    pub subject: Option<Subject>,
+    /// What it was, in nanoseconds or a count.
+    pub value: u64,
+    /// What was agreed on.
+    pub agreed: u64,
+}
+
+/// `control: response 5.2 ms, agreed at most 4 ms (job 812 of thread 4711, ended at 12.34 s)`.
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { task, term, value, agreed, .. } = self;
+        match term {
+            Term::Missing => write!(f, "{task}: not there")?,
+            Term::NoJobs => write!(f, "{task}: no job")?,
+            Term::Unknown => write!(f, "{task}: real-time thread of no task")?,
+            _ => {
+                let (value, agreed) = (term.text(*value), term.text(*agreed));
+                let limit = if term.is_lower_bound() { "at least" } else { "at most" };
+                write!(f, "{task}: {} {value}, agreed {limit} {agreed}", term.name())?;
+            }
+        }
+        let Some(Subject { tid, job, end, .. }) = &self.subject else { return Ok(()) };
+        let at = end.ns() / 1_000;
+        write!(f, " (job {job} of thread {tid}, ended at {}.{:06} s)", at / 1_000_000, at % 1_000_000)
+    }
+}

@@ -1,0 +1,180 @@
+//! Each term, broken once by a known job.
+
+use crate::kept::check;
+use crate::records::begins;
+use punctual_conformance::{Answer, Contract, Term};
+use punctual_model::{Call, Duration, Instant, Object, Separator, Window};
+use punctual_trace::{Activation, Record, Resumed};
+
+const MS: u64 = 1_000_000;
+
+/// A thread named `thread 0` that sleeps until releases; job i then takes its time.
+struct Thread {
+    records: Vec<Record>,
+    cpu: u64,
+    now: u64,
+}
+
+impl Thread {
+    fn new() -> Thread {
+        Thread { records: vec![begins(7, 0, 1_000)], cpu: 0, now: 10 * MS }
+    }
+
+    fn sequence(&self) -> u32 {
+        self.records.len() as u32
+    }
+
+    /// Ends the job, sleeps until `release`, and then needs `cost`.
+    fn sleep_at(&mut self, call: Call, release: u64, cost: u64) {
+        let resumed =
+            Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(release + 10));
+        let object = match call {
+            Call::ClockNanosleep => Object::Clock { id: 1, absolute: true },
+            _ => Object::None,
+        };
+        self.records.push(Record::Activation(Activation {
+            tid: 7,
+            sequence: self.sequence(),
+            separator: Separator { call, object },
+            slept: true,
+            stop: Instant::from_ns(self.now),
+            cpu: Duration::from_ns(self.cpu),
+            arrival: None,
+            resumed: Some(resumed),
+        }));
+        self.cpu += cost;
+        self.now = release + cost;
+    }
+
+    fn sleep(&mut self, release: u64, cost: u64) {
+        self.sleep_at(Call::ClockNanosleep, release, cost);
+    }
+}
+
+fn contract(terms: &str) -> Contract {
+    let text = format!("[[task]]\nname = \"thread 0\"\n{terms}");
+    Contract::parse(&text).unwrap_or_else(|faulty| panic!("{faulty:?}"))
+}
+
+/// What is found: term, job, value.
+fn found(contract: &Contract, thread: &Thread) -> Vec<(Term, u64, u64)> {
+    let (found, _) = check(contract, &thread.records);
+    found.iter().map(|it| (it.term, it.subject.as_ref().map_or(0, |it| it.job), it.value)).collect()
+}
+
+const SLEEP: &str = "separator = \"clock_nanosleep*\"\n";
+
+#[test]
+fn costs_and_responses() {
+    let mut thread = Thread::new();
+    for job in 1..20 {
+        thread.sleep(job * 10 * MS, if job == 12 { 3 * MS } else { MS });
+    }
+    let is = |terms: &str| found(&contract(&format!("{SLEEP}{terms}")), &thread);
+    assert_eq!(is("wcet = \"1ms\""), [(Term::Wcet, 11, 3 * MS)]);
+    assert_eq!(is("wcet = \"3ms\""), []);
+    assert_eq!(is("deadline = \"2ms\""), [(Term::Deadline, 11, 3 * MS)]);
+    assert_eq!(is("response = \"999us\"").len(), 18);
+    assert_eq!(is("period = \"10ms\"\njitter = \"0ms\""), []);
+}
+
+#[test]
+fn sleeps_inside_jobs() {
+    let mut thread = Thread::new();
+    for job in 1..20 {
+        thread.sleep(job * 10 * MS, MS);
+        if job == 5 {
+            let until = thread.now + 2 * MS;
+            thread.sleep_at(Call::Suspension, until, MS);
+        }
+    }
+    let is = |terms: &str| found(&contract(&format!("{SLEEP}{terms}")), &thread);
+    assert_eq!(is("suspension = \"1ms\""), [(Term::Suspension, 4, 2 * MS)]);
+    assert_eq!(is("suspension = \"2ms\""), []);
+}
+
+#[test]
+fn releases() {
+    let mut thread = Thread::new();
+    for job in [1, 2, 3, 4, 7, 8, 9] {
+        thread.sleep(job * 10 * MS, MS);
+    }
+    thread.sleep(96 * MS, MS);
+    thread.sleep(100 * MS, MS);
+    thread.sleep(114 * MS, MS);
+    thread.sleep(124 * MS, MS);
+    thread.sleep(134 * MS, MS);
+    let terms = format!("{SLEEP}period = \"10ms\"\njitter = \"1ms\"\n");
+    assert_eq!(
+        found(&contract(&terms), &thread),
+        [(Term::Skipped, 4, 2), (Term::Early, 7, 7 * MS), (Term::Late, 9, 4 * MS - 1)]
+    );
+    let skips = format!("{terms}skips = 2\n");
+    assert_eq!(found(&contract(&skips), &thread).len(), 2);
+    let separation = format!("{SLEEP}separation = \"5ms\"\n");
+    assert_eq!(found(&contract(&separation), &thread), [(Term::Separation, 8, 4 * MS)]);
+}
+
+/// Without a separator in the contract, it is found out by the period.
+#[test]
+fn jobs_end_where_the_period_says() {
+    let mut thread = Thread::new();
+    for job in 1..40 {
+        thread.sleep(job * 10 * MS, MS);
+        let until = thread.now + MS;
+        thread.sleep_at(Call::FutexWait, until, MS);
+        let until = thread.now + MS;
+        thread.sleep_at(Call::FutexWait, until, MS);
+        let until = thread.now + MS;
+        thread.sleep_at(Call::FutexWait, until, if job == 30 { 3 * MS } else { MS });
+    }
+    let (found, verdict) = check(&contract("period = \"10ms\"\nwcet = \"4ms\""), &thread.records);
+    let found: Vec<_> = found.iter().map(|it| (it.term, it.value)).collect();
+    assert_eq!(found, [(Term::Wcet, 6 * MS)]);
+    let tally = &verdict.tallies[0];
+    assert_eq!((tally.threads, tally.unjudged), (1, 8));
+    assert_eq!(tally.jobs, 38 - 8);
+}
+
+#[test]
+fn gaps_are_counted_and_not_judged() {
+    let mut thread = Thread::new();
+    for job in 1..20 {
+        thread.sleep(job * 10 * MS, MS);
+    }
+    thread.records.drain(8..12);
+    let contract = contract(&format!("{SLEEP}period = \"10ms\"\njitter = \"0ms\"\nwcet = \"1ms\""));
+    let (found, verdict) = check(&contract, &thread.records);
+    assert_eq!(found, []);
+    assert_eq!((verdict.gaps, verdict.violations()), (1, 0));
+    assert_eq!(verdict.tallies[0].jobs, 18 - 5);
+}
+
+#[test]
+fn who_is_missing_idle_or_unknown() {
+    let mut thread = Thread::new();
+    let introduced = thread.records.clone();
+    for job in 1..20 {
+        thread.sleep(job * 10 * MS, MS);
+    }
+    let text = |head: &str, more: &str| {
+        let text = format!("{head}\n[[task]]\nname = \"other\"\n{more}");
+        Contract::parse(&text).unwrap_or_else(|faulty| panic!("{faulty:?}"))
+    };
+    let terms = |contract: &Contract, records: &[Record]| {
+        let (found, verdict) = check(contract, records);
+        assert_eq!(verdict.violations(), found.len() as u64);
+        found.iter().map(|it| it.term).collect::<Vec<_>>()
+    };
+    assert_eq!(terms(&text("", ""), &thread.records), [Term::Missing]);
+    assert_eq!(terms(&text("", "missing = \"note\""), &thread.records), []);
+    let strict = text("unknown_threads = \"violation\"", "missing = \"ignore\"");
+    assert_eq!(terms(&strict, &thread.records), [Term::Unknown]);
+    let mut idle = contract("");
+    assert_eq!(terms(&idle, &introduced), []);
+    idle.tasks_without_jobs = Some(Answer::Violation);
+    assert_eq!(terms(&idle, &introduced), [Term::NoJobs]);
+    let (_, verdict) = check(&text("", "missing = \"note\""), &thread.records);
+    assert_eq!(verdict.unknown.get("thread 0"), Some(&1));
+    assert_eq!(verdict.notes.len(), 1);
+}

@@ -1,0 +1,134 @@
+//! Writing a contract and reading it back.
+
+use proptest::prelude::*;
+use punctual_conformance::{
+    Answer, Contract, ContractChain, ContractProcessor, ContractTask, Margin, Pattern,
+};
+use punctual_model::table::{Clock, OnOverrun};
+use punctual_model::{Duration, Policy, Reservation};
+
+fn some<T: std::fmt::Debug + Clone>(it: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
+    prop::option::of(it)
+}
+
+fn time() -> impl Strategy<Value = Duration> {
+    prop_oneof![any::<u64>(), 0..10_u64, (0..9_000_u64).prop_map(|ms| ms * 1_000_000)]
+        .prop_map(Duration::from_ns)
+}
+
+fn positive() -> impl Strategy<Value = Duration> {
+    time().prop_map(|time| time + Duration::from_ns(1))
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z/:0-9-]{1,15}", "\\PC{1,8}", "[\u{0}-\u{9f}]{1,6}"]
+}
+
+fn glob() -> impl Strategy<Value = String> {
+    name().prop_map(|name| glob::Pattern::escape(&name))
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    prop::sample::select(vec![Answer::Violation, Answer::Note, Answer::Ignore])
+}
+
+fn processors() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::btree_set(0..70_u32, 0..8).prop_map(|all| all.into_iter().collect())
+}
+
+fn thread() -> impl Strategy<Value = Pattern> {
+    (some(glob()), some(glob()), some(glob()), name()).prop_map(|(comm, command, cgroup, unit)| Pattern {
+        unit: comm.is_none().then_some(unit),
+        comm,
+        command,
+        cgroup,
+    })
+}
+
+fn task() -> impl Strategy<Value = ContractTask> {
+    let times = (some((positive(), some(time()))), some(positive()), some(time()), some(time()));
+    let more = (some(time()), some(time()), some(time()), some((positive(), positive(), positive())));
+    let scheduling = (some(prop::sample::select(Policy::ALL.to_vec())), some(1..100_u32), processors());
+    let counts = (some(0..=i64::MAX as u64), some(0..9_u64), some(0..9_u64), some(answer()));
+    let on_overrun =
+        prop::sample::select(vec![OnOverrun::Continue, OnOverrun::Skip, OnOverrun::Stop, OnOverrun::Tell]);
+    let table = (prop::collection::vec(name(), 0..3), any::<bool>(), some(on_overrun));
+    (some(thread()), some(glob()), times, more, scheduling, counts, table).prop_map(
+        |(thread, separator, times, more, scheduling, counts, table)| ContractTask {
+            name: String::new(),
+            thread,
+            threads: counts.2,
+            separator,
+            period: times.0.map(|it| it.0),
+            jitter: times.0.and_then(|it| it.1),
+            skips: counts.0,
+            separation: times.1,
+            wcet: times.2,
+            response: times.3,
+            deadline: more.0,
+            suspension: more.1,
+            suspensions: counts.1,
+            policy: scheduling.0,
+            priority: scheduling.1,
+            reservation: more.3.map(|(runtime_ns, deadline_ns, period_ns)| Reservation {
+                runtime_ns,
+                deadline_ns,
+                period_ns,
+            }),
+            missing: counts.3,
+            offset: more.2,
+            after: table.0,
+            processors: scheduling.2,
+            exclusive: table.1,
+            on_overrun: table.2,
+        },
+    )
+}
+
+fn contract() -> impl Strategy<Value = Contract> {
+    let clock = some(prop::sample::select(vec![Clock::Monotonic, Clock::Tai]));
+    let head = (some(positive()), processors(), clock, any::<bool>(), some(answer()), some(answer()));
+    let tasks = prop::collection::btree_map(name(), task(), 0..4);
+    let chain = (prop::collection::vec(name(), 0..4), some(time()), some(time()));
+    let chains = prop::collection::vec(chain, 0..3);
+    let latencies = prop::collection::btree_map(any::<u32>(), time(), 0..3);
+    (head, tasks, chains, latencies).prop_map(|(head, tasks, chains, latencies)| Contract {
+        slot: head.0,
+        processors: head.1,
+        clock: head.2,
+        migration: head.3,
+        unknown_threads: head.4,
+        tasks_without_jobs: head.5,
+        tasks: tasks.into_iter().map(|(name, task)| ContractTask { name, ..task }).collect(),
+        chains: chains
+            .into_iter()
+            .map(|(tasks, reaction_time, data_age)| ContractChain { tasks, reaction_time, data_age })
+            .collect(),
+        latencies: latencies.into_iter().map(|(cpu, latency)| ContractProcessor { cpu, latency }).collect(),
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(contract in contract()) {
+        let text = contract.to_toml();
+        let read = Contract::parse(&text).map_err(|it| TestCaseError::fail(format!("{it:?}\n{text}")))?;
+        prop_assert_eq!(&read, &contract, "{}", text);
+        prop_assert_eq!(read.to_toml(), text);
+    }
+}
+
+#[test]
+fn margins_are_safe_and_short() {
+    let model = crate::kept::model(&crate::records::ordinary(3, 3_000));
+    let (exact, _) = Contract::observed(&model, Margin::None, &|_| true);
+    let (wide, _) = Contract::observed(&model, Margin::Percent(20), &|_| true);
+    assert_eq!(Contract::from(&model), exact);
+    assert!(!exact.tasks.is_empty());
+    for (exact, wide) in exact.tasks.iter().zip(&wide.tasks) {
+        assert_eq!(exact.period, wide.period);
+        let (wcet, most) = (exact.wcet.expect("jobs").ns(), wide.wcet.expect("jobs").ns());
+        assert!(wcet * 6 / 5 <= most && most <= wcet * 6 / 5 + wcet / 100, "{wcet} {most}");
+        assert!(wide.response >= exact.response && wide.jitter >= exact.jitter);
+    }
+}
