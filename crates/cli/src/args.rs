@@ -1,8 +1,10 @@
 //! The command line. Help, manual pages and completions are made from it.
 
+mod contract;
 mod prove;
 mod tt;
 
+pub use contract::{Check, Contract};
 pub use prove::Prove;
 pub use tt::{Tt, TtCheck, TtCommand, TtRun};
 
@@ -46,6 +48,8 @@ pub enum Command {
     Compare(Compare),
     Latency(Latency),
     Prove(Prove),
+    Contract(Contract),
+    Check(Check),
     Table(Table),
     Tt(Tt),
     Rules(crate::rules::Arguments),

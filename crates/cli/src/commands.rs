@@ -1,7 +1,9 @@
 //! One module per command: arguments become options of a `workflow` operation, its outcome becomes output.
 
 pub mod chains;
+pub mod check;
 pub mod compare;
+pub mod contract;
 pub mod doctor;
 pub mod extract;
 pub mod flow_probes;

@@ -62,6 +62,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Chains(arguments) => commands::chains::run(arguments),
         Command::Compare(arguments) => commands::compare::run(arguments),
         Command::Latency(arguments) => commands::latency::run(arguments),
+        Command::Contract(arguments) => commands::contract::run(arguments),
+        Command::Check(arguments) => commands::check::run(arguments),
         Command::Prove(arguments) => commands::prove::run(arguments),
         Command::Table(arguments) => commands::table::run(arguments),
         Command::Report(arguments) => commands::report::run(arguments),

@@ -1,8 +1,8 @@
 //! The checker: records in, violations out, with constant memory for each thread. Live and replayed records
 //! take the same way through it.
 //!
-//! What is not certain is no violation: where the time of a release is a window, the value nearest to what was
-//! agreed on counts. Nothing is judged across a gap in the records.
+//! What is not certain is no violation: where the time of a release is a window, the value nearest to what
+//! was agreed on counts. Nothing is judged across a gap in the records.
 
 use crate::contract::{Answer, Contract, separator_matcher};
 use crate::releases::{Astray, Releases, Rule};

@@ -3,9 +3,7 @@
 //! A model bounds what was observed. Where releases were windows its bounds may be beyond what happened, so a
 //! term of releases and responses that is broken only by such a model is mentioned, and no violation.
 
-use crate::contract::{
-    Answer, Contract, ContractChain, ContractTask, latency, primary, separator_matcher,
-};
+use crate::contract::{Answer, Contract, ContractChain, ContractTask, latency, primary, separator_matcher};
 use crate::threads::{Match, Matcher};
 use crate::verdict::{Note, Tally, Verdict};
 use crate::violation::{Term, Violation};

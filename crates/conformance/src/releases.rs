@@ -5,8 +5,8 @@
 //! be remembered is when the activation of the last job may have been: an interval, which each release
 //! shortens. A release for which no activation is left is a violation, whatever the phase; nothing else is.
 //!
-//! A period in whole nanoseconds may be a rounded one, so that the true period is within one nanosecond of it:
-//! the interval grows by that much with each activation, and the rounding never adds up.
+//! A period in whole nanoseconds may be a rounded one, so that the true period is within one nanosecond of
+//! it: the interval grows by that much with each activation, and the rounding never adds up.
 
 use punctual_model::{Duration, Window};
 

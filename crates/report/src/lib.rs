@@ -10,6 +10,7 @@ mod analysed;
 mod checklist;
 pub mod compare;
 mod comparison;
+pub mod conformance;
 pub mod daemon;
 mod derived;
 pub mod figures;

@@ -8,6 +8,7 @@
 //! Not for parsing arguments, printing, or choosing exit codes: front ends (`cli`, tests, a live view) do
 //! that.
 
+mod agreement;
 mod destination;
 mod error;
 mod filter;
@@ -20,7 +21,9 @@ mod recording;
 mod watch;
 
 pub mod chains;
+pub mod check;
 pub mod compare;
+pub mod contract;
 pub mod doctor;
 pub mod extract;
 pub mod import;
@@ -37,6 +40,7 @@ pub mod table;
 pub mod timeline;
 pub mod tt;
 
+pub use agreement::read_contract;
 pub use destination::{Destination, Pending, derived_path, is_standard_stream};
 pub use error::{Error, ErrorKind, Result, plain_reason};
 pub use filter::ThreadFilter;

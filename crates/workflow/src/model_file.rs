@@ -10,7 +10,12 @@ use std::path::Path;
 
 /// Reads a timing model; `-` is standard input.
 pub fn read_model(path: &Path) -> Result<TimingModel> {
-    TimingModel::from_json(&read_text(path)?).map_err(|error| {
+    parse_model(&read_text(path)?, path)
+}
+
+/// The text of a timing model.
+pub(crate) fn parse_model(text: &str, path: &Path) -> Result<TimingModel> {
+    TimingModel::from_json(text).map_err(|error| {
         Error::file(format!("{} is not a usable timing model", display_name(path))).because(error.to_string())
     })
 }

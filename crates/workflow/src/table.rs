@@ -1,13 +1,11 @@
 //! Time-triggered tables: made of timing models and contracts, or made elsewhere and checked.
 
-mod contract;
 mod declared;
 
-pub use contract::{Contract, ContractTask, Faulty};
-
+use crate::agreement::{Agreement, read_agreement};
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::ThreadFilter;
-use crate::model_file::{display_name, read_model, read_text};
+use crate::model_file::{display_name, read_model};
 use crate::monitor::Monitor;
 use declared::Declared;
 use punctual_model::check::{self, TableViolation};
@@ -44,11 +42,9 @@ pub struct Options {
 pub fn make(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
     let mut declared = Declared::default();
     for path in &options.inputs {
-        let is_contract = path.extension().is_some_and(|extension| extension == "toml");
-        match is_contract {
-            true => declared.add_contract(read_contract(path)?, &display_name(path))?,
-            false => {
-                let model = read_model(path)?;
+        match read_agreement(path)? {
+            Agreement::Contract(contract) => declared.add_contract(contract, &display_name(path))?,
+            Agreement::Model(model) => {
                 declared.add_model(&model, &display_name(path), options, monitor)?;
             }
         }
@@ -83,13 +79,6 @@ pub fn make(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
     }
     let platform = declared.platform.and_then(Platform::known);
     Ok(TimingModel { platform, table: Some(table), ..TimingModel::new(clock.name()) })
-}
-
-fn read_contract(path: &Path) -> Result<Contract> {
-    let name = display_name(path);
-    Contract::parse(&read_text(path)?).map_err(|Faulty { line, problem }| {
-        Error::file(format!("{name} is not a valid contract")).because(format!("line {line}: {problem}"))
-    })
 }
 
 /// Reads a table, made by Punctual or elsewhere, and checks it.

@@ -356,7 +356,7 @@ tasks = ["sense", "act"]
             ("[[task]]\nname = \"a\"\nthread = {}", 3, "expected comm"),
             ("[[task]]\nname = \"a\"\nseparator = \"[\"", 3, "\"[\": "),
             ("[[processor]]\ncpu = 1\nlatency = \"1\"", 3, "expected a time such as"),
-            ("[[processor]]\ncpu = 1\nlatency = \"1s\"\n[[processor]]\ncpu = 1\nlatency = \"1s\"", 5, "twice"),
+            ("processor = [{ cpu = 1, latency = \"1s\" }, { cpu = 1, latency = \"1s\" }]", 1, "twice"),
         ] {
             let faulty = Contract::parse(text).expect_err(text);
             assert_eq!(faulty.line, line, "{text}: {}", faulty.problem);

@@ -20,7 +20,6 @@ impl Contract {
     /// The contract as TOML, with comments for those who edit it. Reading it gives the same contract.
     pub fn to_toml(&self) -> String {
         let mut text = HEAD.to_owned();
-        text.push('\n');
         let mut lines = Lines(&mut text);
         lines.time("slot", self.slot, "length of a slot of a table");
         lines.list("processors", &self.processors, "of a table");

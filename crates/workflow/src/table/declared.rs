@@ -1,13 +1,13 @@
 //! What timing models and contracts say of each task, joined by its name: what was agreed on replaces what
 //! was observed.
 
-use super::contract::{Contract, ContractTask};
 use super::{Options, ThreadPattern};
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::monitor::Monitor;
 use crate::specs::{self, Choice, Quantile};
 use punctual_client::Parameters;
+use punctual_conformance::{Contract, ContractTask};
 use punctual_model::table::{Clock, TableTask};
 use punctual_model::{Duration, Platform, TimingModel};
 use punctual_schedule::table::{Timing, in_slots};
@@ -56,8 +56,16 @@ impl Declared {
         if !contract.processors.is_empty() {
             self.processors = contract.processors;
         }
+        if let Some(task) = contract.tasks.iter().find(|task| task.pattern().table().is_none()) {
+            return Err(Error::usage(format!("{file}: the threads of {} are those of a unit", task.name))
+                .advise("a table knows threads by comm, command and cgroup"));
+        }
         self.agreed.extend(contract.tasks);
-        self.chains.extend(contract.chains);
+        // Those with times are about a dataflow program, whose tasks need not be in the table.
+        let (timed, ordered): (Vec<_>, Vec<_>) =
+            contract.chains.into_iter().partition(|chain| chain.has_times());
+        self.traced.extend(timed.into_iter().map(|chain| chain.tasks));
+        self.chains.extend(ordered.into_iter().map(|chain| chain.tasks));
         Ok(())
     }
 
@@ -152,7 +160,10 @@ impl Declared {
         }
         Ok(TableTask {
             name: name.to_owned(),
-            thread: agreed.thread.or_else(|| observed.map(|task| pattern(&task.name))),
+            thread: agreed
+                .thread
+                .and_then(|thread| thread.table())
+                .or_else(|| observed.map(|task| pattern(&task.name))),
             period: slots.period,
             wcet: slots.wcet,
             offset: slots.offset,

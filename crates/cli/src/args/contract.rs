@@ -1,0 +1,85 @@
+//! `punctual contract` and `punctual check`
+
+use super::{Range, Threads, examples};
+use crate::values;
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+/// Write a contract from a timing model
+///
+/// What was observed becomes what is agreed on: for each thread name its period and jitter (or the least time
+/// between releases), processor time, response time and suspension, plus a margin; for each chain of a
+/// dataflow program its times; for each processor its scheduling latency. The contract is a TOML file with
+/// comments, to be edited (docs/contracts.md). punctual check, watch, prove and table take it.
+#[derive(Args, Debug)]
+#[command(after_long_help = examples(
+    "  punctual contract robot.timing.json -o robot.contract.toml
+  punctual contract robot.timing.json --margin 0% --thread 'control*'    print it"))]
+pub struct Contract {
+    /// The timing model (*.timing.json; - is standard input)
+    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub model: PathBuf,
+
+    /// Percentage added to what was observed; periods stay as they are
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent, default_value = "20%")]
+    pub margin: u32,
+
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Write the contract to FILE [default: standard output]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print warnings and errors only on standard error
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Check recordings, traces and timing models against a contract
+///
+/// Prints for each input the terms that were not kept: how often, how far, and the first job. Only what is
+/// certain is a violation: lost records and unknown release times never make one. Timing models are checked
+/// by their curves and greatest values. The exit code is 8 if there is a violation.
+#[derive(Args, Debug)]
+#[command(after_long_help = examples(
+    "  punctual check robot.contract.toml monday.recording
+  punctual check robot.contract.toml mon.recording tue.timing.json    each for itself
+  punctual check v1.timing.json v2.recording --all                    a release against the one before
+  punctual check robot.contract.toml run.data --junit report.xml      a perf trace, for a build server"))]
+pub struct Check {
+    /// The contract (*.toml), or a timing model as one; - is standard input
+    #[arg(value_name = "CONTRACT", value_hint = ValueHint::FilePath)]
+    pub contract: PathBuf,
+
+    /// Recordings, traces that punctual import takes, or timing models
+    #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<PathBuf>,
+
+    /// Show every term of the contract and its worst value, not just those that were broken
+    #[arg(long)]
+    pub all: bool,
+
+    /// Also write JUnit XML to FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub junit: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long, requires = "junit")]
+    pub force: bool,
+
+    #[command(flatten)]
+    pub range: Range,
+
+    /// Print JSON (docs/contracts.md) instead of tables
+    #[arg(long, conflicts_with = "all")]
+    pub json: bool,
+
+    /// Print warnings and errors only on standard error
+    #[arg(short, long)]
+    pub quiet: bool,
+}

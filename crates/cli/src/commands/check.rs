@@ -1,0 +1,43 @@
+//! `punctual check`
+
+use super::options;
+use crate::args;
+use crate::console::Console;
+use crate::failure::{Code, Failure};
+use crate::output::print;
+use crate::terminal;
+use punctual_report::{conformance as report, counted};
+use punctual_workflow::Destination;
+use punctual_workflow::check::{Options, check};
+
+pub fn run(arguments: args::Check) -> Result<(), Failure> {
+    let junit = arguments.junit.as_deref();
+    let junit = junit.map(|path| Destination::new(path, arguments.force)).transpose()?;
+    let is_printed = junit.as_ref().is_some_and(Destination::is_standard_output);
+    let options = Options {
+        contract: arguments.contract,
+        inputs: arguments.inputs,
+        range: options::range(&arguments.range),
+    };
+    let checked = check(&options, &Console::new(arguments.quiet))?;
+    if let Some(destination) = &junit {
+        let xml = report::junit(&checked).map_err(|error| Failure::new(Code::Other, error))?;
+        match is_printed {
+            true => print(&xml)?,
+            false => destination.write_or_rescue(xml.as_bytes())?,
+        }
+    }
+    if !is_printed {
+        print(&match arguments.json {
+            true => report::json(&checked),
+            false => report::text(&checked, arguments.all, &terminal::page()),
+        })?;
+    }
+    match report::violations(&checked) {
+        0 => Ok(()),
+        number => {
+            let message = format!("the contract is not kept: {}", counted(number, "violation"));
+            Err(Failure::new(Code::Exceeded, message))
+        }
+    }
+}

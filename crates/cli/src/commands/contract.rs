@@ -1,0 +1,30 @@
+//! `punctual contract`
+
+use super::options;
+use crate::args;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::output::print;
+use punctual_workflow::Destination;
+use punctual_workflow::contract::{Options, contract};
+
+pub fn run(arguments: args::Contract) -> Result<(), Failure> {
+    let destination = arguments.output.as_deref();
+    let destination = destination.map(|path| Destination::new(path, arguments.force)).transpose()?;
+    let console = Console::new(arguments.quiet);
+    let options = Options {
+        threads: options::threads(&arguments.threads)?,
+        margin: arguments.margin,
+        model: arguments.model,
+    };
+    let text = contract(&options, &console)?.to_toml();
+    match destination.filter(|destination| !destination.is_standard_output()) {
+        None => print(&text),
+        Some(destination) => {
+            destination.write_or_rescue(text.as_bytes())?;
+            let path = destination.path().display();
+            console.note(&format!("Wrote {path}; edit it, then punctual check {path} RECORDING."));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Whether recordings and models keep to a contract: text, JSON, and JUnit XML for build servers.
+
+use crate::figures::Fit;
+use crate::number::{agreeing, count, counted};
+use crate::table::{Column, Table, Tone, figures, words};
+use crate::{Page, paragraph, visible};
+use punctual_conformance::{Standing, Tally, Term, Unit, Verdict, Violation};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use serde_json::{Value, json};
+
+/// An input and what came of it.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What it is called.
+    pub input: String,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+const TERMS: [Column; 7] = [
+    words("Task", Fit::Keep),
+    words("Term", Fit::Keep),
+    figures("Agreed", Fit::Keep),
+    figures("Worst", Fit::Keep),
+    figures("Jobs", Fit::Drop(2)),
+    figures("Violations", Fit::Keep),
+    words("First", Fit::Drop(1)),
+];
+
+/// Notes of an input that are listed.
+const MOST_NOTES: usize = 20;
+
+/// All inputs: what was broken; with `all`, every term and how far it is from what was agreed on.
+pub fn text(inputs: &[Checked], all: bool, page: &Page) -> String {
+    inputs.iter().map(|checked| one(checked, all, page)).collect::<Vec<_>>().join("\n")
+}
+
+/// The sum of all violations.
+pub fn violations(inputs: &[Checked]) -> u64 {
+    inputs.iter().map(|checked| checked.verdict.violations()).fold(0, u64::saturating_add)
+}
+
+fn one(checked: &Checked, all: bool, page: &Page) -> String {
+    let Checked { input, verdict } = checked;
+    let mut text = paragraph(&format!("{}: {}", visible(input), headline(verdict)), page);
+    let mut table = Table::new(&TERMS);
+    for tally in &verdict.tallies {
+        let shown = tally.standings.iter().filter(|standing| all || standing.violations > 0);
+        table.rows.extend(shown.map(|standing| row(tally, standing)));
+    }
+    if !table.rows.is_empty() {
+        text += &table.text(page);
+    }
+    for line in remarks(verdict) {
+        text += &paragraph(&line, page);
+    }
+    text
+}
+
+fn headline(verdict: &Verdict) -> String {
+    let judged = verdict.tallies.iter().map(|tally| tally.jobs).fold(0, u64::saturating_add);
+    let judged = counted(judged, "job");
+    match verdict.violations() {
+        0 => format!("the contract is kept ({judged})."),
+        number => {
+            let broken = verdict.tallies.iter().filter(|tally| tally.violations() > 0).count() as u64;
+            let tasks = counted(broken, "task");
+            let unknown = match verdict.unknown_violations {
+                0 => String::new(),
+                number => format!(", {} of no task", counted(number, "thread")),
+            };
+            format!("NOT KEPT: {} by {tasks}{unknown} ({judged}).", counted(number, "violation"))
+        }
+    }
+}
+
+fn row(tally: &Tally, standing: &Standing) -> Vec<(String, Tone)> {
+    let broken = standing.violations > 0;
+    let is_known = !matches!(standing.term, Term::Missing | Term::NoJobs);
+    let agreed = if is_known { standing.term.text(standing.agreed) } else { String::new() };
+    let first = standing.examples.first().and_then(|it| it.subject.as_ref());
+    let first = first.map(|it| {
+        let ms = it.end.ns() / 1_000_000;
+        let (seconds, rest) = (ms / 1_000, ms % 1_000);
+        format!("job {} of thread {} at {seconds}.{rest:03} s", it.job, it.tid)
+    });
+    let cells = [
+        visible(&tally.task),
+        standing.term.name().replace('_', " "),
+        agreed,
+        standing.worst.map_or(String::new(), |worst| standing.term.text(worst)),
+        count(tally.jobs),
+        count(standing.violations),
+        first.unwrap_or_default(),
+    ];
+    let tone = |column: usize| if broken && column == 5 { Tone::Bad } else { Tone::Plain };
+    cells.into_iter().enumerate().map(|(column, text)| (text, tone(column))).collect()
+}
+
+/// What is to be mentioned, as sentences.
+fn remarks(verdict: &Verdict) -> Vec<String> {
+    let mut lines = Vec::new();
+    let notes = verdict.notes.iter().take(MOST_NOTES);
+    lines.extend(notes.map(|note| match note.task.is_empty() {
+        true => format!("Note: {}.", note.text),
+        false => format!("Note: {}: {}.", visible(&note.task), note.text),
+    }));
+    if verdict.notes.len() > MOST_NOTES {
+        lines.push(format!("And {}.", counted((verdict.notes.len() - MOST_NOTES) as u64, "more note")));
+    }
+    if !verdict.unknown.is_empty() {
+        let names: Vec<String> = verdict.unknown.keys().take(MOST_NOTES).map(|name| visible(name)).collect();
+        let more = if verdict.unknown.len() > MOST_NOTES { ", …" } else { "" };
+        lines.push(format!("Real-time threads of no task: {}{more}.", names.join(", ")));
+    }
+    let unjudged = verdict.tallies.iter().map(|tally| tally.unjudged).fold(0, u64::saturating_add);
+    if unjudged > 0 {
+        lines.push(format!(
+            "{} not judged, until it was known where jobs end; the contract can say it (separator).",
+            counted(unjudged, "job")
+        ));
+    }
+    if verdict.gaps + verdict.lost > 0 {
+        lines.push(format!(
+            "{} and {} in the records: nothing was judged across {}.",
+            counted(verdict.lost, "lost record"),
+            counted(verdict.gaps, "gap"),
+            agreeing(verdict.gaps, "it", "them"),
+        ));
+    }
+    lines
+}
+
+/// What `punctual check --json` prints (docs/contracts.md).
+pub fn json(inputs: &[Checked]) -> String {
+    let total = violations(inputs);
+    let document = json!({
+        "kept": total == 0,
+        "violations": total,
+        "inputs": inputs.iter().map(input).collect::<Vec<_>>(),
+    });
+    format!("{document:#}\n")
+}
+
+fn input(checked: &Checked) -> Value {
+    let verdict = &checked.verdict;
+    let unknown = verdict.unknown.iter().map(|(name, number)| json!({ "name": name, "threads": number }));
+    let notes = verdict.notes.iter().map(|note| json!({ "task": &*note.task, "text": note.text }));
+    json!({
+        "input": checked.input,
+        "violations": verdict.violations(),
+        "gaps": verdict.gaps,
+        "lost_records": verdict.lost,
+        "tasks": verdict.tallies.iter().map(tally).collect::<Vec<_>>(),
+        "unknown_threads": unknown.collect::<Vec<_>>(),
+        "unknown_violations": verdict.unknown_violations,
+        "notes": notes.collect::<Vec<_>>(),
+    })
+}
+
+fn tally(tally: &Tally) -> Value {
+    let term = |it: &Standing| {
+        json!({
+            "term": it.term.name(),
+            "unit": unit(it.term),
+            "agreed": it.agreed,
+            "worst": it.worst,
+            "violations": it.violations,
+            "examples": it.examples.iter().map(violation).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "name": &*tally.task,
+        "threads": tally.threads,
+        "jobs": tally.jobs,
+        "unjudged_jobs": tally.unjudged,
+        "terms": tally.standings.iter().map(term).collect::<Vec<_>>(),
+    })
+}
+
+fn unit(term: Term) -> &'static str {
+    match term.unit() {
+        Unit::Time => "ns",
+        Unit::Count => "count",
+    }
+}
+
+/// A violation for programs.
+pub fn violation(violation: &Violation) -> Value {
+    let subject = violation.subject.as_ref();
+    json!({
+        "task": &*violation.task,
+        "term": violation.term.name(),
+        "unit": unit(violation.term),
+        "value": violation.value,
+        "agreed": violation.agreed,
+        "thread": subject.map(|it| &*it.name),
+        "pid": subject.map(|it| it.pid),
+        "tid": subject.map(|it| it.tid),
+        "phase": subject.map(|it| it.phase),
+        "job": subject.map(|it| it.job),
+        "release_ns": subject.map(|it| it.release.ns()),
+        "end_ns": subject.map(|it| it.end.ns()),
+    })
+}
+
+/// JUnit XML: a suite for each input, a case for each term of each task.
+pub fn junit(inputs: &[Checked]) -> Result<String, String> {
+    let mut report = Report::new("punctual check");
+    for Checked { input, verdict } in inputs {
+        let mut suite = TestSuite::new(input.as_str());
+        for tally in &verdict.tallies {
+            suite.add_test_cases(tally.standings.iter().map(|standing| case(tally, standing)));
+        }
+        if verdict.unknown_violations > 0 {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            let names: Vec<&str> = verdict.unknown.keys().map(String::as_str).collect();
+            status.set_message(format!("real-time threads of no task: {}", names.join(", ")));
+            suite.add_test_case(TestCase::new(Term::Unknown.name(), status));
+        }
+        report.add_test_suite(suite);
+    }
+    report.to_string().map_err(|error| error.to_string())
+}
+
+fn case(tally: &Tally, standing: &Standing) -> TestCase {
+    let status = match standing.violations {
+        0 => TestCaseStatus::success(),
+        number => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(counted(number, "violation"));
+            let examples: Vec<String> = standing.examples.iter().map(ToString::to_string).collect();
+            status.set_description(examples.join("\n"));
+            status
+        }
+    };
+    let mut case = TestCase::new(standing.term.name(), status);
+    case.set_classname(&*tally.task);
+    case
+}
