@@ -138,6 +138,62 @@ fn room_and_priorities() {
     assert!(task(&document, "sleep-abs")["assigned_priority"].as_u64().is_some_and(|it| it <= 90));
 }
 
+/// Lehoczky 1990: (C, T) = (52, 100), (52, 140) has R₂ = 156.
+#[test]
+fn contracts_are_proven_as_they_are() {
+    let folder = Folder(tempfile::tempdir().expect("a directory"));
+    let task = |name: &str, period: &str, priority: u32, more: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nperiod = \"{period}\"\nwcet = \"52ms\"\npolicy = \"SCHED_FIFO\"\n\
+             priority = {priority}\nprocessors = \"1\"\n{more}\n"
+        )
+    };
+    let prove = |text: &str, arguments: &[&str]| {
+        std::fs::write(folder.path("a.toml"), text).expect("written");
+        folder.run(&[&["prove", "a.toml"][..], arguments].concat())
+    };
+    let text = task("one", "100ms", 9, "") + &task("two", "140ms", 8, "deadline = \"156ms\"");
+    let output = prove(&text, &[]);
+    expect(&output, 0, "");
+    assert!(text_of(&output).starts_with("2 deadlines asked for; all are met."), "{output:?}");
+    let output = prove(&text, &["--json", "--deadline", "two=155ms"]);
+    expect(&output, 6, "1 deadline not proven");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(task_of(&document, "two"), 156_000_000);
+    let latency = format!("{text}[[processor]]\ncpu = 1\nlatency = \"1ms\"\n");
+    let output = prove(&latency, &["--json"]);
+    expect(&output, 6, "1 deadline not proven");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(task_of(&document, "one"), 53_000_000);
+    // What says too little is left out, and named.
+    let output = prove(&format!("{text}[[task]]\nname = \"other\"\n"), &[]);
+    assert!(text_of(&output).contains("other is left out: its policy is not agreed on."), "{output:?}");
+    expect(&prove("[[task]]\nname = \"other\"\n", &[]), 4, "a.toml has no task that can be proven");
+    expect(&prove(&text, &["--margin", "5%"]), 2, "what a contract says is taken as it is");
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout)
+}
+
+fn task_of(document: &Value, name: &str) -> u64 {
+    task(document, name)["response_ns"].as_u64().expect("a bound")
+}
+
+/// What was observed, as a contract. Bounds need not be those of the model: a contract has one cost and no
+/// curves, and bursts have no separation. The most urgent task, which never waits, has the same one.
+#[test]
+fn a_contract_of_a_model_is_proven_too() {
+    let folder = Folder::new();
+    expect(&folder.run(&["contract", "demo.timing.json", "--margin", "0%", "-o", "demo.toml"]), 0, "");
+    let output = folder.run(&["prove", "demo.toml", "--json"]);
+    let agreed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(task_of(&agreed, "sleep-abs"), task_of(&folder.json(&[]), "sleep-abs"));
+    let remarks = agreed["remarks"].as_array().expect("remarks");
+    let burst = "burst-rx is left out: neither its period nor its separation is agreed on.";
+    assert!(remarks.iter().any(|remark| remark == burst), "{remarks:?}");
+}
+
 #[test]
 fn every_fault_says_what_to_do() {
     let folder = Folder::new();

@@ -1,8 +1,12 @@
-//! Whether the threads of timing models meet their deadlines.
+//! Whether the threads of timing models, and the tasks of contracts, meet their deadlines.
 
+mod agreed;
+
+use crate::agreement::{Agreement, read_agreement};
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::model_file::{display_name, read_model};
+use agreed::agreed;
 use punctual_analysis::{Arrivals, Platform, Proof, Scheduling, System, Task, Thread};
 use punctual_model::{Duration, Policy, Stream, TimingModel, processor_list, threads};
 use std::path::PathBuf;
@@ -13,13 +17,13 @@ const LEAST_JOBS: u64 = 10;
 /// What is proven, and under which assumptions.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The timing model; `-` is standard input.
+    /// The timing model or contract; `-` is standard input.
     pub model: PathBuf,
     /// A timing model with the section `latency`, if it is not the same one.
     pub platform: Option<PathBuf>,
     /// Deadlines by patterns of the threads' names; the last one that matches applies. Else the period.
     pub deadlines: Vec<(ThreadFilter, Duration)>,
-    /// Percent added to observed costs.
+    /// Percent added to observed costs. What a contract says is taken as it is.
     pub margin: u32,
     /// Changes to try.
     pub changes: Vec<Change>,
@@ -51,19 +55,48 @@ pub enum Changed {
     Period,
 }
 
-/// Bounds the response times of all real-time threads of a timing model.
+/// Bounds the response times of all real-time threads of a timing model, or of all tasks of a contract.
 ///
 /// # Errors
 /// If a file cannot be read, the model has no threads, or a pattern matches none.
 pub fn prove(options: &Options) -> Result<Proof> {
-    let model = read_model(&options.model)?;
     let name = display_name(&options.model);
+    let platform = options.platform.as_ref().map(|path| read_model(path)).transpose()?;
+    let known = match read_agreement(&options.model)? {
+        Agreement::Model(model) => observed(&model, platform.as_ref(), options, &name)?,
+        Agreement::Contract(contract) => agreed(&contract, platform.as_ref(), options, &name)?,
+    };
+    let Known { mut system, threads, remarks } = known;
+    options.changes.iter().for_each(|change| apply(change, &mut system));
+    Ok(Proof {
+        bounds: system.prove(),
+        rooms: options.sensitivity.then(|| system.sensitivity()),
+        priorities: options.assign.then(|| system.assign(GREATEST_PRIORITY)),
+        system,
+        threads,
+        remarks,
+    })
+}
+
+/// What a file tells the analysis.
+struct Known {
+    system: System,
+    threads: Vec<Thread>,
+    remarks: Vec<String>,
+}
+
+/// What a timing model tells.
+fn observed(
+    model: &TimingModel,
+    platform: Option<&TimingModel>,
+    options: &Options,
+    name: &str,
+) -> Result<Known> {
     let Some(observed) = &model.threads else {
         return Err(Error::file(format!("{name} has no section `threads`"))
             .advise("punctual extract -o FILE.timing.json makes one"));
     };
-    let platform = options.platform.as_ref().map(|path| read_model(path)).transpose()?;
-    let (platforms, mut remarks) = platforms(platform.as_ref().unwrap_or(&model));
+    let (platforms, mut remarks) = platforms(platform.unwrap_or(model));
     let chosen = chosen(observed);
     let names: Vec<&str> = chosen.iter().map(|task| task.name.as_str()).collect();
     check_patterns(options, &names)?;
@@ -84,16 +117,8 @@ pub fn prove(options: &Options) -> Result<Proof> {
         return Err(Error::target(format!("{name} has no real-time thread with enough jobs"))
             .advise("only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds"));
     }
-    remarks.extend(losses(&model));
-    options.changes.iter().for_each(|change| apply(change, &mut system));
-    Ok(Proof {
-        bounds: system.prove(),
-        rooms: options.sensitivity.then(|| system.sensitivity()),
-        priorities: options.assign.then(|| system.assign(GREATEST_PRIORITY)),
-        system,
-        threads,
-        remarks,
-    })
+    remarks.extend(losses(model));
+    Ok(Known { system, threads, remarks })
 }
 
 /// Greater ones are left to the kernel and to those who watch.

@@ -5,7 +5,7 @@ use crate::values;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// Prove that threads meet their deadlines, from a timing model
+/// Prove that threads meet their deadlines, from a timing model or a contract
 ///
 /// Bounds the response time of each real-time thread of MODEL: FIFO and RR by priority, DEADLINE before both,
 /// on one processor or several, with suspension, jitter and what the kernel takes (docs/prove.md). Shows the
@@ -13,7 +13,8 @@ use std::path::PathBuf;
 /// if a deadline is not proven.
 ///
 /// A bound holds as far as the model does: for an observation, as long as threads and kernel behave as they
-/// did. Real-time threads that are not in the model are not in the proof.
+/// did. Real-time threads that are not in the model are not in the proof. A contract is taken as it is, with
+/// its own deadlines, policies and priorities (docs/contracts.md).
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual prove robot.timing.json                              deadlines are the periods
@@ -21,9 +22,10 @@ use std::path::PathBuf;
   punctual prove robot.timing.json --deadline 'control*=4ms'
   punctual prove robot.timing.json --what-if control.wcet=+20% --what-if 'cam*.period=-10%'
   punctual prove robot.timing.json --task control               the worst schedule of one thread
-  punctual prove robot.timing.json --sensitivity --assign       how far each may change; priorities"))]
+  punctual prove robot.timing.json --sensitivity --assign       how far each may change; priorities
+  punctual prove robot.contract.toml                            what was agreed on"))]
 pub struct Prove {
-    /// The timing model (*.timing.json; - is standard input)
+    /// The timing model (*.timing.json), or a contract (*.toml); - is standard input
     #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
     pub model: PathBuf,
 

@@ -1,0 +1,111 @@
+//! What a contract tells the analysis.
+
+use super::{Known, Options, check_patterns, platforms};
+use crate::error::{Error, Result};
+use punctual_analysis::{Arrivals, Platform, Scheduling, System, Task, Thread};
+use punctual_conformance::{Contract, ContractTask};
+use punctual_model::{Duration, Execution, Policy, TimingModel};
+
+/// Every task of the contract, as often as it has threads.
+pub(super) fn agreed(
+    contract: &Contract,
+    platform: Option<&TimingModel>,
+    options: &Options,
+    name: &str,
+) -> Result<Known> {
+    if options.margin > 0 {
+        return Err(Error::usage("--margin is for observed costs; what a contract says is taken as it is")
+            .advise("--what-if '*.wcet=+20%' changes it"));
+    }
+    let names: Vec<&str> = contract.tasks.iter().map(|task| task.name.as_str()).collect();
+    check_patterns(options, &names)?;
+    let (platforms, mut remarks) = match platform {
+        Some(platform) => platforms(platform),
+        None => latencies(contract),
+    };
+    let mut system = System { tasks: Vec::new(), platforms };
+    let mut threads = Vec::new();
+    for agreed in &contract.tasks {
+        match task(agreed, !system.platforms.is_empty(), options) {
+            Ok(task) => {
+                let (policy, priority) = (agreed.policy.unwrap_or(Policy::Fifo), agreed.priority);
+                for _ in 0..agreed.threads.unwrap_or(1) {
+                    system.tasks.push(task.clone());
+                    threads.push(Thread { tid: 0, policy, priority: priority.unwrap_or(0) });
+                }
+            }
+            Err(reason) => remarks.push(format!("{} is left out: {reason}.", agreed.name)),
+        }
+    }
+    if system.tasks.is_empty() {
+        return Err(Error::target(format!("{name} has no task that can be proven"))
+            .advise("a task needs policy, priority, processors, wcet, and a period or a separation"));
+    }
+    remarks.push("Bounds hold as long as the contract is kept; punctual watch tells when it is not.".into());
+    Ok(Known { system, threads, remarks })
+}
+
+/// The scheduling latency that was agreed on delays each window once.
+fn latencies(contract: &Contract) -> (Vec<Platform>, Vec<String>) {
+    let platform = |cpu: u32, latency| Platform { cpu, blocking: latency, ..Platform::default() };
+    let platforms: Vec<Platform> = contract.latencies.iter().map(|it| platform(it.cpu, it.latency)).collect();
+    let remark = match platforms.is_empty() {
+        true => {
+            "The kernel is assumed to take no time: no latency is agreed on ([[processor]] in the contract, or \
+             `--platform FILE`)."
+        }
+        false => {
+            "The kernel is assumed to take no more than the agreed latency of a processor, once for each time \
+             that a thread waits for it; interrupts and switches during a job are assumed to be in its cost (or give \
+             `--platform FILE`)."
+        }
+    };
+    (platforms, vec![remark.into()])
+}
+
+/// What the analysis needs of a task; or why it cannot have it.
+fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Result<Task, &'static str> {
+    let policy = agreed.policy.ok_or("its policy is not agreed on")?;
+    let scheduling = match (policy, agreed.reservation, agreed.priority) {
+        (Policy::Deadline, Some(reservation), _) => Scheduling::Deadline(reservation),
+        (Policy::Deadline, None, _) => return Err("its reservation is not agreed on"),
+        (Policy::Fifo | Policy::Rr, _, Some(priority)) => Scheduling::Priority(priority),
+        (Policy::Fifo | Policy::Rr, _, None) => return Err("its priority is not agreed on"),
+        _ => return Err("only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds"),
+    };
+    if agreed.processors.is_empty() {
+        return Err("its processors are not agreed on");
+    }
+    let jitter = agreed.jitter.unwrap_or(Duration::ZERO);
+    let arrivals = match (agreed.period, agreed.separation) {
+        (Some(period), _) => Arrivals::Periodic { period, jitter },
+        (None, Some(separation)) => Arrivals::Sporadic { separation },
+        (None, None) => return Err("neither its period nor its separation is agreed on"),
+    };
+    let wcet = agreed.wcet.ok_or("its wcet is not agreed on")?;
+    let suspension = agreed.suspension.unwrap_or(Duration::ZERO);
+    if has_platforms && !suspension.is_zero() && agreed.suspensions.is_none() {
+        return Err("it is not agreed on how often it suspends itself (suspensions)");
+    }
+    Ok(Task {
+        name: agreed.name.clone(),
+        scheduling,
+        processors: agreed.processors.clone(),
+        arrivals,
+        execution: Execution { wcet_ns: vec![wcet], mean_ns: None },
+        suspension,
+        suspensions: agreed.suspensions.unwrap_or(0),
+        jitter,
+        deadline: deadline(agreed, options),
+    })
+}
+
+/// That of the command, else that of the contract, else that of the reservation, else the period.
+fn deadline(agreed: &ContractTask, options: &Options) -> Option<Duration> {
+    if !options.threads.matches(&agreed.name) {
+        return None;
+    }
+    let declared = options.deadlines.iter().rev().find(|(threads, _)| threads.matches(&agreed.name));
+    let reserved = agreed.reservation.map(|it| it.deadline_ns);
+    declared.map(|it| it.1).or(agreed.deadline).or(reserved).or(agreed.period).or(agreed.separation)
+}
