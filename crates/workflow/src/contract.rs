@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub struct Options {
     /// The timing model; `-` is standard input.
     pub model: PathBuf,
-    /// Percent added to what was observed.
+    /// Percent added to what was observed; the rest is rounded up, unless it is zero.
     pub margin: u32,
     /// Which threads.
     pub threads: ThreadFilter,
@@ -33,7 +33,11 @@ pub fn contract(options: &Options, monitor: &dyn Monitor) -> Result<Contract> {
         return Err(Error::target(format!("no thread of {name} matches '{pattern}'")));
     }
     let chosen = |name: &str| options.threads.matches(name);
-    let (contract, left_out) = Contract::observed(&model, Margin::Percent(options.margin), &chosen);
+    let margin = match options.margin {
+        0 => Margin::None,
+        percent => Margin::Percent(percent),
+    };
+    let (contract, left_out) = Contract::observed(&model, margin, &chosen);
     if contract.tasks.is_empty() && contract.chains.is_empty() && contract.latencies.is_empty() {
         return Err(Error::target(format!("{name} has nothing to agree on")).advise(
             "a contract is made of threads with at least ten jobs, chains, or scheduling latencies",

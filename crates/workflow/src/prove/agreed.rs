@@ -51,13 +51,13 @@ fn latencies(contract: &Contract) -> (Vec<Platform>, Vec<String>) {
     let platforms: Vec<Platform> = contract.latencies.iter().map(|it| platform(it.cpu, it.latency)).collect();
     let remark = match platforms.is_empty() {
         true => {
-            "The kernel is assumed to take no time: no latency is agreed on ([[processor]] in the contract, or \
-             `--platform FILE`)."
+            "The kernel is assumed to take no time: no latency is agreed on ([[processor]] in the contract, \
+             or `--platform FILE`)."
         }
         false => {
-            "The kernel is assumed to take no more than the agreed latency of a processor, once for each time \
-             that a thread waits for it; interrupts and switches during a job are assumed to be in its cost (or give \
-             `--platform FILE`)."
+            "The kernel is assumed to take no more than the agreed latency of a processor, once for each \
+             time that a thread waits for it; interrupts and switches during a job are assumed to be in its \
+             cost (or give `--platform FILE`)."
         }
     };
     (platforms, vec![remark.into()])
