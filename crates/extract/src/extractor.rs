@@ -56,6 +56,15 @@ impl Thread {
         Self { task, next, renamed: None, command_known: false }
     }
 
+    /// Its task as far as it has been observed: with all streams, or with the primary one alone.
+    fn so_far(&self, until: Instant, all_streams: bool) -> model::Task {
+        let task = match all_streams {
+            true => self.task.to_model(until, EndedBy::ObservationEnd),
+            false => self.task.sketch(until),
+        };
+        model::Task { name: self.renamed.clone().unwrap_or(task.name), ..task }
+    }
+
     fn take_name(&mut self) {
         if let Some(name) = self.renamed.take() {
             self.task.about_mut().name = name;
@@ -184,14 +193,35 @@ impl Extractor {
         }
     }
 
+    /// The task that a thread is in, as far as it has been observed; `None` for an unknown thread.
+    pub fn so_far(&self, tid: u32, until: Instant) -> Option<model::Task> {
+        Some(self.threads.get(&tid)?.so_far(until, true))
+    }
+
+    /// [`Extractor::so_far`] without streams other than the primary one: enough for a line of a table, and
+    /// cheaper where a thread waits in many places.
+    pub fn sketch(&self, tid: u32, until: Instant) -> Option<model::Task> {
+        Some(self.threads.get(&tid)?.so_far(until, false))
+    }
+
+    /// What a thread now is, and the number of its task.
+    pub fn about(&self, tid: u32) -> Option<(u32, &TaskRecord)> {
+        self.threads.get(&tid).map(|thread| (thread.task.phase(), thread.task.about()))
+    }
+
+    /// What [`Extractor::finish`] would return if the observation ended here.
+    pub fn tasks(&self, until: Instant) -> Vec<model::Task> {
+        let alive = self.threads.values().map(|thread| thread.so_far(until, true));
+        in_order(self.ended.iter().cloned().chain(alive).collect())
+    }
+
     /// All tasks, ordered by process, thread and phase.
     pub fn finish(mut self, until: Instant) -> Vec<model::Task> {
         for mut thread in self.threads.into_values() {
             thread.take_name();
-            self.ended.push(thread.task.into_model(until, EndedBy::ObservationEnd));
+            self.ended.push(thread.task.to_model(until, EndedBy::ObservationEnd));
         }
-        self.ended.sort_by_key(|task| (task.pid, task.tid, task.from_ns, task.phase));
-        self.ended
+        in_order(self.ended)
     }
 
     fn activation(&mut self, activation: &Activation, each: &mut impl FnMut(&JobSeen)) {
@@ -217,7 +247,7 @@ impl Extractor {
                 old.take_name();
                 let until = old.task.last_seen();
                 self.gaps += 1;
-                self.keep(old.task.into_model(until, EndedBy::Loss));
+                self.keep(old.task.to_model(until, EndedBy::Loss));
             }
             self.threads.insert(record.tid, Thread::new(Task::new(record.clone(), 0), next));
             return;
@@ -256,7 +286,7 @@ impl Extractor {
             return;
         }
         let phase = thread.task.phase() + 1;
-        self.keep(thread.task.into_model(record.at, ended_by));
+        self.keep(thread.task.to_model(record.at, ended_by));
         let mut thread = Thread::new(Task::new(record.clone(), phase), next);
         thread.command_known = true;
         self.threads.insert(record.tid, thread);
@@ -275,7 +305,7 @@ impl Extractor {
         }
         if let Some(mut thread) = self.threads.remove(&tid) {
             thread.take_name();
-            self.keep(thread.task.into_model(at, ended_by));
+            self.keep(thread.task.to_model(at, ended_by));
         }
     }
 
@@ -308,7 +338,12 @@ impl Extractor {
         let until = thread.task.last_seen().max(thread.task.about().at);
         let about = TaskRecord { at: until, ..thread.task.about().clone() };
         let phase = thread.task.phase() + 1;
-        self.keep(thread.task.into_model(until, EndedBy::Loss));
+        self.keep(thread.task.to_model(until, EndedBy::Loss));
         self.threads.insert(tid, Thread::new(Task::new(about, phase), sequence));
     }
+}
+
+fn in_order(mut tasks: Vec<model::Task>) -> Vec<model::Task> {
+    tasks.sort_by_key(|task| (task.pid, task.tid, task.from_ns, task.phase));
+    tasks
 }

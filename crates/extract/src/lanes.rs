@@ -251,8 +251,8 @@ impl Lanes {
     }
 
     /// The streams for the file, and which of them explains the task best.
-    pub fn into_model(self) -> (Vec<model::Stream>, Option<(usize, String)>) {
-        let choice = primary::choose(&self.lanes, self.own_suspension(), self.sleeps.total());
+    pub fn to_model(&self) -> (Vec<model::Stream>, Option<(usize, String)>) {
+        let choice = self.choice();
         let mut streams: Vec<_> =
             self.lanes.iter().map(|lane| lane.stream().to_model(lane.separator())).collect();
         match &self.suspension {
@@ -269,6 +269,17 @@ impl Lanes {
             Some((place, reason))
         });
         (streams, primary)
+    }
+
+    /// The stream that explains the task best, alone.
+    pub fn primary(&self) -> Option<(model::Stream, String)> {
+        let Choice { separator, reason } = self.choice()?;
+        let lane = self.lanes.iter().chain(self.own_suspension()).find(|it| it.separator() == separator)?;
+        (lane.stream().releases() > 0).then(|| (lane.stream().to_model(separator), reason))
+    }
+
+    fn choice(&self) -> Option<Choice> {
+        primary::choose(&self.lanes, self.own_suspension(), self.sleeps.total())
     }
 
     fn own_suspension(&self) -> Option<&Lane> {

@@ -111,11 +111,29 @@ impl Task {
     }
 
     /// The task for the file.
-    pub fn into_model(self, until: Instant, ended_by: EndedBy) -> model::Task {
-        let separators_capped = self.lanes.are_capped();
-        let (streams, primary) = self.lanes.into_model();
+    pub fn to_model(&self, until: Instant, ended_by: EndedBy) -> model::Task {
+        let (streams, primary) = self.lanes.to_model();
+        self.with(streams, primary, until, ended_by)
+    }
+
+    /// The task without streams other than its primary one.
+    pub fn sketch(&self, until: Instant) -> model::Task {
+        let (streams, primary) = match self.lanes.primary() {
+            Some((stream, reason)) => (vec![stream], Some((0, reason))),
+            None => (Vec::new(), None),
+        };
+        self.with(streams, primary, until, EndedBy::ObservationEnd)
+    }
+
+    fn with(
+        &self,
+        streams: Vec<model::Stream>,
+        primary: Option<(usize, String)>,
+        until: Instant,
+        ended_by: EndedBy,
+    ) -> model::Task {
         let (primary, primary_reason) = primary.unzip();
-        let about = self.about;
+        let about = self.about.clone();
         model::Task {
             name: about.name,
             pid: about.pid,
@@ -132,7 +150,7 @@ impl Task {
             ended_by,
             primary,
             primary_reason,
-            separators_capped,
+            separators_capped: self.lanes.are_capped(),
             merged_transitions: self.merged_transitions,
             recording: None,
             streams,
