@@ -7,11 +7,23 @@ use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How often a command that was asked to end is looked at.
 const NAP: Duration = Duration::from_millis(10);
+
+/// Where the output of a command goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Where ours goes.
+    #[default]
+    Shared,
+    /// To our standard error, because standard output is for results.
+    StandardError,
+    /// Nowhere, and it has no input either: the terminal is in use.
+    Nowhere,
+}
 
 /// A command that has been forked and waits before it becomes the program.
 pub struct Waiting {
@@ -21,9 +33,16 @@ pub struct Waiting {
     name: OsString,
 }
 
+impl Output {
+    /// To standard error if `to_stderr`.
+    pub fn or_stderr(to_stderr: bool) -> Output {
+        if to_stderr { Output::StandardError } else { Output::Shared }
+    }
+}
+
 impl Waiting {
-    /// Forks. With `to_stderr`, what the command prints goes to standard error.
-    pub fn start(words: &[OsString], to_stderr: bool) -> Result<Waiting, Error> {
+    /// Forks.
+    pub fn start(words: &[OsString], output: Output) -> Result<Waiting, Error> {
         let (name, arguments) = words.split_first().ok_or_else(no_command)?;
         let failed = |error: std::io::Error| {
             Error::new(ErrorKind::Other, format!("cannot make a pair of sockets: {error}"))
@@ -31,8 +50,14 @@ impl Waiting {
         let (mut gate, theirs) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new(name);
         command.args(arguments);
-        if to_stderr {
-            command.stdout(std::io::stderr());
+        match output {
+            Output::Shared => {}
+            Output::StandardError => {
+                command.stdout(std::io::stderr());
+            }
+            Output::Nowhere => {
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            }
         }
         // SAFETY: `wait_at_gate` only makes calls that are allowed between fork and exec.
         unsafe { command.pre_exec(move || wait_at_gate(&theirs)) };

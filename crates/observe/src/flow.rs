@@ -10,7 +10,7 @@ mod symbols;
 pub use file::{Declared, Name, Probe, ProbeFile};
 pub use symbols::{First, Function, find, program};
 
-use crate::command::{Running, Waiting, cannot_start, no_command};
+use crate::command::{Output, Running, Waiting, cannot_start, no_command};
 use crate::error::Error;
 use crate::loader::{
     Plain, lacks_settings, read_counter, read_plain, refused, silence_libbpf, storage, text,
@@ -163,7 +163,7 @@ impl Tracer {
         }
         let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
         let ring = Ring::open(&skeleton.maps.records, decode)?;
-        let waiting = Waiting::start(command, false)?;
+        let waiting = Waiting::start(command, Output::Shared)?;
         let mut links = Vec::new();
         for it in located {
             let Some(function) = &it.function else { continue };

@@ -15,7 +15,7 @@ pub use processor::{
     Counts, Culprit, Exceeded, Flight, Frame, Grown, Thread, Variable, Witnessed, WitnessedKind,
 };
 
-use crate::command::{Running, Waiting};
+use crate::command::{Output, Running, Waiting};
 use crate::error::Error;
 use load::Loaded;
 use processor::Shared;
@@ -67,8 +67,9 @@ impl Meter {
         let symbols = Symbols::read()?;
         let loaded = Loaded::new(&symbols, options.threshold)?;
         let Options { processors, command, command_to_stderr, .. } = options;
-        let waiting =
-            (!command.is_empty()).then(|| Waiting::start(command, *command_to_stderr)).transpose()?;
+        let waiting = (!command.is_empty())
+            .then(|| Waiting::start(command, Output::or_stderr(*command_to_stderr)))
+            .transpose()?;
         let before = loaded.runs();
         let shared = processors
             .iter()

@@ -20,6 +20,7 @@ mod ring;
 mod system;
 pub mod wakeups;
 
+pub use command::Output;
 pub use doctor::{Check, Verdict, doctor};
 pub use error::{Error, ErrorKind};
 pub use jobs::{Attach, Observer, Options, Statistics, Summary, Target};

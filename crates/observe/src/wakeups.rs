@@ -9,7 +9,7 @@ mod records;
 
 pub use records::{Event, FIRST_SOFTIRQ, Key, Latencies, Missed, Processor, Ran, RanKind, Timers, Wakeup};
 
-use crate::command::{Running, Waiting};
+use crate::command::{Output, Running, Waiting};
 use crate::error::Error;
 use crate::latency::symbols::Symbols;
 use crate::ring::Ring;
@@ -57,7 +57,9 @@ impl Meter {
     ) -> Result<(Meter, T), Error> {
         let mut loaded = Loaded::new()?;
         let ring = Ring::open(&loaded.skeleton.maps.records, records::decode)?;
-        let waiting = (!command.is_empty()).then(|| Waiting::start(command, to_stderr)).transpose()?;
+        let waiting = (!command.is_empty())
+            .then(|| Waiting::start(command, Output::or_stderr(to_stderr)))
+            .transpose()?;
         let skipped_before = loaded.skipped();
         let from = crate::system::now();
         loaded.set_active(true)?;

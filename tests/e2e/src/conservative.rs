@@ -8,7 +8,7 @@ use punctual_extract::{Extractor, Options as ExtractOptions};
 use punctual_model::{
     Disturbance, Duration, Job, RecordedJob, Release, Segment, Separator, Stream, Task, Window, check_stream,
 };
-use punctual_observe::{Attach, Observer, Options, Target};
+use punctual_observe::{Attach, Observer, Options, Output, Target};
 use punctual_trace::{Activation, Record};
 
 pub const ALL: &[(&str, Test)] = &[
@@ -50,7 +50,7 @@ fn check(command: &[&str], at_least: usize) -> Result<Outcome> {
         },
         buffer_bytes: 16 << 20,
         all_threads: false,
-        command_to_stderr: true,
+        command_output: Output::StandardError,
     };
     let mut records = Vec::new();
     let mut extractor = Extractor::new(ExtractOptions::default());

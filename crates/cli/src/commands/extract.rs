@@ -6,6 +6,7 @@ use crate::args;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::stop;
+use punctual_observe::Output;
 use punctual_workflow::extract::{BUFFER_BYTES, Options, extract};
 use punctual_workflow::{RecordingFolder, record};
 
@@ -15,7 +16,7 @@ pub fn run(arguments: &args::Extract) -> Result<(), Failure> {
     let results = Results::new(&arguments.results)?;
     let buffer_bytes = if arguments.record.is_some() { record::BUFFER_BYTES } else { BUFFER_BYTES };
     let mut watch = options::watch(&arguments.watch, buffer_bytes)?;
-    watch.observe.command_to_stderr = results.is_json();
+    watch.observe.command_output = Output::or_stderr(results.is_json());
     let folder = arguments.record.as_deref().map(|path| RecordingFolder::new(path, force)).transpose()?;
     let options = Options {
         watch,

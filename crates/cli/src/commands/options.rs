@@ -3,7 +3,7 @@
 use crate::args;
 use crate::failure::{Code, Failure};
 use punctual_extract::StreamOptions;
-use punctual_observe::{Attach, Options, Target};
+use punctual_observe::{Attach, Options, Output, Target};
 use punctual_workflow::{ThreadFilter, TimeRange, Watch};
 
 /// `buffer_bytes` is the default.
@@ -26,7 +26,7 @@ pub fn watch(arguments: &args::Watch, buffer_bytes: u32) -> Result<Watch, Failur
             args::Attach::Tracepoint => Attach::Tracepoint,
         },
         buffer_bytes: arguments.buffer.unwrap_or(buffer_bytes),
-        command_to_stderr: false,
+        command_output: Output::Shared,
     };
     Ok(Watch { observe, limit: arguments.duration })
 }

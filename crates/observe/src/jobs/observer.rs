@@ -4,7 +4,7 @@ use super::load::{self, Attach, Loaded, Settings};
 use super::namespace::Namespace;
 use super::records::{self, Entry};
 use super::skeleton::types::target;
-use crate::command::{Running, Waiting};
+use crate::command::{Output, Running, Waiting};
 use crate::error::{Error, ErrorKind};
 use crate::loader::Attached;
 use crate::ring::Ring;
@@ -54,8 +54,8 @@ pub struct Options {
     pub attach: Attach,
     /// Size of the buffer between kernel and user space in bytes; rounded up to a power of two.
     pub buffer_bytes: u32,
-    /// Whether what the command prints goes to standard error, because standard output is for the models.
-    pub command_to_stderr: bool,
+    /// Where the output of the command goes.
+    pub command_output: Output,
 }
 
 /// Counters of an observation.
@@ -151,14 +151,14 @@ impl Observer {
             stolen_before,
         };
         if let Target::Command(words) = &options.target {
-            observer.start_command(words, options.command_to_stderr)?;
+            observer.start_command(words, options.command_output)?;
         }
         Ok(observer)
     }
 
     /// The command and what it starts are watched from its first instruction on.
-    fn start_command(&mut self, words: &[OsString], to_stderr: bool) -> Result<(), Error> {
-        let waiting = Waiting::start(words, to_stderr)?;
+    fn start_command(&mut self, words: &[OsString], output: Output) -> Result<(), Error> {
+        let waiting = Waiting::start(words, output)?;
         watch_process(&self.loaded, waiting.pid(), true)?;
         self.loaded.begin_to_count();
         self.command = Some(waiting.go()?);
