@@ -2,10 +2,12 @@
 
 mod contract;
 mod prove;
+mod top;
 mod tt;
 
 pub use contract::{Check, Contract};
 pub use prove::Prove;
+pub use top::Top;
 pub use tt::{Tt, TtCheck, TtCommand, TtRun};
 
 use crate::failure::codes;
@@ -37,6 +39,7 @@ pub struct Arguments {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Extract(Extract),
+    Top(Top),
     Record(Record),
     FlowProbes(FlowProbes),
     Replay(Replay),

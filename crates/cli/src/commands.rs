@@ -18,4 +18,5 @@ mod results;
 pub mod show;
 pub mod table;
 pub mod timeline;
+pub mod top;
 pub mod tt;

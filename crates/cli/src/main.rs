@@ -11,6 +11,7 @@ mod failure;
 mod manual;
 mod output;
 mod rules;
+mod screen;
 mod stop;
 mod terminal;
 mod usage;
@@ -23,7 +24,11 @@ use failure::{Code, Failure};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| console::line(&usage::bug(panic))));
+    std::panic::set_hook(Box::new(|panic| {
+        // The message would be lost with a screen that is gone in a moment.
+        screen::restore();
+        console::line(&usage::bug(panic));
+    }));
     let ended = std::panic::catch_unwind(|| match Arguments::try_parse() {
         Ok(arguments) => run(arguments.command),
         Err(error) if is_help(&error) => output::print(&help(&error)),
@@ -54,6 +59,7 @@ fn help(help: &clap::Error) -> String {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Extract(arguments) => commands::extract::run(&arguments),
+        Command::Top(arguments) => commands::top::run(arguments),
         Command::Record(arguments) => commands::record::run(arguments),
         Command::FlowProbes(arguments) => commands::flow_probes::run(&arguments),
         Command::Replay(arguments) => commands::replay::run(arguments),

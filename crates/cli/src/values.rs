@@ -16,6 +16,13 @@ pub fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How often a display changes.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    let interval = offset(text)?;
+    let is_sensible = (Duration::from_millis(100)..=Duration::from_secs(60)).contains(&interval);
+    if is_sensible { Ok(interval) } else { Err("expected 100ms to 1min".into()) }
+}
+
 /// A time since some beginning; a number without a unit is in seconds.
 pub fn offset(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -8,6 +8,7 @@
 mod dataflow;
 pub(crate) mod figure;
 mod latency;
+mod live;
 mod proof;
 mod threads;
 mod time_table;
@@ -19,6 +20,8 @@ pub use latency::{
     BOUNDS, Bounds, INTERRUPTS, Interrupts, MEASURED, MeasuredLatencies, PROCESSORS, Processors, VARIABLES,
     Variables,
 };
+pub(crate) use live::trend_title;
+pub use live::{LIVE, LIVE_JOBS, Live, LiveJobs};
 pub use proof::{PROVEN_TASKS, ProvenTasks};
 pub use threads::{Phases, THREADS, ThreadRow, Threads};
 pub use time_table::{TABLE_PROCESSORS, TABLE_TASKS, TableProcessors, TableTasks};
@@ -56,6 +59,11 @@ pub(crate) fn of_latency() -> Vec<List> {
         list("Bounds by model of interrupts", BOUNDS),
         list("Measured latencies", MEASURED),
     ]
+}
+
+/// The lists of figures of the live view.
+pub(crate) fn of_live() -> Vec<List> {
+    vec![list("Threads in the live view", LIVE), list("Recent jobs in the live view", LIVE_JOBS)]
 }
 
 /// The lists of figures of time-triggered tables.

@@ -18,6 +18,7 @@ pub mod flow;
 pub mod html;
 pub mod jobs;
 pub mod latency;
+pub mod live;
 mod models;
 mod number;
 mod overview;

@@ -42,6 +42,21 @@ pub fn tasks(model: &TimingModel, selection: &Selection, page: &Page) -> Option<
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
+/// All tasks of an observation under way, without colours.
+pub(crate) fn plain(model: &TimingModel, width: u16) -> String {
+    let width = usize::from(width).clamp(40, READABLE);
+    let so_far = |line: Line| match line {
+        Line::Text(text) => Line::Text(text.replace(&format!(", {TO_THE_END}"), " so far")),
+        other => other,
+    };
+    let lines = |task: &Task| describe(model, task).into_iter().map(so_far).collect::<Vec<_>>();
+    let texts: Vec<String> = model.tasks().iter().map(|task| fill(&lines(task), width, false)).collect();
+    texts.join("\n")
+}
+
+/// How an observation that is over is said to have ended.
+const TO_THE_END: &str = "until the observation ended";
+
 /// A line of the text before it is filled to the page.
 enum Line {
     Title(String),
@@ -134,7 +149,7 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
     }
     text.push(line + ".");
     let ended = match task.ended_by {
-        EndedBy::ObservationEnd => "until the observation ended",
+        EndedBy::ObservationEnd => TO_THE_END,
         EndedBy::PolicyChange => "until its policy changed",
         EndedBy::PriorityChange => "until its priority, nice value or reservation changed",
         EndedBy::AffinityChange => "until its affinity changed",

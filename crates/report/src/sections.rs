@@ -85,9 +85,9 @@ pub(crate) fn shown(model: &TimingModel) -> impl Iterator<Item = &'static View> 
     SECTIONS.iter().filter(move |view| names.contains(&view.name))
 }
 
-/// The figures of every section, as documents list them.
+/// The figures of every section and of the live view, as documents list them.
 pub fn figures() -> Vec<List> {
-    SECTIONS.iter().flat_map(|view| (view.figures)()).collect()
+    SECTIONS.iter().flat_map(|view| (view.figures)()).chain(figures::of_live()).collect()
 }
 
 /// Every section of a model, for terminals.

@@ -28,6 +28,7 @@ pub mod doctor;
 pub mod extract;
 pub mod import;
 pub mod latency;
+pub mod live;
 pub mod measure;
 pub mod page;
 pub mod platform;
@@ -38,6 +39,7 @@ pub mod replay;
 pub mod specs;
 pub mod table;
 pub mod timeline;
+pub mod top;
 pub mod tt;
 
 pub use agreement::read_contract;

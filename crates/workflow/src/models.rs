@@ -2,7 +2,7 @@
 
 use crate::monitor::Monitor;
 use punctual_extract::Extractor;
-use punctual_model::{Instant, Platform, Threads, TimingModel};
+use punctual_model::{Instant, Platform, Task, Threads, TimingModel};
 use punctual_report::counted;
 use punctual_trace::Totals;
 
@@ -25,6 +25,12 @@ pub(crate) fn model(extractor: Extractor, observed: Observed, monitor: &dyn Moni
             "{omitted} left out because there were too many; --merge-transitions keeps one task per thread"
         ));
     }
+    let tasks = extractor.finish(observed.until);
+    of_tasks(tasks, omitted_tasks, observed)
+}
+
+/// The timing model of these tasks.
+pub(crate) fn of_tasks(tasks: Vec<Task>, omitted_tasks: u64, observed: Observed) -> TimingModel {
     TimingModel {
         platform: observed.platform.known(),
         threads: Some(Threads {
@@ -36,7 +42,7 @@ pub(crate) fn model(extractor: Extractor, observed: Observed, monitor: &dyn Moni
             skipped_events: observed.totals.skipped,
             stolen_ns: observed.totals.stolen,
             omitted_tasks,
-            tasks: extractor.finish(observed.until),
+            tasks,
         }),
         ..TimingModel::new(observed.clock)
     }

@@ -26,6 +26,7 @@ mod run;
 mod table;
 mod targets;
 mod tool;
+mod top;
 mod transitions;
 mod truth;
 mod tt;
@@ -73,6 +74,7 @@ fn trials() -> Vec<Trial> {
         .chain(doctor::ALL)
         .chain(latency::ALL)
         .chain(table::ALL)
+        .chain(top::ALL)
         .map(|(name, test)| shared(*name, test))
         .collect();
     trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));

@@ -1,0 +1,223 @@
+//! The whole terminal: taken for a live display, and given back as it was, whatever happens.
+
+use crate::failure::{Code, Failure};
+use punctual_report::live::{Screen as Shown, Widths, draw};
+use punctual_workflow::live::{Event, Key};
+use punctual_workflow::top::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::terminal::{
+    DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen,
+};
+use ratatui::crossterm::{execute, style::ResetColor};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use std::io::{self, IsTerminal, Stdout, stdin, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Fails unless a display is possible, and says what to do instead.
+pub fn require() -> Result<(), Failure> {
+    let advice = "punctual extract prints and writes the same figures without one";
+    if !stdout().is_terminal() || !stdin().is_terminal() {
+        let which = if stdout().is_terminal() { "standard input" } else { "standard output" };
+        let message = format!("punctual top needs a terminal, and {which} is none; {advice}");
+        return Err(Failure::new(Code::Usage, message));
+    }
+    match std::env::var("TERM").as_deref() {
+        Ok("dumb") | Err(_) => Err(Failure::new(
+            Code::Usage,
+            format!("this terminal cannot place text (TERM is dumb or not set); {advice}"),
+        )),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// The settings of the terminal before it was taken; none while it is not.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Gives the terminal back, if it is taken. May be called at any time, by any thread.
+pub fn restore() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(before) = before {
+        // A terminal that is gone needs nothing.
+        let _ = execute!(stdout(), ResetColor, EnableLineWrap, Show, LeaveAlternateScreen);
+        let _ = tcsetattr(stdin(), OptionalActions::Drain, &before);
+    }
+}
+
+/// How long the reader of keys waits at a time.
+const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// The terminal, while it is taken.
+pub struct Screen {
+    terminal: ratatui::Terminal<CrosstermBackend<Stdout>>,
+    events: Receiver<Event>,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub fn open() -> io::Result<Screen> {
+        let before = tcgetattr(stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        let opened = (|| {
+            tcsetattr(stdin(), OptionalActions::Flush, &raw)?;
+            execute!(stdout(), EnterAlternateScreen, Hide, DisableLineWrap)?;
+            let (sender, events) = mpsc::channel();
+            let is_closed = Arc::new(AtomicBool::new(false));
+            let until = Arc::clone(&is_closed);
+            // Nobody waits for this thread: on a terminal that goes away just then, the library reads for
+            // ever.
+            thread::Builder::new().name("keys".into()).spawn(move || read_keys(&sender, &until))?;
+            let terminal = ratatui::Terminal::new(CrosstermBackend::new(stdout()))?;
+            Ok(Screen { terminal, events, is_closed })
+        })();
+        if opened.is_err() {
+            restore();
+        }
+        opened
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        restore();
+    }
+}
+
+impl Terminal for Screen {
+    fn size(&self) -> (u16, u16) {
+        // Some terminals do not know theirs.
+        let size = self.terminal.size().map_or((0, 0), |size| (size.width, size.height));
+        if size.0 == 0 || size.1 == 0 { (80, 24) } else { size }
+    }
+
+    fn draw(&mut self, screen: &Shown<'_>, widths: &mut Widths) -> io::Result<()> {
+        self.terminal.draw(|frame| draw(screen, widths, frame.buffer_mut())).map(|_| ())
+    }
+
+    fn wait(&mut self, timeout: Duration) -> io::Result<Event> {
+        Ok(match self.events.recv_timeout(timeout) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout) => Event::Redraw,
+            Err(RecvTimeoutError::Disconnected) => Event::Closed,
+        })
+    }
+}
+
+/// Sends what is typed, until the terminal is given back or gone.
+fn read_keys(sender: &Sender<Event>, is_closed: &AtomicBool) {
+    let input = stdin();
+    while !is_closed.load(Ordering::Relaxed) {
+        let mut ready = [PollFd::new(&input, PollFlags::IN)];
+        match poll(&mut ready, Some(&NAP)) {
+            Ok(0) | Err(Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        if ready[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return;
+        }
+        while event::poll(Duration::ZERO).unwrap_or(false) {
+            let Ok(read) = event::read() else { return };
+            let event = match read {
+                event::Event::Key(pressed) => key(pressed).map(Event::Key),
+                event::Event::Resize(..) => Some(Event::Redraw),
+                _ => None,
+            };
+            if event.is_some_and(|event| sender.send(event).is_err()) {
+                return;
+            }
+        }
+    }
+}
+
+fn key(pressed: KeyEvent) -> Option<Key> {
+    if pressed.kind == KeyEventKind::Release {
+        return None;
+    }
+    let control = pressed.modifiers.contains(KeyModifiers::CONTROL);
+    Some(match pressed.code {
+        KeyCode::Char('c') if control => Key::Interrupt,
+        KeyCode::Char('h') if control => Key::Backspace,
+        KeyCode::Char(_) if control => return None,
+        KeyCode::Char(c) => Key::Char(c),
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::F(1) => Key::Help,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::ffi::OsStr;
+    use std::fs::{File, OpenOptions};
+    use std::io::Read;
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::{Command, Stdio};
+
+    /// Run by the test below in a terminal of its own.
+    #[test]
+    #[ignore = "needs a terminal"]
+    fn panicking() {
+        std::panic::set_hook(Box::new(|panic| {
+            restore();
+            crate::console::line(&crate::usage::bug(panic));
+        }));
+        let _screen = Screen::open().expect("a terminal");
+        panic!("no reason");
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_reported() {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&controller).expect("granted");
+        unlockpt(&controller).expect("unlocked");
+        let path = ptsname(&controller, Vec::new()).expect("a name");
+        let path = OsStr::from_bytes(path.to_bytes());
+        let terminal = OpenOptions::new().read(true).write(true).open(path).expect("its other end");
+        let before = format!("{:?}", tcgetattr(&terminal).expect("settings"));
+        let end = || Stdio::from(terminal.try_clone().expect("cloned"));
+        let mut child = Command::new(std::env::current_exe().expect("this test"))
+            .args(["screen::tests::panicking", "--exact", "--ignored", "--nocapture"])
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .expect("it runs");
+        assert!(!child.wait().expect("ended").success());
+        assert_eq!(format!("{:?}", tcgetattr(&terminal).expect("settings")), before);
+        drop(terminal);
+        let mut output = Vec::new();
+        // Reading fails once the other end is closed.
+        let _ = File::from(controller).read_to_end(&mut output);
+        let output = String::from_utf8_lossy(&output);
+        let place = |text: &str| output.find(text).unwrap_or_else(|| panic!("no {text:?} in {output:?}"));
+        let (taken, given_back, reported) =
+            (place("\x1b[?1049h"), place("\x1b[?1049l"), place("this is a bug in punctual"));
+        assert!(taken < given_back && given_back < reported, "{output:?}");
+        assert!(output.contains("\x1b[?25h"), "the cursor is shown again");
+    }
+}

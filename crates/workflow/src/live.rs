@@ -1,0 +1,203 @@
+//! What a live view shows of an observation under way: for each thread its recent jobs, seconds and
+//! distributions, and now and then its model.
+//!
+//! Pure: records and times in, values out. Memory is bounded: [`Thread`](thread::Thread) keeps a fixed number
+//! of jobs and seconds, and threads that have ended are forgotten after a while. Not for keys and terminals:
+//! [`crate::top`].
+
+mod thread;
+mod view;
+
+pub use view::{Action, Event, Key, View};
+
+use crate::models::{self, Observed};
+use crate::platform;
+use punctual_extract::Extractor;
+use punctual_model::{Duration, Instant, Platform, TimingModel};
+use punctual_report::live::{Details, Head, LiveTask};
+use punctual_trace::{Record, TaskRecord, Totals};
+use rustc_hash::FxHashMap;
+use thread::Thread;
+
+/// For how long a thread that has ended stays on the screen.
+const REMEMBERED: Duration = Duration::from_ms(10_000);
+/// Most threads that have ended on the screen.
+const MOST_ENDED: usize = 100;
+/// Most models made at a time, so that refreshing takes no longer the more threads there are.
+const MOST_SKETCHES: usize = 50;
+
+/// What was agreed on for threads, such as a contract. Whatever it says goes before what was observed.
+pub trait Agreement: Send {
+    /// The deadline of the jobs of a thread, counted from their arrival.
+    fn deadline(&self, thread: &TaskRecord) -> Option<Duration>;
+}
+
+/// Nothing was agreed on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoAgreement;
+
+impl Agreement for NoAgreement {
+    fn deadline(&self, _: &TaskRecord) -> Option<Duration> {
+        None
+    }
+}
+
+/// An observation under way.
+pub struct Live {
+    extractor: Extractor,
+    threads: FxHashMap<u32, Thread>,
+    /// Threads that have ended, the last one last.
+    ended: Vec<Ended>,
+    agreement: Box<dyn Agreement>,
+    from: Instant,
+    records: u64,
+    totals: Totals,
+}
+
+struct Ended {
+    at: Instant,
+    thread: Thread,
+    about: TaskRecord,
+}
+
+impl Live {
+    /// Nothing has been seen yet.
+    pub fn new(options: punctual_extract::Options, agreement: Box<dyn Agreement>) -> Live {
+        Live {
+            extractor: Extractor::new(options),
+            threads: FxHashMap::default(),
+            ended: Vec::new(),
+            agreement,
+            from: Instant::from_ns(0),
+            records: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    /// The observation begins.
+    pub fn begin(&mut self, from: Instant) {
+        self.from = from;
+    }
+
+    /// The counters so far.
+    pub fn count(&mut self, records: u64, totals: Totals) {
+        (self.records, self.totals) = (records, totals);
+    }
+
+    /// Takes a record.
+    pub fn record(&mut self, record: &Record) {
+        match record {
+            Record::Exit { tid, at, .. } => self.end(*tid, *at),
+            // Its number is used again although its end was not seen.
+            Record::Task(task) if task.begin == punctual_trace::Begin::Seen => self.end(task.tid, task.at),
+            Record::Activation(activation) => {
+                self.threads.entry(activation.tid).or_default().activation(activation);
+            }
+            _ => {}
+        }
+        let Live { extractor, threads, .. } = self;
+        extractor.record_jobs(record, &mut |seen| threads.entry(seen.tid).or_default().job(seen));
+        if let Record::Task(task) | Record::Known(task) = record {
+            threads.entry(task.tid).or_default();
+        }
+    }
+
+    fn end(&mut self, tid: u32, at: Instant) {
+        let Some(mut thread) = self.threads.remove(&tid) else { return };
+        let Some((_, about)) = self.extractor.about(tid) else { return };
+        if let Some(sketch) = self.extractor.sketch(tid, at) {
+            thread.learn(sketch, at, &*self.agreement, about);
+        }
+        let name = thread.model().map_or_else(|| about.name.clone(), |task| task.name.clone());
+        self.ended.push(Ended { at, thread, about: TaskRecord { name, ..about.clone() } });
+        if self.ended.len() > MOST_ENDED {
+            self.ended.remove(0);
+        }
+    }
+
+    /// Makes new models of threads that need one, and forgets threads that ended long ago.
+    pub fn refresh(&mut self, now: Instant) {
+        self.ended.retain(|ended| now.since(ended.at) < REMEMBERED);
+        let Live { extractor, threads, agreement, .. } = self;
+        let mut due: Vec<(Instant, u32)> = threads
+            .iter()
+            .filter(|(_, thread)| thread.needs_model(now))
+            .map(|(tid, thread)| (thread.learned(), *tid))
+            .collect();
+        if due.len() > MOST_SKETCHES {
+            due.select_nth_unstable(MOST_SKETCHES);
+            due.truncate(MOST_SKETCHES);
+        }
+        for (_, tid) in due {
+            let about = extractor.about(tid).map(|(_, about)| about);
+            if let (Some(thread), Some(about)) = (threads.get_mut(&tid), about) {
+                if let Some(sketch) = extractor.sketch(tid, now) {
+                    thread.learn(sketch, now, &**agreement, about);
+                }
+            }
+        }
+    }
+
+    /// What the head of the screen says.
+    pub fn head(&self, target: &str, now: Instant) -> Head {
+        let progress = self.extractor.progress();
+        Head {
+            target: target.to_owned(),
+            observed: now.since(self.from),
+            threads: progress.threads as u64,
+            jobs: progress.jobs,
+            lost: self.totals.lost,
+            untracked: self.totals.untracked,
+            is_frozen: false,
+            has_ended: false,
+        }
+    }
+
+    /// A line for each thread, in no order.
+    pub fn tasks(&self, now: Instant) -> Vec<LiveTask> {
+        let alive = self.threads.iter().filter_map(|(tid, thread)| {
+            let (_, about) = self.extractor.about(*tid)?;
+            Some(thread.line(about, now, false))
+        });
+        let ended = self.ended.iter().map(|ended| ended.thread.line(&ended.about, now, true));
+        alive.chain(ended).collect()
+    }
+
+    /// Everything about one thread, described in lines of this width.
+    pub fn details(&self, tid: u32, now: Instant, width: u16) -> Option<Details> {
+        let (thread, about, has_ended) = match (self.threads.get(&tid), self.extractor.about(tid)) {
+            (Some(thread), Some((_, about))) => (thread, about, false),
+            _ => {
+                let ended = self.ended.iter().rev().find(|ended| ended.about.tid == tid)?;
+                (&ended.thread, &ended.about, true)
+            }
+        };
+        let task = match has_ended {
+            false => self.extractor.so_far(tid, now)?,
+            true => thread.model()?.clone(),
+        };
+        let model = models::of_tasks(vec![task], 0, self.observed(Platform::default(), now));
+        let description = punctual_report::live::description(&model, width);
+        Some(thread.details(thread.line(about, now, has_ended), description, self.from))
+    }
+
+    /// The timing model so far: what [`extract`](crate::extract::extract) would return if it ended now.
+    pub fn model(&self, platform: Platform, now: Instant) -> TimingModel {
+        let omitted = self.extractor.progress().omitted;
+        models::of_tasks(self.extractor.tasks(now), omitted, self.observed(platform, now))
+    }
+
+    fn observed(&self, platform: Platform, now: Instant) -> Observed {
+        Observed {
+            platform,
+            clock: platform::CLOCK.into(),
+            from: self.from,
+            until: now,
+            records: self.records,
+            totals: self.totals,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
