@@ -7,12 +7,14 @@
 
 mod analysis;
 mod bound;
+mod explain;
 mod observation;
 mod tracker;
 mod variables;
 
 pub use analysis::{Bounds, Cause, NoBound, Part, all_bounds, worst};
 pub use bound::{Bound, InterruptModel, Outcome, Term, bound};
+pub use explain::{Inside, Section, Wait, WaitPart};
 pub use observation::Observation;
 pub use tracker::{HORIZON, Occurrence, Tracker};
 pub use variables::Variables;

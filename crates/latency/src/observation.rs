@@ -1,10 +1,11 @@
 //! From the records of a measurement to the section `latency`: the same whether they come live or from a
 //! recording.
 
+use crate::explain::{Inside, Wait};
 use crate::tracker::{Occurrence, Tracker};
 use punctual_model::latency::{
-    InterruptKind, MAX_WORST, Measured, Monitor, Ran, RanKind, SchedulingLatency, ThreadId, Timers,
-    Variables, Wakeup,
+    InterruptKind, MAX_WORST, Measured, Monitor, RanKind, SchedulingLatency, ThreadId, Timers, Variables,
+    Wakeup,
 };
 use punctual_model::{Duration, Instant, latency as model};
 use punctual_trace::latency::{
@@ -111,19 +112,42 @@ impl Observation {
         self.processors.entry(cpu).or_insert_with(new)
     }
 
-    /// Where the kernel shows the variables, only the greatest latency of a thread is known, and what
-    /// happened meanwhile follows from what else was recorded.
+    /// Where the kernel shows the variables, only the greatest latency of a thread is known. Recordings before
+    /// version 6 do not have its parts.
     fn wakeup(&mut self, record: &ThreadWakeup) {
         let has_variables = self.scope.is_some_and(|scope| scope.has_variables);
-        let Some(on) = self.processors.get_mut(&record.cpu) else { return };
         let mut wakeup = record.wakeup.clone();
-        if has_variables && wakeup.ran.is_empty() {
-            wakeup.ran = on.ran_during(wakeup.at_ns, wakeup.latency_ns, &self.sources);
+        if has_variables && wakeup.split.is_none() && wakeup.ran.is_empty() {
+            let (ready, latency) = (wakeup.at_ns, wakeup.latency_ns);
+            wakeup =
+                self.explain(record.cpu, &Wait { ready, latency, overhead: Duration::ZERO, parts: None });
         }
+        let Some(on) = self.processors.get_mut(&record.cpu) else { return };
         let worst = on.worst.entry((record.tid, record.policy, record.priority)).or_default();
         worst.push(wakeup);
         worst.sort_by_key(|wakeup| std::cmp::Reverse(wakeup.latency_ns));
         worst.truncate(if has_variables { 1 } else { MAX_WORST });
+    }
+
+    /// What a latency was made of, with the interrupts that are known.
+    pub fn explain(&self, cpu: u32, wait: &Wait) -> Wakeup {
+        let recent = self.processors.get(&cpu).into_iter().flat_map(|on| &on.recent);
+        let overlaps = |it: &&Interrupt| it.exit > wait.ready && it.entry < wait.end();
+        wait.explain(recent.filter(overlaps).map(|it| {
+            let source = self.source(it.source);
+            Inside {
+                kind: match source.map(|source| source.kind) {
+                    Some(InterruptKind::Nmi) => RanKind::Nmi,
+                    Some(InterruptKind::Softirq) => RanKind::Softirq,
+                    _ => RanKind::Interrupt,
+                },
+                name: source.map_or_else(String::new, |source| source.name.clone()),
+                number: source.and_then(|source| source.number).unwrap_or(0),
+                entry: it.entry,
+                exit: it.exit,
+                execution: it.execution,
+            }
+        }))
     }
 
     /// Says that records are missing: everything may have been greater.
@@ -203,40 +227,6 @@ impl Observed {
     /// No window spans what was not seen.
     fn gap(&mut self) {
         self.interrupts.values_mut().for_each(|arrivals| arrivals.tracker.gap());
-    }
-
-    /// Interrupts, and the longest sections of threads so far, between `ready` and `latency` later.
-    fn ran_during(&self, ready: Instant, latency: Duration, sources: &BTreeMap<u32, Source>) -> Vec<Ran> {
-        let end = ready + latency;
-        let overlaps = |from: Instant, until: Instant| until > ready && from < end;
-        let interrupts = self.recent.iter().filter(|it| overlaps(it.entry, it.exit)).map(|it| {
-            let source = sources.get(&it.source).map(|source| &source.source);
-            Ran {
-                kind: match source.map(|source| source.kind) {
-                    Some(InterruptKind::Nmi) => RanKind::Nmi,
-                    Some(InterruptKind::Softirq) => RanKind::Softirq,
-                    _ => RanKind::Interrupt,
-                },
-                name: source.map_or_else(String::new, |source| source.name.clone()),
-                number: source.and_then(|source| source.number).unwrap_or(0),
-                from_ns: it.entry.max(ready),
-                duration_ns: if it.entry < ready { it.exit.since(ready) } else { it.execution },
-            }
-        });
-        let sections = self.maxima.values().filter_map(|maximum| {
-            let culprit = maximum.culprit.as_ref()?;
-            let from = Instant::from_ns(culprit.at_ns.ns().saturating_sub(maximum.duration.ns()));
-            overlaps(from, culprit.at_ns).then(|| Ran {
-                kind: RanKind::Thread,
-                name: culprit.thread.name.clone(),
-                number: culprit.thread.tid,
-                from_ns: from.max(ready),
-                duration_ns: if from < ready { culprit.at_ns.since(ready) } else { maximum.duration },
-            })
-        });
-        let mut ran: Vec<Ran> = interrupts.chain(sections).collect();
-        ran.sort_by_key(|ran| ran.from_ns);
-        ran
     }
 
     fn section(

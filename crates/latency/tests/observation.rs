@@ -1,11 +1,11 @@
 //! From records of a measurement to the section `latency`.
 
-use punctual_latency::Observation;
+use punctual_latency::{Observation, Section, Wait, WaitPart};
 use punctual_model::latency::{
     Culprit, InterruptKind, InterruptSource, Preemption, RanKind, RealTimeThread, SchedulingLatency,
     ThreadId, Timers, Wakeup,
 };
-use punctual_model::{Duration, Instant, Policy, Section};
+use punctual_model::{Duration, Instant, Policy, Section as _};
 use punctual_trace::latency::{
     Interrupt, Latency, Maximum, Processor, Scope, Source, Thread, ThreadWakeup, Variable,
 };
@@ -34,7 +34,7 @@ fn begin(has_variables: bool) -> Vec<Latency> {
     ]
 }
 
-fn wakeup(ready: u64, latency: u64) -> [Latency; 2] {
+fn wakeup_and_thread(ready: u64, latency: u64) -> [Latency; 2] {
     let wakeup = Wakeup { at_ns: at(ready), latency_ns: us(latency), ..Wakeup::default() };
     let id = ThreadId { name: "control".into(), pid: 6, tid: 7 };
     let thread = Thread {
@@ -65,6 +65,7 @@ fn section(observation: &Observation) -> SchedulingLatency {
     section
 }
 
+/// Sections that were recorded for their own sake say nothing of a latency: only what was measured with it.
 #[test]
 fn what_ran_during_the_greatest_latency_is_found() {
     let mut records = begin(true);
@@ -74,25 +75,36 @@ fn what_ran_during_the_greatest_latency_is_found() {
     let culprit = Culprit { at_ns: at(119), thread, ..Culprit::default() };
     let (cpu, variable, duration) = (1, Variable::Poid, us(12));
     records.push(Latency::Maximum(Box::new(Maximum { cpu, variable, duration, culprit: Some(culprit) })));
-    records.extend(wakeup(100, 30));
-    let section = section(&observe(&records));
-    let worst = &section.processors[0].measured[0].worst;
-    let ran: Vec<_> = worst[0].ran.iter().map(|ran| (ran.kind, ran.from_ns, ran.duration_ns)).collect();
-    let expected = [
-        (RanKind::Interrupt, at(100), us(5)),
-        (RanKind::Thread, at(107), us(12)),
-        (RanKind::Interrupt, at(120), us(4)),
-    ];
-    assert_eq!((worst.len(), &ran[..]), (1, &expected[..]));
-    assert_eq!(section.processors[0].variables.as_ref().map(|it| it.poid.max_ns), Some(us(12)));
-    assert_eq!(section.processors[0].interrupts[0].curves.count, 4);
+    let mut observation = observe(&records);
+    let kind = RanKind::Poid;
+    let poid = Section { kind, name: "php".into(), tid: 9, opened: None, before: us(2) };
+    let parts = vec![WaitPart { section: Some(poid), from: us(0), spent: us(21) }];
+    let wait = Wait { ready: at(100), latency: us(30), overhead: us(0), parts: Some(parts) };
+    let wakeup = observation.explain(1, &wait);
+    let [Latency::Wakeup(mut record), thread] = wakeup_and_thread(100, 30) else { panic!("other records") };
+    for (wakeup, sections) in [(wakeup, true), (record.wakeup.clone(), false)] {
+        record.wakeup = wakeup;
+        observation.record(&Latency::Wakeup(record.clone()));
+        observation.record(&thread);
+        let section = section(&observation);
+        let worst = &section.processors[0].measured[0].worst;
+        let ran = worst[0].ran.iter().map(|ran| (ran.kind, ran.from_ns, ran.duration_ns));
+        let poid = [(RanKind::Poid, at(105), us(21))];
+        let mut expected = vec![(RanKind::Interrupt, at(100), us(5)), (RanKind::Interrupt, at(120), us(4))];
+        expected.splice(1..1, poid.into_iter().filter(|_| sections));
+        assert_eq!((worst.len(), ran.collect::<Vec<_>>()), (1, expected));
+        assert_eq!(worst[0].split.map(|split| split.total()), sections.then_some(us(30)));
+        assert_eq!(section.processors[0].variables.as_ref().map(|it| it.poid.max_ns), Some(us(12)));
+        assert_eq!(section.processors[0].interrupts[0].curves.count, 4);
+        observation = observe(&records);
+    }
 }
 
 #[test]
 fn without_the_record_of_the_greatest_no_other_takes_its_place() {
     let mut records = begin(false);
-    records.extend(wakeup(100, 30));
-    let [_, mut greater] = wakeup(200, 50);
+    records.extend(wakeup_and_thread(100, 30));
+    let [_, mut greater] = wakeup_and_thread(200, 50);
     let whole = section(&observe(&records));
     assert_eq!(whole.processors[0].measured[0].worst.len(), 1);
     records.push(std::mem::replace(&mut greater, Latency::Offline { cpu: 1 }));

@@ -76,6 +76,10 @@ const BOUND: &str = "a bound of the scheduling latency";
 /// A bound, or measured latencies alone.
 fn latency() -> Check {
     let Err(reason) = crate::latency::supported() else {
+        if let Err(error) = crate::latency::symbols::Symbols::read() {
+            let advice = "run as root (sudo), or grant the file CAP_SYSLOG as well";
+            return Check::fails(LATENCY, BOUND, Verdict::Degraded, without_advice(&error), advice);
+        }
         return match preemption::is_real_time_kernel() {
             true => Check::works(LATENCY, BOUND, "bounded: the kernel shows what the bound is made of"),
             false => Check::fails(

@@ -12,7 +12,8 @@ pub(crate) mod symbols;
 pub use interrupts::{Event, Interrupt};
 pub use load::Losses;
 pub use processor::{
-    Counts, Culprit, Exceeded, Flight, Frame, Grown, Thread, Variable, Witnessed, WitnessedKind,
+    Counts, Culprit, Exceeded, Flight, Frame, Grown, Thread, Variable, Wait, WaitPart, Witnessed,
+    WitnessedKind,
 };
 
 use crate::command::{Output, Running, Waiting};
@@ -127,7 +128,7 @@ impl Meter {
     pub fn threads(&self) -> Vec<(u32, Thread)> {
         let threads_on = |shared: &Shared| {
             let number = shared.number;
-            shared.threads().into_iter().map(move |thread| (number, thread))
+            shared.threads(&self.symbols).into_iter().map(move |thread| (number, thread))
         };
         self.shared.iter().flat_map(threads_on).collect()
     }

@@ -85,7 +85,8 @@ impl<'a> Analysed<'a> {
     /// The measured latencies.
     pub(crate) fn measured(&self) -> Vec<MeasuredRow<'a>> {
         let (begin, cpu, bound) = (self.section.from_ns, self.processor.cpu, self.bound());
-        let row = |measured| MeasuredRow { measured, cpu, bound, begin };
+        let has_sections = self.processor.variables.is_some();
+        let row = |measured| MeasuredRow { measured, cpu, bound, begin, has_sections };
         self.processor.measured.iter().map(row).collect()
     }
 }
@@ -182,4 +183,6 @@ pub struct MeasuredRow<'a> {
     pub bound: Option<Duration>,
     /// When the observation began.
     pub begin: Instant,
+    /// Whether the kernel shows its own part of latencies.
+    pub has_sections: bool,
 }

@@ -69,14 +69,60 @@ fn rules(section: &SchedulingLatency) -> String {
     match (watched.is_empty(), violations) {
         (true, 0) if punctual_latency::all_bounds(section).is_empty() => String::new(),
         (true, 0) => "The kernel's own monitors of the rules were not on.".into(),
-        (_, 0) => format!("Rules watched by the kernel, none violated: {}.", watched.join(", ")),
+        (_, 0) => {
+            format!(
+                "Rules watched by the kernel, none violated: {}.{}",
+                watched.join(", "),
+                unwatched(section)
+            )
+        }
         (_, number) => format!(
             "The kernel's monitors found {number} {} OF THE RULES that the bound rests on: it does not hold. \
-             Watched: {}.",
+             Watched: {}.{}",
             agreeing(number, "VIOLATION", "VIOLATIONS"),
-            watched.join(", ")
+            watched.join(", "),
+            unwatched(section)
         ),
     }
+}
+
+/// Which of the rules R1 to R14 no monitor watched, in a sentence of its own, and why the bound may rest on
+/// them; empty if there are none.
+fn unwatched(section: &SchedulingLatency) -> String {
+    let rules = unwatched_rules(section);
+    if rules.is_empty() {
+        return String::new();
+    }
+    let (assumed, others): (Vec<u32>, Vec<u32>) = rules.iter().partition(|rule| matches!(rule, 1..=4 | 13));
+    let mut text = format!(" Not watched: {}.", ranges(&rules));
+    if !assumed.is_empty() {
+        text += &format!(
+            " No kernel has monitors of {}; the bound rests on them because the processor ensures them (R1, \
+             R4), interrupts and NMIs never call the scheduler (R2, R3), and each call of it ends with the \
+             thread of highest priority (R13).",
+            ranges(&assumed)
+        );
+    }
+    if !others.is_empty() {
+        text += &format!(" This kernel has no monitors of {}.", ranges(&others));
+    }
+    text
+}
+
+/// By number.
+pub(crate) fn unwatched_rules(section: &SchedulingLatency) -> Vec<u32> {
+    let watching = section.monitors.iter().filter(|it| !it.watched_ns.is_zero());
+    let watched: Vec<&String> = watching.flat_map(|it| &it.rules).collect();
+    (1..=14).filter(|number| !watched.iter().any(|rule| **rule == format!("R{number}"))).collect()
+}
+
+/// `R1 to R4, R13`, of ascending numbers.
+fn ranges(rules: &[u32]) -> String {
+    let runs = rules.chunk_by(|one, next| one + 1 == *next).flat_map(|run| match run {
+        [first, _, .., last] => vec![format!("R{first} to R{last}")],
+        _ => run.iter().map(|rule| format!("R{rule}")).collect(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
 }
 
 /// The bound of the worst processor, what most of it is, who caused that, and what was measured.
@@ -324,7 +370,8 @@ pub(crate) fn happened(wakeup: &Wakeup, analysis: &Analysed<'_>) -> String {
         1 => format!("{name} {sum}"),
         _ => format!("{name} {sum} in {times} times"),
     });
-    let ran: Vec<String> = ran.collect();
+    let rest = wakeup.split.map(|split| split.rest_ns).filter(|rest| !rest.is_zero());
+    let ran: Vec<String> = ran.chain(rest.map(|rest| format!("rest {rest}"))).collect();
     let ran = if ran.is_empty() { "what ran is not known".to_owned() } else { ran.join(", ") };
     let begin = analysis.section.from_ns;
     format!("{} at {}: {ran}", wakeup.latency_ns, crate::text::since(wakeup.at_ns.since(begin)))
@@ -338,14 +385,31 @@ pub fn ran_name<'a>(ran: &Ran, sources: impl IntoIterator<Item = &'a InterruptSo
     };
     let name = visible(&ran.name);
     match ran.kind {
+        kind if kind.variable().is_some() => section_name(ran),
         RanKind::Thread => format!("{name} ({})", ran.number),
         RanKind::Softirq => format!("softirq {} {name}", ran.number),
         RanKind::Nmi => "NMI".to_owned(),
-        RanKind::Interrupt => {
+        _ if ran.name.is_empty() => "interrupts that were not recorded".to_owned(),
+        _ => {
             let known = sources.into_iter().find(is_it);
             known.map_or_else(|| format!("interrupt {} {name}", ran.number), source_name)
         }
     }
+}
+
+/// A variable, whose section it was, and where it began; of the scheduler's own, only the variable.
+fn section_name(ran: &Ran) -> String {
+    let symbol = ran.kind.variable().unwrap_or_default();
+    if matches!(ran.kind, RanKind::Psd | RanKind::St) {
+        return symbol.to_owned();
+    }
+    let thread = match ran.number {
+        0 => "idle".to_owned(),
+        number => format!("{} ({number})", visible(&ran.name)),
+    };
+    let place = ran.opened.as_ref().map(|place| format!(" from {}", visible(place)));
+    let before = ran.before_ns.map(|before| format!(", open for {before} before,"));
+    format!("{symbol} of {thread}{}{}", place.unwrap_or_default(), before.unwrap_or_default())
 }
 
 /// The kernel stacks of those who caused the greatest variables.

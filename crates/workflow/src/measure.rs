@@ -2,6 +2,7 @@
 
 mod counters;
 mod flight;
+mod guardian;
 pub(crate) mod log;
 mod measuring;
 mod monitors;
@@ -19,10 +20,13 @@ use crate::{platform, watch};
 use bytesize::ByteSize;
 use log::Log;
 use measuring::MeasuringThreads;
+pub(crate) use measuring::permitted as measuring_permitted;
 use monitors::Monitors;
+pub(crate) use monitors::left as monitors_left;
 use options::{TICK, TICKS_UNTIL_DUE, ns};
-use punctual_model::latency::{self, Culprit, Preemption, RealTimeThread, ThreadId, Wakeup};
-use punctual_model::{Instant, Policy, SchedulingLatency};
+use punctual_latency::{Section, Wait, WaitPart};
+use punctual_model::latency::{self, Culprit, Preemption, RanKind, RealTimeThread, ThreadId};
+use punctual_model::{Duration, Instant, Policy, SchedulingLatency};
 use punctual_observe::latency::{self as observe, Event, Frame, Meter};
 use punctual_report::counted;
 use punctual_report::latency::{Reached, Threshold};
@@ -140,9 +144,9 @@ impl Measurement<'_> {
         });
         meter.grown(&mut |cpu, grown| log.record(Latency::Maximum(Box::new(maximum(cpu, &grown)))))?;
         for (cpu, latencies) in threads {
-            let wakeup = Wakeup { at_ns: latencies.max_at, latency_ns: latencies.max, ..Wakeup::default() };
+            let wait = wait(&latencies);
             if let Some(thread) = thread(cpu, latencies, measuring) {
-                log.thread(thread, is_due, Some(wakeup));
+                log.thread(thread, is_due, |log| Some(log.explain(cpu, &wait)));
             }
         }
         for counts in meter.counts() {
@@ -209,6 +213,32 @@ fn reached(cpu: u32, exceeded: observe::Exceeded) -> Reached {
 fn maximum(cpu: u32, grown: &observe::Grown) -> Maximum {
     let variable = variable(grown.variable);
     Maximum { cpu, variable, duration: grown.duration, culprit: grown.culprit.as_ref().map(culprit) }
+}
+
+/// What the greatest latency of a thread was made of, besides interrupts.
+fn wait(latencies: &observe::Thread) -> Wait {
+    let part = |part: &observe::WaitPart| WaitPart {
+        section: part.variable.map(|variable| Section {
+            kind: match variable {
+                observe::Variable::Poid => RanKind::Poid,
+                observe::Variable::Psd => RanKind::Psd,
+                observe::Variable::St => RanKind::St,
+                observe::Variable::Paie => RanKind::Paie,
+            },
+            name: part.comm.clone(),
+            tid: part.tid,
+            opened: part.opened.as_ref().map(place),
+            before: part.before,
+        }),
+        from: part.from,
+        spent: part.spent,
+    };
+    Wait {
+        ready: latencies.max_at,
+        latency: latencies.max,
+        overhead: latencies.worst.as_ref().map_or(Duration::ZERO, |worst| worst.overhead),
+        parts: latencies.worst.as_ref().map(|worst| worst.parts.iter().map(part).collect()),
+    }
 }
 
 /// `None` under a policy that is not known.

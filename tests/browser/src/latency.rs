@@ -11,6 +11,7 @@ const NARROW: (u32, u32) = (360, 740);
 
 pub const ALL: &[Row] = &[
     ("latency: bars are as long as their bounds, and stacked by cause", WIDE, bars),
+    ("latency: the parts of each bar are named below it", WIDE, named),
     ("latency: the measured maximum stands beside each bar", WIDE, measured),
     ("latency: stacks and staircases open", WIDE, opened),
     ("latency: text has contrast, in light and dark", WIDE, look::contrast_of),
@@ -25,7 +26,7 @@ pub fn page() -> Result<String> {
 
 /// Where the parts of a model's bar end, as a share of the drawing.
 const ENDS: &str = "(model) => {
-    const row = document.querySelector(`[data-model=${model}] svg`);
+    const row = document.querySelector(`[data-model=${model}] svg.bars`);
     const all = row.getBoundingClientRect();
     return [...row.querySelectorAll('.cause')]
         .map((part) => (part.getBoundingClientRect().right - all.left) / all.width);
@@ -48,9 +49,24 @@ fn bars(page: &Opened) -> Result {
     page.expect("document.querySelectorAll('[data-model=sporadic] .cause').length === 0")
 }
 
+/// Below each bar, without a mouse: as many names as parts.
+fn named(page: &Opened) -> Result {
+    page.expect(
+        "[...document.querySelectorAll('[data-model]')].every((row) => {
+            const names = [...row.querySelectorAll('.parts li')];
+            return names.length === row.querySelectorAll('svg.bars .cause').length
+                && names.every((name) => name.checkVisibility() && name.textContent.trim().length > 5);
+        })",
+    )?;
+    page.expect(
+        "document.querySelector('[data-model=sliding_window] .parts').textContent
+            .includes('irq 33 nvme0q1 16.914 µs')",
+    )
+}
+
 fn measured(page: &Opened) -> Result {
     page.expect(
-        "[...document.querySelectorAll('[data-model] svg')].every((row) => {
+        "[...document.querySelectorAll('[data-model] svg.bars')].every((row) => {
             const all = row.getBoundingClientRect();
             const line = row.querySelector('.measured').getBoundingClientRect();
             const share = ((line.left + line.right) / 2 - all.left) / all.width;

@@ -1,7 +1,8 @@
 //! What `doctor` says works here, against what works when tried.
 
 use crate::run::{Ended, binary, directory, run, workload};
-use crate::{Outcome, Result, Test, ensure, fail};
+use crate::tool::tool;
+use crate::{Outcome, Result, Test, ensure, fail, skip};
 use serde_json::Value;
 use std::process::Command;
 
@@ -9,6 +10,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("doctor::is_right_about_tracepoints", tracepoints),
     ("doctor::is_right_about_function_tracing", function_tracing),
     ("doctor::is_right_about_the_bound_of_latencies", latency),
+    ("doctor::says_what_measuring_threads_need", measuring_threads),
 ];
 
 fn doctor() -> Result<(Ended, Value)> {
@@ -51,6 +53,25 @@ fn works(attach: &str) -> Result<(bool, Ended)> {
     let ended = run(command)?;
     let found = file.exists() && crate::model::only_task(&crate::model::read(&file)?, "drv").is_ok();
     Ok((found && ended.code == Some(0), ended))
+}
+
+/// With the capabilities of observing alone, it names the one that is missing; where they all are there, it
+/// says that it works.
+fn measuring_threads() -> Result<Outcome> {
+    let (_, printed) = doctor()?;
+    ensure!(check(&printed, "measuring threads")?["verdict"] == "works", "as root: {printed}");
+    let Some(mut command) = tool("setpriv", &[]) else { return skip("no setpriv here") };
+    let capabilities = "-all,+bpf,+perfmon";
+    command.args([&format!("--bounding-set={capabilities}"), "--inh-caps=-all", "--"]);
+    command.args([&binary(), "doctor", "--json"]);
+    let ended = run(command)?;
+    let printed = ended.json()?;
+    let found = check(&printed, "measuring threads")?;
+    ensure!(found["verdict"] == "degraded", "without CAP_SYS_NICE: {}", ended.all());
+    let advice = found["advice"].as_str().unwrap_or_default();
+    ensure!(advice.contains("CAP_SYS_NICE") && advice.contains("cap_sys_nice"), "{}", ended.all());
+    ensure!(check(&printed, "privileges")?["verdict"] == "works", "{}", ended.all());
+    Ok(Outcome::Completed)
 }
 
 fn tracepoints() -> Result<Outcome> {

@@ -91,6 +91,8 @@ pub struct Kernel {
     other_is_ready: bool,
     /// When the thread of high priority became ready, and when the interrupt arrived.
     woken: Option<(u64, u64, Case)>,
+    /// That thread is about to run its own code.
+    runs: bool,
     depth: u32,
 }
 
@@ -114,6 +116,7 @@ impl Kernel {
             high_is_ready: false,
             other_is_ready: false,
             woken: None,
+            runs: false,
             depth: 0,
         }
     }
@@ -226,6 +229,7 @@ impl Kernel {
         };
         let arrived = if case == Case::Idle { self.now } else { arrival.unwrap_or(self.now) };
         self.woken = Some((self.now, arrived, case));
+        self.event('w', 0);
     }
 
     pub fn disable_interrupts(&mut self) {
@@ -248,6 +252,9 @@ impl Kernel {
     pub fn enable_preemption(&mut self) {
         self.preempt_off = false;
         self.event('E', 0);
+        if std::mem::take(&mut self.runs) {
+            self.event('r', 0);
+        }
         self.preemption_point();
     }
 
@@ -279,6 +286,16 @@ impl Kernel {
         self.run(after);
         self.enable_interrupts();
         self.enable_preemption();
+    }
+
+    /// Not an interrupt, but entered like one: a section of the thread.
+    pub fn exception(&mut self, span: u64) {
+        self.serving = true;
+        self.event('i', 0);
+        self.handle(span);
+        self.event('o', 0);
+        self.serving = false;
+        self.serve_pending();
     }
 
     /// The running thread sleeps: the processor idles for `span`, or until somebody is ready.
@@ -359,6 +376,7 @@ impl Kernel {
         if let Some((ready, arrived, case)) = woken {
             let latency = Latency { from_ready: self.now - ready, from_arrival: self.now - arrived, case };
             self.latencies.push(latency);
+            self.runs = true;
         }
         self.enable_preemption();
         if chosen == Running::High || other {

@@ -7,6 +7,7 @@
  *
  * d, e: interrupts disabled, enabled; D, E: preemption; s, x: the scheduler is called, returns;
  * i: an interrupt begins (EXTRA is its source, 0 for an exception), o: ends; n: an NMI took EXTRA;
+ * w: a thread is made ready that waits until r;
  * .: the run ends, print and forget everything.
  *
  *   machine [NANOSECONDS [wakes]]
@@ -127,6 +128,37 @@ static void end_interrupt(void)
 			ended.execution);
 }
 
+static void latency_running(struct latency_who *who)
+{
+	who->tid = idle;
+}
+
+/* As the program does. */
+static void begin_wait(void)
+{
+	struct latency_moment at = latency_now(&cpu);
+
+	if (cpu.serving && cpu.source)
+		latency_wait_begins(&cpu, cpu.entry, cpu.entry_time);
+	else
+		latency_wait_begins(&cpu, at.now, at.time);
+}
+
+/* Of each part: how much, where its first section began, and how long the longest was open before.
+ */
+static void end_wait(void)
+{
+	struct latency_moment at = latency_now(&cpu);
+
+	latency_wait_ends(&cpu, at.time);
+	printf("w %llu %llu %llu", cpu.wait.ready, at.now - cpu.wait.ready - cpu.wait.overhead,
+		cpu.wait.overhead);
+	for (int part = 0; part < LATENCY_PARTS; part++)
+		printf(" %llu %llu %llu", cpu.wait.parts[part].spent, cpu.wait.parts[part].from,
+			cpu.wait.parts[part].before);
+	printf("\n");
+}
+
 /* Whether the event is known. */
 static bool take(char what, unsigned long long extra)
 {
@@ -159,6 +191,12 @@ static bool take(char what, unsigned long long extra)
 	case 'n':
 		latency_nmi(&cpu, extra);
 		printf("i 1 %llu %llu %llu\n", now - extra, now, extra);
+		return true;
+	case 'w':
+		begin_wait();
+		return true;
+	case 'r':
+		end_wait();
 		return true;
 	case '.':
 		print_and_forget();

@@ -2,10 +2,13 @@
 //! (compiled for user space). No simulated latency is above the bound of the same run.
 
 mod kernel;
+mod parts;
 
 use kernel::{Arrival, Case, Effect, Kernel, Latency, Random, Scheduler};
-use punctual_latency::{HORIZON, InterruptModel, Occurrence, Outcome, Tracker, Variables, bound};
-use punctual_model::latency::InterruptCurves;
+use punctual_latency::{
+    HORIZON, Inside, InterruptModel, Occurrence, Outcome, Section, Tracker, Variables, Wait, WaitPart, bound,
+};
+use punctual_model::latency::{InterruptCurves, RanKind, Wakeup};
 use punctual_model::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,6 +20,19 @@ struct Measured {
     variables: Variables,
     sources: BTreeMap<u32, InterruptCurves>,
     negative: u64,
+    waits: Vec<Waited>,
+}
+
+/// What the state machine says of a latency.
+#[derive(Clone, Debug)]
+struct Waited {
+    ready: u64,
+    latency: u64,
+    overhead: u64,
+    /// Of each part: how much it is, where it begins, how long it was open before.
+    parts: [[u64; 3]; parts::PARTS],
+    /// The interrupts so far.
+    interrupts: Vec<Inside>,
 }
 
 fn compiled() -> (tempfile::TempDir, PathBuf) {
@@ -46,6 +62,7 @@ fn measure_with(events: String, options: &[&str]) -> Vec<Measured> {
     assert!(output.status.success());
     let mut runs = Vec::new();
     let mut trackers: BTreeMap<u32, Tracker> = BTreeMap::new();
+    let (mut waits, mut interrupts) = (Vec::new(), Vec::new());
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let mut numbers = line[2..].split(' ').map(|word| word.parse::<u64>().unwrap());
         let mut number = || numbers.next().unwrap();
@@ -55,14 +72,24 @@ fn measure_with(events: String, options: &[&str]) -> Vec<Measured> {
             let execution = Duration::from_ns(number());
             let tracker = trackers.entry(source).or_insert_with(|| Tracker::new(HORIZON));
             tracker.add(Occurrence { entry, exit, execution });
+            let (kind, name) = (RanKind::Interrupt, source.to_string());
+            interrupts.push(Inside { kind, name, number: source, entry, exit, execution });
+            continue;
+        }
+        if line.starts_with('w') {
+            let [ready, latency, overhead] = [(); 3].map(|()| number());
+            let parts = [(); parts::PARTS].map(|()| [(); 3].map(|()| number()));
+            waits.push(Waited { ready, latency, overhead, parts, interrupts: interrupts.clone() });
             continue;
         }
         let [poid, psd, st, paie] = [(); 4].map(|()| Duration::from_ns(number()));
         let sources = std::mem::take(&mut trackers);
+        interrupts.clear();
         runs.push(Measured {
             variables: Variables { poid, psd, st, paie },
             sources: sources.into_iter().map(|(name, it)| (name, it.curves().clone())).collect(),
             negative: number(),
+            waits: std::mem::take(&mut waits),
         });
     }
     runs
@@ -132,6 +159,7 @@ fn run_section(kernel: &mut Kernel, kind: u64, [first, second, third]: [u64; 3])
         }
         4 => kernel.wake_from_thread(first / 2, second / 2),
         5 => kernel.sleep(first * 4),
+        6 => kernel.exception(first),
         _ => kernel.run(first * 2),
     }
 }
@@ -216,6 +244,86 @@ fn no_duration_is_negative_when_the_parser_is_interrupted() {
     let events: String = (0..1_000_u64).map(|seed| random_schedule(seed).events).collect();
     for (seed, found) in measure_with(events, &["10000", "wakes"]).iter().enumerate() {
         assert_eq!(found.negative, 0, "seed {seed}");
+    }
+}
+
+const KINDS: [RanKind; 4] = [RanKind::Poid, RanKind::Psd, RanKind::St, RanKind::Paie];
+
+/// As a measurement makes it.
+fn explained(waited: &Waited) -> Wakeup {
+    let part = |(index, &[spent, from, before]): (usize, &[u64; 3])| WaitPart {
+        section: KINDS.get(index).map(|&kind| Section {
+            kind,
+            name: String::new(),
+            tid: 0,
+            opened: None,
+            before: Duration::from_ns(before),
+        }),
+        from: Duration::from_ns(from),
+        spent: Duration::from_ns(spent),
+    };
+    let parts = waited.parts.iter().enumerate().filter(|(_, part)| part[0] > 0).map(part);
+    let wait = Wait {
+        ready: Instant::from_ns(waited.ready),
+        latency: Duration::from_ns(waited.latency),
+        overhead: Duration::from_ns(waited.overhead),
+        parts: Some(parts.collect()),
+    };
+    wait.explain(waited.interrupts.iter().cloned())
+}
+
+/// What a latency was made of is what brute force finds; the parts are all of it, once.
+#[test]
+fn the_parts_of_a_latency_are_exact() {
+    let seeds = 0..2_000_u64;
+    let schedules: Vec<Kernel> = seeds.clone().map(random_schedule).collect();
+    let runs = measure(schedules.iter().map(|kernel| kernel.events.as_str()).collect());
+    let mut waits = 0;
+    let mut sections = [0_u64; 4];
+    for ((seed, run), kernel) in seeds.zip(&runs).zip(&schedules) {
+        let expected = parts::expected(&kernel.events);
+        assert_eq!(run.waits.len(), expected.len(), "seed {seed}");
+        for (waited, expected) in run.waits.iter().zip(&expected) {
+            waits += 1;
+            let said = || format!("seed {seed}: {expected:?}, but {waited:?}");
+            assert_eq!((waited.ready, waited.latency), (expected.ready, expected.end - expected.ready));
+            assert_eq!(waited.parts.map(|part| part[0]), expected.parts, "{}", said());
+            let wakeup = explained(waited);
+            let split = wakeup.split.expect("parts");
+            assert_eq!(split.total().ns(), waited.latency, "{}", said());
+            let ran: u64 = wakeup.ran.iter().map(|ran| ran.duration_ns.ns()).sum();
+            assert_eq!(ran + split.rest_ns.ns(), waited.latency, "{}", said());
+            let mut interrupts: BTreeMap<u32, u64> = BTreeMap::new();
+            for ran in wakeup.ran.iter().filter(|ran| ran.kind == RanKind::Interrupt) {
+                *interrupts.entry(ran.number).or_default() += ran.duration_ns.ns();
+            }
+            assert_eq!(interrupts, expected.interrupts, "{}", said());
+            for ran in &wakeup.ran {
+                let Some(part) = KINDS.iter().position(|kind| *kind == ran.kind) else { continue };
+                sections[part] += 1;
+                assert_eq!(Some(ran.from_ns.ns()), expected.first[part], "{ran:?}: {}", said());
+                let before = ran.before_ns.unwrap_or_default().ns();
+                assert!(expected.before[part].is_none_or(|it| it == before), "{ran:?}: {}", said());
+            }
+        }
+    }
+    assert!(waits > 10_000 && sections.iter().all(|&count| count > 100), "{waits} waits, {sections:?}");
+    println!("{waits} latencies, with {sections:?} of D_POID, D_PSD, D_ST, D_PAIE");
+}
+
+/// Noting culprits meanwhile, and a clock that masks interrupts, change no part.
+#[test]
+fn the_parts_are_nobodys_overhead() {
+    let events: String = (0..1_000_u64).map(|seed| random_schedule(seed).events).collect();
+    let (undisturbed, disturbed) = (measure(events.clone()), measure_with(events, &["10000"]));
+    for (seed, (expected, found)) in undisturbed.iter().zip(&disturbed).enumerate() {
+        assert_eq!(expected.waits.len(), found.waits.len());
+        for (expected, found) in expected.waits.iter().zip(&found.waits) {
+            let spent = |waited: &Waited| waited.parts.map(|part| part[0]);
+            assert_eq!(spent(expected), spent(found), "seed {seed}: {expected:?}, but {found:?}");
+            let split = explained(found).split.expect("parts");
+            assert_eq!(split.total().ns(), found.latency, "seed {seed}");
+        }
     }
 }
 

@@ -56,7 +56,8 @@ pub struct Wakeup {
     /// What the latency is made of, where that is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub split: Option<Split>,
-    /// What ran on the processor meanwhile, in order, as far as it was recorded.
+    /// What ran on the processor meanwhile, in order, as far as it was recorded. With variables, this is all
+    /// of the latency but the rest: at each instant the innermost.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub ran: Vec<Ran>,
 }
@@ -68,12 +69,20 @@ pub struct Split {
     pub interrupts_ns: Duration,
     /// Threads that the scheduler preferred.
     pub threads_ns: Duration,
-    /// All else: the kernel with preemption or interrupts disabled.
+    /// The variables: preemption or interrupts disabled, and the scheduler. Zero where the kernel does not
+    /// show them.
+    #[serde(skip_serializing_if = "no_time", default)]
+    pub sections_ns: Duration,
+    /// All else. Where the kernel does not show the variables, they are part of it.
     pub rest_ns: Duration,
 }
 
+fn no_time(duration: &Duration) -> bool {
+    duration.is_zero()
+}
+
 /// What ran for a while.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ran {
     /// What it was.
     pub kind: RanKind,
@@ -81,17 +90,24 @@ pub struct Ran {
     pub name: String,
     /// Thread, or number of the interrupt; 0 if it has none.
     pub number: u32,
+    /// Where in the kernel a section began, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub opened: Option<String>,
+    /// How long a section had been open at the wake-up, without interrupts; absent if it began later.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub before_ns: Option<Duration>,
     /// When it began, or the wake-up if that was later.
     pub from_ns: Instant,
-    /// For how long.
+    /// For how long, from then on. Of a variable, the sum of all its sections.
     pub duration_ns: Duration,
 }
 
 /// What kind of thing ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RanKind {
     /// A thread.
+    #[default]
     Thread,
     /// An interrupt.
     Interrupt,
@@ -99,6 +115,27 @@ pub enum RanKind {
     Softirq,
     /// A non-maskable interrupt.
     Nmi,
+    /// A thread with preemption or interrupts disabled: D_POID.
+    Poid,
+    /// Preemption disabled to schedule, before the scheduler masked interrupts: D_PSD without D_ST.
+    Psd,
+    /// The scheduler, from its masking of interrupts on: D_ST.
+    St,
+    /// All enabled, although the scheduler is to be called: D_PAIE.
+    Paie,
+}
+
+impl RanKind {
+    /// The variable that it is part of, as the paper calls it; `None` if it is not.
+    pub const fn variable(self) -> Option<&'static str> {
+        match self {
+            RanKind::Poid => Some("D_POID"),
+            RanKind::Psd => Some("D_PSD"),
+            RanKind::St => Some("D_ST"),
+            RanKind::Paie => Some("D_PAIE"),
+            RanKind::Thread | RanKind::Interrupt | RanKind::Softirq | RanKind::Nmi => None,
+        }
+    }
 }
 
 /// How late the timers of one processor expired.
@@ -157,6 +194,13 @@ impl Measured {
     fn rank(&mut self) {
         self.worst.sort_by(Wakeup::rank);
         self.worst.truncate(MAX_WORST);
+    }
+}
+
+impl Split {
+    /// The sum of all parts.
+    pub fn total(&self) -> Duration {
+        self.interrupts_ns + self.threads_ns + self.sections_ns + self.rest_ns
     }
 }
 

@@ -88,7 +88,7 @@ fn latencies(path: &str, measured: &Measured) -> Valid {
 /// The parts are the whole.
 fn wakeup(path: &str, wakeup: &Wakeup) -> Valid {
     let Some(split) = wakeup.split else { return Ok(()) };
-    let parts = [split.interrupts_ns, split.threads_ns, split.rest_ns];
+    let parts = [split.interrupts_ns, split.threads_ns, split.sections_ns, split.rest_ns];
     let sum: u128 = parts.iter().map(|part| u128::from(part.ns())).sum();
     match sum == u128::from(wakeup.latency_ns.ns()) {
         true => Ok(()),

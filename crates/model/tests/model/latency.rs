@@ -88,21 +88,31 @@ fn interrupt() -> impl Strategy<Value = (InterruptSource, Interrupt)> {
 
 fn wakeup() -> impl Strategy<Value = Wakeup> {
     let part = || (0..3_u64).prop_map(ns);
-    let kind = select(&[RanKind::Thread, RanKind::Interrupt, RanKind::Softirq, RanKind::Nmi]);
-    let ran = (kind, name(), any::<u32>(), instant(), duration());
-    let ran = ran.prop_map(|(kind, name, number, from_ns, duration_ns)| Ran {
-        kind,
-        name,
-        number,
-        from_ns,
-        duration_ns,
-    });
-    (instant(), part(), part(), part(), any::<bool>(), vec(ran, 0..3)).prop_map(
-        |(at_ns, interrupts_ns, threads_ns, rest_ns, is_split, ran)| Wakeup {
-            at_ns,
-            latency_ns: interrupts_ns + threads_ns + rest_ns,
-            split: is_split.then_some(Split { interrupts_ns, threads_ns, rest_ns }),
-            ran,
+    let split =
+        (part(), part(), part(), part()).prop_map(|(interrupts_ns, threads_ns, sections_ns, rest_ns)| {
+            Split { interrupts_ns, threads_ns, sections_ns, rest_ns }
+        });
+    (instant(), split, any::<bool>(), vec(ran(), 0..3)).prop_map(|(at_ns, split, is_split, ran)| Wakeup {
+        at_ns,
+        latency_ns: split.total(),
+        split: is_split.then_some(split),
+        ran,
+    })
+}
+
+fn ran() -> impl Strategy<Value = Ran> {
+    use RanKind::*;
+    let kind = select(&[Thread, Interrupt, Softirq, Nmi, Poid, Psd, St, Paie]);
+    let section = (option::of(name()), option::of(duration()));
+    (kind, name(), any::<u32>(), instant(), duration(), section).prop_map(
+        |(kind, name, number, from_ns, duration_ns, (opened, before_ns))| Ran {
+            kind,
+            name,
+            number,
+            opened,
+            before_ns,
+            from_ns,
+            duration_ns,
         },
     )
 }

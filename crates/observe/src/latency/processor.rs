@@ -2,7 +2,8 @@
 
 use super::interrupts::{Event, Interrupt, Reader, length};
 use super::skeleton::types::{
-    latency_culprit, latency_event, latency_maximum, latency_nmi_entry, latency_shared, latency_thread,
+    latency_culprit, latency_event, latency_maximum, latency_nmi_entry, latency_part, latency_shared,
+    latency_thread, latency_wait,
 };
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind};
@@ -86,6 +87,39 @@ pub struct Thread {
     pub max: Duration,
     /// When the thread was ready then.
     pub max_at: Instant,
+    /// What the time of threads went to meanwhile, where that is known: the rest of the greatest is
+    /// interrupts.
+    pub worst: Option<Wait>,
+}
+
+/// What a woken thread waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// What the time of threads went to.
+    pub parts: Vec<WaitPart>,
+    /// The observer's own time for noting culprits, which the latency does not contain.
+    pub overhead: Duration,
+}
+
+/// What a woken thread waited for, besides interrupts: all sections of a variable, where no other was inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitPart {
+    /// The variable; `None`: none of them.
+    pub variable: Option<Variable>,
+    /// For how long.
+    pub spent: Duration,
+    /// When the first section began, counted from the wake-up without interrupts.
+    pub from: Duration,
+    /// How long the longest section had been open when the thread was woken, without interrupts.
+    pub before: Duration,
+    /// What began the longest section, where that is known.
+    pub opened: Option<Frame>,
+    /// The process that ran at its end.
+    pub pid: u32,
+    /// Its thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
 }
 
 /// An event that the flight recorder kept.
@@ -336,9 +370,14 @@ impl Shared {
     }
 
     /// The latencies of woken real-time threads so far.
-    pub fn threads(&self) -> Vec<Thread> {
-        // SAFETY: within the mapping; the programs write whole words.
-        threads(unsafe { addr_of!((*self.shared()).threads).read_volatile() })
+    pub fn threads(&self, symbols: &Symbols) -> Vec<Thread> {
+        // SAFETY: within the mapping.
+        let slots = unsafe { &raw const (*self.shared()).threads };
+        let read = |at: u64| {
+            // SAFETY: within the mapping; the index is below the length.
+            unsafe { thread(slots.cast::<latency_thread>().add(at as usize), symbols) }
+        };
+        (0..length(slots)).filter_map(read).collect()
     }
 
     /// What was not seen so far.
@@ -379,9 +418,20 @@ fn witnessed(event: &latency_event, symbols: &Symbols) -> Option<Witnessed> {
     Some(Witnessed { at: Instant::from_ns(event.at), tid: event.tid, kind, place })
 }
 
-fn threads(slots: impl IntoIterator<Item = latency_thread>) -> Vec<Thread> {
-    let used = slots.into_iter().filter(|slot| slot.tid != 0 && slot.wakeups > 0);
-    let thread = |slot: latency_thread| Thread {
+/// The latencies in the slot at `place`; `None` if it is free.
+///
+/// # Safety
+/// `place` is valid for reading.
+unsafe fn thread(place: *const latency_thread, symbols: &Symbols) -> Option<Thread> {
+    // SAFETY: as the caller says; the programs write whole words.
+    let (tid, wakeups) =
+        unsafe { (addr_of!((*place).tid).read_volatile(), addr_of!((*place).wakeups).read_volatile()) };
+    if tid == 0 || wakeups == 0 {
+        return None;
+    }
+    // SAFETY: as the caller says.
+    let (slot, is_whole) = unsafe { consistent(place, |place| addr_of!((*place).sequence).read_volatile()) };
+    Some(Thread {
         pid: slot.tgid,
         tid: slot.tid,
         comm: text(&slot.comm.map(|byte| byte as u8)),
@@ -391,8 +441,41 @@ fn threads(slots: impl IntoIterator<Item = latency_thread>) -> Vec<Thread> {
         total: Duration::from_ns(slot.total),
         max: Duration::from_ns(slot.max),
         max_at: Instant::from_ns(slot.max_at),
+        worst: (is_whole && slot.worst.ready == slot.max_at).then(|| waited(&slot.worst, symbols)),
+    })
+}
+
+/// What is at `place`, and whether that is not being written; `sequence` reads its sequence.
+///
+/// # Safety
+/// `place` is valid for reading.
+unsafe fn consistent<T>(place: *const T, sequence: impl Fn(*const T) -> u32) -> (T, bool) {
+    for _ in 0..1000 {
+        let before = sequence(place);
+        // SAFETY: as the caller says.
+        let copy = unsafe { place.read_volatile() };
+        if before % 2 == 0 && before == sequence(place) {
+            return (copy, true);
+        }
+        std::thread::yield_now();
+    }
+    // SAFETY: as the caller says.
+    (unsafe { place.read_volatile() }, false)
+}
+
+fn waited(wait: &latency_wait, symbols: &Symbols) -> Wait {
+    let parts = wait.parts.iter().enumerate().filter(|(_, part)| part.spent > 0);
+    let part = |(index, part): (usize, &latency_part)| WaitPart {
+        variable: Variable::ALL.get(index).copied(),
+        spent: Duration::from_ns(part.spent),
+        from: Duration::from_ns(part.from),
+        before: Duration::from_ns(part.before),
+        opened: (part.address != 0).then(|| frame(part.address, symbols)),
+        pid: part.who.tgid,
+        tid: part.who.tid,
+        comm: text(&part.who.comm.map(|byte| byte as u8)),
     };
-    used.map(thread).collect()
+    Wait { parts: parts.map(part).collect(), overhead: Duration::from_ns(wait.overhead) }
 }
 
 /// The culprit at `place`, once it is not being written.
@@ -400,19 +483,9 @@ fn threads(slots: impl IntoIterator<Item = latency_thread>) -> Vec<Thread> {
 /// # Safety
 /// `place` is valid for reading.
 unsafe fn culprit(place: *const latency_culprit, symbols: &Symbols) -> Option<Culprit> {
-    for _ in 0..1000 {
-        // SAFETY: as the caller says.
-        let (before, copy, after) = unsafe {
-            let before = addr_of!((*place).sequence).read_volatile();
-            let copy = place.read_volatile();
-            (before, copy, addr_of!((*place).sequence).read_volatile())
-        };
-        if before == after && before % 2 == 0 {
-            return (copy.maximum.duration > 0).then(|| describe(&copy, symbols));
-        }
-        std::thread::yield_now();
-    }
-    None
+    // SAFETY: as the caller says.
+    let (copy, is_whole) = unsafe { consistent(place, |place| addr_of!((*place).sequence).read_volatile()) };
+    (is_whole && copy.maximum.duration > 0).then(|| describe(&copy, symbols))
 }
 
 fn describe(culprit: &latency_culprit, symbols: &Symbols) -> Culprit {

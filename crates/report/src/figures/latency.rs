@@ -416,10 +416,22 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
     )
     .table(Keep),
     of_measured(
+        "sections_ns",
+        "+ kernel",
+        Unit::Time,
+        "In the greatest, the kernel with preemption or interrupts disabled, and the scheduler; where the kernel \
+         shows that.",
+        |row| {
+            let sections = row.measured.worst.first()?.split?.sections_ns;
+            Some(Value::Time(sections)).filter(|_| row.has_sections)
+        },
+    )
+    .table(Keep),
+    of_measured(
         "rest_ns",
         "+ rest",
         Unit::Time,
-        "In the greatest, all else: the kernel with preemption or interrupts disabled.",
+        "In the greatest, all else. Where the kernel does not show what it takes itself, that is part of it.",
         |row| Some(Value::Time(row.measured.worst.first()?.split?.rest_ns)),
     )
     .table(Keep),

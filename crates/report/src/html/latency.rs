@@ -86,14 +86,15 @@ fn processor(analysis: &Analysed<'_>) -> Markup {
         @if !analysis.processor.measured.is_empty() {
             h3 { "Measured latencies" }
             (cell::table(MEASURED, analysis.measured().into_iter(), "Measured latencies as a table"))
-            @if analysis.bounds.is_err() { div.figures { (latencies(analysis)) } }
+            div.figures { (latencies(analysis)) }
             @for measured in &analysis.processor.measured { (worst(measured, analysis)) }
         }
     }
 }
 
 /// The parts of a latency, by the class of their colour.
-const PARTS: [(&str, &str); 3] = [("irq", "interrupts"), ("preferred", "threads"), ("rest", "rest")];
+const PARTS: [(&str, &str); 4] =
+    [("irq", "interrupts"), ("preferred", "threads"), ("sections", "kernel"), ("rest", "rest")];
 
 /// For each thread its greatest latency as a bar, stacked by what it is made of.
 fn latencies(analysis: &Analysed<'_>) -> Markup {
@@ -102,14 +103,6 @@ fn latencies(analysis: &Analysed<'_>) -> Markup {
     html! {
         figure.wide.latency-parts {
             h4 { "The greatest latency of each thread, and what it is made of" }
-            p.key {
-                @for (class, name) in PARTS.into_iter().chain([("unsplit", "not known")]) {
-                    svg.sample width="32" height="14" aria-hidden="true" {
-                        rect.cause.(class) x="2" y="1" width="28" height="12" {}
-                    }
-                    (name) ". "
-                }
-            }
             (scale.axis())
             ol.rows {
                 @for measured in measured() {
@@ -120,37 +113,67 @@ fn latencies(analysis: &Analysed<'_>) -> Markup {
                         }
                         svg.bars height=(BAR_HEIGHT + 6) aria-hidden="true" {
                             (scale.grid())
-                            (parts(measured, &scale))
+                            (drawn_parts(&parts(measured), &scale))
                         }
+                        (named_parts(&parts(measured)))
                     }
                 }
             }
             (scale.axis())
             figcaption {
-                "Interrupts include softirqs. Threads are those that the scheduler preferred. The rest is \
-                 all else, such as the kernel with preemption or interrupts disabled. How late timers \
-                 expired before a wake-up is not part of it."
+                "Interrupts include softirqs. Threads are those that the scheduler preferred. "
+                @if analysis.processor.variables.is_some() {
+                    "Kernel is the kernel with preemption or interrupts disabled, and the scheduler. The rest \
+                     is all else."
+                } @else {
+                    "The rest is all else, such as the kernel with preemption or interrupts disabled."
+                }
+                " How late timers expired before a wake-up is not part of it."
             }
         }
     }
 }
 
-fn parts(measured: &Measured, scale: &Scale) -> Markup {
-    let parts = match measured.worst.first().and_then(|worst| worst.split) {
-        Some(split) => {
-            let durations = [split.interrupts_ns, split.threads_ns, split.rest_ns];
-            PARTS.into_iter().zip(durations).map(|((class, name), part)| (class, name, part)).collect()
-        }
-        None => vec![("unsplit", "not known", measured.max_ns)],
+/// A part of a bar.
+struct Drawable {
+    class: &'static str,
+    name: String,
+    duration: Duration,
+}
+
+fn parts(measured: &Measured) -> Vec<Drawable> {
+    let Some(split) = measured.worst.first().and_then(|worst| worst.split) else {
+        return vec![Drawable { class: "unsplit", name: "not known".into(), duration: measured.max_ns }];
     };
+    let durations = [split.interrupts_ns, split.threads_ns, split.sections_ns, split.rest_ns];
+    let parts = PARTS.into_iter().zip(durations).filter(|(_, duration)| !duration.is_zero());
+    parts.map(|((class, name), duration)| Drawable { class, name: name.into(), duration }).collect()
+}
+
+/// One after the other.
+fn drawn_parts(parts: &[Drawable], scale: &Scale) -> Markup {
     let mut until = Duration::ZERO;
     html! {
-        @for (class, name, part) in parts {
+        @for Drawable { class, name, duration } in parts {
             @let from = scale.percent(until);
-            @let to = { until += part; scale.percent(until) };
-            @if !part.is_zero() {
-                rect.cause.(class) x=(percent(from)) y="3" width=(percent(to - from)) height=(BAR_HEIGHT) {
-                    title { (name) ": " (part) }
+            @let to = { until += *duration; scale.percent(until) };
+            rect.cause.(class) x=(percent(from)) y="3" width=(percent(to - from)) height=(BAR_HEIGHT) {
+                title { (name) ": " (duration) }
+            }
+        }
+    }
+}
+
+/// What a bar is made of, in words below it.
+fn named_parts(parts: &[Drawable]) -> Markup {
+    html! {
+        ul.parts {
+            @for Drawable { class, name, duration } in parts {
+                li {
+                    svg.sample width="14" height="14" aria-hidden="true" {
+                        rect.cause.(class) x="1" y="1" width="12" height="12" {}
+                    }
+                    bdi { (name) } " " (duration)
                 }
             }
         }
@@ -195,12 +218,13 @@ fn bars(bounds: &Bounds<'_>, measured: Option<Duration>) -> Markup {
                         } }
                         svg.bars height=(BAR_HEIGHT + 6) aria-hidden="true" {
                             (scale.grid())
-                            @if length.is_some() { (stack(bounds, model, &scale)) }
+                            @if length.is_some() { (drawn_parts(&stack(bounds, model), &scale)) }
                             @if let Some(measured) = measured {
                                 @let at = percent(scale.percent(measured));
                                 line.measured x1=(at) x2=(at) y1="0" y2=(BAR_HEIGHT + 6) {}
                             }
                         }
+                        @if length.is_some() { (named_parts(&stack(bounds, model))) }
                     }
                 }
             }
@@ -217,22 +241,14 @@ fn bars(bounds: &Bounds<'_>, measured: Option<Duration>) -> Markup {
     }
 }
 
-fn stack(bounds: &Bounds<'_>, model: InterruptModel, scale: &Scale) -> Markup {
-    let mut until = Duration::ZERO;
-    let parts = bounds.parts(model).into_iter().filter(|part| !part.duration.is_zero()).map(|part| {
-        let from = until;
-        until += part.duration;
-        (part, scale.percent(from), scale.percent(until))
-    });
-    let parts: Vec<_> = parts.collect();
-    html! {
-        @for (part, from, until) in parts {
-            @let (x, width) = (percent(from), percent(until - from));
-            rect.cause.(class(&part.cause)) x=(x) y="3" width=(width) height=(BAR_HEIGHT) {
-                title { (name(&part.cause)) ": " (part.duration) }
-            }
-        }
-    }
+fn stack(bounds: &Bounds<'_>, model: InterruptModel) -> Vec<Drawable> {
+    let parts = bounds.parts(model).into_iter().filter(|part| !part.duration.is_zero());
+    let drawable = |part: punctual_latency::Part<'_>| Drawable {
+        class: class(&part.cause),
+        name: name(&part.cause),
+        duration: part.duration,
+    };
+    parts.map(drawable).collect()
 }
 
 fn class(cause: &Cause<'_>) -> &'static str {
@@ -363,13 +379,18 @@ mod tests {
         let page = drawn(figure_24());
         // 22.51, 19.702 and 55.83 of 118.469 µs, the greatest bar.
         let sliding = page.split("data-model=\"sliding_window\"").nth(1).expect("a row");
-        let row = sliding.split("</li>").next().expect("its end");
+        let row = sliding.split("</ul>").next().expect("its end");
         assert!(row.contains("<b>98.042 µs</b>"), "{row}");
         assert!(row.contains("class=\"cause poid\" x=\"0%\" y=\"3\" width=\"19%\""), "{row}");
         assert!(row.contains("class=\"cause psd\" x=\"19%\" y=\"3\" width=\"16.63%\""), "{row}");
         assert_eq!(row.matches("class=\"cause irq\"").count(), 4, "{row}");
         assert!(row.contains("class=\"measured\" x1=\"22.79%\""), "{row}");
         assert!(page.contains("<b>does not converge</b>"));
+        // The parts are named below the bar, not only where a mouse is.
+        let named = row.split("class=\"parts\"").nth(1).expect("a list");
+        for part in ["D_POID, by php (25708)</bdi> 22.51 µs", "irq 33 nvme0q1</bdi> 16.914 µs"] {
+            assert!(named.contains(part), "{part}: {named}");
+        }
         assert!(page.contains("wake_up_new_task+0x1c5"));
     }
 
@@ -401,6 +422,7 @@ mod tests {
         assert!(bar.contains("<b>2.01 ms</b>"), "{bar}");
         assert!(bar.contains("class=\"cause preferred\" x=\"0.2%\" y=\"3\" width=\"99.5%\""), "{bar}");
         assert!(bar.contains("class=\"cause rest\" x=\"99.7%\" y=\"3\" width=\"0.3%\""), "{bar}");
+        assert!(bar.contains("<bdi>threads</bdi> 2 ms") && bar.contains("<bdi>rest</bdi> 6 µs"), "{bar}");
         // Columns of the bound have no values here.
         assert!(!page.contains(">Without interrupts</th>") && !page.contains(">of bound</th>"), "{page}");
     }

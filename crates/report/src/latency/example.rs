@@ -46,7 +46,7 @@ fn interrupt(
 fn measured(thread: Option<RealTimeThread>, wakeups: &[(u64, Split, Vec<Ran>)]) -> Measured {
     let mut measured = Measured { thread, ..Measured::default() };
     for (at, split, ran) in wakeups {
-        let latency_ns = split.interrupts_ns + split.threads_ns + split.rest_ns;
+        let latency_ns = split.total();
         let wakeup =
             Wakeup { at_ns: Instant::from_ns(*at), latency_ns, split: Some(*split), ran: ran.clone() };
         measured.add(latency_ns, !split.threads_ns.is_zero(), || wakeup);
@@ -55,7 +55,7 @@ fn measured(thread: Option<RealTimeThread>, wakeups: &[(u64, Split, Vec<Ran>)]) 
 }
 
 fn split(interrupts: u64, threads: u64, rest: u64) -> Split {
-    Split { interrupts_ns: ns(interrupts), threads_ns: ns(threads), rest_ns: ns(rest) }
+    Split { interrupts_ns: ns(interrupts), threads_ns: ns(threads), rest_ns: ns(rest), ..Split::default() }
 }
 
 /// The numbers of the paper's Figures 24 and 25, on processor 1.
@@ -101,6 +101,7 @@ pub(crate) fn measured_only() -> SchedulingLatency {
             number: 72,
             from_ns: Instant::from_ns(2_000_000_000),
             duration_ns: ns(2_000_000),
+            ..Ran::default()
         },
         Ran {
             kind: RanKind::Interrupt,
@@ -108,6 +109,7 @@ pub(crate) fn measured_only() -> SchedulingLatency {
             number: 236,
             from_ns: Instant::from_ns(2_000_500_000),
             duration_ns: ns(4_000),
+            ..Ran::default()
         },
     ];
     let mut section = figure_24();

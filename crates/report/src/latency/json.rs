@@ -14,9 +14,21 @@ pub fn json(section: &SchedulingLatency, threshold: Option<&Threshold>) -> Strin
         "kernel": section.kernel,
         "preemption": section.preemption,
         "threshold": threshold.map(Threshold::json),
+        "rules": rules(section),
         "processors": processors,
     });
     format!("{document:#}\n")
+}
+
+/// What monitors of the kernel said of the rules that the bound rests on.
+fn rules(section: &SchedulingLatency) -> Value {
+    let watching = section.monitors.iter().filter(|it| !it.watched_ns.is_zero());
+    let unwatched = super::unwatched_rules(section).into_iter().map(|rule| format!("R{rule}"));
+    json!({
+        "watched": watching.collect::<Vec<_>>(),
+        "unwatched": unwatched.collect::<Vec<_>>(),
+        "violations": section.monitors.iter().map(|it| it.violations).fold(0, u64::saturating_add),
+    })
 }
 
 fn processor(analysis: &Analysed<'_>) -> Value {

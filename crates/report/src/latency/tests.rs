@@ -3,7 +3,7 @@
 use super::example::{figure_24, measured_only};
 use super::*;
 use punctual_model::latency::Preemption;
-use punctual_model::latency::{Monitor, Ran, RanKind};
+use punctual_model::latency::{Monitor, Ran, RanKind, Split};
 
 fn text(section: &SchedulingLatency) -> String {
     latency(section, &Page::default())
@@ -55,8 +55,11 @@ fn a_latency_above_the_bound_is_said_first() {
     );
     let worst = &mut section.processors[0].measured[0].worst[0];
     let (from_ns, duration_ns) = (worst.at_ns, Duration::from_ns(7_000));
-    worst.ran.push(Ran { kind: RanKind::Nmi, name: "NMI".into(), number: 0, from_ns, duration_ns });
-    says(&text(&section), &["on CPU 1: 98.043 µs at ", ": NMI 7 µs. This is a defect of Punctual"]);
+    worst.ran.push(Ran { kind: RanKind::Nmi, name: "NMI".into(), from_ns, duration_ns, ..Ran::default() });
+    says(
+        &text(&section),
+        &["on CPU 1: 98.043 µs at ", ": NMI 7 µs, rest 27 µs. This is a defect of Punctual"],
+    );
     assert!(json(&section, None).contains("\"exceeded\": true"));
     // The bound is for threads that no other delays.
     section.processors[0].measured[0].bounded_max_ns = Some(Duration::from_ns(98_042));
@@ -86,7 +89,24 @@ fn rules_that_the_kernel_watched_are_named() {
     let rules = vec!["R6".to_owned()];
     let watched_ns = Duration::from_ms(1_000);
     section.monitors = vec![Monitor { name: "scpd".to_owned(), rules, watched_ns, violations: 0 }];
-    says(&text(&section), &["none violated: R6 (scpd) for 1 s"]);
+    says(
+        &text(&section),
+        &[
+            "none violated: R6 (scpd) for 1 s. Not watched: R1 to R5, R7 to R14. No kernel has monitors of R1 to R4, R13;",
+        ],
+    );
+    let others = ["R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R14"];
+    section.monitors[0].rules = others.map(str::to_owned).to_vec();
+    let all = text(&section);
+    says(
+        &all,
+        &[
+            "Not watched: R1 to R4, R13. No kernel has monitors of R1 to R4, R13; the bound rests on them because",
+        ],
+    );
+    assert!(!all.contains("This kernel has no monitors"), "{all}");
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert_eq!(value["rules"]["unwatched"], serde_json::json!(["R1", "R2", "R3", "R4", "R13"]));
     section.monitors[0].violations = 2;
     says(&text(&section), &["2 VIOLATIONS OF THE RULES"]);
 }
@@ -144,6 +164,47 @@ fn what_ran_several_times_is_summed_up() {
     let ran = &mut section.processors[0].measured[0].worst[0].ran;
     ran.push(Ran { duration_ns: Duration::from_ns(3_000), ..ran[1].clone() });
     says(&text(&section), &["busy (72) 2 ms, vector 236 LOC 7 µs in 2 times"]);
+}
+
+#[test]
+fn what_a_latency_was_made_of_is_named() {
+    let mut section = figure_24();
+    let worst = &mut section.processors[0].measured[0].worst[0];
+    let ns = Duration::from_ns;
+    worst.split = Some(Split {
+        interrupts_ns: ns(4_000),
+        sections_ns: ns(22_000),
+        rest_ns: ns(1_000),
+        ..Split::default()
+    });
+    let ran = |kind, name: &str, number, duration_ns| Ran {
+        kind,
+        name: name.into(),
+        number,
+        duration_ns,
+        ..Ran::default()
+    };
+    worst.ran = vec![
+        Ran {
+            opened: Some("_raw_spin_lock_irqsave+0x19".into()),
+            before_ns: Some(ns(3_000)),
+            ..ran(RanKind::Poid, "php", 25_708, ns(9_000))
+        },
+        ran(RanKind::Interrupt, "LOC", 236, ns(3_000)),
+        ran(RanKind::Interrupt, "", 0, ns(1_000)),
+        ran(RanKind::Paie, "swapper/1", 0, ns(1_000)),
+        ran(RanKind::Psd, "php", 25_708, ns(5_000)),
+        ran(RanKind::St, "php", 25_708, ns(7_000)),
+    ];
+    says(
+        &text(&section),
+        &[
+            "27 µs at +4.000000 s: D_POID of php (25708) from _raw_spin_lock_irqsave+0x19, open for 3 µs before, \
+             9 µs, vector 236 LOC 3 µs, interrupts that were not recorded 1 µs, D_PAIE of idle 1 µs, D_PSD 5 µs, \
+             D_ST 7 µs, rest 1 µs",
+            "27 µs 27 µs 4 µs 0 ns 22 µs 1 µs",
+        ],
+    );
 }
 
 #[test]

@@ -234,7 +234,9 @@ impl Decoder {
                 };
                 Record::Switch(Switch { tid, at, cpu, step })
             }
-            event if LATENCY.contains(&event) => Record::Latency(latency::record(event, now, fields)?),
+            event if LATENCY.contains(&event) || event == WAKEUP_SECTIONS => {
+                Record::Latency(latency::record(event, now, fields)?)
+            }
             event if DISPATCH.contains(&event) => Record::Dispatch(dispatch::record(event, now, fields)?),
             _ => return Err("an event that is not known"),
         }))

@@ -20,7 +20,16 @@ const PREEMPTIONS: [Preemption; 6] = [
 ];
 const KINDS: [InterruptKind; 4] =
     [InterruptKind::Nmi, InterruptKind::Irq, InterruptKind::Vector, InterruptKind::Softirq];
-const RAN: [RanKind; 4] = [RanKind::Thread, RanKind::Interrupt, RanKind::Softirq, RanKind::Nmi];
+const RAN: [RanKind; 8] = [
+    RanKind::Thread,
+    RanKind::Interrupt,
+    RanKind::Softirq,
+    RanKind::Nmi,
+    RanKind::Poid,
+    RanKind::Psd,
+    RanKind::St,
+    RanKind::Paie,
+];
 
 /// Most bytes of an event, as [`Packet::latency`] writes it.
 pub fn most_bytes(record: &Latency) -> usize {
@@ -38,7 +47,8 @@ pub fn most_bytes(record: &Latency) -> usize {
             Latency::Thread(thread) => short(&thread.thread.id.name),
             Latency::Wakeup(wakeup) => {
                 let ran = wakeup.wakeup.ran.iter().take(MOST_ENTRIES);
-                ran.map(|ran| RAN_BYTES + short(&ran.name)).sum()
+                let opened = |ran: &Ran| ran.opened.as_deref().map_or(0, short);
+                ran.map(|ran| RAN_BYTES + short(&ran.name) + opened(ran)).sum()
             }
             Latency::Timers { timers, .. } => culprit(&timers.lateness.culprit),
             Latency::Counted { row, .. } => short(row),
@@ -136,18 +146,27 @@ impl Packet {
         event.short(&id.name);
     }
 
+    /// In the layout with sections if there are any.
     fn wakeup(&mut self, record: &ThreadWakeup, at_ns: u64) {
         let Wakeup { at_ns: ready, latency_ns, split, ran } = &record.wakeup;
         let parts = split.unwrap_or_default();
+        let has_sections = !parts.sections_ns.is_zero() || ran.iter().any(is_section);
+        let kind = if has_sections { WAKEUP_SECTIONS } else { WAKEUP };
         let event =
-            self.begin(WAKEUP, at_ns).u32(record.cpu).u32(record.tid).u32(record.policy).u32(record.priority);
+            self.begin(kind, at_ns).u32(record.cpu).u32(record.tid).u32(record.policy).u32(record.priority);
         let event = event.u64(ready.ns()).u64(latency_ns.ns()).flag(split.is_some());
         let event = event.u64(parts.interrupts_ns.ns()).u64(parts.threads_ns.ns()).u64(parts.rest_ns.ns());
+        if has_sections {
+            event.u64(parts.sections_ns.ns());
+        }
         let event = event.u8(ran.len().min(MOST_ENTRIES) as u8);
-        ran.iter().take(MOST_ENTRIES).fold(event, |event, ran| {
+        for ran in ran.iter().take(MOST_ENTRIES) {
             let event = event.u8(number(&RAN, ran.kind)).u32(ran.number);
-            event.u64(ran.from_ns.ns()).u64(ran.duration_ns.ns()).short(&ran.name)
-        });
+            event.u64(ran.from_ns.ns()).u64(ran.duration_ns.ns()).short(&ran.name);
+            if has_sections {
+                event.place(&ran.opened).u64(ran.before_ns.map_or(0, Duration::ns));
+            }
+        }
     }
 
     pub(super) fn begin(&mut self, event: u8, at_ns: u64) -> &mut Self {
@@ -229,7 +248,7 @@ pub fn record(event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Latency, &
             culprit: culprit(fields)?,
         })),
         THREAD_LATENCIES => Latency::Thread(Box::new(thread(fields)?)),
-        WAKEUP => Latency::Wakeup(Box::new(wakeup(fields)?)),
+        WAKEUP | WAKEUP_SECTIONS => Latency::Wakeup(Box::new(wakeup(event == WAKEUP_SECTIONS, fields)?)),
         TIMERS => Latency::Timers { cpu: fields.u32(), timers: Box::new(timers(fields)?) },
         INTERRUPTS_COUNTED => {
             let (cpu, count) = (fields.u32(), fields.u64());
@@ -297,21 +316,33 @@ fn thread(fields: &mut Fields<'_>) -> Result<Thread, &'static str> {
     Ok(Thread { cpu, thread, is_measuring, wakeups, unmeasured, total, max, bounded_max })
 }
 
-fn wakeup(fields: &mut Fields<'_>) -> Result<ThreadWakeup, &'static str> {
+fn wakeup(has_sections: bool, fields: &mut Fields<'_>) -> Result<ThreadWakeup, &'static str> {
     let (cpu, tid, policy, priority) = (fields.u32(), fields.u32(), fields.u32(), fields.u32());
     let (at_ns, latency_ns) = (fields.instant(), fields.duration());
     let is_split = fields.flag();
     let [interrupts_ns, threads_ns, rest_ns] = [(); 3].map(|()| fields.duration());
-    let split = is_split.then_some(Split { interrupts_ns, threads_ns, rest_ns });
+    let sections_ns = if has_sections { fields.duration() } else { Duration::ZERO };
+    let split = is_split.then_some(Split { interrupts_ns, threads_ns, sections_ns, rest_ns });
     let count = fields.u8();
-    let ran = (0..count).map(|_| ran(fields)).collect::<Result<_, _>>()?;
+    let ran = (0..count).map(|_| ran(has_sections, fields)).collect::<Result<_, _>>()?;
     Ok(ThreadWakeup { cpu, tid, policy, priority, wakeup: Wakeup { at_ns, latency_ns, split, ran } })
 }
 
-fn ran(fields: &mut Fields<'_>) -> Result<Ran, &'static str> {
+fn ran(has_sections: bool, fields: &mut Fields<'_>) -> Result<Ran, &'static str> {
     let kind = fields.one_of(&RAN, "a kind of work that is not known")?;
     let (number, from_ns, duration_ns) = (fields.u32(), fields.instant(), fields.duration());
-    Ok(Ran { kind, name: fields.text()?, number, from_ns, duration_ns })
+    let ran = Ran { kind, name: fields.text()?, number, from_ns, duration_ns, ..Ran::default() };
+    if !has_sections {
+        return Ok(ran);
+    }
+    let opened = fields.place()?;
+    let before_ns = Some(fields.duration()).filter(|before| !before.is_zero());
+    Ok(Ran { opened, before_ns, ..ran })
+}
+
+/// Whether only the layout with sections holds it.
+fn is_section(ran: &Ran) -> bool {
+    ran.kind.variable().is_some() || ran.opened.is_some() || ran.before_ns.is_some()
 }
 
 fn timers(fields: &mut Fields<'_>) -> Result<Timers, &'static str> {

@@ -53,7 +53,7 @@ pub const ACTIVATION_COUNTED: u8 = 15;
 pub const CIRCUMSTANCES: u8 = 16;
 pub const BYSTANDER: u8 = 17;
 pub const BYSTANDER_EXIT: u8 = 18;
-/// Of a measurement of scheduling latency: these and no others.
+/// Of a measurement of scheduling latency: these, [`WAKEUP_SECTIONS`] and no others.
 pub const LATENCY: std::ops::RangeInclusive<u8> = SCOPE..=WITNESSED;
 pub const SCOPE: u8 = 19;
 pub const PROCESSOR: u8 = 20;
@@ -78,6 +78,8 @@ pub const TURN: u8 = 36;
 pub const TURNS_LOST: u8 = 37;
 pub const GUEST: u8 = 38;
 pub const GUEST_OVER: u8 = 39;
+/// As [`WAKEUP`], with sections.
+pub const WAKEUP_SECTIONS: u8 = 40;
 
 /// Bytes of these events, header included.
 pub const SEPARATOR_BYTES: usize = 21;
@@ -90,8 +92,8 @@ pub const CIRCUMSTANCES_BYTES: usize = 18;
 /// Excluding the texts.
 pub const TASK_BYTES: usize = 61;
 /// Most bytes of an event of [`LATENCY`], and bytes of an entry of what ran, excluding the texts.
-pub const LATENCY_MOST: usize = 80;
-pub const RAN_BYTES: usize = 21;
+pub const LATENCY_MOST: usize = 88;
+pub const RAN_BYTES: usize = 30;
 /// Most bytes of an event of [`DISPATCH`], excluding the text.
 pub const DISPATCH_MOST: usize = 72;
 

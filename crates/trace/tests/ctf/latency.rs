@@ -111,21 +111,40 @@ fn thread(cpu: impl Strategy<Value = u32>) -> impl Strategy<Value = latency::Thr
         })
 }
 
-fn wakeup(cpu: impl Strategy<Value = u32>) -> impl Strategy<Value = ThreadWakeup> {
+fn ran() -> impl Strategy<Value = Ran> {
     use RanKind::*;
-    let ran = (select(&[Thread, Interrupt, Softirq, Nmi][..]), name(), any::<u32>(), instant(), duration())
-        .prop_map(|(kind, name, number, from_ns, duration_ns)| Ran {
+    let kind = select(&[Thread, Interrupt, Softirq, Nmi, Poid, Psd, St, Paie][..]);
+    let before = (1..u64::MAX).prop_map(Duration::from_ns);
+    let section = (option::of("[a-z_+]{1,20}"), option::of(before));
+    (kind, name(), any::<u32>(), instant(), duration(), section).prop_map(
+        |(kind, name, number, from_ns, duration_ns, (opened, before_ns))| Ran {
             kind,
             name,
             number,
+            opened,
+            before_ns,
             from_ns,
             duration_ns,
-        });
-    let split = (duration(), duration(), duration()).prop_map(|(interrupts_ns, threads_ns, rest_ns)| Split {
-        interrupts_ns,
-        threads_ns,
-        rest_ns,
-    });
+        },
+    )
+}
+
+/// Not with sections: as the layout without them has it.
+fn plain(ran: Ran) -> Ran {
+    let kind = if ran.kind.variable().is_some() { RanKind::Thread } else { ran.kind };
+    Ran { kind, opened: None, before_ns: None, ..ran }
+}
+
+fn wakeup(cpu: impl Strategy<Value = u32>) -> impl Strategy<Value = ThreadWakeup> {
+    let split = (duration(), duration(), duration(), duration()).prop_map(
+        |(interrupts_ns, threads_ns, sections_ns, rest_ns)| Split {
+            interrupts_ns,
+            threads_ns,
+            sections_ns,
+            rest_ns,
+        },
+    );
+    let ran = prop_oneof![ran(), ran().prop_map(plain)];
     let wakeup = (instant(), duration(), option::of(split), vec(ran, 0..20))
         .prop_map(|(at_ns, latency_ns, split, ran)| Wakeup { at_ns, latency_ns, split, ran });
     (cpu, any::<(u32, u32, u32)>(), wakeup).prop_map(|(cpu, (tid, policy, priority), wakeup)| ThreadWakeup {
@@ -223,11 +242,17 @@ pub fn one_of_each_latency() -> Vec<Record> {
         number: 236,
         from_ns: ns(1_000_000_100),
         duration_ns: us(2),
+        ..Ran::default()
     };
     let wakeup = Wakeup {
         at_ns: ns(1_000_000_000),
         latency_ns: us(9),
-        split: Some(Split { interrupts_ns: us(2), threads_ns: us(3), rest_ns: us(4) }),
+        split: Some(Split {
+            interrupts_ns: us(2),
+            threads_ns: us(3),
+            sections_ns: Duration::ZERO,
+            rest_ns: us(4),
+        }),
         ran: vec![ran.clone(), ran],
     };
     let thread = RealTimeThread { id, policy: Policy::Fifo, priority: 80 };

@@ -9,7 +9,7 @@ use crate::monitor::{Monitor, Seen};
 use crate::platform;
 use crate::record::RecordingWriter;
 use bytesize::ByteSize;
-use punctual_latency::{HORIZON, Observation};
+use punctual_latency::{HORIZON, Observation, Wait};
 use punctual_model::latency::{InterruptSource, Wakeup};
 use punctual_model::{Duration, Instant, TimingModel};
 use punctual_observe::latency as observe;
@@ -126,7 +126,7 @@ impl<'a> Log<'a> {
 
     /// Takes the latencies of a thread: if one is greater than before, with `wakeup`, or if `is_due`, if
     /// there were any.
-    pub fn thread(&mut self, thread: Thread, is_due: bool, wakeup: Option<Wakeup>) {
+    pub fn thread(&mut self, thread: Thread, is_due: bool, wakeup: impl FnOnce(&Self) -> Option<Wakeup>) {
         let (tid, policy, priority) =
             (thread.thread.id.tid, thread.thread.policy.number(), thread.thread.priority);
         let now = (thread.wakeups.saturating_add(thread.unmeasured), thread.max);
@@ -137,11 +137,16 @@ impl<'a> Log<'a> {
             return;
         }
         *before = now;
-        if let Some(wakeup) = wakeup.filter(|_| is_greater) {
+        if let Some(wakeup) = is_greater.then(|| wakeup(self)).flatten() {
             let latest = ThreadWakeup { cpu: thread.cpu, tid, policy, priority, wakeup };
             self.record(Latency::Wakeup(Box::new(latest)));
         }
         self.record(Latency::Thread(Box::new(thread)));
+    }
+
+    /// What a latency was made of, with the interrupts so far.
+    pub fn explain(&self, cpu: u32, wait: &Wait) -> Wakeup {
+        self.observation.explain(cpu, wait)
     }
 
     /// Lets the recording get to the disk.

@@ -63,22 +63,38 @@ impl Drop for MeasuringThreads {
     }
 }
 
+/// Whether measuring threads may have their priority; or why not. A thread of its own tries.
+pub fn permitted() -> io::Result<()> {
+    std::thread::spawn(set_priority).join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+}
+
+/// The calling thread's.
+fn set_priority() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: a call on the calling thread, with a valid struct.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Binds the calling thread to a processor, under SCHED_FIFO; returns its number.
 fn become_measuring(cpu: u32) -> io::Result<u32> {
-    let checked = |result: i32| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: all are calls on the calling thread, with structs of the size given; CPU_SET stays within the
-    // set for numbers below its size, which is checked.
+    // SAFETY: a call on the calling thread, with a set of the size given; CPU_SET stays within it for numbers
+    // below its size, which is checked.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if cpu as usize >= libc::CPU_SETSIZE as usize {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
         libc::CPU_SET(cpu as usize, &mut set);
-        checked(libc::sched_setaffinity(0, size_of_val(&set), &set))?;
-        let parameters = libc::sched_param { sched_priority: PRIORITY };
-        checked(libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters))?;
-        Ok(libc::gettid() as u32)
+        if libc::sched_setaffinity(0, size_of_val(&set), &set) != 0 {
+            return Err(io::Error::last_os_error());
+        }
     }
+    set_priority()?;
+    // SAFETY: takes no arguments.
+    Ok(unsafe { libc::gettid() } as u32)
 }
 
 fn wake_up_every(period: Duration, is_over: &AtomicBool) {

@@ -142,7 +142,7 @@ impl Measurement<'_> {
         let all = self.meter.latencies();
         for latencies in all.into_iter().filter(|latencies| self.cpus.contains(&latencies.key.cpu)) {
             if let Some(thread) = thread(latencies, &self.measuring) {
-                self.log.thread(thread, true, None);
+                self.log.thread(thread, true, |_| None);
             }
         }
         for &cpu in self.cpus {
@@ -223,6 +223,7 @@ fn wakeup(wakeup: &wakeups::Wakeup, mut source: impl FnMut(u32) -> InterruptSour
     let split = wakeup.split.map(|(interrupts_ns, threads_ns)| Split {
         interrupts_ns,
         threads_ns,
+        sections_ns: Duration::ZERO,
         rest_ns: wakeup.latency.saturating_sub(interrupts_ns + threads_ns),
     });
     let ran = wakeup.ran.iter().map(|ran| {
@@ -239,7 +240,7 @@ fn wakeup(wakeup: &wakeups::Wakeup, mut source: impl FnMut(u32) -> InterruptSour
             true => (ran.from + ran.duration).since(wakeup.ready),
             false => ran.duration,
         };
-        Ran { kind: kind(ran.kind), name, number, from_ns, duration_ns }
+        Ran { kind: kind(ran.kind), name, number, from_ns, duration_ns, ..Ran::default() }
     });
     Wakeup { at_ns: wakeup.ready, latency_ns: wakeup.latency, split, ran: ran.collect() }
 }

@@ -81,7 +81,10 @@ struct latency_wakeup {
 	__u8 is_remote;	 /* another processor woke it; nothing has happened here yet */
 };
 
-/* Latencies of one thread on one processor. Free while `tid` is 0. */
+/*
+ * Latencies of one thread on one processor. Free while `tid` is 0. The greatest is being written
+ * while `sequence` is odd.
+ */
 struct latency_thread {
 	__u32 tid;
 	__u32 tgid;
@@ -92,6 +95,9 @@ struct latency_thread {
 	__u64 total;
 	__u64 max;
 	__u64 max_at; /* when it was ready */
+	struct latency_wait worst; /* of the greatest, if it is `ready` then */
+	__u32 sequence;
+	__u32 padding;
 };
 
 /* What the flight recorder keeps. */

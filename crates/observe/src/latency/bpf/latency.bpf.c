@@ -67,6 +67,15 @@ static __always_inline int latency_need_resched(void)
 	return !(*count & PREEMPT_NEED_RESCHED);
 }
 
+static __always_inline void latency_running(struct latency_who *who)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	who->tgid = task->tgid;
+	who->tid = task->pid;
+	bpf_get_current_comm(who->comm, sizeof(who->comm));
+}
+
 /* In assembly, as the compiler would split it into bytes. */
 static __always_inline void latency_store(__u8 *place, __u64 word)
 {
@@ -84,6 +93,17 @@ static __always_inline struct latency_shared *here(void)
 static __always_inline bool is_in(__u64 address, const volatile struct range *range)
 {
 	return address - range->begin < range->length;
+}
+
+/* The wait for a wake-up that another processor has asked for begins when this one notices. */
+static __always_inline void notice_wakeup(
+	struct latency_shared *shared, __u64 ready, __u64 thread_time)
+{
+	shared->wakeup.is_remote = 0;
+	shared->wakeup.ready = ready;
+	shared->wakeup.overhead = shared->cpu.overhead;
+	if (shared->wakeup.is_pending)
+		latency_wait_begins(&shared->cpu, ready, thread_time);
 }
 
 /* Without a threshold, the verifier removes this. */
@@ -194,11 +214,8 @@ int irqs_off(struct irqs_context *context)
 	if (is_in(address, &interrupt_entry)) {
 		log_event(shared, LATENCY_INTERRUPT_ENTRY, 0, 0);
 		latency_entry(&shared->cpu, address);
-		if (shared->wakeup.is_remote) {
-			shared->wakeup.is_remote = 0;
-			shared->wakeup.ready = shared->cpu.entry;
-			shared->wakeup.overhead = shared->cpu.overhead;
-		}
+		if (shared->wakeup.is_remote)
+			notice_wakeup(shared, shared->cpu.entry, shared->cpu.entry_time);
 	} else if (is_in(address, &nmi_entry)) {
 		latency_nmi_entry(&shared->cpu);
 	} else {
@@ -267,18 +284,40 @@ static __always_inline struct latency_thread *entry_of(
 	return NULL;
 }
 
+/*
+ * Another processor asks for the wake-up, and this one has called the scheduler before it was
+ * interrupted: no interrupt lies between, so thread time went on as the clock did.
+ */
+static __noinline int begin_late(struct latency_shared *shared)
+{
+	struct latency_moment at;
+	__u64 ready, passed;
+
+	if (!shared || shared->cpu.wait.ready == shared->wakeup.ready)
+		return 0;
+	ready = shared->wakeup.ready;
+	at = latency_now(&shared->cpu);
+	passed = at.now - ready - (shared->cpu.overhead - shared->wakeup.overhead);
+	latency_wait_begins(&shared->cpu, ready, at.now > ready ? at.time - passed : at.time);
+	shared->cpu.wait.overhead = shared->wakeup.overhead;
+	return 0;
+}
+
 /* The chosen thread is about to run its own code. */
 static __noinline int measure(struct latency_shared *shared)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct latency_wakeup *wakeup;
 	struct latency_thread *thread;
+	struct latency_moment at;
 	__u64 now, latency;
 
 	if (!shared)
 		return 0;
 	wakeup = &shared->wakeup;
-	now = latency_read(&shared->cpu);
+	at = latency_now(&shared->cpu);
+	now = at.now;
+	latency_wait_ends(&shared->cpu, at.time);
 	latency = now - wakeup->ready - (shared->cpu.overhead - wakeup->overhead);
 	wakeup->is_running = 0;
 	if (now < wakeup->ready)
@@ -297,9 +336,14 @@ static __noinline int measure(struct latency_shared *shared)
 
 		freeze(shared, LATENCY_VARIABLES, &maximum);
 	}
+	thread->sequence++;
+	barrier();
 	thread->max = latency;
 	thread->max_at = wakeup->ready;
+	thread->worst = shared->cpu.wait;
 	bpf_get_current_comm(thread->comm, sizeof(thread->comm));
+	barrier();
+	thread->sequence++;
 	return 0;
 }
 
@@ -330,24 +374,28 @@ int BPF_PROG(scheduler_entry, bool is_preemption)
 	shared->is_settled = 1;
 	if (shared->wakeup.is_remote && latency_is_idle()) {
 		/* It woke by itself, from whatever sleep it was in. */
-		shared->wakeup.is_remote = 0;
-		shared->wakeup.ready = latency_read(&shared->cpu);
+		struct latency_moment at = latency_now(&shared->cpu);
+
+		notice_wakeup(shared, at.now, at.time);
 	}
 	keep(ctx, shared, latency_schedule(&shared->cpu, 0));
 	return 0;
 }
 
 /* Whether the thread that now runs is the one that was woken, if one was. */
-static __always_inline void choose(struct latency_wakeup *wakeup)
+static __always_inline void choose(struct latency_shared *shared)
 {
+	struct latency_wakeup *wakeup = &shared->wakeup;
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if ((__u32)task->pid == wakeup->tid) {
+		begin_late(shared);
 		wakeup->is_running = 1;
 		wakeup->is_pending = 0;
 	} else if (task->prio <= wakeup->prio) {
 		/* It was not the ready thread of highest priority. */
 		wakeup->is_pending = 0;
+		shared->cpu.waiting = 0;
 	}
 }
 
@@ -360,7 +408,7 @@ int BPF_PROG(scheduler_exit, bool has_switched)
 		return 0;
 	log_event(shared, LATENCY_SCHEDULER_EXIT, 0, 0);
 	if (shared->wakeup.is_pending)
-		choose(&shared->wakeup);
+		choose(shared);
 	keep(ctx, shared, latency_scheduled(&shared->cpu, 0));
 	return 0;
 }
@@ -377,6 +425,7 @@ int BPF_PROG(woken, struct task_struct *task)
 	__u32 number = task->thread_info.cpu;
 	struct latency_shared *shared;
 	struct latency_wakeup *wakeup;
+	struct latency_moment at;
 	bool is_remote;
 
 	if (task->prio > LOWEST_REAL_TIME_PRIO)
@@ -397,10 +446,18 @@ int BPF_PROG(woken, struct task_struct *task)
 	wakeup->is_pending = 0;
 	barrier();
 	wakeup->is_remote = is_remote;
-	/* The interrupt that woke it is part of its latency. */
-	wakeup->ready = !is_remote && shared->cpu.serving && shared->cpu.source
-				? shared->cpu.entry
-				: bpf_ktime_get_ns();
+	if (is_remote) {
+		wakeup->ready = bpf_ktime_get_ns();
+	} else {
+		at = latency_now(&shared->cpu);
+		/* The interrupt that woke it is part of its latency. */
+		if (shared->cpu.serving && shared->cpu.source) {
+			at.now = shared->cpu.entry;
+			at.time = shared->cpu.entry_time;
+		}
+		wakeup->ready = at.now;
+		latency_wait_begins(&shared->cpu, at.now, at.time);
+	}
 	wakeup->overhead = shared->cpu.overhead;
 	wakeup->prio = task->prio;
 	wakeup->tid = task->pid;

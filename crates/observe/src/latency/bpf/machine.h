@@ -20,6 +20,13 @@ static __always_inline __u64 latency_clock(void);
 static __always_inline int latency_is_idle(void);
 /* Whether the processor knows that the scheduler is to be called. */
 static __always_inline int latency_need_resched(void);
+/* The thread that runs. */
+struct latency_who;
+static __always_inline void latency_running(struct latency_who *who);
+
+#ifndef __noinline
+#define __noinline __attribute__((noinline))
+#endif
 
 /* Durations of which the greatest is kept. */
 enum latency_variable {
@@ -29,6 +36,10 @@ enum latency_variable {
 	LATENCY_PAIE, /* all enabled, although the scheduler is to be called */
 	LATENCY_VARIABLES
 };
+
+/* What the time of threads goes to while one waits: a variable, or this. */
+#define LATENCY_REST  LATENCY_VARIABLES
+#define LATENCY_PARTS (LATENCY_VARIABLES + 1)
 
 enum latency_phase {
 	PHASE_THREAD,	 /* no scheduler */
@@ -50,6 +61,35 @@ struct latency_interrupt {
 	__u64 exit;
 	__u64 execution; /* without NMIs */
 	__u32 source;
+};
+
+struct latency_who {
+	__u32 tgid;
+	__u32 tid;
+	char comm[16];
+};
+
+/* How much of a wait went to a variable, or to the rest. The last four are those of its longest
+ * section. */
+struct latency_part {
+	__u64 spent;
+	__u64 from; /* where the first section began in the wait */
+	__u64 longest;
+	__u64 before;  /* so long had the section been open when the wait began */
+	__u64 address; /* that began it, 0 where none is known */
+	struct latency_who who;
+};
+
+/*
+ * A woken thread waits. Every instant of that which is no interrupt's belongs to one part: that of
+ * the innermost section then. The parts sum up to the thread time of the wait.
+ */
+struct latency_wait {
+	__u64 ready; /* when it began */
+	__u64 begin; /* in thread time */
+	__u64 since; /* thread time up to which the parts are summed up */
+	__u64 overhead; /* the observer's own time until it began; at its end, during it */
+	struct latency_part parts[LATENCY_PARTS];
 };
 
 struct latency_cpu {
@@ -77,6 +117,8 @@ struct latency_cpu {
 	__u8 poid_open;
 	__u8 st_open;
 	__u8 paie_open;
+	/* A woken thread waits: `wait` is valid. */
+	__u8 waiting;
 	__u64 poid;
 	__u64 psd;
 	__u64 st;
@@ -93,6 +135,7 @@ struct latency_cpu {
 	/* Sections and interrupts of which the beginning was not seen. */
 	__u64 unseen;
 	struct latency_maximum greatest[LATENCY_VARIABLES];
+	struct latency_wait wait;
 };
 
 /* A point in time, and the processor's thread time then. */
@@ -203,10 +246,107 @@ static __always_inline int delays(void)
 	return !latency_is_idle() || latency_need_resched();
 }
 
+/* The innermost section of threads. */
+static __always_inline __u32 latency_innermost(const struct latency_cpu *cpu)
+{
+	if (cpu->phase != PHASE_THREAD)
+		return cpu->st_open ? LATENCY_ST : LATENCY_PSD;
+	if (cpu->poid_open)
+		return LATENCY_POID;
+	return cpu->paie_open ? LATENCY_PAIE : LATENCY_REST;
+}
+
+/* When it began. */
+static __always_inline __u64 section_began(const struct latency_cpu *cpu, __u32 part)
+{
+	switch (part) {
+	case LATENCY_POID:
+		return cpu->poid;
+	case LATENCY_PSD:
+		return cpu->psd;
+	case LATENCY_ST:
+		return cpu->st;
+	case LATENCY_PAIE:
+		return cpu->paie;
+	}
+	return cpu->wait.since;
+}
+
+/* The time of the wait up to `time` went to this part. A function of its own, as it is rare. */
+static __noinline int latency_spend(struct latency_cpu *cpu, __u32 which, __u64 time)
+{
+	struct latency_part *part;
+	__u64 length, began;
+
+	if (!cpu || which >= LATENCY_PARTS || time <= cpu->wait.since)
+		return 0;
+	part = &cpu->wait.parts[which];
+	length = time - cpu->wait.since;
+	if (!part->spent)
+		part->from = cpu->wait.since - cpu->wait.begin;
+	if (length > part->longest) {
+		began = section_began(cpu, which);
+		part->longest = length;
+		part->before = began < cpu->wait.begin ? cpu->wait.begin - began : 0;
+		part->address = which == LATENCY_POID ? cpu->poid_address : 0;
+		latency_running(&part->who);
+	}
+	part->spent += length;
+	cpu->wait.since = time;
+	return 0;
+}
+
+/* What was the innermost section so far is about to change, at `time`. */
+static __always_inline void spend(struct latency_cpu *cpu, __u64 time)
+{
+	if (cpu->waiting)
+		latency_spend(cpu, latency_innermost(cpu), time);
+}
+
+/*
+ * A woken thread waits, since `ready`, which was `begin` in thread time. What has begun after that
+ * already is taken for what it is now.
+ */
+static __noinline __attribute__((unused)) int latency_wait_begins(
+	struct latency_cpu *cpu, __u64 ready, __u64 begin)
+{
+	__u32 which;
+
+	if (!cpu)
+		return 0;
+	which = latency_innermost(cpu);
+	*(volatile __u8 *)&cpu->waiting = 0;
+	__builtin_memset(&cpu->wait, 0, sizeof(cpu->wait));
+	cpu->wait.ready = ready;
+	cpu->wait.begin = begin;
+	cpu->wait.since = begin;
+	cpu->wait.overhead = cpu->overhead;
+	if (which == LATENCY_ST) {
+		latency_spend(cpu, LATENCY_REST, cpu->psd);
+		latency_spend(cpu, LATENCY_PSD, cpu->st);
+	} else if (which != LATENCY_REST) {
+		latency_spend(cpu, LATENCY_REST, section_began(cpu, which));
+	}
+	*(volatile __u8 *)&cpu->waiting = 1;
+	return 0;
+}
+
+/* The woken thread runs. The wait is over; without one, it is not `ready` any more. */
+static __always_inline void latency_wait_ends(struct latency_cpu *cpu, __u64 time)
+{
+	spend(cpu, time);
+	if (cpu->waiting)
+		cpu->wait.overhead = cpu->overhead - cpu->wait.overhead;
+	else
+		cpu->wait.ready = 0;
+	cpu->waiting = 0;
+}
+
 static __always_inline void open_poid(struct latency_cpu *cpu, __u64 time, __u64 address)
 {
 	if (cpu->poid_open)
 		return;
+	spend(cpu, time);
 	cpu->poid_open = 1;
 	cpu->poid = time;
 	cpu->poid_address = address;
@@ -221,6 +361,7 @@ static __always_inline int close_poid(
 {
 	int greatest = 0;
 
+	spend(cpu, at.time);
 	if (cpu->poid_open)
 		greatest = note(cpu, LATENCY_POID, cpu->poid, at, cpu->poid_address, address);
 	cpu->poid_open = 0;
@@ -244,6 +385,7 @@ static __always_inline void latency_online(struct latency_cpu *cpu)
 	cpu->poid_open = 0;
 	cpu->st_open = 0;
 	cpu->paie_open = 0;
+	cpu->waiting = 0;
 }
 
 /* A thread masks interrupts. */
@@ -257,8 +399,9 @@ static __always_inline void latency_irqs_off(struct latency_cpu *cpu, __u64 addr
 		if (!cpu->poid_open && delays())
 			open_poid(cpu, latency_now(cpu).time, address);
 	} else if (cpu->phase == PHASE_SCHEDULER && !cpu->st_open) {
-		cpu->st_open = 1;
 		cpu->st = latency_now(cpu).time;
+		spend(cpu, cpu->st);
+		cpu->st_open = 1;
 	}
 }
 
@@ -395,6 +538,7 @@ static __always_inline void latency_preempt_off(struct latency_cpu *cpu, __u64 a
 /* The scheduler is called: preemption was disabled for it (EV1). */
 static __always_inline int latency_schedule(struct latency_cpu *cpu, __u64 address)
 {
+	__u32 before = latency_innermost(cpu);
 	struct latency_moment at;
 	int greatest = 0;
 
@@ -405,6 +549,8 @@ static __always_inline int latency_schedule(struct latency_cpu *cpu, __u64 addre
 	/* The idle thread has had preemption off all along. */
 	cpu->psd = cpu->preempt_off && !latency_is_idle() ? cpu->preempt_off_at : at.time;
 	at.time = cpu->psd;
+	if (cpu->waiting)
+		latency_spend(cpu, before, at.time);
 	if (cpu->poid_open && note(cpu, LATENCY_POID, cpu->poid, at, cpu->poid_address, address))
 		greatest |= 1 << LATENCY_POID;
 	if (cpu->paie_open && note(cpu, LATENCY_PAIE, cpu->paie, at, 0, address))
@@ -420,6 +566,7 @@ static __always_inline int end_schedule(
 {
 	int greatest = 0;
 
+	spend(cpu, at.time);
 	if (note(cpu, LATENCY_PSD, cpu->psd, at, 0, address))
 		greatest |= 1 << LATENCY_PSD;
 	if (cpu->st_open && note(cpu, LATENCY_ST, cpu->st, at, 0, address))
