@@ -3,11 +3,12 @@
 
 use crate::run::{Ended, directory, punctual, run};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
-use punctual_model::latency::{Processor, SchedulingLatency, Variables};
+use punctual_model::latency::{Processor, RanKind, SchedulingLatency, Variables};
 use rustix::system::{delete_module, finit_module};
 use std::ffi::CString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 pub const ALONE: &[(&str, Test)] = &[
     ("bound::holds_under_load", bound_holds_under_load),
@@ -17,6 +18,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("bound::measuring_threads_can_be_off", measuring_threads_can_be_off),
     ("bound::chosen_processors_only", chosen_processors_only),
     ("bound::monitors_watch_the_rules", monitors_watch_the_rules),
+    ("bound::monitors_are_off_after_sigkill", monitors_are_off_after_sigkill),
     ("bound::threshold_keeps_what_happened", threshold_keeps_what_happened),
     ("bound::threshold_is_told_to_programs", threshold_is_told_to_programs),
     ("bound::processors_go_and_come", processors_go_and_come),
@@ -169,6 +171,41 @@ fn bound_holds_under_load() -> Result<Outcome> {
         ensure!(measuring.is_some_and(|it| it.wakeups > 10), "nothing was measured on processor {number}");
     }
     ensure!(ended.stdout.contains("Bound"), "there is no headline: {}", ended.all());
+    latencies_are_explained(&section)
+}
+
+/// Each greatest latency has its parts, in which every instant is counted once. A section of the kernel is never
+/// longer than the greatest of its variable.
+fn latencies_are_explained(section: &SchedulingLatency) -> Result<Outcome> {
+    for cpu in &section.processors {
+        let greatest = variables(cpu)?;
+        for measured in &cpu.measured {
+            let Some(worst) = measured.worst.first() else {
+                return fail(format!("the greatest latency is not there: {measured:?}"));
+            };
+            let Some(split) = worst.split else { return fail(format!("it has no parts: {worst:?}")) };
+            ensure!(split.total() == worst.latency_ns, "the parts are not the whole: {worst:?}");
+            ensure!(!split.sections_ns.is_zero(), "no switch without the scheduler: {worst:?}");
+            let ran: u64 = worst.ran.iter().map(|ran| ran.duration_ns.ns()).sum();
+            ensure!(
+                ran + split.rest_ns.ns() == worst.latency_ns.ns(),
+                "what ran is not all but the rest: {worst:?}"
+            );
+            ensure!(
+                worst.ran.iter().all(|ran| !ran.name.is_empty()),
+                "interrupts were not recorded: {worst:?}"
+            );
+            for ran in &worst.ran {
+                let limit = match ran.kind {
+                    RanKind::St => greatest.st.max_ns,
+                    RanKind::Psd => greatest.psd.max_ns,
+                    _ => continue,
+                };
+                // It may have been called twice.
+                ensure!(ran.duration_ns.ns() <= 2 * limit.ns(), "{ran:?} of at most {limit}");
+            }
+        }
+    }
     Ok(Outcome::Completed)
 }
 
@@ -339,15 +376,62 @@ fn monitors_watch_the_rules() -> Result<Outcome> {
         return skip("the kernel has no runtime-verification monitors");
     }
     let before = std::fs::read_to_string(enabled)?;
-    let (_, section) =
+    let (ended, section) =
         measure(&["--verify"], "for i in $(seq 10); do sh -c 'seq 100 | cat >/dev/null'; done")?;
     let rules: Vec<&String> = section.monitors.iter().flat_map(|it| &it.rules).collect();
     ensure!(rules.iter().any(|rule| *rule == "R14"), "only {rules:?} were watched");
+    ensure!(
+        ended.stdout.contains("Not watched: R1 to R4, R13."),
+        "what was not is not said: {}",
+        ended.all()
+    );
     let violated: Vec<_> = section.monitors.iter().filter(|it| it.violations > 0).collect();
     ensure!(violated.is_empty(), "the kernel violated rules: {violated:?}");
     let after = std::fs::read_to_string(enabled)?;
     ensure!(before == after, "monitors are {after:?} afterwards, and were {before:?}");
     Ok(Outcome::Completed)
+}
+
+/// SIGKILL leaves no time to switch them off: somebody else does. Then `doctor` finds nothing.
+fn monitors_are_off_after_sigkill() -> Result<Outcome> {
+    let rv = Path::new("/sys/kernel/tracing/rv");
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    if !rv.exists() {
+        return skip("the kernel has no runtime-verification monitors");
+    }
+    let state = || -> Result<(String, String, usize)> {
+        let read = |name: &str| std::fs::read_to_string(rv.join(name));
+        let instances = std::fs::read_dir("/sys/kernel/tracing/instances")?.count();
+        Ok((read("enabled_monitors")?, read("monitoring_on")?, instances))
+    };
+    let before = state()?;
+    let mut command = punctual(["latency", "-q", "--verify", "--for", "1000", "--measure", "off"]);
+    let mut process = command.stdout(Stdio::null()).spawn()?;
+    let switched_on = until(|| Ok(state()?.0.contains("nrp")));
+    process.kill()?;
+    process.wait()?;
+    ensure!(switched_on?, "the monitors were never on: {:?}", state()?);
+    ensure!(until(|| Ok(state()? == before))?, "afterwards they are {:?}, and were {before:?}", state()?);
+    let mut doctor = Command::new(crate::run::binary());
+    let said = run({
+        doctor.args(["doctor", "--json"]);
+        doctor
+    })?;
+    ensure!(!said.stdout.contains("left on by a measurement"), "{}", said.all());
+    Ok(Outcome::Completed)
+}
+
+/// Waits until it is so; false after a minute.
+fn until(mut is_so: impl FnMut() -> Result<bool>) -> Result<bool> {
+    for _ in 0..600 {
+        if is_so()? {
+            return Ok(true);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    Ok(false)
 }
 
 /// The variables, their culprits and the measured latencies too.
