@@ -63,7 +63,7 @@ fn measuring_threads() -> Result<Outcome> {
     let Some(mut command) = tool("setpriv", &[]) else { return skip("no setpriv here") };
     let capabilities = "-all,+bpf,+perfmon";
     command.args([&format!("--bounding-set={capabilities}"), "--inh-caps=-all", "--"]);
-    command.args([&binary(), "doctor", "--json"]);
+    command.args(["sh", "-c", "ulimit -r 0; exec \"$0\" doctor --json"]).arg(binary());
     let ended = run(command)?;
     let printed = ended.json()?;
     let found = check(&printed, "measuring threads")?;

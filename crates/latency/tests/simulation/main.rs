@@ -209,6 +209,9 @@ fn no_latency_is_above_the_bound() {
         }
         let Outcome::Converged(limit) = bound_of(measured, InterruptModel::SlidingWindow) else { continue };
         bounded += 1;
+        // The other sliding window, with worst execution times, is never below.
+        let wcet = bound_of(measured, InterruptModel::SlidingWindowWcet);
+        assert!(!matches!(wcet, Outcome::Converged(wcet) if wcet < limit), "seed {seed}: {wcet:?}");
         for latency in latencies {
             assert!(latency.from_ready <= limit.ns(), "seed {seed}: {latency:?} above {limit}");
             assert!(latency.from_arrival <= limit.ns(), "seed {seed}: {latency:?} above {limit}");
