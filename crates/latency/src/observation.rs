@@ -112,8 +112,8 @@ impl Observation {
         self.processors.entry(cpu).or_insert_with(new)
     }
 
-    /// Where the kernel shows the variables, only the greatest latency of a thread is known. Recordings before
-    /// version 6 do not have its parts.
+    /// Where the kernel shows the variables, only the greatest latency of a thread is known. Recordings
+    /// before version 6 do not have its parts.
     fn wakeup(&mut self, record: &ThreadWakeup) {
         let has_variables = self.scope.is_some_and(|scope| scope.has_variables);
         let mut wakeup = record.wakeup.clone();

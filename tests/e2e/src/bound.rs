@@ -174,8 +174,8 @@ fn bound_holds_under_load() -> Result<Outcome> {
     latencies_are_explained(&section)
 }
 
-/// Each greatest latency has its parts, in which every instant is counted once. A section of the kernel is never
-/// longer than the greatest of its variable.
+/// Each greatest latency has its parts, in which every instant is counted once. A section of the kernel is
+/// never longer than the greatest of its variable.
 fn latencies_are_explained(section: &SchedulingLatency) -> Result<Outcome> {
     for cpu in &section.processors {
         let greatest = variables(cpu)?;

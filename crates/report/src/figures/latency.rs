@@ -419,8 +419,8 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
         "sections_ns",
         "+ kernel",
         Unit::Time,
-        "In the greatest, the kernel with preemption or interrupts disabled, and the scheduler; where the kernel \
-         shows that.",
+        "In the greatest, the kernel with preemption or interrupts disabled, and the scheduler; where the \
+         kernel shows that.",
         |row| {
             let sections = row.measured.worst.first()?.split?.sections_ns;
             Some(Value::Time(sections)).filter(|_| row.has_sections)

@@ -123,8 +123,8 @@ fn latencies(analysis: &Analysed<'_>) -> Markup {
             figcaption {
                 "Interrupts include softirqs. Threads are those that the scheduler preferred. "
                 @if analysis.processor.variables.is_some() {
-                    "Kernel is the kernel with preemption or interrupts disabled, and the scheduler. The rest \
-                     is all else."
+                    "Kernel is the kernel with preemption or interrupts disabled, and the scheduler. The \
+                     rest is all else."
                 } @else {
                     "The rest is all else, such as the kernel with preemption or interrupts disabled."
                 }

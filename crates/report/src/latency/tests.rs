@@ -91,19 +91,13 @@ fn rules_that_the_kernel_watched_are_named() {
     section.monitors = vec![Monitor { name: "scpd".to_owned(), rules, watched_ns, violations: 0 }];
     says(
         &text(&section),
-        &[
-            "none violated: R6 (scpd) for 1 s. Not watched: R1 to R5, R7 to R14. No kernel has monitors of R1 to R4, R13;",
-        ],
+        &["none violated: R6 (scpd) for 1 s. Not watched: R1 to R5, R7 to R14. No kernel has monitors of \
+           R1 to R4, R13;"],
     );
     let others = ["R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R14"];
     section.monitors[0].rules = others.map(str::to_owned).to_vec();
     let all = text(&section);
-    says(
-        &all,
-        &[
-            "Not watched: R1 to R4, R13. No kernel has monitors of R1 to R4, R13; the bound rests on them because",
-        ],
-    );
+    says(&all, &["Not watched: R1 to R4, R13. No kernel has monitors of R1 to R4, R13; the bound rests on"]);
     assert!(!all.contains("This kernel has no monitors"), "{all}");
     let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
     assert_eq!(value["rules"]["unwatched"], serde_json::json!(["R1", "R2", "R3", "R4", "R13"]));
@@ -199,9 +193,9 @@ fn what_a_latency_was_made_of_is_named() {
     says(
         &text(&section),
         &[
-            "27 µs at +4.000000 s: D_POID of php (25708) from _raw_spin_lock_irqsave+0x19, open for 3 µs before, \
-             9 µs, vector 236 LOC 3 µs, interrupts that were not recorded 1 µs, D_PAIE of idle 1 µs, D_PSD 5 µs, \
-             D_ST 7 µs, rest 1 µs",
+            "27 µs at +4.000000 s: D_POID of php (25708) from _raw_spin_lock_irqsave+0x19, open for 3 µs \
+             before, 9 µs, vector 236 LOC 3 µs, interrupts that were not recorded 1 µs, D_PAIE of idle 1 µs, \
+             D_PSD 5 µs, D_ST 7 µs, rest 1 µs",
             "27 µs 27 µs 4 µs 0 ns 22 µs 1 µs",
         ],
     );

@@ -65,7 +65,7 @@ impl Guardian {
         }
         // SAFETY: nothing else has them.
         let [read, write] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
-        // SAFETY: the copy has one thread, and makes system calls only: it takes no lock and allocates nothing.
+        // SAFETY: the copy has one thread and makes system calls only: no lock, no allocation.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => serve(read.as_raw_fd(), steps),

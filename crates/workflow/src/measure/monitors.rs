@@ -1,6 +1,6 @@
 //! The kernel's runtime-verification monitors, which watch the rules that the bound rests on. What is
-//! switched on here is switched off at the end, also if this process is killed: a guardian does it then. If that
-//! is killed too, the next measurement does; until then, `punctual doctor` tells.
+//! switched on here is switched off at the end, also if this process is killed: a guardian does it then. If
+//! that is killed too, the next measurement does; until then, `punctual doctor` tells.
 //! (kernel: Documentation/trace/rv)
 
 use super::guardian::{Guardian, Step};
