@@ -1,7 +1,8 @@
 //! A recording in which the kernel was later than its bound allows, which no kernel of ours ever was.
 
 use punctual_model::latency::{
-    Culprit, InterruptKind, InterruptSource, Preemption, RealTimeThread, ThreadId, Wakeup,
+    Culprit, InterruptKind, InterruptSource, Preemption, Ran, RanKind, RealTimeThread, Split, ThreadId,
+    Wakeup,
 };
 use punctual_model::{Duration, Instant, Platform, Policy};
 use punctual_trace::ctf::{Options, Recorder};
@@ -54,7 +55,26 @@ fn platform() -> Vec<Latency> {
 
 /// The thread was ready at 11 ms.
 fn latency(latency: Duration) -> [Latency; 2] {
-    let wakeup = Wakeup { at_ns: at(11_000), latency_ns: latency, ..Wakeup::default() };
+    let ran = |kind, name: &str, number, from: u64, span| Ran {
+        kind,
+        name: name.into(),
+        number,
+        from_ns: at(from),
+        duration_ns: us(span),
+        ..Ran::default()
+    };
+    let split = Split {
+        interrupts_ns: us(5),
+        sections_ns: us(12),
+        rest_ns: latency.saturating_sub(us(17)),
+        ..Split::default()
+    };
+    let wakeup = Wakeup {
+        at_ns: at(11_000),
+        latency_ns: latency,
+        split: Some(split),
+        ran: vec![ran(RanKind::Interrupt, "timer", 236, 11_010, 5), ran(RanKind::Poid, "php", 9, 11_018, 12)],
+    };
     let thread = RealTimeThread { id: id("control", 7), policy: Policy::Fifo, priority: 80 };
     [
         Latency::Wakeup(Box::new(ThreadWakeup { cpu: 0, tid: 7, policy: 1, priority: 80, wakeup })),
@@ -111,7 +131,8 @@ fn a_latency_above_its_bound_is_reported_with_what_happened_meanwhile() {
     assert_eq!(above.status.code(), Some(8), "{above:?}");
     let (printed, failed) = (String::from_utf8_lossy(&above.stdout), String::from_utf8_lossy(&above.stderr));
     assert!(printed.contains("MEASURED ABOVE THE BOUND"), "{printed}");
-    for happened in ["control (7) on CPU 0", "40.001 µs", "timer 5 µs", "php (9) 12 µs"] {
+    for happened in ["control (7) on CPU 0", "40.001 µs", "timer 5 µs", "D_POID of php (9) 12 µs", "rest 23"]
+    {
         assert!(failed.contains(happened), "{happened} is missing: {failed}");
     }
 }
