@@ -84,6 +84,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-extract    jobs per second that extraction handles (printed only)
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
+  make bench-watch      processor time of the live view, with 200 threads
   make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
   make bench-truth      models of live threads under load, beside what their jobs log
   make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call
@@ -303,6 +304,12 @@ bench-tt: build lab
 	@$(SUDO) env PUNCTUAL=$(PUNCTUAL) $(CARGO_TARGET_DIR)/release/bench-tt
 	@$(LAB) bench-tt
 
+bench-watch: build workloads
+	@scripts/setup observe
+	@scripts/setup terminal
+	$(CARGO) build --release -p punctual-bench --bin bench-watch
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-watch
+
 # Fetches the kernels that are packages, and builds the one that is not, unless one that fits is there.
 vm-kernels: lab
 	@scripts/kernel find >/dev/null 2>&1 || scripts/kernel build >/dev/null
@@ -313,6 +320,6 @@ vm-shell: lab
 
 .PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
 	demo-tt bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon \
-	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-tt lab vm-test vm-systemd \
+	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-tt bench-watch lab vm-test vm-systemd \
 	vm-bench vm-kernels vm-shell man completions install install-debug clean
 endif
