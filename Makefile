@@ -320,6 +320,7 @@ vm-shell: lab
 
 .PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
 	demo-tt bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon \
-	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-tt bench-watch lab vm-test vm-systemd \
+	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-watch bench-tt \
+	lab vm-test vm-systemd \
 	vm-bench vm-kernels vm-shell man completions install install-debug clean
 endif

@@ -101,7 +101,8 @@ impl Terminal {
     }
 
     fn tmux(&self, arguments: &[&str]) -> Result<String, Error> {
-        let output = Command::new("tmux").args(["-L", &self.0]).args(arguments).env_remove("TMUX").output()?;
+        let output =
+            Command::new("tmux").args(["-L", &self.0]).args(arguments).env_remove("TMUX").output()?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false => Err(format!("tmux: {}", String::from_utf8_lossy(&output.stderr).trim()).into()),

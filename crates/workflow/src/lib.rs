@@ -30,6 +30,7 @@ pub mod import;
 pub mod latency;
 pub mod live;
 pub mod measure;
+pub mod metrics;
 pub mod page;
 pub mod platform;
 pub mod probes;
