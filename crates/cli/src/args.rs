@@ -4,11 +4,13 @@ mod contract;
 mod prove;
 mod top;
 mod tt;
+mod watch;
 
 pub use contract::{Check, Contract};
 pub use prove::Prove;
 pub use top::Top;
 pub use tt::{Tt, TtCheck, TtCommand, TtRun};
+pub use watch::Watching;
 
 use crate::failure::codes;
 use crate::values;
@@ -53,6 +55,7 @@ pub enum Command {
     Prove(Prove),
     Contract(Contract),
     Check(Check),
+    Watch(Watching),
     Table(Table),
     Tt(Tt),
     Rules(crate::rules::Arguments),

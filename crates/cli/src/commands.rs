@@ -20,3 +20,4 @@ pub mod table;
 pub mod timeline;
 pub mod top;
 pub mod tt;
+pub mod watch;

@@ -70,6 +70,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Latency(arguments) => commands::latency::run(arguments),
         Command::Contract(arguments) => commands::contract::run(arguments),
         Command::Check(arguments) => commands::check::run(arguments),
+        Command::Watch(arguments) => commands::watch::run(arguments),
         Command::Prove(arguments) => commands::prove::run(arguments),
         Command::Table(arguments) => commands::table::run(arguments),
         Command::Report(arguments) => commands::report::run(arguments),

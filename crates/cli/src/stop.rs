@@ -1,4 +1,5 @@
 //! Requests to stop: SIGINT, SIGTERM and SIGHUP end an observation, which then still writes its results.
+//! Where a file can be read again meanwhile, SIGHUP asks for that instead.
 
 use crate::failure::{Code, Failure};
 use punctual_workflow::plain_reason;
@@ -12,11 +13,32 @@ pub fn on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let hangup = (!ignores_hangup()).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| {
-            Failure::new(Code::Other, format!("cannot handle signal {signal}: {}", plain_reason(&error)))
-        })?;
+        register(signal, &stop)?;
     }
     Ok(stop)
+}
+
+/// What signals ask for.
+pub struct Signals {
+    /// To stop.
+    pub stop: Arc<AtomicBool>,
+    /// To read files again: SIGHUP, as daemons take it.
+    pub reload: Arc<AtomicBool>,
+}
+
+/// [`on_signals`], but SIGHUP asks to read files again.
+pub fn on_signals_with_reload() -> Result<Signals, Failure> {
+    let (stop, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    for (signal, flag) in [(SIGINT, &stop), (SIGTERM, &stop), (SIGHUP, &reload)] {
+        register(signal, flag)?;
+    }
+    Ok(Signals { stop, reload })
+}
+
+fn register(signal: i32, flag: &Arc<AtomicBool>) -> Result<(), Failure> {
+    signal_hook::flag::register(signal, Arc::clone(flag)).map(drop).map_err(|error| {
+        Failure::new(Code::Other, format!("cannot handle signal {signal}: {}", plain_reason(&error)))
+    })
 }
 
 /// nohup(1) sets SIGHUP to ignored; a handler would undo that.

@@ -133,13 +133,17 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
 
 /// What `punctual check --json` prints (docs/contracts.md).
 pub fn json(inputs: &[Checked]) -> String {
+    format!("{:#}\n", document(inputs))
+}
+
+/// The same as a value.
+pub fn document(inputs: &[Checked]) -> Value {
     let total = violations(inputs);
-    let document = json!({
+    json!({
         "kept": total == 0,
         "violations": total,
         "inputs": inputs.iter().map(input).collect::<Vec<_>>(),
-    });
-    format!("{document:#}\n")
+    })
 }
 
 fn input(checked: &Checked) -> Value {

@@ -26,6 +26,7 @@ pub mod compare;
 pub mod contract;
 pub mod doctor;
 pub mod extract;
+pub mod guard;
 pub mod import;
 pub mod latency;
 pub mod live;

@@ -47,6 +47,11 @@ pub(crate) trait Sink {
 
     /// What has been seen so far, in words.
     fn progress(&self) -> String;
+
+    /// How long records may wait to be taken.
+    fn patience(&self) -> Duration {
+        TICK
+    }
 }
 
 /// A finished observation.
@@ -72,7 +77,8 @@ pub(crate) fn run<S: Sink>(
     let mut failure = None;
     let mut target_ended = false;
     while !stop.load(Ordering::Relaxed) && !target_ended && failure.is_none() {
-        let left = end.map_or(TICK, |end| end.saturating_duration_since(Instant::now()).min(TICK));
+        let patience = sink.patience();
+        let left = end.map_or(patience, |end| end.saturating_duration_since(Instant::now()).min(patience));
         if left == Duration::ZERO {
             break;
         }

@@ -30,6 +30,7 @@ mod top;
 mod transitions;
 mod truth;
 mod tt;
+mod watch;
 mod witness;
 
 use libtest_mimic::{Arguments, Trial};
@@ -75,6 +76,7 @@ fn trials() -> Vec<Trial> {
         .chain(latency::ALL)
         .chain(table::ALL)
         .chain(top::ALL)
+        .chain(watch::ALL)
         .map(|(name, test)| shared(*name, test))
         .collect();
     trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use punctual_conformance::{Checker, Contract, Verdict, Violation, check_model};
 use punctual_extract::Extractor;
 use punctual_model::{Instant, Threads, TimingModel};
-use punctual_trace::Record;
+use punctual_trace::ctf::{Options, Reader, Recorder};
+use punctual_trace::{About, Record, Totals};
 
 /// The same records, of threads that keep one name each: a model knows a thread by its last name only.
 pub fn named(mut records: Vec<Record>) -> Vec<Record> {
@@ -67,12 +68,7 @@ proptest! {
     /// What is found does not depend on how the records are cut into pieces: there is no other state.
     #[test]
     fn violations_are_those_of_one_piece(records in records(400), cut in 0.0..1.0_f64) {
-        let mut contract = Contract::from(&model(&records));
-        for task in &mut contract.tasks {
-            // Half of what was needed.
-            let half = |it: punctual_model::Duration| punctual_model::Duration::from_ns(it.ns() / 2);
-            (task.wcet, task.response) = (task.wcet.map(half), task.response.map(half));
-        }
+        let contract = half_of(&records);
         let (whole, verdict) = check(&contract, &records);
         let mut checker = Checker::new(&contract);
         let mut found = Vec::new();
@@ -82,5 +78,60 @@ proptest! {
         }
         prop_assert_eq!(checker.finish(0, &mut |it| found.push(it.clone())), verdict);
         prop_assert_eq!(found, whole);
+    }
+}
+
+/// The same records, written to a recording and read back.
+fn recorded(records: &[Record]) -> Vec<Record> {
+    let folder = tempfile::tempdir().expect("a directory");
+    let about = About {
+        platform: punctual_model::Platform::default(),
+        host: "test".into(),
+        source: "test".into(),
+        clock: "CLOCK_MONOTONIC".into(),
+        clock_zero: None,
+        from: Instant::from_ns(0),
+        switches: true,
+        latency: false,
+    };
+    let path = folder.path().join("run.recording");
+    let options = Options { packet_bytes: 4 << 10, ..Options::default() };
+    let mut recorder = Recorder::create(&path, &about, &options).expect("begun");
+    records.iter().for_each(|record| recorder.record(record).expect("recorded"));
+    recorder.finish(Instant::from_ns(u64::MAX / 2), Totals::default()).expect("written");
+    let reader = Reader::open(&path).expect("a recording");
+    let mut read = Vec::new();
+    reader.read(0..reader.stretches(), &mut |record| read.push(record.clone())).expect("read");
+    read
+}
+
+/// A contract that the records break often.
+fn half_of(records: &[Record]) -> Contract {
+    let mut contract = Contract::from(&model(records));
+    let half = |it: punctual_model::Duration| punctual_model::Duration::from_ns(it.ns() / 2);
+    for task in &mut contract.tasks {
+        (task.wcet, task.response, task.jitter) =
+            (task.wcet.map(half), task.response.map(half), task.jitter.map(half));
+        task.separation = task.separation.map(|it| it + it);
+    }
+    contract
+}
+
+#[test]
+fn a_replay_finds_what_was_found_live() {
+    let records = named(ordinary(9, 20_000));
+    let contract = half_of(&records);
+    let live = check(&contract, &records);
+    assert!(live.0.len() > 1_000, "{}", live.0.len());
+    assert_eq!(check(&contract, &recorded(&records)), live);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_replay_finds_what_was_found_live(records in records(400)) {
+        let contract = half_of(&records);
+        prop_assert_eq!(check(&contract, &recorded(&records)), check(&contract, &records));
     }
 }

@@ -1,0 +1,197 @@
+//! Live threads against a contract: an alarm for each violation, and a recording of the seconds before it.
+//!
+//! Whatever may wait (standard output, the journal, commands, the disk) has a thread of its own with a
+//! bounded queue. What finds no room is counted, and the observation never waits.
+
+mod alarms;
+mod flight;
+mod sampler;
+
+pub use alarms::{Alarm, Counters, Output};
+
+use crate::agreement::read_contract;
+use crate::check::unchecked;
+use crate::error::{Error, Result};
+use crate::model_file::display_name;
+use crate::monitor::Monitor;
+use crate::watch::{self, Sink, Watch};
+use alarms::Alarms;
+use flight::FlightRecorder;
+use punctual_conformance::{Checker, Verdict};
+use punctual_observe::Statistics;
+use punctual_report::counted;
+use punctual_trace::Record;
+use sampler::Sampler;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long records may wait in the kernel's buffer: most of the time from a record to its alarm.
+const TICK: Duration = Duration::from_millis(50);
+/// How often violations that were not told one by one are told in sum.
+const TURN: Duration = Duration::from_secs(1);
+
+/// What is watched, and what happens when the contract is broken.
+pub struct Options {
+    /// What to watch.
+    pub watch: Watch,
+    /// The contract, or a timing model.
+    pub contract: PathBuf,
+    /// A command for the shell, run for violations.
+    pub on_violation: Option<String>,
+    /// Whether the systemd journal is told.
+    pub journal: bool,
+    /// The folder in which recordings of the time before violations are kept.
+    pub keep: Option<PathBuf>,
+    /// How long before a violation such a recording begins.
+    pub before: Duration,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Guarded {
+    /// By the contract as it was last.
+    pub verdict: Verdict,
+    /// Violations of contracts that were in force before.
+    pub earlier: u64,
+    /// What was told to whom.
+    pub counters: Counters,
+    /// What ended the observation early.
+    pub failure: Option<Error>,
+}
+
+impl Guarded {
+    /// All violations.
+    pub fn violations(&self) -> u64 {
+        self.verdict.violations().saturating_add(self.earlier)
+    }
+}
+
+/// Watches until the limit of time, the end of the target, or `stop`. Whenever `reload` is set, the contract
+/// is read again.
+pub fn guard(
+    options: Options,
+    stop: &AtomicBool,
+    reload: &AtomicBool,
+    output: Output,
+    monitor: &dyn Monitor,
+) -> Result<Guarded> {
+    let Options { mut watch, contract: path, on_violation, journal, keep, before } = options;
+    watch.check()?;
+    let contract = read_contract(&path)?;
+    if contract.tasks.is_empty() {
+        return Err(Error::usage(format!("{} has no tasks to watch", display_name(&path))));
+    }
+    if let Some(note) = unchecked(&contract) {
+        monitor.hint(&note.text);
+    }
+    watch.observe.switches = keep.is_some();
+    let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
+    let alarms = Alarms::start(output, on_violation, journal)?;
+    let (sink, watched) = watch::run(&watch, stop, monitor, |_| {
+        Ok(Guard {
+            checker: Checker::new(&contract).locating(Box::new(cgroup)),
+            sampler: Sampler::default(),
+            alarms,
+            flight,
+            turned: Instant::now(),
+            path,
+            reload,
+            earlier: 0,
+            violations: 0,
+            monitor,
+        })
+    })?;
+    let lost = watched.summary.statistics.lost;
+    let Guard { checker, mut sampler, mut alarms, flight, earlier, path, .. } = sink;
+    let mut verdict = checker.finish(lost, &mut |violation| {
+        if sampler.admits(violation) {
+            alarms.tell(Alarm::Violation(violation.clone()));
+        }
+    });
+    sampler.turn().into_iter().for_each(|more| alarms.tell(more));
+    verdict.notes.extend(read_contract(&path).ok().as_ref().and_then(unchecked));
+    let mut counters = alarms.finish();
+    if let Some(flight) = flight {
+        flight.finish(&mut counters, monitor);
+    }
+    Ok(Guarded { verdict, earlier, counters, failure: watched.failure })
+}
+
+/// The control group (version 2) of a process that lives.
+fn cgroup(pid: u32) -> Option<String> {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    groups.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+}
+
+/// Judges records as they come.
+struct Guard<'a> {
+    checker: Checker,
+    sampler: Sampler,
+    alarms: Alarms,
+    flight: Option<FlightRecorder>,
+    turned: Instant,
+    path: PathBuf,
+    reload: &'a AtomicBool,
+    /// Violations of contracts before this one.
+    earlier: u64,
+    /// All violations that were seen.
+    violations: u64,
+    monitor: &'a dyn Monitor,
+}
+
+impl Guard<'_> {
+    fn read_contract_again(&mut self) {
+        match read_contract(&self.path) {
+            Ok(contract) => {
+                let verdict = self.checker.change_contract(&contract);
+                self.earlier = self.earlier.saturating_add(verdict.violations());
+                self.monitor.hint(&format!("{} was read again", display_name(&self.path)));
+            }
+            Err(error) => self.monitor.warn(&format!("{error:#}; the contract stays as it was")),
+        }
+    }
+}
+
+impl Sink for Guard<'_> {
+    fn record(&mut self, record: &Record) -> Result<()> {
+        let Guard { checker, sampler, alarms, violations, .. } = self;
+        let before = *violations;
+        checker.record(record, &mut |violation| {
+            *violations += 1;
+            if sampler.admits(violation) {
+                alarms.tell(Alarm::Violation(violation.clone()));
+            }
+        });
+        if let Some(flight) = &mut self.flight {
+            flight.record(record);
+            if self.violations > before {
+                flight.trigger();
+            }
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, statistics: &Statistics) -> Result<()> {
+        if self.reload.swap(false, Ordering::Relaxed) {
+            self.read_contract_again();
+        }
+        if self.turned.elapsed() >= TURN {
+            self.turned = Instant::now();
+            self.sampler.turn().into_iter().for_each(|more| self.alarms.tell(more));
+        }
+        if let Some(flight) = &mut self.flight {
+            flight.tick(statistics, self.monitor);
+        }
+        Ok(())
+    }
+
+    fn progress(&self) -> String {
+        let jobs = self.checker.tallies().iter().map(|tally| tally.jobs).fold(0, u64::saturating_add);
+        format!("{}, {}", counted(jobs, "job"), counted(self.violations, "violation"))
+    }
+
+    fn patience(&self) -> Duration {
+        TICK
+    }
+}

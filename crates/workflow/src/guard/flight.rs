@@ -1,0 +1,315 @@
+//! The flight recorder: the records of the last seconds, in memory, written as a recording when there is a
+//! violation.
+
+use super::alarms::Counters;
+use crate::error::{Error, Result, plain_reason};
+use crate::folder::RecordingFolder;
+use crate::monitor::Monitor;
+use crate::platform;
+use crate::record::{self, RecordingWriter};
+use punctual_model::Instant;
+use punctual_observe::Statistics;
+use punctual_trace::{About, Record, Roster, Totals};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant as WallInstant, SystemTime};
+
+/// Memory for records, of which one half may be waiting for the disk.
+const MOST_BYTES: usize = 16 << 20;
+/// From one recording to the next, at least.
+const BETWEEN: Duration = Duration::from_secs(10);
+/// Recordings of one run. Months of violations must not fill a disk.
+const MOST_RECORDINGS: u64 = 100;
+
+/// The last seconds.
+#[derive(Debug)]
+struct Ring {
+    records: VecDeque<Record>,
+    most: usize,
+    before: punctual_model::Duration,
+    /// The threads as they were before the oldest record.
+    roster: Roster,
+    now: Instant,
+}
+
+/// What is to be written.
+struct Stretch {
+    known: Vec<Record>,
+    records: VecDeque<Record>,
+    from: Instant,
+    until: Instant,
+    totals: Totals,
+}
+
+/// Keeps the last seconds, and writes them on demand.
+pub struct FlightRecorder {
+    ring: Ring,
+    /// Whether there was a violation that no recording shows yet.
+    is_triggered: bool,
+    last: Option<WallInstant>,
+    kept: u64,
+    skipped: u64,
+    failed: u64,
+    stretches: SyncSender<Stretch>,
+    written: Receiver<Result<PathBuf>>,
+    thread: JoinHandle<()>,
+    totals: Totals,
+}
+
+impl FlightRecorder {
+    /// Recordings go into this folder, which is made if it is not there.
+    pub fn new(folder: PathBuf, before: Duration) -> Result<FlightRecorder> {
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| Error::io("make the folder", folder.display(), &error))?;
+        let (stretches, waiting) = sync_channel::<Stretch>(1);
+        let (done, written) = channel();
+        let thread = std::thread::Builder::new().name("flight recorder".into()).spawn(move || {
+            for stretch in waiting {
+                if done.send(write(&folder, stretch)).is_err() {
+                    break;
+                }
+            }
+        });
+        let thread = thread.map_err(|error| {
+            Error::new(crate::ErrorKind::Other, "cannot start the thread that writes recordings")
+                .because(plain_reason(&error))
+        })?;
+        let before = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
+        Ok(FlightRecorder {
+            ring: Ring::new(punctual_model::Duration::from_ns(before)),
+            is_triggered: false,
+            last: None,
+            kept: 0,
+            skipped: 0,
+            failed: 0,
+            stretches,
+            written,
+            thread,
+            totals: Totals::default(),
+        })
+    }
+
+    pub fn record(&mut self, record: &Record) {
+        self.ring.push(record);
+    }
+
+    /// There is a violation.
+    pub fn trigger(&mut self) {
+        if self.is_triggered || !self.may_write() {
+            self.skipped += 1;
+        }
+        self.is_triggered |= self.may_write();
+    }
+
+    fn may_write(&self) -> bool {
+        self.last.is_none_or(|last| last.elapsed() >= BETWEEN) && self.kept < MOST_RECORDINGS
+    }
+
+    /// Writes the last seconds if there was a violation, and tells what became of those before.
+    pub fn tick(&mut self, statistics: &Statistics, monitor: &dyn Monitor) {
+        self.totals = record::totals(statistics);
+        if self.is_triggered {
+            self.hand_over();
+        }
+        while let Ok(outcome) = self.written.try_recv() {
+            self.tell(outcome, monitor);
+        }
+    }
+
+    fn hand_over(&mut self) {
+        self.is_triggered = false;
+        self.last = Some(WallInstant::now());
+        match self.stretches.try_send(self.ring.take(self.totals)) {
+            Ok(()) => {}
+            // What has not been written within ten seconds is on a disk that hangs.
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.failed += 1,
+        }
+    }
+
+    fn tell(&mut self, outcome: Result<PathBuf>, monitor: &dyn Monitor) {
+        match outcome {
+            Ok(path) => {
+                self.kept += 1;
+                let path = path.display();
+                monitor.hint(&format!("kept {path}; punctual timeline {path} shows what happened"));
+                if self.kept == MOST_RECORDINGS {
+                    monitor.warn(&format!("{MOST_RECORDINGS} recordings are kept; no more will be"));
+                }
+            }
+            Err(error) => {
+                self.failed += 1;
+                monitor.warn(&format!("{error:#}; the watch goes on without this recording"));
+            }
+        }
+    }
+
+    /// Writes what is still to be written, and waits for it.
+    pub fn finish(mut self, counters: &mut Counters, monitor: &dyn Monitor) {
+        if self.is_triggered {
+            self.hand_over();
+        }
+        // The writer ends when nobody can hand it anything.
+        let (nowhere, _) = sync_channel(1);
+        drop(std::mem::replace(&mut self.stretches, nowhere));
+        while let Ok(outcome) = self.written.recv() {
+            self.tell(outcome, monitor);
+        }
+        let _ = self.thread.join();
+        counters.recordings = self.kept;
+        counters.without_recording = self.skipped;
+        counters.failed_recordings = self.failed;
+    }
+}
+
+impl Ring {
+    fn new(before: punctual_model::Duration) -> Ring {
+        Ring {
+            records: VecDeque::new(),
+            most: MOST_BYTES / 2 / size_of::<Record>(),
+            before,
+            roster: Roster::new(),
+            now: Instant::default(),
+        }
+    }
+
+    fn push(&mut self, record: &Record) {
+        self.now = self.now.max(at(record).unwrap_or_default());
+        self.records.push_back(record.clone());
+        while self.records.len() > self.most || self.is_oldest_too_old() {
+            if let Some(record) = self.records.pop_front() {
+                self.roster.record(&record);
+            }
+        }
+    }
+
+    /// Those without a time of their own go with the next.
+    fn is_oldest_too_old(&self) -> bool {
+        let old = |at| self.now.since(at) > self.before;
+        self.records.front().is_some_and(|record| at(record).is_none_or(old)) && self.records.len() > 1
+    }
+
+    /// Everything, which leaves the ring empty.
+    fn take(&mut self, totals: Totals) -> Stretch {
+        let records = std::mem::take(&mut self.records);
+        let from = records.iter().find_map(at).unwrap_or(self.now);
+        let known = self.roster.known(from);
+        records.iter().for_each(|record| self.roster.record(record));
+        Stretch { known, records, from, until: self.now, totals }
+    }
+}
+
+fn at(record: &Record) -> Option<Instant> {
+    Some(match record {
+        Record::Activation(activation) => {
+            activation.resumed.as_ref().map_or(activation.stop, |resumed| resumed.start)
+        }
+        Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
+        Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => *at,
+        Record::Switch(switch) => switch.at,
+        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) | Record::Dispatch(_) => {
+            return None;
+        }
+    })
+}
+
+/// Writes a recording, named by the time of day.
+fn write(folder: &Path, stretch: Stretch) -> Result<PathBuf> {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let path = folder.join(format!("violation-{}.recording", now.replace(':', "-")));
+    let about: About = platform::about(stretch.from, true);
+    let mut writer = RecordingWriter::start(&RecordingFolder::new(&path, false)?, &about, None)?;
+    for record in stretch.known.iter().chain(&stretch.records) {
+        writer.record(record)?;
+    }
+    writer.finish(stretch.until, stretch.totals)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{Recording, TimeRange};
+    use punctual_model::{Call, Duration as Span, Object, Policy, Separator, Window};
+    use punctual_trace::{Activation, Begin, Resumed, TaskRecord};
+
+    fn task(at: u64) -> Record {
+        Record::Task(Box::new(TaskRecord {
+            tid: 7,
+            pid: 7,
+            sequence: 0,
+            at: Instant::from_ns(at),
+            begin: Begin::Seen,
+            name: "control".into(),
+            command: "robot".into(),
+            policy: Policy::Fifo,
+            priority: 50,
+            nice: None,
+            reservation: None,
+            affinity: "0".into(),
+        }))
+    }
+
+    fn activation(sequence: u32, at: u64) -> Record {
+        Record::Activation(Activation {
+            tid: 7,
+            sequence,
+            separator: Separator { call: Call::SchedYield, object: Object::None },
+            slept: true,
+            stop: Instant::from_ns(at - 500),
+            cpu: Span::from_ns(u64::from(sequence) * 10),
+            arrival: None,
+            resumed: Some(Resumed::new(Some(Window::at(Instant::from_ns(at - 1))), Instant::from_ns(at))),
+        })
+    }
+
+    #[test]
+    fn the_last_seconds_are_a_recording_of_their_own() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let mut ring = Ring::new(Span::from_ns(100_000));
+        ring.push(&task(1_000_000));
+        (1..1_000_u32).for_each(|job| ring.push(&activation(job, 1_000_000 + u64::from(job) * 1_000)));
+        assert_eq!(ring.records.len(), 101);
+        let path = write(folder.path(), ring.take(Totals::default())).expect("written");
+        let recording = Recording::open(&path, &TimeRange::default()).expect("a recording");
+        let (mut names, mut activations) = (Vec::new(), 0);
+        let read = |record: &Record| match record {
+            Record::Known(task) => names.push(task.name.clone()),
+            Record::Activation(_) => activations += 1,
+            _ => {}
+        };
+        let mut read = read;
+        recording.read_all(&mut read).expect("read");
+        assert_eq!(activations, 101);
+        assert!(!names.is_empty() && names.iter().all(|name| name == "control"), "{names:?}");
+        assert!(!recording.is_damaged());
+        // The next one begins with the threads that live by then.
+        ring.push(&activation(1_000, 2_000_000));
+        assert_eq!(ring.take(Totals::default()).known.len(), 1);
+    }
+
+    #[test]
+    fn memory_is_bounded_however_much_happens() {
+        let mut ring = Ring::new(Span::from_ms(1_000_000));
+        ring.push(&task(1_000));
+        (1..200_000_u32).for_each(|job| ring.push(&activation(job, 1_000_000 + u64::from(job))));
+        assert!(ring.records.len() * size_of::<Record>() <= MOST_BYTES / 2);
+    }
+
+    /// A folder that cannot be written costs the recording, not the watch.
+    #[test]
+    fn a_recording_that_fails_is_counted() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let place = folder.path().join("kept");
+        let mut flight = FlightRecorder::new(place.clone(), Duration::from_secs(5)).expect("a recorder");
+        std::fs::remove_dir(&place).expect("removed");
+        flight.record(&task(1_000));
+        flight.trigger();
+        flight.trigger();
+        let mut counters = Counters::default();
+        flight.finish(&mut counters, &crate::Silent);
+        let expected = Counters { failed_recordings: 1, without_recording: 1, ..Counters::default() };
+        assert_eq!(counters, expected);
+    }
+}

@@ -1,0 +1,160 @@
+//! A program with known timing, watched against contracts.
+
+use crate::run::{Running, directory, punctual, run, sleeps, wait_until, workload};
+use crate::{Outcome, Result, Test, ensure, fail};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+pub const ALL: &[(&str, Test)] = &[
+    ("watch::what_was_observed_is_agreed_on_and_checked", agreed),
+    ("watch::a_violation_is_told_at_once_and_kept", told),
+    ("watch::a_contract_is_read_again", read_again),
+    ("watch::a_reader_that_has_gone_does_not_end_it", without_reader),
+];
+
+/// No job of a program takes less than a nanosecond of processor time.
+const IMPOSSIBLE: &str = "[[task]]\nname = \"task-0\"\nseparator = \"clock_nanosleep*\"\nwcet = \"1ns\"\n";
+/// None takes an hour.
+const EASY: &str = "[[task]]\nname = \"task-0\"\nseparator = \"clock_nanosleep*\"\nwcet = \"1h\"\n";
+
+/// A thread `task-0` with a period of 2 ms.
+fn periodic(seconds: &str) -> [String; 4] {
+    [workload("periodic"), "--for".into(), seconds.into(), "2000".into()]
+}
+
+fn lines(text: &str) -> Result<Vec<Value>> {
+    let parse = |line: &str| serde_json::from_str(line).or_else(|error| fail(format!("{error}: {line}")));
+    text.lines().map(parse).collect()
+}
+
+fn agreed() -> Result<Outcome> {
+    let directory = directory()?;
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let (recording, model, contract) = (file("run.recording"), file("run.timing.json"), file("run.toml"));
+    let mut extract = punctual(["extract", "--quiet", "-o", &model, "--record", &recording, "--"]);
+    extract.args(periodic("2"));
+    run(extract)?.expect_code(0)?;
+    run(punctual(["contract", "--margin", "0%", &model, "-o", &contract]))?.expect_code(0)?;
+    run(punctual(["check", &contract, &recording, &model]))?.expect_code(0)?;
+    let text = fs::read_to_string(&contract)?;
+    let Some(line) = text.lines().find(|line| line.starts_with("wcet = ")) else {
+        return fail(format!("no wcet: {text}"));
+    };
+    fs::write(&contract, text.replace(line, "wcet = \"1ns\""))?;
+    let ended = run(punctual(["check", "--json", &contract, &recording]))?;
+    ended.expect_code(8)?;
+    let jobs = ended.json()?["inputs"][0]["tasks"][0]["jobs"].clone();
+    ensure!(jobs.as_u64().is_some_and(|jobs| jobs > 500), "{jobs} jobs");
+    Ok(Outcome::Completed)
+}
+
+fn told() -> Result<Outcome> {
+    let directory = directory()?;
+    let file = |name: &str| directory.path().join(name);
+    fs::write(file("run.toml"), IMPOSSIBLE)?;
+    let (kept, heard) = (file("kept"), file("heard"));
+    let mut watch = punctual(["watch", "--json", "--no-journal", "--before", "1s", "--keep"]);
+    watch.arg(&kept).arg("--on-violation").arg(format!("cat > '{}'", heard.display()));
+    watch.arg(file("run.toml")).arg("--").args(periodic("3"));
+    let ended = run(watch)?;
+    ended.expect_code(8)?;
+    let lines = lines(&ended.stdout)?;
+    let Some((end, alarms)) = lines.split_last() else { return fail("nothing was printed") };
+    let of = |event: &str| alarms.iter().filter(|line| line["event"] == event).count();
+    ensure!(of("violation") >= 10 && of("more") >= 1, "{}", ended.all());
+    ensure!(end["event"] == "end", "{end}");
+    let task = &end["outcome"]["inputs"][0]["tasks"][0];
+    ensure!(task["terms"][0]["violations"] == task["jobs"], "{task:#}");
+    // Each violation was told, one by one or in sum.
+    let more = alarms.iter().filter_map(|line| line["violations"].as_u64()).sum::<u64>();
+    ensure!(end["violations"].as_u64() == Some(of("violation") as u64 + more), "{end:#}");
+    ensure!(end["commands"]["started"].as_u64() >= Some(1), "{end:#}");
+    wait_until("the command", || fs::read_to_string(&heard).is_ok_and(|text| text.ends_with("}\n")))?;
+    let heard: Value = serde_json::from_str(&fs::read_to_string(&heard)?).unwrap_or_default();
+    ensure!(heard["task"] == "task-0" && heard["agreed"] == 1, "{heard:#}");
+    ensure!(end["recordings"]["kept"].as_u64() >= Some(1), "{end:#}");
+    for entry in fs::read_dir(&kept)? {
+        replayed(&entry?.path(), &file("run.toml"))?;
+    }
+    Ok(Outcome::Completed)
+}
+
+/// What was kept is a recording with steps of the scheduler, in which the violation is found again.
+fn replayed(recording: &Path, contract: &Path) -> Result {
+    let trace = recording.with_extension("perfetto-trace");
+    let mut timeline = punctual(["timeline", "--quiet"]);
+    timeline.arg(recording).arg("-o").arg(trace);
+    let ended = run(timeline)?;
+    ended.expect_code(0)?;
+    let mut check = punctual(["check", "--json"]);
+    check.arg(contract).arg(recording);
+    let ended = run(check)?;
+    ended.expect_code(8)?;
+    let document: Value = ended.json()?;
+    let task = &document["inputs"][0]["tasks"][0];
+    let jobs = task["jobs"].as_u64().unwrap_or(0);
+    ensure!(jobs > 0 && task["terms"][0]["violations"].as_u64() == Some(jobs), "{task:#}");
+    ensure!(document["inputs"][0]["gaps"] == 0, "{document:#}");
+    Ok(())
+}
+
+/// A faulty contract is refused and the old one stays; then another one is taken.
+fn read_again() -> Result<Outcome> {
+    let directory = directory()?;
+    let (contract, output) = (directory.path().join("run.toml"), directory.path().join("output"));
+    fs::write(&contract, EASY)?;
+    let program = Running::start({
+        let [program, arguments @ ..] = periodic("60");
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command
+    })?;
+    wait_until("the workload to run", || sleeps(program.pid(), "task-0").is_some_and(|sleeps| sleeps > 5))?;
+    // Its messages are looked at while it runs.
+    let mut shell = Command::new("sh");
+    let mut watch = punctual(["watch", "--no-journal"]);
+    watch.arg(&contract).args(["--pid", &program.pid().to_string()]);
+    shell.arg("-c").arg("out=$1; shift; exec \"$@\" 2> \"$out\"").arg("sh").arg(&output);
+    shell.arg(watch.get_program()).args(watch.get_args());
+    let watcher = Running::start(shell)?;
+    let said = |text: &str| fs::read_to_string(&output).is_ok_and(|all| all.contains(text));
+    wait_until("the handler of SIGHUP", || catches_hangup(watcher.pid()))?;
+    fs::write(&contract, "[[task]]\n")?;
+    watcher.signal(Signal::HUP)?;
+    wait_until("the refusal", || said("the contract stays as it was"))?;
+    fs::write(&contract, IMPOSSIBLE)?;
+    watcher.signal(Signal::HUP)?;
+    wait_until("the new contract", || said("was read again"))?;
+    let before = sleeps(program.pid(), "task-0").unwrap_or(0);
+    wait_until("some jobs", || sleeps(program.pid(), "task-0").is_some_and(|sleeps| sleeps > before + 200))?;
+    watcher.signal(Signal::INT)?;
+    let ended = watcher.end()?;
+    ended.expect_code(8)?;
+    ensure!(ended.stdout.contains("task-0: wcet "), "{}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+/// Whether a process has a handler for SIGHUP.
+fn catches_hangup(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+}
+
+/// `punctual watch … | head -1`: whoever read the output has gone, and the watch goes on.
+fn without_reader() -> Result<Outcome> {
+    let directory = directory()?;
+    let contract = directory.path().join("run.toml");
+    fs::write(&contract, IMPOSSIBLE)?;
+    let watch = punctual(["watch", "--no-journal"]);
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg("{ \"$@\"; echo $? >&2; } | head -1").arg("sh");
+    shell.arg(watch.get_program()).args(watch.get_args()).arg(&contract).arg("--").args(periodic("2"));
+    let ended = run(shell)?;
+    ensure!(ended.stdout.lines().count() == 1, "{}", ended.all());
+    ensure!(ended.stderr.lines().any(|line| line == "8"), "{}", ended.all());
+    Ok(Outcome::Completed)
+}
