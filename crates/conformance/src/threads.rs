@@ -60,6 +60,11 @@ impl Matcher {
         }
     }
 
+    /// Whether a thread is meant whose control group is not known: by the rest, if the pattern has any.
+    pub fn may_mean(&self, name: &str, command: &str) -> bool {
+        self.matches(name, command, None) == Match::Yes
+    }
+
     /// Without its control group, a thread is matched by the rest if the pattern has any.
     pub(crate) fn matches(&self, name: &str, command: &str, cgroup: Option<&str>) -> Match {
         let fits = |pattern: &Option<glob::Pattern>, text| pattern.as_ref().is_none_or(|it| it.matches(text));

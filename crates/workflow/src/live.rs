@@ -12,6 +12,7 @@ pub use view::{Action, Event, Key, View};
 
 use crate::models::{self, Observed};
 use crate::platform;
+use punctual_conformance::{Contract, ContractTask, Matcher};
 use punctual_extract::Extractor;
 use punctual_model::{Duration, Instant, Platform, TimingModel};
 use punctual_report::live::{Details, Head, LiveTask};
@@ -39,6 +40,27 @@ pub struct NoAgreement;
 impl Agreement for NoAgreement {
     fn deadline(&self, _: &TaskRecord) -> Option<Duration> {
         None
+    }
+}
+
+/// The deadlines of a contract.
+pub struct Contracted(Vec<(Matcher, Duration)>);
+
+impl Contracted {
+    /// A task's deadline, or the response time that was agreed on where that is less.
+    pub fn new(contract: &Contract) -> Contracted {
+        let deadline = |task: &ContractTask| {
+            let agreed = [task.deadline, task.response].into_iter().flatten().min()?;
+            Some((Matcher::new(&task.pattern()), agreed))
+        };
+        Contracted(contract.tasks.iter().filter_map(deadline).collect())
+    }
+}
+
+impl Agreement for Contracted {
+    fn deadline(&self, thread: &TaskRecord) -> Option<Duration> {
+        let meant = self.0.iter().find(|(threads, _)| threads.may_mean(&thread.name, &thread.command));
+        meant.map(|(_, deadline)| *deadline)
     }
 }
 

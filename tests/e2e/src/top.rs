@@ -260,7 +260,10 @@ fn resizes() -> Result<Outcome> {
     let terminal = terminal!();
     let (threads, folder) = (start_threads()?, directory()?);
     terminal.line("export NO_COLOR=1")?;
-    terminal.top(folder.path(), &format!("--pid {} --interval 100ms", threads.pid()))?;
+    let contract = "[[task]]\nname = \"task-0\"\ndeadline = \"10 us\"\n";
+    std::fs::write(folder.path().join("app.contract.toml"), contract)?;
+    let options = format!("--pid {} --interval 100ms --contract app.contract.toml", threads.pid());
+    terminal.top(folder.path(), &options)?;
     terminal.wait_for(&["Policy", " 5 ms "])?;
     let coloured = terminal.tmux(&["capture-pane", "-p", "-e"])?;
     let codes = coloured.split("\x1b[").skip(1).filter_map(|part| part.split('m').next());
@@ -274,7 +277,8 @@ fn resizes() -> Result<Outcome> {
         terminal.screen().is_ok_and(|screen| screen.contains("R/D▼") && !screen.contains("Policy"))
     })?;
     terminal.tmux(&["resize-window", "-x", "180", "-y", "30"])?;
-    terminal.wait_for(&["Policy", "Deadline", "Mean C"])?;
+    let screen = terminal.wait_for(&["Policy", "Deadline", "Mean C", " 10 µs "])?;
+    ensure!(names(&screen).first() == Some(&"task-0"), "not the thread that misses its deadline: {screen}");
     terminal.keys(&["q"])?;
     terminal.expect_as_before(folder.path())?;
     Ok(Outcome::Completed)

@@ -9,8 +9,9 @@ use std::time::Duration;
 /// Watch running threads on a live display
 ///
 /// Shows a line for each thread: its period, utilization, response times and costs of its jobs beside their
-/// deadline, and the last seconds as a small chart. The deadline is that of the thread's reservation
-/// (SCHED_DEADLINE), else its period. Without a target it watches every real-time thread of the machine.
+/// deadline, and the last seconds as a small chart. The deadline is that of --contract, else of the thread's
+/// reservation (SCHED_DEADLINE), else its period. Without a target it watches every real-time thread of the
+/// machine.
 ///
 /// Press ? for the keys, Enter for the details of a thread, s to save the timing model, q to quit. It needs a
 /// terminal; punctual extract prints and writes what it has found without one. A COMMAND has no input and its
@@ -27,6 +28,10 @@ pub struct Top {
 
     #[command(flatten)]
     pub models: Models,
+
+    /// Take deadlines from a contract (*.toml) or, as one, a timing model
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub contract: Option<PathBuf>,
 
     /// How often the figures change, from 100ms to 1min
     #[arg(long, value_name = "TIME", value_parser = values::interval, default_value = "1s")]

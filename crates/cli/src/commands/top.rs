@@ -8,9 +8,9 @@ use crate::screen::Screen;
 use crate::{screen, stop, terminal};
 use punctual_observe::Output;
 use punctual_workflow::extract::BUFFER_BYTES;
-use punctual_workflow::live::NoAgreement;
+use punctual_workflow::live::{Agreement, Contracted, NoAgreement};
 use punctual_workflow::top::{Options, top};
-use punctual_workflow::{Destination, Error, ErrorKind};
+use punctual_workflow::{Destination, Error, ErrorKind, read_contract};
 
 pub fn run(arguments: Top) -> Result<(), Failure> {
     screen::require()?;
@@ -21,11 +21,15 @@ pub fn run(arguments: Top) -> Result<(), Failure> {
         let message = "-o needs a file: the display is on standard output; punctual extract can write there";
         return Err(Failure::new(Code::Usage, message));
     }
+    let agreement: Box<dyn Agreement> = match &arguments.contract {
+        Some(path) => Box::new(Contracted::new(&read_contract(path)?)),
+        None => Box::new(NoAgreement),
+    };
     let options = Options {
         watch,
         threads: options::threads(&arguments.watch.threads)?,
         models: options::models(&arguments.models),
-        agreement: Box::new(NoAgreement),
+        agreement,
         interval: arguments.interval,
         output,
         colour: terminal::page().colour,

@@ -143,6 +143,22 @@ fn an_agreement_goes_before_the_period() {
 }
 
 #[test]
+fn deadlines_are_those_of_a_contract() {
+    let contract = "[[task]]\nname = \"c\"\nthread = { comm = \"ct*\" }\ndeadline = \"3 ms\"\n\
+                    response = \"2 ms\"\n[[task]]\nname = \"log\"\nwcet = \"1 ms\"\n";
+    let contract = Contract::parse(contract).expect("a contract");
+    let mut live = Live::new(options(), Box::new(Contracted::new(&contract)));
+    let mut threads =
+        [(7, "ctl"), (8, "log")].map(|(tid, name)| Simulated::begin(&mut live, tid, name, 5 * MS));
+    for thread in &mut threads {
+        (0..20).for_each(|_| thread.job(&mut live, MS, 0));
+    }
+    live.refresh(Instant::from_ns(SECOND));
+    let deadline = |tid| line(&live, tid, SECOND).deadline;
+    assert_eq!((deadline(7), deadline(8)), (Some(Duration::from_ms(2)), Some(Duration::from_ms(5))));
+}
+
+#[test]
 fn memory_does_not_grow_with_time() {
     let (mut live, mut thread) = observed();
     (0..30_000).for_each(|_| thread.job(&mut live, MS, 0));
