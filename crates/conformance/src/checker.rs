@@ -246,8 +246,12 @@ impl Judge {
     }
 
     fn job(&mut self, seen: &JobSeen<'_>, each: &mut impl FnMut(&Violation)) {
-        self.rename(seen.tid, seen.name);
-        let Some(thread) = self.threads.get_mut(&seen.tid) else { return };
+        let Some(mut thread) = self.threads.get_mut(&seen.tid) else { return };
+        if *thread.name != *seen.name {
+            self.rename(seen.tid, seen.name);
+            let Some(renamed) = self.threads.get_mut(&seen.tid) else { return };
+            thread = renamed;
+        }
         if thread.phase != seen.phase {
             thread.phase = seen.phase;
             thread.lanes.clear();
@@ -399,17 +403,22 @@ impl Lane {
         // The least that it can have been.
         let activation = job.release.arrival.unwrap_or(job.release.window.latest());
         let response = job.end.since(activation).ns();
-        let [separation, astray] = self.release(seen, agreed);
-        let values = [
-            Some((Term::Wcet, job.cost.ns())),
-            Some((Term::Response, response)),
-            Some((Term::Deadline, response)),
-            Some((Term::Suspension, job.suspended.ns())),
-            separation,
-            astray,
-        ];
-        for (term, value) in values.into_iter().flatten() {
-            let Some(standing) = tally.standings.iter_mut().find(|it| it.term == term) else { continue };
+        let (separation, astray) = self.release(seen, agreed);
+        for standing in &mut tally.standings {
+            let term = standing.term;
+            let value = match term {
+                Term::Wcet => job.cost.ns(),
+                Term::Response | Term::Deadline => response,
+                Term::Suspension => job.suspended.ns(),
+                Term::Separation => match separation {
+                    Some(separation) => separation.ns(),
+                    None => continue,
+                },
+                _ => match astray {
+                    Some((its, value)) if its == term => value,
+                    _ => continue,
+                },
+            };
             if standing.see(value) {
                 let violation = Violation {
                     task: tally.task.clone(),
@@ -425,7 +434,7 @@ impl Lane {
     }
 
     /// The time since the release before, and how the release is astray.
-    fn release(&mut self, seen: &JobSeen<'_>, agreed: &Agreed) -> [Option<(Term, u64)>; 2] {
+    fn release(&mut self, seen: &JobSeen<'_>, agreed: &Agreed) -> (Option<Duration>, Option<(Term, u64)>) {
         let window = seen.job.release.window;
         if seen.number != self.next || seen.disturbance == Some(Disturbance::Ending) {
             (self.releases, self.last) = (Releases::default(), None);
@@ -433,10 +442,10 @@ impl Lane {
         self.next = seen.number + 1;
         if seen.disturbance == Some(Disturbance::Ending) {
             // The thread was woken to end, not to work.
-            return [None; 2];
+            return (None, None);
         }
         let last = self.last.replace(window);
-        let since = last.map(|last| (Term::Separation, window.latest().since(last.earliest()).ns()));
+        let since = last.map(|last| window.latest().since(last.earliest()));
         let astray = agreed.rule.as_ref().and_then(|rule| {
             let late = || {
                 let late = window.earliest().since(seen.job.release.arrival?);
@@ -444,13 +453,11 @@ impl Lane {
             };
             self.releases.next(window, rule).or_else(late)
         });
-        [
-            since,
-            astray.map(|astray| match astray {
-                Astray::Early(since) => (Term::Early, since.ns()),
-                Astray::Late(late) => (Term::Late, late.ns()),
-                Astray::Skipped(skipped) => (Term::Skipped, skipped),
-            }),
-        ]
+        let astray = astray.map(|astray| match astray {
+            Astray::Early(since) => (Term::Early, since.ns()),
+            Astray::Late(late) => (Term::Late, late.ns()),
+            Astray::Skipped(skipped) => (Term::Skipped, skipped),
+        });
+        (since, astray)
     }
 }

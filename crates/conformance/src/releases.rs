@@ -50,8 +50,13 @@ impl Releases {
             return None;
         };
         let (shortest, longest) = ((period - 1).max(1), period + 1);
-        let most = (latest - from).div_euclid(shortest);
-        let fewest = (least - to + longest - 1).div_euclid(longest).max(1);
+        // Divisions are slow; nearly always the release is one of the next activation.
+        let most = if (shortest..2 * shortest).contains(&(latest - from)) {
+            1
+        } else {
+            (latest - from).div_euclid(shortest)
+        };
+        let fewest = if least - to <= longest { 1 } else { (least - to + longest - 1).div_euclid(longest) };
         if most < 1 {
             // An extra release takes no activation. If another follows, the phase has changed.
             if self.was_early {

@@ -1,0 +1,100 @@
+//! What judging costs beside extraction, and whether memory stays the same.
+//!
+//!     cargo run --release -p punctual-conformance --example bench_check -- [ACTIVATIONS]
+//!
+//! Eight threads with a period of 1 ms each, one record at a time: through an extractor alone; through a
+//! checker whose contract is kept; and through one whose contract every job breaks.
+
+use punctual_conformance::{Checker, Contract};
+use punctual_extract::{Extractor, Options, StreamOptions};
+use punctual_model::{Call, Duration, Instant, Object, Policy, Separator, Window};
+use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
+
+const THREADS: u32 = 8;
+const PERIOD: u64 = 1_000_000;
+
+fn main() {
+    let activations = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10_000_000_u64);
+    let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1 };
+    let mut extractor = Extractor::new(Options { stream, merge_transitions: false });
+    let alone = time("extractor alone", activations, |record| extractor.record(record));
+    let contracts = [("contract kept", "1s", "100us"), ("contract broken by each job", "1ns", "0s")];
+    for (name, wcet, jitter) in contracts {
+        let mut checker = Checker::new(&contract(wcet, jitter));
+        let mut violations = 0_u64;
+        let took = time(name, activations, |record| checker.record(record, &mut |_| violations += 1));
+        println!("  {violations} violations, {:.3} × extraction, peak {} KiB", took / alone, peak());
+    }
+}
+
+fn contract(wcet: &str, jitter: &str) -> Contract {
+    let text = format!(
+        "[[task]]\nname = \"worker\"\nseparator = \"clock_nanosleep*\"\nwcet = \"{wcet}\"\n\
+         response = \"1s\"\ndeadline = \"1s\"\nsuspension = \"1s\"\nperiod = \"1ms\"\njitter = \"{jitter}\"\n"
+    );
+    Contract::parse(&text).expect("a contract")
+}
+
+/// Seconds of processor time of this thread.
+fn processor_time() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or_default() / 1e9
+}
+
+/// Processor time for all records in seconds; that of making them is taken off.
+fn time(name: &str, activations: u64, mut take: impl FnMut(&Record)) -> f64 {
+    let began = processor_time();
+    records(activations, |record| _ = std::hint::black_box(record));
+    let making = processor_time() - began;
+    let began = processor_time();
+    records(activations, |record| take(record));
+    let took = processor_time() - began - making;
+    println!("{name}: {:.1} ns for each of {activations} activations", took * 1e9 / activations as f64);
+    took
+}
+
+fn records(activations: u64, mut each: impl FnMut(&Record)) {
+    for tid in 0..THREADS {
+        each(&Record::Task(Box::new(TaskRecord {
+            tid,
+            pid: 1,
+            sequence: 0,
+            at: Instant::from_ns(1),
+            begin: Begin::Seen,
+            name: "worker".into(),
+            command: "robot".into(),
+            policy: Policy::Fifo,
+            priority: 50,
+            nice: None,
+            reservation: None,
+            affinity: "0".into(),
+        })));
+    }
+    let mut random = 1_u64;
+    for number in 0..activations {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (tid, job) = ((number % u64::from(THREADS)) as u32, number / u64::from(THREADS) + 1);
+        let release = job * PERIOD + (random >> 33) % 50_000;
+        let release = Window::at(Instant::from_ns(release));
+        each(&Record::Activation(Activation {
+            tid,
+            sequence: job as u32,
+            separator: Separator {
+                call: Call::ClockNanosleep,
+                object: Object::Clock { id: 1, absolute: true },
+            },
+            slept: true,
+            stop: Instant::from_ns((job - 1) * PERIOD + 300_000),
+            cpu: Duration::from_ns(job * 200_000 + (random >> 40)),
+            arrival: None,
+            resumed: Some(Resumed::new(Some(release), release.latest() + Duration::from_us(5))),
+        }));
+    }
+}
+
+/// The most memory that the process has had.
+fn peak() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.unwrap_or("unknown").trim().trim_end_matches(" kB").to_owned()
+}
