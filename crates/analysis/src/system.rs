@@ -84,7 +84,7 @@ impl System {
     }
 
     /// The tasks that may delay one, and for how long before a window their jobs may be left over.
-    fn others(&self, me: usize, bounds: &Bounds) -> Result<Vec<Other>, NoBound> {
+    pub(crate) fn others(&self, me: usize, bounds: &Bounds) -> Result<Vec<Other>, NoBound> {
         let own = &self.tasks[me];
         let Some(mine) = rank(own) else { return Err(NoBound::BestEffort) };
         let delays = |(index, task): &(usize, &Task)| {
