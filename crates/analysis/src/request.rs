@@ -22,7 +22,8 @@ pub struct RequestBound {
 /// The request bound of a task with a fixed priority on one processor; `None` for others, whose bounds are
 /// not the meeting of a demand and a supply.
 pub fn request_bound(system: &System, me: usize, bounds: &Bounds) -> Option<RequestBound> {
-    let bound: &Bound = bounds.get(me)?.as_ref().ok().filter(|bound| bound.method == Method::FixedPriority)?;
+    let bound: &Bound =
+        bounds.get(me)?.as_ref().ok().filter(|bound| bound.method == Method::FixedPriority)?;
     let demand = Demand::new(system, me, system.others(me, bounds).ok()?);
     let window = (bound.response + bound.earlier).saturating_sub(demand.task().jitter).ns();
     let asked = |span: u64| {

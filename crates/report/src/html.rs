@@ -18,7 +18,7 @@ mod jobs;
 pub(crate) mod latency;
 mod overview;
 mod raster;
-mod scale;
+pub(crate) mod scale;
 mod segments;
 mod task;
 mod thin;

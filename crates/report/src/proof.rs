@@ -1,8 +1,10 @@
 //! Proofs as text and for programs: verdicts, bounds, what they are made of.
 
+mod document;
 mod json;
 mod rows;
 
+pub use document::page as html;
 pub use json::json;
 pub use rows::ProofRow;
 

@@ -57,6 +57,19 @@ pub struct Prove {
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pub task: Option<String>,
 
+    /// Write a page (*.html) with the verdicts, what the bounds are made of, and the worst schedules; - is
+    /// standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+
+    /// Print warnings and errors only on standard error
+    #[arg(short, long)]
+    pub quiet: bool,
+
     #[command(flatten)]
     pub threads: Threads,
 

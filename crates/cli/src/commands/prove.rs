@@ -2,13 +2,14 @@
 
 use super::options;
 use crate::args;
+use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
 use crate::values;
 use punctual_report::{counted, proof as report};
-use punctual_workflow::ThreadFilter;
 use punctual_workflow::prove::{Change, Changed, Options, prove};
+use punctual_workflow::{Destination, ThreadFilter, display_name};
 
 pub fn run(arguments: args::Prove) -> Result<(), Failure> {
     let deadline =
@@ -17,6 +18,15 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
         let what = if it.is_period { Changed::Period } else { Changed::Wcet };
         Ok(Change { thread: ThreadFilter::new(std::slice::from_ref(&it.thread))?, what, parts: it.parts })
     };
+    let force = arguments.force;
+    let destination = arguments.output.as_deref().map(|path| Destination::new(path, force)).transpose()?;
+    let page_is_printed = destination.as_ref().is_some_and(Destination::is_standard_output);
+    if page_is_printed && (arguments.json || arguments.task.is_some()) {
+        let message = "-o - prints the page to standard output, where --json or --task would print too; name \
+                       a file for the page";
+        return Err(Failure::new(Code::Usage, message));
+    }
+    let title = format!("Proof of {}", display_name(&arguments.model));
     let proof = prove(&Options {
         deadlines: arguments.deadlines.iter().map(deadline).collect::<Result<_, Failure>>()?,
         changes: arguments.changes.iter().map(change).collect::<Result<_, Failure>>()?,
@@ -41,7 +51,16 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
         (None, true) => report::json(&proof),
         (None, false) => report::proof(&proof, &page),
     };
-    print(&text)?;
+    match &destination {
+        Some(_) if page_is_printed => print(&report::html(&proof, &title))?,
+        Some(destination) => {
+            destination.write_or_rescue(report::html(&proof, &title).as_bytes())?;
+            print(&text)?;
+            let path = destination.path().display();
+            Console::new(arguments.quiet).note(&format!("Wrote {path}; open it in a browser."));
+        }
+        None => print(&text)?,
+    }
     let missed = proof.missed();
     match missed {
         0 => Ok(()),

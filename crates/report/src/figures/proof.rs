@@ -29,19 +29,23 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
     of("thread", "Thread", Unit::Words, Bound::Exact, "The thread's name.", |row| {
         Some(Value::Text(row.task().name.clone()))
     })
-    .table(Keep),
+    .table(Keep)
+    .page(),
     of("tid", "TID", Unit::Count, Bound::Exact, "The thread's number.", |row| {
         Some(Value::Id(row.thread().tid.into()))
     })
-    .table(Drop(3)),
+    .table(Drop(3))
+    .page(),
     of("policy", "Policy", Unit::Ranked, Bound::Exact, "Its policy and priority.", |row| {
         Some(Value::Policy(row.thread().policy, row.thread().priority, None))
     })
-    .table(Drop(2)),
+    .table(Drop(2))
+    .page(),
     of("cpus", "CPUs", Unit::Words, Bound::Exact, "The processors that it may use.", |row| {
         Some(Value::Text(row.processors()))
     })
-    .table(Drop(1)),
+    .table(Drop(1))
+    .page(),
     of(
         "deadline_ns",
         "Deadline",
@@ -50,7 +54,8 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
         "The declared deadline, else the reservation's, else the period. From the arrival of a job.",
         |row| row.task().deadline.map(Value::Exactly),
     )
-    .table(Keep),
+    .table(Keep)
+    .page(),
     of(
         "response_ns",
         "Bound",
@@ -60,12 +65,14 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
         |row| row.bound().ok().map(|bound| Value::Time(bound.response)),
     )
     .symbol("R")
-    .table(Keep),
+    .table(Keep)
+    .page(),
     of("slack_ns", "Slack", Unit::Time, Bound::Lower, "The deadline less the bound.", |row| {
         let (deadline, bound) = (row.task().deadline?, row.bound().ok()?);
         (bound.response <= deadline).then(|| Value::Time(deadline.saturating_sub(bound.response)))
     })
-    .table(Drop(4)),
+    .table(Drop(4))
+    .page(),
     of("verdict", "Deadline met", Unit::Words, Bound::Exact, "Whether R is within it.", |row| {
         Some(Value::Word(match row.verdict() {
             Verdict::Met => "yes",
@@ -73,7 +80,8 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
             Verdict::NotAsked => "–",
         }))
     })
-    .table(Keep),
+    .table(Keep)
+    .page(),
     of(
         "wcet_factor",
         "Cost up to",
@@ -87,6 +95,7 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
         },
     )
     .table(Drop(5))
+    .page()
     .sparse(),
     of(
         "period_factor",
@@ -97,11 +106,13 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
         |row| Some(Value::Text(factor(row.room()?.distance))),
     )
     .table(Drop(6))
+    .page()
     .sparse(),
     of("method", "Analysis", Unit::Words, Bound::Exact, "Where the bound comes from.", |row| {
         Some(Value::Word(row.bound().ok()?.method.name()))
     })
-    .table(Drop(7)),
+    .table(Drop(7))
+    .page(),
     of(
         "reason",
         "Remarks",
