@@ -122,7 +122,10 @@ fn contributors(proof: &Proof, rows: &[ProofRow<'_>]) -> Markup {
                         }
                         ul.parts {
                             @for part in &bound.parts {
-                                li { (swatch(part.cause)) bdi { (cause(proof, part.cause)) } " " (part.duration) }
+                                li {
+                                    (swatch(part.cause)) bdi { (cause(proof, part.cause)) } " "
+                                    (part.duration)
+                                }
                             }
                         }
                     }
