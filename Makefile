@@ -253,7 +253,8 @@ install: man completions
 	@$(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(ARCHIVE) PREFIX=$(PREFIX) \
 		DESTDIR=$(DESTDIR) install
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include crates/daemon/include/punctual-plugin.h
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf \
+		dist/grafana-dashboard.json
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual/flow-probes dist/flow-probes/*
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/punctual \
 		README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md
@@ -261,6 +262,8 @@ install: man completions
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctuald.service \
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/punctuald.service
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctual-watch@.service \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/punctual-watch@.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system dist/punctuald.socket
 	for section in 1 5 8; do \
 		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$$section $(MANUALS)/*.$$section || exit; \

@@ -99,9 +99,20 @@ impl Checker {
 
     /// Takes one record, and hands out every violation that it shows.
     pub fn record(&mut self, record: &Record, each: &mut impl FnMut(&Violation)) {
+        self.record_jobs(record, each, &mut |_, _| {});
+    }
+
+    /// Takes one record, and hands out every violation that it shows, and every job that was judged with the
+    /// place of its task in the contract.
+    pub fn record_jobs(
+        &mut self,
+        record: &Record,
+        each: &mut impl FnMut(&Violation),
+        each_job: &mut impl FnMut(usize, &JobSeen<'_>),
+    ) {
         let Checker { extractor, judge } = self;
         judge.record(record);
-        extractor.record_jobs(record, &mut |seen| judge.job(seen, each));
+        extractor.record_jobs(record, &mut |seen| judge.job(seen, each, each_job));
         if matches!(record, Record::Task(_) | Record::Exit { .. } | Record::Last { .. }) {
             extractor.forget_ended();
         }
@@ -122,6 +133,11 @@ impl Checker {
     /// How all tasks stand, without what is known at the end only.
     pub fn tallies(&self) -> &[Tally] {
         &self.judge.tallies
+    }
+
+    /// Threads that live.
+    pub fn threads(&self) -> usize {
+        self.extractor.progress().threads
     }
 
     /// What came of it. `lost` is how many records are known to be lost.
@@ -245,7 +261,12 @@ impl Judge {
         }
     }
 
-    fn job(&mut self, seen: &JobSeen<'_>, each: &mut impl FnMut(&Violation)) {
+    fn job(
+        &mut self,
+        seen: &JobSeen<'_>,
+        each: &mut impl FnMut(&Violation),
+        each_job: &mut impl FnMut(usize, &JobSeen<'_>),
+    ) {
         let Some(mut thread) = self.threads.get_mut(&seen.tid) else { return };
         if *thread.name != *seen.name {
             self.rename(seen.tid, seen.name);
@@ -269,6 +290,7 @@ impl Judge {
         let (agreed, tally) = (&self.agreed[task], &mut self.tallies[task]);
         let lane = thread.lane(seen.separator.key(), agreed);
         if thread.is_judged(lane, seen, agreed, tally) {
+            each_job(task, seen);
             let subject = || Subject {
                 name: thread.name.clone(),
                 pid: thread.pid,

@@ -5,6 +5,7 @@
 
 mod alarms;
 mod flight;
+mod gauges;
 mod sampler;
 
 pub use alarms::{Alarm, Counters, Output};
@@ -17,11 +18,13 @@ use crate::monitor::Monitor;
 use crate::watch::{self, Sink, Watch};
 use alarms::Alarms;
 use flight::FlightRecorder;
-use punctual_conformance::{Checker, Verdict};
+use gauges::Gauges;
+use punctual_conformance::{Checker, Verdict, Violation};
 use punctual_observe::Statistics;
 use punctual_report::counted;
 use punctual_trace::Record;
 use sampler::Sampler;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -45,6 +48,8 @@ pub struct Options {
     pub keep: Option<PathBuf>,
     /// How long before a violation such a recording begins.
     pub before: Duration,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// What came of it.
@@ -76,7 +81,7 @@ pub fn guard(
     output: Output,
     monitor: &dyn Monitor,
 ) -> Result<Guarded> {
-    let Options { mut watch, contract: path, on_violation, journal, keep, before } = options;
+    let Options { mut watch, contract: path, on_violation, journal, keep, before, metrics } = options;
     watch.check()?;
     let contract = read_contract(&path)?;
     if contract.tasks.is_empty() {
@@ -87,6 +92,10 @@ pub fn guard(
     }
     watch.observe.switches = keep.is_some();
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
+    let gauges = metrics.map(|address| Gauges::serve(address, &contract)).transpose()?;
+    if let Some(gauges) = &gauges {
+        monitor.hint(&format!("metrics are at http://{}/metrics", gauges.address()));
+    }
     let alarms = Alarms::start(output, on_violation, journal)?;
     let (sink, watched) = watch::run(&watch, stop, monitor, |_| {
         Ok(Guard {
@@ -94,6 +103,7 @@ pub fn guard(
             sampler: Sampler::default(),
             alarms,
             flight,
+            gauges,
             turned: Instant::now(),
             path,
             reload,
@@ -130,6 +140,7 @@ struct Guard<'a> {
     sampler: Sampler,
     alarms: Alarms,
     flight: Option<FlightRecorder>,
+    gauges: Option<Gauges>,
     turned: Instant,
     path: PathBuf,
     reload: &'a AtomicBool,
@@ -145,6 +156,9 @@ impl Guard<'_> {
         match read_contract(&self.path) {
             Ok(contract) => {
                 let verdict = self.checker.change_contract(&contract);
+                if let Some(gauges) = &mut self.gauges {
+                    gauges.change_contract(&contract);
+                }
                 self.earlier = self.earlier.saturating_add(verdict.violations());
                 self.monitor.hint(&format!("{} was read again", display_name(&self.path)));
             }
@@ -155,14 +169,18 @@ impl Guard<'_> {
 
 impl Sink for Guard<'_> {
     fn record(&mut self, record: &Record) -> Result<()> {
-        let Guard { checker, sampler, alarms, violations, .. } = self;
+        let Guard { checker, sampler, alarms, violations, gauges, .. } = self;
         let before = *violations;
-        checker.record(record, &mut |violation| {
+        let mut told = |violation: &Violation| {
             *violations += 1;
             if sampler.admits(violation) {
                 alarms.tell(Alarm::Violation(violation.clone()));
             }
-        });
+        };
+        match gauges {
+            Some(gauges) => checker.record_jobs(record, &mut told, &mut |task, seen| gauges.job(task, seen)),
+            None => checker.record(record, &mut told),
+        }
         if let Some(flight) = &mut self.flight {
             flight.record(record);
             if self.violations > before {
@@ -179,6 +197,9 @@ impl Sink for Guard<'_> {
         if self.turned.elapsed() >= TURN {
             self.turned = Instant::now();
             self.sampler.turn().into_iter().for_each(|more| self.alarms.tell(more));
+            if let Some(gauges) = &self.gauges {
+                gauges.turn(&self.checker, statistics);
+            }
         }
         if let Some(flight) = &mut self.flight {
             flight.tick(statistics, self.monitor);

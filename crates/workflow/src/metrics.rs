@@ -236,6 +236,13 @@ impl Metrics {
         }
     }
 
+    /// Forgets terms, because something else has been agreed on.
+    pub fn forget_terms(&self) {
+        self.violations.clear();
+        self.agreed.clear();
+        self.headroom.clear();
+    }
+
     /// The counters of the observation so far, and how many threads are watched.
     pub fn observation(&self, records: u64, totals: &Totals, threads: u64) {
         set(&self.records, records);

@@ -223,6 +223,33 @@ fn a_closed_endpoint_frees_its_port() {
     drop(stalled);
 }
 
+/// What the dashboard and the page name is there.
+#[test]
+fn documented_metrics_exist() {
+    let metrics = Metrics::new();
+    count(&metrics);
+    let text = metrics.text();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    for file in ["docs/metrics.md", "dist/grafana-dashboard.json"] {
+        let document = std::fs::read_to_string(format!("{folder}{file}")).expect(file);
+        let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+        let names = document.split(|c| !is_part(c)).filter(|name| name.starts_with("punctual_"));
+        let mut number = 0;
+        for name in names {
+            let is_there = text.lines().any(|line| {
+                let rest = line.strip_prefix(name).unwrap_or(".");
+                let rest = rest.strip_prefix("_count").unwrap_or(rest);
+                rest.starts_with(['{', ' '])
+            });
+            assert!(is_there, "{file} names {name}, which is not there:\n{text}");
+            number += 1;
+        }
+        assert!(number > 10, "{file}");
+    }
+    let dashboard = std::fs::read_to_string(format!("{folder}dist/grafana-dashboard.json")).expect("there");
+    serde_json::from_str::<serde_json::Value>(&dashboard).expect("JSON");
+}
+
 /// A server of Prometheus scrapes, and answers what it has got.
 #[test]
 fn prometheus_scrapes() {

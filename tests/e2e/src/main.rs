@@ -18,6 +18,7 @@ mod ending;
 mod guests;
 mod latency;
 mod loss;
+mod metrics;
 mod model;
 mod periods;
 mod probes;
@@ -74,6 +75,7 @@ fn trials() -> Vec<Trial> {
         .chain(disturbed::ALL)
         .chain(doctor::ALL)
         .chain(latency::ALL)
+        .chain(metrics::ALL)
         .chain(table::ALL)
         .chain(top::ALL)
         .chain(watch::ALL)

@@ -3,6 +3,7 @@
 use super::{Attach, Target, examples};
 use crate::values;
 use clap::{Args, ValueHint};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,6 +53,10 @@ pub struct Watching {
     /// How long before the violation a recording begins, as far as 8 MiB of memory reach
     #[arg(long, value_name = "TIME", value_parser = values::time, default_value = "5s", requires = "keep")]
     pub before: Duration,
+
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics (docs/metrics.md), such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
 
     /// Do not write to the systemd journal
     #[arg(long)]

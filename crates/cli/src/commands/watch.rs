@@ -35,6 +35,7 @@ pub fn run(arguments: args::Watching) -> Result<(), Failure> {
         journal: !arguments.no_journal,
         keep: arguments.keep,
         before: arguments.before,
+        metrics: arguments.metrics,
     };
     let signals = stop::on_signals_with_reload()?;
     // A standard output that cannot be written must not end the watch.
