@@ -286,19 +286,21 @@ static __always_inline struct latency_thread *entry_of(
 
 /*
  * Another processor asks for the wake-up, and this one has called the scheduler before it was
- * interrupted: no interrupt lies between, so thread time went on as the clock did.
+ * interrupted for that: no interrupt lies between but one that was being served then, so since the
+ * wake-up, or the end of that one, thread time went on as the clock did.
  */
 static __noinline int begin_late(struct latency_shared *shared)
 {
 	struct latency_moment at;
-	__u64 ready, passed;
+	__u64 ready, since, passed;
 
 	if (!shared || shared->cpu.wait.ready == shared->wakeup.ready)
 		return 0;
 	ready = shared->wakeup.ready;
+	since = shared->interrupts.previous_exit > ready ? shared->interrupts.previous_exit : ready;
 	at = latency_now(&shared->cpu);
-	passed = at.now - ready - (shared->cpu.overhead - shared->wakeup.overhead);
-	latency_wait_begins(&shared->cpu, ready, at.now > ready ? at.time - passed : at.time);
+	passed = at.now - since - (shared->cpu.overhead - shared->wakeup.overhead);
+	latency_wait_begins(&shared->cpu, ready, at.now > since ? at.time - passed : at.time);
 	shared->cpu.wait.overhead = shared->wakeup.overhead;
 	return 0;
 }
