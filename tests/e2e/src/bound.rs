@@ -412,7 +412,10 @@ fn monitors_are_off_after_sigkill() -> Result<Outcome> {
     let before = state()?;
     let mut command = punctual(["latency", "-q", "--verify", "--for", "100000", "--measure", "off"]);
     let mut process = command.stdout(Stdio::null()).spawn()?;
-    let is_on = || Ok(state()?.0.lines().count() > before.0.lines().count() && state()?.2 > before.2);
+    let is_on = || -> Result<bool> {
+        let now = state()?;
+        Ok(now.0.lines().count() > before.0.lines().count() && now.2 > before.2)
+    };
     let switched_on = until(|| Ok(is_on()? || process.try_wait()?.is_some()));
     let (then, ended) = (state(), process.try_wait()?);
     process.kill()?;
