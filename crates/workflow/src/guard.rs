@@ -12,6 +12,7 @@ pub use alarms::{Alarm, Counters, Output};
 
 use crate::agreement::read_contract;
 use crate::check::unchecked;
+use crate::destination::is_standard_stream;
 use crate::error::{Error, Result};
 use crate::model_file::display_name;
 use crate::monitor::Monitor;
@@ -19,7 +20,7 @@ use crate::watch::{self, Sink, Watch};
 use alarms::Alarms;
 use flight::FlightRecorder;
 use gauges::Gauges;
-use punctual_conformance::{Checker, Verdict, Violation};
+use punctual_conformance::{Checker, Note, Verdict, Violation};
 use punctual_observe::Statistics;
 use punctual_report::counted;
 use punctual_trace::Record;
@@ -87,9 +88,8 @@ pub fn guard(
     if contract.tasks.is_empty() {
         return Err(Error::usage(format!("{} has no tasks to watch", display_name(&path))));
     }
-    if let Some(note) = unchecked(&contract) {
-        monitor.hint(&note.text);
-    }
+    let note = unchecked(&contract);
+    note.iter().for_each(|note| monitor.hint(&note.text));
     watch.observe.switches = keep.is_some();
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
     let gauges = metrics.map(|address| Gauges::serve(address, &contract)).transpose()?;
@@ -106,6 +106,7 @@ pub fn guard(
             gauges,
             turned: Instant::now(),
             path,
+            note,
             reload,
             earlier: 0,
             violations: 0,
@@ -113,14 +114,14 @@ pub fn guard(
         })
     })?;
     let lost = watched.summary.statistics.lost;
-    let Guard { checker, mut sampler, mut alarms, flight, earlier, path, .. } = sink;
+    let Guard { checker, mut sampler, mut alarms, flight, earlier, note, .. } = sink;
     let mut verdict = checker.finish(lost, &mut |violation| {
         if sampler.admits(violation) {
             alarms.tell(Alarm::Violation(violation.clone()));
         }
     });
     sampler.turn().into_iter().for_each(|more| alarms.tell(more));
-    verdict.notes.extend(read_contract(&path).ok().as_ref().and_then(unchecked));
+    verdict.notes.extend(note);
     let mut counters = alarms.finish();
     if let Some(flight) = flight {
         flight.finish(&mut counters, monitor);
@@ -143,6 +144,8 @@ struct Guard<'a> {
     gauges: Option<Gauges>,
     turned: Instant,
     path: PathBuf,
+    /// What of the contract is not watched.
+    note: Option<Note>,
     reload: &'a AtomicBool,
     /// Violations of contracts before this one.
     earlier: u64,
@@ -153,8 +156,13 @@ struct Guard<'a> {
 
 impl Guard<'_> {
     fn read_contract_again(&mut self) {
+        if is_standard_stream(&self.path) {
+            self.monitor.warn("a contract from standard input cannot be read again; it stays as it was");
+            return;
+        }
         match read_contract(&self.path) {
             Ok(contract) => {
+                self.note = unchecked(&contract);
                 let verdict = self.checker.change_contract(&contract);
                 if let Some(gauges) = &mut self.gauges {
                     gauges.change_contract(&contract);
