@@ -50,6 +50,7 @@ Try it
   make demo             watch threads with known timing for ten seconds; what was found, beside the truth
   make demo-flow        trace a dataflow program under two policies, on one to three executors; compare
   make demo-tt          make a table of threads that were just observed, dispatch it, admit jobs meanwhile
+  make demo-guarantee   from observation to proof, contract, admission, and an alarm when a thread grows
 
 Build and install
   make build            command, daemon and library: $(SHOWN); TARGET=aarch64-unknown-linux-gnu cross-compiles
@@ -163,6 +164,10 @@ demo-tt: build workloads
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) WORKLOADS=$(WORKLOADS) scripts/demo-tt
 
+demo-guarantee: build workloads
+	@scripts/setup observe
+	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) WORKLOADS=$(WORKLOADS) scripts/demo-guarantee
+
 bench-flow: build flow-build workloads
 	$(CARGO) build --release -p punctual-bench --bin bench-flow
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-flow
@@ -187,7 +192,8 @@ check:
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
 	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow \
-		scripts/demo-tt scripts/images scripts/debian scripts/kernel scripts/cross .ci/run \
+		scripts/demo-tt scripts/demo-guarantee scripts/images scripts/debian scripts/kernel \
+		scripts/cross .ci/run \
 		flow/trace/tests/*.sh flow/tests/*.sh
 
 images: build workloads
@@ -322,7 +328,8 @@ vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
 .PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
-	demo-tt bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon \
+	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
+	bench-daemon \
 	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-watch bench-tt \
 	lab vm-test vm-systemd \
 	vm-bench vm-kernels vm-shell man completions install install-debug clean
