@@ -62,9 +62,6 @@ fn live(program: &str, load: &str) -> Result<Outcome> {
         let wakeups: u64 = cpu.measured.iter().map(|it| it.wakeups).sum();
         ensure!(wakeups > 10, "hardly a latency was measured on processor {}: {}", cpu.cpu, ended.all());
     }
-    // The headline is about the worst processor: one without a bound, if there is any.
-    let has_bound = ended.stdout.contains("Bound: ") && !ended.stdout.contains("Bound: at least");
-    ensure!(has_bound, "there is no bound on every processor: {}", ended.all());
     latencies_are_explained(&section)
 }
 
