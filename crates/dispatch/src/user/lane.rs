@@ -239,10 +239,10 @@ impl Lane {
     /// The current turn's job loses the next one, if the table says so.
     fn note_overrun(&self) {
         let Some(job) = self.current.as_ref().and_then(|current| current.decision.job) else { return };
-        if self.on_overrun(job) == OnOverrun::Skip
-            && let Some(bound) = self.shared.task(job.task).as_mut()
-        {
-            bound.skip_next();
+        if self.on_overrun(job) == OnOverrun::Skip {
+            if let Some(bound) = self.shared.task(job.task).as_mut() {
+                bound.skip_next();
+            }
         }
     }
 

@@ -174,7 +174,8 @@ impl Segment {
     /// The segment of one release.
     pub fn new(gap: Gap, entry: Entry) -> Segment {
         let mut segment = Segment::empty(gap, entry.latest);
-        let row = Row { latest: &[entry.latest], evidence: &[entry.evidence], floor: Some(&[entry.floor]) };
+        let (latest, evidence, floor) = ([entry.latest], [entry.evidence], [entry.floor]);
+        let row = Row { latest: &latest, evidence: &evidence, floor: Some(&floor) };
         segment.take(&row, &Places::default());
         segment
     }
