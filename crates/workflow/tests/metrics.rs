@@ -8,6 +8,7 @@ use punctual_workflow::metrics::{Endpoint, MOST_TASKS, Metrics, OTHERS};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -250,13 +251,23 @@ fn documented_metrics_exist() {
     serde_json::from_str::<serde_json::Value>(&dashboard).expect("JSON");
 }
 
+/// The server: installed, or as `scripts/setup` unpacks it beside what is built.
+fn prometheus() -> Option<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
+    let works = |path: &PathBuf| {
+        Command::new(path).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    ["prometheus".into(), target.join("tools/prometheus")].into_iter().find(works)
+}
+
 /// A server of Prometheus scrapes, and answers what it has got.
 #[test]
 fn prometheus_scrapes() {
-    if !Command::new("prometheus").arg("--version").output().is_ok_and(|output| output.status.success()) {
+    let Some(prometheus) = prometheus() else {
         eprintln!("skipped: no prometheus here");
         return;
-    }
+    };
     let (metrics, endpoint) = served();
     count(&metrics);
     let folder = tempfile::tempdir().expect("a folder");
@@ -269,7 +280,7 @@ fn prometheus_scrapes() {
     std::fs::write(&file, config).expect("written");
     // Its port must be known before it starts.
     let port = TcpListener::bind(ANY_PORT).and_then(|free| free.local_addr()).expect("a free port");
-    let mut command = Command::new("prometheus");
+    let mut command = Command::new(prometheus);
     command
         .arg(format!("--config.file={}", file.display()))
         .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
