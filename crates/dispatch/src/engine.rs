@@ -65,10 +65,10 @@ impl Engine {
 
     /// Serves these rows on a lane from their first slot on. False, and nothing changes, if that cannot be
     /// done in time.
-    pub fn publish(&self, lane: usize, rows: Rows) -> bool {
+    pub fn publish(&mut self, lane: usize, rows: Rows) -> bool {
         match self {
             Engine::User(dispatcher) => dispatcher.publish(lane, rows),
-            Engine::Ext(_) => false,
+            Engine::Ext(ext) => ext.dispatcher.publish(lane, rows),
         }
     }
 

@@ -5,20 +5,23 @@
 //! does: what runs next is decided in the kernel.
 
 mod interface;
+mod lane;
 mod load;
 mod partition;
 mod support;
 mod timer;
 
 pub use partition::{Partition, cgroup_of, shared_cgroup};
-pub use support::{longest_wait, support, works};
+pub use support::{LONGEST_WAIT, longest_wait, support, works};
 
 use crate::clock::now_monotonic;
 use crate::error::Error;
 use crate::plan::Plan;
+use crate::rows::{COMING, Cursor, Rows, Stretch};
 use crate::undo::SCHED_EXT;
 use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
+use lane::{Awaited, Lane};
 use load::{Flags, Loaded, mark};
 use punctual_daemon::kernel::{self, Scheduling, State};
 use punctual_model::{Duration, Instant};
@@ -45,10 +48,9 @@ pub struct Dispatcher {
     ticks: Vec<JoinHandle<()>>,
     /// By lane, its timer, if it has one.
     timed: Vec<Option<Timed>>,
-    /// By task, its thread.
+    /// By task or guest, its thread.
     bound: Vec<Option<u32>>,
-    /// By lane, the number of the last turn that was read.
-    last: Vec<Option<u64>>,
+    lanes: Vec<Lane>,
     lost: Vec<u64>,
 }
 
@@ -69,11 +71,10 @@ impl Dispatcher {
         let flags = Flags::read().map_err(|why| Error::unsupported("sched_ext", why))?;
         let mut loaded = Loaded::new(&plan, &flags)?;
         loaded.attach()?;
-        let lanes = plan.lanes.len();
         let dispatcher = Dispatcher {
-            bound: vec![None; plan.tasks.len()],
-            last: vec![None; lanes],
-            lost: vec![0; lanes],
+            bound: vec![None; load::tasks(&plan)],
+            lanes: loaded.lanes(&plan),
+            lost: vec![0; plan.lanes.len()],
             start: Instant::from_ns(0),
             stop: Arc::new(AtomicBool::new(false)),
             ticks: Vec::new(),
@@ -105,7 +106,7 @@ impl Dispatcher {
             self.ticks.push(tick);
             self.timed.push(timed);
         }
-        self.loaded.begin(&self.plan, start)
+        self.loaded.begin(&self.plan, &mut self.lanes, start)
     }
 
     /// Lets the tick threads take over from timers that are late.
@@ -130,6 +131,7 @@ impl Dispatcher {
     ) -> Result<JoinHandle<()>, Error> {
         let processor = self.plan.lanes[lane].processor;
         let (plan, stop) = (Arc::clone(&self.plan), Arc::clone(stop));
+        let awaited = Arc::clone(&self.lanes[lane].tick);
         let threads = self.partition.path.join("cgroup.threads");
         let (ready, is_ready) = sync_channel(1);
         let tick = std::thread::Builder::new()
@@ -143,7 +145,7 @@ impl Dispatcher {
                 // Whoever started it waits for this.
                 let _ = ready.send(entered);
                 if may_run {
-                    Tick { lane, plan, start, stop, timed }.run();
+                    Tick { awaited, plan, start, stop, timed }.run();
                 }
             })
             .map_err(|error| Error::other("starting a thread", error))?;
@@ -160,7 +162,7 @@ impl Dispatcher {
         self.loaded.write_task(&self.plan, task, tid, used).map_err(|error| error.to_string())?;
         self.loaded.know(tid, task).map_err(|error| error.to_string())?;
         let given = || {
-            self.partition.take(tid).map_err(|error| format!("entering the table's partition: {error}"))?;
+            self.partition.take(tid)?;
             let place = &self.partition.processors;
             kernel::pin(tid, place).map_err(|refused| refused.to_string())?;
             kernel::schedule(tid, &scheduling()).map_err(|refused| refused.to_string())
@@ -187,10 +189,41 @@ impl Dispatcher {
         }
     }
 
+    /// Takes a guest's thread from it, and puts it where its process is.
+    pub fn let_go(&mut self, task: usize) {
+        let Some(tid) = self.bound[task] else { return };
+        self.unbind(task);
+        // It may have been cut off in the midst of starting another, for whose end this waits.
+        self.loaded.let_leave(Some(task));
+        // One that has ended is nowhere.
+        let _ = self.partition.release(tid);
+        self.loaded.let_leave(None);
+    }
+
+    /// Serves these rows on a lane from their first slot on. False, and nothing changes, if it is too late
+    /// for that, or if there is no room for them.
+    pub fn publish(&mut self, number: usize, rows: Rows) -> bool {
+        let Dispatcher { plan, loaded, lanes, start, .. } = self;
+        let lane = &mut lanes[number];
+        let (published, begin) = (lane.published(), plan.instant(rows.from, *start));
+        let is_early = |by: Duration| plan.clock.now() + by < begin;
+        if !is_early(AHEAD) || loaded.under_way(number, published) >= COMING as u64 {
+            return false;
+        }
+        let Some(placed) = lane.place(&rows) else { return false };
+        if loaded.offer(number, published, &placed).is_err() || !is_early(ENOUGH) {
+            return false;
+        }
+        if loaded.announce(number, published + 1).is_err() {
+            return false;
+        }
+        lane.keep(rows, placed);
+        true
+    }
+
     /// Gives a thread again what it should have. Returns what was found, in words.
     pub fn mend(&self, task: usize) -> Option<String> {
-        // Guests have none.
-        let tid = (*self.bound.get(task)?)?;
+        let tid = self.bound[task]?;
         let found = State::read(tid).ok()?;
         let mut changed = Vec::new();
         if found.processors != self.partition.processors {
@@ -233,14 +266,14 @@ impl Dispatcher {
         mut each: impl FnMut(Turn),
         mut lost: impl FnMut(usize, u64),
     ) -> Result<(), Error> {
-        let Dispatcher { plan, loaded, last, start, .. } = self;
+        let Dispatcher { plan, loaded, lanes, start, .. } = self;
         loaded.drain(|record| {
-            let lane = record.lane as usize;
-            let Some(last) = last.get_mut(lane) else { return };
-            missed(record, *last).for_each(|number| {
-                each(missed_turn(plan, lane, number, *start, Instant::from_ns(record.at)))
-            });
-            *last = Some(record.number);
+            let number = record.lane as usize;
+            let Some(lane) = lanes.get_mut(number) else { return };
+            let at = Instant::from_ns(record.at);
+            let missed = lane.missed(record.previous, record.slot);
+            missed.iter().for_each(|missed| each(missed_turn(plan, number, missed, *start, at)));
+            lane.unread.skip_to(record.slot + u64::from(record.slots));
             each(turn(plan, &record));
         })?;
         for lane in 0..self.lost.len() {
@@ -253,9 +286,9 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// The turn of a lane after the last one that was read; `None` if none was.
-    pub fn next_unread(&self, lane: usize) -> Option<u64> {
-        self.last[lane].map(|number| number + 1)
+    /// By lane, the turns after the last one that was read.
+    pub fn unread(&self) -> Vec<Cursor> {
+        self.lanes.iter().map(|lane| lane.unread.clone()).collect()
     }
 
     /// Why the kernel has ended the scheduler, if it has.
@@ -268,6 +301,7 @@ impl Dispatcher {
         self.stop.store(true, Ordering::SeqCst);
         self.loaded.detach();
         self.ticks.iter().for_each(|tick| tick.thread().unpark());
+        self.lanes.iter().for_each(|lane| lane.tick.bell.ring());
         for tick in self.ticks.drain(..) {
             let _ = tick.join();
         }
@@ -314,7 +348,7 @@ impl Timed {
 /// none, it wakes up where turns begin: the kernel takes the running thread off for that, and then decides
 /// anew.
 struct Tick {
-    lane: usize,
+    awaited: Arc<Awaited>,
     plan: Arc<Plan>,
     start: Instant,
     stop: Arc<AtomicBool>,
@@ -356,16 +390,29 @@ impl Tick {
 
     /// Wakes up where turns begin.
     fn wake_up(&self) {
-        let Tick { lane, plan, start, stop, .. } = self;
-        let next = plan.next(*lane, plan.clock.now(), *start);
-        for number in next.. {
-            let at = plan.decision(*lane, number, *start).at;
-            if plan.clock.sleep_until(at, stop).is_none() {
-                break;
+        let Tick { awaited, plan, start, stop, .. } = self;
+        loop {
+            // Rung: there may be other turns, or it is the end.
+            let rings = awaited.bell.count();
+            if stop.load(Ordering::SeqCst) {
+                return;
             }
+            let next = {
+                let (mut turns, now) = (awaited.turns(), plan.clock.now());
+                turns.skip_to(plan.slot_at(now, *start).unwrap_or(0));
+                while plan.instant(turns.slot(), *start) <= now {
+                    turns.advance();
+                }
+                plan.instant(turns.slot(), *start)
+            };
+            awaited.bell.sleep_until(plan.clock, next, rings);
         }
     }
 }
+
+/// How long before their first slot rows have to come, and how long before it they have to be written.
+const AHEAD: Duration = Duration::from_ms(1);
+const ENOUGH: Duration = Duration::from_us(100);
 
 /// How often a timer is started before its tick does its work for good.
 const STARTS: u32 = 5;
@@ -376,24 +423,16 @@ fn monotonic(plan: &Plan, at: Instant) -> Instant {
     Instant::from_ns(at.ns().wrapping_sub(there).wrapping_add(now))
 }
 
-/// The turns between the last one that was read and the one that the scheduler carried out before this.
-/// Those between that one and this were missed; the others were lost, and are counted elsewhere.
-fn missed(record: Record, last: Option<u64>) -> std::ops::Range<u64> {
-    let previous = record.previous.wrapping_add(1);
-    let read = last.map_or(previous, |number| number + 1);
-    previous.max(read)..record.number
-}
-
 /// What is recorded of a turn that nobody carried out, as was noticed at `at` (CLOCK_MONOTONIC).
-pub fn missed_turn(plan: &Plan, lane: usize, number: u64, start: Instant, at: Instant) -> Turn {
-    let decision = plan.decision(lane, number, start);
+pub fn missed_turn(plan: &Plan, lane: usize, missed: &Stretch, start: Instant, at: Instant) -> Turn {
+    let begin = plan.instant(missed.from, start);
     Turn {
         cpu: plan.lanes[lane].processor,
-        slot: decision.slot,
-        slots: decision.slots,
-        task: decision.job.map(|job| job.task),
-        job: decision.job.map_or(0, |job| job.number),
-        error: decision.until.since(decision.at),
+        slot: missed.from,
+        slots: u32::try_from(missed.to - missed.from).unwrap_or(u32::MAX),
+        task: missed.job.map(|job| job.task),
+        job: missed.job.map_or(0, |job| job.number),
+        error: plan.instant(missed.to, start).since(begin),
         is_missed: true,
         at,
         ..Turn::default()
@@ -423,23 +462,4 @@ fn used_ns(process: u32, tid: u32) -> std::io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/task/{tid}/schedstat"))?;
     let used = text.split_whitespace().next().and_then(|word| word.parse().ok());
     used.ok_or_else(|| std::io::Error::other("schedstat has no number"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(number: u64, previous: u64) -> Record {
-        Record { number, previous, ..Record::default() }
-    }
-
-    #[test]
-    fn turns_that_were_missed_are_not_those_that_were_lost() {
-        assert_eq!(missed(record(4, 3), Some(3)), 4..4, "one after the other");
-        assert_eq!(missed(record(7, 3), Some(3)), 4..7, "came late");
-        assert_eq!(missed(record(7, 6), Some(3)), 7..7, "lost");
-        assert_eq!(missed(record(9, 6), Some(3)), 7..9, "both");
-        assert_eq!(missed(record(0, u64::MAX), None), 0..0, "the first");
-        assert_eq!(missed(record(5, 4), None), 5..5, "joined at the current slot");
-    }
 }

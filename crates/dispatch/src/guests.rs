@@ -37,6 +37,8 @@ pub struct Guests {
     known: GuestId,
     /// By lane, what was published, the latest last.
     rows: Vec<VecDeque<Rows>>,
+    /// The longest that a ready thread may wait, if there is a limit.
+    longest_wait: Option<Duration>,
 }
 
 /// A guest.
@@ -103,14 +105,19 @@ impl Guests {
     ///
     /// # Errors
     /// Why this table takes none, in words.
-    pub fn new(plan: Arc<Plan>, start: Instant, now: Instant) -> Result<Guests, String> {
+    pub fn new(
+        plan: Arc<Plan>,
+        start: Instant,
+        now: Instant,
+        longest_wait: Option<Duration>,
+    ) -> Result<Guests, String> {
         let table = plan.table.as_ref().ok_or("its tasks are unknown")?;
         let machine = Machine::keeping(table).map_err(|error| error.to_string())?;
         let slots = u64::from(plan.slots);
         let base = plan.slot_at(now, start).map_or(0, |slot| slot / slots * slots);
         let rows = (0..plan.lanes.len()).map(|lane| VecDeque::from([Rows::table(&plan, lane)])).collect();
         let guests = BTreeMap::new();
-        Ok(Guests { machine, base, guests, known: 0, rows, plan, start })
+        Ok(Guests { machine, base, guests, known: 0, rows, plan, start, longest_wait })
     }
 
     /// All that are not over, by number.
@@ -265,6 +272,15 @@ impl Guests {
     /// What is asked for, in slots: the runtime up, the deadline down.
     fn need(&self, asked: &Reservation, now: Instant) -> Result<Need, NotReserved> {
         let slot = self.plan.slot;
+        let longest =
+            asked.period_ns.map(|period| period + period).or(asked.deadline_ns).unwrap_or(Duration::ZERO);
+        if let Some(most) = self.longest_wait.filter(|most| longest > *most) {
+            let reason = format!(
+                "under sched_ext a thread may wait for at most {most}, for the sake of the kernel's watchdog; \
+                 this one might wait for {longest}"
+            );
+            return Err(NotReserved { reason, earliest_deadline: None });
+        }
         let slots = NonZeroU64::new(asked.runtime_ns.ns().div_ceil(slot.ns()))
             .ok_or_else(|| NotReserved::new("the runtime must be greater than zero"))?;
         let Some(period) = asked.period_ns else {
@@ -468,7 +484,7 @@ mod tests {
 
     impl Rig {
         fn new() -> Rig {
-            let guests = Guests::new(plan(), at(0), at(0)).expect("guests");
+            let guests = Guests::new(plan(), at(0), at(0), None).expect("guests");
             Rig { guests, rows: Vec::new(), takes: true }
         }
 

@@ -4,6 +4,7 @@
 //! from a recording that every slot was given as planned. What is changed on the machine is noted first and
 //! put back by a process of its own ([`guardian`]). Not for making tables: that is `schedule`.
 
+mod bell;
 pub mod check;
 mod clock;
 mod engine;

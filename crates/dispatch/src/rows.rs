@@ -57,7 +57,7 @@ impl Rows {
 }
 
 /// What comes next on a processor. It allocates nothing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cursor {
     rows: Box<Rows>,
     coming: VecDeque<Box<Rows>>,
@@ -87,9 +87,29 @@ impl Cursor {
         self.replace()
     }
 
-    /// Skips to a slot.
+    /// Skips to a slot, and drops rows that are over there.
     pub fn skip_to(&mut self, slot: u64) {
         self.next = self.next.max(slot);
+        while self.replace().is_some() {}
+    }
+
+    /// The turns from here until a slot; the last one ends there.
+    pub fn until(&mut self, slot: u64) -> Vec<Stretch> {
+        let mut turns = Vec::new();
+        while self.next < slot {
+            let turn = self.next();
+            turns.push(Stretch { to: turn.to.min(slot), ..turn });
+            self.advance();
+        }
+        turns
+    }
+
+    /// Whether rows from a slot on would be taken.
+    pub fn has_room(&self, from: u64) -> bool {
+        match self.coming.back() {
+            Some(last) if last.from >= from => last.from == from,
+            _ => self.coming.len() < COMING,
+        }
     }
 
     /// Takes rows that begin in the future. If the turn under way is to end earlier for them, `next` moves

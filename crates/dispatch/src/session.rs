@@ -12,6 +12,7 @@ use crate::guests::{Guests, MOST as MOST_GUESTS};
 use crate::leftovers;
 use crate::managers::Managers;
 use crate::plan::{Job, OnOverrun, Plan};
+use crate::rows::{Cursor, Rows};
 use crate::statistics::{Statistics, TaskStatistics};
 use crate::status::{LaneStatus, Server, Status, TaskStatus, statuses};
 use crate::threads::{Candidate, candidates, family};
@@ -76,8 +77,8 @@ pub struct Session {
     start: Instant,
     options: Options,
     engine: Engine,
-    /// By lane, the first turn that nobody carried out when dispatch went on in user space.
-    unread: Vec<Option<u64>>,
+    /// By lane, the turns from the first that nobody carried out when dispatch went on in user space.
+    unread: Vec<Option<Cursor>>,
     guardian: Guardian,
     /// By task, its thread. After those of the table come guests.
     threads: Vec<Option<Known>>,
@@ -127,7 +128,11 @@ impl Session {
         let start = options.start.unwrap_or_else(|| plan.clock.now() + LEAD);
         let (engine, cgroups) = match ext {
             Some(ext) => (Engine::Ext(Box::new(ext)), None),
-            None => start_user(&plan, start, &options, &mut guardian, &mut events)?,
+            None => {
+                let lanes = 0..plan.lanes.len();
+                let turns = lanes.map(|lane| Cursor::new(Rows::table(&plan, lane), 0)).collect();
+                start_user(&plan, start, turns, &options, &mut guardian, &mut events)?
+            }
         };
         let priority = OwnPriority::new(is_apart, options.priorities);
         let tasks = plan.tasks.len() + MOST_GUESTS;
@@ -139,7 +144,7 @@ impl Session {
             guests: None,
             managers: None,
             told: vec![false; tasks],
-            unread: vec![None; plan.lanes.len()],
+            unread: plan.lanes.iter().map(|_| None).collect(),
             plan,
             start,
             options,
@@ -290,6 +295,13 @@ impl Session {
         }
     }
 
+    /// The lane on which a task or guest runs first.
+    fn home(&self, task: usize) -> Option<usize> {
+        let processor = || Some(self.guests.as_ref()?.of_task(task)?.processor);
+        let lane = |processor| self.plan.lanes.iter().position(|lane| lane.processor == processor);
+        self.plan.home(task).or_else(|| lane(processor()?))
+    }
+
     /// What a task or guest is called.
     fn name(&self, task: usize) -> String {
         let planned = self.plan.tasks.get(task).map(|task| &task.name);
@@ -313,12 +325,10 @@ impl Session {
             |turn| {
                 let lane =
                     plan.lanes.iter().position(|lane| lane.processor == turn.cpu).unwrap_or(usize::MAX);
-                let first = unread.get_mut(lane).and_then(Option::take);
-                let missed = first.into_iter().flat_map(|first| first..);
+                let mut unread = unread.get_mut(lane).and_then(Option::take);
+                let missed = unread.iter_mut().flat_map(|turns| turns.until(turn.slot));
                 missed
-                    .map(|number| missed_turn(plan, lane, number, *start, turn.at))
-                    .take_while(|missed| missed.slot < turn.slot)
-                    .map(|missed| missed_until(missed, turn.slot))
+                    .map(|missed| missed_turn(plan, lane, &missed, *start, turn.at))
                     .for_each(|missed| add(lane, missed));
                 add(lane, turn);
             },
@@ -359,9 +369,9 @@ impl Session {
         Ok(())
     }
 
-    /// Frees the tasks whose threads are gone.
+    /// Frees the tasks whose threads are gone. Guests may be over then, too: see [`Session::serve_guests`].
     fn notice_ends(&mut self) {
-        for task in 0..self.threads.len() {
+        for task in 0..self.plan.tasks.len() {
             let Some(known) = &self.threads[task] else { continue };
             let number = known.thread.number;
             let is_bound = match &self.engine {
@@ -482,7 +492,7 @@ impl Session {
     ) -> Result<Result<Option<Made>, String>, Error> {
         let priorities = self.options.priorities;
         let processors = self.plan.processors();
-        self.guardian.note(self.undo_in_user_space(tid, thread, before))?;
+        self.guardian.note(self.undo(tid, thread, before))?;
         let processor = self.plan.lanes[home].processor;
         // Moving a thread into a cgroup waits for threads that fork or exec, which may be cut off in the
         // midst of that by the very lane that has to freeze others meanwhile. So no guest is moved.
@@ -500,15 +510,16 @@ impl Session {
         }))
     }
 
-    /// How to make a thread of the dispatcher in user space what it was.
-    fn undo_in_user_space(&self, tid: u32, thread: &Thread, before: State) -> Undo {
+    /// How to make a thread what it was.
+    fn undo(&self, tid: u32, thread: &Thread, before: State) -> Undo {
+        let sched_ext = matches!(self.engine, Engine::Ext(_));
         Undo::Thread {
             tid,
             identity: thread.identity,
             before: Box::new(before),
-            priorities: self.given_priorities(),
+            priorities: if sched_ext { Vec::new() } else { self.given_priorities() },
             processors: self.plan.processors(),
-            sched_ext: false,
+            sched_ext,
         }
     }
 
@@ -520,15 +531,8 @@ impl Session {
         thread: &Thread,
         before: State,
     ) -> Result<Result<Option<Made>, String>, Error> {
+        self.guardian.note(self.undo(tid, thread, before))?;
         let Engine::Ext(ext) = &mut self.engine else { return Ok(Ok(None)) };
-        self.guardian.note(Undo::Thread {
-            tid,
-            identity: thread.identity,
-            before: Box::new(before),
-            priorities: Vec::new(),
-            processors: self.plan.processors(),
-            sched_ext: true,
-        })?;
         Ok(ext.dispatcher.bind(task, tid, process).map(|()| None))
     }
 
@@ -540,24 +544,24 @@ impl Session {
              may run in idle slots"
         ));
         let Engine::Ext(ext) = &mut self.engine else { return Ok(()) };
-        self.unread = (0..self.plan.lanes.len()).map(|lane| ext.dispatcher.next_unread(lane)).collect();
+        let unread = ext.dispatcher.unread();
+        self.unread = unread.iter().cloned().map(Some).collect();
         if let Err(why) = ext.end() {
             self.warn(why);
         }
         let Session { plan, start, options, guardian, events, .. } = self;
-        (self.engine, self.cgroups) = start_user(plan, *start, options, guardian, events)?;
+        (self.engine, self.cgroups) = start_user(plan, *start, unread, options, guardian, events)?;
         let table = self.table();
         self.events.push(table);
         for task in 0..self.threads.len() {
-            let (Some(known), Some(home)) = (self.threads[task].take(), self.plan.home(task)) else {
+            let (Some(known), Some(home)) = (self.threads[task].take(), self.home(task)) else {
                 continue;
             };
             let ids = (known.thread.number, known.process);
             match self.bind_in_user_space(task, home, ids, &known.thread, known.before)? {
                 Ok(cgroup) => self.threads[task] = Some(Known { cgroup, ..known }),
                 Err(why) => {
-                    let name = &self.plan.tasks[task].name;
-                    let message = format!("{name} cannot be dispatched: {why}");
+                    let message = format!("{} cannot be dispatched: {why}", self.name(task));
                     self.warn(message);
                     self.announce(task, 0);
                 }
@@ -658,12 +662,6 @@ impl Session {
     }
 }
 
-/// The part of a missed turn that lies before slot `slot`, where dispatch went on.
-fn missed_until(missed: Turn, slot: u64) -> Turn {
-    let left = u32::try_from(slot.saturating_sub(missed.slot)).unwrap_or(u32::MAX);
-    Turn { slots: missed.slots.min(left), ..missed }
-}
-
 const NO_CGROUPS: &str = "threads cannot be frozen because cgroups of version 2 are not mounted: nothing \
                           else runs in the idle slots of the table's processors";
 const NOT_LENT: &str = "nothing else runs in the idle slots of its processor";
@@ -704,16 +702,18 @@ fn prepare_ext(
     }
 }
 
-/// Starts the dispatcher in user space; also says where cgroups are, by which it freezes threads.
+/// Starts the dispatcher in user space with these turns, by lane; also says where cgroups are, by which it
+/// freezes threads.
 fn start_user(
     plan: &Arc<Plan>,
     start: Instant,
+    turns: Vec<Cursor>,
     options: &Options,
     guardian: &mut Guardian,
     events: &mut Vec<Event>,
 ) -> Result<(Engine, Option<PathBuf>), Error> {
     lift_throttling(plan, guardian)?;
-    let dispatcher = Dispatcher::start(Arc::clone(plan), start, options.priorities)?;
+    let dispatcher = Dispatcher::start(Arc::clone(plan), start, options.priorities, turns)?;
     let cgroups = freezer::mount();
     if cgroups.is_none() {
         events.push(Event::Warning(NO_CGROUPS.into()));

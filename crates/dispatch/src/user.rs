@@ -12,7 +12,6 @@
 //!
 //! In idle slots the threads of the table are frozen and the plug sleeps, so everything else may run.
 
-mod bell;
 mod bound;
 mod lane;
 mod mail;
@@ -20,12 +19,12 @@ mod plug;
 
 pub use bound::Bound;
 
+use crate::bell::Bell;
 use crate::clock::now_monotonic;
 use crate::error::Error;
 use crate::guests;
 use crate::plan::Plan;
-use crate::rows::Rows;
-use bell::Bell;
+use crate::rows::{Cursor, Rows};
 use lane::Lane;
 use mail::Mail;
 use plug::Plug;
@@ -124,8 +123,13 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Starts a thread and a plug for each processor; they dispatch from `start` on.
-    pub fn start(plan: Arc<Plan>, start: Instant, priorities: Priorities) -> Result<Dispatcher, Error> {
+    /// Starts a thread and a plug for each processor; they dispatch `turns`, by lane, from `start` on.
+    pub fn start(
+        plan: Arc<Plan>,
+        start: Instant,
+        priorities: Priorities,
+        turns: Vec<Cursor>,
+    ) -> Result<Dispatcher, Error> {
         let lanes = plan.lanes.len();
         let shared = Arc::new(Shared {
             start,
@@ -138,20 +142,20 @@ impl Dispatcher {
             plan,
         });
         let mut dispatcher = Dispatcher { shared, turns: Vec::new(), threads: Vec::new() };
-        for lane in 0..lanes {
-            dispatcher.start_lane(lane)?;
+        for (lane, turns) in turns.into_iter().enumerate() {
+            dispatcher.start_lane(lane, turns)?;
         }
         Ok(dispatcher)
     }
 
-    fn start_lane(&mut self, number: usize) -> Result<(), Error> {
+    fn start_lane(&mut self, number: usize, turns: Cursor) -> Result<(), Error> {
         let shared = &self.shared;
         let processor = shared.plan.lanes[number].processor;
         let (plug, plugging) = Plug::start(processor, shared.priorities.plug())?;
         self.threads.push(plugging);
         let (sender, receiver) = sync_channel(WAITING);
         let (ready, is_ready) = sync_channel(1);
-        let lane = Lane::new(number, Arc::clone(shared), plug, sender);
+        let lane = Lane::new((number, turns), Arc::clone(shared), plug, sender);
         let thread = std::thread::Builder::new()
             .name(format!("tt/{processor}"))
             .spawn(move || {

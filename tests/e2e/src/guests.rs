@@ -17,13 +17,19 @@ use std::process::Command;
 
 /// They need a processor for themselves.
 pub const ALONE: &[(&str, Test)] = &[
-    ("guests::a_job_is_done_in_the_slack_and_the_rest_is_given_back", job),
-    ("guests::a_job_that_takes_longer_goes_on_without_a_guarantee", overrun),
-    ("guests::a_refusal_names_the_earliest_deadline_which_is_then_accepted", refusal),
-    ("guests::a_periodic_task_has_its_slots_until_it_ends", periodic),
-    ("guests::a_killed_daemon_finds_its_guests_again", restart),
-    ("guests::a_killed_dispatcher_puts_guests_back", killed),
+    ("guests::a_job_is_done_in_the_slack_and_the_rest_is_given_back", job::<false>),
+    ("guests::a_job_that_takes_longer_goes_on_without_a_guarantee", overrun::<false>),
+    ("guests::a_refusal_names_the_earliest_deadline_which_is_then_accepted", refusal::<false>),
+    ("guests::a_periodic_task_has_its_slots_until_it_ends", periodic::<false>),
+    ("guests::a_killed_daemon_finds_its_guests_again", restart::<false>),
+    ("guests::a_killed_dispatcher_puts_guests_back", killed::<false>),
     ("guests::without_a_table_there_is_no_place", without_table),
+    ("guests::sched_ext::a_job_is_done_in_the_slack_and_the_rest_is_given_back", job::<true>),
+    ("guests::sched_ext::a_job_that_takes_longer_goes_on_without_a_guarantee", overrun::<true>),
+    ("guests::sched_ext::a_refusal_names_the_earliest_deadline_which_is_then_accepted", refusal::<true>),
+    ("guests::sched_ext::a_periodic_task_has_its_slots_until_it_ends", periodic::<true>),
+    ("guests::sched_ext::a_killed_daemon_finds_its_guests_again", restart::<true>),
+    ("guests::sched_ext::a_killed_dispatcher_puts_guests_back", killed::<true>),
 ];
 
 const CONFIGURATION: &str = "[[plugin]]\nname = \"TT\"\nkind = \"TT\"\n";
@@ -48,16 +54,16 @@ fn daemon_path() -> PathBuf {
 }
 
 /// Why the tests here do not apply.
-fn not_here() -> Option<&'static str> {
+fn not_here<const EXT: bool>() -> Option<&'static str> {
     let built = daemon_path().is_file();
-    unsuitable::<false>().or((!built).then_some("punctuald is not built (make build)"))
+    unsuitable::<EXT>().or((!built).then_some("punctuald is not built (make build)"))
 }
 
 impl Rig {
-    fn start() -> Result<Rig> {
+    fn start<const EXT: bool>() -> Result<Rig> {
         let slots = start_slots(&["a:busy", "b:busy"])?;
         let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
-        let mut tt = dispatch::<false>(&table);
+        let mut tt = dispatch::<EXT>(&table);
         tt.arg("--record").arg(slots.folder.path().join("recording")).args(given(&slots));
         let before = states(&slots)?;
         let mut rig = Rig { table, tt: Running::start(tt)?, daemon: None, slots };
@@ -154,11 +160,11 @@ impl Recorded {
     }
 }
 
-fn job() -> Result<Outcome> {
-    if let Some(reason) = not_here() {
+fn job<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = not_here::<EXT>() {
         return skip(reason);
     }
-    let rig = Rig::start()?;
+    let rig = Rig::start::<EXT>()?;
     // It takes several turns.
     let work = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo done";
     let ended = run(rig.run(&["--runtime", "600ms", "--deadline", "3s"], &["sh", "-c", work]))?;
@@ -177,11 +183,11 @@ fn job() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn overrun() -> Result<Outcome> {
-    if let Some(reason) = not_here() {
+fn overrun<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = not_here::<EXT>() {
         return skip(reason);
     }
-    let rig = Rig::start()?;
+    let rig = Rig::start::<EXT>()?;
     let busy = ["sh", "-c", "while :; do :; done"];
     let running = Running::start(rig.run(&["--runtime", "100ms", "--deadline", "1s"], &busy))?;
     let ordinary =
@@ -208,11 +214,11 @@ fn earliest(message: &str) -> Option<String> {
     Some(words.concat())
 }
 
-fn refusal() -> Result<Outcome> {
-    if let Some(reason) = not_here() {
+fn refusal<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = not_here::<EXT>() {
         return skip(reason);
     }
-    let rig = Rig::start()?;
+    let rig = Rig::start::<EXT>()?;
     let mut deadline = "60ms".to_owned();
     let mut refusals = Vec::new();
     // The table has gone on since the refusal, and may be in a busier part. The greatest of these deadlines
@@ -233,11 +239,11 @@ fn refusal() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn periodic() -> Result<Outcome> {
-    if let Some(reason) = not_here() {
+fn periodic<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = not_here::<EXT>() {
         return skip(reason);
     }
-    let rig = Rig::start()?;
+    let rig = Rig::start::<EXT>()?;
     // Half of the slots are free.
     let busy = ["sh", "-c", "while :; do :; done"];
     let needs = ["--runtime", "6ms", "--period", "40ms", "--deadline", "30ms"];
@@ -260,11 +266,11 @@ fn periodic() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn restart() -> Result<Outcome> {
-    if let Some(reason) = not_here() {
+fn restart<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = not_here::<EXT>() {
         return skip(reason);
     }
-    let mut rig = Rig::start()?;
+    let mut rig = Rig::start::<EXT>()?;
     let busy = ["sh", "-c", "while :; do :; done"];
     let running = Running::start(rig.run(&["--runtime", "2ms", "--period", "20ms"], &busy))?;
     let pid = running.pid();
@@ -286,11 +292,11 @@ fn restart() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn killed() -> Result<Outcome> {
-    if let Some(reason) = not_here() {
+fn killed<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = not_here::<EXT>() {
         return skip(reason);
     }
-    let rig = Rig::start()?;
+    let rig = Rig::start::<EXT>()?;
     let mut sleep = Command::new("sleep");
     sleep.arg("1000");
     let other = Running::start(sleep)?;
@@ -314,7 +320,7 @@ fn killed() -> Result<Outcome> {
 }
 
 fn without_table() -> Result<Outcome> {
-    if let Some(reason) = not_here() {
+    if let Some(reason) = not_here::<false>() {
         return skip(reason);
     }
     let folder = crate::run::directory()?;

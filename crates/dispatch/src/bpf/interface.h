@@ -11,20 +11,38 @@
 
 /* A row of slots of one processor with one owner, as user space writes it. */
 struct turn {
-	__u32 from, to; /* slots of the hyperperiod, `to` not included */
+	__u32 from, to; /* slots since the first of all that belong together; `to` not included */
 	__u32 task;	/* NONE: idle */
 	__u32 job;
 	__u32 is_last; /* the job has no slots after it */
 };
 
+/* Changes of rows that may be under way at once on a lane. */
+#define COMING 16
+
+/* The slots of a processor from slot `from` on: turns once, then turns over and over. Both are
+ * places in the map of all turns, each from 0 on.
+ */
+struct rows {
+	__u64 from;   /* slots are counted since the start */
+	__u64 after;  /* the slot after those of `once` */
+	__u64 origin; /* a slot with which the cycle begins */
+	__u32 once, once_count;
+	__u32 cycle, cycle_count;
+	__u32 cycle_slots; /* its length */
+	__u32 reserved;
+};
+
 /* A processor of the table. Only the processor itself writes it, once it has begun. */
 struct lane {
 	/* From user space. */
-	__u64 until; /* when the next turn begins */
-	__u64 round; /* repetitions of the table before the next turn */
-	__u32 next;  /* the next turn, counted from `first` */
+	__u64 until; /* when the present turn ends, and the next one begins */
+	__u64 end;   /* the slot at which it does */
+	struct rows rows;
+	__u64 base;  /* where `index` is known: the slot from which that turn counts */
+	__u64 taken; /* changes of rows so far */
+	__u32 index; /* place of the next turn; NONE: not known */
 	__u32 cpu;
-	__u32 first, count; /* its turns, in the map of all turns */
 
 	/* The present turn. */
 	__u64 slot;	/* its first slot, counted since the start */
@@ -32,11 +50,12 @@ struct lane {
 	__u64 error;	/* from then until the processor was handed over */
 	__u64 begun;	/* the owner's processor time at its beginning */
 	__u64 outside;	/* what the owner had used since its turn before */
-	__u64 number;	/* its number since the start */
-	__u64 previous; /* number of the turn that was carried out before it */
+	__u64 previous; /* the slot after the turn that was carried out before it */
 	__u64 lost;	/* records for which there was no room */
-	__u32 turn;	/* its place in the map of all turns */
-	__u32 tid;	/* the owner's thread; 0: none */
+	__u32 task;	/* the owner; NONE: idle */
+	__u32 job;
+	__u32 is_last;
+	__u32 tid; /* the owner's thread; 0: none */
 	__u32 has_turn;
 	__u32 is_skipped;
 	__u32 is_awaited; /* the owner is about to run: the error ends when it does */
@@ -65,7 +84,7 @@ struct timer {
 
 /* A turn that is over. */
 struct record {
-	__u64 slot, number, previous;
+	__u64 slot, previous;
 	__u64 error, ran, outside;
 	__u64 at; /* CLOCK_MONOTONIC */
 	__u32 lane, slots;

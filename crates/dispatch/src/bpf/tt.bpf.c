@@ -16,8 +16,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Settings, before it is loaded. */
 const volatile __u64 slot_ns = 1;
-const volatile __u64 slots = 1; /* of the hyperperiod */
-const volatile __u32 task_count = 0;
+const volatile __u32 task_count = 0; /* with guests */
 const volatile bool is_tai = false;
 /* SCX_ENQ_IMMED: into the local queue only what runs at once, and back here when it is preempted.
  */
@@ -29,6 +28,8 @@ const volatile __u64 mark = 0;
 /* When the first slot begins; then the lanes are written, and it is told to go. */
 volatile __u64 start = 0;
 volatile bool is_going = false;
+/* A task, plus one, whose thread is being let go of, and runs in idle slots until it is gone. */
+volatile __u32 leaving = 0;
 struct ending ending = {};
 
 struct {
@@ -43,6 +44,19 @@ struct {
 	__type(key, __u32);
 	__type(value, struct lane);
 } lanes SEC(".maps");
+/* Rows that are to come, COMING of each lane, and how many there have been. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rows);
+} offers SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} published SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -160,14 +174,68 @@ void BPF_PROG(tt_enqueue, struct task_struct *p, __u64 flags)
 		scx_bpf_kick_cpu(lane->cpu, KICK_PREEMPT);
 }
 
-/* Finds the turn at this time. It is mostly the next one. */
-static __always_inline bool find_turn(struct lane *lane, __u64 time)
+static __always_inline __u64 instant(__u64 slot)
 {
-	__u64 slot = (time - start) / slot_ns, round = slot / slots;
-	__u32 within = slot % slots, low = 0, high = lane->count;
+	return start + slot * slot_ns;
+}
 
+/* The rows that come next; NULL. */
+static __always_inline struct rows *coming(struct lane *lane, __u32 number)
+{
+	volatile __u64 *count = bpf_map_lookup_elem(&published, &number);
+	__u32 key = number * COMING + lane->taken % COMING;
+
+	return count && *count != lane->taken ? bpf_map_lookup_elem(&offers, &key) : NULL;
+}
+
+/* Has the present turn end where other rows begin. */
+static __always_inline void look(struct lane *lane, __u32 number)
+{
+	struct rows *rows = coming(lane, number);
+	__u64 end;
+
+	if (!rows || !lane->has_turn)
+		return;
+	end = rows->from > lane->slot ? rows->from : lane->slot + 1;
+	if (end >= lane->end)
+		return;
+	lane->end = end;
+	lane->until = instant(end);
+	lane->is_last = false;
+	lane->index = NONE;
+}
+
+/* Finds the turn at the end of the present one. It is mostly known. */
+static __always_inline bool find_turn(struct lane *lane, __u32 number)
+{
+	__u32 first, low = 0, high, within;
+	struct rows *rows;
+
+	for (int change = 0; change < COMING; change++) {
+		rows = coming(lane, number);
+		if (!rows || rows->from > lane->end)
+			break;
+		lane->rows = *rows;
+		lane->taken++;
+		lane->index = NONE;
+	}
+	if (lane->index != NONE)
+		return true;
+	rows = &lane->rows;
+	if (lane->end < rows->after) {
+		first = rows->once;
+		high = rows->once_count;
+		lane->base = rows->from;
+	} else if (rows->cycle_slots) {
+		first = rows->cycle;
+		high = rows->cycle_count;
+		lane->base = lane->end - (lane->end - rows->origin) % rows->cycle_slots;
+	} else {
+		return false;
+	}
+	within = lane->end - lane->base;
 	for (int step = 0; step < 32 && low + 1 < high; step++) {
-		__u32 middle = low + (high - low) / 2, at = lane->first + middle;
+		__u32 middle = low + (high - low) / 2, at = first + middle;
 		struct turn *turn = bpf_map_lookup_elem(&turns, &at);
 
 		if (!turn)
@@ -177,14 +245,26 @@ static __always_inline bool find_turn(struct lane *lane, __u64 time)
 		else
 			high = middle;
 	}
-	lane->round = round;
-	lane->next = low;
+	lane->index = first + low;
 	return true;
 }
 
+/* Goes on to the turn after the one at `index`. */
+static __always_inline void go_on(struct lane *lane)
+{
+	struct rows *rows = &lane->rows;
+
+	lane->index++;
+	if (lane->end == rows->after) {
+		lane->index = NONE;
+	} else if (lane->end > rows->after && lane->index == rows->cycle + rows->cycle_count) {
+		lane->index = rows->cycle;
+		lane->base += rows->cycle_slots;
+	}
+}
+
 /* Says that a turn is over. */
-static __always_inline void send(
-	struct lane *lane, __u32 number, struct turn *turn, __u64 ran, bool is_overrun)
+static __always_inline void send(struct lane *lane, __u32 number, __u64 ran, bool is_overrun)
 {
 	struct record *record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 
@@ -194,16 +274,15 @@ static __always_inline void send(
 	}
 	*record = (struct record){
 		.slot = lane->slot,
-		.number = lane->number,
 		.previous = lane->previous,
 		.error = lane->error,
 		.ran = ran,
 		.outside = lane->outside,
 		.at = bpf_ktime_get_ns(),
 		.lane = number,
-		.slots = turn->to - turn->from,
-		.task = turn->task,
-		.job = turn->job,
+		.slots = lane->end - lane->slot,
+		.task = lane->task,
+		.job = lane->job,
 		.tid = lane->tid,
 		.is_overrun = is_overrun,
 		.is_skipped = lane->is_skipped,
@@ -214,17 +293,13 @@ static __always_inline void send(
 /* Takes the account of the present turn. */
 static __always_inline void end_turn(struct lane *lane, __u32 number)
 {
-	struct turn *turn = bpf_map_lookup_elem(&turns, &lane->turn);
+	struct task *task = task_at(lane->task);
 	bool is_overrun = false;
-	struct task *task;
 	__u64 ran = 0;
 
-	if (!turn)
-		return;
-	task = task_at(turn->task);
 	if (task && lane->tid && task->tid == lane->tid) {
 		ran = task->used - lane->begun;
-		is_overrun = turn->is_last && task->is_runnable && task->runnable_at < lane->until;
+		is_overrun = lane->is_last && task->is_runnable && task->runnable_at < lane->until;
 		if (is_overrun && task->skips)
 			task->is_skipping = true;
 		if (task->holder == number) {
@@ -239,51 +314,67 @@ static __always_inline void end_turn(struct lane *lane, __u32 number)
 		}
 	}
 	lane->has_turn = false;
-	send(lane, number, turn, ran, is_overrun);
+	send(lane, number, ran, is_overrun);
+}
+
+/* Where the turn at `index` ends: other rows may begin before. */
+static __always_inline __u64 end_of(struct lane *lane, __u32 number, struct turn *turn)
+{
+	struct rows *rows = coming(lane, number);
+	__u64 end = lane->base + turn->to;
+
+	return rows && rows->from < end ? rows->from : end;
 }
 
 /* Gives the turn that begins to its owner. */
 static __always_inline void begin_turn(struct lane *lane, __u32 number, __u64 time)
 {
-	__u32 at = lane->first + lane->next;
-	struct turn *turn = bpf_map_lookup_elem(&turns, &at);
+	__u64 previous = lane->end, end;
+	struct turn *turn;
 	struct task *task;
-	__u64 until;
 
+	if (!find_turn(lane, number))
+		return;
+	turn = bpf_map_lookup_elem(&turns, &lane->index);
 	if (!turn)
 		return;
-	until = start + (lane->round * slots + turn->to) * slot_ns;
-	if (time >= until) {
-		if (!find_turn(lane, time))
+	end = end_of(lane, number, turn);
+	if (time >= instant(end)) {
+		/* It has passed. */
+		lane->end = (time - start) / slot_ns;
+		lane->index = NONE;
+		if (!find_turn(lane, number))
 			return;
-		at = lane->first + lane->next;
-		turn = bpf_map_lookup_elem(&turns, &at);
+		turn = bpf_map_lookup_elem(&turns, &lane->index);
 		if (!turn)
 			return;
-		until = start + (lane->round * slots + turn->to) * slot_ns;
+		end = end_of(lane, number, turn);
 	}
-	lane->turn = at;
-	lane->slot = lane->round * slots + turn->from;
-	lane->from = start + lane->slot * slot_ns;
-	lane->until = until;
-	lane->previous = lane->number;
-	lane->number = lane->round * lane->count + lane->next;
+	lane->slot = lane->base + turn->from;
+	if (lane->slot < previous)
+		lane->slot = previous;
+	if (lane->slot < lane->rows.from)
+		lane->slot = lane->rows.from;
+	lane->from = instant(lane->slot);
+	lane->previous = previous;
+	lane->end = end;
+	lane->until = instant(end);
 	lane->error = time > lane->from ? time - lane->from : 0;
+	lane->task = turn->task;
+	lane->job = turn->job;
+	lane->is_last = turn->is_last && end == lane->base + turn->to;
 	lane->tid = 0;
 	lane->outside = 0;
 	lane->is_skipped = false;
 	lane->has_turn = true;
-	if (++lane->next == lane->count) {
-		lane->next = 0;
-		lane->round++;
-	}
+	go_on(lane);
 
-	task = task_at(turn->task);
+	task = task_at(lane->task);
 	if (!task)
 		return;
 	if (task->is_skipping) {
 		lane->is_skipped = true;
-		task->is_skipping = !turn->is_last;
+		task->is_skipping = !lane->is_last;
 		return;
 	}
 	lane->tid = task->tid;
@@ -300,15 +391,17 @@ static __always_inline void begin_turn(struct lane *lane, __u32 number, __u64 ti
 /* Runs whoever has the processor now. */
 static __always_inline void serve(struct lane *lane, struct task_struct *previous)
 {
-	__u32 task = NONE, mine = previous ? task_number(previous) : NONE;
-	struct turn *turn = bpf_map_lookup_elem(&turns, &lane->turn);
+	__u32 task = lane->has_turn ? lane->task : NONE, gone = leaving;
+	__u32 mine = previous ? task_number(previous) : NONE;
 
-	if (lane->has_turn && turn)
-		task = turn->task;
 	if (task == NONE) {
 		bool found =
 			scx_bpf_dsq_move_to_local___v2___punctual(QUEUE_OF_OTHERS, immediately);
 
+		/* It may hold a lock for which whoever lets go of it waits. */
+		if (!found && gone)
+			found = scx_bpf_dsq_move_to_local___v2___punctual(
+				QUEUE_OF_TASK(gone - 1), immediately);
 		if (!found && previous && mine == NONE && is_queued(previous))
 			scx_bpf_task_set_slice(previous, SLICE_DEFAULT);
 		return;
@@ -339,6 +432,7 @@ void BPF_PROG(tt_dispatch, __s32 cpu, struct task_struct *previous)
 			task->used = previous->se.sum_exec_runtime;
 	}
 	lane->is_awaited = false;
+	look(lane, number);
 	if (is_going && time + EARLY >= lane->until) {
 		if (lane->has_turn)
 			end_turn(lane, number);
@@ -384,9 +478,7 @@ void BPF_PROG(tt_quiescent, struct task_struct *p, __u64 flags)
 /* Whether the processor's turn is this task's. */
 static __always_inline bool has_turn(struct lane *lane, __u32 task)
 {
-	struct turn *turn = lane ? bpf_map_lookup_elem(&turns, &lane->turn) : NULL;
-
-	return turn && lane->has_turn && turn->task == task && !lane->is_skipped;
+	return lane && lane->has_turn && lane->task == task && !lane->is_skipped;
 }
 
 SEC("struct_ops/running")
@@ -437,6 +529,7 @@ int BPF_PROG(tt_timer, struct hrtimer *due)
 		return 0;
 	timer->due = BPF_CORE_READ(due, _softexpires);
 	timer->count++;
+	look(lane, number);
 	if (is_going && now() + EARLY >= lane->until)
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	return 0;

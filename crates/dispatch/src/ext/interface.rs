@@ -14,22 +14,37 @@ pub struct Turn {
     pub is_last: u32,
 }
 
+/// `struct rows`
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rows {
+    pub from: u64,
+    pub after: u64,
+    pub origin: u64,
+    pub once: u32,
+    pub once_count: u32,
+    pub cycle: u32,
+    pub cycle_count: u32,
+    pub cycle_slots: u32,
+    pub reserved: u32,
+}
+
 /// `struct lane`
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lane {
     pub until: u64,
-    pub round: u64,
-    pub next: u32,
+    pub end: u64,
+    pub rows: Rows,
+    pub base: u64,
+    pub taken: u64,
+    pub index: u32,
     pub cpu: u32,
-    pub first: u32,
-    pub count: u32,
     /// Of the present turn.
     pub present: [u64; 5],
-    pub number: u64,
     pub previous: u64,
     pub lost: u64,
-    pub rest: [u32; 6],
+    pub rest: [u32; 8],
 }
 
 /// `struct task`
@@ -54,7 +69,6 @@ pub struct Task {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     pub slot: u64,
-    pub number: u64,
     pub previous: u64,
     pub error: u64,
     pub ran: u64,
@@ -91,6 +105,8 @@ pub unsafe trait Plain: Copy {
 // SAFETY: structs of integers; the sizes below leave no room for padding.
 unsafe impl Plain for Turn {}
 // SAFETY: as above.
+unsafe impl Plain for Rows {}
+// SAFETY: as above.
 unsafe impl Plain for Lane {}
 // SAFETY: as above.
 unsafe impl Plain for Task {}
@@ -99,7 +115,8 @@ unsafe impl Plain for Record {}
 const _: () = {
     use super::skeleton::types;
     assert!(size_of::<Turn>() == size_of::<types::turn>() && size_of::<Turn>() == 5 * 4);
-    assert!(size_of::<Lane>() == size_of::<types::lane>() && size_of::<Lane>() == 10 * 8 + 10 * 4);
+    assert!(size_of::<Rows>() == size_of::<types::rows>() && size_of::<Rows>() == 3 * 8 + 6 * 4);
+    assert!(size_of::<Lane>() == size_of::<types::lane>() && size_of::<Lane>() == 11 * 8 + 10 * 4 + 48);
     assert!(size_of::<Task>() == size_of::<types::task>() && size_of::<Task>() == 8 * 4 + 3 * 8);
-    assert!(size_of::<Record>() == 7 * 8 + 8 * 4);
+    assert!(size_of::<Record>() == 6 * 8 + 8 * 4);
 };

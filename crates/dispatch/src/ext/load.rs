@@ -1,10 +1,13 @@
 //! The scheduler in the kernel: loading it, and what is written to and read from its maps.
 
-use super::interface::{Lane, NONE, Plain, Record, Task, Turn};
+use super::interface::{self, NONE, Plain, Record, Task};
+use super::lane::{Lane, Placed};
 use super::skeleton::{OpenTtSkel, TtSkel, TtSkelBuilder};
 use super::timer::Seen;
 use crate::error::{Error, ErrorKind};
-use crate::plan::{Clock, OnOverrun, Plan};
+use crate::guests;
+use crate::plan::{self, Clock, OnOverrun, Plan, Turn};
+use crate::rows::COMING;
 use libbpf_rs::btf::types::{Enum64, Func};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Btf, Link, MapCore, MapFlags, MapHandle, PrintLevel, RingBuffer, RingBufferBuilder};
@@ -105,31 +108,70 @@ impl Loaded {
 
     fn write_plan(&self, plan: &Plan) -> Result<(), Error> {
         let maps = &self.skeleton.maps;
-        let mut first = 0_u32;
-        for (number, lane) in plan.lanes.iter().enumerate() {
-            for (at, turn) in lane.turns.iter().enumerate() {
-                let turn = Turn {
-                    from: turn.from,
-                    to: turn.to,
-                    task: turn.job.map_or(NONE, |job| job.task),
-                    job: turn.job.map_or(0, |job| job.number),
-                    is_last: turn.job.is_some_and(|job| job.is_last).into(),
-                };
-                write(&maps.turns, first + at as u32, turn.bytes())?;
-            }
-            let count = lane.turns.len() as u32;
-            let cpu = lane.processor;
-            let idle = Lane { until: u64::MAX, cpu, first, count, ..Lane::default() };
+        for ((number, lane), first) in plan.lanes.iter().enumerate().zip(firsts(plan)) {
+            self.write_turns(first, &lane.turns)?;
+            let idle = interface::Lane { until: u64::MAX, cpu: lane.processor, ..interface::Lane::default() };
             write(&maps.lanes, number as u32, idle.bytes())?;
-            write(&maps.lane_of, cpu, &(number as u32 + 1).to_ne_bytes())?;
-            first += count;
+            write(&maps.lane_of, lane.processor, &(number as u32 + 1).to_ne_bytes())?;
         }
-        (0..plan.tasks.len()).try_for_each(|task| self.write_task(plan, task, 0, 0))
+        (0..tasks(plan)).try_for_each(|task| self.write_task(plan, task, 0, 0))
+    }
+
+    fn write_turns(&self, first: u32, turns: &[Turn]) -> Result<(), Error> {
+        (first..).zip(turns).try_for_each(|(at, turn)| {
+            let turn = interface::Turn {
+                from: turn.from,
+                to: turn.to,
+                task: turn.job.map_or(NONE, |job| job.task),
+                job: turn.job.map_or(0, |job| job.number),
+                is_last: turn.job.is_some_and(|job| job.is_last).into(),
+            };
+            write(&self.skeleton.maps.turns, at, turn.bytes())
+        })
+    }
+
+    /// Its processors, as they are kept here.
+    pub fn lanes(&self, plan: &Plan) -> Vec<Lane> {
+        let room = |number| Lane::room(plan, number);
+        let mut free = plan.lanes.iter().map(|lane| lane.turns.len() as u32).sum();
+        let lane = |(number, first)| {
+            let from = free;
+            free += room(number);
+            Lane::new(plan, number, first, from..free)
+        };
+        firsts(plan).enumerate().map(lane).collect()
+    }
+
+    /// Changes of a lane's rows that it has not come to.
+    pub fn under_way(&self, number: usize, published: u64) -> u64 {
+        published.saturating_sub(self.lane(number).taken)
+    }
+
+    /// Writes rows for a lane, which does not know of them until [`Loaded::announce`].
+    pub fn offer(&self, number: usize, published: u64, placed: &Placed) -> Result<(), Error> {
+        placed.turns.iter().try_for_each(|(first, turns)| self.write_turns(*first, turns))?;
+        let place = number * COMING + (published % COMING as u64) as usize;
+        write(&self.skeleton.maps.offers, place as u32, placed.rows.bytes())
+    }
+
+    /// Has a lane know that so many changes of its rows are published.
+    pub fn announce(&self, number: usize, published: u64) -> Result<(), Error> {
+        write(&self.skeleton.maps.published, number as u32, &published.to_ne_bytes())
+    }
+
+    /// Lets the thread of a task, which it is taken from, run in idle slots until it is gone; `None`: no more.
+    pub fn let_leave(&mut self, task: Option<usize>) {
+        if let Some(shared) = self.skeleton.maps.bss_data.as_deref_mut() {
+            let number = task.map_or(0, |task| task as u32 + 1);
+            // SAFETY: a valid, aligned word in memory that is shared with the scheduler, which only reads it.
+            unsafe { (&raw mut shared.leaving).write_volatile(number) };
+        }
     }
 
     /// Gives a task its thread, which has used so much processor time; 0: none.
     pub fn write_task(&self, plan: &Plan, number: usize, tid: u32, used: u64) -> Result<(), Error> {
-        let skips = (plan.tasks[number].on_overrun == OnOverrun::Skip).into();
+        // Guests end with their slots.
+        let skips = plan.tasks.get(number).is_some_and(|task| task.on_overrun == OnOverrun::Skip).into();
         let task = Task { tid, skips, holder: NONE, is_new: 1, used, ended: used, ..Task::default() };
         write(&self.skeleton.maps.tasks, number as u32, task.bytes())
     }
@@ -168,25 +210,21 @@ impl Loaded {
     }
 
     /// Has it carry out the table from `start` on.
-    pub fn begin(&mut self, plan: &Plan, start: Instant) -> Result<(), Error> {
+    pub fn begin(&mut self, plan: &Plan, lanes: &mut [Lane], start: Instant) -> Result<(), Error> {
         let now = plan.clock.now();
-        let mut first = 0_u32;
-        for (number, lane) in plan.lanes.iter().enumerate() {
-            let count = lane.turns.len() as u32;
-            let next = plan.next(number, now, start);
-            let begun = Lane {
-                until: plan.decision(number, next, start).at.ns(),
-                round: next / u64::from(count),
-                next: (next % u64::from(count)) as u32,
-                cpu: lane.processor,
-                first,
-                count,
-                // The first turn's `previous`: none was missed before.
-                number: next.wrapping_sub(1),
-                ..Lane::default()
+        for (number, lane) in lanes.iter_mut().enumerate() {
+            let first = plan.decision(number, plan.next(number, now, start), start);
+            let begun = interface::Lane {
+                until: first.at.ns(),
+                end: first.slot,
+                rows: lane.table(),
+                index: NONE,
+                cpu: plan.lanes[number].processor,
+                ..interface::Lane::default()
             };
             write(&self.skeleton.maps.lanes, number as u32, begun.bytes())?;
-            first += count;
+            // Nobody is to carry out the turns before.
+            lane.unread.skip_to(first.slot);
         }
         let shared = self.skeleton.maps.bss_data.as_deref_mut().ok_or_else(lacks)?;
         // SAFETY: valid, aligned words in memory that is shared with the scheduler, which only reads them;
@@ -206,10 +244,14 @@ impl Loaded {
         Ok(())
     }
 
+    fn lane(&self, number: usize) -> interface::Lane {
+        let found = self.skeleton.maps.lanes.lookup(&(number as u32).to_ne_bytes(), MapFlags::ANY);
+        found.ok().flatten().and_then(|bytes| interface::Lane::read(&bytes)).unwrap_or_default()
+    }
+
     /// Records of a lane for which there was no room.
-    pub fn lost(&self, lane: usize) -> u64 {
-        let found = self.skeleton.maps.lanes.lookup(&(lane as u32).to_ne_bytes(), MapFlags::ANY);
-        found.ok().flatten().and_then(|bytes| Lane::read(&bytes)).map_or(0, |lane| lane.lost)
+    pub fn lost(&self, number: usize) -> u64 {
+        self.lane(number).lost
     }
 
     /// Whether the kernel has ended it, and why.
@@ -239,22 +281,24 @@ pub fn mark(lane: usize) -> u64 {
 fn set(open: &mut OpenTtSkel<'_>, plan: &Plan, flags: &Flags) -> Result<(), Error> {
     let settings = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks)?;
     settings.slot_ns = plan.slot.ns();
-    settings.slots = plan.slots.into();
-    settings.task_count = plan.tasks.len() as u32;
+    settings.task_count = tasks(plan) as u32;
     settings.is_tai = plan.clock == Clock::Tai;
     settings.immediately = flags.immediately;
     settings.mark = mark(0);
     let operations = open.struct_ops.punctual_tt_mut();
     operations.flags = flags.operations;
     operations.timeout_ms = WATCHDOG_MS;
-    let (lanes, tasks) = (plan.lanes.len() as u32, plan.tasks.len() as u32);
-    let turns: usize = plan.lanes.iter().map(|lane| lane.turns.len()).sum();
+    let (lanes, tasks) = (plan.lanes.len() as u32, tasks(plan) as u32);
+    let places = |(number, lane): (usize, &plan::Lane)| lane.turns.len() as u32 + Lane::room(plan, number);
+    let turns: u32 = plan.lanes.iter().enumerate().map(places).sum();
     let ring = RING_BYTES.saturating_mul(lanes.next_power_of_two()).min(MOST_RING_BYTES);
     let maps = &mut open.maps;
     let sizes = [
-        maps.turns.set_max_entries((turns as u32).max(1)),
+        maps.turns.set_max_entries(turns.max(1)),
         maps.lanes.set_max_entries(lanes.max(1)),
         maps.timers.set_max_entries(lanes.max(1)),
+        maps.offers.set_max_entries(lanes.max(1) * COMING as u32),
+        maps.published.set_max_entries(lanes.max(1)),
         maps.tasks.set_max_entries(tasks.max(1)),
         maps.lane_of.set_max_entries(Processors::MOST as u32),
         // A thread that has ended is forgotten after another has come.
@@ -262,6 +306,21 @@ fn set(open: &mut OpenTtSkel<'_>, plan: &Plan, flags: &Flags) -> Result<(), Erro
         maps.records.set_max_entries(ring),
     ];
     sizes.into_iter().collect::<Result<(), _>>().map_err(|error| refused("making room", &error))
+}
+
+/// Tasks of the table, and guests.
+pub fn tasks(plan: &Plan) -> usize {
+    plan.tasks.len() + guests::MOST
+}
+
+/// Where the table's turns for each processor begin in the map.
+fn firsts(plan: &Plan) -> impl Iterator<Item = u32> {
+    let before = |first: &mut u32, lane: &plan::Lane| {
+        let own = *first;
+        *first += lane.turns.len() as u32;
+        Some(own)
+    };
+    plan.lanes.iter().scan(0, before)
 }
 
 fn write(map: &impl MapCore, key: u32, value: &[u8]) -> Result<(), Error> {

@@ -105,8 +105,21 @@ impl Partition {
     }
 
     /// Takes a thread in.
-    pub fn take(&self, tid: u32) -> io::Result<()> {
-        fs::write(self.path.join("cgroup.threads"), tid.to_string())
+    ///
+    /// # Errors
+    /// What the kernel refused, in words.
+    pub fn take(&self, tid: u32) -> Result<(), String> {
+        fs::write(self.path.join("cgroup.threads"), tid.to_string()).map_err(|error| {
+            let own = cgroup_of(tid).unwrap_or_default();
+            let parent = self.parent.display();
+            match own.is_empty() || self.parent.ends_with(own.trim_start_matches('/')) {
+                true => format!("entering the table's partition: {error}"),
+                false => format!(
+                    "it is in the cgroup {own}, and the table's partition takes threads of {parent} only: \
+                     start it there, or the table with --dispatcher user-space"
+                ),
+            }
+        })
     }
 
     /// Puts a thread where its process is.

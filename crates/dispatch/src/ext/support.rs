@@ -7,6 +7,10 @@ use crate::plan::{Clock, Lane, OnOverrun, Plan, Turn};
 use punctual_model::Duration;
 use std::fs;
 
+/// The longest that a ready thread may wait. The other half of the watchdog's time is for turns without a
+/// thread, and because it looks twice in its time.
+pub const LONGEST_WAIT: Duration = Duration::from_ms(WATCHDOG_MS as u64 / 2);
+
 const STATE: &str = "/sys/kernel/sched_ext/state";
 
 /// Why dispatch by sched_ext does not work here, and what to do; `Ok` if nothing speaks against it.
@@ -55,8 +59,7 @@ pub fn works() -> Result<(), String> {
 /// # Errors
 /// If it does not, in words.
 pub fn longest_wait(plan: &Plan, until_start: Duration) -> Result<(), String> {
-    // Half of it is for turns without a thread, and for a watchdog that looks twice in its time.
-    let most = u64::from(WATCHDOG_MS) * 1_000_000 / 2;
+    let most = LONGEST_WAIT.ns();
     let too_long = |what: String, ns: u64| {
         let wait = Duration::from_ns(ns);
         Err(format!("{what} for {wait}, and the kernel's watchdog ejects schedulers after {WATCHDOG_MS} ms"))

@@ -3,6 +3,7 @@
 use super::{Session, Thread};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::ext::LONGEST_WAIT;
 use crate::guests::{Guest, Guests, NotReserved};
 use crate::managers::Managers;
 use crate::status::GuestStatus;
@@ -24,14 +25,14 @@ impl Session {
         }
     }
 
-    /// Begins to listen for punctuald; without, everything else works. The dispatcher in the kernel takes no
-    /// other rows than the table's yet.
+    /// Begins to listen for punctuald; without, everything else works.
     pub(super) fn listen_for_guests(&mut self) -> Result<(), Error> {
-        if let Engine::Ext(_) = self.engine {
-            return Ok(());
-        }
+        let longest_wait = match self.engine {
+            Engine::User(_) => None,
+            Engine::Ext(_) => Some(LONGEST_WAIT),
+        };
         self.guardian.note(Undo::File { path: Managers::path() })?;
-        let guests = Guests::new(self.plan.clone(), self.start, self.plan.clock.now());
+        let guests = Guests::new(self.plan.clone(), self.start, self.plan.clock.now(), longest_wait);
         let begun = guests.and_then(|guests| Ok((guests, Managers::start().map_err(|it| it.to_string())?)));
         match begun {
             Ok((guests, managers)) => {
@@ -95,7 +96,11 @@ impl Session {
     }
 
     fn place(&self, guest: GuestId, processor: u32) -> Place {
-        Place { guest, processor, priority: Some(self.options.priorities.turn()) }
+        let priority = match self.engine {
+            Engine::User(_) => Some(self.options.priorities.turn()),
+            Engine::Ext(_) => None,
+        };
+        Place { guest, processor, priority }
     }
 
     fn confirmed(&self) -> Vec<Confirmed> {
@@ -155,12 +160,13 @@ impl Session {
 
     /// Puts the thread of a guest back.
     fn unbind(&mut self, task: usize) {
-        if let Engine::User(dispatcher) = &self.engine {
-            self.priority.raised(|| drop(dispatcher.bind(task, None)));
+        match &mut self.engine {
+            Engine::User(dispatcher) => self.priority.raised(|| drop(dispatcher.bind(task, None))),
+            Engine::Ext(ext) => ext.dispatcher.let_go(task),
         }
         let Some(known) = self.threads[task].take() else { return };
         // What fails now is tried again at the end.
-        let undo = self.undo_in_user_space(known.thread.number, &known.thread, known.before);
+        let undo = self.undo(known.thread.number, &known.thread, known.before);
         undo.run().err().into_iter().for_each(|why| self.warn(why));
         self.announce(task, 0);
     }

@@ -45,9 +45,14 @@ struct Given {
 }
 
 impl Lane {
-    pub fn new(number: usize, shared: Arc<Shared>, plug: Plug, turns: SyncSender<Turn>) -> Lane {
+    /// Of the lane with this number, with the turns that come.
+    pub fn new(
+        (number, cursor): (usize, Cursor),
+        shared: Arc<Shared>,
+        plug: Plug,
+        turns: SyncSender<Turn>,
+    ) -> Lane {
         let processor = shared.plan.lanes[number].processor;
-        let cursor = Cursor::new(Rows::table(&shared.plan, number), 0);
         let over = Vec::with_capacity(2 * COMING);
         Lane { number, processor, shared, plug, turns, cursor, over, current: None, overran: false }
     }
