@@ -165,16 +165,15 @@ fn job<const EXT: bool>() -> Result<Outcome> {
         return skip(reason);
     }
     let rig = Rig::start::<EXT>()?;
-    // It takes several turns.
-    let work = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo done";
-    let ended = run(rig.run(&["--runtime", "600ms", "--deadline", "3s"], &["sh", "-c", work]))?;
+    let work = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; echo done";
+    let ended = run(rig.run(&["--runtime", "3s", "--deadline", "12s"], &["sh", "-c", work]))?;
     ended.expect_code(0)?;
     ensure!(ended.stdout == "done\n", "{}", ended.all());
     wait_until("the guest to be gone", || rig.guests().is_empty())?;
     ensure!(rig.specs()? == 0, "the spec has outlived its process");
     let recorded = rig.end()?;
     let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
-    ensure!((u64::from(guest.slots), guest.cpu) == (600_000_000 / SLOT, 1), "{guest:?}");
+    ensure!((u64::from(guest.slots), guest.cpu) == (3_000_000_000 / SLOT, 1), "{guest:?}");
     ensure!(recorded.turns_of(guest).any(|turn| turn.ran.ns() > 0), "it never ran in its slots");
     // It ended before it had used up its slots, all of which come before its deadline.
     let [(number, over)] = recorded.over[..] else { return fail(format!("{:?}", recorded.over)) };
@@ -189,7 +188,12 @@ fn overrun<const EXT: bool>() -> Result<Outcome> {
     }
     let rig = Rig::start::<EXT>()?;
     let busy = ["sh", "-c", "while :; do :; done"];
-    let running = Running::start(rig.run(&["--runtime", "100ms", "--deadline", "1s"], &busy))?;
+    // Where the lab emulates, a look at the status takes seconds.
+    let needs = match EXT {
+        true => ["--runtime", "5s", "--deadline", "14s"],
+        false => ["--runtime", "100ms", "--deadline", "1s"],
+    };
+    let running = Running::start(rig.run(&needs, &busy))?;
     let ordinary =
         |tid: u32| state(tid).is_ok_and(|state| state[3] == "0" && !state[5].contains("punctual-tt"));
     let pid = running.pid();
@@ -219,12 +223,12 @@ fn refusal<const EXT: bool>() -> Result<Outcome> {
         return skip(reason);
     }
     let rig = Rig::start::<EXT>()?;
-    let mut deadline = "60ms".to_owned();
+    let mut deadline = "1800ms".to_owned();
     let mut refusals = Vec::new();
     // The table has gone on since the refusal, and may be in a busier part. The greatest of these deadlines
     // is accepted anywhere.
     for _ in 0..20 {
-        let ended = run(rig.run(&["--runtime", "50ms", "--deadline", &deadline], &["true"]))?;
+        let ended = run(rig.run(&["--runtime", "1500ms", "--deadline", &deadline], &["true"]))?;
         if ended.code == Some(0) {
             break;
         }
@@ -296,11 +300,12 @@ fn killed<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = not_here::<EXT>() {
         return skip(reason);
     }
-    let rig = Rig::start::<EXT>()?;
     let mut sleep = Command::new("sleep");
     sleep.arg("1000");
     let other = Running::start(sleep)?;
+    // Before the table takes its processor.
     let before = state(other.pid())?;
+    let rig = Rig::start::<EXT>()?;
     let running = Running::start(rig.run(&["--runtime", "2ms", "--period", "20ms"], &["sleep", "1000"]))?;
     let pid = running.pid();
     wait_until("the task to be a guest", || rig.guests().iter().any(|guest| guest["tid"] == pid))?;
