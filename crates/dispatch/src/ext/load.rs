@@ -159,7 +159,7 @@ impl Loaded {
         write(&self.skeleton.maps.published, number as u32, &published.to_ne_bytes())
     }
 
-    /// Lets the thread of a task, which it is taken from, run in idle slots until it is gone; `None`: no more.
+    /// Lets the thread of a task that it is taken from run in idle slots until it is gone; `None`: no more.
     pub fn let_leave(&mut self, task: Option<usize>) {
         if let Some(shared) = self.skeleton.maps.bss_data.as_deref_mut() {
             let number = task.map_or(0, |task| task as u32 + 1);
