@@ -276,8 +276,8 @@ impl Guests {
             asked.period_ns.map(|period| period + period).or(asked.deadline_ns).unwrap_or(Duration::ZERO);
         if let Some(most) = self.longest_wait.filter(|most| longest > *most) {
             let reason = format!(
-                "under sched_ext a thread may wait for at most {most}, for the sake of the kernel's watchdog; \
-                 this one might wait for {longest}"
+                "under sched_ext a thread may wait for at most {most}, for the sake of the kernel's \
+                 watchdog; this one might wait for {longest}"
             );
             return Err(NotReserved { reason, earliest_deadline: None });
         }
