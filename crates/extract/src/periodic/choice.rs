@@ -93,9 +93,10 @@ impl Candidate {
         !self.is_whole() && !self.is_decimal && self.digits > MOST_NAMED
     }
 
-    /// Zeros at the end of the whole nanoseconds.
-    pub fn zeros(&self) -> u32 {
-        length(self.period.numerator()) - digits(self.period.numerator())
+    /// Whether it is whole nanoseconds that nobody rounded.
+    pub fn is_long(&self) -> bool {
+        let ns = self.period.numerator();
+        self.is_whole() && (ns % 10 != 0 || digits(ns) > MOST_ROUND)
     }
 }
 

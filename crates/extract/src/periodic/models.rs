@@ -196,6 +196,7 @@ impl Query<'_> {
         best = nearby::preferred(evidence, &candidates, best, jitter, greatest);
         if best.is_long_frequency() {
             best = whole_instead(evidence, &candidates, best);
+            best = nearby::preferred(evidence, &candidates, best, jitter, greatest);
         }
         let typical = Strips::new(evidence, best.period);
         let mut model = self.conservative(best.period, best.choice, &evidence.shifts)?;

@@ -1,34 +1,35 @@
 //! Chooses between periods so close to each other that lateness can hardly tell them apart.
 //!
-//! The description length has no word for two things: that a period which someone chose is likely to have a
-//! short name, and that a wrong one has more jitter than it should. Neither may overrule clear evidence, so a
-//! period gives way only within the bounds below. (`docs/design/periods.md` has how they were found.)
+//! The description length has no word for three things: how evenly the lowest releases lie along the line of a
+//! period, that a wrong period has more jitter than it should, and that a period which someone chose is likely
+//! to have a short name. (`docs/design/periods.md` has how the bounds were found.)
 
 use crate::periodic::choice::{Candidate, MOST_NAMED, MOST_ROUND};
-use crate::periodic::resolve::{Evidence, KAPPA};
+use crate::periodic::resolve::Evidence;
 use crate::ratio::Ratio;
-use std::cmp::Reverse;
+use std::f64::consts::LN_10;
 
-/// A period of [`MOST_ROUND`] digits is not meant if its jitter exceeds that of the best longer one by one
-/// part in so many.
-const FALSELY_ROUND: i128 = 100;
+/// Digits by which a multiple of 100 ns may be less likely than nanoseconds that nobody would choose, if it has
+/// less jitter.
+const HUNDREDS: f64 = 2.0;
 
-/// Where all releases together tell the period, a whole nanosecond gives way to one with less jitter by one
-/// part in so many.
-const TIGHTER: i128 = 288;
+/// A short period is refuted if its line drifts away from that of the best whole nanoseconds by so many times
+/// the unevenness of the lowest releases there: the least lateness of a machine wanders by some microseconds,
+/// which tilts the lowest releases, but does not make them lie evenly along another line.
+const UNEVEN: f64 = 16.0;
 
-/// A frequency may have more jitter than nanoseconds that nobody would choose, by one part in so many.
-const LOOSER: i128 = 16;
+/// It must be less likely, too: by so many digits for each digit that it saves.
+const FOR_DIGIT: f64 = 2.0;
 
-/// By how much a frequency may lie lower in the middle, in mean latenesses without what stalls add: the least
-/// lateness of a machine wanders by some microseconds, which tilts the lowest releases.
-const NAMED_DROP: f64 = 0.25;
+/// By how much a short period that is not refuted may lie lower in the middle than nanoseconds that nobody
+/// would choose, in mean latenesses without what stalls add.
+const MOST_DROP: f64 = 0.25;
 
-/// How far it may be from the other period, in periods: frequencies lie densely in wider ranges.
+/// The same for frequencies, which lie farther apart.
+const NAMED_DROP: f64 = 0.5;
+
+/// How far a frequency may be from the other period, in periods: frequencies lie densely in wider ranges.
 const NAMED_APART: f64 = 1e-5;
-
-/// Closer than this hardly any is by chance; it may lie twice as low.
-const NAMED_CLOSE: f64 = 1e-7;
 
 /// Candidates beside each other, and the jitter that each would have.
 struct Nearby<'a, J, G> {
@@ -49,93 +50,85 @@ pub(crate) fn preferred(
     jitter: impl Fn(Ratio) -> i128,
     greatest: impl Fn(Ratio) -> Option<i128>,
 ) -> Candidate {
-    if best.digits < MOST_ROUND {
-        return best;
-    }
     let nearby = Nearby { evidence, candidates, jitter, greatest };
-    let mut best = best;
-    if best.is_whole() {
-        for prefer in [Nearby::longer, Nearby::tighter, Nearby::rounder] {
-            best = prefer(&nearby, &best).unwrap_or(best);
-        }
-    }
-    nearby.named(&best).unwrap_or(best)
+    let Some(likely) = nearby.likeliest() else { return best };
+    let best = match best {
+        // Another machine's clock.
+        best if best.is_decimal || best.is_long_frequency() => best,
+        best if best.digits <= MOST_NAMED && !best.is_long() && !nearby.is_refuted(&best, &likely) => best,
+        _ => nearby.rounded(&likely).unwrap_or(likely),
+    };
+    if best.digits < MOST_ROUND { best } else { nearby.named(&best, &likely).unwrap_or(best) }
 }
 
 impl<J: Fn(Ratio) -> i128, G: Fn(Ratio) -> Option<i128>> Nearby<'_, J, G> {
-    fn jitter(&self, candidate: &Candidate) -> i128 {
-        (self.jitter)(candidate.period)
+    /// Of whole nanoseconds that nobody rounded, those that the releases make likeliest, or others hardly less
+    /// likely that have less jitter.
+    fn likeliest(&self) -> Option<Candidate> {
+        let long = self.candidates.iter().filter(|candidate| candidate.is_long());
+        let long: Vec<(f64, &Candidate)> =
+            long.map(|candidate| (self.evidence.mismatch(candidate.period), candidate)).collect();
+        let (least, best) = *long.iter().min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        let most = |candidate: &Candidate| {
+            let digits = if candidate.period.numerator() % 100 == 0 { HUNDREDS } else { 0.0 };
+            least + self.evidence.slack() + digits * LN_10
+        };
+        let typical = (self.jitter)(best.period);
+        let alike = long.iter().filter(|(mismatch, candidate)| *mismatch <= most(candidate));
+        let alike = alike.map(|(_, candidate)| *candidate);
+        let alike = alike.filter(|candidate| (self.jitter)(candidate.period) <= typical);
+        let jitter = alike.filter_map(|candidate| Some(((self.greatest)(candidate.period)?, candidate)));
+        jitter.min_by_key(|(greatest, _)| *greatest).map(|(_, candidate)| *candidate)
     }
 
-    /// Whole nanoseconds that nobody rounded.
-    fn long(&self) -> impl Iterator<Item = &Candidate> {
-        self.candidates.iter().filter(|candidate| candidate.is_whole() && candidate.digits > MOST_ROUND)
+    /// Whether the releases speak against a shorter period so clearly that it cannot be meant.
+    fn is_refuted(&self, short: &Candidate, likely: &Candidate) -> bool {
+        let evidence = self.evidence;
+        let lower = evidence.drop(short.period) - evidence.drop(likely.period);
+        let digits = f64::from(likely.digits.saturating_sub(short.digits));
+        evidence.count * lower > FOR_DIGIT * LN_10 * digits * evidence.usual_lateness
+            && evidence.drift_apart(short.period, likely.period)
+                > UNEVEN * evidence.unevenness(likely.period).max(1.0)
     }
 
-    /// The same that cost hardly more than the best: less than one independent release tells them apart.
-    fn alike(&self, best: &Candidate) -> impl Iterator<Item = &Candidate> {
-        let most = best.cost + KAPPA;
-        self.long().filter(move |candidate| candidate.cost < most)
-    }
-
-    /// The best of all digits, if rounding to the last of [`MOST_ROUND`] costs jitter.
-    fn longer(&self, best: &Candidate) -> Option<Candidate> {
-        let is_rounded = best.digits == MOST_ROUND && best.zeros() > 0;
-        let longer = self.long().next().filter(|_| is_rounded)?;
-        let is_less = self.jitter(best) * FALSELY_ROUND > self.jitter(longer) * (FALSELY_ROUND + 1);
-        is_less.then_some(*longer)
-    }
-
-    /// The one of least jitter, where lateness hardly ever comes close to zero and the lowest releases tell
-    /// little.
-    fn tighter(&self, best: &Candidate) -> Option<Candidate> {
-        if self.evidence.expected.is_none() || best.digits <= MOST_ROUND {
-            return None;
-        }
-        let most = self.jitter(best) * (TIGHTER - 1);
-        let alike = self.alike(best).map(|candidate| (self.jitter(candidate), candidate));
-        let (_, tighter) =
-            alike.filter(|(jitter, _)| jitter * TIGHTER < most).min_by_key(|(jitter, _)| *jitter)?;
-        Some(*tighter)
-    }
-
-    /// One that is a multiple of 100 ns, if it has less jitter.
-    fn rounder(&self, best: &Candidate) -> Option<Candidate> {
-        if best.digits <= MOST_ROUND {
-            return None;
-        }
-        let least = best.zeros().max(1);
-        let rounder = self.alike(best).filter(|candidate| candidate.zeros() > least);
-        let most = self.jitter(best);
-        let rounder = rounder.filter(|candidate| self.jitter(candidate) < most);
-        rounder.min_by_key(|candidate| Reverse(candidate.zeros())).copied()
+    /// A rounded period, if the likeliest lies so unevenly that it does not refute it.
+    fn rounded(&self, likely: &Candidate) -> Option<Candidate> {
+        let most = MOST_DROP * self.evidence.usual_lateness;
+        let is_meant = |candidate: &&Candidate| {
+            candidate.is_whole()
+                && !candidate.is_long()
+                && candidate.digits <= MOST_ROUND
+                && self.evidence.drop(candidate.period) <= most
+                && !self.is_refuted(candidate, likely)
+        };
+        self.candidates.iter().find(is_meant).copied()
     }
 
     /// A frequency that is a fraction of nanoseconds, in place of nanoseconds that nobody would choose.
-    fn named(&self, best: &Candidate) -> Option<Candidate> {
-        let (apart, close) = (NAMED_APART * best.period.as_f64(), NAMED_CLOSE * best.period.as_f64());
-        let usual = self.evidence.usual_lateness;
+    fn named(&self, best: &Candidate, likely: &Candidate) -> Option<Candidate> {
+        let apart = NAMED_APART * best.period.as_f64();
+        let most = NAMED_DROP * self.evidence.usual_lateness;
         let named = self.candidates.iter().filter(|candidate| {
             let is_named = !candidate.is_whole() && !candidate.is_decimal && candidate.digits <= MOST_NAMED;
-            let off = candidate.period.difference(best.period).abs();
-            let lowest = if off <= close { 2.0 * NAMED_DROP * usual } else { NAMED_DROP * usual };
             is_named
-                && off <= apart
-                && self.evidence.drop(candidate.period) <= lowest
+                && candidate.period.difference(best.period).abs() <= apart
+                && self.evidence.drop(candidate.period) <= most
+                && !self.is_refuted(candidate, likely)
                 && self.is_tight(candidate, best)
         });
         named.min_by_key(|candidate| candidate.digits).copied()
     }
 
-    /// Whether a frequency has hardly more jitter. Where a program may have rounded it to the best, it must
-    /// have less over all releases: releases that only one of the two leaves out count too.
+    /// Where someone may have chosen the best too, or a program rounded the frequency to it, the frequency
+    /// must have less jitter over all releases.
     fn is_tight(&self, named: &Candidate, best: &Candidate) -> bool {
         let period = named.period;
         let down = period.numerator().div_euclid(period.denominator());
-        if [down, period.rounded()].map(Ratio::whole).contains(&best.period) {
-            let greatest = |candidate: &Candidate| (self.greatest)(candidate.period);
-            return greatest(named).zip(greatest(best)).is_some_and(|(named, best)| named < best);
+        let may_be_rounded = [down, period.rounded()].map(Ratio::whole).contains(&best.period);
+        if best.is_long() && !may_be_rounded {
+            return true;
         }
-        self.jitter(named) * LOOSER <= self.jitter(best) * (LOOSER + 1)
+        let greatest = |candidate: &Candidate| (self.greatest)(candidate.period);
+        greatest(named).zip(greatest(best)).is_some_and(|(named, best)| named < best)
     }
 }

@@ -56,6 +56,30 @@ const SPARSE: f64 = 4.0;
 /// then counts as if the lowest were spaced as far as those of this many times fewer exponential ones.
 const DENSE: f64 = 4.0;
 
+/// A line that is too low by the spacing of the lowest releases is less likely by a factor of e. Where lateness
+/// hardly ever comes close to zero, that is at most so many times what it would be for exponential latenesses.
+const MOST_SPARSE: f64 = 10.0;
+
+/// How much less likely than the best, as a logarithm, a period is that has to be reckoned with; the same with
+/// least squares, and where the lowest latenesses are spaced so many times as far as exponential ones, but
+/// without.
+const SLACK: f64 = 1.0;
+const SLACK_OF_ALL: f64 = 2.0;
+const SLACK_OF_SPARSE: f64 = 3.0;
+const SPARSE_FOR_LOWEST: f64 = 3.0;
+
+/// The parts of a run in which the lowest releases are compared, and how many of them may differ.
+const PARTS: usize = 6;
+const UNEVEN: usize = 2;
+
+/// If more parts than that have none of the lowest releases, they count so many times the highest of others,
+/// of which there must be so many.
+const EMPTY: f64 = 8.0;
+const FEWEST_PARTS: usize = 3;
+
+/// Powers of two of the slopes for which the lowest releases are looked at.
+const TILTS: u32 = 11;
+
 /// Error of the period from the lowest releases, in units of their spacing over the number of releases.
 /// Measured on gamma lateness.
 const HULL_ERROR: f64 = 14.0;
@@ -116,10 +140,24 @@ pub(crate) struct Evidence {
     pub length: f64,
     /// Slips with too great a mean lateness, but for releases that may turn out to be early.
     is_tentative: bool,
-    /// How far above the estimate the period is expected, if all releases tell more than the lowest.
-    pub expected: Option<f64>,
+    /// What all releases tell, if that is more than what the lowest do.
+    pub all: Option<All>,
+    /// How much lower than the lowest releases a line is less likely by a factor of e.
+    grain: f64,
+    /// How many of the lowest releases are known for any slope; none where some are distrusted.
+    known: usize,
     /// Possible error of the period because arrivals follow another clock.
     drift: f64,
+}
+
+/// What the line of least squares through all releases tells about the period.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct All {
+    /// How far above the estimate its slope is, and the variance of that.
+    rise: f64,
+    variance: f64,
+    /// How far above the estimate the period is expected, with what the lowest releases tell.
+    expected: f64,
 }
 
 impl Evidence {
@@ -130,7 +168,7 @@ impl Evidence {
 
     /// n · D(T) / μ: by how much exponential latenesses become less likely with this period.
     pub fn cost(&self, period: Ratio) -> f64 {
-        if let Some(expected) = self.expected {
+        if let Some(All { expected, .. }) = self.all {
             // The same as if the lowest releases had that period.
             return self.count * (self.tilt(period) - expected).abs() * self.count
                 / (2.0 * self.mean_lateness);
@@ -163,8 +201,83 @@ impl Evidence {
 
     /// The expected period, in whole nanoseconds.
     pub fn nearest(&self) -> i128 {
-        let up = self.expected.unwrap_or(0.0).round_ties_even() as i128;
+        let up = self.all.map_or(0.0, |all| all.expected).round_ties_even() as i128;
         self.estimate.rounded_half_even() + up
+    }
+
+    /// By how much this period makes the releases less likely, as a logarithm: how it fits the lowest ones,
+    /// and all of them.
+    pub fn mismatch(&self, period: Ratio) -> f64 {
+        let drop = self.drop(period);
+        let low = match self.grain {
+            grain if grain > 0.0 => drop / grain,
+            _ if drop <= 0.0 => 0.0,
+            _ => f64::INFINITY,
+        };
+        let of_all = self.all.map_or(0.0, |all| {
+            let off = self.tilt(period) - all.rise;
+            off * off / (2.0 * all.variance)
+        });
+        low + of_all
+    }
+
+    /// How much less likely than the best, as a logarithm, a period is that has to be reckoned with: more where
+    /// lateness hardly ever comes close to zero, and the lowest releases tell little.
+    pub fn slack(&self) -> f64 {
+        if self.all.is_some() {
+            SLACK_OF_ALL
+        } else if self.grain * self.count > SPARSE_FOR_LOWEST * self.usual_lateness {
+            SLACK_OF_SPARSE
+        } else {
+            SLACK
+        }
+    }
+
+    /// By how much the lines of two periods drift apart during the run.
+    pub fn drift_apart(&self, period: Ratio, other: Ratio) -> f64 {
+        self.count * (self.tilt(period) - self.tilt(other)).abs()
+    }
+
+    /// By how much the least lateness differs between [`PARTS`] parts of the run with this period, for all we
+    /// know: in [`UNEVEN`] parts it may be greater.
+    pub fn unevenness(&self, period: Ratio) -> f64 {
+        if self.known == 0 {
+            return f64::INFINITY;
+        }
+        let tilt = self.tilt(period);
+        let heights: Vec<f64> =
+            self.above.iter().zip(&self.from_middle).map(|(above, x)| above - tilt * x).collect();
+        let mut is_low = vec![false; heights.len()];
+        // Which releases are known does not depend on the pieces for the lowest relative to some line.
+        let step = self.grain.max(1.0) / self.count;
+        let steps = (0..TILTS).flat_map(|power| [step, -step].map(|step| step * f64::from(1 << power)));
+        for tilt in [0.0].into_iter().chain(steps) {
+            let tilted: Vec<f64> =
+                heights.iter().zip(&self.from_middle).map(|(height, x)| height - tilt * x).collect();
+            let mut sorted = tilted.clone();
+            sorted.sort_by(f64::total_cmp);
+            let next = sorted[self.known.min(sorted.len()) - 1];
+            is_low.iter_mut().zip(&tilted).for_each(|(is_low, height)| *is_low |= *height < next);
+        }
+        let low = || (0..heights.len()).filter(|at| is_low[*at]);
+        let (first, last) = match (low().next(), low().next_back()) {
+            (Some(first), Some(last)) if last > first => (self.from_middle[first], self.from_middle[last]),
+            _ => return f64::INFINITY,
+        };
+        let mut least = [f64::INFINITY; PARTS];
+        for at in low() {
+            let part = ((self.from_middle[at] - first) / (last - first) * PARTS as f64) as usize;
+            let least = &mut least[part.min(PARTS - 1)];
+            *least = least.min(heights[at]);
+        }
+        least.sort_by(f64::total_cmp);
+        // Parts without any lie higher than those with some.
+        let some = least.iter().filter(|least| least.is_finite()).count();
+        if some < FEWEST_PARTS {
+            return f64::INFINITY;
+        }
+        let highest = least[some - 1];
+        (least[PARTS - 1 - UNEVEN] - least[0]).min(EMPTY * (highest - least[0]))
     }
 
     /// Whether a period that is wrong by this many nanoseconds would cost anything.
@@ -427,7 +540,7 @@ impl Resolver<'_> {
             return None;
         }
         let spacing = (others > 0).then(|| apart / others as f64);
-        let expected = spacing
+        let all = spacing
             .filter(|spacing| spacing * count as f64 > SPARSE * mean_lateness)
             .and_then(|spacing| {
                 rise_of_all(joined, &set_aside, estimate, mean_lateness)
@@ -435,12 +548,16 @@ impl Resolver<'_> {
             })
             .map(|(spacing, rise, variance)| {
                 let of_lowest = HULL_ERROR * spacing / count as f64;
-                rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
+                let expected = rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance);
+                All { rise, variance, expected }
             });
         let usual_lateness = match spacing {
             Some(spacing) if spacing > 0.0 => mean_lateness.min(DENSE * spacing * count as f64),
             _ => mean_lateness,
         };
+        let known = if self.is_distrusting { 0 } else { LOWEST.saturating_sub(set_aside.len()) };
+        let least_grain = usual_lateness / count as f64;
+        let grain = spacing.unwrap_or(0.0).min(MOST_SPARSE * least_grain).max(least_grain);
         let drift = if self.unknown == 0 && mean_lateness > EXACT { period * DRIFT } else { 0.0 };
         let digit = self.digit(mean_lateness, period);
         let by_reason = left_out.iter().filter(|out| self.signalled.contains(&out.point.y)).count();
@@ -465,7 +582,9 @@ impl Resolver<'_> {
             least,
             length,
             is_tentative: slips > 0 && mean_lateness > MOST_LATE * period,
-            expected,
+            all,
+            grain,
+            known,
             drift,
         })
     }

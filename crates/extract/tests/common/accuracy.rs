@@ -55,6 +55,7 @@ pub const ROWS: &[Row] = &[
     row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
     row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
     row(24, "44.1 and 48 kHz / 2^i, wandering lateness", 120, 105, wandering_buffers),
+    row(25, "ms and µs periods, wandering lateness", 120, 115, wandering_rounded),
     row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
     row(22, "drifting sleeps with stalls: the same", 60, 60, drifting),
 ];
@@ -279,6 +280,17 @@ fn wandering_buffers(_: u64, random: &mut Random) -> Simulated {
     let shared = if rate == 480 { 160 } else { 1 };
     let period = Fraction { numerator: length * 10_000_000 / shared, denominator: rate / shared };
     let count = random.log_uniform(3_000.0, 20_000.0) as u64;
+    wandering(period, count, random)
+}
+
+/// Periods of at most six digits, on such a machine.
+fn wandering_rounded(case: u64, random: &mut Random) -> Simulated {
+    let period = whole(Periods::ALL[case as usize % 3].draw(random));
+    let count = random.log_uniform(300.0, 20_000.0) as u64;
+    wandering(period, count, random)
+}
+
+fn wandering(period: Fraction, count: u64, random: &mut Random) -> Simulated {
     let shape = random.one_of(&SHAPES);
     let mut least = 0;
     let late: Vec<u64> = lateness(shape, 1, count, random)

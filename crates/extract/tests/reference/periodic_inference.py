@@ -58,10 +58,16 @@ FEWEST_KNOWN = 1_000  # one unknown arrival among so many does not take them fro
 DENSE = 4  # lowest releases spaced so much closer than exponential ones: stalls make the mean lateness
 SPARSE, HULL_ERROR = 4, 14  # lowest releases so much farther apart than exponential ones say less than all; how wrong they are then
 EXACT, DRIFT = 2, 1e-6  # known arrivals that are later, in ns, are told by another clock, which may be so much faster or slower
-FALSELY_ROUND, TIGHTER, LOOSER = 100, 288, 16  # jitter that decides between periods that lateness can hardly tell apart: one part in so many
+MOST_SPARSE = 10  # by so many times is a line that is too low more likely then, at most
+PARTS, UNEVEN, TILTS = 6, 2, 11  # of a run, in which the lowest releases are compared; so many may differ; powers of two of the slopes compared
+SLACK, SLACK_OF_ALL, SLACK_OF_SPARSE = 1, 2, 3  # how much less likely than the best, as a logarithm, a period is that has to be reckoned with
+SPARSE_FOR_LOWEST = 3  # spacing of the lowest for the last of these
+EMPTY, FEWEST_PARTS = 8, 3  # parts with none of the lowest are so many times as high as the highest of others, of which there must be so many
+SO_UNEVEN, FOR_DIGIT = 16, 2  # a short period is refuted if its line drifts so many times as far; and is less likely by so many digits for each it saves
+HUNDREDS = 2  # digits by which a multiple of 100 ns with less jitter may be less likely
 RATES = 441, 2205  # odd parts of sampling rates with more than two digits: 22.05, 44.1, 88.2, 176.4 kHz
-MOST_NAMED, NAMED_DROP, NAMED_APART, NAMED_CLOSE = 7, 0.25, 1e-5, 1e-7  # most digits of a frequency preferred to nanoseconds that nobody would choose;
-# how much lower it may be, in mean latenesses; how far off, in periods, and how close it is hardly by chance: then it may be twice as low
+MOST_NAMED, ROUND_DROP, NAMED_DROP, NAMED_APART = 7, 0.25, 0.5, 1e-5  # most digits of a frequency preferred to nanoseconds that nobody would choose;
+# how much lower a rounded period may be, and a frequency, in mean latenesses; how far off, in periods
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
 EACH, FEW = 0.25, 8  # each late release left out cuts the jitter by this factor of e, and all of them together halve it; if more than a few may be, it is less
 
@@ -433,11 +439,14 @@ class Evidence:
         is_late = slips and self.lateness > most_late * t or len(early) > spare(whole.n) and self.lateness > MOST_LATE * t
         self.credible = not is_late and len(early) <= most_clear and (not distrusted or distrusting)
         self.tentative = slips and self.lateness > MOST_LATE * t
-        spacing, self.expected = apart / max(1, others), None
+        spacing, self.expected, self.all = apart / max(1, others), None, None
         if others > 0 and spacing * self.n > SPARSE * self.lateness and (found := self.rise_of_all(base)):
             of_lowest, (rise, variance) = HULL_ERROR * spacing / self.n, found
-            self.expected = rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
+            self.expected, self.all = rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance), found
         self.usual = min(self.lateness, DENSE * spacing * self.n) if others > 0 and spacing > 0 else self.lateness  # without what stalls add
+        least_grain = self.usual / self.n
+        self.grain = max(least_grain, min(MOST_SPARSE * least_grain, spacing if others > 0 else 0.0))  # too low by this: less likely by a factor of e
+        self.known = 0 if distrusting else max(0, LOWEST - len(out))  # so many of the lowest, for any slope
         self.drift = float(t) * DRIFT if unknown == 0 and self.lateness > EXACT else 0.0
         digit = cost_of_digit(self.lateness, float(t), whole.n, unknown)
         self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (self.whole.prices + LEFT_OUT * sum(p[2] not in signalled for p in early) + DISTRUSTED * distrusted)
@@ -473,6 +482,39 @@ class Evidence:
             return self.n * abs(self.tilt(period) - self.expected) * self.n / (2.0 * self.lateness)
         drop = self.drop(period)
         return self.n * drop / self.usual if self.usual else 0 if drop <= 0 else math.inf
+
+    def mismatch(self, period):
+        """By how much this period makes the releases less likely, as a logarithm: how it fits the lowest ones, and all of them."""
+        drop = self.drop(period)
+        low = drop / self.grain if self.grain else 0 if drop <= 0 else math.inf
+        off = self.tilt(period) - self.all[0] if self.all else 0
+        return low + (off * off / (2.0 * self.all[1]) if self.all else 0)
+
+    def unevenness(self, period):
+        """By how much the least lateness differs between parts of the run with this period, for all we know: in UNEVEN parts it may be greater."""
+        if not self.known:
+            return math.inf
+        tilt, step, low = self.tilt(period), max(1.0, self.grain) / self.n, set()
+        heights = [a - tilt * x for a, x in zip(self.above, self.from_middle)]
+        for tilt in [0.0, *(sign * step * 2**power for power in range(TILTS) for sign in (1, -1))]:
+            tilted = [h - tilt * x for h, x in zip(heights, self.from_middle)]
+            below = sorted(tilted)[min(self.known, len(tilted)) - 1]
+            low.update(i for i, h in enumerate(tilted) if h < below)
+        if len(low) < 2:
+            return math.inf
+        first, last, least = self.from_middle[min(low)], self.from_middle[max(low)], [math.inf] * PARTS
+        for i in low:
+            part = min(PARTS - 1, int((self.from_middle[i] - first) / (last - first) * PARTS))
+            least[part] = min(least[part], heights[i])
+        if sum(h < math.inf for h in least) < FEWEST_PARTS:
+            return math.inf
+        highest = max(h for h in least if h < math.inf)
+        return min(sorted(least)[PARTS - 1 - UNEVEN] - min(least), EMPTY * (highest - min(least)))
+
+    def slack(self):
+        """How much less likely than the best, as a logarithm, a period is that has to be reckoned with."""
+        is_sparse = self.grain * self.n > SPARSE_FOR_LOWEST * self.usual
+        return SLACK_OF_ALL if self.all else SLACK_OF_SPARSE if is_sparse else SLACK
 
 def resolve(segments, unknown, forced_at, signalled):
     """The evidence with the shortest description. None where nothing rises."""
@@ -565,9 +607,6 @@ def rounder(evidence, ranked, points, typical_jitter):
     found = min(less, key=lambda entry: (entry[1][4], entry[0]), default=(0, first))[1]
     return found if found == first or typical_jitter(found[2]) <= typical_jitter(first[2]) else first
 
-def zeros(period):
-    return len(str(period.numerator)) - digits(period.numerator)
-
 def whole_instead(evidence, ranked, best, typical_jitter):
     """Whole nanoseconds in place of a fraction, if they hardly have more jitter: by less than releases are late on average, no clock can be told
     from another."""
@@ -576,28 +615,45 @@ def whole_instead(evidence, ranked, best, typical_jitter):
     fits = lambda t: t.denominator == 1 and evidence.drop(t) <= slack and typical_jitter(t) <= most
     return next((r for r in ranked if fits(r[2])), best)
 
+def is_long(period):
+    """Whether it is whole nanoseconds that nobody rounded."""
+    return period.denominator == 1 and (period.numerator % 10 > 0 or digits(period.numerator) > MOST_ROUND)
+
+def likeliest(evidence, ranked, points, typical_jitter):
+    """Of whole nanoseconds that nobody rounded, those that the releases make likeliest, or others hardly less likely that have less jitter."""
+    long = [(evidence.mismatch(r[2]), r) for r in ranked if is_long(r[2])]
+    if not long:
+        return None
+    least, best = min(long, key=lambda entry: entry[0])
+    jitter = typical_jitter(best[2])
+    most = lambda r: least + evidence.slack() + (0 if r[2] % 100 else HUNDREDS) * math.log(10)
+    return min((r for m, r in long if m <= most(r) and typical_jitter(r[2]) <= jitter), key=lambda r: height(points, r[2]))
+
 def preferred(evidence, ranked, best, points, typical_jitter):
     """The best candidate, or one so close that lateness can hardly tell them apart, but rather meant."""
+    likely = likeliest(evidence, ranked, points, typical_jitter)
+    if not likely:
+        return best
+    def is_refuted(short):
+        lower, saved = evidence.drop(short[2]) - evidence.drop(likely[2]), max(0, likely[4] - short[4])
+        return (
+            evidence.n * lower > FOR_DIGIT * math.log(10) * saved * evidence.usual
+            and evidence.n * abs(evidence.tilt(short[2]) - evidence.tilt(likely[2])) > SO_UNEVEN * max(1.0, evidence.unevenness(likely[2]))
+        )
+    def is_rounded(r):
+        is_short = r[2].denominator == 1 and not is_long(r[2]) and r[4] <= MOST_ROUND
+        return is_short and evidence.drop(r[2]) <= ROUND_DROP * evidence.usual and not is_refuted(r)
+    if best[3] or best[2].denominator > 1 and best[4] > MOST_NAMED:
+        pass  # another machine's clock
+    elif best[4] > MOST_NAMED or is_long(best[2]) or is_refuted(best):
+        best = next((r for r in ranked if is_rounded(r)), likely)
     if best[4] < MOST_ROUND:
         return best
-    jitter, long = lambda r: typical_jitter(r[2]), [r for r in ranked if r[2].denominator == 1 and r[4] > MOST_ROUND]
-    if best[2].denominator == 1:
-        if best[4] == MOST_ROUND and zeros(best[2]) > 0 and long and jitter(best) * FALSELY_ROUND > jitter(long[0]) * (FALSELY_ROUND + 1):
-            best = long[0]
-        if evidence.expected is not None and best[4] > MOST_ROUND:
-            less = [(jitter(r), i) for i, r in enumerate(long) if r[0] < best[0] + KAPPA and jitter(r) * TIGHTER < jitter(best) * (TIGHTER - 1)]
-            best = long[min(less)[1]] if less else best
-        if best[4] > MOST_ROUND:
-            alike = (r for r in long if r[0] < best[0] + KAPPA and zeros(r[2]) > max(1, zeros(best[2])) and jitter(r) < jitter(best))
-            best = min(alike, key=lambda r: -zeros(r[2]), default=best)
-    apart, least = NAMED_APART * float(best[2]), jitter(best)
+    apart = NAMED_APART * float(best[2])
     named = (r for r in ranked if r[2].denominator > 1 and not r[3] and r[4] <= MOST_NAMED and abs(float(r[2] - best[2])) <= apart)
-    lowest = lambda r: (2.0 * NAMED_DROP if abs(float(r[2] - best[2])) <= NAMED_CLOSE * float(best[2]) else NAMED_DROP) * evidence.usual
     may_be_rounded = lambda t: best[2] in (math.floor(t), math.floor(t + Fraction(1, 2)))  # by a program
-    # over all releases: those that only one of the two leaves out count too
-    has_less = lambda r: height(points, r[2]) < height(points, best[2])
-    is_tight = lambda r: has_less(r) if may_be_rounded(r[2]) else jitter(r) * LOOSER <= least * (LOOSER + 1)
-    named = (r for r in named if evidence.drop(r[2]) <= lowest(r) and is_tight(r))
+    is_tight = lambda t: is_long(best[2]) and not may_be_rounded(t) or height(points, t) < height(points, best[2])
+    named = (r for r in named if evidence.drop(r[2]) <= NAMED_DROP * evidence.usual and not is_refuted(r) and is_tight(r[2]))
     return min(named, key=lambda r: r[4], default=best)
 
 def typical(evidence, period, n):
@@ -664,6 +720,7 @@ def inferred(summary):
     chosen = preferred(best, ranked, chosen, all_points, typical_jitter)
     if chosen[2].denominator > 1 and not chosen[3] and chosen[4] > MOST_NAMED:  # a frequency that nobody chose
         chosen = whole_instead(best, ranked, chosen, typical_jitter)
+        chosen = preferred(best, ranked, chosen, all_points, typical_jitter)
     period = chosen[2]
     rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
     offset, jitter, early, late = typical(best, period, summary.n)
