@@ -1,7 +1,7 @@
 //! Chooses between periods so close to each other that lateness can hardly tell them apart.
 //!
-//! The description length has no word for three things: how evenly the lowest releases lie along the line of a
-//! period, that a wrong period has more jitter than it should, and that a period which someone chose is likely
+//! The description length has no word for three things: how evenly the lowest releases lie along the line of
+//! a period, that a wrong period has more jitter than it should, and that a period which someone chose is likely
 //! to have a short name. (`docs/design/periods.md` has how the bounds were found.)
 
 use crate::periodic::choice::{Candidate, MOST_NAMED, MOST_ROUND};
@@ -9,8 +9,8 @@ use crate::periodic::resolve::Evidence;
 use crate::ratio::Ratio;
 use std::f64::consts::LN_10;
 
-/// Digits by which a multiple of 100 ns may be less likely than nanoseconds that nobody would choose, if it has
-/// less jitter.
+/// Digits by which a multiple of 100 ns may be less likely than nanoseconds that nobody would choose, if it
+/// has less jitter.
 const HUNDREDS: f64 = 2.0;
 
 /// A short period is refuted if its line drifts away from that of the best whole nanoseconds by so many times
@@ -62,8 +62,8 @@ pub(crate) fn preferred(
 }
 
 impl<J: Fn(Ratio) -> i128, G: Fn(Ratio) -> Option<i128>> Nearby<'_, J, G> {
-    /// Of whole nanoseconds that nobody rounded, those that the releases make likeliest, or others hardly less
-    /// likely that have less jitter.
+    /// Of whole nanoseconds that nobody rounded, those that the releases make likeliest, or others hardly
+    /// less likely that have less jitter.
     fn likeliest(&self) -> Option<Candidate> {
         let long = self.candidates.iter().filter(|candidate| candidate.is_long());
         let long: Vec<(f64, &Candidate)> =

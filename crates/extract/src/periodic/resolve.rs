@@ -56,13 +56,14 @@ const SPARSE: f64 = 4.0;
 /// then counts as if the lowest were spaced as far as those of this many times fewer exponential ones.
 const DENSE: f64 = 4.0;
 
-/// A line that is too low by the spacing of the lowest releases is less likely by a factor of e. Where lateness
-/// hardly ever comes close to zero, that is at most so many times what it would be for exponential latenesses.
+/// A line that is too low by the spacing of the lowest releases is less likely by a factor of e. Where
+/// lateness hardly ever comes close to zero, that is at most so many times what it would be for exponential
+/// latenesses.
 const MOST_SPARSE: f64 = 10.0;
 
-/// How much less likely than the best, as a logarithm, a period is that has to be reckoned with; the same with
-/// least squares, and where the lowest latenesses are spaced so many times as far as exponential ones, but
-/// without.
+/// How much less likely than the best, as a logarithm, a period is that has to be reckoned with; the same
+/// with least squares, and where the lowest latenesses are spaced so many times as far as exponential ones,
+/// but without.
 const SLACK: f64 = 1.0;
 const SLACK_OF_ALL: f64 = 2.0;
 const SLACK_OF_SPARSE: f64 = 3.0;
@@ -221,8 +222,8 @@ impl Evidence {
         low + of_all
     }
 
-    /// How much less likely than the best, as a logarithm, a period is that has to be reckoned with: more where
-    /// lateness hardly ever comes close to zero, and the lowest releases tell little.
+    /// How much less likely than the best, as a logarithm, a period is that has to be reckoned with: more
+    /// where the lowest releases tell little.
     pub fn slack(&self) -> f64 {
         if self.all.is_some() {
             SLACK_OF_ALL
