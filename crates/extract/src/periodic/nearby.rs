@@ -1,8 +1,8 @@
 //! Chooses between periods so close to each other that lateness can hardly tell them apart.
 //!
 //! The description length has no word for three things: how evenly the lowest releases lie along the line of
-//! a period, that a wrong period has more jitter than it should, and that a period which someone chose is likely
-//! to have a short name. (`docs/design/periods.md` has how the bounds were found.)
+//! a period, that a wrong period has more jitter than it should, and that a period which someone chose is
+//! likely to have a short name. (`docs/design/periods.md` has how the bounds were found.)
 
 use crate::periodic::choice::{Candidate, MOST_NAMED, MOST_ROUND};
 use crate::periodic::resolve::Evidence;
