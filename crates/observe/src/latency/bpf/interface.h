@@ -94,7 +94,7 @@ struct latency_thread {
 	__u64 wakeups;
 	__u64 total;
 	__u64 max;
-	__u64 max_at; /* when it was ready */
+	__u64 max_at;		   /* when it was ready */
 	struct latency_wait worst; /* of the greatest, if it is `ready` then */
 	__u32 sequence;
 	__u32 padding;
