@@ -85,9 +85,9 @@ struct latency_part {
  * the innermost section then. The parts sum up to the thread time of the wait.
  */
 struct latency_wait {
-	__u64 ready; /* when it began */
-	__u64 begin; /* in thread time */
-	__u64 since; /* thread time up to which the parts are summed up */
+	__u64 ready;	/* when it began */
+	__u64 begin;	/* in thread time */
+	__u64 since;	/* thread time up to which the parts are summed up */
 	__u64 overhead; /* the observer's own time until it began; at its end, during it */
 	struct latency_part parts[LATENCY_PARTS];
 };
