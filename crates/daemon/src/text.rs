@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// More than anyone writes by hand.
 const GREATEST: u64 = 1 << 20;
+/// More than timing models of large machines have.
+const GREATEST_GENERATED: u64 = 64 << 20;
 
 /// An error or a warning about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,15 @@ impl std::error::Error for Error {}
 
 /// Reads a file that only root, or the user of this process, can have written (ReTiF, Section 4.1).
 pub fn read(path: &Path) -> Result<String, Problem> {
+    read_up_to(path, GREATEST)
+}
+
+/// The same for a file that a program wrote, which may be longer.
+pub fn read_generated(path: &Path) -> Result<String, Problem> {
+    read_up_to(path, GREATEST_GENERATED)
+}
+
+fn read_up_to(path: &Path, greatest: u64) -> Result<String, Problem> {
     let cannot = |error: std::io::Error| Problem::unreadable(path, &error);
     let file = File::open(path).map_err(cannot)?;
     let about = file.metadata().map_err(cannot)?;
@@ -90,9 +101,9 @@ pub fn read(path: &Path) -> Result<String, Problem> {
     }
     trusted(&about).map_err(|why| Problem::in_file(path, why))?;
     let mut bytes = Vec::new();
-    file.take(GREATEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() as u64 > GREATEST {
-        return Err(Problem::in_file(path, format!("is longer than {GREATEST} bytes")));
+    file.take(greatest + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > greatest {
+        return Err(Problem::in_file(path, format!("is longer than {greatest} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use punctual_daemon::config::{Config, DEFAULT_TEXT, Kind, Machine, Quotas};
-use punctual_schedule::{Kind as BuiltIn, Limits, Test};
+use punctual_model::latency::{Preemption, Processor, SchedulingLatency, Variable, Variables};
+use punctual_model::{Duration, Instant, Threads, TimingModel};
+use punctual_schedule::{Answer, Kind as BuiltIn, Limits, Parameters, Test};
 use std::path::Path;
 
 fn machine() -> Machine {
@@ -28,6 +30,66 @@ fn the_default_is_valid_without_a_warning_and_lifts_nothing() {
     );
     assert_eq!(config.plugins[0].priorities, (1, 49), "below the kernel's threaded interrupts");
     assert_eq!(config.rules.as_deref(), Some(Path::new("/etc/punctual/rules.conf")));
+}
+
+/// A timing model of what the kernel took on processors 1 and 2.
+fn observed_kernel() -> TimingModel {
+    let variable = |us| Variable { max_ns: Duration::from_us(us), ..Variable::default() };
+    let variables = Variables { poid: variable(40), psd: variable(5), st: variable(9), paie: variable(1) };
+    let processor = |cpu| Processor { cpu, variables: Some(variables.clone()), ..Processor::default() };
+    let latency = SchedulingLatency {
+        from_ns: Instant::from_ns(0),
+        until_ns: Instant::from_ns(9),
+        kernel: "6.1.0".into(),
+        preemption: Preemption::Rt,
+        horizon_ns: Duration::from_ms(50),
+        processors: [1, 2].map(processor).to_vec(),
+        monitors: Vec::new(),
+    };
+    TimingModel { latency: Some(latency), ..TimingModel::new("monotonic") }
+}
+
+#[test]
+fn a_plugin_counts_the_latency_of_a_timing_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kernel.timing.json");
+    std::fs::write(&file, observed_kernel().to_json()).unwrap();
+    let parse = |plugin: &str| {
+        let text = format!("[[plugin]]\nname = \"A\"\n{plugin}\nlatency = \"kernel.timing.json\"");
+        let config = Config::parse(&text, &folder.path().join("p.toml"), &machine());
+        config.map_err(|error| error.to_string()).map(|(config, warnings)| {
+            assert_eq!(warnings, []);
+            config
+        })
+    };
+    let config = parse("kind = \"RM\"\nprocessors = [1, 2]").unwrap();
+    let us = Duration::from_us;
+    let platforms = &config.plugins[0].platforms;
+    let known: Vec<_> = platforms.iter().map(|it| (it.cpu, it.blocking, it.switch)).collect();
+    assert_eq!(known, [(1, us(46), us(6)), (2, us(46), us(6))]);
+    // 1 ms of work and 46 µs of the kernel.
+    let plugin = &config.plugins(Limits::default()).unwrap()[0];
+    let asks = |deadline| Parameters {
+        runtime: Some(us(1_000)),
+        period: Some(us(10_000)),
+        deadline: Some(us(deadline)),
+        ..Parameters::default()
+    };
+    assert!(matches!(plugin.consider(&asks(1_046), None), Answer::Ok(_)));
+    assert!(matches!(plugin.consider(&asks(1_045), None), Answer::No(_)));
+
+    let wrong = |plugin: &str| parse(plugin).unwrap_err();
+    assert!(wrong("kind = \"RM\"\nprocessors = [0, 1]").contains("has no latency bound of processor 0"));
+    assert!(wrong("kind = \"EDF\"\nprocessors = [1]").contains("only in the exact test of RM, FP and RR"));
+    let simple = "kind = \"FP\"\nprocessors = [1]\nadmission = \"utilization\"";
+    assert!(wrong(simple).contains("only in the exact test of RM, FP and RR"));
+    let without = TimingModel { threads: Some(Threads::default()), ..TimingModel::new("monotonic") };
+    std::fs::write(&file, without.to_json()).unwrap();
+    assert!(wrong("kind = \"RM\"\nprocessors = [1]").contains("has no section `latency`"));
+    std::fs::write(&file, "{").unwrap();
+    assert!(wrong("kind = \"RM\"\nprocessors = [1]").contains("is not a timing model"));
+    std::fs::remove_file(&file).unwrap();
+    assert!(wrong("kind = \"RM\"\nprocessors = [1]").contains("no such file or directory"));
 }
 
 #[test]

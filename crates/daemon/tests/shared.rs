@@ -46,6 +46,7 @@ fn settings(name: &str) -> Settings {
         threshold: 0.5,
         test: Test::Exact,
         limits: Limits::default(),
+        platforms: Vec::new(),
     }
 }
 

@@ -53,6 +53,7 @@ fn filled(
         threshold: 1.0,
         test,
         limits,
+        platforms: Vec::new(),
     };
     let mut plugin = plugin(kind, settings).expect("these settings hold");
     let (mut refused, mut unproven) = (0, 0);

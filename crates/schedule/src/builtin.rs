@@ -30,6 +30,7 @@ mod tests {
             threshold: 0.9,
             test: Test::default(),
             limits: Limits::default(),
+            platforms: Vec::new(),
         }
     }
 

@@ -15,9 +15,10 @@
 //! With an exact test, a spec that does not fit the least loaded processor is tested on the others.
 //!
 //! Admission assumes that tasks are independent, stay within their declarations, and are delayed only by each
-//! other. A plugin knows its own specs only: plugins that share a processor must divide it by their
-//! thresholds. The kernel's share (latency, interrupts, migration, the 5 % it withholds from real-time
-//! threads by default) must fit in what a threshold below 1 leaves.
+//! other, and by the kernel where [`Settings::platforms`] says how much. A plugin knows its own specs only:
+//! plugins that share a processor must divide it by their thresholds. All else (the kernel, where it is not
+//! known; migration; the 5 % that it withholds from real-time threads by default) must fit in what a
+//! threshold below 1 leaves.
 //!
 //! With either test, a spec that declares no runtime (FP, RR: or no period) runs below all specs on its
 //! processor that declare both: RM places it there, FP and RR refuse it if the declared priorities say
@@ -43,6 +44,7 @@ mod work;
 
 pub use builtin::plugin;
 pub use plugin::{Answer, AssignedPolicy, Assignment, Load, Offer, Plugin, Refusal, SpecId};
+pub use punctual_analysis::Platform;
 pub use punctual_protocol::{Bound, Limits, Parameters};
 pub use settings::{Kind, Settings, Test};
 pub use utilization::Utilization;

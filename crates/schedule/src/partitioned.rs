@@ -7,6 +7,7 @@ use crate::response::FixedPriorities;
 use crate::task::Task;
 use crate::work::{Unproven, Work};
 use crate::{AssignedPolicy, Assignment, Offer, Parameters, Settings, SpecId};
+use punctual_analysis::Platform;
 use punctual_model::Duration;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,8 @@ struct Processor {
     tasks: BTreeMap<(u64, SpecId), Task>,
     /// The others: nothing below them can be guaranteed.
     unbounded: BTreeSet<(u64, SpecId)>,
+    /// What its kernel takes, if that counts.
+    platform: Option<Platform>,
 }
 
 #[derive(Debug)]
@@ -53,6 +56,7 @@ impl Partitioned {
             levels: Levels::new(lowest, highest),
             tasks: BTreeMap::new(),
             unbounded: BTreeSet::new(),
+            platform: settings.platforms.iter().find(|platform| platform.cpu == number).cloned(),
         };
         Self {
             processors: settings.processors.iter().map(processor).collect(),
@@ -261,7 +265,7 @@ impl Processor {
             .filter(|&(id, _)| Some(*id) != replaced)
             .map(|(&(key, _), &task)| (key, task))
             .peekable();
-        let mut tasks = FixedPriorities::default();
+        let mut tasks = FixedPriorities::on(self.platform.as_ref());
         let mut added = Some(task);
         let (mut first, mut place_of_added) = (0, 0);
         for (level, last) in levels.last_keys().enumerate() {
@@ -281,6 +285,7 @@ impl Processor {
         } else {
             ""
         };
+        let kernel = if self.platform.is_some() { ", with what the kernel takes" } else { "" };
         tasks.prove(first, work).map_err(|unproven| {
             let processor = self.books.processor;
             match unproven {
@@ -289,7 +294,7 @@ impl Processor {
                     let Task { runtime, deadline, .. } = tasks.tasks()[task];
                     format!(
                         "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline \
-                         {deadline}) could take {} or more{shared}",
+                         {deadline}) could take {} or more{kernel}{shared}",
                         Duration::from_ns(u64::try_from(response).unwrap_or(u64::MAX))
                     )
                 }

@@ -13,30 +13,59 @@
 //!
 //! Deadlines longer than the period are also tested exactly, job by job through the busy period (Lehoczky).
 //!
+//! Where it is known what the kernel takes ([`Platform`]), W is that of `punctual_analysis`, so that
+//! admission and `punctual prove` agree:
+//!
+//! > W(t) = B + I(t) + Σ ⌈t / T_j⌉ · (Q_j + 2s) − 2s
+//!
+//! with the blocking B, the interrupts I and a pass of the scheduler s; the first pass is part of B.
+//!
 //! The `response-time-analysis` crate has the same analysis for arrival curves. Its numbers wrap in release
 //! builds, its work is not bounded, and it analyses one task at a time, so n tasks take n² terms per
 //! iteration. Here the property tests compare with it.
 
 use crate::task::Task;
 use crate::work::{Unproven, Work};
+use punctual_analysis::Platform;
+use punctual_model::Duration;
+
+/// Terms of [`Work`] that looking one source of interrupts up takes.
+const LOOKUP: usize = 8;
 
 /// The tasks to test: most urgent first, in levels of equal priority.
 #[derive(Debug, Default)]
-pub(crate) struct FixedPriorities {
+pub(crate) struct FixedPriorities<'a> {
     tasks: Vec<Task>,
-    /// Periods and runtimes in arrays of their own, because the sums run over nothing else.
+    /// Periods and runtimes in arrays of their own, because the sums run over nothing else. Runtimes with
+    /// what a job costs the scheduler.
     periods: Vec<u64>,
     runtimes: Vec<u64>,
     /// The end of each level in `tasks`.
     ends: Vec<usize>,
+    /// What the kernel takes, if that is known.
+    platform: Option<&'a Platform>,
 }
 
-impl FixedPriorities {
+impl<'a> FixedPriorities<'a> {
+    /// No tasks yet, on a processor of which the kernel takes this much.
+    pub(crate) fn on(platform: Option<&'a Platform>) -> Self {
+        Self { platform, ..Self::default() }
+    }
+
+    /// What the scheduler takes for each job: two passes.
+    fn switches(&self) -> u64 {
+        self.platform.map_or(0, |platform| platform.switch.ns().saturating_mul(2))
+    }
+
+    fn blocking(&self) -> u64 {
+        self.platform.map_or(0, |platform| platform.blocking.ns())
+    }
+
     /// Appends a task, to the level of the previous one unless [`end_level`](Self::end_level) was called in
     /// between.
     pub(crate) fn push(&mut self, task: Task) {
         self.periods.push(task.period.ns().max(1));
-        self.runtimes.push(task.runtime.ns());
+        self.runtimes.push(task.runtime.ns().saturating_add(self.switches()));
         self.tasks.push(task);
     }
 
@@ -52,22 +81,36 @@ impl FixedPriorities {
     /// Whether all guaranteed tasks of level `first` and of less urgent ones meet their deadlines. More
     /// urgent levels are skipped: nothing below interferes with them.
     pub(crate) fn prove(&self, first: usize, work: &mut Work) -> Result<(), Unproven> {
-        let mut linear = Linear::default();
+        let mut linear = Linear::on(self.platform);
         let mut begin = 0;
         let mut busy = 0;
         for (level, &end) in self.ends.iter().enumerate() {
             let members = begin..end;
-            members.clone().for_each(|task| linear.add(&self.tasks[task]));
+            members.clone().for_each(|task| linear.add(&self.with_kernel(task)));
             begin = end;
             let at_stake = |task: &usize| self.tasks[*task].guaranteed;
             if level < first
-                || members.clone().filter(at_stake).all(|task| linear.suffices_for(&self.tasks[task]))
+                || members.clone().filter(at_stake).all(|task| linear.suffices_for(&self.with_kernel(task)))
             {
                 continue;
             }
             busy = self.prove_level(members.filter(at_stake), end, busy, work)?;
         }
         Ok(())
+    }
+
+    /// A task with what its jobs cost the scheduler.
+    fn with_kernel(&self, task: usize) -> Task {
+        match self.platform {
+            None => self.tasks[task],
+            Some(_) => self.tasks[task].with_runtime(Duration::from_ns(self.runtimes[task])),
+        }
+    }
+
+    /// A lower bound of every window of the level that ends at `end`: one job of each task.
+    fn least_window(&self, end: usize) -> u64 {
+        let jobs = self.runtimes[..end].iter().fold(0, |sum: u64, &runtime| sum.saturating_add(runtime));
+        jobs.saturating_sub(self.switches())
     }
 
     /// [`prove`](Self::prove) for guaranteed tasks of the level that ends at `end`. `busy` is a lower bound
@@ -91,8 +134,7 @@ impl FixedPriorities {
             Some(task) => (task, bound(task)),
             None => (tightest, members.clone().map(bound).max().unwrap_or_default()),
         };
-        let begin =
-            busy.max(self.runtimes[..end].iter().fold(0, |sum, &runtime| sum.saturating_add(runtime)));
+        let begin = busy.max(self.least_window(end));
         let busy = match self.busy_period(begin, most.1, end, work)? {
             Ok(busy) => busy,
             Err(response) if constrained(&most.0) => return Err(Unproven::Late { task: most.0, response }),
@@ -130,7 +172,7 @@ impl FixedPriorities {
     fn prove_jobs(&self, task: usize, end: usize, work: &mut Work) -> Result<(), Unproven> {
         let (runtime, period, deadline) =
             (self.runtimes[task], self.periods[task], self.tasks[task].deadline.ns());
-        let mut t = self.runtimes[..end].iter().fold(0, |sum: u64, &runtime| sum.saturating_add(runtime));
+        let mut t = self.least_window(end).max(1);
         for job in 1u64.. {
             let release = (job - 1).checked_mul(period).ok_or(Unproven::TooMuch)?;
             let latest = release.checked_add(deadline).ok_or(Unproven::TooMuch)?;
@@ -160,9 +202,18 @@ impl FixedPriorities {
 
     /// W(t) over the tasks before `end`.
     fn demand(&self, t: u64, end: usize, work: &mut Work) -> Result<u128, Unproven> {
-        work.spend(end)?;
+        let sources = self.platform.map_or(0, |platform| platform.interrupts.len());
+        work.spend(end + LOOKUP * sources)?;
         let terms = self.periods[..end].iter().zip(&self.runtimes[..end]);
-        Ok(terms.map(|(&period, &runtime)| u128::from(t.div_ceil(period)) * u128::from(runtime)).sum())
+        let jobs: u128 =
+            terms.map(|(&period, &runtime)| u128::from(t.div_ceil(period)) * u128::from(runtime)).sum();
+        Ok(jobs + self.kernel(t) - u128::from(self.switches()))
+    }
+
+    /// B + I(t); beyond 64 bits, more than any deadline.
+    fn kernel(&self, t: u64) -> u128 {
+        let interrupts = self.platform.map_or(Some(0), |platform| platform.interference(t));
+        interrupts.map_or(u128::from(u64::MAX), u128::from) + u128::from(self.blocking())
     }
 }
 
@@ -177,6 +228,20 @@ struct Linear {
 }
 
 impl Linear {
+    /// Interrupts count as a task that takes, in each horizon, the most that they take in one: a window of
+    /// any length has no more.
+    fn on(platform: Option<&Platform>) -> Self {
+        let mut linear = Self::default();
+        let Some(platform) = platform else { return linear };
+        linear.carried = platform.blocking.ns().into();
+        if !platform.interrupts.is_empty() {
+            let horizon = platform.horizon.max(Duration::from_ns(1));
+            let most = platform.interference(horizon.ns()).unwrap_or(u64::MAX);
+            linear.add(&Task::new(Duration::from_ns(most), horizon, horizon, false));
+        }
+        linear
+    }
+
     fn add(&mut self, task: &Task) {
         let runtime = task.runtime.ns();
         // The rate is rounded up, by less than what these 2 ns compensate.
@@ -202,7 +267,7 @@ mod tests {
     use response_time_analysis as published;
 
     /// Tasks (runtime, period, deadline), most urgent first, each on a level of its own.
-    fn set(tasks: &[(u64, u64, u64)]) -> FixedPriorities {
+    fn set(tasks: &[(u64, u64, u64)]) -> FixedPriorities<'static> {
         let mut set = FixedPriorities::default();
         for &(runtime, period, deadline) in tasks {
             set.push(Task::new(

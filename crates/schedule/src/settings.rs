@@ -1,6 +1,7 @@
 //! The settings of built-in plugins, as an administrator configures them (ReTiF, Section 3.5).
 
 use crate::{Limits, Utilization};
+use punctual_analysis::Platform;
 use std::fmt;
 use std::str::FromStr;
 
@@ -89,6 +90,9 @@ pub struct Settings {
     pub test: Test,
     /// The kernel's limits.
     pub limits: Limits,
+    /// What the kernel takes from threads, for each of the processors; none: it does not count. Only for
+    /// exact tests of RM, FP and RR.
+    pub platforms: Vec<Platform>,
 }
 
 impl Settings {
@@ -109,6 +113,7 @@ impl Settings {
                 self.threshold
             ));
         }
+        self.check_platforms(kind)?;
         let (lowest, highest) = self.priorities;
         let (least, greatest) = self.limits.priorities;
         if kind != Kind::Edf && !(least.max(1) <= lowest && lowest <= highest && highest <= greatest) {
@@ -118,6 +123,23 @@ impl Settings {
             ));
         }
         Ok(())
+    }
+
+    fn check_platforms(&self, kind: Kind) -> Result<(), String> {
+        let name = &self.name;
+        if self.platforms.is_empty() {
+            return Ok(());
+        }
+        if kind == Kind::Edf || self.test != Test::Exact {
+            return Err(format!(
+                "plugin `{name}`: the kernel's latency counts only in the exact test of RM, FP and RR"
+            ));
+        }
+        let is_known = |cpu: &u32| self.platforms.iter().any(|platform| platform.cpu == *cpu);
+        match self.processors.iter().find(|cpu| !is_known(cpu)) {
+            Some(cpu) => Err(format!("plugin `{name}`: the latency of processor {cpu} is unknown")),
+            None => Ok(()),
+        }
     }
 
     /// U^thr. Valid if the settings passed [`check`](Self::check).

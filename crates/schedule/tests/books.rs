@@ -62,6 +62,7 @@ fn settings(test: Test, width: u32) -> Settings {
         threshold: 0.9,
         test,
         limits: Limits::default(),
+        platforms: Vec::new(),
     }
 }
 

@@ -20,6 +20,7 @@ fn new_plugin(
         threshold,
         test,
         limits: Limits::default(),
+        platforms: Vec::new(),
     };
     plugin(kind, settings).unwrap()
 }

@@ -195,6 +195,7 @@ impl Rig {
             threshold,
             test,
             limits,
+            platforms: Vec::new(),
         };
         Self { plugin: plugin(kind, settings).unwrap(), specs: BTreeMap::new(), next: 0 }
     }

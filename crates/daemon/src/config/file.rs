@@ -4,9 +4,9 @@
 use super::plugins::{Kind, PluginConfig};
 use super::settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
 use crate::machine::{Machine, processor_list};
-use crate::text::Error;
-use crate::text::Problem;
-use punctual_schedule::Test;
+use crate::text::{self, Error, Problem};
+use punctual_model::TimingModel;
+use punctual_schedule::{Platform, Test};
 use serde::Deserialize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -79,6 +79,7 @@ struct PluginTable {
     processors: Option<Spanned<Value>>,
     utilization: Option<Spanned<Value>>,
     admission: Option<Spanned<String>>,
+    latency: Option<Spanned<PathBuf>>,
 }
 
 /// Where the file is read, and what was found on the way.
@@ -285,6 +286,7 @@ impl Reader<'_> {
             table.processors.as_ref().map(Spanned::span),
             table.utilization.as_ref().map(Spanned::span),
             table.admission.as_ref().map(Spanned::span),
+            table.latency.as_ref().map(Spanned::span),
         ];
         for span in unused.into_iter().flatten().filter(|_| kind == Kind::Table) {
             self.warning(span, format!("this means nothing to '{name}': the table that runs decides"));
@@ -311,7 +313,46 @@ impl Reader<'_> {
                 Test::Exact
             }
         };
-        PluginConfig { name, kind, priorities, processors, threshold, test }
+        let platforms = match table.latency.filter(|_| kind != Kind::Table) {
+            None => Vec::new(),
+            Some(given) => self.platforms(&name, given, &kind, test, &processors),
+        };
+        PluginConfig { name, kind, priorities, processors, threshold, test, platforms }
+    }
+
+    /// What the kernel takes, from the section `latency` of a timing model.
+    fn platforms(
+        &mut self,
+        name: &str,
+        given: Spanned<PathBuf>,
+        kind: &Kind,
+        test: Test,
+        processors: &[u32],
+    ) -> Vec<Platform> {
+        let span = given.span();
+        let path = self.path_of(given);
+        let counts = matches!(kind, Kind::BuiltIn(kind) if *kind != punctual_schedule::Kind::Edf);
+        if !counts || test != Test::Exact {
+            let message = "latency counts only in the exact test of RM, FP and RR; leave it out";
+            self.error(span, message);
+            return Vec::new();
+        }
+        match platforms(&path, processors) {
+            Ok(platforms) => {
+                if platforms.iter().any(|platform| platform.at_least) {
+                    let message = format!(
+                        "what the kernel takes may be longer than what '{name}' counts: events were missed \
+                         when it was observed"
+                    );
+                    self.warning(span, message);
+                }
+                platforms
+            }
+            Err(why) => {
+                self.error(span, why);
+                Vec::new()
+            }
+        }
     }
 
     fn kind(
@@ -436,6 +477,23 @@ impl Reader<'_> {
         self.error(given.span(), message);
         0.0
     }
+}
+
+/// What is known of the kernel on these processors; all of them have to be known.
+fn platforms(path: &Path, processors: &[u32]) -> Result<Vec<Platform>, String> {
+    let shown = path.display();
+    let text = text::read_generated(path).map_err(|problem| problem.to_string())?;
+    let model =
+        TimingModel::from_json(&text).map_err(|error| format!("{shown} is not a timing model: {error}"))?;
+    let Some(latency) = &model.latency else {
+        return Err(format!("{shown} has no section `latency`; punctual latency -o FILE makes one"));
+    };
+    let known = |cpu: &u32| {
+        let found = latency.processors.iter().find(|processor| processor.cpu == *cpu);
+        found.and_then(|processor| Platform::observed(processor, latency.horizon_ns)).ok_or(*cpu)
+    };
+    let platforms: Result<Vec<Platform>, u32> = processors.iter().map(known).collect();
+    platforms.map_err(|cpu| format!("{shown} has no latency bound of processor {cpu}"))
 }
 
 /// Whether a name can stand in a rule, in ReTiF's structures and in a message.

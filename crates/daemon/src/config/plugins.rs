@@ -2,7 +2,7 @@
 
 use crate::dispatched::Dispatched;
 use crate::shared::Shared;
-use punctual_schedule::{Limits, Plugin, Settings, Test};
+use punctual_schedule::{Limits, Platform, Plugin, Settings, Test};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -21,6 +21,9 @@ pub struct PluginConfig {
     pub threshold: f64,
     /// How it decides.
     pub test: Test,
+    /// What the kernel takes from threads on each of the processors, read from a timing model. Compared at a
+    /// reload, as everything else.
+    pub platforms: Vec<Platform>,
 }
 
 /// Built in, or from where.
@@ -62,6 +65,7 @@ impl PluginConfig {
             threshold: self.threshold,
             test: self.test,
             limits,
+            platforms: self.platforms.clone(),
         };
         match &self.kind {
             Kind::BuiltIn(kind) => punctual_schedule::plugin(*kind, settings),

@@ -90,7 +90,10 @@ fn written(config: &Config) -> String {
         "[quotas]\nconnections = {}\nconnections_per_user = {}\nspecs = {}\nspecs_per_user = {}",
         quotas.connections, quotas.connections_per_user, quotas.specs, quotas.specs_per_user
     );
-    for PluginConfig { name, kind, priorities: (least, greatest), processors, threshold, test } in plugins {
+    for plugin in plugins {
+        // Where latencies were read from is not kept.
+        let PluginConfig { name, kind, priorities: (least, greatest), processors, threshold, test, .. } =
+            plugin;
         let kind = match kind {
             Kind::BuiltIn(_) | Kind::Table => format!("kind = '{kind}'"),
             Kind::Object(object) => format!("object = {}", path(object)),
