@@ -16,7 +16,7 @@ mod timeline;
 mod upcoming;
 
 pub use intervals::Interval;
-pub use machine::{Accepted, Added, Machine, NotAdded, Served, Work};
+pub use machine::{Accepted, Added, Before, Machine, NotAdded, Served, Work};
 pub use plan::{Overload, Plan, PlanError, PlannedJob};
 pub use processor::{FARTHEST, Granted, JobId, Owner, Processor, Refused};
 pub use timeline::Run;

@@ -73,6 +73,8 @@ enum Event {
     Arrival(u64, u64),
     /// The job that had this processor's last slot is over.
     Completion(usize),
+    /// It becomes known that the job of the table that had a processor's slot so many slots ago was over.
+    Known(usize, usize),
     /// A periodic task: slots, period, deadline.
     Addition(u64, u64, u64),
     /// An accepted job gives back what it has not got.
@@ -86,6 +88,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         4 => Just(Event::Nothing),
         4 => (1..9_u64, 0..30_u64).prop_map(|(wcet, deadline)| Event::Arrival(wcet, deadline)),
         2 => (0..3_usize).prop_map(Event::Completion),
+        2 => (0..3_usize, 1..6_usize).prop_map(|(place, ago)| Event::Known(place, ago)),
         1 => (1..4_u64, select(&[6, 12, 8]), 1..13_u64)
             .prop_map(|(wcet, period, deadline)| Event::Addition(wcet, period, deadline.min(period))),
         1 => (0..4_usize).prop_map(Event::Withdrawal),
@@ -219,14 +222,30 @@ fn check_upcoming(machine: &Machine, table: &Table) {
                     let served = served.map(|served| (Some(served.work), served.is_last));
                     assert_eq!(served.unwrap_or_default(), foretold);
                 }
-                // The table. Jobs that were over before may have left slots free.
                 None => {
-                    let Some(served) = served else { continue };
-                    let Work::Planned { job, .. } = served.work else { panic!("{served:?}") };
-                    assert_eq!(table.job_at(processor, now % table.slots), Some(job));
+                    let job = served.map(|served| match served.work {
+                        Work::Planned { job, .. } => job,
+                        _ => panic!("{served:?}"),
+                    });
+                    assert_eq!(table.job_at(processor, now % table.slots), job);
                 }
             }
         }
+    }
+}
+
+/// A processor that does not take what was given back is what it was before.
+fn check_restoring(machine: &Machine, table: &Table, job: usize, slot: u64) {
+    let mut tried = machine.clone();
+    let slack = |machine: &Machine| machine.slack(machine.now() + 50).collect::<Vec<_>>();
+    for &processor in &table.processors {
+        if let Some(before) = tried.give_back(processor, job, slot) {
+            let gained = slack(&tried).into_iter().zip(slack(machine)).any(|(now, then)| now.1 > then.1);
+            assert!(gained || !slack(machine).iter().any(|(it, _)| *it == processor), "no slack for it");
+            tried.restore(before);
+        }
+        assert_eq!(tried.upcoming(processor), machine.upcoming(processor));
+        assert_eq!(slack(&tried), slack(machine));
     }
 }
 
@@ -247,6 +266,7 @@ proptest! {
         let mut books = Books::default();
         let (mut accepted, mut is_plain) = (Vec::new(), keeps_table);
         let mut last: Vec<Option<Served>> = vec![None; table.processors.len()];
+        let mut history: Vec<Vec<Option<Served>>> = Vec::new();
         let mut additions = Vec::new();
         let until = events.len() as u64 + 120;
         for now in 0..until {
@@ -287,6 +307,22 @@ proptest! {
                         last[place] = None;
                     }
                 }
+                Event::Known(place, ago) => {
+                    let had = history.iter().rev().nth(ago - 1).and_then(|served| served.get(place).copied()?);
+                    let job = had.and_then(|had| match had.work {
+                        Work::Planned { job, .. } => Some(job),
+                        _ => None,
+                    });
+                    // What has a processor for itself keeps its slots.
+                    if let Some(job) = job.filter(|&job| !table.task_of(job).exclusive) {
+                        let slot = now - ago as u64;
+                        check_restoring(&machine, &table, job, slot);
+                        for &processor in &table.processors {
+                            machine.give_back(processor, job, slot);
+                        }
+                        books.over.extend(repetition(&table, job, slot).map(|start| (job, start)));
+                    }
+                }
                 Event::Addition(wcet, period, deadline) => {
                     if let Ok(added) = machine.add_periodic(wcet, period, deadline) {
                         let runs = table.runs_on(added.processor);
@@ -319,6 +355,7 @@ proptest! {
             }
             books.serve(&table, now, &last);
             books.check(&table, now + 1);
+            history.push(last.clone());
         }
         books.check_order(&table);
         // What was over early, or removed, gets less.
@@ -412,6 +449,20 @@ fn early_completion_gives_back_on_every_processor() {
     assert!(machine.complete(&moving) && !machine.complete(&moving));
     let accepted = machine.accept(slots(1), 3).expect("a slot was given back");
     assert_ne!(accepted.processor, moving.processor);
+}
+
+/// What is known late gives back what is not given out yet: a job of 6 slots that was over in its first.
+#[test]
+fn what_is_given_back_is_counted_and_then_free() {
+    let table = make(&request(1, false, vec![task(0, 10, 6, 10)])).expect("a table");
+    let mut machine = Machine::keeping(&table).expect("a machine");
+    (0..3).for_each(|_| _ = machine.next_slot());
+    assert_eq!(machine.accept(slots(6), 10).map_err(|refused| refused.free), Err(4));
+    assert!(machine.give_back(1, 0, 0).is_some());
+    assert!(machine.give_back(1, 0, 0).is_none(), "it is over already");
+    let idle = Stretch { slots: 7, work: None, is_last: false };
+    assert_eq!(machine.upcoming(1), Some(Upcoming { once: vec![idle], then: Then::Table }));
+    machine.accept(slots(7), 10).expect("the whole rest of the repetition");
 }
 
 #[test]

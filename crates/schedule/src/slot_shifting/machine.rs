@@ -38,7 +38,13 @@ pub(super) struct Member {
     pub(super) additions: Vec<(usize, u64)>,
     /// Whether a task has it for itself.
     is_exclusive: bool,
+    /// Before this slot, the table has slots of jobs that are over.
+    pub(super) vacant_until: u64,
 }
+
+/// A processor as it was, for [`Machine::restore`].
+#[derive(Clone, Debug)]
+pub struct Before(Box<Member>);
 
 /// A slot that is given to a guaranteed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +139,7 @@ impl Machine {
             let slots = Processor::new(Plan::new(table.slots, jobs.collect())?);
             let runs = runs(table, &pieces, number, place);
             let additions = Vec::new();
-            Ok(Member { number, slots, runs, is_shifted: false, additions, is_exclusive })
+            Ok(Member { number, slots, runs, is_shifted: false, additions, is_exclusive, vacant_until: 0 })
         };
         Ok(Self {
             processors: table.processors.iter().enumerate().map(member).collect::<Result<_, _>>()?,
@@ -213,22 +219,79 @@ impl Machine {
     /// processor. Whether there was any.
     pub fn complete(&mut self, served: &Served) -> bool {
         let Granted { job, owner, deadline, .. } = served.granted;
-        let Some(member) = self.processors.iter_mut().find(|member| member.number == served.processor) else {
+        let Some(place) = self.processors.iter().position(|member| member.number == served.processor) else {
             return false;
         };
-        let mut given_back = member.slots.complete(job);
-        let Owner::Task(mut place) = owner else { return given_back };
-        let Some(piece) = self.pieces.get(place) else { return given_back };
-        let mut start = deadline - piece.planned.deadline;
+        let Owner::Task(piece) = owner else { return self.processors[place].slots.complete(job) };
+        let Some(&Piece { planned, .. }) = self.pieces.get(piece) else {
+            return self.processors[place].slots.complete(job);
+        };
+        let rest = self.rest(piece, deadline - planned.deadline);
+        self.cancel_all(rest)
+    }
+
+    /// A job of the table, to which `slot` belongs, is over, although it might get more slots on this
+    /// processor: gives these back. What the processor was before, if there were any; none where a task has
+    /// it for itself.
+    ///
+    /// Slots before [`Machine::now`] are given out. To have slots of a job on other processors given back,
+    /// ask for those.
+    pub fn give_back(&mut self, processor: u32, job: usize, slot: u64) -> Option<Before> {
+        let place = self.processors.iter().position(|member| member.number == processor)?;
+        if self.processors[place].is_exclusive {
+            return None;
+        }
+        let mut rest = self.rest_of_job(job, slot);
+        rest.retain(|&(piece, _)| self.pieces[piece].processor == place);
+        let before = Before(Box::new(self.processors[place].clone()));
+        self.cancel_all(rest).then_some(before)
+    }
+
+    /// Makes a processor what it was, while no slot has been given out since.
+    pub fn restore(&mut self, before: Before) {
+        let Before(before) = before;
+        if let Some(member) = self.processors.iter_mut().find(|member| member.number == before.number) {
+            *member = *before;
+        }
+    }
+
+    /// The piece of a job to which a slot belongs, and those that follow, each with the beginning of its
+    /// repetition.
+    fn rest_of_job(&self, job: usize, slot: u64) -> Vec<(usize, u64)> {
+        let first = self.pieces.partition_point(|piece| piece.job < job);
+        let (start, inside) = (slot - slot % self.length, slot % self.length);
+        let pieces = self.pieces[first..].iter().take_while(|piece| piece.job == job);
+        let has = |piece: &Piece| (piece.planned.earliest..piece.planned.deadline).contains(&inside);
+        let found = pieces.into_iter().position(has);
+        found.map(|place| self.rest(first + place, start)).unwrap_or_default()
+    }
+
+    /// A piece whose repetition begins at `start`, and those of its job that follow.
+    fn rest(&self, first: usize, start: u64) -> Vec<(usize, u64)> {
+        let (mut place, mut start, mut rest) = (first, start, vec![(first, start)]);
         while let Some(Piece { next: Some(repetition), .. }) = self.pieces.get(place) {
             place += 1;
             if *repetition == Repetition::Next {
                 start += self.length;
             }
-            let Piece { processor, planned, .. } = self.pieces[place];
-            given_back |= self.processors[processor].slots.cancel(place, start + planned.earliest);
+            rest.push((place, start));
         }
-        given_back
+        rest
+    }
+
+    fn cancel_all(&mut self, rest: Vec<(usize, u64)>) -> bool {
+        rest.into_iter().fold(false, |any, (piece, start)| any | self.cancel(piece, start))
+    }
+
+    /// Gives back what is left of a piece. Whether there was any.
+    fn cancel(&mut self, piece: usize, start: u64) -> bool {
+        let Piece { processor, planned, .. } = self.pieces[piece];
+        let member = &mut self.processors[processor];
+        let is_cancelled = member.slots.cancel(piece, start + planned.earliest);
+        if is_cancelled {
+            member.vacant_until = member.vacant_until.max(start + planned.deadline);
+        }
+        is_cancelled
     }
 
     /// An accepted job is over, although it might have got more slots: gives back the rest. Whether there was

@@ -40,7 +40,8 @@ impl Machine {
         let mut once = Vec::new();
         loop {
             member.settle(self.length);
-            if self.keeps_table && !member.is_shifted && member.additions.is_empty() {
+            let keeps = self.keeps_table && !member.is_shifted && member.additions.is_empty();
+            if keeps && member.slots.now() >= member.vacant_until {
                 return Some(Upcoming { once, then: Then::Table });
             }
             if member.slots.repeats_plan() {
