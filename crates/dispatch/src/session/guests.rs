@@ -1,6 +1,6 @@
 //! What a session does for its guests: answers punctuald, binds their threads, and lets go of them.
 
-use super::{Session, Thread};
+use super::Session;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::ext::LONGEST_WAIT;
@@ -9,6 +9,7 @@ use crate::managers::Managers;
 use crate::status::GuestStatus;
 use crate::undo::Undo;
 use crate::{Event, TaskStatistics};
+use punctual_daemon::thread::Thread;
 use punctual_model::Duration;
 use punctual_protocol::dispatcher::{Confirmed, GuestId, Place, Reply, Request, Reservation};
 use punctual_trace::dispatch::Dispatch;
