@@ -49,6 +49,8 @@ pub struct Outcome {
     pub skipped: u64,
     /// Jobs and periodic tasks that were admitted meanwhile.
     pub guests: u64,
+    /// Jobs of the table that ended early and gave slots back.
+    pub early: u64,
     /// All violations, by kind.
     pub counts: BTreeMap<Kind, u64>,
     /// The first of them.
@@ -165,7 +167,13 @@ impl<'a> Check<'a> {
                 self.outcome.guests += 1;
                 self.ledger.guest((**guest).clone());
             }
-            Dispatch::GuestOver { number, slot } => self.ledger.over(*number, *slot),
+            Dispatch::GuestOver { number, slot } => match &self.plan.table {
+                Some(table) if (*number as usize) < table.tasks.len() => {
+                    self.outcome.early += 1;
+                    self.ledger.job_over(table, *number, *slot);
+                }
+                _ => self.ledger.over(*number, *slot),
+            },
         }
         Ok(())
     }
@@ -235,7 +243,11 @@ impl<'a> Check<'a> {
             }
             let planned = self.plan.owner(lane, slot);
             let planned = (planned.map(|job| job.task), planned.map(|job| job.number));
-            if planned != found {
+            let is_given_back = found.0.is_none()
+                && planned.1.is_some_and(|job| {
+                    self.plan.table.as_ref().is_some_and(|table| self.ledger.is_over(table, job, slot))
+                });
+            if planned != found && !is_given_back {
                 let detail = format!("{} instead of {}", self.name(found.0), self.name(planned.0));
                 return self.outcome.add(Kind::Wrong, &Turn { slot, ..*turn }, detail);
             }
@@ -280,7 +292,7 @@ mod tests {
     use super::*;
     use crate::plan::tests::example;
     use punctual_model::Instant;
-    use punctual_trace::dispatch::Table;
+    use punctual_trace::dispatch::{self, Table};
 
     const TOLERANCE: Tolerance = Tolerance { error: Duration::from_ns(500), outside: Duration::from_ns(100) };
 
@@ -344,6 +356,82 @@ mod tests {
         let mut turns = good.clone();
         turns.remove(3);
         assert_eq!(kinds(&checked(&plan, &turns)), [Kind::Gap]);
+    }
+
+    /// Ten slots of which a job of one task has five.
+    fn planned() -> Plan {
+        use punctual_model::table::{Clock, Method, OnOverrun};
+        use punctual_model::{Table, TableJob, TableRun, TableTask};
+        let task = TableTask {
+            name: "a".into(),
+            thread: None,
+            period: 10,
+            wcet: 5,
+            offset: 0,
+            deadline: 10,
+            processors: Vec::new(),
+            exclusive: false,
+            after: Vec::new(),
+            on_overrun: OnOverrun::Continue,
+        };
+        let table = Table {
+            slot_ns: Duration::from_ms(1),
+            slots: 10,
+            clock: Clock::Monotonic,
+            processors: vec![1],
+            method: Method::Other,
+            tasks: vec![task],
+            jobs: vec![TableJob { task: 0, release: 0, deadline: 10, slots: 5 }],
+            runs: vec![TableRun { processor: 1, from: 0, to: 5, job: 0 }],
+        };
+        let head = crate::plan::tests::head(1_000_000, 10, &["a"]);
+        let head = Plan { table: Some(std::sync::Arc::new(table)), ..head };
+        let runs = [crate::Run { processor: 1, from: 0, to: 5, job: 0 }];
+        Plan::new(head, &[1], &runs, &[crate::Planned { task: 0, release: 0 }]).expect("a plan")
+    }
+
+    #[test]
+    fn slots_of_a_job_that_ended_early_may_stay_empty_or_go_to_guests() {
+        let plan = planned();
+        let turn = |slot, slots, task: Option<u32>| {
+            let tid = task.map_or(0, |task| task + 100);
+            Dispatch::Turn(Turn { cpu: 1, slot, slots, task, tid, ..Turn::default() })
+        };
+        let checked = |records: &[Dispatch]| {
+            let (slot, slots, start) = (plan.slot, plan.slots, Instant::from_ns(0));
+            let table = Table { start, slot, slots, is_tai: false, is_sched_ext: false };
+            let mut check = Check::new(&plan, TOLERANCE);
+            check.record(&Dispatch::Table(table)).expect("the same table");
+            records.iter().for_each(|record| check.record(record).expect("a record"));
+            check.finish().expect("a table")
+        };
+        let over = Dispatch::GuestOver { number: 0, slot: 2 };
+        let rest = [turn(2, 8, None), turn(10, 5, Some(0)), turn(15, 15, None)];
+        let early = |first: &[Dispatch]| checked(&[first, &rest[..]].concat());
+        let outcome = early(&[over.clone(), turn(0, 2, Some(0))]);
+        assert_eq!(kinds(&outcome), [Kind::Wrong], "the third repetition has no job: {outcome:?}");
+        assert_eq!((outcome.early, outcome.violations[0].slot), (1, 20));
+        assert_eq!(early(&[turn(0, 2, Some(0))]).violations[0].slot, 2, "nothing was given back");
+        let later = Dispatch::GuestOver { number: 0, slot: 3 };
+        assert_eq!(early(&[later, turn(0, 2, Some(0))]).violations[0].slot, 2, "not yet");
+        // A guest gets them; the job lacks them, which is no violation.
+        let guest = |slots| {
+            let name = "guest".to_owned();
+            let guest = dispatch::Guest { number: 1, cpu: 1, slot: 2, deadline: 8, slots, period: 0, name };
+            Dispatch::Guest(Box::new(guest))
+        };
+        let turns = |slots: u32| {
+            let mut turns = vec![
+                turn(0, 2, Some(0)),
+                turn(2, slots, Some(1)),
+                turn(2 + u64::from(slots), 8 - slots, None),
+            ];
+            (1..5).for_each(|at| turns.extend([turn(10 * at, 5, Some(0)), turn(10 * at + 5, 5, None)]));
+            turns
+        };
+        let all = [vec![over, guest(8)], turns(8)].concat();
+        assert!(checked(&all).is_clean(), "{:?}", checked(&all));
+        assert_eq!(kinds(&checked(&all[1..])), [Kind::Short], "the job was not over");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::clock::now_monotonic;
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::rows::{COMING, Cursor, Rows, Stretch};
+use crate::threads::used_ns;
 use crate::undo::SCHED_EXT;
 use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
@@ -219,6 +220,11 @@ impl Dispatcher {
         }
         lane.keep(rows, placed);
         true
+    }
+
+    /// The first slot of the turn in which a task's thread slept last, if it has.
+    pub fn slept(&self, task: usize) -> Option<u64> {
+        self.loaded.slept(task)
     }
 
     /// Gives a thread again what it should have. Returns what was found, in words.
@@ -455,11 +461,4 @@ fn turn(plan: &Plan, record: &Record) -> Turn {
         is_missed: false,
         at: Instant::from_ns(record.at),
     }
-}
-
-/// Processor time of a thread so far.
-fn used_ns(process: u32, tid: u32) -> std::io::Result<u64> {
-    let text = fs::read_to_string(format!("/proc/{process}/task/{tid}/schedstat"))?;
-    let used = text.split_whitespace().next().and_then(|word| word.parse().ok());
-    used.ok_or_else(|| std::io::Error::other("schedstat has no number"))
 }

@@ -224,6 +224,35 @@ impl Guests {
         is_taken
     }
 
+    /// A job of the table in whose slot `slot` its thread went to sleep is over: gives back the slots that it
+    /// has not had. Returns the first that may be given to others; none if the job has none left.
+    ///
+    /// Where it keeps to the table, a processor is told only if it `lends` slots of nobody.
+    pub fn over_early(
+        &mut self,
+        job: Job,
+        slot: u64,
+        lends: bool,
+        clock: &dyn Fn() -> Instant,
+        publish: Publish<'_>,
+    ) -> Option<u64> {
+        self.settle(self.undecided(clock(), 0));
+        let (slot, first) = (slot.checked_sub(self.base)?, self.base + self.machine.now());
+        let mut is_given_back = false;
+        for lane in 0..self.plan.lanes.len() {
+            let processor = self.plan.lanes[lane].processor;
+            let Some(before) = self.machine.give_back(processor, job.number as usize, slot) else { continue };
+            let is_needed = lends || !self.machine.follows_table(processor);
+            let rows = self.rows(lane, &self.machine).filter(|_| is_needed);
+            if is_needed && !rows.is_some_and(|rows| self.offer(lane, rows, publish)) {
+                self.machine.restore(before);
+            } else {
+                is_given_back = true;
+            }
+        }
+        is_given_back.then_some(first)
+    }
+
     /// Accounts for the slots until a short time from now, and removes the guests whose last slot has passed.
     pub fn tick(&mut self, now: Instant) -> Vec<(GuestId, Guest)> {
         self.settle(self.undecided(now, 0));
@@ -347,6 +376,10 @@ impl Guests {
         let Some((lane, rows)) = lane.and_then(|lane| Some((lane, self.rows(lane, machine)?))) else {
             return false;
         };
+        self.offer(lane, rows, publish)
+    }
+
+    fn offer(&mut self, lane: usize, rows: Rows, publish: Publish<'_>) -> bool {
         let is_taken = publish(lane, rows.clone());
         if is_taken {
             let kept = &mut self.rows[lane];
@@ -568,6 +601,39 @@ mod tests {
         assert!(rig.reserve(40, &odd).expect_err("odd").reason.contains("whole number of slots"));
         assert!(rig.release(50, id));
         assert_eq!(rig.owners(60..70), "aa.bbb....");
+    }
+
+    #[test]
+    fn what_a_job_that_ended_early_gives_back_is_lent_and_can_be_promised() {
+        let mut rig = Rig::new();
+        // From slot 4 to 30 there are 26 slots, of which b's job still needs 2, and four other jobs 10.
+        rig.reserve(0, &job(15, 30)).expect_err("14 are free");
+        let over = |rig: &mut Rig, takes: bool, lends: bool| {
+            let Rig { guests, rows, .. } = rig;
+            let mut publish = |_, it| {
+                rows.push(it);
+                takes
+            };
+            let b = Job { task: 1, number: 1, is_last: false };
+            guests.over_early(b, 3, lends, &|| at(0), &mut publish)
+        };
+        assert_eq!(over(&mut rig, false, true), None, "nobody took it: nothing has changed");
+        rig.reserve(0, &job(15, 30)).expect_err("still");
+        assert_eq!(over(&mut rig, true, true), Some(4));
+        assert_eq!(rig.owners(4..20), "......aa.bbb....");
+        assert_eq!(over(&mut rig, true, true), None, "it is over already");
+        rig.reserve(0, &job(17, 30)).expect_err("two of its slots were left");
+        rig.reserve(0, &job(16, 30)).expect("they are free now");
+    }
+
+    #[test]
+    fn a_processor_that_lends_nothing_is_not_told_of_a_job_that_ended_early() {
+        let mut rig = Rig::new();
+        let b = Job { task: 1, number: 1, is_last: false };
+        let mut publish = |_, _| panic!("published");
+        assert_eq!(rig.guests.over_early(b, 3, false, &|| at(0), &mut publish), Some(4));
+        rig.reserve(0, &job(16, 30)).expect("two slots more than before");
+        assert_eq!(rig.owners(4..10), "GGGGGG");
     }
 
     #[test]

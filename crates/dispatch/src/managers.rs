@@ -47,14 +47,14 @@ impl Managers {
         Ok(Managers { listener, connections: Vec::new(), known: 0 })
     }
 
-    /// Waits until somebody asks, or for a while.
-    pub fn wait(&self, time: Duration) {
+    /// Waits until somebody asks, or for a while. Whether somebody may have asked.
+    pub fn wait(&self, time: Duration) -> bool {
         let streams = self.connections.iter().map(|connection| &connection.stream);
         let mut watched: Vec<PollFd<'_>> = vec![PollFd::new(&self.listener, PollFlags::IN)];
         watched.extend(streams.map(|stream| PollFd::new(stream, PollFlags::IN)));
         let timeout = Timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() };
         // A signal ends it as well; whoever waits looks at what there is.
-        let _ = poll(&mut watched, Some(&timeout));
+        poll(&mut watched, Some(&timeout)) != Ok(0)
     }
 
     /// Answers all requests that have come. Returns the numbers of connections that have ended.

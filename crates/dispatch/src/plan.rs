@@ -44,6 +44,8 @@ pub struct Task {
     pub thread: crate::Selector,
     /// What happens to a thread that is not done when its job's slots are over.
     pub on_overrun: OnOverrun,
+    /// Whether a job is over once its thread has run in its slots and sleeps.
+    pub sleep_ends_job: bool,
 }
 
 /// What happens to a thread that is still ready at the end of its job's last slot.
@@ -267,6 +269,7 @@ pub(crate) mod tests {
             name: (*name).to_owned(),
             thread: Selector::named(name),
             on_overrun: OnOverrun::default(),
+            sleep_ends_job: false,
         };
         Plan {
             slot: Duration::from_ns(slot_ns),

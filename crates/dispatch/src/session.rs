@@ -2,6 +2,7 @@
 //! what becomes of every turn, and has everything put back at the end.
 
 mod dispatcher;
+mod early;
 mod guests;
 mod priority;
 mod status;
@@ -86,6 +87,8 @@ pub struct Session {
     priority: OwnPriority,
     ticks: u32,
     events: Vec<Event>,
+    /// By task, the last turn of which it is known that its thread slept in it.
+    slept: Vec<Option<u64>>,
     /// By task, whether it was said that its thread cannot be frozen, or bound.
     told: Vec<bool>,
 }
@@ -126,6 +129,7 @@ impl Session {
             guests: None,
             managers: None,
             told: vec![false; tasks],
+            slept: vec![None; tasks],
             unread: plan.lanes.iter().map(|_| None).collect(),
             plan,
             start,

@@ -43,6 +43,8 @@ pub struct TaskStatistics {
     pub skipped: u64,
     /// Turns that were missed.
     pub missed: u64,
+    /// Jobs that ended early and gave slots back.
+    pub early: u64,
     /// Processor time in its turns.
     pub ran: Duration,
     /// The most that it ran between two turns.

@@ -70,6 +70,9 @@ pub struct TaskStatus {
     pub unserved: u64,
     /// Ends of jobs at which it was still ready.
     pub overruns: u64,
+    /// Jobs that ended early and gave slots back.
+    #[serde(default)]
+    pub early: u64,
     /// Processor time in its turns.
     pub ran_ns: Duration,
     /// The most that it ran between two turns.

@@ -5,6 +5,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+/// Processor time of a thread so far.
+pub fn used_ns(process: u32, tid: u32) -> std::io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/task/{tid}/schedstat"))?;
+    let used = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    used.ok_or_else(|| std::io::Error::other("schedstat has no number"))
+}
+
 /// What a thread has to match to be a task's. Everything that is said must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {

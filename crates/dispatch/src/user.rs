@@ -16,6 +16,7 @@ mod bound;
 mod lane;
 mod mail;
 mod plug;
+mod present;
 
 pub use bound::Bound;
 
@@ -27,7 +28,8 @@ use crate::plan::Plan;
 use crate::rows::{Cursor, Rows};
 use lane::Lane;
 use mail::Mail;
-use plug::Plug;
+use plug::{Plug, Sight};
+use present::Present;
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -106,6 +108,8 @@ struct Shared {
     bells: Vec<Bell>,
     /// By lane, turns for which there was no room.
     lost: Vec<AtomicU64>,
+    /// By lane, the turn that is under way.
+    present: Vec<Present>,
 }
 
 impl Shared {
@@ -120,6 +124,8 @@ pub struct Dispatcher {
     shared: Arc<Shared>,
     turns: Vec<Receiver<Turn>>,
     threads: Vec<JoinHandle<()>>,
+    /// By lane.
+    plugs: Vec<Sight>,
 }
 
 impl Dispatcher {
@@ -139,9 +145,10 @@ impl Dispatcher {
             mail: (0..lanes).map(|_| Mail::new()).collect(),
             bells: (0..lanes).map(|_| Bell::default()).collect(),
             lost: (0..lanes).map(|_| AtomicU64::new(0)).collect(),
+            present: (0..lanes).map(|_| Present::default()).collect(),
             plan,
         });
-        let mut dispatcher = Dispatcher { shared, turns: Vec::new(), threads: Vec::new() };
+        let mut dispatcher = Dispatcher { shared, turns: Vec::new(), threads: Vec::new(), plugs: Vec::new() };
         for (lane, turns) in turns.into_iter().enumerate() {
             dispatcher.start_lane(lane, turns)?;
         }
@@ -153,6 +160,7 @@ impl Dispatcher {
         let processor = shared.plan.lanes[number].processor;
         let (plug, plugging) = Plug::start(processor, shared.priorities.plug())?;
         self.threads.push(plugging);
+        self.plugs.push(plug.sight());
         let (sender, receiver) = sync_channel(WAITING);
         let (ready, is_ready) = sync_channel(1);
         let lane = Lane::new((number, turns), Arc::clone(shared), plug, sender);
@@ -182,6 +190,12 @@ impl Dispatcher {
     /// Looks at the thread of a task.
     pub fn with_task<T>(&self, task: usize, look: impl FnOnce(Option<&mut Bound>) -> T) -> T {
         look(self.shared.task(task as u32).as_mut())
+    }
+
+    /// The first slot of a lane's turn, if its owner has run in it and sleeps now. `used` tells how much
+    /// processor time a thread has used.
+    pub fn slept(&self, lane: usize, used: impl Fn(u32) -> Option<u64>) -> Option<u64> {
+        self.shared.present[lane].slept(&self.plugs[lane], used)
     }
 
     /// Serves these rows on a lane from their first slot on. False, and nothing changes, if that has begun

@@ -170,8 +170,8 @@ pub fn check_json(outcome: &Outcome) -> serde_json::Value {
         outcome.counts.iter().map(|(kind, number)| (kind.name().into(), (*number).into())).collect();
     serde_json::json!({
         "as_planned": outcome.is_clean(), "slots": outcome.slots, "turns": outcome.turns,
-        "given": outcome.given, "overruns": outcome.overruns, "skipped": outcome.skipped,
-        "guests": outcome.guests,
+        "given": outcome.given, "overruns": outcome.overruns, "early": outcome.early,
+        "skipped": outcome.skipped, "guests": outcome.guests,
         "violations": counts, "first": violations,
     })
 }

@@ -308,7 +308,8 @@ proptest! {
                     }
                 }
                 Event::Known(place, ago) => {
-                    let had = history.iter().rev().nth(ago - 1).and_then(|served| served.get(place).copied()?);
+                    let then = history.iter().rev().nth(ago - 1);
+                    let had = then.and_then(|served| served.get(place).copied()?);
                     let job = had.and_then(|had| match had.work {
                         Work::Planned { job, .. } => Some(job),
                         _ => None,

@@ -20,7 +20,7 @@ pub enum Dispatch {
     },
     /// A job or task that got a guarantee.
     Guest(Box<Guest>),
-    /// A guest gives back all slots from one on.
+    /// A guest gives back all slots from one on; or a task of the table those of its present job.
     GuestOver {
         /// Its number.
         number: u32,

@@ -6,7 +6,7 @@ use crate::tt::{
     SLOT, Slots, checked, dispatch, given, left_over, start_slots, state, states, table, unsuitable, write,
 };
 use crate::{Outcome, Result, Test, ensure, fail, skip};
-use punctual_model::table::OnOverrun;
+use punctual_model::table::{OnOverrun, Table};
 use punctual_trace::Record;
 use punctual_trace::ctf::Reader;
 use punctual_trace::dispatch::{Dispatch, Guest, Turn};
@@ -23,6 +23,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("guests::a_periodic_task_has_its_slots_until_it_ends", periodic::<false>),
     ("guests::a_killed_daemon_finds_its_guests_again", restart::<false>),
     ("guests::a_killed_dispatcher_puts_guests_back", killed::<false>),
+    ("guests::jobs_that_end_early_make_room", early::<false>),
     ("guests::without_a_table_there_is_no_place", without_table),
     ("guests::sched_ext::a_job_is_done_in_the_slack_and_the_rest_is_given_back", job::<true>),
     ("guests::sched_ext::a_job_that_takes_longer_goes_on_without_a_guarantee", overrun::<true>),
@@ -30,6 +31,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("guests::sched_ext::a_periodic_task_has_its_slots_until_it_ends", periodic::<true>),
     ("guests::sched_ext::a_killed_daemon_finds_its_guests_again", restart::<true>),
     ("guests::sched_ext::a_killed_dispatcher_puts_guests_back", killed::<true>),
+    ("guests::sched_ext::jobs_that_end_early_make_room", early::<true>),
 ];
 
 const CONFIGURATION: &str = "[[plugin]]\nname = \"TT\"\nkind = \"TT\"\n";
@@ -61,10 +63,15 @@ fn not_here<const EXT: bool>() -> Option<&'static str> {
 
 impl Rig {
     fn start<const EXT: bool>() -> Result<Rig> {
-        let slots = start_slots(&["a:busy", "b:busy"])?;
-        let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+        Rig::of::<EXT>(&["a:busy", "b:busy"], table(&["a", "b"], OnOverrun::Continue), &[])
+    }
+
+    /// Of these threads, with further options.
+    fn of<const EXT: bool>(kinds: &[&str], table: Table, options: &[&str]) -> Result<Rig> {
+        let slots = start_slots(kinds)?;
+        let table = write(table, slots.folder.path())?;
         let mut tt = dispatch::<EXT>(&table);
-        tt.arg("--record").arg(slots.folder.path().join("recording")).args(given(&slots));
+        tt.args(options).arg("--record").arg(slots.folder.path().join("recording")).args(given(&slots));
         let before = states(&slots)?;
         let mut rig = Rig { table, tt: Running::start(tt)?, daemon: None, slots };
         wait_until("the threads to be bound", || states(&rig.slots).is_ok_and(|now| now != before))?;
@@ -110,7 +117,12 @@ impl Rig {
     }
 
     /// Ends the table, and reads what it recorded. Every slot must be as planned.
-    fn end(mut self) -> Result<Recorded> {
+    fn end(self) -> Result<Recorded> {
+        Ok(self.end_and_keep()?.0)
+    }
+
+    /// The same, with the folder of the recording.
+    fn end_and_keep(mut self) -> Result<(Recorded, Slots)> {
         if let Some(daemon) = self.daemon.take() {
             daemon.signal(Signal::TERM)?;
             daemon.end()?.expect_code(0)?;
@@ -128,7 +140,7 @@ impl Rig {
             _ => {}
         });
         ensure!(read.is_ok_and(|damage| damage.is_empty()), "the recording is damaged");
-        Ok(recorded)
+        Ok((recorded, self.slots))
     }
 }
 
@@ -270,6 +282,52 @@ fn periodic<const EXT: bool>() -> Result<Outcome> {
     let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
     ensure!((guest.slots, guest.period, guest.deadline) == (3, 20, 15), "{guest:?}");
     ensure!(recorded.turns_of(guest).any(|turn| turn.ran.ns() > 0), "it never ran in its slots");
+    Ok(Outcome::Completed)
+}
+
+/// One task with a single job of nine tenths of the table.
+fn one_long_job() -> Table {
+    let mut table = table(&["a"], OnOverrun::Continue);
+    table.slots = 1_000;
+    (table.tasks[0].period, table.tasks[0].wcet, table.tasks[0].deadline) = (1_000, 900, 1_000);
+    (table.jobs[0].deadline, table.jobs[0].slots) = (1_000, 900);
+    (table.runs[0].from, table.runs[0].to) = (0, 900);
+    table
+}
+
+fn early<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = not_here::<EXT>() {
+        return skip(reason);
+    }
+    // Half of a repetition, of which a tenth is free, until the end of one.
+    let needs = ["--runtime", "1s", "--deadline", "2s"];
+    let rig = Rig::of::<EXT>(&["a:sleeper"], one_long_job(), &[])?;
+    for _ in 0..3 {
+        run(rig.run(&needs, &["true"]))?.expect_code(6)?;
+    }
+    ensure!(rig.end()?.over.is_empty(), "a job is over although nothing says that sleep ends it");
+    let rig = Rig::of::<EXT>(&["a:sleeper"], one_long_job(), &["--sleep-ends-job", "a"])?;
+    let mut refusals = 0;
+    // Only in the first half of a repetition there is enough of it left.
+    while run(rig.run(&needs, &["true"]))?.code != Some(0) {
+        refusals += 1;
+        ensure!(refusals < 40, "nothing was given back");
+    }
+    let shown = run(punctual(["tt", "status", "--json"]))?.json()?;
+    let ended = shown["tables"][0]["tasks"][0]["early"].as_u64();
+    ensure!(ended > Some(0), "{shown}");
+    let (recording, table) = (rig.path("recording"), rig.table.clone());
+    let (recorded, _folder) = rig.end_and_keep()?;
+    let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
+    ensure!(recorded.over.iter().any(|(number, _)| *number == 0), "{:?}", recorded.over);
+    let is_inside = |turn: &Turn| turn.slot % 1_000 < 900;
+    ensure!(recorded.turns_of(guest).any(is_inside), "it got no slots of the job that was over");
+    let is_lent = recorded.turns.iter().any(|turn| turn.task.is_none() && is_inside(turn));
+    ensure!(EXT || is_lent, "nothing was lent");
+    let mut check = punctual(["tt", "check", "--json"]);
+    check.arg(recording).arg(table);
+    let found = run(check)?.json()?;
+    ensure!(found["violations"]["too few slots"].is_null() && found["early"].as_u64() > Some(0), "{found}");
     Ok(Outcome::Completed)
 }
 

@@ -83,6 +83,10 @@ pub struct TtRun {
     #[arg(long = "thread", value_name = "TASK=TID", value_parser = values::mapping)]
     pub threads: Vec<values::Mapping>,
 
+    /// A job of TASK is over once its thread sleeps: give the rest of its slots back; repeatable
+    #[arg(long = "sleep-ends-job", value_name = "TASK")]
+    pub sleep_ends_job: Vec<String>,
+
     /// Priority of a thread during its turn; the dispatcher uses priorities from two below to two above it
     #[arg(long, value_name = "PRIORITY", default_value_t = 80)]
     #[arg(value_parser = clap::value_parser!(u32).range(3..=97))]

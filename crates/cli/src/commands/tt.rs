@@ -24,7 +24,8 @@ pub fn run(arguments: args::Tt) -> Result<(), Failure> {
 
 fn dispatch(arguments: args::TtRun) -> Result<(), Failure> {
     let mappings: Vec<tt::Mapping> = arguments.threads.into_iter().map(|mapping| mapping.0).collect();
-    let plan = tt::read_plan(&arguments.table, &mappings)?;
+    let mut plan = tt::read_plan(&arguments.table, &mappings)?;
+    tt::let_sleep_end_jobs(&mut plan, &arguments.sleep_ends_job)?;
     let priorities = Priorities::new(arguments.priority)
         .ok_or_else(|| Failure::new(Code::Usage, "--priority must be from 3 to 97"))?;
     let record = arguments.record.as_deref();

@@ -75,6 +75,7 @@ struct task {
 	__u64 runnable_at;
 	__u64 used;  /* processor time so far, as of when it last stopped or began */
 	__u64 ended; /* the same at the end of its last turn */
+	__u64 slept; /* the slot after the first of the turn in which it slept last; 0: none */
 };
 
 /* When the timer of a lane was last due (CLOCK_MONOTONIC), and how often. */

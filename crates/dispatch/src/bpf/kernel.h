@@ -70,11 +70,12 @@ struct scx_exit_info {
 
 #pragma clang attribute pop
 
-/* Of SCX_SLICE_…, SCX_KICK_… and SCX_TASK_…: these have been the same since 6.12. */
-#define SLICE_DEFAULT  20000000ULL
-#define SLICE_FOR_EVER (~0ULL)
-#define KICK_PREEMPT   2ULL
-#define TASK_IS_QUEUED 1U
+/* Of SCX_SLICE_…, SCX_KICK_…, SCX_TASK_… and SCX_DEQ_…: these have been the same since 6.12. */
+#define SLICE_DEFAULT	20000000ULL
+#define SLICE_FOR_EVER	(~0ULL)
+#define KICK_PREEMPT	2ULL
+#define TASK_IS_QUEUED	1U
+#define DEQUEUED_ASLEEP 1ULL
 
 /* What a scheduler tells the kernel: the members that are set. */
 struct sched_ext_ops {

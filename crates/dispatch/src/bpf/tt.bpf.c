@@ -466,19 +466,25 @@ void BPF_PROG(tt_runnable, struct task_struct *p, __u64 flags)
 	task->runnable_at = now();
 }
 
-SEC("struct_ops/quiescent")
-void BPF_PROG(tt_quiescent, struct task_struct *p, __u64 flags)
-{
-	struct task *task = task_at(task_number(p));
-
-	if (task)
-		task->is_runnable = false;
-}
-
 /* Whether the processor's turn is this task's. */
 static __always_inline bool has_turn(struct lane *lane, __u32 task)
 {
 	return lane && lane->has_turn && lane->task == task && !lane->is_skipped;
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(tt_quiescent, struct task_struct *p, __u64 flags)
+{
+	__u32 number = task_number(p);
+	struct task *task = task_at(number);
+	struct lane *lane;
+
+	if (!task)
+		return;
+	task->is_runnable = false;
+	lane = lane_at(task->holder);
+	if ((flags & DEQUEUED_ASLEEP) && has_turn(lane, number))
+		task->slept = lane->slot + 1;
 }
 
 SEC("struct_ops/running")

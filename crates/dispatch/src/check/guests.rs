@@ -19,6 +19,8 @@ pub struct Ledger {
     repetitions: BTreeSet<u64>,
     /// By processor, the first slot in the recording.
     first: BTreeMap<u32, u64>,
+    /// Jobs of the table that are over, by the repetition of their release: from which slot on.
+    over: BTreeMap<(u64, u32), u64>,
 }
 
 struct Known {
@@ -58,6 +60,22 @@ impl Ledger {
         if let Some(known) = self.guests.iter_mut().rev().find(is_it) {
             known.over = Some(slot);
         }
+    }
+
+    /// The job of a task that has this slot in its window gives back its slots from there on.
+    pub fn job_over(&mut self, table: &Table, task: u32, slot: u64) {
+        let jobs = table.jobs.iter().enumerate().filter(|(_, job)| job.task == task as usize);
+        for (number, _) in jobs {
+            if let Some(repetition) = repetition(table, number, slot) {
+                self.over.insert((repetition, number as u32), slot);
+            }
+        }
+    }
+
+    /// Whether a job of the table is over in one of its slots.
+    pub fn is_over(&self, table: &Table, job: u32, slot: u64) -> bool {
+        let repetition = repetition(table, job as usize, slot);
+        repetition.is_some_and(|it| self.over.get(&(it, job)).is_some_and(|from| *from <= slot))
     }
 
     /// Whether a processor serves guests in this slot. Ask once for each slot, in order.
@@ -109,12 +127,10 @@ impl Ledger {
     pub fn count(&mut self, table: &Table, turn: &Turn, slot: u64) {
         self.first.entry(turn.cpu).or_insert(slot);
         let is_planned = turn.task.is_some_and(|task| (task as usize) < table.tasks.len());
-        let job = table.jobs.get(turn.job as usize).filter(|_| is_planned);
-        let inside = job.and_then(|job| job.unwrapped(slot % table.slots, table.slots));
-        let Some(inside) = inside else { return };
+        let job = is_planned.then_some(turn.job as usize);
         // Of a job that would have been released before the table, there is the rest.
-        if let Some(start) = slot.checked_sub(inside) {
-            *self.given.entry((start / table.slots, turn.job)).or_default() += 1;
+        if let Some(repetition) = job.and_then(|job| repetition(table, job, slot)) {
+            *self.given.entry((repetition, turn.job)).or_default() += 1;
         }
     }
 
@@ -131,7 +147,8 @@ impl Ledger {
             for (number, job) in table.jobs.iter().enumerate() {
                 let start = repetition * table.slots;
                 let given = self.given.get(&(repetition, number as u32)).copied().unwrap_or(0);
-                if start + job.release >= first && given != job.slots {
+                let is_over = self.over.contains_key(&(repetition, number as u32));
+                if start + job.release >= first && (given > job.slots || (given < job.slots && !is_over)) {
                     let name = &table.tasks[job.task].name;
                     let what = format!("{name} got {given} of {} before its deadline", job.slots);
                     lacking.push((table.processors[0], start + job.deadline, what));
@@ -141,6 +158,7 @@ impl Ledger {
         // What no shifted repetition needs any more.
         let needed = self.repetitions.first().copied().unwrap_or(u64::MAX).min(reached / table.slots);
         self.given.retain(|(repetition, _), _| *repetition + 1 >= needed);
+        self.over.retain(|(repetition, _), _| *repetition + 2 >= needed);
         lacking
     }
 
@@ -169,4 +187,10 @@ impl Ledger {
         self.guests.retain(|known| known.guest.deadline != u64::MAX);
         lacking
     }
+}
+
+/// The repetition of the release of a job's activation that has this slot in its window.
+fn repetition(table: &Table, job: usize, slot: u64) -> Option<u64> {
+    let inside = table.jobs.get(job)?.unwrapped(slot % table.slots, table.slots)?;
+    Some(slot.checked_sub(inside)? / table.slots)
 }

@@ -62,6 +62,7 @@ pub struct Task {
     pub runnable_at: u64,
     pub used: u64,
     pub ended: u64,
+    pub slept: u64,
 }
 
 /// `struct record`
@@ -117,6 +118,6 @@ const _: () = {
     assert!(size_of::<Turn>() == size_of::<types::turn>() && size_of::<Turn>() == 5 * 4);
     assert!(size_of::<Rows>() == size_of::<types::rows>() && size_of::<Rows>() == 3 * 8 + 6 * 4);
     assert!(size_of::<Lane>() == size_of::<types::lane>() && size_of::<Lane>() == 11 * 8 + 10 * 4 + 48);
-    assert!(size_of::<Task>() == size_of::<types::task>() && size_of::<Task>() == 8 * 4 + 3 * 8);
+    assert!(size_of::<Task>() == size_of::<types::task>() && size_of::<Task>() == 8 * 4 + 4 * 8);
     assert!(size_of::<Record>() == 6 * 8 + 8 * 4);
 };

@@ -176,6 +176,13 @@ impl Loaded {
         write(&self.skeleton.maps.tasks, number as u32, task.bytes())
     }
 
+    /// The first slot of the turn in which a task's thread slept last, if it has.
+    pub fn slept(&self, task: usize) -> Option<u64> {
+        let found = self.skeleton.maps.tasks.lookup(&(task as u32).to_ne_bytes(), MapFlags::ANY);
+        let task = found.ok().flatten().and_then(|bytes| Task::read(&bytes))?;
+        task.slept.checked_sub(1)
+    }
+
     /// Names the task of a thread.
     pub fn know(&self, tid: u32, task: usize) -> Result<(), Error> {
         let map = &self.skeleton.maps.task_of;

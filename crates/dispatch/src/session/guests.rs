@@ -18,14 +18,6 @@ use punctual_trace::dispatch::Dispatch;
 const UNCONFIRMED: Duration = Duration::from_ms(1_000);
 
 impl Session {
-    /// Waits until somebody asks something, or for a while.
-    pub fn wait(&self, time: std::time::Duration) {
-        match &self.managers {
-            Some(managers) => managers.wait(time),
-            None => std::thread::sleep(time),
-        }
-    }
-
     /// Begins to listen for punctuald; without, everything else works.
     pub(super) fn listen_for_guests(&mut self) -> Result<(), Error> {
         let longest_wait = match self.engine {

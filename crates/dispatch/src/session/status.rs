@@ -29,6 +29,7 @@ impl Session {
                 turns: statistics.turns,
                 unserved: statistics.unserved,
                 overruns: statistics.overruns,
+                early: statistics.early,
                 ran_ns: statistics.ran,
                 outside_max_ns: statistics.outside_max,
             }
@@ -47,7 +48,7 @@ impl Session {
         }
     }
 
-    fn owner(&self, lane: usize, slot: u64) -> Option<Job> {
+    pub(super) fn owner(&self, lane: usize, slot: u64) -> Option<Job> {
         match &self.guests {
             Some(guests) => guests.owner(lane, slot),
             None => self.plan.owner(lane, slot),

@@ -150,6 +150,11 @@ impl Bound {
         Ok(bound)
     }
 
+    /// Processor time at the beginning of its turn.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun_ns
+    }
+
     /// Leaves out the job that comes next.
     pub(super) fn skip_next(&mut self) {
         self.is_skipping = true;

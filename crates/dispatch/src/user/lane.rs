@@ -207,9 +207,19 @@ impl Lane {
             turn.is_overrun = overran;
         }
         self.current = Some(Current { decision, given: Given { tid, is_skipped }, error, is_lent });
+        self.show(&decision, tid);
         if let Some(turn) = over {
             self.send(turn);
         }
+    }
+
+    /// Shows who looks from elsewhere which turn is under way.
+    fn show(&self, decision: &Decision, tid: u32) {
+        let begun = decision.job.filter(|_| tid != 0).and_then(|job| {
+            let task = self.shared.task(job.task);
+            Some(task.as_ref()?.begun())
+        });
+        self.shared.present[self.number].begin(decision.slot, begun.map_or(0, |_| tid), begun.unwrap_or(0));
     }
 
     /// Whether the turn that begins is left out.
@@ -255,6 +265,7 @@ impl Lane {
     fn miss(&mut self, decision: Decision, now: Instant) {
         self.end_turn();
         self.plug.keep();
+        self.shared.present[self.number].begin(0, 0, 0);
         let error = now.since(decision.at);
         self.send(Turn { is_missed: true, error, at: super::now(), ..self.turn(&decision) });
     }

@@ -18,6 +18,17 @@ pub struct Plug {
     thread: Thread,
 }
 
+/// When a plug spun last.
+#[derive(Clone)]
+pub struct Sight(Arc<State>);
+
+impl Sight {
+    /// On the clock of records.
+    pub fn seen(&self) -> Instant {
+        Instant::from_ns(self.0.seen.load(Ordering::SeqCst))
+    }
+}
+
 struct State {
     wanted: AtomicU8,
     /// When it spun last (CLOCK_MONOTONIC).
@@ -58,9 +69,25 @@ impl Plug {
         self.state.wanted.store(LEND, Ordering::SeqCst);
     }
 
+    /// For who looks from elsewhere.
+    pub fn sight(&self) -> Sight {
+        Sight(Arc::clone(&self.state))
+    }
+
     /// When it was seen running last.
     pub fn seen(&self) -> Instant {
         Instant::from_ns(self.state.seen.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+impl Plug {
+    /// One that spins where the kernel has it, as an ordinary thread.
+    pub fn spinning() -> (Plug, JoinHandle<()>) {
+        let state = Arc::new(State { wanted: AtomicU8::new(KEEP), seen: AtomicU64::new(0) });
+        let shared = Arc::clone(&state);
+        let handle = std::thread::spawn(move || shared.spin());
+        (Plug { state, thread: handle.thread().clone() }, handle)
     }
 }
 

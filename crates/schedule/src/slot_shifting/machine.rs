@@ -247,6 +247,11 @@ impl Machine {
         self.cancel_all(rest).then_some(before)
     }
 
+    /// Whether a processor keeps to the table at present.
+    pub fn follows_table(&self, processor: u32) -> bool {
+        self.keeps_table && self.member(processor).is_some_and(|member| !member.is_shifted)
+    }
+
     /// Makes a processor what it was, while no slot has been given out since.
     pub fn restore(&mut self, before: Before) {
         let Before(before) = before;

@@ -33,6 +33,16 @@ pub fn read_plan(path: &Path, mappings: &[Mapping]) -> Result<Plan> {
     plan(&table, mappings).map_err(refused)
 }
 
+/// Has a sleep of these tasks' threads end their jobs, so that the rest of their slots is given back.
+pub fn let_sleep_end_jobs(plan: &mut Plan, tasks: &[String]) -> Result<()> {
+    for name in tasks {
+        let task = plan.tasks.iter_mut().find(|task| task.name == *name);
+        task.ok_or_else(|| Error::target(format!("there is no task {name} in the table")))?.sleep_ends_job =
+            true;
+    }
+    Ok(())
+}
+
 fn plan(table: &Table, mappings: &[Mapping]) -> Result<Plan, String> {
     let number = |slot: u64| u32::try_from(slot).map_err(|_| format!("slot {slot} is too far"));
     let tasks = table.tasks.iter().map(|task| self::task(task, mappings)).collect::<Result<_, _>>()?;
@@ -75,7 +85,7 @@ fn task(task: &TableTask, mappings: &[Mapping]) -> Result<Task, String> {
         table::OnOverrun::Stop => OnOverrun::Stop,
         table::OnOverrun::Tell => OnOverrun::Tell,
     };
-    Ok(Task { name: task.name.clone(), thread, on_overrun })
+    Ok(Task { name: task.name.clone(), thread, on_overrun, sleep_ends_job: false })
 }
 
 fn pattern(text: Option<&str>) -> Result<Option<Pattern>, String> {
