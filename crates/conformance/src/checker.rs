@@ -4,17 +4,23 @@
 //! What is not certain is no violation: where the time of a release is a window, the value nearest to what
 //! was agreed on counts. Nothing is judged across a gap in the records.
 
+mod overdue;
+mod thread;
+
+pub use overdue::GRACE;
+
 use crate::contract::{Answer, Contract, separator_matcher};
-use crate::releases::{Astray, Releases, Rule};
+use crate::releases::Rule;
 use crate::threads::{Match, Matcher};
 use crate::verdict::{MAX_UNKNOWN, Note, Tally, Verdict};
 use crate::violation::{Subject, Term, Violation};
+use overdue::Overdue;
 use punctual_extract::{Extractor, JobSeen, Options, StreamOptions};
-use punctual_model::{Disturbance, Duration, Separator, Window};
-use punctual_trace::{Begin, Record, TaskRecord};
+use punctual_model::{Duration, Instant, Separator};
+use punctual_trace::{Begin, Glance, Record, TaskRecord};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use thread::Thread;
 
 /// Jobs by which a thread shows where its jobs end, if the contract does not say it; and after which a thread
 /// of no task is called unknown, as threads get their names a little after their start.
@@ -48,39 +54,11 @@ struct Agreed {
     separator: Option<Box<dyn Fn(Separator) -> bool + Send>>,
     period: Option<Duration>,
     rule: Option<Rule>,
+    /// The shortest time that a job may take, of any kind.
+    shortest: Option<Duration>,
     missing: Answer,
     /// Whether a thread may have belonged to it whose control group is not known.
     is_in_doubt: bool,
-}
-
-/// A thread that lives.
-struct Thread {
-    name: Arc<str>,
-    pid: u32,
-    command: String,
-    cgroup: Option<String>,
-    is_real_time: bool,
-    /// The task of the contract that it belongs to.
-    task: Option<usize>,
-    phase: u32,
-    lanes: Vec<Lane>,
-    /// Where its jobs end, once that has been found out.
-    chosen: Option<Separator>,
-    /// Jobs while it belonged to no task.
-    strays: u64,
-}
-
-/// The jobs of a thread at one separator.
-struct Lane {
-    separator: Separator,
-    /// Whether the contract names it.
-    is_named: bool,
-    releases: Releases,
-    last: Option<Window>,
-    next: u64,
-    /// Jobs, and their first release, until it is known where jobs end.
-    jobs: u64,
-    first: Option<Window>,
 }
 
 impl Checker {
@@ -111,6 +89,15 @@ impl Checker {
         each_job: &mut impl FnMut(usize, &JobSeen<'_>),
     ) {
         let Checker { extractor, judge } = self;
+        match record {
+            Record::Exit { tid, sequence, at } | Record::Last { tid, sequence, at } => {
+                judge.end_of(*tid, *sequence, *at, extractor, each);
+            }
+            Record::Task(task) if task.begin != Begin::Seen => {
+                judge.end_of(task.tid, task.sequence, task.at, extractor, each);
+            }
+            _ => {}
+        }
         judge.record(record);
         extractor.record_jobs(record, &mut |seen| judge.job(seen, each, each_job));
         if matches!(record, Record::Task(_) | Record::Exit { .. } | Record::Last { .. }) {
@@ -118,12 +105,27 @@ impl Checker {
         }
     }
 
+    /// Hands out what is overdue at `now`, once for each job and term: jobs that have not ended, and releases
+    /// that have not come. All records until then must have been taken. `glance` tells what a thread is
+    /// doing; it is asked of those threads only that may be overdue.
+    ///
+    /// What is handed out is what the job's record will show, or the end of the records: it is not handed out
+    /// again then.
+    pub fn overdue(
+        &mut self,
+        now: Instant,
+        glance: &mut dyn FnMut(u32) -> Option<Glance>,
+        each: &mut impl FnMut(&Violation),
+    ) {
+        self.judge.overdue(now, &self.extractor, glance, each);
+    }
+
     /// Goes on with another contract: from now on it judges by that one. Returns what came of the old one.
     pub fn change_contract(&mut self, contract: &Contract) -> Verdict {
         let mut judge = Judge::new(contract);
         judge.locate = self.judge.locate.take();
         for (tid, thread) in self.judge.threads.drain() {
-            let thread = Thread { task: None, lanes: Vec::new(), chosen: None, strays: 0, ..thread };
+            let thread = thread.anew();
             judge.threads.insert(tid, thread);
             judge.match_thread(tid);
         }
@@ -162,6 +164,7 @@ impl Judge {
                 separator: task.separator.as_deref().map(|text| Box::new(separator_matcher(text)) as _),
                 period: task.period,
                 rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
+                shortest: [task.wcet, task.response, task.deadline].into_iter().flatten().min(),
                 missing: task.missing.unwrap_or(Answer::Violation),
                 is_in_doubt: false,
             }
@@ -212,19 +215,8 @@ impl Judge {
     fn introduce(&mut self, record: &TaskRecord) {
         let asks_for_group = self.agreed.iter().any(|agreed| agreed.asks_for_group);
         let locate = self.locate.as_mut().filter(|_| asks_for_group);
-        let thread = Thread {
-            name: record.name.as_str().into(),
-            pid: record.pid,
-            command: record.command.clone(),
-            cgroup: locate.and_then(|locate| locate(record.pid)),
-            is_real_time: record.policy.is_real_time(),
-            task: None,
-            phase: 0,
-            lanes: Vec::new(),
-            chosen: None,
-            strays: 0,
-        };
-        self.threads.insert(record.tid, thread);
+        let cgroup = locate.and_then(|locate| locate(record.pid));
+        self.threads.insert(record.tid, Thread::new(record, cgroup));
         self.match_thread(record.tid);
     }
 
@@ -253,8 +245,7 @@ impl Judge {
         }
         if found != thread.task {
             thread.task = found;
-            thread.lanes.clear();
-            thread.chosen = None;
+            thread.forget_jobs();
             if let Some(task) = found {
                 self.tallies[task].threads += 1;
             }
@@ -273,11 +264,7 @@ impl Judge {
             let Some(renamed) = self.threads.get_mut(&seen.tid) else { return };
             thread = renamed;
         }
-        if thread.phase != seen.phase {
-            thread.phase = seen.phase;
-            thread.lanes.clear();
-            thread.chosen = None;
-        }
+        thread.enter(seen.phase);
         let Some(task) = thread.task else {
             if thread.is_real_time {
                 thread.strays += 1;
@@ -288,19 +275,41 @@ impl Judge {
             return;
         };
         let (agreed, tally) = (&self.agreed[task], &mut self.tallies[task]);
-        let lane = thread.lane(seen.separator.key(), agreed);
-        if thread.is_judged(lane, seen, agreed, tally) {
+        if thread.job(seen, agreed, tally, each) {
             each_job(task, seen);
-            let subject = || Subject {
-                name: thread.name.clone(),
-                pid: thread.pid,
-                tid: seen.tid,
-                phase: seen.phase,
-                job: seen.number,
-                release: seen.job.release.window.latest(),
-                end: seen.job.end,
-            };
-            thread.lanes[lane].judge(seen, agreed, tally, &subject, each);
+        }
+    }
+
+    /// Judges what is open when the records of a thread end, if none is missing.
+    fn end_of(
+        &mut self,
+        tid: u32,
+        sequence: u32,
+        at: Instant,
+        extractor: &Extractor,
+        each: &mut impl FnMut(&Violation),
+    ) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let (Some(task), Some((next, open))) = (thread.task, extractor.open_jobs(tid)) else { return };
+        if next == sequence {
+            let overdue = Overdue { tid, agreed: &self.agreed[task], tally: &mut self.tallies[task] };
+            overdue.at_end(thread, at, open, each);
+        }
+    }
+
+    fn overdue(
+        &mut self,
+        now: Instant,
+        extractor: &Extractor,
+        glance: &mut dyn FnMut(u32) -> Option<Glance>,
+        each: &mut impl FnMut(&Violation),
+    ) {
+        for (&tid, thread) in &mut self.threads {
+            let (Some(task), Some((next, open))) = (thread.task, extractor.open_jobs(tid)) else { continue };
+            let Some((phase, _)) = extractor.about(tid) else { continue };
+            thread.enter(phase);
+            let overdue = Overdue { tid, agreed: &self.agreed[task], tally: &mut self.tallies[task] };
+            overdue.at(thread, now, open, &mut || glance(tid).filter(|it| it.sequence == next), each);
         }
     }
 
@@ -322,6 +331,7 @@ impl Judge {
                 job: seen.number,
                 release: seen.job.release.window.latest(),
                 end: seen.job.end,
+                is_open: false,
             };
             each(&Violation {
                 task: seen.name.into(),
@@ -361,125 +371,5 @@ impl Judge {
             gaps,
             lost: 0,
         }
-    }
-}
-
-impl Thread {
-    /// The place of the jobs at a separator.
-    fn lane(&mut self, separator: Separator, agreed: &Agreed) -> usize {
-        if let Some(lane) = self.lanes.iter().position(|lane| lane.separator == separator) {
-            return lane;
-        }
-        self.lanes.push(Lane {
-            separator,
-            is_named: agreed.separator.as_ref().is_some_and(|is_meant| is_meant(separator)),
-            releases: Releases::default(),
-            last: None,
-            next: 0,
-            jobs: 0,
-            first: None,
-        });
-        self.lanes.len() - 1
-    }
-
-    /// Whether a job is one of the task's. If the contract does not say where those end, they do at the first
-    /// separator with enough jobs that are not far too frequent.
-    fn is_judged(&mut self, lane: usize, seen: &JobSeen<'_>, agreed: &Agreed, tally: &mut Tally) -> bool {
-        let lane = &mut self.lanes[lane];
-        if agreed.separator.is_some() {
-            return lane.is_named;
-        }
-        if self.chosen.is_some() {
-            return self.chosen == Some(lane.separator);
-        }
-        let window = seen.job.release.window;
-        let first = *lane.first.get_or_insert(window);
-        lane.jobs += 1;
-        if lane.jobs == JOBS_TO_KNOW {
-            let span = window.latest().since(first.earliest());
-            let is_too_frequent = agreed.period.is_some_and(|period| {
-                u128::from(span.ns()) * 2 < u128::from(period.ns()) * u128::from(JOBS_TO_KNOW - 1)
-            });
-            if is_too_frequent {
-                (lane.jobs, lane.first) = (0, None);
-            } else {
-                self.chosen = Some(lane.separator);
-                tally.unjudged += JOBS_TO_KNOW;
-            }
-        }
-        false
-    }
-}
-
-impl Lane {
-    fn judge(
-        &mut self,
-        seen: &JobSeen<'_>,
-        agreed: &Agreed,
-        tally: &mut Tally,
-        subject: &dyn Fn() -> Subject,
-        each: &mut impl FnMut(&Violation),
-    ) {
-        tally.jobs += 1;
-        let job = seen.job;
-        // The least that it can have been.
-        let activation = job.release.arrival.unwrap_or(job.release.window.latest());
-        let response = job.end.since(activation).ns();
-        let (separation, astray) = self.release(seen, agreed);
-        for standing in &mut tally.standings {
-            let term = standing.term;
-            let value = match term {
-                Term::Wcet => job.cost.ns(),
-                Term::Response | Term::Deadline => response,
-                Term::Suspension => job.suspended.ns(),
-                Term::Separation => match separation {
-                    Some(separation) => separation.ns(),
-                    None => continue,
-                },
-                _ => match astray {
-                    Some((its, value)) if its == term => value,
-                    _ => continue,
-                },
-            };
-            if standing.see(value) {
-                let violation = Violation {
-                    task: tally.task.clone(),
-                    term,
-                    subject: Some(subject()),
-                    value,
-                    agreed: standing.agreed,
-                };
-                each(&violation);
-                standing.count(violation);
-            }
-        }
-    }
-
-    /// The time since the release before, and how the release is astray.
-    fn release(&mut self, seen: &JobSeen<'_>, agreed: &Agreed) -> (Option<Duration>, Option<(Term, u64)>) {
-        let window = seen.job.release.window;
-        if seen.number != self.next || seen.disturbance == Some(Disturbance::Ending) {
-            (self.releases, self.last) = (Releases::default(), None);
-        }
-        self.next = seen.number + 1;
-        if seen.disturbance == Some(Disturbance::Ending) {
-            // The thread was woken to end, not to work.
-            return (None, None);
-        }
-        let last = self.last.replace(window);
-        let since = last.map(|last| window.latest().since(last.earliest()));
-        let astray = agreed.rule.as_ref().and_then(|rule| {
-            let late = || {
-                let late = window.earliest().since(seen.job.release.arrival?);
-                (late > rule.jitter).then_some(Astray::Late(late))
-            };
-            self.releases.next(window, rule).or_else(late)
-        });
-        let astray = astray.map(|astray| match astray {
-            Astray::Early(since) => (Term::Early, since.ns()),
-            Astray::Late(late) => (Term::Late, late.ns()),
-            Astray::Skipped(skipped) => (Term::Skipped, skipped),
-        });
-        (since, astray)
     }
 }

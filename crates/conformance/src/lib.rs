@@ -12,7 +12,7 @@ mod threads;
 mod verdict;
 mod violation;
 
-pub use checker::Checker;
+pub use checker::{Checker, GRACE};
 pub use contract::{
     Answer, Contract, ContractChain, ContractProcessor, ContractTask, Faulty, Margin, ThreadChoice,
 };

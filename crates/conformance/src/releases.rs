@@ -4,11 +4,13 @@
 //! and job i is released between aᵢ and aᵢ + jitter. Where the phase lies is not agreed on. All that needs to
 //! be remembered is when the activation of the last job may have been: an interval, which each release
 //! shortens. A release for which no activation is left is a violation, whatever the phase; nothing else is.
+//! After one, the releases may go on as before, or a new phase may have begun: both are followed, until one
+//! of them is refuted.
 //!
 //! A period in whole nanoseconds may be a rounded one, so that the true period is within one nanosecond of
 //! it: the interval grows by that much with each activation, and the rounding never adds up.
 
-use punctual_model::{Duration, Window};
+use punctual_model::{Duration, Instant, Window};
 
 /// What is agreed on.
 #[derive(Clone, Copy, Debug)]
@@ -30,50 +32,96 @@ pub enum Astray {
     Skipped(u64),
 }
 
+/// When the activation of the last job may have been.
+type Span = (i128, i128);
+
 /// The releases so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Releases {
-    /// When the activation of the last job may have been.
-    activation: Option<(i128, i128)>,
-    /// Whether the last release was an extra one.
-    was_early: bool,
+    grid: Option<Span>,
+    /// After a release off the grid: the grid that would begin with it. Whichever of the two the next
+    /// releases fit stays, so that neither a single slip nor a new phase is a violation twice.
+    other: Option<Span>,
+    /// Whether the release off the grid may have been that of the next activation.
+    may_have_taken_next: bool,
+}
+
+/// How a release fits a grid.
+enum Fit {
+    Early(i128),
+    Late(i128, Span),
+    /// The activation, and how many were left out before it.
+    On(Span, i128),
 }
 
 impl Releases {
     /// Takes the next release.
     pub fn next(&mut self, release: Window, rule: &Rule) -> Option<Astray> {
-        let period = i128::from(rule.period.ns());
         let latest = i128::from(release.latest().ns());
         let least = i128::from(release.earliest().ns()) - i128::from(rule.jitter.ns());
-        let Some((from, to)) = self.activation else {
-            self.activation = Some((least, latest));
+        let Some(grid) = self.grid else {
+            self.grid = Some((least, latest));
             return None;
         };
-        let (shortest, longest) = ((period - 1).max(1), period + 1);
-        // Divisions are slow; nearly always the release is one of the next activation.
-        let most = if (shortest..2 * shortest).contains(&(latest - from)) {
-            1
-        } else {
-            (latest - from).div_euclid(shortest)
-        };
-        let fewest = if least - to <= longest { 1 } else { (least - to + longest - 1).div_euclid(longest) };
-        if most < 1 {
-            // An extra release takes no activation. If another follows, the phase has changed.
-            if self.was_early {
-                self.activation = Some((least, latest));
+        let other = self.other.take().map(|other| fit(other, least, latest, rule));
+        let taken = i128::from(std::mem::take(&mut self.may_have_taken_next));
+        let skipped = match (fit(grid, least, latest, rule), other) {
+            (Fit::On(grid, left_out), Some(Fit::On(other, of_other))) => {
+                (self.grid, self.other) = (Some(grid), (other != grid).then_some(other));
+                left_out.min(of_other) - taken
             }
-            self.was_early = !self.was_early;
-            return Some(Astray::Early(time(latest - from)));
-        }
-        self.was_early = false;
-        if fewest > most {
-            self.activation = Some((least, latest));
-            return Some(Astray::Late(time(least + i128::from(rule.jitter.ns()) - (to + most * longest))));
-        }
-        self.activation = Some((least.max(from + fewest * shortest), latest.min(to + most * longest)));
-        let skipped = u64::try_from(fewest - 1).unwrap_or(u64::MAX);
+            (Fit::On(grid, left_out), _) => {
+                self.grid = Some(grid);
+                left_out - taken
+            }
+            (_, Some(Fit::On(other, left_out))) => {
+                self.grid = Some(other);
+                left_out - taken
+            }
+            (Fit::Early(since), _) => {
+                // An extra release takes no activation, or the next one before its time.
+                (self.other, self.may_have_taken_next) = (Some((least, latest)), true);
+                return Some(Astray::Early(time(since)));
+            }
+            (Fit::Late(late, grid), _) => {
+                (self.grid, self.other, self.may_have_taken_next) = (Some(grid), Some((least, latest)), true);
+                return Some(Astray::Late(time(late)));
+            }
+        };
+        let skipped = u64::try_from(skipped).unwrap_or(if skipped < 0 { 0 } else { u64::MAX });
         (skipped > rule.skips).then_some(Astray::Skipped(skipped))
     }
+
+    /// The latest time that the last activation before the next release may have: with the jitter after it,
+    /// that release is overdue.
+    pub fn due(&self, rule: &Rule) -> Option<Instant> {
+        let (_, to) = self.grid?;
+        let to = self.other.map_or(to, |(_, other)| to.max(other));
+        let activations = i128::from(rule.skips) + 1 + i128::from(self.may_have_taken_next);
+        let due = to.saturating_add(activations.saturating_mul(i128::from(rule.period.ns()) + 1));
+        Some(Instant::from_ns(u64::try_from(due.max(0)).unwrap_or(u64::MAX)))
+    }
+}
+
+#[inline]
+fn fit((from, to): Span, least: i128, latest: i128, rule: &Rule) -> Fit {
+    let period = i128::from(rule.period.ns());
+    let (shortest, longest) = ((period - 1).max(1), period + 1);
+    // Divisions are slow; nearly always the release is one of the next activation.
+    let most = if (shortest..2 * shortest).contains(&(latest - from)) {
+        1
+    } else {
+        (latest - from).div_euclid(shortest)
+    };
+    let fewest = if least - to <= longest { 1 } else { (least - to + longest - 1).div_euclid(longest) };
+    if most < 1 {
+        return Fit::Early(latest - from);
+    }
+    if fewest > most {
+        let late = least + i128::from(rule.jitter.ns()) - (to + most * longest);
+        return Fit::Late(late, (from + most * shortest, to + most * longest));
+    }
+    Fit::On((least.max(from + fewest * shortest), latest.min(to + most * longest)), fewest - 1)
 }
 
 fn time(ns: i128) -> Duration {
@@ -84,7 +132,6 @@ fn time(ns: i128) -> Duration {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use punctual_model::Instant;
 
     fn rule(period: u64, jitter: u64) -> Rule {
         Rule { period: Duration::from_ns(period), jitter: Duration::from_ns(jitter), skips: 0 }
@@ -111,10 +158,36 @@ mod tests {
             found(&[1_000, 2_000, 5_050, 6_000], rule(1_000, 100)),
             [None, None, Some(Astray::Skipped(2)), None]
         );
+        // One too late, and on with the phase as before.
+        assert_eq!(
+            found(&[1_000, 2_000, 3_300, 4_000, 5_000], rule(1_000, 100)),
+            [None, None, Some(Astray::Late(ns(299))), None, None]
+        );
+        // Before its time, and on with the phase as before: none was left out.
+        assert_eq!(
+            found(&[1_000, 2_000, 2_700, 4_000, 5_000], rule(1_000, 100)),
+            [None, None, Some(Astray::Early(ns(800))), None, None]
+        );
         // Another phase from the third on.
-        let shifted = found(&[1_000, 2_000, 2_700, 3_700, 4_700, 5_700], rule(1_000, 100));
-        assert!(matches!(shifted[2..4], [Some(Astray::Early(_)), Some(_)]), "{shifted:?}");
-        assert_eq!(shifted[4..], [None, None]);
+        assert_eq!(
+            found(&[1_000, 2_000, 2_700, 3_700, 4_700, 5_700], rule(1_000, 100)),
+            [None, None, Some(Astray::Early(ns(800))), None, None, None]
+        );
+        // Late again and again.
+        let late = Some(Astray::Late(ns(299)));
+        assert_eq!(
+            found(&[1_000, 2_000, 3_300, 4_000, 5_300, 6_000], rule(1_000, 100)),
+            [None, None, late, None, late, None]
+        );
+    }
+
+    #[test]
+    fn a_release_is_due_a_period_after_the_last_activation() {
+        let mut releases = Releases::default();
+        let rule = Rule { skips: 2, ..rule(1_000, 100) };
+        assert_eq!(releases.due(&rule), None);
+        releases.next(Window::at(Instant::from_ns(5_000)), &rule);
+        assert_eq!(releases.due(&rule), Some(Instant::from_ns(5_000 + 3 * 1_001)));
     }
 
     #[test]
@@ -142,6 +215,29 @@ mod tests {
     }
 
     proptest! {
+        /// On a grid without skips, one release that is moved is one violation, and so is a new phase.
+        #[test]
+        fn one_slip_is_one_violation(
+            (period, jitter) in (100..5_000_u64, 0..40_u64),
+            lates in prop::collection::vec(0.0..1.0_f64, 12..40),
+            (which, share) in (3..8_usize, 0.0..1.0_f64),
+            goes_on in any::<bool>(),
+        ) {
+            // Beyond the jitter, and not near the next activation, wherever in its jitter each one lies.
+            let (least, most) = (2 * jitter + 20, period.saturating_sub(2 * jitter + 20));
+            prop_assume!(least < most);
+            let shift = least + (share * (most - least) as f64) as u64;
+            let times: Vec<u64> = lates.iter().enumerate().map(|(job, late)| {
+                let is_moved = if goes_on { job == which } else { job >= which };
+                let late = (late * jitter as f64) as u64;
+                1_000_000 + job as u64 * period + late + if is_moved { shift } else { 0 }
+            }).collect();
+            prop_assume!(times.is_sorted());
+            let all = found(&times, rule(period, jitter));
+            let astray = all.iter().filter(|it| it.is_some()).count();
+            prop_assert_eq!(astray, 1, "{:?}", all);
+        }
+
         /// Whatever the phase, true period, skips and windows: what keeps to the rule is never astray.
         #[test]
         fn only_what_is_certain_is_found(

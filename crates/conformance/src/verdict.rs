@@ -88,6 +88,7 @@ impl Tally {
             (Term::Early, period),
             (Term::Late, time(task.jitter).filter(|_| period.is_some())),
             (Term::Skipped, period.map(|_| task.skips.unwrap_or(0))),
+            (Term::Overdue, time(task.jitter).filter(|_| period.is_some())),
             (Term::Separation, time(task.separation)),
         ];
         Tally::new(&task.name, all)
@@ -164,6 +165,16 @@ impl Standing {
         match self.term.is_lower_bound() {
             true => value < self.agreed,
             false => value > self.agreed,
+        }
+    }
+
+    /// A violation that was counted while its job was open, as it is now.
+    pub(crate) fn amend(&mut self, violation: Violation) {
+        let of = |it: &Violation| it.subject.as_ref().map(|it| (it.tid, it.phase, it.job));
+        if let Some(example) =
+            self.examples.iter_mut().rev().find(|it| it.is_open() && of(it) == of(&violation))
+        {
+            *example = violation;
         }
     }
 

@@ -21,6 +21,8 @@ pub enum Term {
     Late,
     /// Activations left out in a row.
     Skipped,
+    /// A release that has not come long after the last activation that may be its own.
+    Overdue,
     /// The time between two releases.
     Separation,
     /// From the first task of a chain to the last.
@@ -48,7 +50,7 @@ pub enum Unit {
 
 impl Term {
     /// Every term.
-    pub const ALL: [Term; 14] = [
+    pub const ALL: [Term; 15] = [
         Term::Wcet,
         Term::Response,
         Term::Deadline,
@@ -56,6 +58,7 @@ impl Term {
         Term::Early,
         Term::Late,
         Term::Skipped,
+        Term::Overdue,
         Term::Separation,
         Term::ReactionTime,
         Term::DataAge,
@@ -75,6 +78,7 @@ impl Term {
             Term::Early => "early",
             Term::Late => "late",
             Term::Skipped => "skipped",
+            Term::Overdue => "overdue",
             Term::Separation => "separation",
             Term::ReactionTime => "reaction_time",
             Term::DataAge => "data_age",
@@ -122,8 +126,10 @@ pub struct Subject {
     pub job: u64,
     /// When it was released, at the latest.
     pub release: Instant,
-    /// When it ended.
+    /// When it ended; if it is open, until when it had not.
     pub end: Instant,
+    /// Whether it has not ended, or not even been released, as far as is known.
+    pub is_open: bool,
 }
 
 /// A term that was not kept.
@@ -141,6 +147,13 @@ pub struct Violation {
     pub agreed: u64,
 }
 
+impl Violation {
+    /// Whether it is about a job that has not ended.
+    pub fn is_open(&self) -> bool {
+        self.subject.as_ref().is_some_and(|subject| subject.is_open)
+    }
+}
+
 /// `control: response 5.2 ms, agreed at most 4 ms (job 812 of thread 4711, ended at 12.34 s)`.
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,8 +168,13 @@ impl fmt::Display for Violation {
                 write!(f, "{task}: {} {value}, agreed {limit} {agreed}", term.name())?;
             }
         }
-        let Some(Subject { tid, job, end, .. }) = &self.subject else { return Ok(()) };
+        let Some(Subject { tid, job, end, is_open, .. }) = &self.subject else { return Ok(()) };
+        let ended = match (is_open, term) {
+            (false, _) => "ended at",
+            (true, Term::Overdue) => "not released by",
+            (true, _) => "not ended by",
+        };
         let at = end.ns() / 1_000;
-        write!(f, " (job {job} of thread {tid}, ended at {}.{:06} s)", at / 1_000_000, at % 1_000_000)
+        write!(f, " (job {job} of thread {tid}, {ended} {}.{:06} s)", at / 1_000_000, at % 1_000_000)
     }
 }

@@ -1,5 +1,6 @@
 //! From records of all threads to tasks: follows transitions, losses and ends.
 
+use crate::lane::OpenJob;
 use crate::lanes::Lanes;
 use crate::run::Run;
 use crate::stream::Options as StreamOptions;
@@ -207,6 +208,12 @@ impl Extractor {
     /// What a thread now is, and the number of its task.
     pub fn about(&self, tid: u32) -> Option<(u32, &TaskRecord)> {
         self.threads.get(&tid).map(|thread| (thread.task.phase(), thread.task.about()))
+    }
+
+    /// The number that a thread's next record must have, and its jobs that have not ended by the records so
+    /// far.
+    pub fn open_jobs(&self, tid: u32) -> Option<(u32, impl Iterator<Item = OpenJob>)> {
+        self.threads.get(&tid).map(|thread| (thread.next, thread.task.open_jobs()))
     }
 
     /// What [`Extractor::finish`] would return if the observation ended here.

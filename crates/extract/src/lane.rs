@@ -1,7 +1,9 @@
 //! The jobs of one task at one separator, as they open and close.
 
 use crate::stream::{Circumstances, Options, Stream};
-use punctual_model::{Duration, Instant, Job, MAX_SEGMENTS, Release, Segment, Separator, Window};
+use punctual_model::{
+    Disturbance, Duration, Instant, Job, MAX_SEGMENTS, Release, Segment, Separator, Window,
+};
 use punctual_trace::{Activation, Resumed};
 
 /// A sleep of the thread: its processor time until then, and how long it slept.
@@ -85,6 +87,23 @@ struct Open {
     asleep: Duration,
     sleeps: u64,
     circumstances: Circumstances,
+}
+
+/// A job that has been released and has not ended, as far as the thread's records say.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenJob {
+    /// Where it will end: the key of its stream's separator.
+    pub separator: Separator,
+    /// The index of its release in its stream, from 0.
+    pub number: u64,
+    /// Its release.
+    pub release: Release,
+    /// When it began to run.
+    pub start: Instant,
+    /// The thread's cumulative processor time at the release.
+    pub cpu: Duration,
+    /// What moved its release.
+    pub disturbance: Option<Disturbance>,
 }
 
 /// A job that has ended, and the circumstances of its release.
@@ -180,6 +199,19 @@ impl Lane {
 
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// The job that has not ended.
+    pub fn open_job(&self) -> Option<OpenJob> {
+        let Open { release, start, cpu, circumstances, .. } = self.open?;
+        Some(OpenJob {
+            separator: self.key,
+            number: self.stream.releases().saturating_sub(1),
+            release,
+            start,
+            cpu,
+            disturbance: circumstances.disturbance,
+        })
     }
 
     /// Total time asleep at this separator.

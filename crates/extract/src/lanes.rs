@@ -1,6 +1,6 @@
 //! All job streams of one task: sorts activations into lanes, and keeps the jobs between sleeps.
 
-use crate::lane::{Closed, Lane, Sleeps};
+use crate::lane::{Closed, Lane, OpenJob, Sleeps};
 use crate::primary::{self, Choice};
 use crate::stream::{Circumstances, Options};
 use punctual_model::{self as model, Call, Disturbance, Duration, Instant, Job, Object, Segment, Separator};
@@ -136,6 +136,17 @@ impl Lanes {
             self.sleeps.push(activation.cpu, resumed.suspended_after);
         }
         ended
+    }
+
+    /// The jobs that have not ended, of every stream as the model has them.
+    pub fn open_jobs(&self) -> impl Iterator<Item = OpenJob> {
+        let between_sleeps = match &self.suspension {
+            Suspension::First => self.lanes.first(),
+            Suspension::Own(own) => Some(&**own),
+        };
+        let between_sleeps = between_sleeps.and_then(Lane::open_job);
+        let between_sleeps = between_sleeps.map(|job| OpenJob { separator: Separator::SUSPENSION, ..job });
+        self.lanes.iter().filter_map(Lane::open_job).chain(between_sleeps)
     }
 
     /// The thread was stopped by a signal, and goes on with the same job.

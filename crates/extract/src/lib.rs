@@ -28,6 +28,7 @@ pub mod wcet;
 
 pub use extractor::{Extractor, Options, Progress};
 pub use histogram::Histogram;
+pub use lane::OpenJob;
 pub use lanes::MAX_SEPARATORS;
 pub use replay::{Replay, Source, replay};
 pub use stream::{Options as StreamOptions, Stream};

@@ -1,5 +1,6 @@
 //! One task: a thread between two transitions, with one job stream per separator.
 
+use crate::lane::OpenJob;
 use crate::lanes::Lanes;
 use crate::stream::{Circumstances, Options};
 use punctual_model::{self as model, Disturbance, EndedBy, Instant, Job, Segment, Separator};
@@ -97,6 +98,11 @@ impl Task {
                 disturbance,
             });
         })
+    }
+
+    /// The jobs that have not ended.
+    pub fn open_jobs(&self) -> impl Iterator<Item = OpenJob> {
+        self.lanes.open_jobs()
     }
 
     /// Whether appending these lanes, of the stretch that follows, gives the same as taking their

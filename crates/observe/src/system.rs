@@ -204,6 +204,14 @@ pub fn now() -> punctual_model::Instant {
     punctual_model::Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// Processor time that a thread has had by the kernel's account: as of the last tick, if it runs. Zero if it
+/// is not known.
+pub fn processor_time(tid: u32) -> punctual_model::Duration {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).unwrap_or_default();
+    let first = text.split(' ').next().and_then(|first| first.parse().ok());
+    punctual_model::Duration::from_ns(first.unwrap_or(0))
+}
+
 /// Whether a program can read if an interrupt is being served. On x86-64 that needs a symbol which kernels
 /// without `CONFIG_KALLSYMS_ALL` lack.
 pub fn shows_interrupts() -> bool {

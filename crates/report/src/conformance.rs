@@ -205,6 +205,7 @@ pub fn violation(violation: &Violation) -> Value {
         "job": subject.map(|it| it.job),
         "release_ns": subject.map(|it| it.release.ns()),
         "end_ns": subject.map(|it| it.end.ns()),
+        "open": subject.map(|it| it.is_open),
     })
 }
 

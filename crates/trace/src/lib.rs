@@ -23,5 +23,5 @@ pub mod latency;
 
 pub use about::{About, Totals};
 pub use error::{Error, ErrorKind};
-pub use record::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
+pub use record::{Activation, Begin, Glance, Record, Resumed, Step, Switch, TaskRecord};
 pub use roster::Roster;

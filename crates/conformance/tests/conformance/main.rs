@@ -6,4 +6,5 @@ mod records;
 
 mod jobs;
 mod kept;
+mod overdue;
 mod text;

@@ -46,6 +46,11 @@ impl Namespace {
         record
     }
 
+    /// The number in the initial namespace of a thread with this number.
+    pub fn original(&self, tid: u32) -> u32 {
+        self.translated.iter().find(|(_, seen)| **seen == tid).map_or(tid, |(original, _)| *original)
+    }
+
     fn task(&mut self, entry: TaskEntry) -> Record {
         let mut record = entry.record;
         let process = if entry.seen_tgid != 0 { entry.seen_tgid } else { record.pid };

@@ -11,7 +11,7 @@ use crate::ring::Ring;
 use crate::system;
 use libbpf_rs::{MapCore, MapFlags};
 use punctual_model::Instant;
-use punctual_trace::Record;
+use punctual_trace::{Glance, Record};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -201,6 +201,23 @@ impl Observer {
             })
     }
 
+    /// What a thread is doing right now; `None` if it is not watched, or is changing at this moment.
+    pub fn glance(&self, tid: u32) -> Option<Glance> {
+        let key = self.namespace.original(tid).to_ne_bytes();
+        let look = || self.loaded.skeleton.maps.threads.lookup(&key, MapFlags::ANY).ok().flatten();
+        let bytes = look()?;
+        // The kernel's account grows while the thread runs; what the programs remember does not.
+        let account = system::processor_time(tid) + records::unaccounted(&bytes)?;
+        let (_, glance) = records::glance(&bytes, system::now())?;
+        // It was written meanwhile, perhaps while it was read.
+        (look()? == bytes).then(|| Glance { cpu: glance.cpu.max(account), ..glance })
+    }
+
+    /// The time, on the clock of the records.
+    pub fn now(&self) -> Instant {
+        system::now()
+    }
+
     /// When it began.
     pub fn from(&self) -> Instant {
         self.from
@@ -232,8 +249,8 @@ impl Observer {
             let Ok(Some(bytes)) = threads.lookup(&key, MapFlags::ANY) else {
                 continue;
             };
-            if let Some((end, last)) = records::last_records(&bytes, until) {
-                for record in end.into_iter().chain([last]) {
+            if let Some((tid, glance)) = records::glance(&bytes, until) {
+                for record in glance.last_records(tid) {
                     self.records += u64::from(matches!(record, Record::Activation(_)));
                     each(&self.namespace.translate(Entry::Record(record)));
                 }

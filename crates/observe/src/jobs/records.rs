@@ -9,7 +9,7 @@ use super::skeleton::types::{
 use crate::loader::{Plain, read_plain, text};
 use punctual_model::separator::{Call, FileClass, Object, Separator};
 use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Window};
-use punctual_trace::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
+use punctual_trace::{Activation, Begin, Glance, Record, Resumed, Step, Switch, TaskRecord};
 
 /// Records that found no room.
 pub const COUNTER_DROPPED: usize = counter::COUNTER_DROPPED.0 as usize;
@@ -128,9 +128,9 @@ fn switch(raw: &switch_record) -> Option<Switch> {
     Some(Switch { tid: raw.header.tid, at: Instant::from_ns(raw.at), cpu: raw.cpu, step: kind })
 }
 
-/// The last records of a thread, from what the programs remember of it at the end of the observation: the end
-/// of its job, if it is stopped, and how many records there were.
-pub fn last_records(bytes: &[u8], at: Instant) -> Option<(Option<Record>, Record)> {
+/// What a thread is doing, from what the programs remember of it: its number, whether its job has ended, if
+/// it is stopped, and how many records there were.
+pub fn glance(bytes: &[u8], at: Instant) -> Option<(u32, Glance)> {
     let thread: thread = read_plain(bytes)?;
     let in_call = u32::from(thread.call) != other_call::CALL_NONE.0;
     let stop = if in_call { thread.first_stop } else { thread.stop };
@@ -138,27 +138,43 @@ pub fn last_records(bytes: &[u8], at: Instant) -> Option<(Option<Record>, Record
     let sleeps = u32::from(thread.state) == thread_state::THREAD_ASLEEP.0
         && u32::from(thread.sleep) != sleep_kind::SLEEP_STOPPED.0;
     let stopped = stop != 0 && (in_call || sleeps);
-    let mut sequence = thread.sequence;
-    let end = stopped
+    let stopped = stopped
         .then(|| {
             let separator = match in_call {
                 true => separator(thread.call, thread.object_class, thread.number, thread.object)?,
                 false => Separator::SUSPENSION,
             };
-            Some(Record::Activation(Activation {
+            let release = woken(&thread).filter(|release| release.latest() <= at);
+            let arrival = Instant::from_ns(thread.arrival);
+            Some(Activation {
                 tid: thread.tid,
-                sequence,
+                sequence: thread.sequence,
                 separator,
                 slept: true,
                 stop: Instant::from_ns(stop),
                 cpu: Duration::from_ns(thread.cpu_at_stop),
-                arrival: None,
-                resumed: None,
-            }))
+                arrival: release.map(|_| arrival).filter(|it| it.ns() != 0 && *it <= at),
+                resumed: release.map(|release| Resumed::new(Some(release), at)),
+            })
         })
         .flatten();
-    sequence += u32::from(end.is_some());
-    Some((end, Record::Last { tid: thread.tid, sequence, at }))
+    let cpu = Duration::from_ns(thread.cpu_then.saturating_add(thread.unaccounted));
+    Some((thread.tid, Glance { sequence: thread.sequence, at, cpu, stopped }))
+}
+
+/// When a thread was woken that sleeps in a call and has not run since.
+fn woken(thread: &thread) -> Option<Window> {
+    let waits = u32::from(thread.call) != other_call::CALL_NONE.0
+        && u32::from(thread.state) == thread_state::THREAD_ASLEEP.0
+        && u32::from(thread.sleep) == sleep_kind::SLEEP_INTERRUPTIBLE.0
+        && thread.interrupted == 0;
+    (waits && thread.waking >= thread.stop).then(|| Window::at(Instant::from_ns(thread.waking)))
+}
+
+/// Time that a thread has had, by the kernel's account, beyond what the programs know of its account.
+pub fn unaccounted(bytes: &[u8]) -> Option<Duration> {
+    let thread: thread = read_plain(bytes)?;
+    Some(Duration::from_ns(thread.unaccounted))
 }
 
 fn activation(raw: &RawActivation) -> Option<Activation> {

@@ -49,6 +49,8 @@ pub struct FlightRecorder {
     /// Whether there was a violation that no recording shows yet.
     is_triggered: bool,
     last: Option<WallInstant>,
+    /// Of threads that are stuck: without them a reader could not tell that nothing more came.
+    last_records: Vec<Record>,
     kept: u64,
     skipped: u64,
     failed: u64,
@@ -81,6 +83,7 @@ impl FlightRecorder {
             ring: Ring::new(punctual_model::Duration::from_ns(before)),
             is_triggered: false,
             last: None,
+            last_records: Vec::new(),
             kept: 0,
             skipped: 0,
             failed: 0,
@@ -103,6 +106,14 @@ impl FlightRecorder {
         self.is_triggered |= self.may_write();
     }
 
+    /// There is a violation by threads that are stuck, whose last records these are.
+    pub fn trigger_with(&mut self, last: impl Iterator<Item = Record>) {
+        self.trigger();
+        if self.is_triggered && self.last_records.is_empty() {
+            self.last_records.extend(last);
+        }
+    }
+
     fn may_write(&self) -> bool {
         self.last.is_none_or(|last| last.elapsed() >= BETWEEN) && self.kept < MOST_RECORDINGS
     }
@@ -121,7 +132,12 @@ impl FlightRecorder {
     fn hand_over(&mut self) {
         self.is_triggered = false;
         self.last = Some(WallInstant::now());
-        match self.stretches.try_send(self.ring.take(self.totals)) {
+        let mut stretch = self.ring.take(self.totals);
+        // They end the recording, not the thread, which the next recording has again.
+        let last = std::mem::take(&mut self.last_records);
+        stretch.until = last.iter().filter_map(at).fold(stretch.until, Instant::max);
+        stretch.records.extend(last);
+        match self.stretches.try_send(stretch) {
             Ok(()) => {}
             // What has not been written within ten seconds is on a disk that hangs.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.failed += 1,

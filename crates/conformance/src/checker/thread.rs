@@ -1,0 +1,242 @@
+//! One thread of a task: which of its jobs are judged, and whether they keep to what was agreed on.
+
+use super::overdue::{GRACE, Told};
+use super::{Agreed, JOBS_TO_KNOW};
+use crate::releases::{Astray, Releases, Rule};
+use crate::verdict::Tally;
+use crate::violation::{Subject, Term, Violation};
+use punctual_extract::JobSeen;
+use punctual_model::{Disturbance, Duration, Instant, Separator, Window};
+use punctual_trace::TaskRecord;
+use std::sync::Arc;
+
+/// A thread that lives.
+pub struct Thread {
+    pub name: Arc<str>,
+    pub pid: u32,
+    pub command: String,
+    pub cgroup: Option<String>,
+    pub is_real_time: bool,
+    /// The task of the contract that it belongs to.
+    pub task: Option<usize>,
+    pub phase: u32,
+    pub lanes: Vec<Lane>,
+    /// Where its jobs end, once that has been found out.
+    pub chosen: Option<Separator>,
+    /// Jobs while it belonged to no task.
+    pub strays: u64,
+}
+
+/// The jobs of a thread at one separator.
+pub struct Lane {
+    pub separator: Separator,
+    /// Whether the contract names it.
+    pub is_named: bool,
+    pub releases: Releases,
+    last: Option<Window>,
+    /// The number of the job that is judged next.
+    pub next: u64,
+    /// Jobs, and their first release, until it is known where jobs end.
+    jobs: u64,
+    first: Option<Window>,
+    /// What was told of jobs before they ended.
+    pub told: Told,
+}
+
+impl Thread {
+    /// A thread of no task yet.
+    pub fn new(record: &TaskRecord, cgroup: Option<String>) -> Thread {
+        Thread {
+            name: record.name.as_str().into(),
+            pid: record.pid,
+            command: record.command.clone(),
+            cgroup,
+            is_real_time: record.policy.is_real_time(),
+            task: None,
+            phase: 0,
+            lanes: Vec::new(),
+            chosen: None,
+            strays: 0,
+        }
+    }
+
+    /// The same thread, before it was matched.
+    pub fn anew(self) -> Thread {
+        Thread { task: None, lanes: Vec::new(), chosen: None, strays: 0, ..self }
+    }
+
+    /// Nothing is judged across this.
+    pub fn forget_jobs(&mut self) {
+        self.lanes.clear();
+        self.chosen = None;
+    }
+
+    /// The thread is in this one of its tasks.
+    pub fn enter(&mut self, phase: u32) {
+        if self.phase != phase {
+            self.phase = phase;
+            self.forget_jobs();
+        }
+    }
+
+    /// Takes a job; returns whether it was judged.
+    pub fn job(
+        &mut self,
+        seen: &JobSeen<'_>,
+        agreed: &Agreed,
+        tally: &mut Tally,
+        each: &mut impl FnMut(&Violation),
+    ) -> bool {
+        let lane = self.lane(seen.separator.key(), agreed);
+        if !self.is_judged(lane, seen, agreed, tally) {
+            return false;
+        }
+        let Thread { name, pid, lanes, .. } = self;
+        let subject = || Subject {
+            name: name.clone(),
+            pid: *pid,
+            tid: seen.tid,
+            phase: seen.phase,
+            job: seen.number,
+            release: seen.job.release.window.latest(),
+            end: seen.job.end,
+            is_open: false,
+        };
+        lanes[lane].judge(seen, agreed, tally, &subject, each);
+        true
+    }
+
+    /// The place of the jobs at a separator.
+    pub fn lane(&mut self, separator: Separator, agreed: &Agreed) -> usize {
+        if let Some(lane) = self.lanes.iter().position(|lane| lane.separator == separator) {
+            return lane;
+        }
+        self.lanes.push(Lane {
+            separator,
+            is_named: agreed.separator.as_ref().is_some_and(|is_meant| is_meant(separator)),
+            releases: Releases::default(),
+            last: None,
+            next: 0,
+            jobs: 0,
+            first: None,
+            told: Told::default(),
+        });
+        self.lanes.len() - 1
+    }
+
+    /// Whether a job is one of the task's. If the contract does not say where those end, they do at the first
+    /// separator with enough jobs that are not far too frequent.
+    fn is_judged(&mut self, lane: usize, seen: &JobSeen<'_>, agreed: &Agreed, tally: &mut Tally) -> bool {
+        let lane = &mut self.lanes[lane];
+        if agreed.separator.is_some() {
+            return lane.is_named;
+        }
+        if self.chosen.is_some() {
+            return self.chosen == Some(lane.separator);
+        }
+        let window = seen.job.release.window;
+        let first = *lane.first.get_or_insert(window);
+        lane.jobs += 1;
+        if lane.jobs == JOBS_TO_KNOW {
+            let span = window.latest().since(first.earliest());
+            let is_too_frequent = agreed.period.is_some_and(|period| {
+                u128::from(span.ns()) * 2 < u128::from(period.ns()) * u128::from(JOBS_TO_KNOW - 1)
+            });
+            if is_too_frequent {
+                (lane.jobs, lane.first) = (0, None);
+            } else {
+                self.chosen = Some(lane.separator);
+                tally.unjudged += JOBS_TO_KNOW;
+            }
+        }
+        false
+    }
+}
+
+impl Lane {
+    fn judge(
+        &mut self,
+        seen: &JobSeen<'_>,
+        agreed: &Agreed,
+        tally: &mut Tally,
+        subject: &dyn Fn() -> Subject,
+        each: &mut impl FnMut(&Violation),
+    ) {
+        tally.jobs += 1;
+        let job = seen.job;
+        // The least that it can have been.
+        let activation = job.release.arrival.unwrap_or(job.release.window.latest());
+        let response = job.end.since(activation).ns();
+        let (separation, astray) = self.release(seen, agreed);
+        for standing in &mut tally.standings {
+            let term = standing.term;
+            let value = match term {
+                Term::Wcet => job.cost.ns(),
+                Term::Response | Term::Deadline => response,
+                Term::Suspension => job.suspended.ns(),
+                Term::Separation => match separation {
+                    Some(separation) => separation.ns(),
+                    None => continue,
+                },
+                _ => match astray {
+                    Some((its, value)) if its == term => value,
+                    _ => continue,
+                },
+            };
+            if standing.see(value) {
+                let violation = Violation {
+                    task: tally.task.clone(),
+                    term,
+                    subject: Some(subject()),
+                    value,
+                    agreed: standing.agreed,
+                };
+                if self.told.has(seen.number, term) {
+                    standing.amend(violation);
+                } else {
+                    each(&violation);
+                    standing.count(violation);
+                }
+            }
+        }
+        self.told.ended(seen.number);
+    }
+
+    /// The time since the release before, and how the release is astray.
+    fn release(&mut self, seen: &JobSeen<'_>, agreed: &Agreed) -> (Option<Duration>, Option<(Term, u64)>) {
+        let window = seen.job.release.window;
+        if seen.number != self.next {
+            (self.releases, self.last) = (Releases::default(), None);
+        }
+        self.next = seen.number + 1;
+        let overdue =
+            agreed.rule.as_ref().and_then(|rule| overdue_at(&self.releases, window.earliest(), rule));
+        let overdue = overdue.map(|late| (Term::Overdue, late.ns()));
+        if seen.disturbance == Some(Disturbance::Ending) {
+            // The thread was woken to end, not to work.
+            (self.releases, self.last) = (Releases::default(), None);
+            return (None, overdue);
+        }
+        let last = self.last.replace(window);
+        let since = last.map(|last| window.latest().since(last.earliest()));
+        let astray = agreed.rule.as_ref().and_then(|rule| {
+            let late = || {
+                let late = window.earliest().since(seen.job.release.arrival?);
+                (late > rule.jitter).then_some(Astray::Late(late))
+            };
+            self.releases.next(window, rule).or_else(late)
+        });
+        let astray = astray.map(|astray| match astray {
+            Astray::Early(since) => (Term::Early, since.ns()),
+            Astray::Late(late) => (Term::Late, late.ns()),
+            Astray::Skipped(skipped) => (Term::Skipped, skipped),
+        });
+        (since, overdue.or(astray))
+    }
+}
+
+/// How late a release is that has not come before `at`, if that is long beyond what was agreed on.
+pub fn overdue_at(releases: &Releases, at: Instant, rule: &Rule) -> Option<Duration> {
+    let late = at.since(releases.due(rule)?);
+    (late > rule.jitter + GRACE).then_some(late)
+}
