@@ -4,7 +4,8 @@ use crate::connection::{Connection, Fault};
 use crate::error::{Error, Refusal};
 use punctual_protocol::{
     Admission, Admitted, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, INTERFACE,
-    NoParameters, Parameters, Plugin, PluginList, Spec, SpecId, SpecList, SpecNumber, SpecReply, Status,
+    NoParameters, Parameters, Plugin, PluginList, ReportUse, Spec, SpecId, SpecList, SpecNumber, SpecReply,
+    Status, Used,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -136,6 +137,13 @@ impl Client {
     /// Restores the original scheduling of a spec's thread.
     pub fn detach_thread(&mut self, spec: SpecId) -> Result<(), Error> {
         self.call("DetachThread", SpecNumber { spec }, Kind::Action).map(|NoParameters {}| ())
+    }
+
+    /// Tells what a spec's thread (its TID in this PID namespace) really took, for `ctl list`.
+    pub fn report_use(&mut self, spec: SpecId, thread: u32, used: Used) -> Result<(), Error> {
+        // It replaces what was told before, so that it can be repeated.
+        let report = ReportUse { spec, thread, used };
+        self.call("ReportUse", report, Kind::Question).map(|NoParameters {}| ())
     }
 
     /// The current state of a spec.

@@ -1,7 +1,7 @@
 //! The client against a daemon of the tests' own, that says what it is told to say. Against the real one:
 //! `tests/daemon`.
 
-use punctual_client::{Answer, Client, Error, Parameters, Policy, Refusal};
+use punctual_client::{Answer, Client, Error, Parameters, Policy, Refusal, Used};
 use punctual_model::Duration;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -147,6 +147,7 @@ fn every_method_sends_its_name_and_reads_the_reply() {
         admitted(),
         done(),
         done(),
+        done(),
         Step::Say(json!({"parameters": {"spec": spec.clone()}})),
         Step::Say(json!({"parameters": {"specs": [spec]}})),
         Step::Say(json!({"parameters": {"plugins": [plugin]}})),
@@ -197,6 +198,10 @@ fn every_method_sends_its_name_and_reads_the_reply() {
     expect_asked("DetachThread", json!({"spec": 7}));
     client.release_spec(7).expect("released");
     expect_asked("ReleaseSpec", json!({"spec": 7}));
+    let used = Used { jobs: 5, worst_cost: Duration::from_us(40), overruns: 1 };
+    client.report_use(7, 13, used).expect("told");
+    let told = json!({"jobs": 5, "worst_cost_ns": 40_000, "overruns": 1});
+    expect_asked("ReportUse", json!({"spec": 7, "thread": 13, "used": told}));
     let spec = client.get_spec(7).expect("a spec");
     assert_eq!(
         (spec.name, spec.user, spec.thread, spec.parameters.ignore_admission),

@@ -11,7 +11,7 @@ use crate::thread;
 use punctual_model::Instant;
 use punctual_protocol::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, METHOD_PREFIX,
-    NoParameters, Plugin, PluginList, Processor, SpecList, SpecNumber, SpecReply, Status,
+    NoParameters, Plugin, PluginList, Processor, ReportUse, SpecList, SpecNumber, SpecReply, Status,
 };
 use punctual_schedule::{AssignedPolicy, Load, SpecId};
 use serde::Serialize;
@@ -144,6 +144,11 @@ fn scheduler(
             registry.detach(caller, SpecId(spec))?;
             reply(NoParameters {}, out)
         }
+        "ReportUse" => {
+            let ReportUse { spec, thread, used } = message::read(parameters)?;
+            registry.report_use(caller, SpecId(spec), thread, used)?;
+            reply(NoParameters {}, out)
+        }
         _ => query(method, parameters, &caller.who, about, registry, out),
     }
 }
@@ -247,6 +252,7 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         process: registry.client(spec.process).map_or(0, |process| process.number),
         thread: spec.thread.as_ref().map(|attached| attached.named),
         thread_is: spec.thread.as_ref().and_then(AttachedThread::otherwise),
+        used: spec.thread.as_ref().and_then(|attached| attached.used),
     }
 }
 

@@ -186,6 +186,10 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
             json!({ "spec": spec, "parameters": parameters }))),
         2 => (number(), number()).prop_map(|(spec, thread)| ("AttachThread",
             json!({ "spec": spec, "thread": thread }))),
+        1 => (number(), number(), number()).prop_map(|(spec, thread, jobs)| ("ReportUse", json!({
+            "spec": spec, "thread": thread,
+            "used": { "jobs": jobs, "worst_cost_ns": jobs, "overruns": jobs }
+        }))),
         3 => (prop::sample::select(vec!["ReleaseSpec", "DetachThread", "GetSpec"]), number())
             .prop_map(|(method, spec)| (method, json!({ "spec": spec }))),
         1 => prop::sample::select(vec!["ListSpecs", "ListPlugins", "ListClients", "GetStatus", "Ping",

@@ -12,7 +12,7 @@ mod text;
 pub use error::Error;
 pub use messages::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, NoParameters,
-    Plugin, PluginList, Processor, Spec, SpecId, SpecList, SpecNumber, SpecReply, Status,
+    Plugin, PluginList, Processor, ReportUse, Spec, SpecId, SpecList, SpecNumber, SpecReply, Status, Used,
 };
 pub use parameters::{Bound, Limits, PARAMETERS, Parameter, Parameters, Unit, parameter};
 pub use punctual_model::Policy;

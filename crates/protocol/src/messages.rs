@@ -4,7 +4,7 @@
 
 use crate::Parameters;
 use punctual_model::{Duration, Instant, Policy};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The daemon's number for a spec; not reused while the daemon runs.
 pub type SpecId = u64;
@@ -64,6 +64,35 @@ pub struct Spec {
     /// How that thread is scheduled, as text, if others have changed it since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_is: Option<String>,
+    /// What that thread really took, if someone watches it. Nothing depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
+    pub used: Option<Used>,
+}
+
+/// Reads [`Used`] in a reply, where unknown fields are ignored.
+fn lenient<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Used>, D::Error> {
+    #[derive(Deserialize)]
+    struct Told {
+        jobs: u64,
+        #[serde(rename = "worst_cost_ns")]
+        worst_cost: Duration,
+        overruns: u64,
+    }
+    let told = Option::<Told>::deserialize(from)?;
+    Ok(told.map(|Told { jobs, worst_cost, overruns }| Used { jobs, worst_cost, overruns }))
+}
+
+/// What a spec's thread really took, by who observed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Used {
+    /// Number of jobs.
+    pub jobs: u64,
+    /// The greatest processor time of one of them.
+    #[serde(rename = "worst_cost_ns")]
+    pub worst_cost: Duration,
+    /// Number of jobs that took more than the accepted runtime.
+    pub overruns: u64,
 }
 
 /// A processor's load from a plugin.
@@ -161,6 +190,18 @@ pub struct AttachThread {
     pub thread: u32,
 }
 
+/// The parameters of `ReportUse`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportUse {
+    /// The spec.
+    pub spec: SpecId,
+    /// Its thread: the TID, in the PID namespace of the client. Says which thread was observed.
+    pub thread: u32,
+    /// What the thread took since it was attached, or since it has been watched.
+    pub used: Used,
+}
+
 /// The parameters of `ReleaseSpec`, `DetachThread` and `GetSpec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -241,9 +282,11 @@ mod tests {
         let mut later = spec();
         later["colour"] = json!("red");
         later["parameters"]["jitter_ns"] = json!(7);
+        later["used"] = json!({"jobs": 3, "worst_cost_ns": 2, "overruns": 1, "misses": 0});
+        let used = Some(Used { jobs: 3, worst_cost: Duration::from_ns(2), overruns: 1 });
         assert_eq!(
             serde_json::from_value::<Spec>(later).expect("a spec"),
-            serde_json::from_value::<Spec>(spec()).expect("a spec")
+            Spec { used, ..serde_json::from_value::<Spec>(spec()).expect("a spec") }
         );
         let create = json!({"parameters": {"jitter_ns": 7}});
         let error = serde_json::from_value::<CreateSpec>(create).expect_err("an unknown parameter");

@@ -22,6 +22,10 @@ const SPECS: [Column; 12] = [
     words("Notes", Fit::Fold),
 ];
 
+/// What threads really took, if any is watched: before the notes.
+const USED: [Column; 3] =
+    [figures("Jobs", Fit::Drop(3)), figures("Worst cost", Fit::Drop(1)), figures("Overruns", Fit::Drop(2))];
+
 const PLUGINS: [Column; 8] = [
     words("Plugin", Fit::Keep),
     words("Kind", Fit::Drop(4)),
@@ -51,7 +55,25 @@ pub fn specs(specs: &[Spec], page: &Page) -> String {
     }
     let mut table = Table::new(&SPECS);
     table.rows = specs.iter().map(spec).collect();
+    if specs.iter().any(|spec| spec.used.is_some()) {
+        let notes = SPECS.len() - 1;
+        table.columns.splice(notes..notes, USED);
+        for (row, spec) in table.rows.iter_mut().zip(specs) {
+            row.splice(notes..notes, used(spec));
+        }
+    }
     table.text(page)
+}
+
+fn used(spec: &Spec) -> [(String, Tone); 3] {
+    let Some(used) = &spec.used else { return [(); 3].map(|()| ("–".into(), Tone::Plain)) };
+    let tone = if used.overruns > 0 { Tone::Warning } else { Tone::Plain };
+    let overruns = match spec.admission.accepted_runtime {
+        Some(_) => used.overruns.to_string(),
+        None => "–".into(),
+    };
+    let jobs = (used.jobs.to_string(), Tone::Plain);
+    [jobs, (used.worst_cost.to_string(), tone), (overruns, tone)]
 }
 
 fn spec(spec: &Spec) -> Vec<(String, Tone)> {
@@ -191,6 +213,24 @@ mod tests {
         for part in ["con\\u{1b}trol", "DEADLINE", "10 ms", "3 ms", "1000", "asked for 2 ms to 4 ms"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn what_threads_took_is_shown_where_it_is_known() {
+        let mut watched = a_spec();
+        let other = a_spec();
+        assert!(!specs(&[a_spec()], &Page::default()).contains("Worst cost"));
+        watched.used =
+            Some(punctual_client::Used { jobs: 4_711, worst_cost: Duration::from_us(3_250), overruns: 2 });
+        let text = specs(&[watched, other], &Page::default());
+        let lines: Vec<&str> = text.lines().collect();
+        for part in ["Jobs", "Worst cost", "Overruns"] {
+            assert!(lines[0].contains(part), "{part}: {text}");
+        }
+        assert!(
+            lines[1].contains(" 4711 ") && lines[1].contains(" 3.25 ms ") && !lines[2].contains("4711"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub struct LiveTask {
     pub deadline: Option<Duration>,
     /// Jobs that ended later than that.
     pub late: u64,
+    /// The proven bound of its response times.
+    pub bound: Option<Duration>,
     /// The longest response time of each of the last seconds, the last one last; none where no job ended.
     pub responses: Vec<Option<Duration>>,
     /// The same of costs.

@@ -10,7 +10,9 @@ mod sampler;
 
 pub use alarms::{Alarm, Counters, Output};
 
+use crate::accounts::Accounts;
 use crate::agreement::read_contract;
+use crate::bounds::Bounds;
 use crate::check::unchecked;
 use crate::destination::is_standard_stream;
 use crate::error::{Error, Result};
@@ -52,6 +54,8 @@ pub struct Options {
     pub before: Duration,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
+    /// What was proven, for metrics.
+    pub bounds: Bounds,
 }
 
 /// What came of it.
@@ -83,7 +87,7 @@ pub fn guard(
     output: Output,
     monitor: &dyn Monitor,
 ) -> Result<Guarded> {
-    let Options { mut watch, contract: path, on_violation, journal, keep, before, metrics } = options;
+    let Options { mut watch, contract: path, on_violation, journal, keep, before, metrics, bounds } = options;
     watch.check()?;
     let contract = read_contract(&path)?;
     if contract.tasks.is_empty() {
@@ -93,7 +97,7 @@ pub fn guard(
     note.iter().for_each(|note| monitor.hint(&note.text));
     watch.observe.switches = keep.is_some();
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
-    let gauges = metrics.map(|address| Gauges::serve(address, &contract)).transpose()?;
+    let gauges = metrics.map(|address| Gauges::serve(address, &contract, bounds)).transpose()?;
     if let Some(gauges) = &gauges {
         monitor.hint(&format!("metrics are at http://{}/metrics", gauges.address()));
     }
@@ -105,6 +109,7 @@ pub fn guard(
             alarms,
             flight,
             gauges,
+            accounts: Accounts::start(),
             turned: Instant::now(),
             path,
             note,
@@ -143,6 +148,7 @@ struct Guard<'a> {
     alarms: Alarms,
     flight: Option<FlightRecorder>,
     gauges: Option<Gauges>,
+    accounts: Accounts,
     turned: Instant,
     path: PathBuf,
     /// What of the contract is not watched.
@@ -178,7 +184,7 @@ impl Guard<'_> {
 
 impl Sink for Guard<'_> {
     fn record(&mut self, record: &Record) -> Result<()> {
-        let Guard { checker, sampler, alarms, violations, gauges, .. } = self;
+        let Guard { checker, sampler, alarms, violations, gauges, accounts, .. } = self;
         let before = *violations;
         let mut told = |violation: &Violation| {
             *violations += 1;
@@ -186,10 +192,10 @@ impl Sink for Guard<'_> {
                 alarms.tell(Alarm::Violation(violation.clone()));
             }
         };
-        match gauges {
-            Some(gauges) => checker.record_jobs(record, &mut told, &mut |task, seen| gauges.job(task, seen)),
-            None => checker.record(record, &mut told),
-        }
+        checker.record_jobs(record, &mut told, &mut |task, seen| {
+            gauges.iter_mut().for_each(|gauges| gauges.job(task, seen));
+            accounts.job(seen);
+        });
         if let Some(flight) = &mut self.flight {
             flight.record(record);
             if self.violations > before {

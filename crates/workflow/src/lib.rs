@@ -8,7 +8,9 @@
 //! Not for parsing arguments, printing, or choosing exit codes: front ends (`cli`, tests, a live view) do
 //! that.
 
+mod accounts;
 mod agreement;
+mod bounds;
 mod destination;
 mod error;
 mod filter;
@@ -45,6 +47,7 @@ pub mod top;
 pub mod tt;
 
 pub use agreement::read_contract;
+pub use bounds::{Bounds, read_bounds};
 pub use destination::{Destination, Pending, derived_path, is_standard_stream};
 pub use error::{Error, ErrorKind, Result, plain_reason};
 pub use filter::ThreadFilter;

@@ -10,6 +10,7 @@ mod view;
 
 pub use view::{Action, Event, Key, View};
 
+use crate::bounds::Bounds;
 use crate::models::{self, Observed};
 use crate::platform;
 use punctual_conformance::{Contract, ContractTask, Matcher};
@@ -71,6 +72,7 @@ pub struct Live {
     /// Threads that have ended, the last one last.
     ended: Vec<Ended>,
     agreement: Box<dyn Agreement>,
+    bounds: Bounds,
     from: Instant,
     records: u64,
     totals: Totals,
@@ -90,10 +92,21 @@ impl Live {
             threads: FxHashMap::default(),
             ended: Vec::new(),
             agreement,
+            bounds: Bounds::default(),
             from: Instant::from_ns(0),
             records: 0,
             totals: Totals::default(),
         }
+    }
+
+    /// With what was proven of threads, by their names.
+    pub fn with_bounds(self, bounds: Bounds) -> Live {
+        Live { bounds, ..self }
+    }
+
+    /// The line of a thread.
+    fn line(&self, thread: &Thread, about: &TaskRecord, now: Instant, has_ended: bool) -> LiveTask {
+        LiveTask { bound: self.bounds.of(&about.name), ..thread.line(about, now, has_ended) }
     }
 
     /// The observation begins.
@@ -179,9 +192,9 @@ impl Live {
     pub fn tasks(&self, now: Instant) -> Vec<LiveTask> {
         let alive = self.threads.iter().filter_map(|(tid, thread)| {
             let (_, about) = self.extractor.about(*tid)?;
-            Some(thread.line(about, now, false))
+            Some(self.line(thread, about, now, false))
         });
-        let ended = self.ended.iter().map(|ended| ended.thread.line(&ended.about, now, true));
+        let ended = self.ended.iter().map(|ended| self.line(&ended.thread, &ended.about, now, true));
         alive.chain(ended).collect()
     }
 
@@ -200,7 +213,7 @@ impl Live {
         };
         let model = models::of_tasks(vec![task], 0, self.observed(Platform::default(), now));
         let description = punctual_report::live::description(&model, width);
-        Some(thread.details(thread.line(about, now, has_ended), description, self.from))
+        Some(thread.details(self.line(thread, about, now, has_ended), description, self.from))
     }
 
     /// The timing model so far: what [`extract`](crate::extract::extract) would return if it ended now.

@@ -28,6 +28,9 @@ pub const MOST_TASKS: usize = 256;
 /// The label of all further tasks.
 pub const OTHERS: &str = "(others)";
 
+/// The term that a proven bound is, where there is one.
+pub const BOUND: &str = "bound";
+
 /// Upper ends of the buckets of times, in seconds: 1, 2, 5 from a microsecond to ten seconds.
 const BUCKETS: [f64; 22] = [
     1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5,
@@ -59,6 +62,7 @@ pub struct Metrics {
     violations: Family<Term, Counter>,
     agreed: Family<Term, Ratio>,
     headroom: Family<Term, Ratio>,
+    bound: Family<Task, Ratio>,
     records: Counter,
     lost: Counter,
     skipped: Counter,
@@ -120,6 +124,7 @@ impl Metrics {
             violations: Family::default(),
             agreed: Family::default(),
             headroom: Family::default(),
+            bound: Family::default(),
             records: Counter::default(),
             lost: Counter::default(),
             skipped: Counter::default(),
@@ -159,6 +164,12 @@ impl Metrics {
             "What is left of what was agreed on at the worst so far, as a share of it; negative if violated",
             Unit::Other("ratio".into()),
             self.headroom.clone(),
+        );
+        it.register_with_unit(
+            "bound",
+            "The proven bound of the response time",
+            Unit::Seconds,
+            self.bound.clone(),
         );
         it.register("records", "Activation records received", self.records.clone());
         it.register("lost_records", "Records that found no room in the buffer", self.lost.clone());
@@ -236,11 +247,22 @@ impl Metrics {
         }
     }
 
+    /// The proven bound of a task's response times, and the longest response that was seen: its headroom is
+    /// that of a term called `bound`. Both in seconds.
+    pub fn bound(&self, task: &str, bound: f64, longest: Option<f64>) {
+        let task = self.label(task);
+        self.bound.get_or_create(&Task { task: task.clone() }).set(bound);
+        if let Some(longest) = longest.filter(|_| bound > 0.0) {
+            self.headroom.get_or_create(&Term { task, term: BOUND }).set((bound - longest) / bound);
+        }
+    }
+
     /// Forgets terms, because something else has been agreed on.
     pub fn forget_terms(&self) {
         self.violations.clear();
         self.agreed.clear();
         self.headroom.clear();
+        self.bound.clear();
     }
 
     /// The counters of the observation so far, and how many threads are watched.

@@ -3,6 +3,7 @@
 //! One thread observes, as for [`extract`](crate::extract); another, called `display`, reads keys and draws.
 //! The terminal is whatever implements [`Terminal`]: this module neither draws nor knows escape sequences.
 
+use crate::bounds::Bounds;
 use crate::destination::Destination;
 use crate::error::{Error, ErrorKind, Result, plain_reason};
 use crate::filter::{RecordFilter, ThreadFilter};
@@ -36,6 +37,8 @@ pub struct Options {
     pub models: punctual_extract::Options,
     /// What was agreed on for the threads.
     pub agreement: Box<dyn Agreement>,
+    /// What was proven of them, by their names.
+    pub bounds: Bounds,
     /// How often the figures change.
     pub interval: Duration,
     /// Where models are saved; by default to a new file each time.
@@ -65,7 +68,7 @@ pub fn top<T: Terminal>(
     open: impl FnOnce() -> Result<T> + Send,
 ) -> Result<()> {
     options.watch.check()?;
-    let live = Mutex::new(Live::new(options.models.clone(), options.agreement));
+    let live = Mutex::new(Live::new(options.models.clone(), options.agreement).with_bounds(options.bounds));
     let view = View::new(name(&options.watch.observe.target, &options.threads), options.colour);
     let display = Display {
         live: &live,

@@ -1,11 +1,13 @@
 //! `punctual ctl`; `run --model` is in `models.rs`.
 
 use crate::Table;
+use crate::built::built;
 use crate::server::{Server, expect_exit};
 use punctual_test_support::{Outcome, Result, ensure};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 pub const ALL: Table = &[
     ("ctl::lists_plugins_specs_and_clients", tells),
@@ -13,6 +15,7 @@ pub const ALL: Table = &[
     ("ctl::run_makes_an_unmodified_program_real_time", runs),
     ("ctl::run_starts_nothing_that_is_not_admitted", refuses),
     ("ctl::run_survives_a_kill_of_the_daemon", survives),
+    ("ctl::list_tells_what_a_watched_thread_really_took", watched),
 ];
 
 fn json(command: Command) -> Result<Value> {
@@ -119,4 +122,51 @@ fn survives() -> Result<Outcome> {
     ensure!(before.len() == 1 && before == after, "{before:?} became {after:?}");
     ensure!(scheduled == Some(1), "its policy is {scheduled:?}");
     Ok(Outcome::Completed)
+}
+
+/// A program that is killed when this is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A thread that was admitted with too short a runtime, by a contract that lets it take an hour.
+fn watched() -> Result<Outcome> {
+    let server = Server::start()?;
+    let contract = server.folder().join("a.contract.toml");
+    std::fs::write(&contract, "[[task]]\nname = \"perl\"\nwcet = \"1h\"\n")?;
+    let mut program =
+        server.ctl(&["run", "--period", "10ms", "--runtime", "1us", "--name", "a", "--", "perl"]);
+    program.args(["-e", "select(undef, undef, undef, 0.01) while 1"]);
+    let program = Killed(program.stdin(Stdio::null()).spawn()?);
+    await_use(&server, |used| used.is_null())?;
+    let mut watch = server.program(&built().punctual);
+    watch.args(["watch", "--quiet", "--no-journal"]).arg(&contract);
+    watch.args(["--pid", &program.0.id().to_string()]);
+    let watch = Killed(watch.stdout(Stdio::null()).spawn()?);
+    await_use(&server, |used| used["jobs"].as_u64() > Some(10))?;
+    let used = await_use(&server, |used| used["overruns"].as_u64() > Some(0))?;
+    ensure!(used["worst_cost_ns"].as_u64() > Some(1_000), "{used}");
+    let (text, _) = expect_exit(server.ctl(&["list"]), 0)?;
+    ensure!(text.contains("Worst cost"), "{text}");
+    drop((watch, program));
+    Ok(Outcome::Completed)
+}
+
+/// Waits until what the only spec used is as expected.
+fn await_use(server: &Server, expected: impl Fn(&Value) -> bool) -> Result<Value> {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let specs = specs(server)?;
+        let used = specs.first().filter(|spec| spec["thread"].is_u64()).map(|spec| spec["used"].clone());
+        match used {
+            Some(used) if expected(&used) => return Ok(used),
+            _ if Instant::now() > end => return Err(format!("{specs:#?}").into()),
+            _ => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
 }

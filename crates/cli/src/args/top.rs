@@ -33,6 +33,10 @@ pub struct Top {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub contract: Option<PathBuf>,
 
+    /// Show response times beside the bounds in FILE, which punctual prove --json printed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub bounds: Option<PathBuf>,
+
     /// How often the figures change, from 100ms to 1min
     #[arg(long, value_name = "TIME", value_parser = values::interval, default_value = "1s")]
     pub interval: Duration,

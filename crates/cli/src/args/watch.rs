@@ -58,6 +58,10 @@ pub struct Watching {
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
 
+    /// Serve headroom against the bounds in FILE, too, which punctual prove --json printed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "metrics")]
+    pub bounds: Option<PathBuf>,
+
     /// Do not write to the systemd journal
     #[arg(long)]
     pub no_journal: bool,

@@ -10,7 +10,7 @@ use punctual_observe::Output;
 use punctual_workflow::extract::BUFFER_BYTES;
 use punctual_workflow::live::{Agreement, Contracted, NoAgreement};
 use punctual_workflow::top::{Options, top};
-use punctual_workflow::{Destination, Error, ErrorKind, read_contract};
+use punctual_workflow::{Destination, Error, ErrorKind, read_bounds, read_contract};
 
 pub fn run(arguments: Top) -> Result<(), Failure> {
     screen::require()?;
@@ -30,6 +30,7 @@ pub fn run(arguments: Top) -> Result<(), Failure> {
         threads: options::threads(&arguments.watch.threads)?,
         models: options::models(&arguments.models),
         agreement,
+        bounds: arguments.bounds.map(|path| read_bounds(&path)).transpose()?.unwrap_or_default(),
         interval: arguments.interval,
         output,
         colour: terminal::page().colour,

@@ -10,6 +10,7 @@ use crate::terminal;
 use punctual_report::conformance::{self as report, Checked};
 use punctual_report::counted;
 use punctual_workflow::guard::{Alarm, Guarded, Options, Output, guard};
+use punctual_workflow::read_bounds;
 use serde_json::json;
 use std::time::SystemTime;
 
@@ -36,6 +37,7 @@ pub fn run(arguments: args::Watching) -> Result<(), Failure> {
         keep: arguments.keep,
         before: arguments.before,
         metrics: arguments.metrics,
+        bounds: arguments.bounds.map(|path| read_bounds(&path)).transpose()?.unwrap_or_default(),
     };
     let signals = stop::on_signals_with_reload()?;
     // A standard output that cannot be written must not end the watch.

@@ -3,6 +3,7 @@
 use crate::kernel::State;
 use crate::record::Applied;
 use crate::thread::Thread;
+use punctual_protocol::Used;
 
 /// The thread of a spec.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct AttachedThread {
     pub(super) before: State,
     pub(super) applied: Applied,
     pub(super) previous: Option<Applied>,
+    /// What it took, by who watches it. For people: nothing is decided by it.
+    pub used: Option<Used>,
 }
 
 impl AttachedThread {

@@ -9,6 +9,7 @@ use crate::log;
 use crate::poll::Token;
 use crate::record::Applied;
 use crate::thread::{self, Owner, Thread};
+use punctual_protocol::Used;
 use punctual_schedule::SpecId;
 use std::io;
 
@@ -61,7 +62,15 @@ impl Registry {
         }
         self.set_thread(
             id,
-            AttachedThread { thread, named, process: is.process, before, applied, previous: None },
+            AttachedThread {
+                thread,
+                named,
+                process: is.process,
+                before,
+                applied,
+                previous: None,
+                used: None,
+            },
         );
         let enacted = match applied.state() {
             Some(state) => state.enact(number, &before).map_err(|error| kernel_error(error, named)),
@@ -84,6 +93,20 @@ impl Registry {
             }
         }
         enacted
+    }
+
+    /// Keeps what a spec's thread took, by its owner or root, who observed it. A thread that was attached
+    /// since is another one.
+    pub fn report_use(&mut self, caller: &Caller, id: SpecId, named: u32, used: Used) -> Result<(), Error> {
+        let process = self.live_process(caller)?;
+        self.get(&caller.who, id)?;
+        let number = self.translate(process, named)?;
+        let spec = self.specs.get_mut(&id).expect("it was looked up");
+        match spec.thread.as_mut().filter(|attached| attached.thread.number == number) {
+            Some(attached) => attached.used = Some(used),
+            None => return Err(Error::NotAttached { spec: id.0 }),
+        }
+        Ok(())
     }
 
     /// Translates a TID of a process's PID namespace to this one.

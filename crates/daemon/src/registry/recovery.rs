@@ -168,6 +168,7 @@ impl Registry {
                 before: attached.before,
                 applied,
                 previous,
+                used: None,
             },
         );
         let lifted = if applied.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };

@@ -7,6 +7,7 @@ use serde_json::json;
 pub const TESTS: &[(&str, fn())] = &[
     ("owners::nothing_is_allowed_without_a_rule", nothing_is_allowed_without_a_rule),
     ("owners::specs_are_their_users", specs_are_their_users),
+    ("owners::use_is_reported_by_owners_and_root", use_is_reported_by_owners_and_root),
     ("owners::threads_are_their_users", threads_are_their_users),
     ("owners::a_user_may_use_what_rules_allow_and_no_more", a_user_may_use_what_rules_allow_and_no_more),
     ("owners::one_thread_one_spec", one_thread_one_spec),
@@ -50,6 +51,35 @@ fn specs_are_their_users() {
     assert_eq!(root.ask("GetSpec", mine())["spec"]["parameters"], json!({ "priority": 3 }));
     root.ask("ReleaseSpec", mine());
     assert_eq!(one.fail("GetSpec", mine()), "NoSuchSpec");
+}
+
+/// What a thread took is told by its spec's owner and root; others have nothing to say about it.
+fn use_is_reported_by_owners_and_root() {
+    let daemon = Daemon::start(PLUGINS);
+    let (mut one, mut two, mut root) =
+        (Actor::as_user(4001, &daemon.socket()), Actor::as_user(4002, &daemon.socket()), daemon.connect());
+    let spec = one.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"].clone();
+    let used = |jobs: u64| json!({ "jobs": jobs, "worst_cost_ns": 7 * jobs, "overruns": 1 });
+    let report = |thread: u32, jobs| json!({ "spec": spec, "thread": thread, "used": used(jobs) });
+    let (mine, foreign) = (one.pid(), two.pid());
+    assert_eq!(one.fail("ReportUse", report(mine, 3)), "NotAttached", "no thread yet");
+    one.ask("AttachThread", json!({ "spec": spec, "thread": mine }));
+    assert_eq!(two.fail("ReportUse", report(mine, 3)), "NotOwner");
+    assert_eq!(one.fail("ReportUse", report(foreign, 3)), "NotAttached", "another thread");
+    assert_eq!(root.fail("ReportUse", report(foreign, 3)).0, "NotAttached");
+    let mut told = || root.ask("GetSpec", json!({ "spec": spec }))["spec"]["used"].clone();
+    assert_eq!(told(), json!(null));
+    one.ask("ReportUse", report(mine, 3));
+    assert_eq!(told(), used(3));
+    let mut watcher = daemon.connect();
+    watcher.ask("ReportUse", report(mine, 2));
+    assert_eq!(told(), used(2), "the latest report counts");
+    // Whatever is told decides nothing, and a new attachment begins anew.
+    let more = json!({ "spec": spec, "thread": mine, "used": { "jobs": 1, "worst_cost_ns": 1 } });
+    assert_eq!(one.fail("ReportUse", more), "InvalidParameter");
+    one.ask("DetachThread", json!({ "spec": spec }));
+    one.ask("AttachThread", json!({ "spec": spec, "thread": mine }));
+    assert_eq!(told(), json!(null));
 }
 
 fn threads_are_their_users() {

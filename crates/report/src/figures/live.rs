@@ -4,6 +4,7 @@ use super::figure::Fit::{Drop, Keep};
 use super::figure::{Bound, Entry, Rounding, Section, Unit, Value, entry};
 use crate::figures::{THREADS, ThreadRow};
 use crate::live::{LiveJob, LiveTask, Trend};
+use punctual_model::Duration;
 
 /// The threads of the live view.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,12 @@ const fn of_job(
     value: for<'a> fn(&LiveJob) -> Option<Value>,
 ) -> Entry<LiveJobs> {
     entry::<LiveJobs>(field, title, unit, Bound::Exact, meaning, value).table(Keep)
+}
+
+/// A time as a share of another, rounded up.
+fn share(time: Duration, of: Duration) -> Option<Value> {
+    let share = (u128::from(time.ns()) * 10_000).div_ceil(u128::from(of.ns().max(1)));
+    Some(Value::Share(u64::try_from(share).unwrap_or(u64::MAX)))
 }
 
 /// A figure as it is declared for threads of a model.
@@ -114,11 +121,7 @@ pub const LIVE: &[Entry<Live>] = &[
         Unit::Share,
         Bound::Upper,
         "Longest response time as a share of the deadline; above 100 % a job was late.",
-        |task| {
-            let (longest, deadline) = (task.response.max?.ns(), task.deadline?.ns());
-            let share = (u128::from(longest) * 10_000).div_ceil(u128::from(deadline.max(1)));
-            Some(Value::Share(u64::try_from(share).unwrap_or(u64::MAX)))
-        },
+        |task| share(task.response.max?, task.deadline?),
     )
     .table(Keep),
     entry::<Live>(
@@ -130,6 +133,16 @@ pub const LIVE: &[Entry<Live>] = &[
         |task| task.deadline.map(|_| Value::Count(task.late)),
     )
     .table(Keep),
+    entry::<Live>(
+        "of_bound",
+        "R/Bound",
+        Unit::Share,
+        Bound::Upper,
+        "Longest response time as a share of its proven bound; above 100 %, something happened that the \
+         proof leaves out.",
+        |task| share(task.response.max?, task.bound?),
+    )
+    .table(Drop(32)),
     time("last_cost_ns", "Last C", Bound::Exact, "Processor time of the last job.", |task| {
         task.cost.last.map(Value::Time)
     })

@@ -29,7 +29,8 @@ impl Column {
 }
 
 impl Widths {
-    /// Takes a screen of this width and the widths of what is on it: those of each figure's widest cell.
+    /// Takes a screen of this width and the widths of what is on it: those of each figure's widest cell; 0
+    /// for a figure that is not to be shown.
     pub(super) fn widen(&mut self, screen: u16, cells: &[usize]) {
         if self.screen != screen || self.seen.len() != cells.len() {
             self.screen = screen;
@@ -42,7 +43,8 @@ impl Widths {
 
     /// The columns that fit, and what is left for the trend. The one that is sorted by is always there.
     pub(super) fn columns(&self, sorted_by: usize) -> (Vec<Column>, usize) {
-        let mut shown: Vec<usize> = (0..LIVE.len()).collect();
+        let has_cells = |figure: &usize| self.seen[*figure] > 0 || *figure == sorted_by;
+        let mut shown: Vec<usize> = (0..LIVE.len()).filter(has_cells).collect();
         let limit = usize::from(self.screen).saturating_sub(GAP + TREND.start());
         let order = |figure: usize| match LIVE[figure].figure.table {
             Some(Fit::Drop(order)) if figure != sorted_by => Some(order),
@@ -78,7 +80,7 @@ mod tests {
 
     fn titles(screen: u16, sorted_by: &str) -> (Vec<&'static str>, usize) {
         let mut widths = Widths::default();
-        widths.widen(screen, &[8; 15]);
+        widths.widen(screen, &[8; 16]);
         let sorted_by = LIVE.iter().position(|it| it.figure.title == sorted_by).expect("a figure");
         let (columns, trend) = widths.columns(sorted_by);
         (columns.iter().map(|column| column.entry().figure.title).collect(), trend)
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_narrow_screen_keeps_what_matters_most() {
-        assert_eq!(LIVE.len(), 15, "the widths above are as many");
+        assert_eq!(LIVE.len(), 16, "the widths above are as many");
         let (columns, trend) = titles(80, "R/D");
         assert_eq!(columns, ["Thread", "TID", "Policy", "Period", "U", "Max R", "R/D", "Late"]);
         assert_eq!(trend, 8);
@@ -102,10 +104,10 @@ mod tests {
     #[test]
     fn columns_do_not_shrink_until_the_screen_does() {
         let mut widths = Widths::default();
-        widths.widen(80, &[8; 15]);
-        widths.widen(80, &[5; 15]);
-        assert_eq!(widths.seen, [8; 15]);
-        widths.widen(79, &[5; 15]);
-        assert_eq!(widths.seen, [5; 15]);
+        widths.widen(80, &[8; 16]);
+        widths.widen(80, &[5; 16]);
+        assert_eq!(widths.seen, [8; 16]);
+        widths.widen(79, &[5; 16]);
+        assert_eq!(widths.seen, [5; 16]);
     }
 }

@@ -160,7 +160,11 @@ fn seconds(time: Duration) -> String {
 fn table(tasks: &Tasks<'_>, widths: &mut Widths, screen: u16, ink: Ink) -> Vec<Line<'static>> {
     let cells: Vec<Vec<String>> =
         tasks.rows.iter().map(|row| LIVE.iter().map(|entry| text::cell(entry, row)).collect()).collect();
+    let has_bounds = tasks.rows.iter().any(|row| row.bound.is_some());
     let widest = |figure: usize| {
+        if LIVE[figure].figure.field == "of_bound" && !has_bounds {
+            return 0;
+        }
         // Room for the mark of the order.
         let title = display_width(LIVE[figure].figure.title) + usize::from(figure == tasks.sorted_by);
         cells.iter().map(|row| display_width(&row[figure])).max().unwrap_or(0).max(title)
@@ -219,7 +223,7 @@ fn titles(tasks: &Tasks<'_>, columns: &[Column], trend: usize) -> Line<'static> 
 fn tone(field: &str, value: Option<Value>, ink: Ink) -> Style {
     match (field, value) {
         ("late", Some(Value::Count(late))) if late > 0 => ink.alarm(),
-        ("of_deadline", Some(Value::Share(share))) if share > 10_000 => ink.alarm(),
+        ("of_deadline" | "of_bound", Some(Value::Share(share))) if share > 10_000 => ink.alarm(),
         ("of_deadline", Some(Value::Share(share))) if share > 8_000 => ink.warning(),
         _ => Style::new(),
     }

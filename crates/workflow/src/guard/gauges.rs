@@ -1,10 +1,12 @@
 //! The metrics of a watch: jobs as they are judged, and once a second how the terms of the contract stand.
 
+use crate::bounds::Bounds;
 use crate::error::Result;
 use crate::metrics::{Endpoint, Metrics, TaskMetrics};
 use crate::record;
 use punctual_conformance::{Checker, Contract, Standing, Unit};
 use punctual_extract::JobSeen;
+use punctual_model::Duration;
 use punctual_observe::Statistics;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,15 +16,24 @@ pub struct Gauges {
     metrics: Arc<Metrics>,
     endpoint: Endpoint,
     /// In the order of the contract.
-    tasks: Vec<TaskMetrics>,
+    tasks: Vec<Counted>,
+    bounds: Bounds,
+}
+
+/// A task of the contract.
+struct Counted {
+    name: String,
+    metrics: TaskMetrics,
+    /// The longest response so far, by this contract.
+    response: Option<Duration>,
 }
 
 impl Gauges {
-    /// Serves metrics of the tasks of a contract.
-    pub fn serve(address: SocketAddr, contract: &Contract) -> Result<Gauges> {
+    /// Serves metrics of the tasks of a contract, with their headroom against proven bounds.
+    pub fn serve(address: SocketAddr, contract: &Contract, bounds: Bounds) -> Result<Gauges> {
         let metrics = Arc::new(Metrics::new());
         let endpoint = Endpoint::serve(address, Arc::clone(&metrics))?;
-        let mut gauges = Gauges { metrics, endpoint, tasks: Vec::new() };
+        let mut gauges = Gauges { metrics, endpoint, tasks: Vec::new(), bounds };
         gauges.change_contract(contract);
         Ok(gauges)
     }
@@ -35,15 +46,18 @@ impl Gauges {
     /// Counts the tasks of another contract. What was agreed on before is no longer told.
     pub fn change_contract(&mut self, contract: &Contract) {
         self.metrics.forget_terms();
-        self.tasks = contract.tasks.iter().map(|task| self.metrics.task(&task.name)).collect();
+        let counted =
+            |name: &String| Counted { name: name.clone(), metrics: self.metrics.task(name), response: None };
+        self.tasks = contract.tasks.iter().map(|task| counted(&task.name)).collect();
     }
 
     /// A job of a task was judged.
-    pub fn job(&self, task: usize, seen: &JobSeen<'_>) {
-        let Some(task) = self.tasks.get(task) else { return };
-        let release = seen.job.release;
-        task.release(release.arrival.map(|arrival| release.window.latest().since(arrival)));
-        task.job(seen.job.response(), seen.job.cost);
+    pub fn job(&mut self, task: usize, seen: &JobSeen<'_>) {
+        let Some(task) = self.tasks.get_mut(task) else { return };
+        let (release, response) = (seen.job.release, seen.job.response());
+        task.metrics.release(release.arrival.map(|arrival| release.window.latest().since(arrival)));
+        task.metrics.job(response, seen.job.cost);
+        task.response = task.response.max(Some(response));
     }
 
     /// Takes over what is known a second later.
@@ -57,6 +71,12 @@ impl Gauges {
                 self.metrics.violations(&tally.task, term.name(), *violations);
                 let worst = worst.map(value);
                 self.metrics.term(&tally.task, term.name(), value(*agreed), worst, term.is_lower_bound());
+            }
+        }
+        for task in &self.tasks {
+            if let Some(bound) = self.bounds.of(&task.name) {
+                let response = task.response.map(Duration::as_secs_f64);
+                self.metrics.bound(&task.name, bound.as_secs_f64(), response);
             }
         }
         let totals = record::totals(statistics);

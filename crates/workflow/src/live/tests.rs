@@ -126,6 +126,21 @@ fn a_periodic_thread_is_found_and_judged_by_its_period() {
 }
 
 #[test]
+fn responses_stand_beside_proven_bounds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("proof.json");
+    std::fs::write(&file, r#"{"tasks":[{"name":"ctl","response_ns":4040000}]}"#).expect("written");
+    let bounds = crate::read_bounds(&file).expect("bounds");
+    let (live, _) = observed();
+    assert_eq!(line(&live, 7, 3 * SECOND).bound, None);
+    let task = line(&live.with_bounds(bounds), 7, 3 * SECOND);
+    assert_eq!(task.bound, Some(Duration::from_ns(4_040_000)));
+    let figure = punctual_report::figures::LIVE.iter().find(|entry| entry.figure.field == "of_bound");
+    let value = (figure.expect("a figure").value)(&task);
+    assert_eq!(format!("{value:?}"), "Some(Share(2500))");
+}
+
+#[test]
 fn an_agreement_goes_before_the_period() {
     struct OfTwoMs;
     impl Agreement for OfTwoMs {

@@ -291,6 +291,7 @@ impl Thread {
             cost: self.cost.times(),
             deadline: self.deadline,
             late: self.late,
+            bound: None,
             responses: self.seconds.times(now, |second| second.response),
             costs: self.seconds.times(now, |second| second.cost),
         }

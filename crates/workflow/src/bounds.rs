@@ -1,0 +1,89 @@
+//! Proven bounds of response times, as `punctual prove --json` printed them, for those who watch.
+
+use crate::error::{Error, Result};
+use crate::model_file::{display_name, read_text};
+use punctual_model::Duration;
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+use std::path::Path;
+
+/// The bound of each task, by its name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds(FxHashMap<String, Option<Duration>>);
+
+#[derive(Deserialize)]
+struct Document {
+    tasks: Vec<Proven>,
+}
+
+#[derive(Deserialize)]
+struct Proven {
+    name: String,
+    response_ns: Option<Duration>,
+}
+
+impl Bounds {
+    /// The bound of the task with this name; of several, the greatest, since a job does not say which one it
+    /// is of. `None` if one of them has no bound.
+    pub fn of(&self, name: &str) -> Option<Duration> {
+        *self.0.get(name)?
+    }
+
+    fn new(document: Document) -> Bounds {
+        let mut bounds = FxHashMap::default();
+        for Proven { name, response_ns } in document.tasks {
+            let bound = bounds.entry(name).or_insert(response_ns);
+            *bound = bound.zip(response_ns).map(|(one, other)| one.max(other));
+        }
+        Bounds(bounds)
+    }
+}
+
+/// Reads what `punctual prove --json` printed; `-` is standard input.
+///
+/// # Errors
+/// If the file cannot be read, is something else, or has no bound at all.
+pub fn read_bounds(path: &Path) -> Result<Bounds> {
+    let name = display_name(path);
+    let unusable = || {
+        Error::file(format!("{name} has no proven bounds"))
+            .advise("punctual prove --json MODEL > FILE makes them")
+    };
+    let document: Document =
+        serde_json::from_str(&read_text(path)?).map_err(|error| unusable().because(error.to_string()))?;
+    let bounds = Bounds::new(document);
+    match bounds.0.values().any(Option::is_some) {
+        true => Ok(bounds),
+        false => Err(unusable()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tasks_of_one_name_have_the_greatest_of_their_bounds() {
+        let document = json!({"holds": true, "tasks": [
+            {"name": "a", "response_ns": 5, "tid": 1}, {"name": "a", "response_ns": 7}, {"name": "b"},
+            {"name": "c", "response_ns": 9}, {"name": "c", "response_ns": null},
+        ]});
+        let bounds = Bounds::new(serde_json::from_value(document).expect("a proof"));
+        let found = ["a", "b", "c", "d"].map(|name| bounds.of(name));
+        assert_eq!(found, [Some(Duration::from_ns(7)), None, None, None]);
+    }
+
+    #[test]
+    fn a_file_without_bounds_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("proof.json");
+        for text in ["", "{}", r#"{"tasks":[]}"#, r#"{"tasks":[{"name":"a","response_ns":null}]}"#] {
+            std::fs::write(&file, text).expect("written");
+            let error = read_bounds(&file).expect_err("nothing to compare with");
+            assert!(format!("{error:#}").contains("has no proven bounds"), "{text}: {error:#}");
+        }
+        std::fs::write(&file, r#"{"tasks":[{"name":"a","response_ns":3}]}"#).expect("written");
+        assert_eq!(read_bounds(&file).expect("a bound").of("a"), Some(Duration::from_ns(3)));
+    }
+}
