@@ -32,6 +32,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("guests::sched_ext::a_killed_daemon_finds_its_guests_again", restart::<true>),
     ("guests::sched_ext::a_killed_dispatcher_puts_guests_back", killed::<true>),
     ("guests::sched_ext::jobs_that_end_early_make_room", early::<true>),
+    ("guests::sched_ext::guests_stay_when_the_scheduler_is_ejected", ejected),
 ];
 
 const CONFIGURATION: &str = "[[plugin]]\nname = \"TT\"\nkind = \"TT\"\n";
@@ -51,7 +52,7 @@ struct Recorded {
     turns: Vec<Turn>,
 }
 
-fn daemon_path() -> PathBuf {
+pub fn daemon_path() -> PathBuf {
     std::env::var_os("PUNCTUALD").map_or_else(|| binary().with_file_name("punctuald"), PathBuf::from)
 }
 
@@ -382,6 +383,43 @@ fn killed<const EXT: bool>() -> Result<Outcome> {
     let none = run(rig.run(&["--runtime", "2ms", "--period", "20ms"], &["true"]))?;
     none.expect_code(6)?;
     ensure!(none.stderr.contains("no table is being dispatched"), "{}", none.all());
+    Ok(Outcome::Completed)
+}
+
+/// The kernel ends the scheduler while a guest runs, which keeps its slots in user space.
+fn ejected() -> Result<Outcome> {
+    if let Some(reason) = not_here::<true>() {
+        return skip(reason);
+    }
+    let rig = Rig::start::<true>()?;
+    let before = states(&rig.slots)?;
+    let busy = ["sh", "-c", "while :; do :; done"];
+    let running = Running::start(rig.run(&["--runtime", "6ms", "--period", "40ms"], &busy))?;
+    let pid = running.pid();
+    let turns = || {
+        let guests = rig.guests();
+        let its = guests.iter().find(|guest| guest["tid"] == pid).map(|guest| guest["turns"].as_u64());
+        its.flatten().unwrap_or(0)
+    };
+    let dispatcher = || {
+        let shown = run(punctual(["tt", "status", "--json"])).ok().and_then(|ended| ended.json().ok());
+        shown.map_or(serde_json::Value::Null, |all| all["tables"][0]["dispatcher"].clone())
+    };
+    wait_until("its first jobs", || turns() > 3)?;
+    fs::write("/proc/sysrq-trigger", "S")?;
+    wait_until("the dispatcher in user space", || dispatcher() == "user")?;
+    let then = turns();
+    wait_until("more of its jobs", || turns() > then + 10)?;
+    ensure!(states(&rig.slots)? != before, "the table's threads are as the kernel left them");
+    // Others can come, too.
+    run(rig.run(&["--runtime", "20ms", "--deadline", "2s"], &["true"]))?.expect_code(0)?;
+    running.signal(Signal::KILL)?;
+    running.end()?;
+    wait_until("the guests to be gone", || rig.guests().is_empty())?;
+    let recorded = rig.end()?;
+    ensure!(recorded.guests.len() == 2, "{:?}", recorded.guests);
+    let ran = recorded.turns_of(&recorded.guests[0]).filter(|turn| turn.ran.ns() > 0).count();
+    ensure!(ran > 3, "it ran in {ran} of its turns");
     Ok(Outcome::Completed)
 }
 

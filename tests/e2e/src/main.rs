@@ -11,6 +11,7 @@ mod circumstances;
 mod compare;
 mod conservative;
 mod demo;
+mod demo_tt;
 mod disturbed;
 mod doctor;
 mod drivers;
@@ -97,6 +98,7 @@ fn trials() -> Vec<Trial> {
             truth::ALONE,
             tt::ALONE,
             guests::ALONE,
+            demo_tt::ALONE,
         ]
         .into_iter()
         .flatten()

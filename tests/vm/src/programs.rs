@@ -13,6 +13,7 @@ use std::process::Command;
 /// Third-party programs that the tests use, and those that one wants in a shell. If this machine lacks one,
 /// so does the virtual one.
 const OTHERS: &[&str] = &[
+    "awk",
     "babeltrace2",
     "bash",
     "cat",
