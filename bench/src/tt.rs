@@ -434,8 +434,11 @@ const HEAD: [&str; 9] = [
     "wrong or none",
 ];
 
+const SKEW_HEAD: [&str; 5] =
+    ["dispatch on two processors", "slots", "difference of first instructions, µs: p50", "p99", "greatest"];
+
 /// The difference of two processors at the same slots.
-fn skew(name: &str, one: &Row, other: &Row) -> String {
+fn skew(name: &str, one: &Row, other: &Row) -> [String; 5] {
     let mut differences: Vec<u64> = Vec::new();
     let mut rest = other.late.iter().peekable();
     for &(slot, late) in &one.late {
@@ -444,13 +447,13 @@ fn skew(name: &str, one: &Row, other: &Row) -> String {
             differences.push(late.abs_diff(other.1));
         }
     }
-    let count = differences.len();
+    let count = differences.len().to_string();
     let [p50, p99, max] = quantiles(&mut differences).map(us);
-    format!("skew {name}: {count} slots, p50 {p50} µs, p99 {p99} µs, greatest {max} µs")
+    [name.to_owned(), count, p50, p99, max]
 }
 
 /// Which of the ways are there.
-fn rows(dispatchers: &[String]) -> Result<(Vec<Row>, Vec<String>), Error> {
+fn rows(dispatchers: &[String]) -> Result<(Vec<Row>, Vec<[String; 5]>), Error> {
     // Threads of SCHED_RR would keep this one from their processor.
     enter(0, 0, libc::SCHED_OTHER, 0)?;
     let (mut rows, mut skews) = (Vec::new(), Vec::new());
@@ -493,14 +496,15 @@ fn main() -> Result<(), Error> {
             let (rows, skews) = rows(dispatchers)?;
             println!("head {}", HEAD.join("|"));
             rows.iter().for_each(|row| println!("row {}", row.cells().join("|")));
-            skews.iter().for_each(|skew| println!("{skew}"));
+            println!("skew-head {}", SKEW_HEAD.join("|"));
+            skews.iter().for_each(|skew| println!("skew-row {}", skew.join("|")));
             Ok(())
         }
         _ => {
             let (rows, skews) = rows(&["user-space".to_owned()])?;
             let cells: Vec<[String; 9]> = rows.iter().map(Row::cells).collect();
-            skews.iter().for_each(|skew| println!("{skew}"));
-            document::publish("tt", "make bench-tt", &HEAD, &cells)
+            document::publish("tt", "make bench-tt", &HEAD, &cells)?;
+            document::publish("tt-skew", "make bench-tt", &SKEW_HEAD, &skews)
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `make demo-tt`: from threads that are observed to a table that is dispatched, with jobs and a task that are
-//! admitted meanwhile.
+//! `make demo-tt`: from threads that are observed to a table that is dispatched, with jobs and a task that
+//! are admitted meanwhile.
 
 use crate::guests::daemon_path;
 use crate::run::{binary, run, workload};
