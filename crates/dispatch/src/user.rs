@@ -44,8 +44,8 @@ const WAITING: usize = 1 << 14;
 /// which the kernel may have to wait for a lock.
 const AHEAD: Duration = Duration::from_us(200);
 
-/// So long before a turn ends, its thread loses the processor: accounts are taken then, and not when the next
-/// turn has begun.
+/// So long before a turn ends, its thread loses the processor: accounts are taken and the next turn is handed
+/// over then, and not when it has begun.
 const EARLY: Duration = Duration::from_us(40);
 
 /// A dispatching thread that has not looked at rows for so long has no processor: then nobody is given any.

@@ -124,7 +124,8 @@ impl Lane {
         }
     }
 
-    /// Waits until a turn begins. `None` if it was woken before.
+    /// Waits until a turn begins, or shortly before if it can be handed over ahead. `None` if it was woken
+    /// before.
     fn wait(&mut self, next: &Decision, rings: u32) -> Option<Instant> {
         let clock = self.shared.plan.clock;
         if self.current.as_ref().is_some_and(|current| current.is_lent) {
@@ -133,12 +134,34 @@ impl Lane {
         }
         self.shared.bells[self.number].sleep_until(clock, next.at - self.early(), rings)?;
         self.prepare(next);
+        if self.can_be_ahead(next) {
+            return Some(self.shared.plan.clock.now());
+        }
         let begun = self.shared.bells[self.number].spin_until(clock, next.at, rings);
         if begun.is_none() {
             // The turn goes on.
             self.forget(next);
         }
         begun
+    }
+
+    /// Whether the next turn can be handed over before it begins: its thread cannot run until this one
+    /// sleeps. It must not be taken from another processor early.
+    fn can_be_ahead(&self, next: &Decision) -> bool {
+        let is_here = |job: Job| {
+            let task = self.shared.task(job.task);
+            task.as_ref().is_some_and(|bound| bound.is_on(self.processor))
+        };
+        !self.early().is_zero() && next.job.is_some_and(is_here)
+    }
+
+    /// Keeps the processor until a turn begins, if that is soon.
+    fn keep_until(&self, at: Instant) {
+        let (clock, since) = (self.shared.plan.clock, super::now());
+        // CLOCK_TAI may be set meanwhile.
+        while clock.now() < at && super::now().since(since) <= EARLY {
+            std::hint::spin_loop();
+        }
     }
 
     /// How long before the next turn this one ends, to take accounts.
@@ -202,14 +225,22 @@ impl Lane {
         if !is_lent {
             self.plug.keep();
         }
-        let error = self.shared.plan.clock.now().since(decision.at);
         if let Some(turn) = &mut over {
             turn.is_overrun = overran;
         }
+        // What need not be done in the turn is done before it, if there is time.
+        let is_ahead = self.shared.plan.clock.now() < decision.at;
+        if is_ahead {
+            self.show(&decision, tid);
+            over.take().into_iter().for_each(|turn| self.send(turn));
+            self.keep_until(decision.at);
+        }
+        let now = self.shared.plan.clock.now();
+        let error = now.since(decision.at.min(now));
         self.current = Some(Current { decision, given: Given { tid, is_skipped }, error, is_lent });
-        self.show(&decision, tid);
-        if let Some(turn) = over {
-            self.send(turn);
+        if !is_ahead {
+            self.show(&decision, tid);
+            over.into_iter().for_each(|turn| self.send(turn));
         }
     }
 
