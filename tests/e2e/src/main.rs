@@ -23,6 +23,7 @@ mod metrics;
 mod model;
 mod periods;
 mod probes;
+mod proven;
 mod recordings;
 mod run;
 mod table;
@@ -94,6 +95,7 @@ fn trials() -> Vec<Trial> {
             bound::LIVE,
             loss::ALL,
             periods::ALONE,
+            proven::ALONE,
             recordings::ALONE,
             truth::ALONE,
             tt::ALONE,

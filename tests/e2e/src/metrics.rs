@@ -13,6 +13,9 @@ pub const ALL: &[(&str, Test)] =
 /// No job takes less than a nanosecond, and none takes an hour.
 const CONTRACT: &str = "[[task]]\nname = \"task-0\"\nwcet = \"1ns\"\ndeadline = \"1h\"\n";
 
+/// What `punctual prove --json` prints, as far as it is read.
+const PROOF: &str = r#"{"holds":true,"tasks":[{"name":"task-0","response_ns":3600000000000}]}"#;
+
 fn text(address: SocketAddr) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
@@ -37,7 +40,9 @@ fn scraped() -> Result<Outcome> {
     // Free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let mut watch = punctual(["watch", "--no-journal", "--pid", &threads.pid().to_string(), "--metrics"]);
-    watch.arg(address.to_string()).arg(&contract);
+    let proof = folder.path().join("proof.json");
+    std::fs::write(&proof, PROOF)?;
+    watch.arg(address.to_string()).arg("--bounds").arg(&proof).arg(&contract);
     let watch = Running::start(watch)?;
     let mut found = String::new();
     let violations = "punctual_violations_total{task=\"task-0\",term=\"wcet\"}";
@@ -56,6 +61,9 @@ fn scraped() -> Result<Outcome> {
         value(&found, &format!("punctual_headroom_ratio{{task=\"task-0\",term=\"{term}\"}}")).unwrap_or(0.0)
     };
     ensure!(headroom("wcet") < 0.0 && headroom("deadline") > 0.9, "{found}");
+    // No job takes half an hour either.
+    let bound = value(&found, "punctual_bound_seconds{task=\"task-0\"}");
+    ensure!(bound == Some(3600.0) && (0.5..1.0).contains(&headroom("bound")), "{found}");
     ensure!(value(&found, "punctual_threads ") == Some(1.0), "{found}");
     // One that stalls, and one that goes while it is answered.
     let stalled = TcpStream::connect(address)?;

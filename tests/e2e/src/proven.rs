@@ -1,0 +1,143 @@
+//! Bounds of `punctual prove` beside running threads: no response is longer than its bound, unless something
+//! happened that the proof leaves out and the tools themselves report; then the test is skipped, and says so.
+//!
+//! Threads and kernel are observed at the same time, and proven by what was observed. Where the kernel shows
+//! no bound of its latency, the greatest that was measured takes its place.
+
+use crate::run::{Running, directory, punctual, run, sleeps, wait_until, workload};
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use punctual_model::TimingModel;
+use punctual_model::latency::{Processor, Variable, Variables};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+pub const ALONE: &[(&str, Test)] = &[
+    ("proven::fixed_priorities_on_one_processor", fixed_priorities),
+    ("proven::tasks_of_all_kinds_on_all_processors", all_kinds),
+];
+
+/// For how long threads and kernel are observed, in seconds.
+const OBSERVED: &str = "3";
+
+/// Three threads on the last processor, each more urgent than those with longer periods; a quarter of its
+/// time.
+fn fixed_priorities() -> Result<Outcome> {
+    let processors = std::thread::available_parallelism()?.get();
+    let mut program = Command::new("taskset");
+    program.args(["-c", &(processors - 1).to_string()]).arg(workload("periodic"));
+    program.args(["--cost-us", "300", "--for", "60", "2000", "5000", "10000"]);
+    let program = Running::start(program)?;
+    wait_until("the workload to run", || sleeps(program.pid(), "task-2").is_some_and(|sleeps| sleeps > 5))?;
+    let outcome = responses_are_within_bounds(&["task-0", "task-1", "task-2"]);
+    drop(program);
+    outcome
+}
+
+/// The demonstration: SCHED_DEADLINE and SCHED_FIFO, wherever the kernel puts its threads. With the latency
+/// that is measured on some machines, only the reservation has a bound for certain.
+fn all_kinds() -> Result<Outcome> {
+    let mut program = Command::new(workload("demo"));
+    program.args(["--for", "60"]);
+    let program = Running::start(program)?;
+    wait_until("the workload to run", || {
+        sleeps(program.pid(), "sleep-abs").is_some_and(|sleeps| sleeps > 5)
+    })?;
+    let outcome = responses_are_within_bounds(&["deadline-yield"]);
+    drop(program);
+    outcome
+}
+
+/// Of all threads that have a bound; these must have one.
+fn responses_are_within_bounds(names: &[&str]) -> Result<Outcome> {
+    let folder = directory()?;
+    let (threads, kernel) = (folder.path().join("a.timing.json"), folder.path().join("kernel.timing.json"));
+    let mut latency = punctual(["latency", "--quiet", "--for", OBSERVED, "-o"]);
+    latency.arg(&kernel);
+    let latency = Running::start(latency)?;
+    // Every real-time thread of the machine: all of them delay others.
+    let mut extract = punctual(["extract", "--quiet", "--for", OBSERVED, "-o"]);
+    extract.arg(&threads);
+    run(extract)?.expect_code(0)?;
+    latency.end()?;
+    let mut platform = crate::model::read(&kernel)?;
+    let mut outside = measured_for_bounds(&mut platform)?;
+    std::fs::write(&kernel, platform.to_json())?;
+    let model = crate::model::read(&threads)?;
+    outside.extend(reported(&model));
+    let proof = proof(&threads, &kernel)?;
+    compare(&model, &proof, names, outside)
+}
+
+/// The greatest latency that was measured, where there is no bound. Returns what was missed.
+fn measured_for_bounds(model: &mut TimingModel) -> Result<Vec<String>> {
+    let Some(latency) = &mut model.latency else { return fail("no latency was written") };
+    let mut missed = Vec::new();
+    for cpu in &mut latency.processors {
+        let events = cpu.skipped_events + cpu.lost_records;
+        if events > 0 {
+            missed.push(format!("{events} events of the kernel were missed on processor {}", cpu.cpu));
+        }
+        if cpu.variables.is_none() {
+            cpu.variables = Some(greatest_measured(cpu));
+        }
+    }
+    Ok(missed)
+}
+
+fn greatest_measured(cpu: &Processor) -> Variables {
+    let greatest = cpu.measured.iter().map(|it| it.max_ns).max().unwrap_or_default();
+    Variables { poid: Variable { max_ns: greatest, ..Variable::default() }, ..Variables::default() }
+}
+
+/// What the observation of threads says was outside of any model.
+fn reported(model: &TimingModel) -> Vec<String> {
+    let threads = crate::model::threads(model);
+    let stolen = threads.stolen_ns;
+    let stolen = (!stolen.is_zero()).then(|| format!("the hypervisor took {stolen}"));
+    let lost = model.losses().into_iter().filter(|(_, loss)| loss.count > 0);
+    stolen.into_iter().chain(lost.map(|(_, loss)| format!("{} {}", loss.count, loss.counter))).collect()
+}
+
+fn proof(threads: &Path, kernel: &Path) -> Result<Value> {
+    let mut prove = punctual(["prove", "--json"]);
+    prove.arg(threads).arg("--platform").arg(kernel);
+    let ended = run(prove)?;
+    // 6: deadlines are none of this test's business.
+    if ended.code != Some(6) {
+        ended.expect_code(0)?;
+    }
+    ended.json()
+}
+
+fn compare(model: &TimingModel, proof: &Value, names: &[&str], mut outside: Vec<String>) -> Result<Outcome> {
+    let remarks = proof["remarks"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    outside.extend(remarks.filter(|remark| remark.contains("is left out")).map(str::to_owned));
+    let (mut compared, mut longer) = (0, Vec::new());
+    for task in proof["tasks"].as_array().into_iter().flatten() {
+        let name = task["name"].as_str().unwrap_or_default();
+        let Some(bound) = task["response_ns"].as_u64() else { continue };
+        let tid = task["tid"].as_u64();
+        let observed = model.tasks().iter().filter(|it| it.name == name && Some(it.tid.into()) == tid);
+        let streams = observed.filter_map(|it| it.streams.get(it.primary?));
+        let Some(response) = streams.filter_map(|it| it.response.as_ref()).map(|it| it.max_ns.ns()).max()
+        else {
+            continue;
+        };
+        compared += usize::from(names.contains(&name));
+        eprintln!("{name}: {response} ns of at most {bound} ns");
+        if response > bound {
+            longer.push(format!("{name} took {response} ns, its bound is {bound} ns"));
+        }
+    }
+    let outside = outside.join("; ");
+    if compared < names.len() {
+        ensure!(!outside.is_empty(), "{compared} of {} threads have bounds: {proof:#}", names.len());
+        return skip(format!("{compared} of {} threads have bounds; {outside}", names.len()));
+    }
+    match (longer.is_empty(), outside.is_empty()) {
+        (true, _) => Ok(Outcome::Completed),
+        (false, false) => skip(format!("{}; outside of the model: {outside}", longer.join("; "))),
+        (false, true) => fail(format!("{}, and nothing explains it: {proof:#}", longer.join("; "))),
+    }
+}
