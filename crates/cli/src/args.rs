@@ -833,6 +833,21 @@ mod tests {
         assert_eq!(extract("punctual extract --pid 1,2 -q").expect("two").watch.target.pid, [1, 2]);
     }
 
+    /// A list of processes must not swallow the contract, before or after it.
+    #[test]
+    fn a_contract_may_follow_the_process() {
+        for line in [
+            "punctual watch --pid 1,2 robot.toml --json",
+            "punctual watch --json robot.toml --pid 1 --pid 2",
+            "punctual watch --pid 1 --pid 2 --json robot.toml",
+        ] {
+            let Command::Watch(plan) = Arguments::try_parse_from(line.split(' ')).expect(line).command else {
+                panic!("{line}");
+            };
+            assert_eq!((plan.contract, plan.target.pid), ("robot.toml".into(), vec![1, 2]), "{line}");
+        }
+    }
+
     #[test]
     fn wrong_values_are_answered_with_what_is_expected() {
         for (line, expected) in [

@@ -5,12 +5,14 @@
 //! was agreed on counts. Nothing is judged across a gap in the records.
 
 mod overdue;
+mod several;
 mod thread;
 
 pub use overdue::GRACE;
 
 use crate::contract::{Answer, Contract, separator_matcher};
 use crate::releases::Rule;
+use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
 use crate::verdict::{MAX_UNKNOWN, Note, Tally, Verdict};
 use crate::violation::{Subject, Term, Violation};
@@ -19,12 +21,17 @@ use punctual_extract::{Extractor, JobSeen, Options, StreamOptions};
 use punctual_model::{Duration, Instant, Separator};
 use punctual_trace::{Begin, Glance, Record, TaskRecord};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use several::Several;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use thread::Thread;
 
 /// Jobs by which a thread shows where its jobs end, if the contract does not say it; and after which a thread
 /// of no task is called unknown, as threads get their names a little after their start.
 const JOBS_TO_KNOW: u64 = 8;
+
+/// Remarks on how threads are scheduled.
+const MAX_NOTES: usize = 100;
 
 /// Finds the control group of a process.
 pub type Locate = Box<dyn FnMut(u32) -> Option<String> + Send>;
@@ -39,6 +46,9 @@ pub struct Checker {
 struct Judge {
     unknown_answer: Answer,
     idle_answer: Answer,
+    scheduling_answer: Answer,
+    /// What was noted of how threads are scheduled, by task.
+    notes: BTreeSet<(Arc<str>, String)>,
     agreed: Vec<Agreed>,
     tallies: Vec<Tally>,
     threads: FxHashMap<u32, Thread>,
@@ -54,6 +64,8 @@ struct Agreed {
     separator: Option<Box<dyn Fn(Separator) -> bool + Send>>,
     period: Option<Duration>,
     rule: Option<Rule>,
+    several: Several,
+    scheduling: Scheduling,
     /// The shortest time that a job may take, of any kind.
     shortest: Option<Duration>,
     missing: Answer,
@@ -165,6 +177,8 @@ impl Judge {
                 period: task.period,
                 rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
                 shortest: [task.wcet, task.response, task.deadline].into_iter().flatten().min(),
+                several: Several::of(task),
+                scheduling: Scheduling::of(task),
                 missing: task.missing.unwrap_or(Answer::Violation),
                 is_in_doubt: false,
             }
@@ -172,6 +186,8 @@ impl Judge {
         Judge {
             unknown_answer: contract.unknown_threads.unwrap_or(Answer::Note),
             idle_answer: contract.tasks_without_jobs.unwrap_or(Answer::Note),
+            scheduling_answer: contract.scheduling.unwrap_or(Answer::Note),
+            notes: BTreeSet::new(),
             agreed: agreed.collect(),
             tallies: contract.tasks.iter().map(Tally::of).collect(),
             threads: FxHashMap::default(),
@@ -201,7 +217,7 @@ impl Judge {
     fn task(&mut self, record: &TaskRecord) {
         match self.threads.get_mut(&record.tid) {
             Some(thread) if record.begin != Begin::Seen => {
-                thread.is_real_time = record.policy.is_real_time();
+                thread.scheduled(record);
                 if record.begin == Begin::Exec {
                     thread.command.clone_from(&record.command);
                     thread.name = record.name.as_str().into();
@@ -277,6 +293,34 @@ impl Judge {
         let (agreed, tally) = (&self.agreed[task], &mut self.tallies[task]);
         if thread.job(seen, agreed, tally, each) {
             each_job(task, seen);
+            if !thread.is_scheduling_judged {
+                self.scheduling(seen, task, each);
+            }
+        }
+    }
+
+    /// Compares how a thread is scheduled with what was agreed on: once for each of its phases.
+    #[cold]
+    fn scheduling(&mut self, seen: &JobSeen<'_>, task: usize, each: &mut impl FnMut(&Violation)) {
+        let Some(thread) = self.threads.get_mut(&seen.tid) else { return };
+        thread.is_scheduling_judged = true;
+        let tally = &mut self.tallies[task];
+        let broken = self.agreed[task].scheduling.broken(thread.policy, thread.priority, &thread.affinity);
+        for (term, value, agreed) in broken {
+            let subject = Some(thread.subject(seen));
+            let violation = Violation { task: tally.task.clone(), term, subject, value, agreed };
+            match self.scheduling_answer {
+                Answer::Violation => {
+                    each(&violation);
+                    tally.add(violation);
+                }
+                Answer::Note if self.notes.len() < MAX_NOTES => {
+                    let text = Violation { subject: None, ..violation }.to_string();
+                    let text = text.strip_prefix(&format!("{}: ", tally.task)).unwrap_or(&text).to_owned();
+                    self.notes.insert((tally.task.clone(), text));
+                }
+                Answer::Note | Answer::Ignore => {}
+            }
         }
     }
 
@@ -345,7 +389,8 @@ impl Judge {
 
     /// What can be said at the end only.
     fn end(&mut self, each: &mut impl FnMut(&Violation)) -> Vec<Note> {
-        let mut notes = Vec::new();
+        let noted = std::mem::take(&mut self.notes).into_iter();
+        let mut notes: Vec<Note> = noted.map(|(task, text)| Note { task, text }).collect();
         for (tally, agreed) in self.tallies.iter_mut().zip(&self.agreed) {
             let violation = if tally.threads == 0 && agreed.is_in_doubt {
                 let text = "not known whether it was there: a recording has no control groups";

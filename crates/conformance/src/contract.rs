@@ -27,6 +27,8 @@ pub struct Contract {
     pub unknown_threads: Option<Answer>,
     /// What a task is whose threads had no job; if absent, a note.
     pub tasks_without_jobs: Option<Answer>,
+    /// What a task is whose threads are scheduled in another way than agreed; if absent, a note.
+    pub scheduling: Option<Answer>,
     /// The tasks.
     pub tasks: Vec<ContractTask>,
     /// Tasks that run one after the other.
@@ -55,8 +57,12 @@ pub struct ContractTask {
     pub skips: Option<u64>,
     /// The least time between two releases.
     pub separation: Option<Duration>,
+    /// The least time from a release to the second after it, the third, …; never decreasing.
+    pub more_separations: Vec<Duration>,
     /// The most that a job needs.
     pub wcet: Option<Duration>,
+    /// The most that two consecutive jobs need, three, …; never decreasing.
+    pub more_wcets: Vec<Duration>,
     /// The longest time from an activation to the end of its job.
     pub response: Option<Duration>,
     /// From an activation until its job must have ended.

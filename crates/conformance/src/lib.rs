@@ -8,6 +8,7 @@ mod checker;
 mod contract;
 mod models;
 mod releases;
+mod scheduling;
 mod threads;
 mod verdict;
 mod violation;

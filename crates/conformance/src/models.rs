@@ -4,10 +4,12 @@
 //! term of releases and responses that is broken only by such a model is mentioned, and no violation.
 
 use crate::contract::{Answer, Contract, ContractChain, ContractTask, latency, primary, separator_matcher};
+use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
 use crate::verdict::{Note, Tally, Verdict};
 use crate::violation::{Term, Violation};
 use punctual_model::{Duration, Stream, Task, TimingModel};
+use std::collections::BTreeSet;
 
 /// Compares a timing model with a contract.
 pub fn check_model(contract: &Contract, model: &TimingModel) -> Verdict {
@@ -79,6 +81,7 @@ fn check_task(agreed: &ContractTask, contract: &Contract, model: &TimingModel, v
         judge(stream, agreed, &mut tally, &mut doubts);
     }
     let notes = &mut verdict.notes;
+    scheduling(agreed, contract.scheduling.unwrap_or(Answer::Note), &tasks, &mut tally, notes);
     doubts.dedup();
     for term in doubts {
         let text = format!("{} may be beyond what was agreed on: some releases are windows", term.name());
@@ -114,6 +117,23 @@ fn judge(stream: &Stream, agreed: &ContractTask, tally: &mut Tally, doubts: &mut
     for (term, value) in certain {
         if let Some(value) = value {
             see(tally, term, value.ns());
+        }
+    }
+    for (jobs, limit) in (2..).zip(&agreed.more_wcets) {
+        let value = stream.execution.as_ref().and_then(|it| it.wcet(jobs));
+        if stream.jobs >= jobs && value.is_some_and(|value| value > *limit) {
+            break_once(tally, Term::WcetOfSeveral, value.unwrap_or_default(), *limit);
+            break;
+        }
+    }
+    for (gaps, limit) in (2..).zip(&agreed.more_separations) {
+        let value = stream.arrival.curve.as_ref().map(|it| it.delta_min(gaps + 1));
+        if stream.releases > gaps && value.is_some_and(|value| value < *limit) {
+            match is_exact {
+                true => break_once(tally, Term::SeparationOfSeveral, value.unwrap_or_default(), *limit),
+                false => doubts.push(Term::SeparationOfSeveral),
+            }
+            break;
         }
     }
     let response = stream.response.as_ref().map(|it| it.max_ns.ns());
@@ -158,6 +178,37 @@ fn astray(stream: &Stream, agreed: &ContractTask) -> Vec<(Term, Option<u64>)> {
     let late = late.map(Duration::ns).filter(|late| *late > jitter && skips == 0);
     let late = late.filter(|_| early.is_none() && skipped == 0);
     vec![(Term::Early, early), (Term::Skipped, Some(skipped)), (Term::Late, late)]
+}
+
+fn break_once(tally: &mut Tally, term: Term, value: Duration, agreed: Duration) {
+    let (task, value, agreed) = (tally.task.clone(), value.ns(), agreed.ns());
+    tally.add(Violation { task, term, subject: None, value, agreed });
+}
+
+/// How its threads are scheduled, while they have jobs.
+fn scheduling(
+    agreed: &ContractTask,
+    answer: Answer,
+    tasks: &[&Task],
+    tally: &mut Tally,
+    notes: &mut Vec<Note>,
+) {
+    let expected = Scheduling::of(agreed);
+    let working = tasks.iter().filter(|task| streams(task, agreed).iter().any(|stream| stream.jobs > 0));
+    let broken = working.flat_map(|task| expected.broken(task.policy, task.priority, &task.affinity));
+    let all: BTreeSet<(Term, u64, u64)> = broken.collect();
+    for (term, value, agreed) in all {
+        let violation = Violation { task: tally.task.clone(), term, subject: None, value, agreed };
+        match answer {
+            Answer::Violation => tally.add(violation),
+            Answer::Note => {
+                let text = violation.to_string();
+                let text = text.strip_prefix(&format!("{}: ", tally.task)).unwrap_or(&text);
+                notes.push(note(tally, text));
+            }
+            Answer::Ignore => {}
+        }
+    }
 }
 
 fn see(tally: &mut Tally, term: Term, value: u64) {

@@ -90,6 +90,8 @@ impl Tally {
             (Term::Skipped, period.map(|_| task.skips.unwrap_or(0))),
             (Term::Overdue, time(task.jitter).filter(|_| period.is_some())),
             (Term::Separation, time(task.separation)),
+            (Term::WcetOfSeveral, time(task.more_wcets.last().copied())),
+            (Term::SeparationOfSeveral, time(task.more_separations.last().copied())),
         ];
         Tally::new(&task.name, all)
     }

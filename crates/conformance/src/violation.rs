@@ -1,5 +1,6 @@
 //! Violations: which task, which term, when, and by how much.
 
+use crate::scheduling::policy_name;
 use punctual_model::{Duration, Instant};
 use std::fmt;
 use std::sync::Arc;
@@ -31,6 +32,16 @@ pub enum Term {
     DataAge,
     /// The scheduling latency of a processor.
     Latency,
+    /// Processor time of several jobs in a row.
+    WcetOfSeveral,
+    /// The time between a release and one that is not the next.
+    SeparationOfSeveral,
+    /// The scheduling policy.
+    Policy,
+    /// The real-time priority.
+    Priority,
+    /// A processor that a thread may use.
+    Processors,
     /// No thread belongs to the task; or the chain or processor was not observed.
     Missing,
     /// Its threads had no jobs.
@@ -50,7 +61,7 @@ pub enum Unit {
 
 impl Term {
     /// Every term.
-    pub const ALL: [Term; 15] = [
+    pub const ALL: [Term; 20] = [
         Term::Wcet,
         Term::Response,
         Term::Deadline,
@@ -63,6 +74,11 @@ impl Term {
         Term::ReactionTime,
         Term::DataAge,
         Term::Latency,
+        Term::WcetOfSeveral,
+        Term::SeparationOfSeveral,
+        Term::Policy,
+        Term::Priority,
+        Term::Processors,
         Term::Missing,
         Term::NoJobs,
         Term::Unknown,
@@ -83,6 +99,11 @@ impl Term {
             Term::ReactionTime => "reaction_time",
             Term::DataAge => "data_age",
             Term::Latency => "latency",
+            Term::WcetOfSeveral => "wcet_of_several",
+            Term::SeparationOfSeveral => "separation_of_several",
+            Term::Policy => "policy",
+            Term::Priority => "priority",
+            Term::Processors => "processors",
             Term::Missing => "missing",
             Term::NoJobs => "no_jobs",
             Term::Unknown => "unknown",
@@ -93,18 +114,20 @@ impl Term {
     pub const fn unit(self) -> Unit {
         match self {
             Term::Skipped | Term::Missing | Term::NoJobs | Term::Unknown => Unit::Count,
+            Term::Policy | Term::Priority | Term::Processors => Unit::Count,
             _ => Unit::Time,
         }
     }
 
     /// Whether what is agreed on is the least value rather than the greatest.
     pub const fn is_lower_bound(self) -> bool {
-        matches!(self, Term::Early | Term::Separation)
+        matches!(self, Term::Early | Term::Separation | Term::SeparationOfSeveral)
     }
 
     /// A value of it as text.
     pub fn text(self, value: u64) -> String {
         match self.unit() {
+            Unit::Count if self == Term::Policy => policy_name(value).to_owned(),
             Unit::Time => Duration::from_ns(value).to_string(),
             Unit::Count => value.to_string(),
         }
@@ -162,6 +185,11 @@ impl fmt::Display for Violation {
             Term::Missing => write!(f, "{task}: not there")?,
             Term::NoJobs => write!(f, "{task}: no job")?,
             Term::Unknown => write!(f, "{task}: real-time thread of no task")?,
+            Term::Processors => write!(f, "{task}: may use CPU {value}, which is not agreed on")?,
+            Term::Policy | Term::Priority => {
+                let (value, agreed) = (term.text(*value), term.text(*agreed));
+                write!(f, "{task}: {} {value}, agreed {agreed}", term.name())?;
+            }
             _ => {
                 let (value, agreed) = (term.text(*value), term.text(*agreed));
                 let limit = if term.is_lower_bound() { "at least" } else { "at most" };

@@ -19,7 +19,9 @@ use std::time::Duration;
 /// Memory stays the same for however long it runs. SIGHUP makes it read the contract again; a faulty one is
 /// refused, and the old one stays. It ends when the time is up, when the target has ended, or on SIGINT or
 /// SIGTERM, and prints what became of each term. The exit code is 8 if there was a violation.
+// A list of processes after spaces would take the contract for one.
 #[derive(Args, Debug)]
+#[command(mut_arg("pid", |pid| pid.num_args(1)))]
 #[command(after_long_help = examples(
     "  punctual watch robot.contract.toml                              every real-time thread
   punctual watch robot.contract.toml --keep /var/tmp/robot        and keep what happened before

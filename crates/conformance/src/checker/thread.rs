@@ -1,12 +1,13 @@
 //! One thread of a task: which of its jobs are judged, and whether they keep to what was agreed on.
 
 use super::overdue::{GRACE, Told};
+use super::several::Row;
 use super::{Agreed, JOBS_TO_KNOW};
 use crate::releases::{Astray, Releases, Rule};
 use crate::verdict::Tally;
 use crate::violation::{Subject, Term, Violation};
 use punctual_extract::JobSeen;
-use punctual_model::{Disturbance, Duration, Instant, Separator, Window};
+use punctual_model::{Disturbance, Duration, Instant, Policy, Separator, Window};
 use punctual_trace::TaskRecord;
 use std::sync::Arc;
 
@@ -17,6 +18,11 @@ pub struct Thread {
     pub command: String,
     pub cgroup: Option<String>,
     pub is_real_time: bool,
+    pub policy: Policy,
+    pub priority: u32,
+    pub affinity: String,
+    /// Whether these were compared with what was agreed on.
+    pub is_scheduling_judged: bool,
     /// The task of the contract that it belongs to.
     pub task: Option<usize>,
     pub phase: u32,
@@ -41,6 +47,7 @@ pub struct Lane {
     first: Option<Window>,
     /// What was told of jobs before they ended.
     pub told: Told,
+    row: Row,
 }
 
 impl Thread {
@@ -52,6 +59,10 @@ impl Thread {
             command: record.command.clone(),
             cgroup,
             is_real_time: record.policy.is_real_time(),
+            policy: record.policy,
+            priority: record.priority,
+            affinity: record.affinity.clone(),
+            is_scheduling_judged: false,
             task: None,
             phase: 0,
             lanes: Vec::new(),
@@ -61,14 +72,29 @@ impl Thread {
     }
 
     /// The same thread, before it was matched.
-    pub fn anew(self) -> Thread {
-        Thread { task: None, lanes: Vec::new(), chosen: None, strays: 0, ..self }
+    pub fn anew(mut self) -> Thread {
+        self.forget_jobs();
+        Thread { task: None, strays: 0, ..self }
+    }
+
+    /// It is scheduled in this way from now on.
+    pub fn scheduled(&mut self, record: &TaskRecord) {
+        self.is_real_time = record.policy.is_real_time();
+        (self.policy, self.priority) = (record.policy, record.priority);
+        self.affinity.clone_from(&record.affinity);
+        self.is_scheduling_judged = false;
     }
 
     /// Nothing is judged across this.
     pub fn forget_jobs(&mut self) {
         self.lanes.clear();
         self.chosen = None;
+        self.is_scheduling_judged = false;
+    }
+
+    /// A job of this thread.
+    pub fn subject(&self, seen: &JobSeen<'_>) -> Subject {
+        subject(&self.name, self.pid, seen)
     }
 
     /// The thread is in this one of its tasks.
@@ -92,16 +118,7 @@ impl Thread {
             return false;
         }
         let Thread { name, pid, lanes, .. } = self;
-        let subject = || Subject {
-            name: name.clone(),
-            pid: *pid,
-            tid: seen.tid,
-            phase: seen.phase,
-            job: seen.number,
-            release: seen.job.release.window.latest(),
-            end: seen.job.end,
-            is_open: false,
-        };
+        let subject = || subject(name, *pid, seen);
         lanes[lane].judge(seen, agreed, tally, &subject, each);
         true
     }
@@ -120,6 +137,7 @@ impl Thread {
             jobs: 0,
             first: None,
             told: Told::default(),
+            row: Row::default(),
         });
         self.lanes.len() - 1
     }
@@ -199,6 +217,9 @@ impl Lane {
                 }
             }
         }
+        if !agreed.several.is_empty() {
+            self.row.judge(seen, &agreed.several, tally, subject, each);
+        }
         self.told.ended(seen.number);
     }
 
@@ -232,6 +253,19 @@ impl Lane {
             Astray::Skipped(skipped) => (Term::Skipped, skipped),
         });
         (since, overdue.or(astray))
+    }
+}
+
+fn subject(name: &Arc<str>, pid: u32, seen: &JobSeen<'_>) -> Subject {
+    Subject {
+        name: name.clone(),
+        pid,
+        tid: seen.tid,
+        phase: seen.phase,
+        job: seen.number,
+        release: seen.job.release.window.latest(),
+        end: seen.job.end,
+        is_open: false,
     }
 }
 

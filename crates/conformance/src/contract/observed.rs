@@ -6,7 +6,7 @@
 use super::{Contract, ContractChain, ContractProcessor, ContractTask, ThreadChoice};
 use crate::threads::Pattern;
 use punctual_latency::{Bounds, Outcome};
-use punctual_model::arrival::{MAX_SLIPS, Periodic};
+use punctual_model::arrival::{Curve, MAX_SLIPS, Periodic};
 use punctual_model::latency::{Processor, SchedulingLatency};
 use punctual_model::{
     Choice, Duration, Object, PeriodicOn, Separator, Stream, Task, TimingModel, processor_list,
@@ -15,6 +15,11 @@ use std::collections::BTreeMap;
 
 /// Threads with fewer jobs say little about their timing.
 const LEAST_JOBS: u64 = 10;
+
+/// Jobs in a row of which a contract from a model says how long they take, where one job says little.
+const IN_A_ROW: u64 = 8;
+/// Releases in a row of which it says something at most.
+const MOST_IN_A_ROW: u64 = 64;
 
 /// How far what is agreed on may go beyond what was observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,10 +121,14 @@ impl<'a> Group<'a> {
         let most = |value: &dyn Fn(&Stream) -> Option<Duration>| {
             self.streams.iter().filter_map(|stream| value(stream)).max().map(|most| margin.above(most))
         };
+        let periodic = self.periodic();
+        let wcet = most(&|stream| stream.execution.as_ref()?.wcet_ns.first().copied());
+        let separations = if periodic.is_some() { Vec::new() } else { self.separations(margin) };
         let suspension = most(&|stream| stream.suspension.as_ref().map(|it| it.dynamic_ns));
         let segmented = self.streams.iter().filter_map(|stream| stream.suspension.as_ref());
         let segments = segmented.flat_map(|it| it.segmented.iter().map(Vec::len)).max();
-        let periodic = self.periodic();
+        // Between two sleeps nobody sleeps.
+        let suspension = suspension.filter(|_| self.separator != Separator::SUSPENSION.key().to_string());
         let real_time = self.tasks.iter().filter(|task| task.policy.is_real_time());
         let is_uniform = real_time.clone().all(|task| scheduling(task) == scheduling(self.main));
         let is_placed = real_time.clone().all(|task| task.affinity == self.main.affinity);
@@ -136,8 +145,10 @@ impl<'a> Group<'a> {
             period: periodic.as_ref().map(|it| it.period),
             jitter: periodic.as_ref().map(|it| margin.above(it.jitter).max(it.jitter)),
             skips: periodic.as_ref().map(|it| it.skips).filter(|skips| *skips > 0),
-            separation: if periodic.is_some() { None } else { self.separation(margin) },
-            wcet: most(&|stream| stream.execution.as_ref()?.wcet_ns.first().copied()),
+            separation: separations.first().copied(),
+            more_separations: separations.get(1..).unwrap_or_default().to_vec(),
+            wcet,
+            more_wcets: wcet.map(|wcet| self.more_wcets(wcet, margin)).unwrap_or_default(),
             response: most(&|stream| stream.response.as_ref().map(|it| it.max_ns)),
             suspension,
             suspensions: segments
@@ -173,10 +184,45 @@ impl<'a> Group<'a> {
         (agreed.jitter < agreed.period).then_some(agreed)
     }
 
-    fn separation(&self, margin: Margin) -> Option<Duration> {
+    /// The least time between two releases; if that says little of more of them, from a release to the
+    /// second after it, and so on.
+    fn separations(&self, margin: Margin) -> Vec<Duration> {
         let sporadic = self.streams.iter().filter_map(|stream| stream.arrival.sporadic.as_ref());
-        let least = sporadic.map(|it| it.min_separation_ns).min()?;
-        Some(margin.below(least)).filter(|least| !least.is_zero())
+        let Some(least) = sporadic.map(|it| margin.below(it.min_separation_ns)).min() else {
+            return Vec::new();
+        };
+        let worked = self.streams.iter().filter(|stream| stream.releases > 1);
+        let curves: Option<Vec<&Curve>> = worked.map(|stream| stream.arrival.curve.as_ref()).collect();
+        let span = |gaps: u64| curves.as_ref()?.iter().map(|curve| curve.delta_min(gaps + 1)).min();
+        let Some(longest) = span(MOST_IN_A_ROW) else { return vec![least] };
+        // As many as tell a burst from what follows it: more would bound the rate hardly better.
+        let is_enough = |gaps: &u64| {
+            let (by_these, by_most) = (span(*gaps).unwrap_or_default(), u128::from(longest.ns()));
+            u128::from(by_these.ns()) * u128::from(MOST_IN_A_ROW) * 6 >= by_most * u128::from(*gaps) * 5
+        };
+        let number = [8, 16, 32].into_iter().find(is_enough).unwrap_or(MOST_IN_A_ROW);
+        let more: Option<Vec<Duration>> = (2..=number).map(|gaps| Some(margin.below(span(gaps)?))).collect();
+        let more = more.filter(|more| {
+            let by_one = u128::from(least.ns()) * u128::from(number);
+            more.last().is_some_and(|last| u128::from(last.ns()) * 20 > by_one * 21)
+        });
+        let all: Vec<Duration> = std::iter::once(least).chain(more.into_iter().flatten()).collect();
+        if all.iter().all(|it| it.is_zero()) { Vec::new() } else { all }
+    }
+
+    /// The most that several jobs in a row need, if that is clearly less than as many of the longest.
+    fn more_wcets(&self, wcet: Duration, margin: Margin) -> Vec<Duration> {
+        let executions = || self.streams.iter().filter_map(|stream| stream.execution.as_ref());
+        let most = |jobs: u64| {
+            let all: Option<Vec<Duration>> = executions().map(|execution| execution.wcet(jobs)).collect();
+            all?.into_iter().max().map(|most| margin.above(most))
+        };
+        let more: Option<Vec<Duration>> = (2..=IN_A_ROW).map(most).collect();
+        let more = more.filter(|more| {
+            let by_one = u128::from(wcet.ns()) * u128::from(IN_A_ROW);
+            more.last().is_some_and(|last| u128::from(last.ns()) * 20 < by_one * 19)
+        });
+        more.unwrap_or_default()
     }
 }
 

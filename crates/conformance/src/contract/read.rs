@@ -7,10 +7,13 @@ use punctual_model::{Duration, Policy, Reservation, processor_list};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use toml::Spanned;
+use toml::{Spanned, Value};
 
 /// Nobody writes more by hand.
 const MOST_BYTES: usize = 1 << 20;
+
+/// Times for several jobs in a row.
+const MOST_IN_A_ROW: usize = 64;
 
 /// What is wrong with a contract, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +40,8 @@ struct RawContract {
     #[serde(default)]
     tasks_without_jobs: Option<Answer>,
     #[serde(default)]
+    scheduling: Option<Answer>,
+    #[serde(default)]
     task: Vec<RawTask>,
     #[serde(default)]
     chain: Vec<RawChain>,
@@ -51,7 +56,7 @@ struct RawTask {
     #[serde(default)]
     period: Option<Spanned<String>>,
     #[serde(default)]
-    wcet: Option<Spanned<String>>,
+    wcet: Option<Spanned<Value>>,
     #[serde(default)]
     deadline: Option<Spanned<String>>,
     #[serde(default)]
@@ -75,7 +80,7 @@ struct RawTask {
     #[serde(default)]
     skips: Option<u64>,
     #[serde(default)]
-    separation: Option<Spanned<String>>,
+    separation: Option<Spanned<Value>>,
     #[serde(default)]
     response: Option<Spanned<String>>,
     #[serde(default)]
@@ -174,6 +179,7 @@ impl RawContract {
             migration: self.migration,
             unknown_threads: self.unknown_threads,
             tasks_without_jobs: self.tasks_without_jobs,
+            scheduling: self.scheduling,
             tasks: self.task.into_iter().map(RawTask::read).collect::<Located<_>>()?,
             chains: self.chain.into_iter().map(RawChain::read).collect::<Located<_>>()?,
             latencies: self.processor.into_iter().map(RawProcessor::read).collect::<Located<_>>()?,
@@ -186,13 +192,22 @@ impl RawTask {
         if let Some(jitter) = self.jitter.as_ref().filter(|_| self.period.is_none()) {
             return Err((jitter.span(), "jitter needs a period; without one, declare a separation".into()));
         }
+        let (wcet, more_wcets) = times(&self.wcet)?;
+        let (separation, more_separations) = times(&self.separation)?;
+        if let Some(span) = &self.separation {
+            if separation.into_iter().chain(more_separations.last().copied()).all(|it| it.is_zero()) {
+                return Err((span.span(), "expected a time greater than zero".into()));
+            }
+        }
         Ok(ContractTask {
             period: positive(&self.period)?,
             jitter: duration(&self.jitter)?,
             skips: self.skips,
             threads: self.threads,
-            separation: positive(&self.separation)?,
-            wcet: duration(&self.wcet)?,
+            separation,
+            more_separations,
+            wcet,
+            more_wcets,
             response: duration(&self.response)?,
             deadline: duration(&self.deadline)?,
             suspension: duration(&self.suspension)?,
@@ -278,10 +293,36 @@ fn not_zero(time: Duration, value: &Spanned<String>) -> Located<Duration> {
 }
 
 fn time(value: &Spanned<String>) -> Located<Duration> {
-    let problem = || format!("expected a time such as \"3ms\" or \"250us\", found {:?}", value.get_ref());
-    let parsed = humantime::parse_duration(value.get_ref()).ok();
+    time_of(value.get_ref()).map_err(|problem| (value.span(), problem))
+}
+
+fn time_of(text: &str) -> Result<Duration, String> {
+    let parsed = humantime::parse_duration(text).ok();
     let ns = parsed.and_then(|time| u64::try_from(time.as_nanos()).ok());
-    ns.map(Duration::from_ns).ok_or_else(|| (value.span(), problem()))
+    let problem = || format!("expected a time such as \"3ms\" or \"250us\", found {text:?}");
+    ns.map(Duration::from_ns).ok_or_else(problem)
+}
+
+/// One time, or those for one, two, … in a row: the first, and the rest.
+fn times(value: &Option<Spanned<Value>>) -> Located<(Option<Duration>, Vec<Duration>)> {
+    let Some(value) = value else { return Ok((None, Vec::new())) };
+    let parse = |value: &Value| match value {
+        Value::String(text) => time_of(text),
+        other => Err(format!("expected a time such as \"3ms\", found {}", other.type_str())),
+    };
+    let all = match value.get_ref() {
+        Value::Array(all) => all.iter().map(parse).collect(),
+        one => parse(one).map(|one| vec![one]),
+    };
+    let all = all.map_err(|problem| (value.span(), problem))?;
+    if all.len() > MOST_IN_A_ROW || !all.is_sorted() {
+        let problem = format!("expected at most {MOST_IN_A_ROW} times, none less than the one before");
+        return Err((value.span(), problem));
+    }
+    match all.split_first() {
+        Some((first, more)) => Ok((Some(*first), more.to_vec())),
+        None => Err((value.span(), "expected a time".into())),
+    }
 }
 
 /// As the kernel writes them: `0-1,4`.
@@ -355,6 +396,11 @@ tasks = ["sense", "act"]
             ("[[task]]\nname = \"a\"\nthread = { comm = \"[\" }", 3, "\"[\": "),
             ("[[task]]\nname = \"a\"\nthread = {}", 3, "expected comm"),
             ("[[task]]\nname = \"a\"\nseparator = \"[\"", 3, "\"[\": "),
+            ("[[task]]\nname = \"a\"\nwcet = [\"2ms\", \"1ms\"]", 3, "none less than the one before"),
+            ("[[task]]\nname = \"a\"\nwcet = []", 3, "expected a time"),
+            ("[[task]]\nname = \"a\"\nwcet = 3", 3, "expected a time such as \"3ms\", found integer"),
+            ("[[task]]\nname = \"a\"\nseparation = [\"0s\", \"0s\"]", 3, "greater than zero"),
+            ("[[task]]\nname = \"a\"\nseparation = \"0s\"", 3, "greater than zero"),
             ("[[processor]]\ncpu = 1\nlatency = \"1\"", 3, "expected a time such as"),
             ("processor = [{ cpu = 1, latency = \"1s\" }, { cpu = 1, latency = \"1s\" }]", 1, "twice"),
         ] {

@@ -28,6 +28,7 @@ impl Contract {
         let answer = |answer: Option<super::Answer>| answer.map(super::Answer::name);
         lines.text("unknown_threads", answer(self.unknown_threads), "real-time threads of no task");
         lines.text("tasks_without_jobs", answer(self.tasks_without_jobs), "threads that had no job");
+        lines.text("scheduling", answer(self.scheduling), "threads scheduled in another way than agreed");
         if !self.tasks.is_empty() {
             text.push('\n');
             text.push_str(TASK_HINT);
@@ -51,8 +52,10 @@ fn write_task(task: &ContractTask, text: &mut String) {
     lines.time("period", task.period, "");
     lines.time("jitter", task.jitter, "latest release after its activation");
     lines.number("skips", task.skips, "activations that may be left out in a row");
-    lines.time("separation", task.separation, "least time between two releases");
-    lines.time("wcet", task.wcet, "most processor time of a job");
+    let meaning = ("least time between two releases", "from a release to the next, the second, …");
+    lines.times("separation", task.separation, &task.more_separations, meaning);
+    let meaning = ("most processor time of a job", "of one job, of two in a row, …");
+    lines.times("wcet", task.wcet, &task.more_wcets, meaning);
     lines.time("response", task.response, "longest time to the end of a job");
     lines.time("deadline", task.deadline, "");
     lines.time("suspension", task.suspension, "most time asleep inside a job");
@@ -110,6 +113,16 @@ impl Lines<'_> {
     fn time(&mut self, key: &str, value: Option<Duration>, meaning: &str) {
         if let Some(value) = value {
             self.line(key, time(value), meaning);
+        }
+    }
+
+    fn times(&mut self, key: &str, first: Option<Duration>, more: &[Duration], meaning: (&str, &str)) {
+        match first {
+            Some(first) if !more.is_empty() => {
+                let all: Vec<String> = std::iter::once(&first).chain(more).map(|it| time(*it)).collect();
+                self.line(key, format!("[{}]", all.join(", ")), meaning.1);
+            }
+            first => self.time(key, first, meaning.0),
         }
     }
 

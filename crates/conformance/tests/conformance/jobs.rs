@@ -1,9 +1,9 @@
 //! Each term, broken once by a known job.
 
-use crate::kept::check;
+use crate::kept::{check, model};
 use crate::records::begins;
-use punctual_conformance::{Answer, Contract, Term};
-use punctual_model::{Call, Duration, Instant, Object, Separator, Window};
+use punctual_conformance::{Answer, Contract, Term, check_model};
+use punctual_model::{Call, Duration, Instant, Object, Policy, Separator, Window};
 use punctual_trace::{Activation, Record, Resumed};
 
 const MS: u64 = 1_000_000;
@@ -113,6 +113,93 @@ fn releases() {
     assert_eq!(found(&contract(&skips), &thread).len(), 2);
     let separation = format!("{SLEEP}separation = \"5ms\"\n");
     assert_eq!(found(&contract(&separation), &thread), [(Term::Separation, 8, 4 * MS)]);
+}
+
+/// Two jobs of 3 ms may follow each other, three not; and three releases need 15 ms.
+#[test]
+fn several_in_a_row() {
+    let mut thread = Thread::new();
+    for job in 1..20 {
+        thread.sleep(job * 10 * MS, if (12..15).contains(&job) { 3 * MS } else { MS });
+    }
+    thread.sleep(194 * MS, MS);
+    thread.sleep(198 * MS, MS);
+    thread.sleep(220 * MS, MS);
+    thread.sleep(230 * MS, MS);
+    let is = |terms: &str| found(&contract(&format!("{SLEEP}{terms}")), &thread);
+    assert_eq!(is("wcet = [\"3ms\", \"6ms\", \"8ms\"]"), [(Term::WcetOfSeveral, 13, 9 * MS)]);
+    assert_eq!(is("wcet = [\"3ms\", \"6ms\", \"9ms\"]"), []);
+    // Job 20 comes 8 ms after job 18.
+    assert_eq!(is("separation = [\"0ms\", \"9ms\"]"), [(Term::SeparationOfSeveral, 20, 8 * MS)]);
+    assert_eq!(is("separation = [\"4ms\", \"8ms\"]"), []);
+}
+
+/// What a contract from a model says of several jobs is what the model says.
+#[test]
+fn bursts_are_agreed_on() {
+    let mut thread = Thread::new();
+    for burst in 1..60 {
+        let at = burst * 100 * MS + burst % 7 * burst % 5 * 9 * MS;
+        thread.sleep(at, 2 * MS);
+        thread.sleep(at + 3 * MS, MS);
+    }
+    let model = model(&thread.records);
+    let contract = Contract::from(&model);
+    let task = &contract.tasks[0];
+    assert_eq!(task.separation, Some(Duration::from_ms(3)), "{task:#?}");
+    assert!(
+        task.more_separations.len() == 7 && task.more_separations[0] > Duration::from_ms(60),
+        "{task:#?}"
+    );
+    assert_eq!(task.more_wcets[..2], [Duration::from_ms(3), Duration::from_ms(5)]);
+    assert_eq!(found(&contract, &thread), []);
+    let mut tighter = contract.clone();
+    tighter.tasks[0].more_wcets[0] = Duration::from_ns(3 * MS - 1);
+    assert!(found(&tighter, &thread).iter().all(|it| it.0 == Term::WcetOfSeveral));
+    assert_eq!(check_model(&contract, &model).violations(), 0);
+    assert_eq!(check_model(&tighter, &model).violations(), 1);
+    assert_eq!(Contract::parse(&contract.to_toml()), Ok(contract));
+}
+
+#[test]
+fn how_threads_are_scheduled() {
+    let mut thread = Thread::new();
+    for job in 1..5 {
+        thread.sleep(job * 10 * MS, MS);
+    }
+    let Some(Record::Task(task)) = thread.records.first().cloned() else { panic!("introduced") };
+    let other = match task.policy {
+        Policy::Rr => "SCHED_FIFO",
+        _ => "SCHED_RR",
+    };
+    let terms = format!("{SLEEP}policy = \"{other}\"\nprocessors = \"70\"");
+    let is = |answer: &str| {
+        let contract = Contract::parse(&format!("{answer}\n[[task]]\nname = \"thread 0\"\n{terms}"));
+        check(&contract.expect("a contract"), &thread.records)
+    };
+    let (told, verdict) = is("");
+    assert_eq!((told.len(), verdict.notes.len(), verdict.violations()), (0, 2, 0), "{:?}", verdict.notes);
+    let (told, verdict) = is("scheduling = \"violation\"");
+    let told: Vec<Term> = told.iter().map(|it| it.term).collect();
+    assert_eq!((told, verdict.violations()), (vec![Term::Policy, Term::Processors], 2));
+    assert_eq!(is("scheduling = \"ignore\"").1.notes, []);
+}
+
+/// Between two sleeps nobody sleeps: that goes without saying.
+#[test]
+fn no_suspension_is_agreed_on_between_sleeps() {
+    let mut thread = Thread::new();
+    for job in 1..40 {
+        thread.sleep_at(Call::Suspension, job * 10 * MS, MS);
+    }
+    let task = Contract::from(&model(&thread.records)).tasks.remove(0);
+    assert_eq!((task.separator.as_deref(), task.suspension), (Some("suspension"), None));
+    let mut thread = Thread::new();
+    for job in 1..40 {
+        thread.sleep(job * 10 * MS, MS);
+    }
+    let task = Contract::from(&model(&thread.records)).tasks.remove(0);
+    assert_eq!(task.suspension, Some(Duration::ZERO));
 }
 
 /// Without a separator in the contract, it is found out by the period.

@@ -20,6 +20,11 @@ fn positive() -> impl Strategy<Value = Duration> {
     time().prop_map(|time| time + Duration::from_ns(1))
 }
 
+/// Times for more in a row.
+fn more_times(first: Duration, number: Option<u64>) -> Vec<Duration> {
+    (1..number.unwrap_or(0)).map(|n| Duration::from_ns(first.ns().saturating_add(n * 1_000))).collect()
+}
+
 fn name() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z/:0-9-]{1,15}", "\\PC{1,8}", "[\u{0}-\u{9f}]{1,6}"]
 }
@@ -63,7 +68,9 @@ fn task() -> impl Strategy<Value = ContractTask> {
             jitter: times.0.and_then(|it| it.1),
             skips: counts.0,
             separation: times.1,
+            more_separations: times.1.map(|first| more_times(first, counts.1)).unwrap_or_default(),
             wcet: times.2,
+            more_wcets: times.2.map(|first| more_times(first, counts.2)).unwrap_or_default(),
             response: times.3,
             deadline: more.0,
             suspension: more.1,
@@ -87,7 +94,14 @@ fn task() -> impl Strategy<Value = ContractTask> {
 
 fn contract() -> impl Strategy<Value = Contract> {
     let clock = some(prop::sample::select(vec![Clock::Monotonic, Clock::Tai]));
-    let head = (some(positive()), processors(), clock, any::<bool>(), some(answer()), some(answer()));
+    let head = (
+        some(positive()),
+        processors(),
+        clock,
+        any::<bool>(),
+        some(answer()),
+        [some(answer()), some(answer())],
+    );
     let tasks = prop::collection::btree_map(name(), task(), 0..4);
     let chain = (prop::collection::vec(name(), 0..4), some(time()), some(time()));
     let chains = prop::collection::vec(chain, 0..3);
@@ -98,7 +112,8 @@ fn contract() -> impl Strategy<Value = Contract> {
         clock: head.2,
         migration: head.3,
         unknown_threads: head.4,
-        tasks_without_jobs: head.5,
+        tasks_without_jobs: head.5[0],
+        scheduling: head.5[1],
         tasks: tasks.into_iter().map(|(name, task)| ContractTask { name, ..task }).collect(),
         chains: chains
             .into_iter()

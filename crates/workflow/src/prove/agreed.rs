@@ -4,6 +4,7 @@ use super::{Known, Options, check_patterns, platforms};
 use crate::error::{Error, Result};
 use punctual_analysis::{Arrivals, Platform, Scheduling, System, Task, Thread};
 use punctual_conformance::{Contract, ContractTask};
+use punctual_model::arrival::Curve;
 use punctual_model::{Duration, Execution, Policy, TimingModel};
 
 /// Every task of the contract, as often as it has threads.
@@ -25,9 +26,14 @@ pub(super) fn agreed(
     };
     let mut system = System { tasks: Vec::new(), platforms };
     let mut threads = Vec::new();
+    let mut unsuspended = Vec::new();
     for agreed in &contract.tasks {
         match task(agreed, !system.platforms.is_empty(), options) {
             Ok(task) => {
+                // Only what is agreed on is watched.
+                if agreed.suspension.is_none() && agreed.separator.as_deref() != Some("suspension") {
+                    unsuspended.push(agreed.name.as_str());
+                }
                 let (policy, priority) = (agreed.policy.unwrap_or(Policy::Fifo), agreed.priority);
                 for _ in 0..agreed.threads.unwrap_or(1) {
                     system.tasks.push(task.clone());
@@ -36,6 +42,13 @@ pub(super) fn agreed(
             }
             Err(reason) => remarks.push(format!("{} is left out: {reason}.", agreed.name)),
         }
+    }
+    if !unsuspended.is_empty() {
+        remarks.push(format!(
+            "No suspension is agreed on of {}: it is assumed that no job sleeps, which nothing checks \
+             (suspension = \"0s\" in the contract does).",
+            unsuspended.join(", ")
+        ));
     }
     if system.tasks.is_empty() {
         return Err(Error::target(format!("{name} has no task that can be proven"))
@@ -78,6 +91,10 @@ fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Result
     }
     let jitter = agreed.jitter.unwrap_or(Duration::ZERO);
     let arrivals = match (agreed.period, agreed.separation) {
+        (None, Some(separation)) if !agreed.more_separations.is_empty() => {
+            let all = std::iter::once(separation).chain(agreed.more_separations.iter().copied());
+            Arrivals::Curve(Curve { delta_min_ns: all.collect(), delta_max_ns: Vec::new() })
+        }
         (Some(period), _) => Arrivals::Periodic { period, jitter },
         (None, Some(separation)) => Arrivals::Sporadic { separation },
         (None, None) => return Err("neither its period nor its separation is agreed on"),
@@ -92,7 +109,10 @@ fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Result
         scheduling,
         processors: agreed.processors.clone(),
         arrivals,
-        execution: Execution { wcet_ns: vec![wcet], mean_ns: None },
+        execution: Execution {
+            wcet_ns: std::iter::once(wcet).chain(agreed.more_wcets.iter().copied()).collect(),
+            mean_ns: None,
+        },
         suspension,
         suspensions: agreed.suspensions.unwrap_or(0),
         jitter,
@@ -107,5 +127,6 @@ fn deadline(agreed: &ContractTask, options: &Options) -> Option<Duration> {
     }
     let declared = options.deadlines.iter().rev().find(|(threads, _)| threads.matches(&agreed.name));
     let reserved = agreed.reservation.map(|it| it.deadline_ns);
-    declared.map(|it| it.1).or(agreed.deadline).or(reserved).or(agreed.period).or(agreed.separation)
+    let separation = agreed.separation.filter(|it| !it.is_zero());
+    declared.map(|it| it.1).or(agreed.deadline).or(reserved).or(agreed.period).or(separation)
 }
