@@ -89,12 +89,14 @@ pub struct Bound {
     pub windows: Vec<Duration>,
 }
 
-/// Windows are tried up to so many times the horizon, or the interference-free latency if that is longer.
+/// Windows are tried up to so many times the horizon, or the interference-free latency if that is longer; and up
+/// to the longest that was observed.
 const MOST_HORIZONS: u64 = 10;
 
 /// The bound for one processor under `model`: of its thread variables, and of its interrupt sources with
-/// whether each is the NMI. `horizon` must not exceed the one that the sources were observed with: a longer
-/// window holds at most what the windows of this length hold that cover it.
+/// whether each is the NMI. `horizon` must be the one that the sources were observed with, since long windows are
+/// multiples of it. A window holds at most what the shorter windows hold that cover it, and what a longer one
+/// holds.
 pub fn bound(
     variables: &Variables,
     sources: &[(bool, &InterruptCurves)],
@@ -103,7 +105,11 @@ pub fn bound(
 ) -> Bound {
     let alone = variables.interference_free();
     let mut window = alone.max(Duration::from_ns(1));
-    let longest = Duration::from_ns(horizon.max(alone).ns().saturating_mul(MOST_HORIZONS));
+    let tried = Duration::from_ns(horizon.max(alone).ns().saturating_mul(MOST_HORIZONS));
+    let longest = sources
+        .iter()
+        .flat_map(|(_, source)| long_windows(source, horizon))
+        .fold(tried, |longest, (length, _)| longest.max(length));
     let mut windows = vec![window];
     loop {
         let terms = terms(sources, model, window, horizon);
@@ -154,7 +160,10 @@ fn interference(
         InterruptModel::WorstSingle | InterruptModel::WorstOfEach => source.wcet(),
         InterruptModel::Sporadic => repeated(sporadic(source, window)),
         InterruptModel::SlidingWindow => {
-            let sum = covering(window, horizon, |window| source.execution.sum(window).ns());
+            let short = covering(window, horizon, |window| source.execution.sum(window).ns());
+            let long = long_windows(source, horizon)
+                .map(|(length, sum)| window.ns().div_ceil(length.ns()).saturating_mul(sum.ns()));
+            let sum = long.fold(short, u64::min);
             Duration::from_ns(sum).min(repeated(arrivals(source, window, horizon)))
         }
         InterruptModel::SlidingWindowWcet => repeated(arrivals(source, window, horizon)),
@@ -164,6 +173,12 @@ fn interference(
 /// How many interrupts a window may hold.
 fn arrivals(source: &InterruptCurves, window: Duration, horizon: Duration) -> u64 {
     covering(window, horizon, |window| source.arrivals(window)).min(sporadic(source, window))
+}
+
+/// The windows beyond the horizon that were observed: how long they are, and how much they hold at most.
+fn long_windows(source: &InterruptCurves, horizon: Duration) -> impl Iterator<Item = (Duration, Duration)> {
+    let lengths = std::iter::successors(Some(horizon.ns().max(1)), |length| length.checked_mul(2)).skip(1);
+    lengths.map(Duration::from_ns).zip(source.long_execution_ns.iter().copied())
 }
 
 /// The sum of `of` over windows of at most `horizon` that cover `window`.

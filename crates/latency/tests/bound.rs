@@ -19,6 +19,7 @@ fn source(steps: &[(u64, u64)], separation: u64) -> InterruptCurves {
         delta_min_ns: steps[1..].iter().map(|&(span, _)| ns(span)).collect(),
         wcet_ns: steps.iter().map(|&(_, sum)| ns(sum)).collect(),
         execution,
+        long_execution_ns: Vec::new(),
     }
 }
 
@@ -92,6 +93,36 @@ fn latencies_beyond_the_horizon_have_bounds() {
     assert_eq!(window, alone + ns(2 * sum(HORIZON) + sum(rest)));
 }
 
+/// A host takes the processor out of one interrupt for longer than the horizon, once in a second. Windows of
+/// the horizon alone would hold it in each.
+#[test]
+fn one_interrupt_longer_than_the_horizon_has_a_bound() {
+    let (mut variables, _) = figure_24();
+    let mut tracker = Tracker::new(HORIZON);
+    for tick in 0..2_000 {
+        let entry = tick * 1_000_000;
+        let execution = if tick % 1_000 == 500 { 12_000_000 } else { 2_000 };
+        // Ticks meanwhile are late, or lost.
+        if tick % 1_000 > 500 && tick % 1_000 <= 512 {
+            continue;
+        }
+        tracker.add(Occurrence {
+            entry: Instant::from_ns(entry),
+            exit: Instant::from_ns(entry + execution),
+            execution: ns(execution),
+        });
+    }
+    variables.poid = ns(14_000_000);
+    let sliding = |source| bound_of(&variables, &[source], InterruptModel::SlidingWindow).outcome;
+    let alone = variables.interference_free().ns();
+    // The long one, and the ticks of a window of 40 ms and a sixteenth.
+    let Outcome::Converged(latency) = sliding(tracker.curves().clone()) else { panic!("it converges") };
+    assert!((alone + 12_000_000..alone + 12_000_000 + 43 * 2_000).contains(&latency.ns()), "{latency}");
+    // Files of older versions have no such windows.
+    let older = InterruptCurves { long_execution_ns: Vec::new(), ..tracker.curves().clone() };
+    assert_eq!(sliding(older), Outcome::DoesNotConverge);
+}
+
 /// Occurrences of one source: gaps before each, and execution times.
 fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
     let gap = prop_oneof![3 => 0..2_000_u64, 2 => 0..400_000_u64, 1 => 0..20_000_000_u64];
@@ -156,6 +187,17 @@ proptest! {
         prop_assert_eq!(interrupts.min_separation_ns, separation);
     }
 
+    /// Beyond the horizon windows double in length; each is rounded up by at most a sixteenth.
+    #[test]
+    fn long_windows_cover_those_of_brute_force(occurrences in occurrences()) {
+        let interrupts = tracked(&occurrences);
+        for (doubled, sum) in interrupts.long_execution_ns.iter().enumerate() {
+            let length = HORIZON.ns() << (doubled + 1);
+            prop_assert!(sum.ns() >= brute_force(&occurrences, length).0, "in {}", length);
+            prop_assert!(sum.ns() <= brute_force(&occurrences, length + length / 16 + 1).0, "in {}", length);
+        }
+    }
+
     /// WCET(n) is that of up to n consecutive interrupts, and never more than the window's sum.
     #[test]
     fn consecutive_execution_is_that_of_brute_force(occurrences in occurrences()) {
@@ -181,6 +223,9 @@ proptest! {
         for length in [1, 1_000, 100_000, 9_000_000] {
             let greatest = [&a, &b, &c].map(|part| part.execution.sum(ns(length))).into_iter().max();
             prop_assert_eq!(Some(forward.execution.sum(ns(length))), greatest);
+        }
+        for (doubled, &sum) in forward.long_execution_ns.iter().enumerate() {
+            prop_assert_eq!(Some(sum), [&a, &b, &c].map(|part| part.long_execution_ns[doubled]).into_iter().max());
         }
     }
 

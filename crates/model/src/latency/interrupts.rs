@@ -5,6 +5,9 @@ use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::ops::Not;
 
+/// Windows beyond the horizon double in length up to so many times, at most.
+pub(super) const MAX_LONG_WINDOWS: usize = 32;
+
 /// What was observed of the interrupts of one source on one processor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interrupt {
@@ -67,6 +70,10 @@ pub struct InterruptCurves {
     pub wcet_ns: Vec<Duration>,
     /// The greatest total execution time in any window, by the window's length.
     pub execution: Staircase,
+    /// Beyond the horizon: `long_execution_ns[i]` bounds the total execution time in any window of 2^(i+1)
+    /// horizons. Empty where longer windows were not observed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub long_execution_ns: Vec<Duration>,
 }
 
 impl InterruptCurves {
@@ -93,8 +100,16 @@ impl InterruptCurves {
         self.execution.insert(span, sum);
     }
 
-    /// What holds for both observations, which must not overlap in time.
+    /// What holds for both observations, which must not overlap in time, and have the same horizon.
     pub fn merge(&mut self, other: &InterruptCurves) {
+        if self.count == 0 {
+            self.long_execution_ns.clone_from(&other.long_execution_ns);
+        } else if other.count > 0 {
+            // Of windows that one has not observed, nothing is known.
+            self.long_execution_ns.truncate(other.long_execution_ns.len());
+            let both = self.long_execution_ns.iter_mut().zip(&other.long_execution_ns);
+            both.for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+        }
         self.count = self.count.saturating_add(other.count);
         self.min_separation_ns = match (self.min_separation_ns, other.min_separation_ns) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),

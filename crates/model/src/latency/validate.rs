@@ -1,5 +1,6 @@
 //! Whether the values of the section `latency` make sense.
 
+use super::interrupts::MAX_LONG_WINDOWS;
 use super::{Interrupt, InterruptCurves, MAX_WORST, Measured, Processor, SchedulingLatency, Wakeup};
 use crate::error::ReadError;
 use crate::section::Valid;
@@ -41,7 +42,8 @@ fn processor(path: &str, cpu: &Processor) -> Valid {
 
 fn interrupt(path: &str, interrupt: &Interrupt) -> Valid {
     let path = format!("{path}.curves");
-    let InterruptCurves { count, min_separation_ns, delta_min_ns, wcet_ns, execution } = &interrupt.curves;
+    let InterruptCurves { count, min_separation_ns, delta_min_ns, wcet_ns, execution, long_execution_ns } =
+        &interrupt.curves;
     not_zero(&format!("{path}.count"), *count)?;
     never_decreases(&format!("{path}.delta_min_ns"), delta_min_ns)?;
     never_decreases(&format!("{path}.wcet_ns"), wcet_ns)?;
@@ -54,6 +56,13 @@ fn interrupt(path: &str, interrupt: &Interrupt) -> Valid {
         return Err(ReadError::value(path, "nothing, as there is one interrupt", "a number"));
     }
     let most = execution.steps().last().map_or(Duration::ZERO, |step| step.sum);
+    never_decreases(&format!("{path}.long_execution_ns"), long_execution_ns)?;
+    at_most(&format!("{path}.long_execution_ns"), long_execution_ns.len(), MAX_LONG_WINDOWS)?;
+    if long_execution_ns.first().is_some_and(|&first| first < most) {
+        let expected = format!("no less than the last of `sum_ns` ({})", most.ns());
+        let first = long_execution_ns[0].ns();
+        return Err(ReadError::value(format!("{path}.long_execution_ns[0]"), expected, first));
+    }
     match wcet_ns.last().is_none_or(|longest| *longest == most) {
         true => Ok(()),
         false => {

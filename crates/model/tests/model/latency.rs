@@ -57,7 +57,8 @@ fn variables() -> impl Strategy<Value = Variables> {
 
 /// What some interrupts leave: gaps before each, and execution times.
 fn curves() -> impl Strategy<Value = InterruptCurves> {
-    vec((0..4_000_000_u64, 0..5_000_u64), 1..12).prop_map(|raw| {
+    let gaps_and_times = vec((0..4_000_000_u64, 0..5_000_u64), 1..12);
+    (gaps_and_times, vec(0..5_000_u64, 0..4)).prop_map(|(raw, longer)| {
         let mut curves = InterruptCurves { count: raw.len() as u64, ..InterruptCurves::default() };
         for last in 0..raw.len() {
             for first in (0..=last).rev() {
@@ -71,6 +72,11 @@ fn curves() -> impl Strategy<Value = InterruptCurves> {
         }
         let entries = raw.windows(2).map(|pair| pair[0].1 + pair[1].0);
         curves.min_separation_ns = entries.min().map(ns);
+        let mut sum = curves.wcet_ns.last().map_or(0, |most| most.ns());
+        curves.long_execution_ns.extend(longer.into_iter().map(|more| {
+            sum += more;
+            ns(sum)
+        }));
         curves
     })
 }

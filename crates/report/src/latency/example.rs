@@ -39,6 +39,7 @@ fn interrupt(
             delta_min_ns: steps[1..].iter().map(|&(span, _)| ns(span)).collect(),
             wcet_ns: steps.iter().map(|&(_, sum)| ns(sum)).collect(),
             execution: steps.iter().map(|&(span, sum)| Step { span: ns(span), sum: ns(sum) }).collect(),
+            long_execution_ns: Vec::new(),
         },
     }
 }
