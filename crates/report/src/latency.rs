@@ -140,7 +140,10 @@ pub fn headline(processors: &[Analysed<'_>]) -> String {
         Outcome::Converged(latency) => {
             let least = if worst.is_at_least() { "at least " } else { "" };
             let horizon = processors.first().map_or(latency, |it| it.section.horizon_ns);
-            let windows = match latency > horizon {
+            // Files of older versions have no longer windows.
+            let is_pieced =
+                worst.processor.interrupts.iter().any(|it| it.curves.long_execution_ns.is_empty());
+            let windows = match latency > horizon && is_pieced {
                 true => format!(" in windows of {horizon}"),
                 false => String::new(),
             };
