@@ -1,7 +1,7 @@
 //! The bound of the scheduling latency, on kernels that show what it is made of: it holds under load, and the
 //! kernel's own module of delays is found, measured and named.
 
-use crate::run::{Ended, directory, punctual, run};
+use crate::run::{Ended, directory, punctual, run, workload};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::latency::{Processor, RanKind, SchedulingLatency, Variables};
 use rustix::system::{delete_module, finit_module};
@@ -21,6 +21,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("bound::monitors_are_off_after_sigkill", monitors_are_off_after_sigkill),
     ("bound::threshold_keeps_what_happened", threshold_keeps_what_happened),
     ("bound::threshold_is_told_to_programs", threshold_is_told_to_programs),
+    ("bound::equal_priorities_take_turns", equal_priorities_take_turns),
     ("bound::processors_go_and_come", processors_go_and_come),
     ("bound::a_processor_that_comes_is_not_measured", newcomers_are_named),
     ("bound::a_recording_gives_the_same", recording_gives_the_same),
@@ -310,6 +311,34 @@ fn chosen_processors_only() -> Result<Outcome> {
     let mut command = punctual(["latency"]);
     command.args(["--cpus", "4000", "--for", "1"]);
     run(command)?.expect_code(4)?;
+    Ok(Outcome::Completed)
+}
+
+/// A thread that another processor wakes while one of its priority runs is not the ready thread of highest
+/// priority: it has no scheduling latency.
+fn equal_priorities_take_turns() -> Result<Outcome> {
+    const ROUNDS: u64 = 200;
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
+        return skip("there is one processor, on which nobody can wake the thread meanwhile");
+    }
+    let load = format!(
+        "{} --rounds {ROUNDS} --busy-us 500 --cpu 1 --waiter-priority 60 --waker-cpu 0",
+        workload("kept_waiting")
+    );
+    let (ended, section) = measure(&["--measure", "off"], &load)?;
+    let is_waiter = |name: &str| name == "waiter";
+    let measured: u64 = section
+        .processors
+        .iter()
+        .flat_map(|cpu| &cpu.measured)
+        .filter(|it| it.thread.as_ref().is_some_and(|thread| thread.id.name == "waiter"))
+        .map(|it| it.wakeups)
+        .sum();
+    // 47 were, before the programs knew which thread runs there.
+    ensure!(measured <= ROUNDS / 20, "{measured} of {ROUNDS} wake-ups were measured: {}", ended.all());
     Ok(Outcome::Completed)
 }
 

@@ -60,6 +60,7 @@ enum cpuhp_state {
 };
 
 struct rq {
+	struct task_struct *curr;
 	__u64 clock;
 	__u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };

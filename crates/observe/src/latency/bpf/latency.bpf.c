@@ -42,6 +42,7 @@ struct {
  * the processor knows that the scheduler is to be called. */
 extern const int __preempt_count __ksym __weak;
 #define PREEMPT_NEED_RESCHED 0x80000000
+extern const struct rq runqueues __ksym __weak;
 
 static __always_inline __u64 latency_clock(void)
 {
@@ -418,6 +419,27 @@ int BPF_PROG(scheduler_exit, bool has_switched)
 #define LOWEST_REAL_TIME_PRIO 99
 
 /*
+ * Whether the thread that runs on this processor, of which the run queue is locked, goes before
+ * those of a priority, or is their equal. Inside the scheduler it may be about to sleep.
+ */
+static __always_inline bool is_outranked(
+	const struct latency_shared *shared, __u32 number, bool is_remote, int prio)
+{
+	struct task_struct *running = bpf_get_current_task_btf();
+
+	if (shared->cpu.phase == PHASE_SCHEDULER)
+		return false;
+	if (is_remote) {
+		const struct rq *queue = &runqueues ? bpf_per_cpu_ptr(&runqueues, number) : NULL;
+
+		if (!queue)
+			return false;
+		running = queue->curr;
+	}
+	return running->prio <= prio;
+}
+
+/*
  * A thread is made ready. It is the one of highest priority if the running one is lower; what other
  * ready threads there are shows when the scheduler chooses.
  */
@@ -442,8 +464,7 @@ int BPF_PROG(woken, struct task_struct *task)
 	wakeup = &shared->wakeup;
 	if (wakeup->is_pending && wakeup->prio <= task->prio)
 		return 0;
-	if (!is_remote && bpf_get_current_task_btf()->prio <= task->prio &&
-		shared->cpu.phase == PHASE_THREAD)
+	if (is_outranked(shared, number, is_remote, task->prio))
 		return 0;
 	wakeup->is_pending = 0;
 	barrier();
