@@ -225,7 +225,8 @@ proptest! {
             prop_assert_eq!(Some(forward.execution.sum(ns(length))), greatest);
         }
         for (doubled, &sum) in forward.long_execution_ns.iter().enumerate() {
-            prop_assert_eq!(Some(sum), [&a, &b, &c].map(|part| part.long_execution_ns[doubled]).into_iter().max());
+            let greatest = [&a, &b, &c].map(|part| part.long_execution_ns[doubled]).into_iter().max();
+            prop_assert_eq!(Some(sum), greatest);
         }
     }
 
