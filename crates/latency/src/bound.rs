@@ -89,14 +89,14 @@ pub struct Bound {
     pub windows: Vec<Duration>,
 }
 
-/// Windows are tried up to so many times the horizon, or the interference-free latency if that is longer; and up
-/// to the longest that was observed.
+/// Windows are tried up to so many times the horizon, or the interference-free latency if that is longer; and
+/// up to the longest that was observed.
 const MOST_HORIZONS: u64 = 10;
 
 /// The bound for one processor under `model`: of its thread variables, and of its interrupt sources with
-/// whether each is the NMI. `horizon` must be the one that the sources were observed with, since long windows are
-/// multiples of it. A window holds at most what the shorter windows hold that cover it, and what a longer one
-/// holds.
+/// whether each is the NMI. `horizon` must be the one that the sources were observed with, since long windows
+/// are multiples of it. A window holds at most what the shorter windows hold that cover it, and what a longer
+/// one holds.
 pub fn bound(
     variables: &Variables,
     sources: &[(bool, &InterruptCurves)],

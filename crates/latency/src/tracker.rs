@@ -32,7 +32,8 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Windows up to `horizon` will be exact, longer ones are rounded up by at most a sixteenth of their length.
+    /// Windows up to `horizon` will be exact, longer ones are rounded up by at most a sixteenth of their
+    /// length.
     pub fn new(horizon: Duration) -> Self {
         let long = std::array::from_fn(|doubled| LongWindow::new(horizon.ns().saturating_mul(2 << doubled)));
         let long_execution_ns = vec![Duration::ZERO; LONG_WINDOWS];
