@@ -3,6 +3,7 @@
 mod deadlines;
 mod examples;
 mod published;
+mod round_robin;
 mod simulated;
 
 use punctual_analysis::{Arrivals, Scheduling, System, Task};
