@@ -7,7 +7,7 @@ use punctual_model::TimingModel;
 use std::path::Path;
 
 /// What a file says of the timing of threads.
-pub(crate) enum Agreement {
+pub enum Agreement {
     /// What was observed.
     Model(Box<TimingModel>),
     /// What was agreed on.
@@ -16,7 +16,7 @@ pub(crate) enum Agreement {
 
 /// Reads a contract or a timing model; `-` is standard input. A timing model is JSON, so it begins with a
 /// brace.
-pub(crate) fn read_agreement(path: &Path) -> Result<Agreement> {
+pub fn read_agreement(path: &Path) -> Result<Agreement> {
     let text = read_text(path)?;
     let is_contract = match path.extension() {
         Some(extension) => extension == "toml",

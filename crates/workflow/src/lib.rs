@@ -46,7 +46,7 @@ pub mod timeline;
 pub mod top;
 pub mod tt;
 
-pub use agreement::read_contract;
+pub use agreement::{Agreement, read_agreement, read_contract};
 pub use bounds::{Bounds, read_bounds};
 pub use destination::{Destination, Pending, derived_path, is_standard_stream};
 pub use error::{Error, ErrorKind, Result, plain_reason};

@@ -1,11 +1,13 @@
-//! Specs for `punctuald` from a timing model: one for each selected thread. [`remarks`] says what users must
-//! know before the threads start; a [`Watcher`] attaches them to their specs.
+//! Specs for `punctuald` from a timing model or a contract: one for each selected thread. [`remarks`] says
+//! what users must know before the threads start; a [`Watcher`] attaches them to their specs.
 
+mod agreed;
 mod live;
 mod remarks;
 mod surplus;
 mod threads;
 
+pub use agreed::{agreed, unmatched_in};
 pub use remarks::{printable, remarks};
 pub use threads::Watcher;
 

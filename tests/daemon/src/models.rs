@@ -5,7 +5,7 @@ use crate::built::{built, compiled, root};
 use crate::ctl::{policy, specs};
 use crate::server::{Server, expect_exit};
 use punctual_test_support::{Outcome, Result, ensure, run, skip};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 pub const ALL: Table = &[
     ("models::run_schedules_threads_by_name", by_name),
+    ("models::run_takes_a_contract_as_it_is", by_contract),
     ("models::threads_of_one_name_get_specs_in_order_of_start", by_start),
     ("models::a_first_thread_is_not_mistaken_for_one_it_starts", first_threads),
     ("models::threads_without_a_spec_are_listed", surplus),
@@ -169,6 +170,28 @@ fn by_name() -> Result<Outcome> {
     ensure!(output.contains("no thread named missing appeared; its spec was not used"), "{output}");
     ensure!(!output.contains("unknown") && !output.contains("keeps its scheduling"), "{output}");
     ensure!(specs(&server)?.is_empty(), "specs stayed");
+    Ok(Outcome::Completed)
+}
+
+fn by_contract() -> Result<Outcome> {
+    let server = Server::start()?;
+    let contract = server.folder().join("named.contract.toml");
+    let text = "[[task]]\nname = \"control\"\nperiod = \"5ms\"\nwcet = \"1ms\"\ndeadline = \"4ms\"\n\
+                [[task]]\nname = \"sound\"\nthread = { comm = \"audio\" }\nthreads = 2\n\
+                separation = \"8ms\"\nwcet = \"10us\"\n\
+                [[task]]\nname = \"unfinished\"\nperiod = \"1ms\"\n";
+    std::fs::write(&contract, text)?;
+    let contract = contract.display().to_string();
+    let running = Running::start(&server, &[], &contract, &["main", "control", "audio", "audio"])?;
+    let threads = attached(&server, 3)?;
+    let found: Vec<(u64, &str)> = threads.iter().map(|(period, _, name)| (*period, name.as_str())).collect();
+    ensure!(found == [(5, "control"), (8, "audio"), (8, "audio")], "{threads:?}");
+    let parameters: Vec<Value> = specs(&server)?.iter().map(|spec| spec["parameters"].clone()).collect();
+    let control = json!({"runtime_ns": 1_000_000, "period_ns": 5_000_000, "deadline_ns": 4_000_000});
+    let audio = json!({"runtime_ns": 10_000, "period_ns": 8_000_000});
+    ensure!(parameters == [control, audio.clone(), audio], "{parameters:?}");
+    let output = running.end()?;
+    ensure!(output.contains("task unfinished gets no spec: its wcet is not agreed on"), "{output}");
     Ok(Outcome::Completed)
 }
 

@@ -86,8 +86,9 @@ pub struct Run {
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     pub name: Option<String>,
 
-    /// Take periods and runtimes of the threads from this timing model (*.timing.json); extract it with
-    /// --include-best-effort if they are not real-time yet
+    /// Take periods and runtimes of the threads from this timing model (*.timing.json), or from this contract
+    /// (*.toml), whose deadlines are declared, too; extract a model with --include-best-effort if they are
+    /// not real-time yet
     #[arg(long, value_name = "FILE", conflicts_with_all = DECLARED, value_hint = ValueHint::FilePath)]
     pub model: Option<PathBuf>,
 
@@ -97,7 +98,7 @@ pub struct Run {
     #[arg(requires = "model", conflicts_with_all = DECLARED)]
     pub runtime_quantile: Quantile,
 
-    /// Percentage added to each runtime
+    /// Percentage added to each runtime that was observed; what a contract says is taken as it is
     #[arg(long, value_name = "PERCENT", value_parser = crate::values::percent, default_value = "10%")]
     #[arg(requires = "model", conflicts_with_all = DECLARED)]
     pub margin: u32,

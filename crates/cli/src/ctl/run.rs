@@ -4,9 +4,10 @@ use super::args::Run;
 use crate::console;
 use crate::failure::{Code, Failure};
 use punctual_client::{Client, Error, Parameters, Refusal};
+use punctual_conformance::Contract;
 use punctual_model::TimingModel;
 use punctual_workflow::specs::{self, Choice, Need, Needs, Reason, Watcher, printable};
-use punctual_workflow::{ThreadFilter, plain_reason as reason, read_model};
+use punctual_workflow::{Agreement, ThreadFilter, plain_reason as reason, read_agreement};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -38,15 +39,20 @@ impl Plan {
                 Specs::Own { parameters: declared, name }
             }
             Some(file) => {
-                let model = read_model(&file)?;
+                let agreement = read_agreement(&file)?;
                 let Run { margin, runtime_quantile: quantile, min_jobs, keep_priorities, .. } = arguments;
                 let only = ThreadFilter::new(&arguments.thread)?;
                 let without = ThreadFilter::new(&arguments.without)?;
                 let choice = Choice { margin, quantile, min_jobs, only, without, keep_priorities };
                 let name = file.display().to_string();
-                let needs = needs(&model, &name, &choice, &declared)
-                    .map_err(|(code, why)| Failure::new(code, format!("{name} {why}")))?;
-                Specs::Model { remarks: specs::remarks(&needs, &choice), needs: needs.needs, keep_priorities }
+                let found = match agreement {
+                    Agreement::Model(model) => needs(&model, &name, &choice, &declared)
+                        .map(|needs| (specs::remarks(&needs, &choice), needs.needs)),
+                    Agreement::Contract(contract) => agreed(&contract, &choice, &declared),
+                };
+                let (remarks, needs) =
+                    found.map_err(|(code, why)| Failure::new(code, format!("{name} {why}")))?;
+                Specs::Model { remarks, needs, keep_priorities }
             }
         };
         Ok(Plan { command, quiet, specs })
@@ -81,6 +87,24 @@ fn needs(
         return Err((Code::File, format!("has no thread that gets a spec: {why}{advice}")));
     }
     Ok(needs)
+}
+
+/// The specs from a contract, at least one, and remarks; otherwise the reason.
+fn agreed(
+    contract: &Contract,
+    choice: &Choice,
+    declared: &Parameters,
+) -> Result<(Vec<String>, Vec<Need>), (Code, String)> {
+    if let Some(pattern) = specs::unmatched_in(contract, choice) {
+        return Err((Code::Target, format!("has no task that matches '{}'", printable(pattern))));
+    }
+    match specs::agreed(contract, choice, declared) {
+        (needs, remarks) if !needs.is_empty() => Ok((remarks, needs)),
+        (_, remarks) if remarks.is_empty() => {
+            Err((Code::File, "has no task that gets a spec: --thread and --without leave none".into()))
+        }
+        (_, remarks) => Err((Code::File, format!("has no task that gets a spec: {}", remarks.join("; ")))),
+    }
 }
 
 fn name_of(command: &[OsString]) -> String {
@@ -140,12 +164,12 @@ fn not_created(need: &Need, error: Error, keep_priorities: bool) -> Failure {
         advice += &format!("; --without {} excludes it", ThreadFilter::literal(&need.name));
     }
     let Failure { code, message } = error.into();
-    let thread = format!(
-        "thread {} (TID {} in the model, {} jobs observed)",
-        printable(&need.name),
-        need.tid,
-        need.jobs
-    );
+    let name = printable(&need.name);
+    let thread = match need.jobs {
+        // Of a contract.
+        0 => format!("thread {name}"),
+        jobs => format!("thread {name} (TID {} in the model, {jobs} jobs observed)", need.tid),
+    };
     Failure::new(code, format!("{thread}, {}: {message}; nothing was started{advice}", need.describe()))
 }
 
