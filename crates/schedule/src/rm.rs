@@ -1,4 +1,7 @@
 //! The plugin RM: partitioned, worst fit, rate-monotonic priorities of SCHED_FIFO (ReTiF, Section 5.2).
+//!
+//! Where a deadline is declared, it takes the place of the period: deadline-monotonic priorities admit every
+//! set that any priorities admit, if no deadline exceeds its period (Leung and Whitehead 1982).
 
 use crate::books::{Books, exceeds, first_fit, least_loaded};
 use crate::partitioned::{Partitioned, Urgency};
@@ -9,7 +12,7 @@ use crate::{
     Utilization,
 };
 
-/// Rate monotonic: the shorter a period, the higher the priority.
+/// Rate monotonic: the shorter a period, or the deadline if one is declared, the higher the priority.
 #[derive(Debug)]
 pub(crate) struct RateMonotonic {
     settings: Settings,
@@ -26,12 +29,13 @@ impl RateMonotonic {
         }
     }
 
-    /// Equation 5; only the order of priorities matters. Specs without a runtime come after all that declare
-    /// one, again by period: they may use all the remaining time.
+    /// Equation 5 for deadlines; only the order of priorities matters. Specs without a runtime come after all
+    /// that declare one, in the same order: they may use all the remaining time.
     fn urgency(parameters: &Parameters) -> Option<Urgency> {
-        /// Longer than any period (see `Parameters::check`).
+        /// Longer than any period or deadline (see `Parameters::check`).
         const LAST: u64 = 1 << 63;
-        let key = parameters.period?.ns() | if parameters.runtime.is_none() { LAST } else { 0 };
+        let key = parameters.deadline.unwrap_or(parameters.period?).ns()
+            | if parameters.runtime.is_none() { LAST } else { 0 };
         Some(Urgency { key, wish: None })
     }
 

@@ -122,7 +122,8 @@ fn check_order(kind: Kind, plugin: &dyn Plugin, specs: &Specs, width: u32) {
             let key = if kind == Kind::Rm {
                 // Specs without a runtime come last.
                 let last = parameters.runtime.is_none();
-                parameters.period.unwrap().ns() + if last { 1 << 63 } else { 0 }
+                parameters.deadline.unwrap_or(parameters.period.unwrap()).ns()
+                    + if last { 1 << 63 } else { 0 }
             } else {
                 99 - u64::from(parameters.priority.unwrap())
             };

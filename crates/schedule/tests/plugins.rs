@@ -160,6 +160,15 @@ fn rm_keeps_priorities_inverse_to_periods() {
 }
 
 #[test]
+fn rm_keeps_priorities_inverse_to_deadlines() {
+    let mut rm = new_plugin(Kind::Rm, Test::Exact, &[0], (1, 99), 1.0);
+    // By period, the first would delay the second, which has to end within 3 ms.
+    take(&mut *rm, 1, &task(3, 10, 10));
+    take(&mut *rm, 2, &task(2, 20, 3));
+    assert!(priority(&*rm, 2) > priority(&*rm, 1));
+}
+
+#[test]
 fn rm_without_a_runtime_is_partial_and_carries_no_utilization() {
     let mut rm = new_plugin(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
     let unknown = Parameters { runtime: None, deadline: None, ..task(1, 10, 10) };
