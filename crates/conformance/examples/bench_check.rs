@@ -2,8 +2,10 @@
 //!
 //!     cargo run --release -p punctual-conformance --example bench_check -- [ACTIVATIONS]
 //!
-//! Eight threads with a period of 1 ms each, one record at a time: through an extractor alone; through a
-//! checker whose contract is kept; and through one whose contract every job breaks.
+//! Eight threads with a period of 1 ms each, one record at a time: through extractors with the curves that
+//! `punctual extract` makes, and with the shortest; through a checker whose contract is kept; and through one
+//! whose contract every job breaks. Then a day of eight threads with a period of 10 ms, with a look at what
+//! is overdue every 50 ms.
 
 use punctual_conformance::{Checker, Contract};
 use punctual_extract::{Extractor, Options, StreamOptions};
@@ -15,22 +17,62 @@ const PERIOD: u64 = 1_000_000;
 
 fn main() {
     let activations = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10_000_000_u64);
-    let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1 };
+    let mut extractor = Extractor::new(Options::default());
+    let alone = time("extraction", activations, |record| extractor.record(record));
+    let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: false };
     let mut extractor = Extractor::new(Options { stream, merge_transitions: false });
-    let alone = time("extractor alone", activations, |record| extractor.record(record));
+    let bare = time("extraction without curves", activations, |record| extractor.record(record));
     let contracts = [("contract kept", "1s", "100us"), ("contract broken by each job", "1ns", "0s")];
     for (name, wcet, jitter) in contracts {
         let mut checker = Checker::new(&contract(wcet, jitter));
         let mut violations = 0_u64;
         let took = time(name, activations, |record| checker.record(record, &mut |_| violations += 1));
-        println!("  {violations} violations, {:.3} × extraction, peak {} KiB", took / alone, peak());
+        println!(
+            "  {violations} violations, {:.3} × extraction, {:.3} × without curves, peak {} KiB",
+            took / alone,
+            took / bare,
+            peak()
+        );
     }
+    day();
+}
+
+/// A day of simulated time through a checker, and the memory that it takes.
+fn day() {
+    const PERIOD: u64 = 10_000_000;
+    const HOUR: u64 = 3_600 * 1_000_000_000 / PERIOD * THREADS as u64;
+    let began = processor_time();
+    let mut checker = Checker::new(&contract_of("10ms", "1s", "1s"));
+    let (mut number, mut looks, mut violations) = (0_u64, 0_u64, 0_u64);
+    records(24 * HOUR, PERIOD, |record| {
+        checker.record(record, &mut |_| violations += 1);
+        number += 1;
+        if number % (5 * u64::from(THREADS)) == 0 {
+            let now = Instant::from_ns(number / u64::from(THREADS) * PERIOD);
+            checker.overdue(now, &mut |_| None, &mut |_| violations += 1);
+            looks += 1;
+        }
+        if number % (6 * HOUR) == HOUR {
+            println!("  after {} h: peak {} KiB", number / HOUR, peak());
+        }
+    });
+    let took = processor_time() - began;
+    println!(
+        "24 hours, {} activations, {looks} looks: {violations} violations, {took:.1} s, peak {} KiB",
+        24 * HOUR,
+        peak()
+    );
 }
 
 fn contract(wcet: &str, jitter: &str) -> Contract {
+    contract_of("1ms", wcet, jitter)
+}
+
+fn contract_of(period: &str, wcet: &str, jitter: &str) -> Contract {
     let text = format!(
         "[[task]]\nname = \"worker\"\nseparator = \"clock_nanosleep*\"\nwcet = \"{wcet}\"\n\
-         response = \"1s\"\ndeadline = \"1s\"\nsuspension = \"1s\"\nperiod = \"1ms\"\njitter = \"{jitter}\"\n"
+         response = \"1s\"\ndeadline = \"1s\"\nsuspension = \"1s\"\n\
+         period = \"{period}\"\njitter = \"{jitter}\"\n"
     );
     Contract::parse(&text).expect("a contract")
 }
@@ -44,16 +86,16 @@ fn processor_time() -> f64 {
 /// Processor time for all records in seconds; that of making them is taken off.
 fn time(name: &str, activations: u64, mut take: impl FnMut(&Record)) -> f64 {
     let began = processor_time();
-    records(activations, |record| _ = std::hint::black_box(record));
+    records(activations, PERIOD, |record| _ = std::hint::black_box(record));
     let making = processor_time() - began;
     let began = processor_time();
-    records(activations, |record| take(record));
+    records(activations, PERIOD, |record| take(record));
     let took = processor_time() - began - making;
     println!("{name}: {:.1} ns for each of {activations} activations", took * 1e9 / activations as f64);
     took
 }
 
-fn records(activations: u64, mut each: impl FnMut(&Record)) {
+fn records(activations: u64, period: u64, mut each: impl FnMut(&Record)) {
     for tid in 0..THREADS {
         each(&Record::Task(Box::new(TaskRecord {
             tid,
@@ -74,7 +116,7 @@ fn records(activations: u64, mut each: impl FnMut(&Record)) {
     for number in 0..activations {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (tid, job) = ((number % u64::from(THREADS)) as u32, number / u64::from(THREADS) + 1);
-        let release = job * PERIOD + (random >> 33) % 50_000;
+        let release = job * period + (random >> 33) % 50_000;
         let release = Window::at(Instant::from_ns(release));
         each(&Record::Activation(Activation {
             tid,
@@ -84,7 +126,7 @@ fn records(activations: u64, mut each: impl FnMut(&Record)) {
                 object: Object::Clock { id: 1, absolute: true },
             },
             slept: true,
-            stop: Instant::from_ns((job - 1) * PERIOD + 300_000),
+            stop: Instant::from_ns((job - 1) * period + 300_000),
             cpu: Duration::from_ns(job * 200_000 + (random >> 40)),
             arrival: None,
             resumed: Some(Resumed::new(Some(release), release.latest() + Duration::from_us(5))),

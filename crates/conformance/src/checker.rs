@@ -76,7 +76,7 @@ struct Agreed {
 impl Checker {
     /// A checker without records.
     pub fn new(contract: &Contract) -> Checker {
-        let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1 };
+        let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: true };
         let extractor = Extractor::new(Options { stream, merge_transitions: false });
         Checker { extractor, judge: Judge::new(contract) }
     }

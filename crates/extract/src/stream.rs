@@ -18,11 +18,13 @@ pub struct Options {
     pub curve_horizon: usize,
     /// Longest run of jobs in WCET(n).
     pub wcet_horizon: usize,
+    /// For those who take jobs as they end, and no models: nothing is summed up.
+    pub jobs_only: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { curve_horizon: 1000, wcet_horizon: 1000 }
+        Options { curve_horizon: 1000, wcet_horizon: 1000, jobs_only: false }
     }
 }
 
@@ -74,8 +76,11 @@ impl Stream {
     /// Adds a release. Releases come in order; a bound that runs backwards makes models wider, never wrong.
     #[inline]
     pub fn release(&mut self, release: &Release, circumstances: Circumstances) {
-        let uncertain = !release.window.is_exact();
         self.releases += 1;
+        if self.options.jobs_only {
+            return;
+        }
+        let uncertain = !release.window.is_exact();
         self.uncertain += u64::from(uncertain);
         self.back_to_back += u64::from(uncertain && circumstances.back_to_back);
         // A call that slept was woken by the first of its expirations; one that did not wait finds the last.
@@ -91,6 +96,9 @@ impl Stream {
     /// segments, or one that sums up the first ones and then the rest.
     #[inline]
     pub fn complete(&mut self, job: &Job, segments: &[Segment]) {
+        if self.options.jobs_only {
+            return;
+        }
         self.costs.push(job.cost);
         self.suspension.push(job, segments);
         self.cost_times.add(job.cost);

@@ -10,8 +10,11 @@ use punctual_model::check::{arrival_counts, check_stream, counts};
 use punctual_model::{RecordedJob, Separator};
 
 fn horizons() -> impl Strategy<Value = Options> {
-    (0_usize..80, 0_usize..80)
-        .prop_map(|(curve_horizon, wcet_horizon)| Options { curve_horizon, wcet_horizon })
+    (0_usize..80, 0_usize..80).prop_map(|(curve_horizon, wcet_horizon)| Options {
+        curve_horizon,
+        wcet_horizon,
+        jobs_only: false,
+    })
 }
 
 proptest! {

@@ -12,7 +12,10 @@ use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
 const TID: u32 = 7;
 
 fn options() -> Options {
-    Options { stream: StreamOptions { curve_horizon: 50, wcet_horizon: 50 }, merge_transitions: false }
+    Options {
+        stream: StreamOptions { curve_horizon: 50, wcet_horizon: 50, jobs_only: false },
+        merge_transitions: false,
+    }
 }
 
 fn begins(sequence: u32, at: u64, begin: Begin, policy: Policy) -> Record {

@@ -90,7 +90,7 @@ impl Analyser {
 
 /// The threads of a recording, as a replay finds them.
 fn kernel_threads(recording: &Recording, curve_horizon: usize, monitor: &dyn Monitor) -> Result<TimingModel> {
-    let stream = StreamOptions { curve_horizon, wcet_horizon: StreamOptions::default().wcet_horizon };
+    let stream = StreamOptions { curve_horizon, ..StreamOptions::default() };
     let options = punctual_extract::Options { stream, merge_transitions: false };
     replay::model(std::slice::from_ref(recording), &options, replay::processors(), monitor)
 }

@@ -6,7 +6,10 @@ use punctual_model::{Call, Disturbance, Duration, FileClass, Instant, Object, Po
 use punctual_trace::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 
 pub fn options(horizon: usize, merge_transitions: bool) -> Options {
-    Options { stream: StreamOptions { curve_horizon: horizon, wcet_horizon: horizon }, merge_transitions }
+    Options {
+        stream: StreamOptions { curve_horizon: horizon, wcet_horizon: horizon, jobs_only: false },
+        merge_transitions,
+    }
 }
 
 /// What a thread does next.
