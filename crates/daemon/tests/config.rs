@@ -92,6 +92,19 @@ fn a_plugin_counts_the_latency_of_a_timing_model() {
     assert!(wrong("kind = \"RM\"\nprocessors = [1]").contains("no such file or directory"));
 }
 
+/// The paper's configuration: EDF above all priorities that there are.
+#[test]
+fn edf_may_have_any_priorities() {
+    let text = |kind: &str, priorities: &str| {
+        format!("[[plugin]]\nname = \"A\"\nkind = \"{kind}\"\npriorities = {priorities}")
+    };
+    let (config, warnings) = parse(&text("EDF", "[100, 100]")).unwrap();
+    assert_eq!(config.plugins[0].priorities, machine().priorities);
+    assert!(warnings.iter().any(|warning| warning.contains("priorities mean nothing")), "{warnings:?}");
+    assert!(parse(&text("RM", "[100, 100]")).is_err());
+    assert!(parse(&text("EDF", "[100]")).is_err());
+}
+
 #[test]
 fn commented_defaults_are_the_actual_defaults() {
     // Uncomment all that is `#key = value` or `#[[plugin]]`; prose has a space after the sign.

@@ -273,6 +273,8 @@ impl Reader<'_> {
         let kind = self.kind(&name, table.name.span(), table.kind, table.object);
         let priorities = match &table.priorities {
             None => self.machine.priorities,
+            // The paper's configuration has [100, 100] for EDF, above all that are.
+            Some(given) if kind.is_edf() && is_pair(given.get_ref()) => self.machine.priorities,
             Some(given) => self.priorities(given),
         };
         if let (true, Some(given)) = (kind.is_edf(), &table.priorities) {
@@ -512,6 +514,11 @@ fn plugin_name(name: &str) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+/// Whether it is two numbers, whichever.
+fn is_pair(given: &Value) -> bool {
+    given.as_array().is_some_and(|ends| ends.len() == 2 && ends.iter().all(Value::is_integer))
 }
 
 /// What it means that two plugins share processors (ReTiF, Section 7.2: each keeps books of its own).
