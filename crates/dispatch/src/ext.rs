@@ -7,6 +7,7 @@
 mod interface;
 mod lane;
 mod load;
+mod mender;
 mod partition;
 mod support;
 mod timer;
@@ -24,6 +25,7 @@ use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
 use lane::{Awaited, Lane};
 use load::{Flags, Loaded, mark};
+use mender::Threads;
 use punctual_daemon::kernel::{self, Scheduling, State};
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
@@ -49,8 +51,9 @@ pub struct Dispatcher {
     ticks: Vec<JoinHandle<()>>,
     /// By lane, its timer, if it has one.
     timed: Vec<Option<Timed>>,
-    /// By task or guest, its thread.
-    bound: Vec<Option<u32>>,
+    /// By task or guest, its thread; and who gives them their policy again.
+    bound: Arc<Threads>,
+    mender: Option<JoinHandle<()>>,
     lanes: Vec<Lane>,
     lost: Vec<u64>,
 }
@@ -73,7 +76,8 @@ impl Dispatcher {
         let mut loaded = Loaded::new(&plan, &flags)?;
         loaded.attach()?;
         let dispatcher = Dispatcher {
-            bound: vec![None; load::tasks(&plan)],
+            bound: Threads::new(load::tasks(&plan)),
+            mender: None,
             lanes: loaded.lanes(&plan),
             lost: vec![0; plan.lanes.len()],
             start: Instant::from_ns(0),
@@ -100,6 +104,8 @@ impl Dispatcher {
     /// Has the table carried out from `start` on.
     pub fn begin(&mut self, start: Instant, priorities: Priorities) -> Result<(), Error> {
         self.start = start;
+        let mender = self.bound.start(&self.stop);
+        self.mender = Some(mender.map_err(|error| Error::other("starting a thread", error))?);
         let mut seen = self.loaded.trace_timers(self.plan.lanes.len()).into_iter();
         for lane in 0..self.plan.lanes.len() {
             let timed = seen.next().and_then(|seen| Timed::new(&self.plan, lane, seen));
@@ -170,11 +176,11 @@ impl Dispatcher {
         };
         match given() {
             Ok(()) => {
-                self.bound[task] = Some(tid);
+                self.bound.set(task, Some(tid));
                 Ok(())
             }
             Err(why) => {
-                self.bound[task] = Some(tid);
+                self.bound.set(task, Some(tid));
                 self.unbind(task);
                 Err(why)
             }
@@ -183,7 +189,7 @@ impl Dispatcher {
 
     /// Takes a task's thread from it.
     pub fn unbind(&mut self, task: usize) {
-        if let Some(tid) = self.bound[task].take() {
+        if let Some(tid) = self.bound.set(task, None) {
             self.loaded.forget(tid);
             // The map is there as long as the scheduler.
             let _ = self.loaded.write_task(&self.plan, task, 0, 0);
@@ -192,7 +198,7 @@ impl Dispatcher {
 
     /// Takes a guest's thread from it, and puts it where its process is.
     pub fn let_go(&mut self, task: usize) {
-        let Some(tid) = self.bound[task] else { return };
+        let Some(tid) = self.bound.get(task) else { return };
         self.unbind(task);
         // It may have been cut off in the midst of starting another, for whose end this waits.
         self.loaded.let_leave(Some(task));
@@ -229,18 +235,14 @@ impl Dispatcher {
 
     /// Gives a thread again what it should have. Returns what was found, in words.
     pub fn mend(&self, task: usize) -> Option<String> {
-        let tid = self.bound[task]?;
+        let tid = self.bound.get(task)?;
         let found = State::read(tid).ok()?;
-        let mut changed = Vec::new();
+        let mut changed: Vec<String> = self.bound.found(task).into_iter().collect();
         if found.processors != self.partition.processors {
             changed.push(format!("the processors to {:?}", found.processors));
             let _ = self.partition.take(tid);
             // One that is gone meanwhile is noticed soon.
             let _ = kernel::pin(tid, &self.partition.processors);
-        }
-        if found.scheduling.policy != SCHED_EXT {
-            changed.push(format!("the policy to {}", found.scheduling));
-            let _ = kernel::schedule(tid, &scheduling());
         }
         (!changed.is_empty()).then(|| changed.join(" and "))
     }
@@ -250,7 +252,7 @@ impl Dispatcher {
         let own = std::process::id();
         for tid in self.partition.threads() {
             let is_own = || fs::metadata(format!("/proc/{own}/task/{tid}")).is_ok();
-            if self.bound.contains(&Some(tid)) || is_own() {
+            if self.bound.contains(tid) || is_own() {
                 continue;
             }
             let is_ext = kernel::scheduling(tid).is_ok_and(|scheduling| scheduling.policy == SCHED_EXT);
@@ -310,6 +312,10 @@ impl Dispatcher {
         self.lanes.iter().for_each(|lane| lane.tick.bell.ring());
         for tick in self.ticks.drain(..) {
             let _ = tick.join();
+        }
+        if let Some(mender) = self.mender.take() {
+            mender.thread().unpark();
+            let _ = mender.join();
         }
     }
 }

@@ -181,7 +181,6 @@ impl Session {
         }
         if let Engine::Ext(ext) = &self.engine {
             ext.dispatcher.watch();
-            // One that has left SCHED_EXT runs before all others.
             self.mend();
         }
         if self.ticks % TICKS_PER_LOOK == 0 {
