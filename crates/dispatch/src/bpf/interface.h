@@ -78,9 +78,11 @@ struct task {
 	__u64 slept; /* the slot after the first of the turn in which it slept last; 0: none */
 };
 
-/* When the timer of a lane was last due (CLOCK_MONOTONIC), and how often. */
+/* When the timer of a lane was last due (CLOCK_MONOTONIC), and how often; and where the kernel has
+ * it. */
 struct timer {
 	__u64 due, count;
+	__u64 address;
 };
 
 /* A turn that is over. */

@@ -41,6 +41,7 @@ struct sched_entity {
 };
 struct sched_ext_entity {
 	__u32 flags;
+	__u64 dsq_vtime;
 };
 struct task_struct {
 	int pid;
@@ -99,6 +100,7 @@ bool scx_bpf_dsq_insert___v2___punctual(
 	struct task_struct *p, __u64 queue, __u64 slice, __u64 flags) __ksym;
 bool scx_bpf_dsq_move_to_local___v2___punctual(__u64 queue, __u64 flags) __ksym;
 bool scx_bpf_task_set_slice(struct task_struct *p, __u64 slice) __ksym;
+bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, __u64 vtime) __ksym;
 void scx_bpf_kick_cpu(__s32 cpu, __u64 flags) __ksym;
 __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 

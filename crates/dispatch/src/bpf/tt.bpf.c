@@ -138,6 +138,22 @@ static __always_inline __u32 task_number(struct task_struct *p)
 	return task ? *task : NONE;
 }
 
+/* The same for a thread of this scheduler's. It is noted where queues that are sorted would look:
+ * these are not.
+ */
+static __always_inline __u32 own_task_number(struct task_struct *p)
+{
+	__u32 number = p->scx.dsq_vtime;
+	struct task *task = task_at(number);
+
+	if (task && task->tid == (__u32)p->pid)
+		return number;
+	number = task_number(p);
+	if (number != NONE)
+		scx_bpf_task_set_dsq_vtime(p, number);
+	return number;
+}
+
 static __always_inline bool is_queued(struct task_struct *p)
 {
 	return p->scx.flags & TASK_IS_QUEUED;
@@ -155,7 +171,7 @@ __s32 BPF_PROG(tt_select_cpu, struct task_struct *p, __s32 previous, __u64 flags
 SEC("struct_ops/enqueue")
 void BPF_PROG(tt_enqueue, struct task_struct *p, __u64 flags)
 {
-	__u32 number = task_number(p);
+	__u32 number = own_task_number(p);
 	struct task *task = task_at(number);
 	struct lane *lane;
 
@@ -264,7 +280,8 @@ static __always_inline void go_on(struct lane *lane)
 }
 
 /* Says that a turn is over. */
-static __always_inline void send(struct lane *lane, __u32 number, __u64 ran, bool is_overrun)
+static __always_inline void send(
+	struct lane *lane, __u32 number, __u64 time, __u64 ran, bool is_overrun)
 {
 	struct record *record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 
@@ -278,7 +295,7 @@ static __always_inline void send(struct lane *lane, __u32 number, __u64 ran, boo
 		.error = lane->error,
 		.ran = ran,
 		.outside = lane->outside,
-		.at = bpf_ktime_get_ns(),
+		.at = is_tai ? bpf_ktime_get_ns() : time,
 		.lane = number,
 		.slots = lane->end - lane->slot,
 		.task = lane->task,
@@ -291,7 +308,7 @@ static __always_inline void send(struct lane *lane, __u32 number, __u64 ran, boo
 }
 
 /* Takes the account of the present turn. */
-static __always_inline void end_turn(struct lane *lane, __u32 number)
+static __always_inline void end_turn(struct lane *lane, __u32 number, __u64 time)
 {
 	struct task *task = task_at(lane->task);
 	bool is_overrun = false;
@@ -314,7 +331,7 @@ static __always_inline void end_turn(struct lane *lane, __u32 number)
 		}
 	}
 	lane->has_turn = false;
-	send(lane, number, ran, is_overrun);
+	send(lane, number, time, ran, is_overrun);
 }
 
 /* Where the turn at `index` ends: other rows may begin before. */
@@ -392,7 +409,7 @@ static __always_inline void begin_turn(struct lane *lane, __u32 number, __u64 ti
 static __always_inline void serve(struct lane *lane, struct task_struct *previous)
 {
 	__u32 task = lane->has_turn ? lane->task : NONE, gone = leaving;
-	__u32 mine = previous ? task_number(previous) : NONE;
+	__u32 mine = previous && is_queued(previous) ? own_task_number(previous) : NONE;
 
 	if (task == NONE) {
 		bool found =
@@ -426,7 +443,7 @@ void BPF_PROG(tt_dispatch, __s32 cpu, struct task_struct *previous)
 		return;
 	}
 	if (previous && is_queued(previous)) {
-		struct task *task = task_at(task_number(previous));
+		struct task *task = task_at(own_task_number(previous));
 
 		if (task)
 			task->used = previous->se.sum_exec_runtime;
@@ -435,7 +452,7 @@ void BPF_PROG(tt_dispatch, __s32 cpu, struct task_struct *previous)
 	look(lane, number);
 	if (is_going && time + EARLY >= lane->until) {
 		if (lane->has_turn)
-			end_turn(lane, number);
+			end_turn(lane, number, time);
 		begin_turn(lane, number, time);
 		lane->is_awaited = true;
 	}
@@ -456,7 +473,7 @@ static __always_inline void welcome(struct task *task, struct task_struct *p)
 SEC("struct_ops/runnable")
 void BPF_PROG(tt_runnable, struct task_struct *p, __u64 flags)
 {
-	struct task *task = task_at(task_number(p));
+	struct task *task = task_at(own_task_number(p));
 
 	if (!task)
 		return;
@@ -475,7 +492,7 @@ static __always_inline bool has_turn(struct lane *lane, __u32 task)
 SEC("struct_ops/quiescent")
 void BPF_PROG(tt_quiescent, struct task_struct *p, __u64 flags)
 {
-	__u32 number = task_number(p);
+	__u32 number = own_task_number(p);
 	struct task *task = task_at(number);
 	struct lane *lane;
 
@@ -490,7 +507,7 @@ void BPF_PROG(tt_quiescent, struct task_struct *p, __u64 flags)
 SEC("struct_ops/running")
 void BPF_PROG(tt_running, struct task_struct *p)
 {
-	__u32 number = task_number(p);
+	__u32 number = own_task_number(p);
 	struct task *task = task_at(number);
 	__s32 cpu = scx_bpf_task_cpu(p);
 	struct lane *lane;
@@ -513,7 +530,7 @@ void BPF_PROG(tt_running, struct task_struct *p)
 SEC("struct_ops/stopping")
 void BPF_PROG(tt_stopping, struct task_struct *p, bool is_runnable)
 {
-	struct task *task = task_at(task_number(p));
+	struct task *task = task_at(own_task_number(p));
 
 	if (task)
 		task->used = p->se.sum_exec_runtime;
@@ -530,10 +547,13 @@ int BPF_PROG(tt_timer, struct hrtimer *due)
 
 	if (!lane || !timer)
 		return 0;
-	event = (void *)due - bpf_core_field_offset(struct perf_event, hw.hrtimer);
-	if (BPF_CORE_READ(event, attr.config1) != mark + number)
-		return 0;
-	timer->due = BPF_CORE_READ(due, _softexpires);
+	if (timer->address != (__u64)due) {
+		event = (void *)due - bpf_core_field_offset(struct perf_event, hw.hrtimer);
+		if (BPF_CORE_READ(event, attr.config1) != mark + number)
+			return 0;
+		timer->address = (__u64)due;
+	}
+	timer->due = due->_softexpires;
 	timer->count++;
 	look(lane, number);
 	if (is_going && now() + EARLY >= lane->until)
