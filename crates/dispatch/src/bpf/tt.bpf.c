@@ -314,6 +314,12 @@ static __always_inline void end_turn(struct lane *lane, __u32 number, __u64 time
 	bool is_overrun = false;
 	__u64 ran = 0;
 
+	/* Its thread was named, but has not become this scheduler's yet. */
+	if (task && task->is_new) {
+		lane->tid = 0;
+		if (task->holder == number)
+			task->holder = NONE;
+	}
 	if (task && lane->tid && task->tid == lane->tid) {
 		ran = task->used - lane->begun;
 		is_overrun = lane->is_last && task->is_runnable && task->runnable_at < lane->until;
