@@ -73,7 +73,6 @@ struct scx_exit_info {
 
 /* Of SCX_SLICE_…, SCX_KICK_…, SCX_TASK_… and SCX_DEQ_…: these have been the same since 6.12. */
 #define SLICE_DEFAULT	20000000ULL
-#define SLICE_FOR_EVER	(~0ULL)
 #define KICK_PREEMPT	2ULL
 #define TASK_IS_QUEUED	1U
 #define DEQUEUED_ASLEEP 1ULL

@@ -18,6 +18,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u64 slot_ns = 1;
 const volatile __u32 task_count = 0; /* with guests */
 const volatile bool is_tai = false;
+/* A little longer than any turn of the table: if neither timer nor tick ends one, since they were
+ * killed, the kernel's own tick does.
+ */
+const volatile __u64 longest_ns = SLICE_DEFAULT;
 /* SCX_ENQ_IMMED: into the local queue only what runs at once, and back here when it is preempted.
  */
 const volatile __u64 immediately = 0;
@@ -183,7 +187,7 @@ void BPF_PROG(tt_enqueue, struct task_struct *p, __u64 flags)
 		scx_bpf_dsq_insert___v2___punctual(p, QUEUE_OF_OTHERS, SLICE_DEFAULT, flags);
 		return;
 	}
-	scx_bpf_dsq_insert___v2___punctual(p, QUEUE_OF_TASK(number), SLICE_FOR_EVER, flags);
+	scx_bpf_dsq_insert___v2___punctual(p, QUEUE_OF_TASK(number), longest_ns, flags);
 	/* Its processor looks for it unless it is queued there. */
 	lane = lane_at(task->holder);
 	if (lane && (__s32)lane->cpu != scx_bpf_task_cpu(p))
@@ -432,7 +436,7 @@ static __always_inline void serve(struct lane *lane, struct task_struct *previou
 	if (lane->is_skipped || !lane->tid)
 		return;
 	if (previous && mine == task && is_queued(previous))
-		scx_bpf_task_set_slice(previous, SLICE_FOR_EVER);
+		scx_bpf_task_set_slice(previous, longest_ns);
 	else if (scx_bpf_dsq_move_to_local___v2___punctual(QUEUE_OF_TASK(task), immediately))
 		lane->is_awaited = lane->is_awaited == 1 ? 2 : 0;
 }

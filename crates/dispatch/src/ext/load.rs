@@ -284,12 +284,22 @@ pub fn mark(lane: usize) -> u64 {
     (u64::from(std::process::id()) << 32) + lane as u64
 }
 
+/// So long after a turn the kernel ends it, if nothing else has.
+const AFTER_TURN: u64 = 4_000_000;
+
+/// In ns.
+fn longest_turn(plan: &Plan) -> u64 {
+    let turns = plan.lanes.iter().flat_map(|lane| &lane.turns);
+    turns.map(|turn| u64::from(turn.to - turn.from) * plan.slot.ns()).max().unwrap_or(0)
+}
+
 /// Writes the settings, and makes room.
 fn set(open: &mut OpenTtSkel<'_>, plan: &Plan, flags: &Flags) -> Result<(), Error> {
     let settings = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks)?;
     settings.slot_ns = plan.slot.ns();
     settings.task_count = tasks(plan) as u32;
     settings.is_tai = plan.clock == Clock::Tai;
+    settings.longest_ns = longest_turn(plan).saturating_add(AFTER_TURN);
     settings.immediately = flags.immediately;
     settings.mark = mark(0);
     let operations = open.struct_ops.punctual_tt_mut();
