@@ -124,6 +124,11 @@ pub fn unsuitable<const EXT: bool>() -> Option<&'static str> {
     (EXT && !has_sched_ext).then_some("dispatch by sched_ext needs Linux 7.1 with sched_ext")
 }
 
+/// Whether this machine is software, which takes seconds for a command.
+pub fn is_emulated() -> bool {
+    fs::read_to_string("/proc/cpuinfo").is_ok_and(|all| all.contains("TCG"))
+}
+
 /// `punctual tt run` with a dispatcher.
 pub fn dispatch<const EXT: bool>(table: &str) -> Command {
     let dispatcher = if EXT { "sched-ext" } else { "user-space" };
@@ -544,7 +549,8 @@ fn restored<const EXT: bool>() -> Result<Outcome> {
         let mut tt = dispatch::<EXT>(&table);
         tt.arg("--quiet").args(given(&slots));
         let tt = Running::start(tt)?;
-        std::thread::sleep(std::time::Duration::from_micros(random.below(600_000)));
+        let longest = if is_emulated() { 4_000_000 } else { 600_000 };
+        std::thread::sleep(std::time::Duration::from_micros(random.below(longest)));
         let signal = if round % 4 == 0 { Signal::TERM } else { Signal::KILL };
         tt.signal(signal)?;
         let ended = tt.end()?;
