@@ -14,6 +14,8 @@ use ratatui::crossterm::{execute, style::ResetColor};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::SIGTSTP;
+use signal_hook::low_level::emulate_default_handler;
 use std::io::{self, IsTerminal, Stdout, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -41,14 +43,41 @@ pub fn require() -> Result<(), Failure> {
 /// The settings of the terminal before it was taken; none while it is not.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
+/// Held while the terminal is drawn on, and while it is lent to the shell.
+static IN_USE: Mutex<()> = Mutex::new(());
+/// Whether something else has been drawn on the terminal.
+static IS_STALE: AtomicBool = AtomicBool::new(false);
+
 /// Gives the terminal back, if it is taken. May be called at any time, by any thread.
 pub fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {
-        // A terminal that is gone needs nothing.
-        let _ = execute!(stdout(), ResetColor, EnableLineWrap, Show, LeaveAlternateScreen);
-        let _ = tcsetattr(stdin(), OptionalActions::Drain, &before);
+        give_back(&before);
     }
+}
+
+fn give_back(before: &Termios) {
+    // A terminal that is gone needs nothing.
+    let _ = execute!(stdout(), ResetColor, EnableLineWrap, Show, LeaveAlternateScreen);
+    let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
+}
+
+fn take(before: &Termios) -> io::Result<()> {
+    let mut raw = before.clone();
+    raw.make_raw();
+    tcsetattr(stdin(), OptionalActions::Flush, &raw)?;
+    execute!(stdout(), EnterAlternateScreen, Hide, DisableLineWrap)
+}
+
+/// Stops the process as a shell expects it, with the terminal as it was, and goes on when the shell says so.
+fn suspend() {
+    let _in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(before) = before else { return };
+    give_back(&before);
+    let _ = emulate_default_handler(SIGTSTP);
+    let _ = take(&before);
+    IS_STALE.store(true, Ordering::Relaxed);
 }
 
 /// How long the reader of keys waits at a time.
@@ -65,18 +94,19 @@ impl Screen {
     /// Takes the terminal.
     pub fn open() -> io::Result<Screen> {
         let before = tcgetattr(stdin())?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before.clone());
         let opened = (|| {
-            tcsetattr(stdin(), OptionalActions::Flush, &raw)?;
-            execute!(stdout(), EnterAlternateScreen, Hide, DisableLineWrap)?;
+            take(&before)?;
+            let stopping = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(SIGTSTP, Arc::clone(&stopping))?;
             let (sender, events) = mpsc::channel();
             let is_closed = Arc::new(AtomicBool::new(false));
             let until = Arc::clone(&is_closed);
             // Nobody waits for this thread: on a terminal that goes away just then, the library reads for
             // ever.
-            thread::Builder::new().name("keys".into()).spawn(move || read_keys(&sender, &until))?;
+            thread::Builder::new()
+                .name("keys".into())
+                .spawn(move || read_keys(&sender, &until, &stopping))?;
             let terminal = ratatui::Terminal::new(CrosstermBackend::new(stdout()))?;
             Ok(Screen { terminal, events, is_closed })
         })();
@@ -102,6 +132,10 @@ impl Terminal for Screen {
     }
 
     fn draw(&mut self, screen: &Shown<'_>, widths: &mut Widths) -> io::Result<()> {
+        let _in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        if IS_STALE.swap(false, Ordering::Relaxed) {
+            self.terminal.clear()?;
+        }
         self.terminal.draw(|frame| draw(screen, widths, frame.buffer_mut())).map(|_| ())
     }
 
@@ -114,10 +148,16 @@ impl Terminal for Screen {
     }
 }
 
-/// Sends what is typed, until the terminal is given back or gone.
-fn read_keys(sender: &Sender<Event>, is_closed: &AtomicBool) {
+/// Sends what is typed, until the terminal is given back or gone. Ctrl-Z is no signal on a raw terminal.
+fn read_keys(sender: &Sender<Event>, is_closed: &AtomicBool, stopping: &AtomicBool) {
     let input = stdin();
     while !is_closed.load(Ordering::Relaxed) {
+        if stopping.swap(false, Ordering::Relaxed) {
+            suspend();
+            if sender.send(Event::Redraw).is_err() {
+                return;
+            }
+        }
         let mut ready = [PollFd::new(&input, PollFlags::IN)];
         match poll(&mut ready, Some(&NAP)) {
             Ok(0) | Err(Errno::INTR) => continue,
@@ -130,6 +170,10 @@ fn read_keys(sender: &Sender<Event>, is_closed: &AtomicBool) {
         while event::poll(Duration::ZERO).unwrap_or(false) {
             let Ok(read) = event::read() else { return };
             let event = match read {
+                event::Event::Key(pressed) if is_ctrl_z(&pressed) => {
+                    stopping.store(true, Ordering::Relaxed);
+                    None
+                }
                 event::Event::Key(pressed) => key(pressed).map(Event::Key),
                 event::Event::Resize(..) => Some(Event::Redraw),
                 _ => None,
@@ -139,6 +183,12 @@ fn read_keys(sender: &Sender<Event>, is_closed: &AtomicBool) {
             }
         }
     }
+}
+
+fn is_ctrl_z(pressed: &KeyEvent) -> bool {
+    pressed.kind != KeyEventKind::Release
+        && pressed.code == KeyCode::Char('z')
+        && pressed.modifiers.contains(KeyModifiers::CONTROL)
 }
 
 fn key(pressed: KeyEvent) -> Option<Key> {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub const ALL: &[(&str, Test)] = &[
     ("top::shows_threads_and_obeys_keys", shows),
     ("top::gives_the_terminal_back_on_signals", signals),
+    ("top::stops_and_goes_on", stops),
     ("top::ends_with_its_terminal", vanishes),
     ("top::resizes_and_does_without_colours", resizes),
     ("top::keeps_the_last_state_of_a_command", command),
@@ -236,6 +237,40 @@ fn signals() -> Result<Outcome> {
     terminal.top(folder.path(), &format!("--pid {}", threads.pid()))?;
     terminal.wait_for(&["3 threads", " 5 ms "])?;
     terminal.keys(&["C-c"])?;
+    terminal.expect_as_before(folder.path())?;
+    Ok(Outcome::Completed)
+}
+
+/// Ctrl-Z gives the terminal to the shell, and `fg` takes it again.
+fn stops() -> Result<Outcome> {
+    let Some(terminal) = Terminal::start()? else { return skip("tmux is not installed") };
+    let folder = directory()?;
+    let mut command = Command::new(workload("periodic"));
+    command.args(["--for", "60", "2000"]);
+    let threads = Running::start(command)?;
+    wait_until("the workload to run", || sleeps(threads.pid(), "task-0").is_some_and(|sleeps| sleeps > 5))?;
+    terminal.line(&format!("cd {}; stty -a >before", folder.path().display()))?;
+    let top = binary().canonicalize()?;
+    terminal.line(&format!("{} top --pid {}", top.display(), threads.pid()))?;
+    let alternate = |expected: &str| {
+        wait_until(&format!("the alternate screen to be {expected}"), || {
+            terminal.tmux(&["display-message", "-p", "#{alternate_on}"]).is_ok_and(|it| it.trim() == expected)
+        })
+    };
+    for round in 1..3 {
+        terminal.wait_for(&["task-0", "punctual top"])?;
+        alternate("1")?;
+        terminal.keys(&["C-z"])?;
+        alternate("0")?;
+        terminal.line(&format!("echo round-$(({round} + 10))"))?;
+        terminal.wait_for(&[&format!("round-1{round}")])?;
+        terminal.line("fg")?;
+        alternate("1")?;
+    }
+    terminal.wait_for(&["task-0", "punctual top"])?;
+    terminal.keys(&["q"])?;
+    alternate("0")?;
+    terminal.line("echo $? >code; stty -a >after; echo over")?;
     terminal.expect_as_before(folder.path())?;
     Ok(Outcome::Completed)
 }
