@@ -58,6 +58,7 @@ fn live(program: &str, load: &str) -> Result<Outcome> {
         return skip(format!("{program} is not installed"));
     }
     let (ended, section) = measure(&[], load)?;
+    ensure!(!ended.stdout.contains("No bound"), "it does not converge: {}", ended.all());
     for cpu in &section.processors {
         ensure!(!variables(cpu)?.psd.max_ns.is_zero(), "nothing was seen on processor {}", cpu.cpu);
         let wakeups: u64 = cpu.measured.iter().map(|it| it.wakeups).sum();
@@ -329,7 +330,6 @@ fn equal_priorities_take_turns() -> Result<Outcome> {
         workload("kept_waiting")
     );
     let (ended, section) = measure(&["--measure", "off"], &load)?;
-    let is_waiter = |name: &str| name == "waiter";
     let measured: u64 = section
         .processors
         .iter()

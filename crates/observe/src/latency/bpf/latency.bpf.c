@@ -319,6 +319,9 @@ static __noinline int measure(struct latency_shared *shared)
 		return 0;
 	wakeup = &shared->wakeup;
 	at = latency_now(&shared->cpu);
+	/* Another thread has been woken while the clock was read, which goes before this one. */
+	if (!*(volatile __u8 *)&wakeup->is_running)
+		return 0;
 	now = at.now;
 	latency_wait_ends(&shared->cpu, at.time);
 	latency = now - wakeup->ready - (shared->cpu.overhead - wakeup->overhead);
@@ -395,9 +398,11 @@ static __always_inline void choose(struct latency_shared *shared)
 		begin_late(shared);
 		wakeup->is_running = 1;
 		wakeup->is_pending = 0;
+		wakeup->is_remote = 0;
 	} else if (task->prio <= wakeup->prio) {
 		/* It was not the ready thread of highest priority. */
 		wakeup->is_pending = 0;
+		wakeup->is_remote = 0;
 		shared->cpu.waiting = 0;
 	}
 }
