@@ -144,7 +144,7 @@ struct latency_shared {
 	struct latency_culprit culprits[LATENCY_VARIABLES];
 	struct latency_wakeup wakeup;
 	struct latency_thread threads[LATENCY_THREADS];
-	/* Latencies of threads for which there was no room. */
+	/* Latencies of threads for which there was no room, and those that were not clear. */
 	__u64 unmeasured;
 	struct latency_buffer interrupts;
 	__u64 nmis_end;

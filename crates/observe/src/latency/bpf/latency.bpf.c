@@ -310,24 +310,27 @@ static __noinline int begin_late(struct latency_shared *shared)
 static __noinline int measure(struct latency_shared *shared)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct latency_wakeup *wakeup;
+	volatile struct latency_wakeup *wakeup;
 	struct latency_thread *thread;
 	struct latency_moment at;
-	__u64 now, latency;
+	__u64 ready, overhead, latency;
 
 	if (!shared)
 		return 0;
 	wakeup = &shared->wakeup;
 	at = latency_now(&shared->cpu);
-	/* Another thread has been woken while the clock was read, which goes before this one. */
-	if (!*(volatile __u8 *)&wakeup->is_running)
+	ready = wakeup->ready;
+	overhead = shared->cpu.overhead - wakeup->overhead;
+	/* Another thread has been woken meanwhile, which goes before this one. */
+	if (!wakeup->is_running)
 		return 0;
-	now = at.now;
-	latency_wait_ends(&shared->cpu, at.time);
-	latency = now - wakeup->ready - (shared->cpu.overhead - wakeup->overhead);
 	wakeup->is_running = 0;
-	if (now < wakeup->ready)
+	latency_wait_ends(&shared->cpu, at.time);
+	if (at.now < ready || at.now - ready < overhead) {
+		shared->unmeasured++;
 		return 0;
+	}
+	latency = at.now - ready - overhead;
 	thread = entry_of(shared, task);
 	if (!thread) {
 		shared->unmeasured++;
@@ -338,14 +341,14 @@ static __noinline int measure(struct latency_shared *shared)
 	if (latency <= thread->max)
 		return 0;
 	if (threshold && latency >= threshold) {
-		struct latency_maximum maximum = {.duration = latency, .at = now};
+		struct latency_maximum maximum = {.duration = latency, .at = at.now};
 
 		freeze(shared, LATENCY_VARIABLES, &maximum);
 	}
 	thread->sequence++;
 	barrier();
 	thread->max = latency;
-	thread->max_at = wakeup->ready;
+	thread->max_at = ready;
 	thread->worst = shared->cpu.wait;
 	bpf_get_current_comm(thread->comm, sizeof(thread->comm));
 	barrier();
@@ -472,6 +475,7 @@ int BPF_PROG(woken, struct task_struct *task)
 	if (is_outranked(shared, number, is_remote, task->prio))
 		return 0;
 	wakeup->is_pending = 0;
+	wakeup->is_running = 0;
 	barrier();
 	wakeup->is_remote = is_remote;
 	if (is_remote) {
@@ -489,7 +493,6 @@ int BPF_PROG(woken, struct task_struct *task)
 	wakeup->overhead = shared->cpu.overhead;
 	wakeup->prio = task->prio;
 	wakeup->tid = task->pid;
-	wakeup->is_running = 0;
 	barrier();
 	wakeup->is_pending = 1;
 	return 0;
