@@ -76,7 +76,10 @@ fn suspend() {
     let Some(before) = before else { return };
     give_back(&before);
     let _ = emulate_default_handler(SIGTSTP);
-    let _ = take(&before);
+    // The view may have ended meanwhile: then the terminal is not taken again.
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(before) = &*before else { return };
+    let _ = take(before);
     IS_STALE.store(true, Ordering::Relaxed);
 }
 
