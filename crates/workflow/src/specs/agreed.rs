@@ -28,6 +28,9 @@ pub fn unmatched_in<'a>(contract: &Contract, choice: &'a Choice) -> Option<&'a s
 }
 
 fn need(task: &ContractTask, choice: &Choice, declared: &Parameters) -> Result<Need, &'static str> {
+    if task.period.is_none() && !task.more_separations.is_empty() {
+        return Err("its releases come in bursts, for which a spec has no word");
+    }
     let period = task.period.or(task.separation);
     let mut parameters = Parameters {
         period: Some(period.ok_or("neither its period nor its separation is agreed on")?),
