@@ -337,7 +337,6 @@ fn equal_priorities_take_turns() -> Result<Outcome> {
         .filter(|it| it.thread.as_ref().is_some_and(|thread| thread.id.name == "waiter"))
         .map(|it| it.wakeups)
         .sum();
-    // 47 were, before the programs knew which thread runs there.
     ensure!(measured <= ROUNDS / 20, "{measured} of {ROUNDS} wake-ups were measured: {}", ended.all());
     Ok(Outcome::Completed)
 }
