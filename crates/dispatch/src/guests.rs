@@ -227,7 +227,7 @@ impl Guests {
     /// A job of the table in whose slot `slot` its thread went to sleep is over: gives back the slots that it
     /// has not had. Returns the first that may be given to others; none if the job has none left.
     ///
-    /// Where it keeps to the table, a processor is told only if it `lends` slots of nobody.
+    /// A processor that follows the table is told only if it `lends` unowned slots.
     pub fn over_early(
         &mut self,
         job: Job,

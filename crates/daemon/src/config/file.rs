@@ -516,7 +516,7 @@ fn plugin_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Whether it is two numbers, whichever.
+/// Whether it is an array of two integers.
 fn is_pair(given: &Value) -> bool {
     given.as_array().is_some_and(|ends| ends.len() == 2 && ends.iter().all(Value::is_integer))
 }
