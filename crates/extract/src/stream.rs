@@ -44,7 +44,8 @@ pub struct Circumstances {
 /// models as the whole.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    options: Options,
+    jobs_only: bool,
+    has_curve: bool,
     releases: u64,
     uncertain: u64,
     back_to_back: u64,
@@ -60,7 +61,8 @@ impl Stream {
     /// An empty stream.
     pub fn new(options: &Options) -> Self {
         Stream {
-            options: *options,
+            jobs_only: options.jobs_only,
+            has_curve: options.curve_horizon > 0,
             releases: 0,
             uncertain: 0,
             back_to_back: 0,
@@ -77,7 +79,7 @@ impl Stream {
     #[inline]
     pub fn release(&mut self, release: &Release, circumstances: Circumstances) {
         self.releases += 1;
-        if self.options.jobs_only {
+        if self.jobs_only {
             return;
         }
         let uncertain = !release.window.is_exact();
@@ -96,7 +98,7 @@ impl Stream {
     /// segments, or one that sums up the first ones and then the rest.
     #[inline]
     pub fn complete(&mut self, job: &Job, segments: &[Segment]) {
-        if self.options.jobs_only {
+        if self.jobs_only {
             return;
         }
         self.costs.push(job.cost);
@@ -144,7 +146,7 @@ impl Stream {
 
     /// All models of the stream, so far.
     pub fn to_model(&self, separator: Separator) -> model::Stream {
-        let curve = self.distances.curve().filter(|_| self.options.curve_horizon > 0);
+        let curve = self.distances.curve().filter(|_| self.has_curve);
         let separation = self.distances.least_separation();
         let (periodic, lateness) = self.periodic.models();
         let percentiles = Percentiles {
