@@ -269,6 +269,8 @@ fn stops() -> Result<Outcome> {
     }
     terminal.wait_for(&["task-0", "punctual top"])?;
     terminal.keys(&["q"])?;
+    // Until then it may read what is typed.
+    wait_until("the live view to end", || process_in(folder.path()).is_none())?;
     alternate("0")?;
     terminal.line("echo $? >code; stty -a >after; echo over")?;
     terminal.expect_as_before(folder.path())?;
