@@ -1,8 +1,8 @@
 //! What the threads of punctuald's specs really take, told to the daemon while they are watched.
 //!
 //! The daemon is asked and told on a thread of its own, once a second, so that the observation never waits
-//! for it. Without a daemon nothing happens. It keeps what root says, and what users say of their own specs; which
-//! specs those are is for it to decide.
+//! for it. Without a daemon nothing happens. It keeps what root says, and what users say of their own specs;
+//! which specs those are is for it to decide.
 
 use punctual_client::{Client, Error, Spec, SpecId, Used, default_socket};
 use punctual_extract::JobSeen;
