@@ -167,8 +167,8 @@ fn tally(tally: &Tally) -> Value {
         json!({
             "term": it.term.name(),
             "unit": unit(it.term),
-            "agreed": it.agreed,
-            "worst": it.worst,
+            "agreed": amount(it.term, it.agreed),
+            "worst": it.worst.map(|value| amount(it.term, value)),
             "violations": it.violations,
             "examples": it.examples.iter().map(violation).collect::<Vec<_>>(),
         })
@@ -189,6 +189,14 @@ fn unit(term: Term) -> &'static str {
     }
 }
 
+/// A number, or the name of a policy.
+fn amount(term: Term, value: u64) -> Value {
+    match term {
+        Term::Policy => term.text(value).into(),
+        _ => value.into(),
+    }
+}
+
 /// A violation for programs.
 pub fn violation(violation: &Violation) -> Value {
     let subject = violation.subject.as_ref();
@@ -196,8 +204,8 @@ pub fn violation(violation: &Violation) -> Value {
         "task": &*violation.task,
         "term": violation.term.name(),
         "unit": unit(violation.term),
-        "value": violation.value,
-        "agreed": violation.agreed,
+        "value": amount(violation.term, violation.value),
+        "agreed": amount(violation.term, violation.agreed),
         "thread": subject.map(|it| &*it.name),
         "pid": subject.map(|it| it.pid),
         "tid": subject.map(|it| it.tid),
@@ -242,4 +250,18 @@ fn case(tally: &Tally, standing: &Standing) -> TestCase {
     let mut case = TestCase::new(standing.term.name(), status);
     case.set_classname(&*tally.task);
     case
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_have_names() {
+        let violation = |term| Violation { task: "control".into(), term, value: 1, agreed: 0, subject: None };
+        let shown = super::violation(&violation(Term::Policy));
+        assert_eq!(shown["value"], Term::Policy.text(1));
+        assert_ne!(shown["value"], shown["agreed"]);
+        assert_eq!(super::violation(&violation(Term::Priority))["value"], 1);
+    }
 }
