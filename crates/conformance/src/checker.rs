@@ -60,7 +60,6 @@ struct Judge {
 /// What is agreed on of a task, ready to be applied.
 struct Agreed {
     threads: Matcher,
-    asks_for_group: bool,
     separator: Option<Box<dyn Fn(Separator) -> bool + Send>>,
     period: Option<Duration>,
     rule: Option<Rule>,
@@ -172,7 +171,6 @@ impl Judge {
             let rule = task.period.zip(task.jitter);
             Agreed {
                 threads: Matcher::new(&pattern),
-                asks_for_group: pattern.cgroup.is_some() || pattern.unit.is_some(),
                 separator: task.separator.as_deref().map(|text| Box::new(separator_matcher(text)) as _),
                 period: task.period,
                 rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
@@ -229,7 +227,7 @@ impl Judge {
     }
 
     fn introduce(&mut self, record: &TaskRecord) {
-        let asks_for_group = self.agreed.iter().any(|agreed| agreed.asks_for_group);
+        let asks_for_group = self.agreed.iter().any(|agreed| agreed.threads.asks_for_group());
         let locate = self.locate.as_mut().filter(|_| asks_for_group);
         let cgroup = locate.and_then(|locate| locate(record.pid));
         self.threads.insert(record.tid, Thread::new(record, cgroup));

@@ -4,8 +4,10 @@
 //! records one by one, live or replayed, and hands out violations; [`check_model`] compares a timing model
 //! with a contract. See `docs/design/contracts.md`.
 
+mod chains;
 mod checker;
 mod contract;
+mod latency;
 mod models;
 mod releases;
 mod scheduling;
@@ -13,10 +15,12 @@ mod threads;
 mod verdict;
 mod violation;
 
-pub use checker::{Checker, GRACE};
+pub use chains::ChainChecker;
+pub use checker::{Checker, GRACE, Locate};
 pub use contract::{
     Answer, Contract, ContractChain, ContractProcessor, ContractTask, Faulty, Margin, ThreadChoice,
 };
+pub use latency::LatencyChecker;
 pub use models::check_model;
 pub use threads::{Matcher, Pattern};
 pub use verdict::{MAX_EXAMPLES, MAX_UNKNOWN, Note, Standing, Tally, Verdict};

@@ -3,7 +3,9 @@
 //! A model bounds what was observed. Where releases were windows its bounds may be beyond what happened, so a
 //! term of releases and responses that is broken only by such a model is mentioned, and no violation.
 
+use crate::chains::tally_of;
 use crate::contract::{Answer, Contract, ContractChain, ContractTask, latency, primary, separator_matcher};
+use crate::latency::processor_name;
 use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
 use crate::verdict::{Note, Tally, Verdict};
@@ -21,8 +23,7 @@ pub fn check_model(contract: &Contract, model: &TimingModel) -> Verdict {
     }
     contract.chains.iter().filter(|chain| chain.has_times()).for_each(|it| chain(it, model, &mut verdict));
     for agreed in &contract.latencies {
-        let mut tally =
-            Tally::new(&format!("CPU {}", agreed.cpu), [(Term::Latency, Some(agreed.latency.ns()))]);
+        let mut tally = Tally::new(&processor_name(agreed.cpu), [(Term::Latency, Some(agreed.latency.ns()))]);
         let section = model.latency.as_ref();
         let found = section.and_then(|section| {
             let processor = section.processors.iter().find(|it| it.cpu == agreed.cpu)?;
@@ -38,9 +39,7 @@ pub fn check_model(contract: &Contract, model: &TimingModel) -> Verdict {
 }
 
 fn chain(agreed: &ContractChain, model: &TimingModel, verdict: &mut Verdict) {
-    let times = [(Term::ReactionTime, agreed.reaction_time), (Term::DataAge, agreed.data_age)];
-    let terms = times.map(|(term, time)| (term, time.map(Duration::ns)));
-    let mut tally = Tally::new(&agreed.tasks.join(" → "), terms);
+    let mut tally = tally_of(agreed);
     let mut chains = model.dataflow.iter().flat_map(|program| &program.chains);
     match chains.find(|chain| chain.tasks == agreed.tasks) {
         Some(chain) => {

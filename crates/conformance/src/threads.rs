@@ -60,9 +60,14 @@ impl Matcher {
         }
     }
 
-    /// Whether a thread is meant whose control group is not known: by the rest, if the pattern has any.
-    pub fn may_mean(&self, name: &str, command: &str) -> bool {
-        self.matches(name, command, None) == Match::Yes
+    /// Whether a thread is meant. If its control group is not known, the rest of the pattern counts, if any.
+    pub fn means(&self, name: &str, command: &str, cgroup: Option<&str>) -> bool {
+        self.matches(name, command, cgroup) == Match::Yes
+    }
+
+    /// Whether it depends on the control group.
+    pub fn asks_for_group(&self) -> bool {
+        self.cgroup.is_some() || self.unit.is_some()
     }
 
     /// Without its control group, a thread is matched by the rest if the pattern has any.
@@ -71,9 +76,8 @@ impl Matcher {
         if !fits(&self.comm, name) || !fits(&self.command, command) {
             return Match::No;
         }
-        let asks_for_group = self.cgroup.is_some() || self.unit.is_some();
         let is_inside = match cgroup {
-            _ if !asks_for_group => true,
+            _ if !self.asks_for_group() => true,
             Some(cgroup) => self.contains(cgroup),
             None if self.comm.is_some() || self.command.is_some() => true,
             None => return Match::Unknown,

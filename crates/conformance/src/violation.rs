@@ -134,22 +134,22 @@ impl Term {
     }
 }
 
-/// Which job it was.
+/// Which job it was; of a chain, which instance of its last task; of a processor, which wake-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// The thread's name.
+    /// The thread's name; of a chain, that of its last task.
     pub name: Arc<str>,
-    /// Its process.
+    /// Its process; of a chain, 0.
     pub pid: u32,
-    /// Its number.
+    /// Its number; of a chain, 0.
     pub tid: u32,
     /// Which of the thread's tasks.
     pub phase: u32,
-    /// Number of the job at its separator, from 0.
+    /// Number of the job at its separator, or of the instance, from 0; of a wake-up, 0.
     pub job: u64,
-    /// When it was released, at the latest.
+    /// When it was released, or woken, at the latest; of a chain, when its first task was activated.
     pub release: Instant,
-    /// When it ended; if it is open, until when it had not.
+    /// When it ended, or ran; if it is open, until when it had not.
     pub end: Instant,
     /// Whether it has not ended, or not even been released, as far as is known.
     pub is_open: bool,
@@ -175,6 +175,16 @@ impl Violation {
     pub fn is_open(&self) -> bool {
         self.subject.as_ref().is_some_and(|subject| subject.is_open)
     }
+
+    /// Which job it was, in words: of a chain, which instance of its last task; of a processor, which thread.
+    pub fn which(&self) -> Option<String> {
+        let Subject { name, tid, job, .. } = self.subject.as_ref()?;
+        Some(match self.term {
+            Term::Latency => format!("thread {tid}"),
+            Term::ReactionTime | Term::DataAge => format!("instance {job} of {name}"),
+            _ => format!("job {job} of thread {tid}"),
+        })
+    }
 }
 
 /// `control: response 5.2 ms, agreed at most 4 ms (job 812 of thread 4711, ended at 12.34 s)`.
@@ -196,13 +206,16 @@ impl fmt::Display for Violation {
                 write!(f, "{task}: {} {value}, agreed {limit} {agreed}", term.name())?;
             }
         }
-        let Some(Subject { tid, job, end, is_open, .. }) = &self.subject else { return Ok(()) };
+        let Some((Subject { end, is_open, .. }, which)) = self.subject.as_ref().zip(self.which()) else {
+            return Ok(());
+        };
         let ended = match (is_open, term) {
+            (_, Term::Latency) => "ran at",
             (false, _) => "ended at",
             (true, Term::Overdue) => "not released by",
             (true, _) => "not ended by",
         };
         let at = end.ns() / 1_000;
-        write!(f, " (job {job} of thread {tid}, {ended} {}.{:06} s)", at / 1_000_000, at % 1_000_000)
+        write!(f, " ({which}, {ended} {}.{:06} s)", at / 1_000_000, at % 1_000_000)
     }
 }

@@ -27,3 +27,4 @@ pub use analysis::{Analysis, Options};
 pub use chains::{ChainError, Chains, MOST_CHAINS, MOST_TASKS};
 pub use graph::{Graph, GraphBuilder};
 pub use kernel::{Split, Threads};
+pub use sources::{EndToEnd, EndToEndKind};

@@ -14,10 +14,9 @@ use crate::error::Error;
 use crate::latency::symbols::Symbols;
 use crate::ring::Ring;
 use load::Loaded;
-use punctual_model::Instant;
+use punctual_model::{Duration, Instant};
 use std::ffi::OsString;
 use std::process::ExitStatus;
-use std::time::Duration;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skeleton {
@@ -25,7 +24,7 @@ mod skeleton {
 }
 
 /// How long a command may take to end when it is asked to.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// About as many records as fit into the buffer.
 const BUFFERED: usize = 1 << 16;
@@ -44,7 +43,7 @@ pub struct Meter {
 
 /// Whether this kernel allows it, by trying.
 pub fn supported() -> Result<(), Error> {
-    Loaded::new().map(drop)
+    Loaded::new(true).map(drop)
 }
 
 impl Meter {
@@ -55,7 +54,7 @@ impl Meter {
         to_stderr: bool,
         begun: impl FnOnce() -> T,
     ) -> Result<(Meter, T), Error> {
-        let mut loaded = Loaded::new()?;
+        let mut loaded = Loaded::new(true)?;
         let ring = Ring::open(&loaded.skeleton.maps.records, records::decode)?;
         let waiting = (!command.is_empty())
             .then(|| Waiting::start(command, Output::or_stderr(to_stderr)))
@@ -69,6 +68,23 @@ impl Meter {
         let symbols = Symbols::read().ok();
         let meter = Meter { loaded, ring, symbols, command, skipped_before, has_ended: false, from };
         Ok((meter, at_begin))
+    }
+
+    /// Begins a measurement that hands over wake-ups only: every one above the limit of its processor, and
+    /// the greatest ones of each thread.
+    pub fn guard(limits: &[(u32, Duration)]) -> Result<Meter, Error> {
+        let mut loaded = Loaded::new(false)?;
+        loaded.set_limits(limits)?;
+        let ring = Ring::open(&loaded.skeleton.maps.records, records::decode)?;
+        let skipped_before = loaded.skipped();
+        let from = crate::system::now();
+        loaded.set_active(true)?;
+        Ok(Meter { loaded, ring, symbols: None, command: None, skipped_before, has_ended: false, from })
+    }
+
+    /// Forgets the latencies of a thread that has ended.
+    pub fn forget(&self, key: &Key) {
+        self.loaded.forget(key);
     }
 
     /// Hands on what came since the last call, in the order of each processor: everything once the
@@ -109,7 +125,7 @@ impl Meter {
         self.loaded.set_active(false)?;
         self.has_ended = true;
         // Programs that began before may be halfway; they take microseconds.
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(std::time::Duration::from_millis(1));
         let Some(command) = &mut self.command else { return Ok(None) };
         let ended = command.end(PATIENCE, || Ok(()))?;
         Ok(ended.is_none().then(|| command.pid()))

@@ -58,18 +58,63 @@ fn one(checked: &Checked, all: bool, page: &Page) -> String {
 }
 
 fn headline(verdict: &Verdict) -> String {
-    let judged = verdict.tallies.iter().map(|tally| tally.jobs).fold(0, u64::saturating_add);
-    let judged = counted(judged, "job");
+    let sums = |number: &dyn Fn(&Tally) -> u64, noun: &dyn Fn(Kind) -> &'static str| {
+        let of = |kind: Kind| verdict.tallies.iter().filter(move |tally| Kind::of(tally) == kind);
+        let sum = |kind| of(kind).map(number).fold(0, u64::saturating_add);
+        let known = Kind::ALL.into_iter().map(|kind| (kind, sum(kind))).filter(|(_, sum)| *sum > 0);
+        known.map(|(kind, sum)| counted(sum, noun(kind))).collect::<Vec<_>>().join(", ")
+    };
+    let judged = match sums(&|tally| tally.jobs, &Kind::judged) {
+        none if none.is_empty() => counted(0, "job"),
+        judged => judged,
+    };
     match verdict.violations() {
         0 => format!("the contract is kept ({judged})."),
         number => {
-            let broken = verdict.tallies.iter().filter(|tally| tally.violations() > 0).count() as u64;
-            let tasks = counted(broken, "task");
             let unknown = match verdict.unknown_violations {
                 0 => String::new(),
-                number => format!(", {} of no task", counted(number, "thread")),
+                number => format!("{} of no task", counted(number, "thread")),
             };
-            format!("NOT KEPT: {} by {tasks}{unknown} ({judged}).", counted(number, "violation"))
+            let broken = sums(&|tally| u64::from(tally.violations() > 0), &Kind::name);
+            let by: Vec<String> = [broken, unknown].into_iter().filter(|it| !it.is_empty()).collect();
+            format!("NOT KEPT: {} by {} ({judged}).", counted(number, "violation"), by.join(", "))
+        }
+    }
+}
+
+/// What a contract says something of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Task,
+    Chain,
+    Processor,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Task, Kind::Chain, Kind::Processor];
+
+    fn of(tally: &Tally) -> Kind {
+        match tally.standings.first().map(|standing| standing.term) {
+            Some(Term::ReactionTime | Term::DataAge) => Kind::Chain,
+            Some(Term::Latency) => Kind::Processor,
+            _ => Kind::Task,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Task => "task",
+            Kind::Chain => "chain",
+            Kind::Processor => "processor",
+        }
+    }
+
+    /// What of it is judged.
+    const fn judged(self) -> &'static str {
+        match self {
+            Kind::Task => "job",
+            Kind::Chain => "reaction",
+            Kind::Processor => "wake-up",
         }
     }
 }
@@ -78,11 +123,11 @@ fn row(tally: &Tally, standing: &Standing) -> Vec<(String, Tone)> {
     let broken = standing.violations > 0;
     let is_known = !matches!(standing.term, Term::Missing | Term::NoJobs);
     let agreed = if is_known { standing.term.text(standing.agreed) } else { String::new() };
-    let first = standing.examples.first().and_then(|it| it.subject.as_ref());
-    let first = first.map(|it| {
+    let first = standing.examples.first();
+    let first = first.and_then(|it| it.subject.as_ref().zip(it.which())).map(|(it, which)| {
         let ms = it.end.ns() / 1_000_000;
         let (seconds, rest) = (ms / 1_000, ms % 1_000);
-        format!("job {} of thread {} at {seconds}.{rest:03} s", it.job, it.tid)
+        format!("{} at {seconds}.{rest:03} s", visible(&which))
     });
     let cells = [
         visible(&tally.task),
@@ -200,17 +245,20 @@ fn amount(term: Term, value: u64) -> Value {
 /// A violation for programs.
 pub fn violation(violation: &Violation) -> Value {
     let subject = violation.subject.as_ref();
+    let is_of_chain = matches!(violation.term, Term::ReactionTime | Term::DataAge);
+    let thread = subject.filter(|_| !is_of_chain);
+    let job = subject.filter(|_| violation.term != Term::Latency);
     json!({
         "task": &*violation.task,
         "term": violation.term.name(),
         "unit": unit(violation.term),
         "value": amount(violation.term, violation.value),
         "agreed": amount(violation.term, violation.agreed),
-        "thread": subject.map(|it| &*it.name),
-        "pid": subject.map(|it| it.pid),
-        "tid": subject.map(|it| it.tid),
-        "phase": subject.map(|it| it.phase),
-        "job": subject.map(|it| it.job),
+        "thread": thread.map(|it| &*it.name),
+        "pid": thread.map(|it| it.pid),
+        "tid": thread.map(|it| it.tid),
+        "phase": thread.and(job).map(|it| it.phase),
+        "job": job.map(|it| it.job),
         "release_ns": subject.map(|it| it.release.ns()),
         "end_ns": subject.map(|it| it.end.ns()),
         "open": subject.map(|it| it.is_open),

@@ -8,6 +8,7 @@ use crate::model_file::{display_name, read_model};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay;
+use punctual_conformance::ChainChecker;
 use punctual_extract::StreamOptions;
 use punctual_extract::flow::{
     Analysis, ChainError, Chains, Graph, GraphBuilder, Options as FlowOptions, Threads,
@@ -150,6 +151,38 @@ impl Trace {
         };
         self.report_problems(&graph, &chains, &totals, monitor);
         Ok(model)
+    }
+
+    /// Judges every end-to-end latency of a contract's chains, in two passes over the trace.
+    pub fn check(&self, checker: &mut ChainChecker, monitor: &dyn Monitor) -> Result<()> {
+        let mut builder = GraphBuilder::new();
+        self.pass("finding the graph", monitor, |item| builder.item(&item))?;
+        let graph = builder.finish(self.reader.about());
+        // By chain of the program: those of the contract, which may have one twice.
+        let (mut known, mut numbers): (Vec<Vec<String>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+        let agreed: Vec<Vec<String>> = checker.tasks().map(<[String]>::to_vec).collect();
+        for (number, chain) in agreed.into_iter().enumerate() {
+            match Chains::given(&graph, std::slice::from_ref(&chain)) {
+                Ok(_) => match known.iter().position(|it| *it == chain) {
+                    Some(place) => numbers[place].push(number),
+                    None => {
+                        known.push(chain);
+                        numbers.push(vec![number]);
+                    }
+                },
+                Err(error) => checker.is_absent(number, error.to_string()),
+            }
+        }
+        let chains = Chains::given(&graph, &known).unwrap_or_default();
+        let mut analysis = Analysis::new(&graph, &chains, &self.options).with_latencies();
+        let totals = self.pass("following data", monitor, |item| {
+            analysis.item(&item);
+            for latency in analysis.ended() {
+                numbers[latency.chain].iter().for_each(|it| checker.latency(*it, &latency, &mut |_| {}));
+            }
+        })?;
+        self.report_problems(&graph, &chains, &totals, monitor);
+        Ok(())
     }
 
     /// What the kernel did with the executors' threads.

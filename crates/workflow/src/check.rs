@@ -1,12 +1,16 @@
 //! Whether recordings, other tools' traces and timing models keep to a contract.
 
 use crate::agreement::read_contract;
+use crate::chains::Trace;
 use crate::error::{Error, Result};
 use crate::inputs::open_trace;
+use crate::measure::log;
 use crate::model_file::{display_name, read_model};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
-use punctual_conformance::{Checker, Contract, Note, Verdict, check_model};
+use crate::replay::latency::observe_with;
+use punctual_conformance::{ChainChecker, Checker, Contract, LatencyChecker, Note, Verdict, check_model};
+use punctual_extract::flow::Options as FlowOptions;
 use punctual_report::conformance::Checked;
 use punctual_trace::import::{Import, Options as TraceOptions};
 use punctual_trace::{ErrorKind, Record, ctf};
@@ -27,6 +31,7 @@ pub struct Options {
 enum Input {
     Recording(Box<Recording>),
     Trace(Import),
+    Program(Box<Trace>),
     Model(Box<punctual_model::TimingModel>),
 }
 
@@ -45,28 +50,22 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
 impl Input {
     fn open(path: &Path, options: &Options) -> Result<Input> {
         let input = Input::recognise(path, options)?;
-        match &input {
-            Input::Recording(recording) if recording.about().latency => {
-                let path = path.display();
-                Err(Error::file(format!("{path} is a measurement of scheduling latency")).advise(format!(
-                    "punctual replay {path} -o FILE.timing.json makes a timing model, which can be checked"
-                )))
-            }
-            Input::Trace(_) | Input::Model(_) if !options.range.is_everything() => Err(Error::usage(
-                format!("--from and --until are for recordings; {} is none", path.display()),
-            )),
-            _ => Ok(input),
+        let has_parts = matches!(&input, Input::Recording(recording) if !recording.about().latency);
+        match has_parts || options.range.is_everything() {
+            true => Ok(input),
+            false => Err(Error::usage(format!(
+                "--from and --until are for recordings of threads; {} is none",
+                path.display()
+            ))),
         }
     }
 
     fn recognise(path: &Path, options: &Options) -> Result<Input> {
         let trace_options = TraceOptions { include_best_effort: true };
         if path.is_dir() {
-            if open_trace(path).is_ok() {
-                let path = path.display();
-                return Err(Error::file(format!("{path} is the trace of a dataflow program")).advise(format!(
-                    "punctual chains {path} -o FILE.timing.json makes a timing model, which can be checked"
-                )));
+            if let Ok(reader) = open_trace(path) {
+                let trace = Trace::new(reader, path, &[], FlowOptions { curve_horizon: 1 })?;
+                return Ok(Input::Program(Box::new(trace)));
             }
             let is_other = ctf::Reader::open(path)
                 .is_err_and(|error| matches!(error.kind(), ErrorKind::NotATrace | ErrorKind::NotFound));
@@ -86,9 +85,15 @@ impl Input {
     fn check(self, contract: &Contract, name: &str, monitor: &dyn Monitor) -> Result<Verdict> {
         match self {
             Input::Model(model) => Ok(check_model(contract, &model)),
+            Input::Program(trace) => check_program(&trace, contract, monitor),
+            Input::Recording(recording) if recording.about().latency => {
+                check_latency(&recording, contract, monitor)
+            }
             Input::Recording(recording) => {
                 let progress = monitor.begin("checking", recording.activations(), Unit::Activations);
                 let mut checker = Checker::new(contract);
+                let mut latencies = LatencyChecker::new(contract, false);
+                let mut has_latencies = false;
                 let mut activations = 0_u64;
                 recording.read_all(&mut |record| {
                     checker.record(record, &mut |_| {});
@@ -96,11 +101,22 @@ impl Input {
                     if activations % 65_536 == 0 {
                         progress.set(activations);
                     }
+                    if let (Record::Latency(latency), Some(latencies)) = (record, &mut latencies) {
+                        has_latencies = true;
+                        latencies.record(latency, &mut |_| {});
+                    }
                 })?;
                 drop(progress);
                 recording.report_problems(monitor);
                 let lost = recording.reader().totals().lost + recording.unreadable();
-                Ok(finish(checker, contract, lost))
+                let mut verdict = checker.finish(lost, &mut |_| {});
+                let latencies = latencies.filter(|_| has_latencies);
+                let unchecked = Unchecked { chains: true, latencies: latencies.is_none(), tasks: false };
+                if let Some(latencies) = latencies {
+                    latencies.finish(None, &mut verdict, &mut |_| {});
+                }
+                verdict.notes.extend(unchecked.note(contract));
+                Ok(verdict)
             }
             Input::Trace(import) => {
                 let progress = monitor.begin("checking", import.bytes(), Unit::Bytes);
@@ -112,7 +128,10 @@ impl Input {
                 let imported = import.run(&mut each, &mut |done| progress.set(done))?;
                 drop(progress);
                 imported.notes.iter().for_each(|note| monitor.warn(&format!("{name}: {note}")));
-                Ok(finish(checker, contract, imported.totals.lost))
+                let mut verdict = checker.finish(imported.totals.lost, &mut |_| {});
+                let unchecked = Unchecked { chains: true, latencies: true, tasks: false };
+                verdict.notes.extend(unchecked.note(contract));
+                Ok(verdict)
             }
         }
     }
@@ -124,22 +143,61 @@ fn is_perf(path: &Path) -> bool {
     read.is_ok() && (&magic == b"PERFILE2" || &magic == b"2ELIFREP")
 }
 
-/// Records tell nothing of chains and of the kernel.
-pub(crate) fn finish(checker: Checker, contract: &Contract, lost: u64) -> Verdict {
-    let mut verdict = checker.finish(lost, &mut |_| {});
-    verdict.notes.extend(unchecked(contract));
-    verdict
+/// A recording of a measurement of scheduling latency.
+fn check_latency(recording: &Recording, contract: &Contract, monitor: &dyn Monitor) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    let mut checker = LatencyChecker::new(contract, true);
+    let observation = observe_with(recording, &mut |record| {
+        if let Some(checker) = &mut checker {
+            checker.record(record, &mut |_| {});
+        }
+    })?;
+    recording.report_problems(monitor);
+    if let Some(checker) = checker {
+        let model = log::model(&observation, recording.about(), recording.reader().until());
+        checker.finish(model.latency.as_ref(), &mut verdict, &mut |_| {});
+    }
+    if verdict.violations() > 0 {
+        let text = "there may be more violations: it has the longest wake-ups of each thread only";
+        verdict.notes.push(Note { task: "".into(), text: text.into() });
+    }
+    let unchecked = Unchecked { chains: true, latencies: false, tasks: true };
+    verdict.notes.extend(unchecked.note(contract));
+    Ok(verdict)
 }
 
-/// What records cannot be checked against.
-pub(crate) fn unchecked(contract: &Contract) -> Option<Note> {
-    let has_times = contract.chains.iter().any(|chain| chain.has_times());
-    let what = match (has_times, contract.latencies.is_empty()) {
-        (false, true) => return None,
-        (true, true) => "chains are",
-        (false, false) => "scheduling latencies are",
-        (true, false) => "chains and scheduling latencies are",
-    };
-    let text = format!("{what} not checked here, but with timing models that have them");
-    Some(Note { task: "".into(), text })
+/// The trace of a dataflow program.
+fn check_program(trace: &Trace, contract: &Contract, monitor: &dyn Monitor) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    if let Some(mut checker) = ChainChecker::new(contract) {
+        trace.check(&mut checker, monitor)?;
+        checker.finish(&mut verdict);
+    }
+    let unchecked = Unchecked { chains: false, latencies: true, tasks: true };
+    verdict.notes.extend(unchecked.note(contract));
+    Ok(verdict)
+}
+
+/// What an input does not tell of.
+struct Unchecked {
+    tasks: bool,
+    chains: bool,
+    latencies: bool,
+}
+
+impl Unchecked {
+    /// What of a contract that is, in words; `None` if nothing.
+    fn note(&self, contract: &Contract) -> Option<Note> {
+        let tasks = self.tasks && !contract.tasks.is_empty();
+        let chains = self.chains && contract.chains.iter().any(|chain| chain.has_times());
+        let latencies = self.latencies && !contract.latencies.is_empty();
+        let what = [
+            (tasks, "tasks (by recordings of threads)"),
+            (chains, "chains (by the trace of the program)"),
+            (latencies, "scheduling latencies (by recordings of punctual latency)"),
+        ];
+        let what: Vec<&str> = what.into_iter().filter(|it| it.0).map(|it| it.1).collect();
+        let text = format!("not checked here: {}", what.join(", "));
+        (!what.is_empty()).then(|| Note { task: "".into(), text })
+    }
 }

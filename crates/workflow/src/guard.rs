@@ -6,6 +6,7 @@
 mod alarms;
 mod flight;
 mod gauges;
+mod latencies;
 mod sampler;
 
 pub use alarms::{Alarm, Counters, Output};
@@ -13,7 +14,6 @@ pub use alarms::{Alarm, Counters, Output};
 use crate::accounts::Accounts;
 use crate::agreement::read_contract;
 use crate::bounds::Bounds;
-use crate::check::unchecked;
 use crate::destination::is_standard_stream;
 use crate::error::{Error, Result};
 use crate::model_file::display_name;
@@ -22,7 +22,8 @@ use crate::watch::{self, Sink, Watch};
 use alarms::Alarms;
 use flight::FlightRecorder;
 use gauges::Gauges;
-use punctual_conformance::{Checker, Note, Verdict, Violation};
+use latencies::Latencies;
+use punctual_conformance::{Checker, Contract, Note, Verdict, Violation};
 use punctual_observe::{Observer, Statistics};
 use punctual_report::counted;
 use punctual_trace::Record;
@@ -90,11 +91,10 @@ pub fn guard(
     let Options { mut watch, contract: path, on_violation, journal, keep, before, metrics, bounds } = options;
     watch.check()?;
     let contract = read_contract(&path)?;
-    if contract.tasks.is_empty() {
-        return Err(Error::usage(format!("{} has no tasks to watch", display_name(&path))));
+    if contract.tasks.is_empty() && contract.latencies.is_empty() {
+        return Err(Error::usage(format!("{} has no tasks and no processors to watch", display_name(&path))));
     }
-    let note = unchecked(&contract);
-    note.iter().for_each(|note| monitor.hint(&note.text));
+    let unwatched = Unwatched::new(&contract, monitor);
     watch.observe.switches = keep.is_some();
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
     let gauges = metrics.map(|address| Gauges::serve(address, &contract, bounds)).transpose()?;
@@ -103,8 +103,13 @@ pub fn guard(
     }
     let alarms = Alarms::start(output, on_violation, journal)?;
     let (sink, watched) = watch::run(&watch, stop, monitor, |_| {
+        let mut unwatched = unwatched;
+        let latencies = unwatched.start_latencies(&contract, monitor);
+        if contract.tasks.is_empty() && latencies.is_none() {
+            return Err(unwatched.refusal());
+        }
         Ok(Guard {
-            checker: Checker::new(&contract).locating(Box::new(cgroup)),
+            checker: Checker::new(&contract).locating(Box::new(watch::cgroup)),
             sampler: Sampler::default(),
             alarms,
             flight,
@@ -112,7 +117,8 @@ pub fn guard(
             accounts: Accounts::start(),
             turned: Instant::now(),
             path,
-            note,
+            latencies,
+            unwatched,
             reload,
             earlier: 0,
             violations: 0,
@@ -120,25 +126,23 @@ pub fn guard(
         })
     })?;
     let lost = watched.summary.statistics.lost;
-    let Guard { checker, mut sampler, mut alarms, flight, earlier, note, .. } = sink;
-    let mut verdict = checker.finish(lost, &mut |violation| {
+    let Guard { checker, mut sampler, mut alarms, flight, earlier, latencies, unwatched, .. } = sink;
+    let mut tell = |violation: &Violation| {
         if sampler.admits(violation) {
             alarms.tell(Alarm::Violation(violation.clone()));
         }
-    });
+    };
+    let mut verdict = checker.finish(lost, &mut tell);
+    if let Some(Err(error)) = latencies.map(|it| it.finish(&mut verdict, &mut tell)) {
+        monitor.warn(&format!("the last scheduling latencies were not read: {error:#}"));
+    }
     sampler.turn().into_iter().for_each(|more| alarms.tell(more));
-    verdict.notes.extend(note);
+    verdict.notes.extend(unwatched.notes);
     let mut counters = alarms.finish();
     if let Some(flight) = flight {
         flight.finish(&mut counters, monitor);
     }
     Ok(Guarded { verdict, earlier, counters, failure: watched.failure })
-}
-
-/// The control group (version 2) of a process that lives.
-fn cgroup(pid: u32) -> Option<String> {
-    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    groups.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
 }
 
 /// Judges records as they come.
@@ -151,8 +155,8 @@ struct Guard<'a> {
     accounts: Accounts,
     turned: Instant,
     path: PathBuf,
-    /// What of the contract is not watched.
-    note: Option<Note>,
+    latencies: Option<Latencies>,
+    unwatched: Unwatched,
     reload: &'a AtomicBool,
     /// Violations of contracts before this one.
     earlier: u64,
@@ -169,8 +173,8 @@ impl Guard<'_> {
         }
         match read_contract(&self.path) {
             Ok(contract) => {
-                self.note = unchecked(&contract);
-                let verdict = self.checker.change_contract(&contract);
+                let mut verdict = self.checker.change_contract(&contract);
+                self.change_latencies(&contract, &mut verdict);
                 if let Some(gauges) = &mut self.gauges {
                     gauges.change_contract(&contract);
                 }
@@ -179,6 +183,85 @@ impl Guard<'_> {
             }
             Err(error) => self.monitor.warn(&format!("{error:#}; the contract stays as it was")),
         }
+    }
+
+    /// Those of processors are measured anew if something else was agreed on.
+    fn change_latencies(&mut self, contract: &Contract, verdict: &mut Verdict) {
+        self.unwatched = Unwatched::new(contract, self.monitor);
+        if self.latencies.as_ref().is_some_and(|it| it.are_of(contract)) {
+            return;
+        }
+        if let Some(Err(error)) = self.latencies.take().map(|it| it.finish(verdict, &mut |_| {})) {
+            self.monitor.warn(&format!("the last scheduling latencies were not read: {error:#}"));
+        }
+        self.latencies = self.unwatched.start_latencies(contract, self.monitor);
+    }
+
+    /// Judges what was measured of processors.
+    fn look_at_latencies(&mut self, is_due: bool) {
+        let Guard { latencies, sampler, alarms, violations, flight, .. } = self;
+        let Some(measured) = latencies else { return };
+        let before = *violations;
+        let mut told = |violation: &Violation| {
+            *violations += 1;
+            if sampler.admits(violation) {
+                alarms.tell(Alarm::Violation(violation.clone()));
+            }
+        };
+        let read = measured.look(is_due, &mut told, &mut |record| {
+            if let Some(flight) = flight {
+                flight.record(&Record::Latency(record));
+            }
+        });
+        if let Some(flight) = flight.as_mut().filter(|_| *violations > before) {
+            flight.trigger();
+        }
+        if let Err(error) = read {
+            *latencies = None;
+            self.unwatched.latencies(&format!("{error:#}"), self.monitor);
+        }
+    }
+}
+
+/// What of the contract is not watched, and why.
+#[derive(Default)]
+struct Unwatched {
+    notes: Vec<Note>,
+}
+
+impl Unwatched {
+    fn new(contract: &Contract, monitor: &dyn Monitor) -> Unwatched {
+        let mut unwatched = Unwatched::default();
+        if contract.chains.iter().any(|chain| chain.has_times()) {
+            let text = "chains are not watched: their events are in the program's own trace, and not in the \
+                        kernel; punctual check CONTRACT TRACE judges each";
+            unwatched.note(Note { task: "".into(), text: text.into() }, monitor);
+        }
+        unwatched
+    }
+
+    /// Tells it at once, and again at the end.
+    fn note(&mut self, note: Note, monitor: &dyn Monitor) {
+        monitor.warn(&note.text);
+        self.notes.push(note);
+    }
+
+    fn latencies(&mut self, why: &str, monitor: &dyn Monitor) {
+        self.note(latencies::unwatched(why), monitor);
+    }
+
+    fn start_latencies(&mut self, contract: &Contract, monitor: &dyn Monitor) -> Option<Latencies> {
+        let started = Latencies::start(contract);
+        started.unwrap_or_else(|error| {
+            self.latencies(&format!("{error:#}"), monitor);
+            None
+        })
+    }
+
+    fn refusal(self) -> Error {
+        let why: Vec<String> = self.notes.into_iter().map(|note| note.text).collect();
+        Error::new(crate::ErrorKind::Unsupported, "nothing of the contract can be watched")
+            .because(why.join("; "))
     }
 }
 
@@ -226,6 +309,7 @@ impl Sink for Guard<'_> {
             let last = stuck.into_iter().filter_map(|tid| Some((tid, seen.get(&tid)?)));
             flight.trigger_with(last.flat_map(|(tid, glance)| glance.last_records(tid)));
         }
+        self.look_at_latencies(false);
     }
 
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {
@@ -235,8 +319,10 @@ impl Sink for Guard<'_> {
         if self.turned.elapsed() >= TURN {
             self.turned = Instant::now();
             self.sampler.turn().into_iter().for_each(|more| self.alarms.tell(more));
+            self.look_at_latencies(true);
             if let Some(gauges) = &self.gauges {
-                gauges.turn(&self.checker, statistics);
+                let processors = self.latencies.iter().flat_map(Latencies::tallies);
+                gauges.turn(&self.checker, processors, statistics);
             }
         }
         if let Some(flight) = &mut self.flight {

@@ -13,7 +13,7 @@ pub use view::{Action, Event, Key, View};
 use crate::bounds::Bounds;
 use crate::models::{self, Observed};
 use crate::platform;
-use punctual_conformance::{Contract, ContractTask, Matcher};
+use punctual_conformance::{Contract, ContractTask, Locate, Matcher};
 use punctual_extract::Extractor;
 use punctual_model::{Duration, Instant, Platform, TimingModel};
 use punctual_report::live::{Details, Head, LiveTask};
@@ -30,8 +30,14 @@ const MOST_SKETCHES: usize = 50;
 
 /// What was agreed on for threads, such as a contract. Whatever it says goes before what was observed.
 pub trait Agreement: Send {
-    /// The deadline of the jobs of a thread, counted from their arrival.
-    fn deadline(&self, thread: &TaskRecord) -> Option<Duration>;
+    /// The deadline of the jobs of a thread, counted from their arrival. Its control group is known only if
+    /// the agreement asks for it.
+    fn deadline(&self, thread: &TaskRecord, cgroup: Option<&str>) -> Option<Duration>;
+
+    /// Whether it depends on control groups.
+    fn asks_for_groups(&self) -> bool {
+        false
+    }
 }
 
 /// Nothing was agreed on.
@@ -39,29 +45,34 @@ pub trait Agreement: Send {
 pub struct NoAgreement;
 
 impl Agreement for NoAgreement {
-    fn deadline(&self, _: &TaskRecord) -> Option<Duration> {
+    fn deadline(&self, _: &TaskRecord, _: Option<&str>) -> Option<Duration> {
         None
     }
 }
 
-/// The deadlines of a contract.
-pub struct Contracted(Vec<(Matcher, Duration)>);
+/// The deadlines of a contract, by task.
+pub struct Contracted(Vec<(Matcher, Option<Duration>)>);
 
 impl Contracted {
     /// A task's deadline, or the response time that was agreed on where that is less.
     pub fn new(contract: &Contract) -> Contracted {
         let deadline = |task: &ContractTask| {
-            let agreed = [task.deadline, task.response].into_iter().flatten().min()?;
-            Some((Matcher::new(&task.pattern()), agreed))
+            let agreed = [task.deadline, task.response].into_iter().flatten().min();
+            (Matcher::new(&task.pattern()), agreed)
         };
-        Contracted(contract.tasks.iter().filter_map(deadline).collect())
+        Contracted(contract.tasks.iter().map(deadline).collect())
     }
 }
 
 impl Agreement for Contracted {
-    fn deadline(&self, thread: &TaskRecord) -> Option<Duration> {
-        let meant = self.0.iter().find(|(threads, _)| threads.may_mean(&thread.name, &thread.command));
-        meant.map(|(_, deadline)| *deadline)
+    /// That of the first task to which the thread belongs, as in a check.
+    fn deadline(&self, thread: &TaskRecord, cgroup: Option<&str>) -> Option<Duration> {
+        let is_meant = |threads: &Matcher| threads.means(&thread.name, &thread.command, cgroup);
+        self.0.iter().find(|(threads, _)| is_meant(threads))?.1
+    }
+
+    fn asks_for_groups(&self) -> bool {
+        self.0.iter().any(|(threads, _)| threads.asks_for_group())
     }
 }
 
@@ -72,6 +83,10 @@ pub struct Live {
     /// Threads that have ended, the last one last.
     ended: Vec<Ended>,
     agreement: Box<dyn Agreement>,
+    /// What finds the control group of a process, if the agreement asks for it.
+    locate: Option<Locate>,
+    /// The control groups of threads.
+    groups: FxHashMap<u32, String>,
     bounds: Bounds,
     from: Instant,
     records: u64,
@@ -92,6 +107,8 @@ impl Live {
             threads: FxHashMap::default(),
             ended: Vec::new(),
             agreement,
+            locate: None,
+            groups: FxHashMap::default(),
             bounds: Bounds::default(),
             from: Instant::from_ns(0),
             records: 0,
@@ -102,6 +119,12 @@ impl Live {
     /// With what was proven of threads, by their names.
     pub fn with_bounds(self, bounds: Bounds) -> Live {
         Live { bounds, ..self }
+    }
+
+    /// With what finds the control groups of processes; a thread's is looked up when it appears.
+    pub fn locating(self, locate: Locate) -> Live {
+        let locate = Some(locate).filter(|_| self.agreement.asks_for_groups());
+        Live { locate, ..self }
     }
 
     /// The line of a thread.
@@ -134,14 +157,24 @@ impl Live {
         extractor.record_jobs(record, &mut |seen| threads.entry(seen.tid).or_default().job(seen));
         if let Record::Task(task) | Record::Known(task) = record {
             threads.entry(task.tid).or_default();
+            self.find_group(task);
+        }
+    }
+
+    fn find_group(&mut self, task: &TaskRecord) {
+        let Live { locate: Some(locate), groups, .. } = self else { return };
+        if !groups.contains_key(&task.tid) {
+            groups.extend(locate(task.pid).map(|group| (task.tid, group)));
         }
     }
 
     fn end(&mut self, tid: u32, at: Instant) {
+        let group = self.groups.remove(&tid);
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         let Some((_, about)) = self.extractor.about(tid) else { return };
         if let Some(sketch) = self.extractor.sketch(tid, at) {
-            thread.learn(sketch, at, &*self.agreement, about);
+            let agreed = self.agreement.deadline(about, group.as_deref());
+            thread.learn(sketch, at, agreed, about);
         }
         let name = thread.model().map_or_else(|| about.name.clone(), |task| task.name.clone());
         self.ended.push(Ended { at, thread, about: TaskRecord { name, ..about.clone() } });
@@ -153,7 +186,7 @@ impl Live {
     /// Makes new models of threads that need one, and forgets threads that ended long ago.
     pub fn refresh(&mut self, now: Instant) {
         self.ended.retain(|ended| now.since(ended.at) < REMEMBERED);
-        let Live { extractor, threads, agreement, .. } = self;
+        let Live { extractor, threads, agreement, groups, .. } = self;
         let mut due: Vec<(Instant, u32)> = threads
             .iter()
             .filter(|(_, thread)| thread.needs_model(now))
@@ -167,7 +200,8 @@ impl Live {
             let about = extractor.about(tid).map(|(_, about)| about);
             if let (Some(thread), Some(about)) = (threads.get_mut(&tid), about) {
                 if let Some(sketch) = extractor.sketch(tid, now) {
-                    thread.learn(sketch, now, &**agreement, about);
+                    let agreed = agreement.deadline(about, groups.get(&tid).map(String::as_str));
+                    thread.learn(sketch, now, agreed, about);
                 }
             }
         }

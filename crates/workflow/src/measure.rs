@@ -9,6 +9,7 @@ mod monitors;
 mod names;
 mod options;
 mod processors;
+pub(crate) mod sentry;
 mod wakeups;
 
 pub use log::Recorded;

@@ -1,6 +1,6 @@
 //! Recordings to timing models, and to lists of jobs.
 
-mod latency;
+pub(crate) mod latency;
 
 use crate::destination::Destination;
 use crate::error::{Error, Result};

@@ -68,7 +68,8 @@ pub fn top<T: Terminal>(
     open: impl FnOnce() -> Result<T> + Send,
 ) -> Result<()> {
     options.watch.check()?;
-    let live = Mutex::new(Live::new(options.models.clone(), options.agreement).with_bounds(options.bounds));
+    let live = Live::new(options.models.clone(), options.agreement).with_bounds(options.bounds);
+    let live = Mutex::new(live.locating(Box::new(watch::cgroup)));
     let view = View::new(name(&options.watch.observe.target, &options.threads), options.colour);
     let display = Display {
         live: &live,

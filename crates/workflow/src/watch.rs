@@ -37,6 +37,12 @@ pub fn watches_all_threads(target: &Target) -> bool {
     matches!(target, Target::AllRealTime)
 }
 
+/// The control group (version 2) of a process that lives.
+pub(crate) fn cgroup(pid: u32) -> Option<String> {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    groups.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+}
+
 /// Takes the records of an observation.
 pub(crate) trait Sink {
     /// Takes a record. An error ends the observation.

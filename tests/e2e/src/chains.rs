@@ -25,6 +25,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("chains::too_many_paths", too_many),
     ("chains::buffering_of_inputs_is_followed", buffering),
     ("chains::rounds_of_a_barrier_are_followed", rounds),
+    ("chains::a_contract_is_checked_datum_by_datum", contract),
 ];
 
 const ROUNDS: u64 = 50;
@@ -82,6 +83,37 @@ fn make(folder: &Path, byte_order: ByteOrder, lose: bool) -> Result {
         }
     }
     Ok(writer.finish()?)
+}
+
+/// A trace shows each violation with its instance, and as many as its model says.
+fn contract() -> Result<Outcome> {
+    let directory = directory()?;
+    let trace = make_trace(directory.path())?;
+    let (contract, model) = (directory.path().join("rover.toml"), directory.path().join("rover.timing.json"));
+    let chain = "[[chain]]\ntasks = [\"cam\", \"navi\", \"moto\"]\n";
+    let other = "[[chain]]\ntasks = [\"cam\", \"moto\"]\nreaction_time = \"1ms\"\n";
+    fs::write(&contract, format!("{chain}reaction_time = \"550us\"\ndata_age = \"570us\"\n{other}"))?;
+    let mut chains = punctual(["chains", "--quiet"]);
+    chains.arg(&trace).arg("-o").arg(&model);
+    run(chains)?.expect_code(0)?;
+    let mut check = punctual(["check", "--json"]);
+    check.arg(&contract).args([&trace, &model]);
+    let ended = run(check)?;
+    ended.expect_code(8)?;
+    let document = ended.json()?;
+    let [traced, modelled] = [0, 1].map(|input| &document["inputs"][input]);
+    let terms = &traced["tasks"][0]["terms"];
+    ensure!(traced["violations"] == 1 && modelled["violations"] == 1, "{document:#}");
+    let found = &terms[0]["examples"][0];
+    ensure!(found["job"] == ROUNDS - 1 && found["value"] == 570_000, "{found:#}");
+    ensure!(found["thread"].is_null() && terms[1]["worst"] == 570_000, "{traced:#}");
+    ensure!(terms[0]["worst"] == modelled["tasks"][0]["terms"][0]["worst"], "{document:#}");
+    ensure!(traced["tasks"][0]["jobs"] == ROUNDS, "{traced:#}");
+    // The other chain is not there, and that is said of both.
+    for input in [traced, modelled] {
+        ensure!(input["notes"].to_string().contains("was not observed"), "{input:#}");
+    }
+    Ok(Outcome::Completed)
 }
 
 pub fn make_trace(directory: &Path) -> Result<PathBuf> {

@@ -1,7 +1,7 @@
 //! A program with known timing, watched against contracts.
 
 use crate::run::{Running, directory, punctual, run, sleeps, wait_until, workload};
-use crate::{Outcome, Result, Test, ensure, fail};
+use crate::{Outcome, Result, Test, ensure, fail, skip};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -12,6 +12,8 @@ pub const ALL: &[(&str, Test)] = &[
     ("watch::what_was_observed_is_agreed_on_and_checked", agreed),
     ("watch::a_violation_is_told_at_once_and_kept", told),
     ("watch::a_thread_that_is_stuck_is_told_once", stuck),
+    ("watch::latencies_of_processors_are_judged", latencies),
+    ("watch::latencies_of_a_recording_are_judged", recorded_latencies),
     ("watch::a_contract_is_read_again", read_again),
     ("watch::a_reader_that_has_gone_does_not_end_it", without_reader),
 ];
@@ -109,6 +111,76 @@ fn stuck() -> Result<Outcome> {
         }
         ensure!(found, "{how}: {}", ended.all());
     }
+    Ok(Outcome::Completed)
+}
+
+/// No thread runs within a nanosecond of its wake-up.
+fn latencies() -> Result<Outcome> {
+    let directory = directory()?;
+    let (contract, kept) = (directory.path().join("run.toml"), directory.path().join("kept"));
+    let chain = "[[chain]]\ntasks = [\"a\", \"b\"]\ndata_age = \"1ms\"\n";
+    fs::write(&contract, format!("{chain}{}", impossible_latencies()?))?;
+    let mut watch = punctual(["watch", "--json", "--no-journal", "--before", "2s", "--keep"]);
+    watch.arg(&kept).arg(&contract).arg("--").args(periodic("3"));
+    let ended = run(watch)?;
+    if ended.stderr.contains("scheduling latencies are not watched: ") {
+        return skip("this kernel does not allow it");
+    }
+    ended.expect_code(8)?;
+    // What is not watched is said at once.
+    ensure!(ended.stderr.contains("chains are not watched: "), "{}", ended.all());
+    let lines = lines(&ended.stdout)?;
+    let told = lines.iter().filter(|line| line["event"] == "violation").map(|line| &line["violation"]);
+    let told: Vec<&Value> = told.filter(|it| it["thread"] == "task-0").collect();
+    ensure!(told.len() >= 10, "{}", ended.all());
+    ensure!(told.iter().all(|it| it["term"] == "latency" && it["job"].is_null()), "{}", ended.all());
+    let end = lines.last().unwrap_or(&Value::Null);
+    let processors = end["outcome"]["inputs"][0]["tasks"].as_array().cloned().unwrap_or_default();
+    let sum = |what: &str| {
+        let each = processors.iter().map(|it| if what == "jobs" { &it[what] } else { &it["terms"][0][what] });
+        each.filter_map(Value::as_u64).sum::<u64>()
+    };
+    let (wakeups, violations) = (sum("jobs"), sum("violations"));
+    ensure!(violations >= 500 && violations <= wakeups, "{violations} of {wakeups}: {end:#}");
+    let mut found = false;
+    for recording in fs::read_dir(&kept)? {
+        let mut check = punctual(["check", "--json"]);
+        check.arg(&contract).arg(recording?.path());
+        let document = run(check)?.json()?;
+        found |= document["violations"].as_u64() > Some(0);
+    }
+    ensure!(found, "{}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+/// One nanosecond on each processor that is online.
+fn impossible_latencies() -> Result<String> {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online")?;
+    let Some(online) = punctual_model::processor_list(&online) else { return fail(online) };
+    let agreed = |cpu: &u32| format!("[[processor]]\ncpu = {cpu}\nlatency = \"1ns\"\n");
+    Ok(online.iter().map(agreed).collect())
+}
+
+/// Of the recording of a measurement, the same is judged as of its timing model.
+fn recorded_latencies() -> Result<Outcome> {
+    let directory = directory()?;
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let (recording, model, contract) = (file("run.recording"), file("run.timing.json"), file("run.toml"));
+    let latency = punctual(["latency", "--quiet", "--for", "1", "-o", &model, "--record", &recording]);
+    run(latency)?.expect_code(0)?;
+    fs::write(&contract, impossible_latencies()?)?;
+    let ended = run(punctual(["check", "--json", &contract, &recording, &model]))?;
+    ended.expect_code(8)?;
+    let document = ended.json()?;
+    let worst = |input: usize| {
+        let processors = document["inputs"][input]["tasks"].as_array().cloned().unwrap_or_default();
+        processors.into_iter().map(|it| it["terms"][0]["worst"].clone()).collect::<Vec<Value>>()
+    };
+    ensure!(!worst(0).is_empty() && worst(0) == worst(1), "{document:#}");
+    // Agreed on as they were, they keep to it.
+    run(punctual(["contract", "--quiet", "--margin", "0%", &model, "-o", &contract, "--force"]))?
+        .expect_code(0)?;
+    run(punctual(["check", &contract, &recording, &model]))?.expect_code(0)?;
     Ok(Outcome::Completed)
 }
 

@@ -6,5 +6,6 @@ mod records;
 
 mod jobs;
 mod kept;
+mod latencies;
 mod overdue;
 mod text;

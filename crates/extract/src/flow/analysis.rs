@@ -8,6 +8,7 @@ use super::kernel::{Split, Threads};
 use super::lineage::{Carry, Window};
 use super::losses::Losses;
 use super::paths::{Inbox, Paths};
+use super::sources::EndToEnd;
 use super::tasks::Tasks;
 use super::tree::{Node, Tree};
 use punctual_model::Instant;
@@ -82,6 +83,17 @@ impl<'a> Analysis<'a> {
     ) -> Self {
         self.kernel = Some((threads, producers.into_iter().collect()));
         self
+    }
+
+    /// Keeps every end-to-end latency until [`Analysis::ended`] takes it.
+    pub fn with_latencies(mut self) -> Self {
+        self.paths.ended = Some(Vec::new());
+        self
+    }
+
+    /// Hands out the latencies that ended since the last call, with the numbers of their chains.
+    pub fn ended(&mut self) -> impl Iterator<Item = EndToEnd> + '_ {
+        self.paths.ended.iter_mut().flat_map(|ended| ended.drain(..))
     }
 
     /// Takes the next item of the trace.

@@ -5,7 +5,7 @@ use super::chains::Chains;
 use super::inputs::{Place, Taken};
 use super::instances::Instance;
 use super::lineage::{Backlog, Carried, Carry, Window};
-use super::sources::ChainState;
+use super::sources::{ChainState, EndToEnd, EndToEndKind};
 use super::tree::Tree;
 use punctual_model::Instant;
 use std::rc::Rc;
@@ -18,6 +18,8 @@ pub struct Paths {
     pub chains: Vec<ChainState>,
     /// By node of the tree.
     inboxes: Vec<Inbox>,
+    /// Latencies that have not been handed out yet, if they are wanted.
+    pub ended: Option<Vec<EndToEnd>>,
 }
 
 /// Data that instances of a node's task have not read yet.
@@ -75,7 +77,7 @@ impl Paths {
     /// Nothing is on its way yet. `inboxes` has one for each node.
     pub fn new(tree: Tree, chains: &Chains, inboxes: Vec<Inbox>) -> Paths {
         let chains = chains.chains.iter().map(|_| ChainState::default()).collect();
-        Paths { tree, chains, inboxes }
+        Paths { tree, chains, inboxes, ended: None }
     }
 
     pub fn inbox(&self, node: usize) -> &Inbox {
@@ -167,10 +169,24 @@ impl Paths {
         for (node, carry) in nodes.iter().zip(&instance.carries) {
             let (Some(chain), Carry::Known(sink)) = (self.tree.nodes[*node].chain, carry) else { continue };
             let state = &mut self.chains[chain];
-            for (_, waiting) in instance.waiting.iter().filter(|(waits_for, _)| *waits_for == chain) {
+            let of_chain = || instance.waiting.iter().filter(move |(waits_for, _)| *waits_for == chain);
+            for (_, waiting) in of_chain() {
                 state.react(*waiting, sink, start, stop);
             }
             state.end(sink, start, stop);
+            let Some(ended) = &mut self.ended else { continue };
+            let end_to_end = |kind, source, from| EndToEnd {
+                chain,
+                kind,
+                source,
+                from,
+                sink: instance.number,
+                until: stop,
+            };
+            let reactions =
+                of_chain().map(|(_, it)| end_to_end(EndToEndKind::Reaction, it.instance, it.activation));
+            ended.extend(reactions);
+            ended.push(end_to_end(EndToEndKind::Age, sink.source, sink.source_activation));
         }
     }
 

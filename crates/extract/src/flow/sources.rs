@@ -25,6 +25,32 @@ impl Latencies {
     }
 }
 
+/// The latency of one datum, end to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndToEnd {
+    /// Of which chain.
+    pub chain: usize,
+    /// Which latency.
+    pub kind: EndToEndKind,
+    /// The instance of the chain's first task.
+    pub source: u64,
+    /// When that was activated.
+    pub from: Instant,
+    /// The instance of the last task.
+    pub sink: u64,
+    /// When that ended.
+    pub until: Instant,
+}
+
+/// What is measured from end to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndToEndKind {
+    /// Reaction time.
+    Reaction,
+    /// Data age.
+    Age,
+}
+
 /// A source's instance that waits for a reaction.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting {

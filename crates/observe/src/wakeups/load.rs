@@ -1,6 +1,6 @@
 //! Loads and attaches the programs, and reads their maps.
 
-use super::records::{self, Latencies, Processor, Timers};
+use super::records::{self, Key, Latencies, Processor, Timers};
 use super::skeleton::{WakeupsSkel, WakeupsSkelBuilder};
 use crate::error::{Error, ErrorKind};
 use crate::latency::symbols::Symbols;
@@ -11,6 +11,7 @@ use crate::loader::{
 use crate::{preemption, system};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags};
+use punctual_model::Duration;
 use std::os::fd::AsFd;
 
 /// The programs in the kernel. They leave it when this is dropped.
@@ -20,8 +21,9 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Loads and attaches all programs; none does anything yet.
-    pub fn new() -> Result<Loaded, Error> {
+    /// Loads and attaches all programs; none does anything yet. Without `interrupts`, those are not handed
+    /// over one by one.
+    pub fn new(interrupts: bool) -> Result<Loaded, Error> {
         silence_libbpf();
         system::require_privileges()?;
         let btf = system::kernel_types()?;
@@ -31,6 +33,7 @@ impl Loaded {
         let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks_settings)?;
         rodata.switch_has_state = system::switch_has_state()?;
         rodata.timer_points_to_time = system::timer_points_to_time()?;
+        rodata.interrupts_are_sent = interrupts;
         let softirqs_are_threads = preemption::is_real_time_kernel();
         // Under PREEMPT_RT threads serve softirqs, and are preempted in them.
         choose_tracepoints(open.open_object_mut(), &btf, |tracepoint| {
@@ -40,9 +43,26 @@ impl Loaded {
             .processors
             .set_max_entries(most_processors()?)
             .map_err(|error| refused("setting the number of processors", &error))?;
+        open.maps
+            .limits
+            .set_max_entries(most_processors()?)
+            .map_err(|error| refused("setting the number of processors", &error))?;
         let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
         let links = attach_all(skeleton.object())?;
-        Ok(Loaded { skeleton, links })
+        let loaded = Loaded { skeleton, links };
+        loaded.set_limits(&[])?;
+        Ok(loaded)
+    }
+
+    /// Has every longer latency of these processors handed over; of the others, only the greatest ones.
+    pub fn set_limits(&self, limits: &[(u32, Duration)]) -> Result<(), Error> {
+        for cpu in 0..most_processors()? {
+            let limit = limits.iter().find(|(number, _)| *number == cpu).map_or(u64::MAX, |(_, it)| it.ns());
+            let map = &self.skeleton.maps.limits;
+            map.update(&cpu.to_ne_bytes(), &limit.to_ne_bytes(), MapFlags::ANY)
+                .map_err(|error| refused("setting the limits of latencies", &error))?;
+        }
+        Ok(())
     }
 
     /// Whether the programs do anything.
@@ -72,6 +92,12 @@ impl Loaded {
             records::latencies(&key, &value)
         };
         map.keys().filter_map(entry).collect()
+    }
+
+    /// Forgets the latencies of a thread that is no more.
+    pub fn forget(&self, key: &Key) {
+        // Whoever measured one just now makes a new entry, and it goes at the next turn.
+        _ = self.skeleton.maps.latencies.delete(&records::key_bytes(key));
     }
 
     /// Threads that found no room.

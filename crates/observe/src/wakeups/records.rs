@@ -189,6 +189,11 @@ fn key(raw: &types::thread_key) -> Key {
     Key { tid: raw.tid, cpu: raw.cpu, policy: raw.policy, priority: raw.priority }
 }
 
+/// The key of the latencies in the map.
+pub fn key_bytes(key: &Key) -> Vec<u8> {
+    [key.tid, key.cpu, key.policy, key.priority].iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
 fn wakeup(raw: &types::wakeup_record) -> Option<Wakeup> {
     let end = |ran: &types::ran| ran.from.saturating_add(ran.duration);
     let during = raw.ran.iter().filter(|ran| ran.from > 0 && end(ran) > raw.ready);

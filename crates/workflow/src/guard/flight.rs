@@ -8,7 +8,9 @@ use crate::monitor::Monitor;
 use crate::platform;
 use crate::record::{self, RecordingWriter};
 use punctual_model::Instant;
+use punctual_model::latency::Ran;
 use punctual_observe::Statistics;
+use punctual_trace::latency::Latency;
 use punctual_trace::{About, Record, Roster, Totals};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,8 @@ const MOST_RECORDINGS: u64 = 100;
 #[derive(Debug)]
 struct Ring {
     records: VecDeque<Record>,
+    /// The memory that they take, in records.
+    weight: usize,
     most: usize,
     before: punctual_model::Duration,
     /// The threads as they were before the oldest record.
@@ -183,6 +187,7 @@ impl Ring {
     fn new(before: punctual_model::Duration) -> Ring {
         Ring {
             records: VecDeque::new(),
+            weight: 0,
             most: MOST_BYTES / 2 / size_of::<Record>(),
             before,
             roster: Roster::new(),
@@ -192,11 +197,12 @@ impl Ring {
 
     fn push(&mut self, record: &Record) {
         self.now = self.now.max(at(record).unwrap_or_default());
+        self.weight += weight(record);
         self.records.push_back(record.clone());
-        while self.records.len() > self.most || self.is_oldest_too_old() {
-            if let Some(record) = self.records.pop_front() {
-                self.roster.record(&record);
-            }
+        while self.weight > self.most || self.is_oldest_too_old() {
+            let Some(record) = self.records.pop_front() else { break };
+            self.weight -= weight(&record);
+            self.roster.record(&record);
         }
     }
 
@@ -209,10 +215,23 @@ impl Ring {
     /// Everything, which leaves the ring empty.
     fn take(&mut self, totals: Totals) -> Stretch {
         let records = std::mem::take(&mut self.records);
+        self.weight = 0;
         let from = records.iter().find_map(at).unwrap_or(self.now);
         let known = self.roster.known(from);
         records.iter().for_each(|record| self.roster.record(record));
         Stretch { known, records, from, until: self.now, totals }
+    }
+}
+
+/// How much memory a record takes, in records.
+fn weight(record: &Record) -> usize {
+    match record {
+        Record::Latency(Latency::Wakeup(wakeup)) => {
+            // Each of what ran has a name of its own besides.
+            2 + wakeup.wakeup.ran.len() * (size_of::<Ran>() + 32) / size_of::<Record>()
+        }
+        Record::Latency(_) => 4,
+        _ => 1,
     }
 }
 
@@ -224,6 +243,7 @@ fn at(record: &Record) -> Option<Instant> {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => *at,
         Record::Switch(switch) => switch.at,
+        Record::Latency(Latency::Wakeup(wakeup)) => wakeup.wakeup.at_ns + wakeup.wakeup.latency_ns,
         Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) | Record::Dispatch(_) => {
             return None;
         }

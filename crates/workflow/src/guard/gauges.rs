@@ -4,7 +4,7 @@ use crate::bounds::Bounds;
 use crate::error::Result;
 use crate::metrics::{Endpoint, Metrics, TaskMetrics};
 use crate::record;
-use punctual_conformance::{Checker, Contract, Standing, Unit};
+use punctual_conformance::{Checker, Contract, Standing, Tally, Unit};
 use punctual_extract::JobSeen;
 use punctual_model::Duration;
 use punctual_observe::Statistics;
@@ -61,8 +61,13 @@ impl Gauges {
     }
 
     /// Takes over what is known a second later.
-    pub fn turn(&self, checker: &Checker, statistics: &Statistics) {
-        for tally in checker.tallies() {
+    pub fn turn<'a>(
+        &self,
+        checker: &'a Checker,
+        processors: impl Iterator<Item = &'a Tally>,
+        statistics: &Statistics,
+    ) {
+        for tally in checker.tallies().iter().chain(processors) {
             for Standing { term, agreed, worst, violations, .. } in &tally.standings {
                 let value = |value: u64| match term.unit() {
                     Unit::Time => value as f64 / 1e9,

@@ -144,7 +144,7 @@ fn responses_stand_beside_proven_bounds() {
 fn an_agreement_goes_before_the_period() {
     struct OfTwoMs;
     impl Agreement for OfTwoMs {
-        fn deadline(&self, thread: &TaskRecord) -> Option<Duration> {
+        fn deadline(&self, thread: &TaskRecord, _: Option<&str>) -> Option<Duration> {
             (thread.name == "ctl").then_some(Duration::from_ms(2))
         }
     }
@@ -171,6 +171,30 @@ fn deadlines_are_those_of_a_contract() {
     live.refresh(Instant::from_ns(SECOND));
     let deadline = |tid| line(&live, tid, SECOND).deadline;
     assert_eq!((deadline(7), deadline(8)), (Some(Duration::from_ms(2)), Some(Duration::from_ms(5))));
+}
+
+/// As in a check: a thread belongs to the first task that it matches, by its control group as well.
+#[test]
+fn deadlines_of_a_contract_depend_on_control_groups() {
+    let contract = "[[task]]\nname = \"a\"\nthread = { comm = \"ctl\", unit = \"arm.service\" }\n\
+                    deadline = \"1 ms\"\n\
+                    [[task]]\nname = \"b\"\nthread = { cgroup = \"/robot.slice\" }\nwcet = \"1 ms\"\n\
+                    [[task]]\nname = \"c\"\nthread = { comm = \"ctl\" }\ndeadline = \"3 ms\"\n";
+    let contract = Contract::parse(contract).expect("a contract");
+    let deadline = |group: Option<&'static str>| {
+        let live = Live::new(options(), Box::new(Contracted::new(&contract)));
+        let mut live = live.locating(Box::new(move |_| group.map(str::to_owned)));
+        let mut thread = Simulated::begin(&mut live, 7, "ctl", 5 * MS);
+        (0..20).for_each(|_| thread.job(&mut live, MS, 0));
+        live.refresh(Instant::from_ns(SECOND));
+        line(&live, 7, SECOND).deadline.map(Duration::ns)
+    };
+    assert_eq!(deadline(Some("/system.slice/arm.service")), Some(MS));
+    // It agrees on no deadline, so the period counts.
+    assert_eq!(deadline(Some("/robot.slice/leg.service")), Some(5 * MS));
+    assert_eq!(deadline(Some("/user.slice")), Some(3 * MS));
+    // Where the group is not known, the rest of the pattern counts.
+    assert_eq!(deadline(None), Some(MS));
 }
 
 #[test]

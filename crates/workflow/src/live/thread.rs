@@ -1,7 +1,6 @@
 //! One thread of a live view: its last jobs and seconds, the distributions of its times, and its model as of
 //! a moment ago.
 
-use super::Agreement;
 use punctual_extract::{Histogram, JobSeen};
 use punctual_model::{Duration, Instant, Job, Periodic, PeriodicOn, Separator, Stream, Task};
 use punctual_report::live::{Counts, Details, LiveJob, LiveTask, Times, period};
@@ -239,8 +238,9 @@ impl Thread {
         self.model.as_ref().map(|model| &*model.task)
     }
 
-    /// Takes a new model. If it has another primary separator, jobs are counted there from now on.
-    pub fn learn(&mut self, task: Task, now: Instant, agreement: &dyn Agreement, about: &TaskRecord) {
+    /// Takes a new model, and the deadline that was agreed on. If the model has another primary separator,
+    /// jobs are counted there from now on.
+    pub fn learn(&mut self, task: Task, now: Instant, agreed: Option<Duration>, about: &TaskRecord) {
         if let Some(stream) = task.primary.and_then(|primary| task.streams.get(primary)) {
             let key = stream.separator.key();
             if self.separator != Some(key) || self.phase != task.phase {
@@ -248,7 +248,7 @@ impl Thread {
             }
         }
         let reserved = about.reservation.map(|reservation| reservation.deadline_ns);
-        self.deadline = agreement.deadline(about).or(reserved).or_else(|| period(&task));
+        self.deadline = agreed.or(reserved).or_else(|| period(&task));
         self.model = Some(Model { task: Arc::new(task), at: now, jobs: self.jobs });
     }
 

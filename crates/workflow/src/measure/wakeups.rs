@@ -204,7 +204,7 @@ fn reached(record: &ThreadWakeup, latencies: &[Latencies]) -> Reached {
 }
 
 /// `None` under a policy that is not known.
-fn thread(latencies: Latencies, measuring: &[u32]) -> Option<Thread> {
+pub(super) fn thread(latencies: Latencies, measuring: &[u32]) -> Option<Thread> {
     let policy = Policy::from_number(latencies.key.policy)?;
     let id = ThreadId { name: latencies.comm, pid: latencies.pid, tid: latencies.key.tid };
     Some(Thread {
@@ -219,7 +219,7 @@ fn thread(latencies: Latencies, measuring: &[u32]) -> Option<Thread> {
     })
 }
 
-fn wakeup(wakeup: &wakeups::Wakeup, mut source: impl FnMut(u32) -> InterruptSource) -> Wakeup {
+pub(super) fn wakeup(wakeup: &wakeups::Wakeup, mut source: impl FnMut(u32) -> InterruptSource) -> Wakeup {
     let split = wakeup.split.map(|(interrupts_ns, threads_ns)| Split {
         interrupts_ns,
         threads_ns,

@@ -7,6 +7,7 @@ use crate::recording::Recording;
 use punctual_latency::Observation;
 use punctual_model::TimingModel;
 use punctual_trace::Record;
+use punctual_trace::latency::Latency;
 
 /// One model of all of these recordings, which has no other sections; `None` of none.
 pub(super) fn replay(recordings: &[Recording], monitor: &dyn Monitor) -> Result<Option<TimingModel>> {
@@ -33,10 +34,16 @@ pub(super) fn replay(recordings: &[Recording], monitor: &dyn Monitor) -> Result<
 
 /// All that a recording says. Where some of it is missing, everything may have been greater.
 pub(crate) fn observe(recording: &Recording) -> Result<Observation> {
+    observe_with(recording, &mut |_| {})
+}
+
+/// The same, for those who want to see the records as well.
+pub(crate) fn observe_with(recording: &Recording, each: &mut dyn FnMut(&Latency)) -> Result<Observation> {
     let mut observation = Observation::default();
     recording.read_all(&mut |record| {
         if let Record::Latency(latency) = record {
             observation.record(latency);
+            each(latency);
         }
     })?;
     if recording.is_damaged() {

@@ -19,6 +19,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile bool switch_has_state = true;
 /* Whether hrtimer_expire_entry passes a pointer to the time, or the time. */
 const volatile bool timer_points_to_time = true;
+/* Whether interrupts are sent one by one; their sums are kept in any case. */
+const volatile bool interrupts_are_sent = true;
 volatile bool is_active = false;
 
 struct interface *types_for_skeleton;
@@ -77,6 +79,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
 } records SEC(".maps");
+
+/* Every longer latency of a processor is sent, unless a preferred thread delayed it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} limits SEC(".maps");
 
 /* Threads that found no room in the maps. */
 __u64 untracked = 0;
@@ -165,8 +175,11 @@ static __always_inline void remember(
 static __always_inline void send_interrupt(struct processor *cpu, __u32 kind, __u32 what,
 	__u32 number, __u64 entry, __u64 exit, __u64 execution)
 {
-	struct interrupt_record *record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+	struct interrupt_record *record;
 
+	if (!interrupts_are_sent)
+		return;
+	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 	if (!record) {
 		__sync_fetch_and_add(&cpu->lost_records, 1);
 		return;
@@ -496,6 +509,14 @@ __noinline int is_among_worst(struct thread_latencies *of, __u64 latency)
 	return 1;
 }
 
+/* Whether it is more than was asked for of this processor. */
+static __always_inline bool is_beyond_limit(__u32 number, __u64 latency)
+{
+	__u64 *limit = bpf_map_lookup_elem(&limits, &number);
+
+	return limit && latency > *limit;
+}
+
 static __always_inline void measure(
 	struct processor *cpu, struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -503,7 +524,7 @@ static __always_inline void measure(
 	struct wakeup_record *record;
 	struct thread_latencies *of;
 	struct thread_key key;
-	bool has_split;
+	bool has_split, is_sent;
 
 	if (now < thread->ready)
 		return;
@@ -527,7 +548,10 @@ static __always_inline void measure(
 		if (latency > of->undelayed)
 			of->undelayed = latency;
 	}
-	if (!is_among_worst(of, latency))
+	is_sent = is_among_worst(of, latency);
+	if (!is_sent && (!has_split || !preferred))
+		is_sent = is_beyond_limit(key.cpu, latency);
+	if (!is_sent)
 		return;
 	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 	if (!record) {
