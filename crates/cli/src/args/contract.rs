@@ -56,7 +56,7 @@ pub struct Check {
     #[arg(value_name = "CONTRACT", value_hint = ValueHint::FilePath)]
     pub contract: PathBuf,
 
-    /// Recordings, traces that punctual import takes, or timing models
+    /// Recordings, traces of dataflow programs or of what punctual import takes, or timing models
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub inputs: Vec<PathBuf>,
 
