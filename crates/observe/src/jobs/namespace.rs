@@ -4,18 +4,22 @@
 use super::records::{CommandEntry, Entry, TaskEntry};
 use crate::system;
 use punctual_trace::Record;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-/// How many command lines are remembered at most.
+/// How many command lines are remembered: the latest.
 const MOST_COMMANDS: usize = 1024;
 
 /// What earlier records said of numbers and command lines.
 #[derive(Default)]
 pub struct Namespace {
-    /// The observer's number of a thread; only where it differs.
+    /// The observer's number of a thread that lives; only where it differs.
     translated: HashMap<u32, u32>,
+    /// The other way round.
+    originals: HashMap<u32, u32>,
     /// Command lines as executed, for processes that have ended before they could be asked.
     commands: HashMap<u32, String>,
+    /// Their processes, in the order in which they came.
+    remembered: VecDeque<u32>,
 }
 
 impl Namespace {
@@ -30,6 +34,7 @@ impl Namespace {
             }
         };
         if !self.translated.is_empty() {
+            let has_ended = matches!(record, Record::Exit { .. } | Record::BystanderExit { .. });
             let tid = match &mut record {
                 Record::Latency(_) | Record::Dispatch(_) => return record,
                 Record::Task(task) | Record::Known(task) | Record::Bystander(task) => &mut task.tid,
@@ -41,21 +46,60 @@ impl Namespace {
                 | Record::BystanderExit { tid, .. }
                 | Record::Last { tid, .. } => tid,
             };
+            let original = *tid;
             *tid = self.translated.get(tid).copied().unwrap_or(*tid);
+            if has_ended {
+                self.forget(original);
+            }
         }
         record
     }
 
     /// The number in the initial namespace of a thread with this number.
     pub fn original(&self, tid: u32) -> u32 {
-        self.translated.iter().find(|(_, seen)| **seen == tid).map_or(tid, |(original, _)| *original)
+        self.originals.get(&tid).copied().unwrap_or(tid)
+    }
+
+    /// A thread has these numbers; `seen` is 0 if it is not in the observer's namespace. Whoever had them
+    /// before has ended, even if its record was lost.
+    fn know(&mut self, original: u32, seen: u32) {
+        self.forget(original);
+        if seen == 0 {
+            return;
+        }
+        if let Some(before) = self.originals.remove(&seen) {
+            self.translated.remove(&before);
+        }
+        if seen != original {
+            self.translated.insert(original, seen);
+            self.originals.insert(seen, original);
+        }
+    }
+
+    /// A thread has ended: its number may come again and mean another one.
+    fn forget(&mut self, original: u32) {
+        if let Some(seen) = self.translated.remove(&original) {
+            self.originals.remove(&seen);
+        }
+    }
+
+    fn remember_command(&mut self, process: u32, command: &str) {
+        if self.commands.insert(process, command.to_owned()).is_some() {
+            return;
+        }
+        self.remembered.push_back(process);
+        if self.remembered.len() > MOST_COMMANDS {
+            if let Some(oldest) = self.remembered.pop_front() {
+                self.commands.remove(&oldest);
+            }
+        }
     }
 
     fn task(&mut self, entry: TaskEntry) -> Record {
         let mut record = entry.record;
         let process = if entry.seen_tgid != 0 { entry.seen_tgid } else { record.pid };
-        if entry.seen_tid != 0 && entry.seen_tid != record.tid {
-            self.translated.insert(record.tid, entry.seen_tid);
+        self.know(record.tid, entry.seen_tid);
+        if entry.seen_tid != 0 {
             record.tid = entry.seen_tid;
         }
         record.command = complete(record.command, entry.command_is_cut, process);
@@ -64,8 +108,8 @@ impl Namespace {
             if record.command.is_empty() {
                 record.command = self.commands.get(&record.pid).cloned().unwrap_or_default();
             }
-        } else if !record.command.is_empty() && self.commands.len() < MOST_COMMANDS {
-            self.commands.insert(record.pid, record.command.clone());
+        } else if !record.command.is_empty() {
+            self.remember_command(record.pid, &record.command);
         }
         record.pid = process;
         match entry.is_bystander {
@@ -79,4 +123,89 @@ impl Namespace {
 fn complete(command: String, is_cut: bool, pid: u32) -> String {
     let whole = if is_cut { system::command_line(pid) } else { String::new() };
     if whole.starts_with(&command) { whole } else { command }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::{Instant, Policy};
+    use punctual_trace::{Begin, TaskRecord};
+
+    /// A thread with a number in the initial namespace, and in the observer's.
+    fn begin(namespace: &mut Namespace, tid: u32, seen_tid: u32) -> u32 {
+        let record = TaskRecord {
+            tid,
+            pid: tid,
+            sequence: 0,
+            at: Instant::from_ns(0),
+            begin: Begin::Seen,
+            name: "a".into(),
+            command: format!("command {tid}"),
+            policy: Policy::Fifo,
+            priority: 1,
+            nice: None,
+            reservation: None,
+            affinity: "0".into(),
+        };
+        let entry = TaskEntry {
+            record,
+            seen_tid,
+            seen_tgid: seen_tid,
+            is_kernel_thread: false,
+            command_is_cut: false,
+            is_bystander: false,
+        };
+        match namespace.translate(Entry::Task(Box::new(entry))) {
+            Record::Task(task) => task.tid,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn exit(namespace: &mut Namespace, tid: u32) -> u32 {
+        let record = Record::Exit { tid, sequence: 1, at: Instant::from_ns(1) };
+        match namespace.translate(Entry::Record(record)) {
+            Record::Exit { tid, .. } => tid,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_thread_that_ended_gives_its_numbers_back() {
+        let mut namespace = Namespace::default();
+        assert_eq!(begin(&mut namespace, 5_000, 7), 7);
+        assert_eq!((begin(&mut namespace, 5_001, 8), namespace.original(7)), (8, 5_000));
+        assert_eq!((exit(&mut namespace, 5_000), namespace.original(7)), (7, 7));
+        // Its number in the observer's namespace comes again, with another one outside, and the other way.
+        assert_eq!((begin(&mut namespace, 6_000, 7), namespace.original(7)), (7, 6_000));
+        assert_eq!((begin(&mut namespace, 5_000, 9), namespace.original(9)), (9, 5_000));
+        assert_eq!((exit(&mut namespace, 6_000), exit(&mut namespace, 5_000)), (7, 9));
+        assert_eq!(exit(&mut namespace, 5_001), 8);
+        assert!(namespace.translated.is_empty() && namespace.originals.is_empty());
+    }
+
+    /// The records of ends may be lost.
+    #[test]
+    fn numbers_that_come_again_mean_the_new_thread() {
+        let mut namespace = Namespace::default();
+        begin(&mut namespace, 5_000, 7);
+        assert_eq!((begin(&mut namespace, 6_000, 7), namespace.original(7)), (7, 6_000));
+        assert_eq!(namespace.translated.len(), 1);
+        // Outside of the observer's namespace, and then the same in both.
+        assert_eq!((begin(&mut namespace, 6_000, 0), exit(&mut namespace, 6_000)), (6_000, 6_000));
+        begin(&mut namespace, 5_000, 7);
+        assert_eq!((begin(&mut namespace, 7, 7), namespace.original(7)), (7, 7));
+        assert!(namespace.translated.is_empty() && namespace.originals.is_empty());
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_threads() {
+        let mut namespace = Namespace::default();
+        for thread in 0..10_000 {
+            begin(&mut namespace, 20_000 + thread, 1 + thread % 100);
+            exit(&mut namespace, 20_000 + thread);
+        }
+        assert!(namespace.translated.is_empty() && namespace.originals.is_empty());
+        assert_eq!((namespace.commands.len(), namespace.remembered.len()), (MOST_COMMANDS, MOST_COMMANDS));
+        assert!(namespace.commands.contains_key(&29_999));
+    }
 }
