@@ -52,6 +52,11 @@ impl Processors {
         Some(Self(words))
     }
 
+    /// Whether a processor is among them.
+    pub fn has(&self, number: u32) -> bool {
+        (number as usize) < Self::MOST && self.0[number as usize / 64] >> (number % 64) & 1 == 1
+    }
+
     /// As the journal has them.
     pub fn from_words(words: [u64; Self::MOST / 64]) -> Self {
         Self(words)
@@ -66,7 +71,7 @@ impl Processors {
 /// As the kernel lists them: `0-3,7`.
 impl fmt::Debug for Processors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let has = |at: usize| at < Self::MOST && self.0[at / 64] >> (at % 64) & 1 == 1;
+        let has = |at: usize| self.has(at as u32);
         let mut separator = "";
         for first in (0..Self::MOST).filter(|&at| has(at) && (at == 0 || !has(at - 1))) {
             let last = (first..).find(|&at| !has(at + 1)).unwrap_or(first);
@@ -242,6 +247,16 @@ pub fn pin(thread: u32, to: &Processors) -> Result<(), Refused> {
         0 => Ok(()),
         _ => Err(Refused::last(format!("sched_setaffinity(processors {to:?}) of thread {thread}"))),
     }
+}
+
+/// Where a thread's cpuset lets it run at all, whatever it is pinned to now. Only the kernel knows: asks for
+/// every processor, and looks at what is left of that. The thread has its affinity back afterwards.
+pub fn cpuset(thread: u32) -> Result<Processors, Refused> {
+    let before = processors(thread)?;
+    pin(thread, &Processors([u64::MAX; Processors::MOST / 64]))?;
+    let found = processors(thread);
+    pin(thread, &before)?;
+    found
 }
 
 /// A thread's whole scheduling.

@@ -16,6 +16,7 @@ use crate::books::{Books, View};
 use crate::config::{self, Config, PluginConfig, Quotas};
 use crate::error::Error;
 use crate::journal::Journal;
+use crate::kernel::{self, Processors};
 use crate::log;
 use crate::poll::Poll;
 use crate::record::{Applied, Attached, LONGEST_NAME, Record};
@@ -263,7 +264,7 @@ impl Registry {
         if self.specs.len() >= self.setup.quotas.specs {
             return Err(Error::TooMany { what: "specs".into(), limit: self.setup.quotas.specs as u64 });
         }
-        let choice = self.choose(&caller.who, &parameters, None)?;
+        let choice = self.choose(&caller.who, &parameters, None, None)?;
         let slot = self.journal.take().map_err(|error| {
             log::error(&error.to_string());
             Error::TooMany { what: "specs in the journal".into(), limit: self.specs.len() as u64 }
@@ -298,9 +299,29 @@ impl Registry {
     /// Replaces all parameters, or none after an error.
     pub fn change(&mut self, caller: &Caller, id: SpecId, parameters: Parameters) -> Result<&Spec, Error> {
         self.live_process(caller)?;
+        let changed = self.change_within(caller, id, parameters.clone(), None);
+        if let Err(Error::KernelRefused { .. }) = changed {
+            // Perhaps its thread may not use the processor that was chosen.
+            let thread = self.specs[&id].thread.as_ref().map(|attached| attached.thread.number);
+            if let Some(cpuset) = thread.and_then(|thread| kernel::cpuset(thread).ok()) {
+                self.change_within(caller, id, parameters, Some(&cpuset))?;
+                return Ok(&self.specs[&id]);
+            }
+        }
+        changed.map(|()| &self.specs[&id])
+    }
+
+    /// Replaces all parameters, on a processor of the cpuset if one is given.
+    fn change_within(
+        &mut self,
+        caller: &Caller,
+        id: SpecId,
+        parameters: Parameters,
+        cpuset: Option<&Processors>,
+    ) -> Result<(), Error> {
         let spec = self.get(&caller.who, id)?;
         let (old, old_parameters, was) = (spec.admission, spec.parameters.clone(), self.assignment(spec));
-        let choice = self.choose(&caller.who, &parameters, Some(spec))?;
+        let choice = self.choose(&caller.who, &parameters, Some(spec), cpuset)?;
         let new = choice.admission;
         self.readmit(id, parameters, &choice.parameters, new, None);
         let enacted = self
@@ -321,7 +342,21 @@ impl Registry {
             return Err(error);
         }
         self.restore_limit();
-        Ok(&self.specs[&id])
+        Ok(())
+    }
+
+    /// Moves a spec to a processor of its thread's cpuset, before the thread is attached.
+    fn move_within(&mut self, caller: &Caller, id: SpecId, cpuset: &Processors) -> Result<(), Error> {
+        let spec = self.get(&caller.who, id)?;
+        let mut parameters = spec.parameters.clone();
+        // It stays with its plugin.
+        let loaded = &self.setup.plugins[spec.admission.plugin];
+        parameters.plugin = Some(loaded.name.to_string());
+        let declared = spec.parameters.clone();
+        self.change_within(caller, id, parameters, Some(cpuset))?;
+        self.specs.get_mut(&id).expect("it was changed").parameters = declared;
+        self.write_record(id);
+        Ok(())
     }
 
     /// Replaces a spec's admission everywhere. `was` restores an earlier assignment.
@@ -412,7 +447,13 @@ impl Registry {
 
     /// Asks the plugins in their order: the first that says OK, else the first that says PARTIAL (ReTiF,
     /// Section 3.3).
-    fn choose(&self, who: &Who, parameters: &Parameters, replacing: Option<&Spec>) -> Result<Choice, Error> {
+    fn choose(
+        &self,
+        who: &Who,
+        parameters: &Parameters,
+        replacing: Option<&Spec>,
+        cpuset: Option<&Processors>,
+    ) -> Result<Choice, Error> {
         parameters.check(&self.limits)?;
         let named = parameters.plugin.as_deref();
         // People type `tt` for `TT`; where both exist, they are told apart.
@@ -442,7 +483,13 @@ impl Registry {
                 share: Share::new(offer.accepted_runtime, parameters),
             };
             let replaced = replacing.filter(|spec| spec.admission.plugin == at).map(|spec| spec.id);
-            match loaded.plugin.consider(&seen, replaced) {
+            let answer = match cpuset {
+                Some(cpuset) => {
+                    loaded.plugin.consider_within(&seen, replaced, &|processor| cpuset.has(processor))
+                }
+                None => loaded.plugin.consider(&seen, replaced),
+            };
+            match answer {
                 Answer::Ok(offer) => {
                     return Ok(Choice { admission: admission(offer, false), parameters: seen });
                 }

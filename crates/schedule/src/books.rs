@@ -53,10 +53,14 @@ pub(crate) fn exceeds(
     )
 }
 
-/// Indices of `books`, least loaded by `measure` first; worst fit takes the first. Ties stay in the order of
-/// the configuration.
-pub(crate) fn least_loaded<K: Ord>(books: &[Books], measure: impl Fn(&Books) -> K) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..books.len()).collect();
+/// Indices of those `books` whose processor `may_use` names, least loaded by `measure` first; worst fit takes
+/// the first. Ties stay in the order of the configuration.
+pub(crate) fn least_loaded<K: Ord>(
+    books: &[Books],
+    may_use: &dyn Fn(u32) -> bool,
+    measure: impl Fn(&Books) -> K,
+) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..books.len()).filter(|&at| may_use(books[at].processor)).collect();
     places.sort_by_cached_key(|&at| measure(&books[at]));
     places
 }
@@ -73,5 +77,5 @@ pub(crate) fn first_fit<T>(
             Err(why) => reason = reason.or(Some(why)),
         }
     }
-    Err(reason.unwrap_or_default())
+    Err(reason.unwrap_or_else(|| "the thread's cpuset excludes all of its processors".into()))
 }

@@ -124,12 +124,21 @@ impl Plugin for Edf {
     }
 
     fn consider(&self, parameters: &Parameters, replacing: Option<SpecId>) -> Answer {
+        self.consider_within(parameters, replacing, &|_| true)
+    }
+
+    fn consider_within(
+        &self,
+        parameters: &Parameters,
+        replacing: Option<SpecId>,
+        may_use: &dyn Fn(u32) -> bool,
+    ) -> Answer {
         let request = match Request::from_parameters(parameters, &self.settings) {
             Ok(request) => request,
             Err(refusal) => return Answer::No(refusal),
         };
         let books = self.books_without(replacing);
-        let places = least_loaded(&books, |books| (books.utilization, books.specs));
+        let places = least_loaded(&books, may_use, |books| (books.utilization, books.specs));
         let offer = |place: usize, runtime, ignored| Offer {
             processor: books[place].processor,
             accepted_runtime: Some(runtime),
@@ -138,16 +147,18 @@ impl Plugin for Edf {
         let mut work = Work::default();
         let found = match self.settings.test {
             // If it does not fit the least loaded processor, it fits none.
-            Test::Utilization => {
-                first_fit(&places[..1], |place| self.by_utilization(&request, &books[place]))
-            }
+            Test::Utilization => first_fit(&places[..places.len().min(1)], |place| {
+                self.by_utilization(&request, &books[place])
+            }),
             Test::Exact => first_fit(&places, |place| {
                 self.by_demand(&request, &books[place], place, replacing, &mut work)
             }),
         };
         match found {
             Ok((place, accepted)) => Answer::Ok(offer(place, accepted, false)),
-            Err(_) if parameters.ignore_admission => Answer::Ok(offer(places[0], request.least, true)),
+            Err(_) if parameters.ignore_admission && !places.is_empty() => {
+                Answer::Ok(offer(places[0], request.least, true))
+            }
             Err(why) => Answer::No(Refusal::Unschedulable(why)),
         }
     }

@@ -70,12 +70,21 @@ impl Plugin for Fixed {
     }
 
     fn consider(&self, parameters: &Parameters, replacing: Option<SpecId>) -> Answer {
+        self.consider_within(parameters, replacing, &|_| true)
+    }
+
+    fn consider_within(
+        &self,
+        parameters: &Parameters,
+        replacing: Option<SpecId>,
+        may_use: &dyn Fn(u32) -> bool,
+    ) -> Answer {
         if let Err(bound) = parameters.check(&self.settings.limits) {
             return Answer::No(Refusal::Bound(bound));
         }
         let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("priority")) };
         let books = self.partitioned.books_without(replacing);
-        let places = least_loaded(&books, |books| books.specs);
+        let places = least_loaded(&books, may_use, |books| books.specs);
         let offer = |place: usize, ignored| Offer {
             processor: books[place].processor,
             accepted_runtime: parameters.runtime,
@@ -86,7 +95,7 @@ impl Plugin for Fixed {
         match first_fit(&places, |place| self.test(place, &books[place], task, urgency, replacing, &mut work))
         {
             Ok((place, ())) => Answer::Ok(offer(place, false)),
-            Err(_) if parameters.ignore_admission => Answer::Ok(offer(places[0], true)),
+            Err(_) if parameters.ignore_admission && !places.is_empty() => Answer::Ok(offer(places[0], true)),
             Err(why) => Answer::No(Refusal::Unschedulable(why)),
         }
     }

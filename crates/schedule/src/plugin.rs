@@ -95,6 +95,23 @@ pub trait Plugin: std::fmt::Debug {
     fn name(&self) -> &str;
     /// The admission test, as if the spec `replacing` had been released.
     fn consider(&self, parameters: &Parameters, replacing: Option<SpecId>) -> Answer;
+    /// `consider` on those processors only for which `may_use` holds: those of the cpuset of a thread.
+    fn consider_within(
+        &self,
+        parameters: &Parameters,
+        replacing: Option<SpecId>,
+        may_use: &dyn Fn(u32) -> bool,
+    ) -> Answer {
+        match self.consider(parameters, replacing) {
+            Answer::Ok(offer) | Answer::Partial(offer) if !may_use(offer.processor) => {
+                Answer::No(Refusal::Unschedulable(format!(
+                    "it chose processor {}, which the thread's cpuset excludes",
+                    offer.processor
+                )))
+            }
+            answer => answer,
+        }
+    }
     /// Admits a spec as offered. If the plugin does not (or no longer) manage the offer's processor, the spec
     /// is not admitted and has no assignment.
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer);

@@ -53,12 +53,21 @@ impl Plugin for RateMonotonic {
     }
 
     fn consider(&self, parameters: &Parameters, replacing: Option<SpecId>) -> Answer {
+        self.consider_within(parameters, replacing, &|_| true)
+    }
+
+    fn consider_within(
+        &self,
+        parameters: &Parameters,
+        replacing: Option<SpecId>,
+        may_use: &dyn Fn(u32) -> bool,
+    ) -> Answer {
         if let Err(bound) = parameters.check(&self.settings.limits) {
             return Answer::No(Refusal::Bound(bound));
         }
         let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("period_ns")) };
         let books = self.partitioned.books_without(replacing);
-        let places = least_loaded(&books, |books| (books.utilization, books.specs));
+        let places = least_loaded(&books, may_use, |books| (books.utilization, books.specs));
         let offer = |place: usize, ignored| Offer {
             processor: books[place].processor,
             accepted_runtime: parameters.runtime,
@@ -84,7 +93,7 @@ impl Plugin for RateMonotonic {
         let answer = if task.is_some() { Answer::Ok } else { Answer::Partial };
         match found {
             Ok((place, ())) => answer(offer(place, false)),
-            Err(_) if parameters.ignore_admission => answer(offer(places[0], true)),
+            Err(_) if parameters.ignore_admission && !places.is_empty() => answer(offer(places[0], true)),
             Err(why) => Answer::No(Refusal::Unschedulable(why)),
         }
     }

@@ -354,3 +354,24 @@ fn rm_puts_specs_without_a_runtime_last() {
         refused(rm.consider(&task(950, 1000, 1000), None));
     }
 }
+
+#[test]
+fn a_cpuset_leaves_out_processors() {
+    for kind in [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr] {
+        for test in [Test::Exact, Test::Utilization] {
+            let mut plugin = new_plugin(kind, test, &[0, 1, 2], (1, 9), 0.9);
+            let spec = Parameters { priority: Some(5), ..task(6, 10, 10) };
+            assert_eq!(offered(plugin.consider_within(&spec, None, &|cpu| cpu != 0)).processor, 1);
+            let offer = offered(plugin.consider_within(&spec, None, &|cpu| cpu == 2));
+            assert_eq!(offer.processor, 2);
+            plugin.admit(SpecId(1), &spec, offer);
+            let why = refused(plugin.consider_within(&spec, None, &|cpu| cpu == 2));
+            assert!(why.contains("processor 2"), "{why}");
+            assert_eq!(offered(plugin.consider_within(&spec, Some(SpecId(1)), &|cpu| cpu == 2)).processor, 2);
+            let ignoring = Parameters { ignore_admission: true, ..spec.clone() };
+            assert_eq!(offered(plugin.consider_within(&ignoring, None, &|cpu| cpu == 2)).processor, 2);
+            let why = refused(plugin.consider_within(&ignoring, None, &|_| false));
+            assert!(why.contains("excludes all of its processors"), "{why}");
+        }
+    }
+}

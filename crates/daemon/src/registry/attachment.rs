@@ -18,8 +18,24 @@ fn refused(reason: impl ToString) -> Error {
 }
 
 impl Registry {
-    /// Schedules a thread as admitted.
+    /// Schedules a thread as admitted. Where its cpuset excludes the spec's processor, the spec moves to one
+    /// that it has, if that can take it.
     pub fn attach(&mut self, caller: &Caller, id: SpecId, named: u32) -> Result<(), Error> {
+        let done = self.attach_here(caller, id, named);
+        let Err(Error::KernelRefused { .. }) = done else { return done };
+        let number = self.translate(self.live_process(caller)?, named)?;
+        let place = self.specs[&id].admission.offer.processor;
+        match kernel::cpuset(number) {
+            Ok(cpuset) if !cpuset.has(place) => {
+                self.move_within(caller, id, &cpuset)?;
+                self.attach_here(caller, id, named)
+            }
+            _ => done,
+        }
+    }
+
+    /// Schedules a thread as admitted, on the processor of its spec.
+    fn attach_here(&mut self, caller: &Caller, id: SpecId, named: u32) -> Result<(), Error> {
         let process = self.live_process(caller)?;
         let spec = self.get(&caller.who, id)?;
         let owner = spec.who.user;

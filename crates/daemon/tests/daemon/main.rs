@@ -4,6 +4,7 @@
 //! Whoever is not root cannot run these, and is told so.
 
 mod actor;
+mod cpusets;
 mod faults;
 mod objects;
 mod owners;
@@ -53,7 +54,15 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut trials = Vec::new();
-    for shared in [wire::TESTS, owners::TESTS, undo::TESTS, restart::TESTS, start::TESTS, objects::TESTS] {
+    for shared in [
+        wire::TESTS,
+        owners::TESTS,
+        undo::TESTS,
+        cpusets::TESTS,
+        restart::TESTS,
+        start::TESTS,
+        objects::TESTS,
+    ] {
         trials.extend(tests(shared, false));
     }
     for alone in [undo::ALONE, restart::ALONE, faults::ALONE] {
