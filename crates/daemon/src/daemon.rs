@@ -84,7 +84,7 @@ impl Options {
 
 /// Runs until a signal ends it.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let (config, setup) = options.load(When::Start)?;
+    let (config, mut setup) = options.load(When::Start)?;
     if options.check_config {
         return Ok(());
     }
@@ -94,6 +94,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     raise_descriptors();
     let signals = Signals::catch().map_err(|error| Failure::other(format!("catching signals: {error}")))?;
     let (journal, left) = Journal::open(&config.state).map_err(Failure::other)?;
+    if let Some(before) = journal.rt_runtime() {
+        // An earlier daemon has lifted the limit: the throttle comes back, so it counts.
+        kernel::remember_lifted(Some(before));
+        (_, setup) = options.load(When::Start)?;
+    }
     // Removes the socket's file at the end.
     let _file: Option<SocketFile>;
     let listener = match manager::listener()

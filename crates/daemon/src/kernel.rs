@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// How a thread is scheduled: `struct sched_attr` as of Linux 3.14. Utilization clamps, which came later, are
 /// never touched.
@@ -360,6 +361,29 @@ pub fn rt_runtime() -> Result<i64, Refused> {
     };
     let text = std::str::from_utf8(&bytes[..length.map_err(refused)?]).unwrap_or_default();
     text.trim().parse().map_err(|_| refused(io::ErrorKind::InvalidData.into()))
+}
+
+/// What it was before this daemon set −1; 0 as long as it has not.
+static LIFTED_FROM: AtomicI64 = AtomicI64::new(0);
+
+/// Remembers what to tell of the limit while it is lifted.
+pub fn remember_lifted(from: Option<i64>) {
+    LIFTED_FROM.store(from.unwrap_or(0), Ordering::Relaxed);
+}
+
+/// The limit that holds, or comes back once no thread needs it lifted; `None` if there is none.
+pub fn configured_rt_runtime() -> Option<i64> {
+    let lifted_from = LIFTED_FROM.load(Ordering::Relaxed);
+    match rt_runtime().ok()? {
+        -1 if lifted_from > 0 => Some(lifted_from),
+        -1 => None,
+        runtime => Some(runtime),
+    }
+}
+
+/// The period of that limit, in µs.
+pub fn rt_period() -> Option<u64> {
+    fs::read_to_string("/proc/sys/kernel/sched_rt_period_us").ok()?.trim().parse().ok()
 }
 
 /// Sets it.

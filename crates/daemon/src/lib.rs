@@ -19,5 +19,6 @@ pub mod rules;
 pub mod server;
 pub mod shared;
 mod socket;
+mod supply;
 pub mod text;
 pub mod thread;

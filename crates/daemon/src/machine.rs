@@ -1,5 +1,8 @@
 //! What this machine has, as far as a configuration can be wrong about it.
 
+use crate::supply;
+use punctual_schedule::Reserve;
+
 /// Processors and priorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -7,6 +10,8 @@ pub struct Machine {
     pub processors: Vec<u32>,
     /// `sched_get_priority_min/max(2)` of SCHED_FIFO and SCHED_RR, which have the same range on Linux.
     pub priorities: (u32, u32),
+    /// What the kernel keeps of each processor for ordinary threads.
+    pub reserves: Vec<Reserve>,
 }
 
 /// Beyond every kernel's `NR_CPUS`: a bound on what a list of processors may make.
@@ -26,7 +31,8 @@ impl Machine {
             (libc::sched_get_priority_min(libc::SCHED_FIFO), libc::sched_get_priority_max(libc::SCHED_FIFO))
         };
         let or = |given: i32, otherwise: u32| u32::try_from(given).unwrap_or(otherwise);
-        Machine { processors, priorities: (or(least, 1), or(greatest, 99)) }
+        let reserves = supply::of_kernel(&processors);
+        Machine { processors, priorities: (or(least, 1), or(greatest, 99)), reserves }
     }
 }
 

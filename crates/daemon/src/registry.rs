@@ -4,6 +4,7 @@
 mod attached;
 mod attachment;
 mod clients;
+mod limit;
 mod process;
 mod recovery;
 mod reload;
@@ -21,6 +22,7 @@ use crate::log;
 use crate::poll::Poll;
 use crate::record::{Applied, Attached, LONGEST_NAME, Record};
 use crate::text::Problem;
+use limit::Limit;
 use punctual_model::Duration;
 use punctual_schedule::{Answer, Assignment, Limits, Offer, Parameters, Plugin, Refusal, SpecId};
 use rustc_hash::FxHashMap as HashMap;
@@ -181,6 +183,7 @@ pub struct Registry {
     threads: HashMap<u32, SpecId>,
     specs_of_user: HashMap<u32, usize>,
     books: Books,
+    limit: Limit,
     /// Why the last reload failed, if it did.
     pub last_reload_error: Option<String>,
 }
@@ -200,6 +203,7 @@ impl Registry {
             threads: HashMap::default(),
             specs_of_user: HashMap::default(),
             books: Books::default(),
+            limit: Limit::default(),
             last_reload_error: None,
         }
     }

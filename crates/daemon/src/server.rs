@@ -90,12 +90,19 @@ impl Server {
     /// Serves one round. Returns whether a signal came.
     pub fn round(&mut self, events: &mut Events) -> io::Result<bool> {
         let has_unwatched = self.registry.has_unwatched();
-        let timeout = match (self.backlog.is_empty(), has_unwatched) {
-            (false, _) => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
-            (true, true) => Some(Timespec { tv_sec: SWEEP.as_secs() as _, tv_nsec: 0 }),
-            (true, false) => None,
+        let sweep = has_unwatched.then_some(SWEEP);
+        let due = self.registry.limit_due().map(|due| due.saturating_duration_since(Instant::now()));
+        let timeout = match self.backlog.is_empty() {
+            false => Some(Duration::ZERO),
+            true => sweep.into_iter().chain(due).min(),
         };
-        self.poll.wait(events, timeout)?;
+        let timespec = |wait: Duration| Timespec {
+            tv_sec: wait.as_secs() as _,
+            // Not a round too early.
+            tv_nsec: wait.subsec_nanos().into(),
+        };
+        self.poll.wait(events, timeout.map(timespec))?;
+        self.registry.keep_limit();
         // By the clock: under constant load there is no round without events.
         if has_unwatched && self.swept.elapsed() >= SWEEP {
             self.registry.check_unwatched();

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use punctual_daemon::config::{Config, DEFAULT_TEXT, Kind, Machine, Quotas};
 use punctual_model::latency::{Preemption, Processor, SchedulingLatency, Variable, Variables};
 use punctual_model::{Duration, Instant, Threads, TimingModel};
-use punctual_schedule::{Answer, Kind as BuiltIn, Limits, Parameters, Test};
+use punctual_schedule::{Answer, Kind as BuiltIn, Limits, Parameters, Reserve, ReserveKind, Test};
 use std::path::Path;
 
 fn machine() -> Machine {
-    Machine { processors: vec![0, 1, 2, 3], priorities: (1, 99) }
+    Machine { processors: vec![0, 1, 2, 3], priorities: (1, 99), reserves: Vec::new() }
 }
 
 fn parse(text: &str) -> Result<(Config, Vec<String>), String> {
@@ -426,7 +426,7 @@ fn one_plugin_serves_all_tables_and_has_no_settings() {
 
 #[test]
 fn examples_in_the_documents_are_valid() {
-    let wide = Machine { processors: (0..8).collect(), priorities: (1, 99) };
+    let wide = Machine { processors: (0..8).collect(), priorities: (1, 99), reserves: Vec::new() };
     let mut shown = 0;
     for name in ["daemon.md", "from-rtkit.md"] {
         let text =
@@ -440,4 +440,35 @@ fn examples_in_the_documents_are_valid() {
         }
     }
     assert_eq!(shown, 3);
+}
+
+#[test]
+fn what_the_kernel_keeps_is_read_or_configured() {
+    let fair = |processor| Reserve {
+        processor,
+        kind: ReserveKind::FairServer,
+        runtime: Duration::from_ms(50),
+        period: Duration::from_ms(1000),
+    };
+    let throttle = Reserve { kind: ReserveKind::Throttle, ..fair(1) };
+    let here = Machine { reserves: vec![fair(0), fair(1), throttle], ..machine() };
+    let reserves = |kernel: &str, plugin: &str| {
+        let text = format!("[kernel]\n{kernel}\n{RM}processors = [1]\n{plugin}");
+        let (config, _) =
+            Config::parse(&text, Path::new("p.toml"), &here).map_err(|error| error.to_string())?;
+        Ok::<_, String>(config.plugins[0].reserves.clone())
+    };
+    assert_eq!(reserves("", ""), Ok(vec![fair(1), throttle]));
+    assert_eq!(reserves("", "admission = \"utilization\""), Ok(vec![]), "the paper's test");
+    assert_eq!(reserves("fair_server = \"none\"", ""), Ok(vec![throttle]));
+    assert_eq!(reserves("realtime_throttle = \"none\"\nfair_server = \"kernel\"", ""), Ok(vec![fair(1)]));
+    let given = reserves("fair_server = [20000, 500000]\nrealtime_throttle = \"none\"", "").unwrap();
+    assert_eq!(
+        given,
+        [Reserve { runtime: Duration::from_ms(20), period: Duration::from_ms(500), ..fair(1) }]
+    );
+    for wrong in ["5", "\"some\"", "[1]", "[1000000, 1000000]", "[-1, 5]", "[1, 60000001]"] {
+        let why = reserves(&format!("fair_server = {wrong}"), "").unwrap_err();
+        assert!(why.contains("p.toml:2:15: ") && why.contains("such as [50000, 1000000]"), "{why}");
+    }
 }

@@ -49,7 +49,7 @@ impl Books {
 const PLUGINS: [&str; 4] = ["EDF", "RM", "FP", "RR"];
 
 fn machine() -> Machine {
-    Machine { processors: vec![0, 1], priorities: (1, 99) }
+    Machine { processors: vec![0, 1], priorities: (1, 99), reserves: Vec::new() }
 }
 
 fn parse(text: &str) -> Result<(Rules, Vec<String>), String> {

@@ -54,6 +54,7 @@ fn filled(
         test,
         limits,
         platforms: Vec::new(),
+        reserves: Vec::new(),
     };
     let mut plugin = plugin(kind, settings).expect("these settings hold");
     let (mut refused, mut unproven) = (0, 0);

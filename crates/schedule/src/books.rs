@@ -1,5 +1,6 @@
 //! The books of a processor: sums over its specs, updated as specs come and go, so that reading them is free.
 
+use crate::reserve::{Reserve, Workload};
 use crate::task::Task;
 use crate::{Load, Utilization};
 
@@ -11,12 +12,23 @@ pub(crate) struct Books {
     pub(crate) utilization: Utilization,
     /// The sum of Q^a / T.
     pub(crate) rate: Utilization,
+    /// What the specs that declare a runtime and a period take in any window.
+    pub(crate) workload: Workload,
+    /// How many specs may take more than that: those that declare less, and those whose test was ignored.
+    pub(crate) unknown: usize,
     pub(crate) specs: usize,
 }
 
 impl Books {
     pub(crate) fn new(processor: u32) -> Self {
-        Self { processor, utilization: Utilization::ZERO, rate: Utilization::ZERO, specs: 0 }
+        Self {
+            processor,
+            utilization: Utilization::ZERO,
+            rate: Utilization::ZERO,
+            workload: Workload::default(),
+            unknown: 0,
+            specs: 0,
+        }
     }
 
     pub(crate) fn add(&mut self, task: Option<&Task>) {
@@ -24,7 +36,9 @@ impl Books {
         if let Some(task) = task {
             self.utilization += task.utilization();
             self.rate += task.rate;
+            self.workload.add(task);
         }
+        self.unknown += usize::from(!task.is_some_and(|task| task.guaranteed));
     }
 
     pub(crate) fn remove(&mut self, task: Option<&Task>) {
@@ -32,7 +46,20 @@ impl Books {
         if let Some(task) = task {
             self.utilization -= task.utilization();
             self.rate -= task.rate;
+            self.workload.remove(task);
         }
+        self.unknown -= usize::from(!task.is_some_and(|task| task.guaranteed));
+    }
+
+    /// Those of `reserves` that the kernel may take from these specs and one more.
+    pub(crate) fn acting(&self, reserves: &[Reserve], more: Option<&Task>) -> Vec<Reserve> {
+        if reserves.is_empty() {
+            return Vec::new();
+        }
+        let mut with = self.clone();
+        with.add(more);
+        let acts = |reserve: &&Reserve| with.unknown > 0 || !reserve.is_left(&with.workload);
+        reserves.iter().filter(acts).copied().collect()
     }
 
     pub(crate) fn load(&self) -> Load {

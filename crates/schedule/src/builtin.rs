@@ -31,6 +31,7 @@ mod tests {
             test: Test::default(),
             limits: Limits::default(),
             platforms: Vec::new(),
+            reserves: Vec::new(),
         }
     }
 

@@ -4,6 +4,8 @@
 //! > All deadlines are met if and only if h(t) = Σ (⌊(t − D_i) / T_i⌋ + 1) · Q_i over all tasks with D_i ≤ t
 //! > never exceeds t.
 //!
+//! What the kernel keeps for ordinary threads (`reserve`) adds its bandwidth times t to h(t).
+//!
 //! The runtime of the task to be admitted need not be fixed. QPA goes from long intervals to short ones; if
 //! the demand of an interval is too high, the runtime is reduced until it fits. Intervals that passed before
 //! still pass, since their demand falls too. So a single descent finds the longest feasible runtime.
@@ -16,7 +18,7 @@ use punctual_model::Duration;
 /// The longest runtime from `least` to `task.runtime` with which `task` is schedulable together with
 /// `others`, which are sorted by deadline; `least`, if finding the longest takes too much work.
 pub(crate) fn longest_runtime(
-    others: &[Task],
+    others: Others,
     task: Task,
     least: Duration,
     work: &mut Work,
@@ -34,12 +36,23 @@ pub(crate) fn longest_runtime(
     }
 }
 
+/// What is admitted already.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Others<'a> {
+    /// Sorted by deadline.
+    pub(crate) tasks: &'a [Task],
+    /// The bandwidth of what the kernel keeps for ordinary threads: its demand within t is at most this part
+    /// of t.
+    pub(crate) reserved: Utilization,
+}
+
 /// QPA, reducing the runtime to what is feasible.
-fn descend(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
+fn descend(others: Others, task: Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
     if suffices(others, &task) {
         return Ok(task.runtime);
     }
-    let tasks = Tasks { others, task: &task };
+    let tasks = Tasks { others: others.tasks, reserved: others.reserved, task: &task };
+    let others = others.tasks;
     let mut runtime = task.runtime;
     let shortest = others.first().map_or(task.deadline, |first| first.deadline.min(task.deadline)).ns();
     let bound = tasks.bound(work)?;
@@ -52,7 +65,12 @@ fn descend(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Res
         if total <= shortest {
             break;
         }
-        interval = if total < t { Some(total) } else { tasks.last_deadline(t, work)? };
+        interval = match total < t {
+            // Between deadlines only the kernel's demand changes, and that less than the interval.
+            true if tasks.reserved > Utilization::ZERO => tasks.last_deadline(total + 1, work)?,
+            true => Some(total),
+            false => tasks.last_deadline(t, work)?,
+        };
     }
     Ok(runtime)
 }
@@ -76,13 +94,14 @@ fn cut(t: u64, demand: u128, jobs: u128, runtime: Duration, least: Duration) -> 
 /// With a runtime that uses up all remaining time, QPA has endless intervals to examine. The first deadlines
 /// often rule such a runtime out, so some of them are checked beforehand.
 fn cut_by_first_deadlines(
-    others: &[Task],
+    others: Others,
     task: &Task,
     least: Duration,
     work: &mut Work,
 ) -> Result<Duration, Unproven> {
     const SOME: usize = 8;
-    let tasks = Tasks { others, task };
+    let tasks = Tasks { others: others.tasks, reserved: others.reserved, task };
+    let others = others.tasks;
     let later = &others[others.partition_point(|other| other.deadline < task.deadline)..];
     let step = later.len().div_ceil(SOME).max(1);
     let deadlines =
@@ -98,10 +117,11 @@ fn cut_by_first_deadlines(
 /// A sufficient test in one pass: each task's demand is bounded by a line from its first deadline on (Devi
 /// 2003; the first step of Albers and Slomka's approximation). Between deadlines the sum of the lines rises
 /// no faster than time, so checking it at the deadlines is enough.
-fn suffices(others: &[Task], task: &Task) -> bool {
+fn suffices(others: Others, task: &Task) -> bool {
+    let Others { tasks: others, reserved } = others;
     let place = others.partition_point(|other| other.deadline <= task.deadline);
     let sorted = others[..place].iter().chain([task]).chain(&others[place..]);
-    let (mut demand, mut rate, mut at) = (0u128, Utilization::ZERO, 0);
+    let (mut demand, mut rate, mut at) = (0u128, reserved, 0);
     for task in sorted {
         let deadline = task.deadline.ns();
         demand += rate.part_of(deadline - at) + u128::from(task.runtime.ns());
@@ -116,6 +136,7 @@ fn suffices(others: &[Task], task: &Task) -> bool {
 
 struct Tasks<'a> {
     others: &'a [Task],
+    reserved: Utilization,
     /// With its longest runtime.
     task: &'a Task,
 }
@@ -125,7 +146,7 @@ impl Tasks<'_> {
         self.others.iter().chain([self.task])
     }
 
-    /// h(t) of the others, and the task's own number of jobs.
+    /// h(t) of the others and of the kernel, and the task's own number of jobs.
     fn demand(&self, t: u64, work: &mut Work) -> Result<(u128, u128), Unproven> {
         work.spend(self.others.len() + 1)?;
         let jobs = |task: &Task| {
@@ -133,7 +154,8 @@ impl Tasks<'_> {
         };
         // They are sorted: the rest have no deadline within t.
         let begun = self.others.iter().take_while(|task| task.deadline.ns() <= t);
-        Ok((begun.map(|task| jobs(task) * u128::from(task.runtime.ns())).sum(), jobs(self.task)))
+        let demand: u128 = begun.map(|task| jobs(task) * u128::from(task.runtime.ns())).sum();
+        Ok((demand + self.reserved.part_of(t), jobs(self.task)))
     }
 
     /// The greatest absolute deadline below `t`, if all tasks begin at 0.
@@ -162,7 +184,7 @@ impl Tasks<'_> {
             let released = |task: &Task| {
                 u128::from(busy.div_ceil(task.period.ns().max(1))) * u128::from(task.runtime.ns())
             };
-            let demand: u128 = self.all().map(released).sum();
+            let demand = self.all().map(released).sum::<u128>() + self.reserved.part_of(busy);
             if demand <= u128::from(busy) {
                 break;
             }
@@ -173,7 +195,7 @@ impl Tasks<'_> {
 
     /// max(D_max, Σ (T_i − D_i) · U_i / (1 − U)), if it fits 64 bits.
     fn bound_by_utilization(&self) -> Option<u64> {
-        let rate: Utilization = self.all().map(|task| task.rate).sum();
+        let rate = self.reserved + self.all().map(|task| task.rate).sum();
         let shortened = |task: &Task| {
             u128::from(task.period.saturating_sub(task.deadline).ns()).checked_mul(task.rate.raw())
         };
@@ -200,7 +222,7 @@ mod tests {
         let (&last, others) = tasks.split_last().unwrap();
         let mut others: Vec<_> = others.iter().copied().map(task).collect();
         others.sort_by_key(|task| task.deadline);
-        longest_runtime(&others, task(last), Duration::from_ns(least), &mut Work::unlimited())
+        longest_runtime(alone(&others), task(last), Duration::from_ns(least), &mut Work::unlimited())
             .map(Duration::ns)
     }
 
@@ -208,7 +230,7 @@ mod tests {
     fn buttazzo_processor_demand() {
         let tasks = [(2, 6, 4), (2, 8, 5), (3, 9, 7)];
         let all: Vec<_> = tasks.into_iter().map(task).collect();
-        let tasks_of = Tasks { others: &all[..2], task: &all[2] };
+        let tasks_of = Tasks { others: &all[..2], reserved: Utilization::ZERO, task: &all[2] };
         // L* = 25, rounded up.
         assert!((25..=26).contains(&tasks_of.bound_by_utilization().unwrap()));
         assert!(tasks_of.bound(&mut Work::default()).unwrap() <= 25);
@@ -222,6 +244,29 @@ mod tests {
             longest(&[(2, 6, 4), (2, 8, 5), (4, 12, 7)], 4),
             Err(Unproven::Demand { demand: 8.., .. })
         ));
+    }
+
+    /// On a processor of which the kernel keeps nothing.
+    fn alone(tasks: &[Task]) -> Others<'_> {
+        Others { tasks, reserved: Utilization::ZERO }
+    }
+
+    #[test]
+    fn a_reserve_counts_by_its_bandwidth() {
+        let longest = |others: &[(u64, u64, u64)], last: (u64, u64, u64)| {
+            let others: Vec<Task> = others.iter().map(|&spec| task(spec)).collect();
+            let tenth = Utilization::new(Duration::from_ns(1), Duration::from_ns(10));
+            let reserved = tenth - Utilization::ALLOWANCE;
+            let others = Others { tasks: &others, reserved };
+            longest_runtime(others, task(last), Duration::from_ns(1), &mut Work::unlimited())
+        };
+        // 100 + 400 + 500 within 1,000; 30 + 270 within 300, and then 130 + 540 + 630 within 1,300.
+        assert_eq!(longest(&[(400, 1_000, 1_000)], (500, 1_000, 1_000)), Ok(Duration::from_ns(500)));
+        assert_eq!(longest(&[], (300, 1_000, 300)), Ok(Duration::from_ns(270)));
+        assert_eq!(longest(&[(270, 1_000, 300)], (630, 1_000, 1_300)), Ok(Duration::from_ns(630)));
+        assert_eq!(longest(&[(270, 1_000, 300)], (631, 1_000, 1_300)), Ok(Duration::from_ns(630)));
+        let late = longest(&[(270, 1_000, 300)], (1, 1_000, 300));
+        assert_eq!(late, Err(Unproven::Demand { interval: Duration::from_ns(300), demand: 301 }));
     }
 
     #[test]
@@ -240,8 +285,12 @@ mod tests {
         let great = i64::MAX as u64;
         let work = &mut Work::default();
         let others = [task((1, 2, 1)), task((great / 4, great, great / 2))];
-        let longest =
-            longest_runtime(&others, task((great / 4, great, great - 1)), Duration::from_ns(great / 4), work);
+        let longest = longest_runtime(
+            alone(&others),
+            task((great / 4, great, great - 1)),
+            Duration::from_ns(great / 4),
+            work,
+        );
         assert!(!matches!(longest, Ok(runtime) if runtime.ns() > great / 4));
     }
 
@@ -252,9 +301,10 @@ mod tests {
         let others = [task((99_999, 100_000, 99_999))];
         let open = task((100_000, 10_000_000_000, 9_999_999_999));
         let least = Duration::from_ns(5);
-        assert_eq!(longest_runtime(&others, open, least, &mut Work::default()), Ok(least));
+        assert_eq!(longest_runtime(alone(&others), open, least, &mut Work::default()), Ok(least));
         assert!(
-            longest_runtime(&others, open, least, &mut Work::unlimited()).unwrap() > Duration::from_us(99)
+            longest_runtime(alone(&others), open, least, &mut Work::unlimited()).unwrap()
+                > Duration::from_us(99)
         );
     }
 

@@ -1,7 +1,8 @@
 //! The plugin EDF: partitioned, worst fit, on SCHED_DEADLINE (ReTiF, Section 5.1).
 
 use crate::books::{Books, exceeds, first_fit, least_loaded};
-use crate::demand::longest_runtime;
+use crate::demand::{Others, longest_runtime};
+use crate::reserve::{Reserve, ReserveKind};
 use crate::task::Task;
 use crate::work::Work;
 use crate::{
@@ -26,6 +27,8 @@ struct Processor {
     books: Books,
     /// By deadline.
     tasks: BTreeMap<(Duration, SpecId), Task>,
+    /// The bandwidth that the kernel keeps for ordinary threads.
+    reserved: Utilization,
 }
 
 #[derive(Debug)]
@@ -56,7 +59,18 @@ impl Request {
 
 impl Edf {
     pub(crate) fn new(settings: Settings) -> Self {
-        let processor = |&number| Processor { books: Books::new(number), tasks: BTreeMap::new() };
+        // The throttle does not concern SCHED_DEADLINE.
+        let counts = |reserve: &Reserve| reserve.kind == ReserveKind::FairServer;
+        let processor = |&number| Processor {
+            books: Books::new(number),
+            tasks: BTreeMap::new(),
+            reserved: settings
+                .reserves_on(number)
+                .iter()
+                .filter(|it| counts(it))
+                .map(Reserve::bandwidth)
+                .sum(),
+        };
         let processors = settings.processors.iter().map(processor).collect();
         Self { threshold: settings.limit(), processors, specs: FxHashMap::default(), settings }
     }
@@ -71,12 +85,8 @@ impl Edf {
 
     /// Q^a by Equations 3 and 4.
     fn by_utilization(&self, request: &Request, books: &Books) -> Result<Duration, String> {
-        self.within_threshold(
-            request,
-            request.period.min(request.deadline),
-            books.utilization,
-            books.processor,
-        )
+        let window = request.period.min(request.deadline);
+        self.within_threshold(request, window, books.utilization, books.processor, self.threshold)
     }
 
     /// The longest runtime in every `window` within the threshold.
@@ -86,11 +96,12 @@ impl Edf {
         window: Duration,
         taken: Utilization,
         processor: u32,
+        threshold: Utilization,
     ) -> Result<Duration, String> {
         let needed = Utilization::new(request.least, window);
-        let free = self.threshold - taken;
+        let free = threshold - taken;
         if needed > free {
-            return Err(exceeds(self.threshold, processor, taken, needed));
+            return Err(exceeds(threshold, processor, taken, needed));
         }
         Ok(request.most.min(free.runtime_in(window)))
     }
@@ -104,16 +115,18 @@ impl Edf {
         replaced: Option<SpecId>,
         work: &mut Work,
     ) -> Result<Duration, String> {
+        let reserved = self.processors[place].reserved;
+        let threshold = self.threshold.min(Utilization::ONE - reserved);
         let most = self
-            .within_threshold(request, request.period, books.rate, books.processor)?
+            .within_threshold(request, request.period, books.rate, books.processor, threshold)?
             .min(request.deadline);
         let task = Task::new(most, request.period, request.deadline, true);
-        if books.utilization + task.utilization() <= Utilization::ONE {
+        if books.utilization + task.utilization() + reserved <= Utilization::ONE {
             return Ok(most);
         }
         let others = self.processors[place].tasks.iter().filter(|((_, spec), _)| Some(*spec) != replaced);
         let others: Vec<Task> = others.map(|(_, &task)| task).collect();
-        longest_runtime(&others, task, request.least, work)
+        longest_runtime(Others { tasks: &others, reserved }, task, request.least, work)
             .map_err(|unproven| unproven.message("processor demand", books.processor))
     }
 }

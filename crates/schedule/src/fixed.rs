@@ -59,7 +59,7 @@ impl Fixed {
         }
         match self.settings.test {
             Test::Utilization => self.partitioned.keeps_order(place, task, urgency, replacing),
-            Test::Exact => self.partitioned.prove(place, task, urgency, replacing, work),
+            Test::Exact => self.partitioned.prove(place, books, task, urgency, replacing, work),
         }
     }
 }

@@ -14,11 +14,11 @@
 //!
 //! With an exact test, a spec that does not fit the least loaded processor is tested on the others.
 //!
-//! Admission assumes that tasks are independent, stay within their declarations, and are delayed only by each
-//! other, and by the kernel where [`Settings::platforms`] says how much. A plugin knows its own specs only:
-//! plugins that share a processor must divide it by their thresholds. All else (the kernel, where it is not
-//! known; migration; the 5 % that it withholds from real-time threads by default) must fit in what a
-//! threshold below 1 leaves.
+//! Admission assumes that tasks are independent, stay within their declarations, and are delayed only by
+//! each other, by the kernel where [`Settings::platforms`] says how much, and by what it keeps for ordinary
+//! threads ([`Settings::reserves`]). A plugin knows its own specs only: plugins that share a processor must
+//! divide it by their thresholds. All else (the kernel, where it is not known; migration) must fit in what
+//! a threshold below 1 leaves.
 //!
 //! With either test, a spec that declares no runtime (FP, RR: or no period) runs below all specs on its
 //! processor that declare both: RM places it there, FP and RR refuse it if the declared priorities say
@@ -33,6 +33,7 @@ mod fixed;
 mod levels;
 mod partitioned;
 mod plugin;
+mod reserve;
 mod response;
 mod rm;
 mod settings;
@@ -46,5 +47,6 @@ pub use builtin::plugin;
 pub use plugin::{Answer, AssignedPolicy, Assignment, Load, Offer, Plugin, Refusal, SpecId};
 pub use punctual_analysis::Platform;
 pub use punctual_protocol::{Bound, Limits, Parameters};
+pub use reserve::{Reserve, ReserveKind};
 pub use settings::{Kind, Settings, Test};
 pub use utilization::Utilization;

@@ -3,6 +3,7 @@
 
 use crate::books::Books;
 use crate::levels::Levels;
+use crate::reserve::Reserve;
 use crate::response::FixedPriorities;
 use crate::task::Task;
 use crate::work::{Unproven, Work};
@@ -31,6 +32,8 @@ struct Processor {
     unbounded: BTreeSet<(u64, SpecId)>,
     /// What its kernel takes, if that counts.
     platform: Option<Platform>,
+    /// What it keeps for ordinary threads.
+    reserves: Vec<Reserve>,
 }
 
 #[derive(Debug)]
@@ -57,6 +60,7 @@ impl Partitioned {
             tasks: BTreeMap::new(),
             unbounded: BTreeSet::new(),
             platform: settings.platforms.iter().find(|platform| platform.cpu == number).cloned(),
+            reserves: settings.reserves_on(number),
         };
         Self {
             processors: settings.processors.iter().map(processor).collect(),
@@ -77,11 +81,13 @@ impl Partitioned {
 
     /// Whether a spec can join the processor at `place`: every guaranteed task runs above every spec that
     /// declares no runtime or no period, and the task and all less urgent ones meet their deadlines by
-    /// response-time analysis. `task` is `None` for a spec that cannot be analysed. Tests a copy of the
-    /// levels to which the spec has been added.
+    /// response-time analysis. `task` is `None` for a spec that cannot be analysed: it delays none of those
+    /// above it, but may have the kernel take time from all for ordinary threads. `books` are those without
+    /// the spec that is replaced. Tests a copy of the levels to which the spec has been added.
     pub(crate) fn prove(
         &self,
         place: usize,
+        books: &Books,
         task: Option<Task>,
         urgency: Urgency,
         replaced: Option<SpecId>,
@@ -89,13 +95,15 @@ impl Partitioned {
     ) -> Result<(), String> {
         let processor = &self.processors[place];
         let (levels, replaced) = self.levels_with(place, urgency, replaced);
+        let reserves = books.acting(&processor.reserves, task.as_ref());
         match task {
-            Some(task) => {
-                processor.above_unbounded(&levels, urgency.key, replaced)?;
-                processor.meets_deadlines(&levels, task, urgency.key, replaced, work)
-            }
-            None => processor.below_guaranteed(&levels, urgency.key, replaced),
+            Some(_) => processor.above_unbounded(&levels, urgency.key, replaced)?,
+            None => processor.below_guaranteed(&levels, urgency.key, replaced)?,
         }
+        if task.is_none() && reserves.is_empty() {
+            return Ok(());
+        }
+        processor.meets_deadlines(&levels, task, urgency.key, replaced, &reserves, work)
     }
 
     /// The first part of `prove`: whether guaranteed tasks would still run above all specs that declare no
@@ -250,13 +258,15 @@ impl Processor {
         ))
     }
 
-    /// Response-time analysis of `task` and all that it can delay.
+    /// Response-time analysis of `task` and all that it can delay; of all, where the kernel may take
+    /// `reserves`.
     fn meets_deadlines(
         &self,
         levels: &Levels,
-        task: Task,
+        task: Option<Task>,
         key: u64,
         replaced: Option<(u64, SpecId)>,
+        reserves: &[Reserve],
         work: &mut Work,
     ) -> Result<(), String> {
         let mut kept = self
@@ -265,16 +275,18 @@ impl Processor {
             .filter(|&(id, _)| Some(*id) != replaced)
             .map(|(&(key, _), &task)| (key, task))
             .peekable();
-        let mut tasks = FixedPriorities::on(self.platform.as_ref());
-        let mut added = Some(task);
-        let (mut first, mut place_of_added) = (0, 0);
+        let mut tasks = FixedPriorities::on(self.platform.as_ref(), reserves);
+        let mut added = task;
+        let (mut first, mut place_of_added) = (0, usize::MAX);
         for (level, last) in levels.last_keys().enumerate() {
             while let Some((_, task)) = kept.next_if(|&(kept, _)| kept <= last) {
                 tasks.push(task);
             }
             if key <= last {
                 if let Some(task) = added.take() {
-                    (first, place_of_added) = (level, tasks.tasks().len());
+                    // What ordinary threads get is taken from all.
+                    first = if reserves.is_empty() { level } else { 0 };
+                    place_of_added = tasks.tasks().len();
                     tasks.push(task);
                 }
             }
@@ -286,6 +298,7 @@ impl Processor {
             ""
         };
         let kernel = if self.platform.is_some() { ", with what the kernel takes" } else { "" };
+        let reserved: String = reserves.iter().map(|reserve| format!(", with {reserve}")).collect();
         tasks.prove(first, work).map_err(|unproven| {
             let processor = self.books.processor;
             match unproven {
@@ -294,7 +307,7 @@ impl Processor {
                     let Task { runtime, deadline, .. } = tasks.tasks()[task];
                     format!(
                         "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline \
-                         {deadline}) could take {} or more{kernel}{shared}",
+                         {deadline}) could take {} or more{kernel}{reserved}{shared}",
                         Duration::from_ns(u64::try_from(response).unwrap_or(u64::MAX))
                     )
                 }

@@ -18,12 +18,14 @@
 //!
 //! > W(t) = B + I(t) + Σ ⌈t / T_j⌉ · (Q_j + 2s) − 2s
 //!
-//! with the blocking B, the interrupts I and a pass of the scheduler s; the first pass is part of B.
+//! with the blocking B, the interrupts I and a pass of the scheduler s; the first pass is part of B. What the
+//! kernel takes for ordinary threads (`reserve`) is added to W, if the specs make it take that.
 //!
 //! The `response-time-analysis` crate has the same analysis for arrival curves. Its numbers wrap in release
 //! builds, its work is not bounded, and it analyses one task at a time, so n tasks take n² terms per
 //! iteration. Here the property tests compare with it.
 
+use crate::reserve::Reserve;
 use crate::task::Task;
 use crate::work::{Unproven, Work};
 use punctual_analysis::Platform;
@@ -44,12 +46,14 @@ pub(crate) struct FixedPriorities<'a> {
     ends: Vec<usize>,
     /// What the kernel takes, if that is known.
     platform: Option<&'a Platform>,
+    /// What it takes for ordinary threads.
+    reserves: &'a [Reserve],
 }
 
 impl<'a> FixedPriorities<'a> {
     /// No tasks yet, on a processor of which the kernel takes this much.
-    pub(crate) fn on(platform: Option<&'a Platform>) -> Self {
-        Self { platform, ..Self::default() }
+    pub(crate) fn on(platform: Option<&'a Platform>, reserves: &'a [Reserve]) -> Self {
+        Self { platform, reserves, ..Self::default() }
     }
 
     /// What the scheduler takes for each job: two passes.
@@ -81,7 +85,7 @@ impl<'a> FixedPriorities<'a> {
     /// Whether all guaranteed tasks of level `first` and of less urgent ones meet their deadlines. More
     /// urgent levels are skipped: nothing below interferes with them.
     pub(crate) fn prove(&self, first: usize, work: &mut Work) -> Result<(), Unproven> {
-        let mut linear = Linear::on(self.platform);
+        let mut linear = Linear::on(self.platform, self.reserves);
         let mut begin = 0;
         let mut busy = 0;
         for (level, &end) in self.ends.iter().enumerate() {
@@ -203,17 +207,18 @@ impl<'a> FixedPriorities<'a> {
     /// W(t) over the tasks before `end`.
     fn demand(&self, t: u64, end: usize, work: &mut Work) -> Result<u128, Unproven> {
         let sources = self.platform.map_or(0, |platform| platform.interrupts.len());
-        work.spend(end + LOOKUP * sources)?;
+        work.spend(end + LOOKUP * sources + self.reserves.len())?;
         let terms = self.periods[..end].iter().zip(&self.runtimes[..end]);
         let jobs: u128 =
             terms.map(|(&period, &runtime)| u128::from(t.div_ceil(period)) * u128::from(runtime)).sum();
         Ok(jobs + self.kernel(t) - u128::from(self.switches()))
     }
 
-    /// B + I(t); beyond 64 bits, more than any deadline.
+    /// B + I(t), with what ordinary threads get; beyond 64 bits, more than any deadline.
     fn kernel(&self, t: u64) -> u128 {
         let interrupts = self.platform.map_or(Some(0), |platform| platform.interference(t));
-        interrupts.map_or(u128::from(u64::MAX), u128::from) + u128::from(self.blocking())
+        let reserved: u128 = self.reserves.iter().map(|reserve| reserve.taken(t)).sum();
+        interrupts.map_or(u128::from(u64::MAX), u128::from) + u128::from(self.blocking()) + reserved
     }
 }
 
@@ -230,10 +235,14 @@ struct Linear {
 impl Linear {
     /// Interrupts count as a task that takes, in each horizon, the most that they take in one: a window of
     /// any length has no more.
-    fn on(platform: Option<&Platform>) -> Self {
+    fn on(platform: Option<&Platform>, reserves: &[Reserve]) -> Self {
         let mut linear = Self::default();
+        for reserve in reserves {
+            linear.carried += 2 * u128::from(reserve.runtime.ns());
+            linear.rate += reserve.rate();
+        }
         let Some(platform) = platform else { return linear };
-        linear.carried = platform.blocking.ns().into();
+        linear.carried += u128::from(platform.blocking.ns());
         if !platform.interrupts.is_empty() {
             let horizon = platform.horizon.max(Duration::from_ns(1));
             let most = platform.interference(horizon.ns()).unwrap_or(u64::MAX);

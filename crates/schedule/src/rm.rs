@@ -87,7 +87,7 @@ impl Plugin for RateMonotonic {
                 if let Some(task) = task {
                     self.fits(&books[place], books[place].rate, task.rate)?;
                 }
-                self.partitioned.prove(place, task, urgency, replacing, &mut work)
+                self.partitioned.prove(place, &books[place], task, urgency, replacing, &mut work)
             }
         });
         let answer = if task.is_some() { Answer::Ok } else { Answer::Partial };

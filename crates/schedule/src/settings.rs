@@ -1,6 +1,6 @@
 //! The settings of built-in plugins, as an administrator configures them (ReTiF, Section 3.5).
 
-use crate::{Limits, Utilization};
+use crate::{Limits, Reserve, Utilization};
 use punctual_analysis::Platform;
 use std::fmt;
 use std::str::FromStr;
@@ -93,6 +93,8 @@ pub struct Settings {
     /// What the kernel takes from threads, for each of the processors; none: it does not count. Only for
     /// exact tests of RM, FP and RR.
     pub platforms: Vec<Platform>,
+    /// What the kernel keeps for ordinary threads, by processor. Only for exact tests.
+    pub reserves: Vec<Reserve>,
 }
 
 impl Settings {
@@ -114,6 +116,12 @@ impl Settings {
             ));
         }
         self.check_platforms(kind)?;
+        if let Some(reserve) = self.reserves.iter().find(|it| it.runtime >= it.period) {
+            return Err(format!(
+                "plugin `{name}`: {reserve} leaves nothing of processor {}",
+                reserve.processor
+            ));
+        }
         let (lowest, highest) = self.priorities;
         let (least, greatest) = self.limits.priorities;
         if kind != Kind::Edf && !(least.max(1) <= lowest && lowest <= highest && highest <= greatest) {
@@ -140,6 +148,12 @@ impl Settings {
             Some(cpu) => Err(format!("plugin `{name}`: the latency of processor {cpu} is unknown")),
             None => Ok(()),
         }
+    }
+
+    /// What the kernel keeps of a processor for ordinary threads, as far as the test counts that.
+    pub(crate) fn reserves_on(&self, processor: u32) -> Vec<Reserve> {
+        let counts = |reserve: &&Reserve| self.test == Test::Exact && reserve.processor == processor;
+        self.reserves.iter().filter(counts).copied().collect()
     }
 
     /// U^thr. Valid if the settings passed [`check`](Self::check).

@@ -16,6 +16,8 @@ impl Utilization {
     pub const ZERO: Self = Self(0);
     /// All of one processor.
     pub const ONE: Self = Self(1 << 64);
+    /// 2⁻⁴⁴: by how much sums of shares that were rounded up may exceed a limit.
+    pub(crate) const ALLOWANCE: Self = Self(1 << 20);
 
     /// `runtime` in every `window`, rounded up. With `window` = min(T, D) this is U of ReTiF's Equation 1.
     /// A window of zero counts as 1 ns.
@@ -30,14 +32,13 @@ impl Utilization {
     /// is 2⁻⁴⁴ (6·10⁻¹⁴) greater than written: 7 ms in 10 ms fit, and so do seven times 1 ms. A limit of 1 is
     /// exactly one processor (the same for every whole number), since nothing beyond can be guaranteed.
     pub fn limit(fraction: f64) -> Option<Self> {
-        const ALLOWANCE: u128 = 1 << 20;
         if !(fraction > 0.0 && fraction.is_finite()) {
             return None;
         }
         // Multiplication by a power of two is exact; the cast rounds down and saturates.
         let limit = (fraction * 2f64.powi(64)) as u128;
         let whole = fraction.fract() == 0.0;
-        Some(Self(if whole { limit } else { limit.saturating_add(ALLOWANCE) }))
+        Some(Self(if whole { limit } else { limit.saturating_add(Self::ALLOWANCE.0) }))
     }
 
     /// The longest runtime in every `window` within this share: the right-hand side of Equation 4.

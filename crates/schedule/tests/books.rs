@@ -63,6 +63,7 @@ fn settings(test: Test, width: u32) -> Settings {
         test,
         limits: Limits::default(),
         platforms: Vec::new(),
+        reserves: Vec::new(),
     }
 }
 

@@ -23,6 +23,7 @@ fn new_plugin(kind: Kind, platforms: Vec<Platform>) -> Result<Box<dyn Plugin>, S
         test: Test::Exact,
         limits,
         platforms,
+        reserves: Vec::new(),
     };
     plugin(kind, settings)
 }

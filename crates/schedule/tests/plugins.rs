@@ -2,8 +2,8 @@
 
 use punctual_model::Duration;
 use punctual_schedule::{
-    Answer, AssignedPolicy, Assignment, Kind, Limits, Offer, Parameters, Plugin, Refusal, Settings, SpecId,
-    Test, plugin,
+    Answer, AssignedPolicy, Assignment, Kind, Limits, Offer, Parameters, Plugin, Refusal, Reserve,
+    ReserveKind, Settings, SpecId, Test, plugin,
 };
 
 fn new_plugin(
@@ -21,6 +21,7 @@ fn new_plugin(
         test,
         limits: Limits::default(),
         platforms: Vec::new(),
+        reserves: Vec::new(),
     };
     plugin(kind, settings).unwrap()
 }
@@ -374,4 +375,66 @@ fn a_cpuset_leaves_out_processors() {
             assert!(why.contains("excludes all of its processors"), "{why}");
         }
     }
+}
+
+/// 50 ms in a second for ordinary threads, as Linux has it since 6.12.
+fn with_fair_server(kind: Kind) -> Box<dyn Plugin> {
+    let reserve = Reserve {
+        processor: 0,
+        kind: ReserveKind::FairServer,
+        runtime: Duration::from_ms(50),
+        period: Duration::from_ms(1000),
+    };
+    let settings = Settings {
+        name: kind.to_string(),
+        processors: vec![0],
+        priorities: (1, 50),
+        threshold: 0.95,
+        test: Test::Exact,
+        limits: Limits::default(),
+        platforms: Vec::new(),
+        reserves: vec![reserve],
+    };
+    plugin(kind, settings).unwrap()
+}
+
+#[test]
+fn what_the_kernel_keeps_for_ordinary_threads_counts() {
+    for kind in [Kind::Rm, Kind::Fp, Kind::Rr] {
+        let mut plugin = with_fair_server(kind);
+        let spec =
+            |runtime, period, deadline| Parameters { priority: Some(30), ..task(runtime, period, deadline) };
+        // It runs for a second and leaves ordinary threads nothing of it: 1,000 + 2 · 50 ms, and 5 % of the
+        // rest, make 1,152.6.
+        let why = refused(plugin.consider(&spec(1000, 2000, 1030), None));
+        assert!(why.contains("with 50 ms in 1 s of the kernel's fair server"), "{why}");
+        refused(plugin.consider(&spec(1000, 2000, 1152), None));
+        let offer = offered(plugin.consider(&spec(1000, 2000, 1153), None));
+        // Those that leave them enough never meet it.
+        let offer_of_short = offered(plugin.consider(&spec(9, 10, 10), None));
+        refused(plugin.consider(&spec(19, 20, 20), None));
+        // Beside one that does not, everyone does.
+        plugin.admit(SpecId(1), &spec(1000, 2000, 1153), offer);
+        let why = refused(plugin.consider(&Parameters { priority: Some(40), ..spec(1, 100, 20) }, None));
+        assert!(why.contains("this spec"), "{why}");
+        plugin.release(SpecId(1));
+        plugin.admit(SpecId(2), &spec(9, 10, 10), offer_of_short);
+        let why = refused(plugin.consider(&spec(900, 20_000, 15_000), None));
+        assert!(why.contains("an admitted spec (runtime 9 ms"), "{why}");
+        // Nor does a spec that may run for ever leave them anything.
+        let open =
+            Parameters { priority: Some(10), period: Some(Duration::from_ms(50)), ..Parameters::default() };
+        let why = refused(plugin.consider(&open, None));
+        assert!(why.contains("an admitted spec (runtime 9 ms"), "{why}");
+    }
+}
+
+#[test]
+fn under_edf_the_fair_server_is_one_server_among_others() {
+    let edf = with_fair_server(Kind::Edf);
+    assert_eq!(offered(edf.consider(&task(950, 1000, 1000), None)).processor, 0);
+    assert_eq!(offered(edf.consider(&task(19, 20, 20), None)).processor, 0);
+    refused(edf.consider(&task(1000, 2000, 1030), None));
+    refused(edf.consider(&task(1000, 2000, 1052), None));
+    assert_eq!(offered(edf.consider(&task(1000, 2000, 1053), None)).processor, 0);
 }

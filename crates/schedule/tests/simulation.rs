@@ -196,6 +196,7 @@ impl Rig {
             test,
             limits,
             platforms: Vec::new(),
+            reserves: Vec::new(),
         };
         Self { plugin: plugin(kind, settings).unwrap(), specs: BTreeMap::new(), next: 0 }
     }

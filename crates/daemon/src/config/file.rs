@@ -4,9 +4,10 @@
 use super::plugins::{Kind, PluginConfig};
 use super::settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
 use crate::machine::{Machine, processor_list};
+use crate::supply;
 use crate::text::{self, Error, Problem};
-use punctual_model::TimingModel;
-use punctual_schedule::{Platform, Test};
+use punctual_model::{Duration, TimingModel};
+use punctual_schedule::{Platform, Reserve, ReserveKind, Test};
 use serde::Deserialize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,8 @@ struct QuotasTable {
 #[serde(deny_unknown_fields)]
 struct KernelTable {
     lift_realtime_limit: Option<bool>,
+    fair_server: Option<Spanned<Value>>,
+    realtime_throttle: Option<Spanned<Value>>,
 }
 
 #[derive(Deserialize)]
@@ -137,8 +140,63 @@ impl Reader<'_> {
             document.state.directory.map_or_else(|| "/run/punctual".into(), |path| self.path_of(path));
         let rules = document.rules.file.map(|path| self.path_of(path));
         let lift_realtime_limit = document.kernel.lift_realtime_limit.unwrap_or(true);
-        let plugins = self.plugins(document.plugin, lift_realtime_limit);
+        let reserves = self.reserves(&document.kernel);
+        let mut plugins = self.plugins(document.plugin, lift_realtime_limit);
+        for plugin in plugins.iter_mut().filter(|plugin| plugin.test == Test::Exact) {
+            let is_its = |reserve: &&Reserve| {
+                matches!(plugin.kind, Kind::BuiltIn(_)) && plugin.processors.contains(&reserve.processor)
+            };
+            plugin.reserves = reserves.iter().filter(is_its).copied().collect();
+        }
         Config { path: self.path.to_owned(), socket, state, rules, quotas, lift_realtime_limit, plugins }
+    }
+
+    /// What the kernel keeps for ordinary threads: what it says, or what the file says of it.
+    fn reserves(&mut self, table: &KernelTable) -> Vec<Reserve> {
+        let mut reserves = Vec::new();
+        for (kind, name, given) in [
+            (ReserveKind::FairServer, "fair_server", &table.fair_server),
+            (ReserveKind::Throttle, "realtime_throttle", &table.realtime_throttle),
+        ] {
+            match given {
+                None => reserves.extend(self.machine.reserves.iter().filter(|it| it.kind == kind)),
+                Some(given) => match self.reserve(name, given) {
+                    Some((runtime, period)) => {
+                        let of = |&cpu: &u32| supply::reserve(cpu, kind, runtime, period);
+                        reserves.extend(self.machine.processors.iter().filter_map(of));
+                    }
+                    None => reserves.extend(self.machine.reserves.iter().filter(|it| it.kind == kind)),
+                },
+            }
+        }
+        reserves
+    }
+
+    /// What is kept of each period; `None` if that is as the kernel says, or wrong.
+    fn reserve(&mut self, name: &str, given: &Spanned<Value>) -> Option<(Duration, Duration)> {
+        let us = |value: &Value| value.as_integer().and_then(|us| u64::try_from(us).ok());
+        let pair = match given.get_ref() {
+            Value::String(text) if text == "kernel" => return None,
+            Value::String(text) if text == "none" => Some((0, 1)),
+            Value::Array(pair) => match pair.as_slice() {
+                [runtime, period] => us(runtime).zip(us(period)),
+                _ => None,
+            },
+            _ => None,
+        };
+        // A minute, which no kernel accepts.
+        match pair.filter(|(runtime, period)| runtime < period && *period <= 60_000_000) {
+            Some((runtime, period)) => Some((Duration::from_us(runtime), Duration::from_us(period))),
+            None => {
+                let message = format!(
+                    "{name} = {} is wrong; expected \"kernel\", \"none\", or what is kept for ordinary \
+                     threads of each period, in µs, such as [50000, 1000000]",
+                    self.written(given)
+                );
+                self.error(given.span(), message);
+                None
+            }
+        }
     }
 
     /// A path; a relative one is relative to the folder of the configuration, wherever the daemon is started.
@@ -319,7 +377,7 @@ impl Reader<'_> {
             None => Vec::new(),
             Some(given) => self.platforms(&name, given, &kind, test, &processors),
         };
-        PluginConfig { name, kind, priorities, processors, threshold, test, platforms }
+        PluginConfig { name, kind, priorities, processors, threshold, test, platforms, reserves: Vec::new() }
     }
 
     /// What the kernel takes, from the section `latency` of a timing model.

@@ -2,7 +2,7 @@
 
 use crate::dispatched::Dispatched;
 use crate::shared::Shared;
-use punctual_schedule::{Limits, Platform, Plugin, Settings, Test};
+use punctual_schedule::{Limits, Platform, Plugin, Reserve, Settings, Test};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -24,6 +24,8 @@ pub struct PluginConfig {
     /// What the kernel takes from threads on each of the processors, read from a timing model. Compared at a
     /// reload, as everything else.
     pub platforms: Vec<Platform>,
+    /// What it keeps of them for ordinary threads.
+    pub reserves: Vec<Reserve>,
 }
 
 /// Built in, or from where.
@@ -66,6 +68,7 @@ impl PluginConfig {
             test: self.test,
             limits,
             platforms: self.platforms.clone(),
+            reserves: self.reserves.clone(),
         };
         match &self.kind {
             Kind::BuiltIn(kind) => punctual_schedule::plugin(*kind, settings),

@@ -189,6 +189,7 @@ impl Registry {
         let Some(spec) = self.specs.get_mut(&id) else { return };
         if let Some(attached) = spec.thread.take() {
             self.threads.remove(&attached.thread.number);
+            self.limit.thread_left(&attached.applied);
             if let Some(loaded) = self.setup.plugins.get_mut(spec.admission.plugin) {
                 loaded.plugin.detached(id);
             }
@@ -299,6 +300,7 @@ impl Registry {
             self.lift_limit()?;
         }
         self.set_applied(id, now, Some(before));
+        self.limit.thread_left(&before);
         if !is_unchanged {
             return Ok(());
         }
@@ -348,45 +350,6 @@ impl Registry {
             self.threads.values().copied().filter(|id| self.specs[id].admission.plugin == plugin).collect();
         ids.sort_unstable();
         ids
-    }
-
-    /// SCHED_DEADLINE on one processor needs the kernel's own admission test off.
-    pub(super) fn lift_limit(&mut self) -> Result<(), Error> {
-        if self.journal.rt_runtime().is_some() {
-            return Ok(());
-        }
-        let now = kernel::rt_runtime().map_err(refused)?;
-        if now == -1 {
-            return Ok(());
-        }
-        if !self.setup.may_lift_limit {
-            return Err(refused(NOT_LIFTED));
-        }
-        self.journal.set_rt_runtime(Some(now));
-        kernel::set_rt_runtime(-1).map_err(|error| {
-            self.journal.set_rt_runtime(None);
-            refused(error)
-        })
-    }
-
-    /// Restores it after the last thread that needs it, unless someone else changed it.
-    pub(super) fn restore_limit(&mut self) {
-        let Some(before) = self.journal.rt_runtime() else { return };
-        let needs = |attached: &AttachedThread| attached.applied.scheduling.is_deadline();
-        if self.threads.values().any(|id| self.specs[id].thread.as_ref().is_some_and(needs)) {
-            return;
-        }
-        let restored = match kernel::rt_runtime() {
-            Ok(-1) => kernel::set_rt_runtime(before),
-            Ok(_) => Ok(()),
-            Err(error) => Err(error),
-        };
-        match restored {
-            Ok(()) => self.journal.set_rt_runtime(None),
-            Err(error) => {
-                log::warning(&format!("kernel.sched_rt_runtime_us stays -1, it was {before}: {error}"))
-            }
-        }
     }
 }
 

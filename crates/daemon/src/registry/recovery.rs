@@ -28,6 +28,9 @@ impl Registry {
         });
         for (slot, record) in records {
             let (id, attached) = (SpecId(record.spec), record.thread);
+            if let Some(attached) = &attached {
+                self.limit.thread_left(&attached.applied);
+            }
             match self.readmit_record(slot, record) {
                 Ok(()) => kept.push((id, attached)),
                 Err(why) => {

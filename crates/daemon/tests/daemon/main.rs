@@ -11,6 +11,7 @@ mod owners;
 mod restart;
 mod rig;
 mod start;
+mod supply;
 mod undo;
 mod wire;
 
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         cpusets::TESTS,
         restart::TESTS,
         start::TESTS,
+        supply::TESTS,
         objects::TESTS,
     ] {
         trials.extend(tests(shared, false));

@@ -23,6 +23,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 pub const ALONE: &[(&str, fn())] = &[
     ("undo::the_limit_is_lifted_for_edf_and_restored", the_limit_is_lifted_for_edf_and_restored),
+    ("undo::the_limit_comes_back_when_the_kernel_lets_it", the_limit_comes_back_when_the_kernel_lets_it),
     ("undo::where_the_limit_must_stay_edf_is_refused", where_the_limit_must_stay_edf_is_refused),
     ("undo::a_deadline_thread_of_before_is_one_after", a_deadline_thread_of_before_is_one_after),
 ];
@@ -356,6 +357,29 @@ fn deadline() -> Value {
     json!({ "plugin": "EDF", "runtime_ns": 2_000_000, "period_ns": 20_000_000, "deadline_ns": 10_000_000 })
 }
 
+/// The kernel refuses a limit that is less than what threads under SCHED_DEADLINE have already.
+fn the_limit_comes_back_when_the_kernel_lets_it() {
+    let before = rt_runtime();
+    let daemon = Daemon::start(WITH_EDF);
+    let mut client = daemon.connect();
+    let sleeper = Sleeper::start();
+    let spec = client.schedule(deadline(), sleeper.tid());
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let others: Vec<Sleeper> = (0..processors).map(|_| Sleeper::start()).collect();
+    let ms = punctual_model::Duration::from_ms;
+    let most =
+        punctual_schedule::AssignedPolicy::Deadline { runtime: ms(99), deadline: ms(100), period: ms(100) };
+    for other in &others {
+        kernel::schedule(other.tid(), &Scheduling::from_policy(most)).unwrap();
+    }
+    client.ask("ReleaseSpec", json!({ "spec": spec }));
+    until("the refusal", || daemon.log().contains("kernel.sched_rt_runtime_us is still -1"));
+    assert_eq!((rt_runtime(), seen(sleeper.tid()).0), (-1, OTHER));
+    drop(others);
+    until("the limit", || rt_runtime() == before);
+    daemon.assert_empty();
+}
+
 fn the_limit_is_lifted_for_edf_and_restored() {
     let before = rt_runtime();
     let mut daemon = Daemon::start(WITH_EDF);
@@ -375,7 +399,8 @@ fn the_limit_is_lifted_for_edf_and_restored() {
     assert_eq!((rt_runtime(), seen(one.tid()).0), (-1, OTHER));
     // From EDF to FP and back, without being ordinary between.
     client.ask("ChangeSpec", json!({ "spec": second, "parameters": { "priority": 30 } }));
-    assert_eq!((rt_runtime(), seen(two.tid()).0), (before, FIFO));
+    assert_eq!(seen(two.tid()).0, FIFO);
+    until("the limit", || rt_runtime() == before);
     client.ask("ChangeSpec", json!({ "spec": second, "parameters": deadline() }));
     assert_eq!((rt_runtime(), seen(two.tid()).0), (-1, DEADLINE));
     // It ends by itself.
@@ -394,7 +419,8 @@ fn the_limit_is_lifted_for_edf_and_restored() {
     actor.kill();
     assert_eq!((rt_runtime(), seen(one.tid()).0), (-1, DEADLINE));
     daemon.run();
-    assert_eq!((rt_runtime(), seen(one.tid()).0), (before, OTHER));
+    assert_eq!(seen(one.tid()).0, OTHER);
+    until("the limit", || rt_runtime() == before);
     daemon.assert_empty();
 }
 

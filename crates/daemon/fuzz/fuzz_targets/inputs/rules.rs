@@ -61,7 +61,7 @@ pub fn read(data: &[u8]) {
 }
 
 fn parse(text: &str, plugins: Option<&[&str]>) -> Result<(Rules, Vec<Problem>), Vec<Problem>> {
-    let machine = Machine { processors: vec![0, 1], priorities: (1, 99) };
+    let machine = Machine { processors: vec![0, 1], priorities: (1, 99), reserves: Vec::new() };
     Rules::parse(text, Path::new(PATH), plugins, &Town, &machine).map_err(|error| error.0)
 }
 

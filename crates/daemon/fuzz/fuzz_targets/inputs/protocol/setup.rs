@@ -48,7 +48,7 @@ impl Names for Town {
 
 /// Two processors, whatever this machine has.
 fn machine() -> Machine {
-    Machine { processors: vec![0, 1], priorities: (1, 99) }
+    Machine { processors: vec![0, 1], priorities: (1, 99), reserves: Vec::new() }
 }
 
 /// One of several, the same for the same number.
