@@ -41,10 +41,14 @@ fn ask(command: &Command, client: &mut Client) -> Result<(), Failure> {
         }
         Command::Status { json: false } => {
             let (status, clients) = (client.status()?, client.list_clients()?);
-            print(&(daemon::status(&status, now()) + &daemon::clients(&clients, &page)))
+            let warnings = daemon::warnings(&client.list_plugins()?, &page);
+            print(&(daemon::status(&status, now()) + &warnings + &daemon::clients(&clients, &page)))
         }
         Command::List { json: true } => print(&format!("{:#}\n", json!({"specs": client.list_specs()?}))),
-        Command::List { json: false } => print(&daemon::specs(&client.list_specs()?, &page)),
+        Command::List { json: false } => {
+            let warnings = daemon::warnings(&client.list_plugins()?, &page);
+            print(&(daemon::specs(&client.list_specs()?, &page) + &warnings))
+        }
         Command::Plugins { json: true } => {
             print(&format!("{:#}\n", json!({"plugins": client.list_plugins()?})))
         }

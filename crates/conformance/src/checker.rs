@@ -174,7 +174,7 @@ impl Judge {
                 separator: task.separator.as_deref().map(|text| Box::new(separator_matcher(text)) as _),
                 period: task.period,
                 rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
-                shortest: [task.wcet, task.response, task.deadline].into_iter().flatten().min(),
+                shortest: [task.wcet, task.response, task.deadline, task.proven].into_iter().flatten().min(),
                 several: Several::of(task),
                 scheduling: Scheduling::of(task),
                 missing: task.missing.unwrap_or(Answer::Violation),

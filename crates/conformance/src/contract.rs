@@ -67,6 +67,8 @@ pub struct ContractTask {
     pub response: Option<Duration>,
     /// From an activation until its job must have ended.
     pub deadline: Option<Duration>,
+    /// The bound of its response time that was proven; not in files, which say what was agreed on.
+    pub proven: Option<Duration>,
     /// The most that a job sleeps.
     pub suspension: Option<Duration>,
     /// How often a job sleeps at most.

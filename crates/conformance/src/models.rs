@@ -137,8 +137,12 @@ fn judge(stream: &Stream, agreed: &ContractTask, tally: &mut Tally, doubts: &mut
     }
     let response = stream.response.as_ref().map(|it| it.max_ns.ns());
     let separation = stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns.ns());
-    let mut values =
-        vec![(Term::Response, response), (Term::Deadline, response), (Term::Separation, separation)];
+    let mut values = vec![
+        (Term::Response, response),
+        (Term::Deadline, response),
+        (Term::Bound, response),
+        (Term::Separation, separation),
+    ];
     values.extend(astray(stream, agreed));
     for (term, value) in values {
         let Some((value, standing)) = value.zip(tally.standing(term)) else { continue };

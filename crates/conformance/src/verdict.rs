@@ -84,6 +84,7 @@ impl Tally {
             (Term::Wcet, time(task.wcet)),
             (Term::Response, time(task.response)),
             (Term::Deadline, time(task.deadline)),
+            (Term::Bound, time(task.proven)),
             (Term::Suspension, time(task.suspension)),
             (Term::Early, period),
             (Term::Late, time(task.jitter).filter(|_| period.is_some())),

@@ -14,6 +14,8 @@ pub enum Term {
     Response,
     /// The same, against the deadline.
     Deadline,
+    /// The same, against its proven bound.
+    Bound,
     /// Time asleep inside a job.
     Suspension,
     /// A release less than a period after the activation before.
@@ -61,10 +63,11 @@ pub enum Unit {
 
 impl Term {
     /// Every term.
-    pub const ALL: [Term; 20] = [
+    pub const ALL: [Term; 21] = [
         Term::Wcet,
         Term::Response,
         Term::Deadline,
+        Term::Bound,
         Term::Suspension,
         Term::Early,
         Term::Late,
@@ -90,6 +93,7 @@ impl Term {
             Term::Wcet => "wcet",
             Term::Response => "response",
             Term::Deadline => "deadline",
+            Term::Bound => "bound",
             Term::Suspension => "suspension",
             Term::Early => "early",
             Term::Late => "late",
@@ -195,6 +199,10 @@ impl fmt::Display for Violation {
             Term::Missing => write!(f, "{task}: not there")?,
             Term::NoJobs => write!(f, "{task}: no job")?,
             Term::Unknown => write!(f, "{task}: real-time thread of no task")?,
+            Term::Bound => {
+                let (value, agreed) = (term.text(*value), term.text(*agreed));
+                write!(f, "{task}: response {value}, proven at most {agreed}")?;
+            }
             Term::Processors => write!(f, "{task}: may use CPU {value}, which is not agreed on")?,
             Term::Policy | Term::Priority => {
                 let (value, agreed) = (term.text(*value), term.text(*agreed));

@@ -126,6 +126,11 @@ pub trait Access: std::fmt::Debug {
         parameters: &Parameters,
         usage: &dyn Usage,
     ) -> Result<Grant, Denied>;
+
+    /// Whether somebody may see the specs of all users that this plugin has, and report what they use.
+    fn may_observe(&self, _: &Who, _plugin: &str) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What this machine has, as far as a configuration can be wrong about it.
 
 use crate::supply;
+use punctual_model::TimingModel;
 use punctual_schedule::Reserve;
 
-/// Processors and priorities.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Processors, priorities and the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// The processors that are online, ascending.
     pub processors: Vec<u32>,
@@ -12,6 +13,10 @@ pub struct Machine {
     pub priorities: (u32, u32),
     /// What the kernel keeps of each processor for ordinary threads.
     pub reserves: Vec<Reserve>,
+    /// The kernel's release (`uname -r`); empty if unknown.
+    pub kernel: String,
+    /// The hardware's name (`uname -m`); empty if unknown.
+    pub hardware: String,
 }
 
 /// Beyond every kernel's `NR_CPUS`: a bound on what a list of processors may make.
@@ -32,7 +37,39 @@ impl Machine {
         };
         let or = |given: i32, otherwise: u32| u32::try_from(given).unwrap_or(otherwise);
         let reserves = supply::of_kernel(&processors);
-        Machine { processors, priorities: (or(least, 1), or(greatest, 99)), reserves }
+        let system = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        Machine {
+            processors,
+            priorities: (or(least, 1), or(greatest, 99)),
+            kernel: text(system.release()),
+            hardware: text(system.machine()),
+            reserves,
+        }
+    }
+
+    /// In what it differs from the one on which a timing model was made, in words; `None` if in nothing that
+    /// is known of both.
+    pub fn differs_from(&self, model: &TimingModel) -> Option<String> {
+        let platform = model.platform.as_ref();
+        let kernel =
+            model.latency.as_ref().map(|latency| latency.kernel.as_str()).filter(|it| !it.is_empty());
+        let kernel = kernel.or(platform.map(|platform| platform.kernel.as_str())).unwrap_or_default();
+        let hardware = platform.map_or("", |platform| platform.machine.as_str());
+        let processors = platform.map_or(0, |platform| platform.cpus);
+        let differs = |theirs: &str, ours: &str| !theirs.is_empty() && !ours.is_empty() && theirs != ours;
+        let mut differences = Vec::new();
+        if differs(kernel, &self.kernel) {
+            differences.push(format!("kernel {kernel}, and this is {}", self.kernel));
+        }
+        if differs(hardware, &self.hardware) {
+            differences.push(format!("{hardware}, and this is {}", self.hardware));
+        }
+        if processors > 0 && processors as usize != self.processors.len() {
+            let here = self.processors.len();
+            differences.push(format!("a machine with {processors} processors online, and here are {here}"));
+        }
+        (!differences.is_empty()).then(|| differences.join("; "))
     }
 }
 

@@ -267,5 +267,6 @@ fn plugin(loaded: &Loaded) -> Plugin {
         priority_max: loaded.config.priorities.1,
         threshold: loaded.config.threshold,
         processors: loaded.plugin.loads().into_iter().map(processor).collect(),
+        warning: loaded.config.doubt.clone(),
     }
 }

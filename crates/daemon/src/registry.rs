@@ -230,10 +230,24 @@ impl Registry {
 
     /// The specs that a caller may see, in the order of their numbers.
     pub fn list(&self, who: &Who) -> Vec<&Spec> {
-        let mut specs: Vec<&Spec> =
-            self.specs.values().filter(|spec| who.is_root() || spec.who.user == who.user).collect();
+        let observed: Vec<bool> =
+            self.setup.plugins.iter().map(|it| self.setup.access.may_observe(who, &it.name)).collect();
+        let may_see = |spec: &&Spec| {
+            who.is_root() || spec.who.user == who.user || observed.get(spec.admission.plugin) == Some(&true)
+        };
+        let mut specs: Vec<&Spec> = self.specs.values().filter(may_see).collect();
         specs.sort_unstable_by_key(|spec| spec.id);
         specs
+    }
+
+    /// Whether a caller may say what the thread of a spec takes.
+    fn may_report(&self, who: &Who, id: SpecId) -> Result<(), Error> {
+        let own = self.get(who, id).map(drop);
+        let plugin = self.specs.get(&id).and_then(|spec| self.setup.plugins.get(spec.admission.plugin));
+        match plugin.is_some_and(|plugin| self.setup.access.may_observe(who, &plugin.name)) {
+            true => Ok(()),
+            false => own,
+        }
     }
 
     /// A spec that the caller may see and change.

@@ -134,4 +134,10 @@ impl Access for Rules {
     ) -> Result<Grant, Denied> {
         self.decide(&self.matching(who, plugin), who, plugin, parameters, usage)
     }
+
+    fn may_observe(&self, who: &Who, plugin: &str) -> bool {
+        let matching = self.matching(who, plugin);
+        let says = |may| matching.iter().any(|rule| rule.property == Property::Observe(may));
+        says(true) && !says(false)
+    }
 }

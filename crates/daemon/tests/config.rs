@@ -8,7 +8,7 @@ use punctual_schedule::{Answer, Kind as BuiltIn, Limits, Parameters, Reserve, Re
 use std::path::Path;
 
 fn machine() -> Machine {
-    Machine { processors: vec![0, 1, 2, 3], priorities: (1, 99), reserves: Vec::new() }
+    Machine { processors: vec![0, 1, 2, 3], priorities: (1, 99), ..Machine::default() }
 }
 
 fn parse(text: &str) -> Result<(Config, Vec<String>), String> {
@@ -90,6 +90,41 @@ fn a_plugin_counts_the_latency_of_a_timing_model() {
     assert!(wrong("kind = \"RM\"\nprocessors = [1]").contains("is not a timing model"));
     std::fs::remove_file(&file).unwrap();
     assert!(wrong("kind = \"RM\"\nprocessors = [1]").contains("no such file or directory"));
+}
+
+/// The file still counts: without it, an update of the kernel would leave the machine without its scheduler.
+#[test]
+fn latency_of_another_machine_is_doubted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kernel.timing.json");
+    let platform = |kernel: &str, cpus| punctual_model::Platform {
+        kernel: kernel.into(),
+        machine: "x86_64".into(),
+        cpus,
+    };
+    let doubt = |platform, machine: &Machine| {
+        let model = TimingModel { platform: Some(platform), ..observed_kernel() };
+        std::fs::write(&file, model.to_json()).unwrap();
+        let text =
+            "[[plugin]]\nname = \"A\"\nkind = \"RM\"\nprocessors = [1, 2]\nlatency = \"kernel.timing.json\"";
+        let (config, warnings) = Config::parse(text, &folder.path().join("p.toml"), machine).unwrap();
+        let plugin = &config.plugins[0];
+        assert_eq!((plugin.platforms.len(), warnings.len()), (2, usize::from(plugin.doubt.is_some())));
+        plugin.doubt.clone()
+    };
+    let here = Machine { kernel: "6.1.0".into(), hardware: "x86_64".into(), ..machine() };
+    assert_eq!(doubt(platform("6.1.0", 4), &here), None);
+    // Nothing is known of a machine, and nothing of the model's.
+    assert_eq!(doubt(platform("6.1.0", 0), &machine()), None);
+    let updated = Machine { kernel: "6.1.1".into(), ..here.clone() };
+    let why = doubt(platform("6.1.0", 8), &updated).unwrap();
+    assert!(
+        why.contains("observed on kernel 6.1.0, and this is 6.1.1; a machine with 8 processors"),
+        "{why}"
+    );
+    assert!(why.contains("here are 4") && why.contains("measure again"), "{why}");
+    let other = Machine { hardware: "aarch64".into(), ..here };
+    assert!(doubt(platform("6.1.0", 4), &other).unwrap().contains("x86_64, and this is aarch64"));
 }
 
 /// The paper's configuration: EDF above all priorities that there are.
@@ -426,7 +461,7 @@ fn one_plugin_serves_all_tables_and_has_no_settings() {
 
 #[test]
 fn examples_in_the_documents_are_valid() {
-    let wide = Machine { processors: (0..8).collect(), priorities: (1, 99), reserves: Vec::new() };
+    let wide = Machine { processors: (0..8).collect(), priorities: (1, 99), ..Machine::default() };
     let mut shown = 0;
     for name in ["daemon.md", "from-rtkit.md"] {
         let text =

@@ -93,7 +93,7 @@ impl Drop for Rig {
 /// takes nothing back.
 #[test]
 fn a_reload_takes_no_capacity_from_connected_clients() {
-    let machine = Machine { processors: vec![0, 1], priorities: (1, 99), reserves: Vec::new() };
+    let machine = Machine { processors: vec![0, 1], priorities: (1, 99), ..Machine::default() };
     let config = |more: &str| {
         format!("[rules]\nfile = \"rules.conf\"\n[[plugin]]\nname = \"RM\"\nkind = \"RM\"\n{more}\n")
     };
@@ -119,7 +119,7 @@ fn a_reload_takes_no_capacity_from_connected_clients() {
 /// An unprivileged user once reached 1.60 of 0.95 in this way.
 #[test]
 fn a_spec_without_a_runtime_does_not_switch_the_test_off() {
-    let machine = Machine { processors: vec![0], priorities: (1, 99), reserves: Vec::new() };
+    let machine = Machine { processors: vec![0], priorities: (1, 99), ..Machine::default() };
     let config = "[rules]\nfile = \"rules.conf\"\n[[plugin]]\nname = \"FP\"\nkind = \"FP\"\n";
     let mut rig = Rig::with(config, &machine);
     let mut create = |parameters: Value| {

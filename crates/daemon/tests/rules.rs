@@ -49,7 +49,7 @@ impl Books {
 const PLUGINS: [&str; 4] = ["EDF", "RM", "FP", "RR"];
 
 fn machine() -> Machine {
-    Machine { processors: vec![0, 1], priorities: (1, 99), reserves: Vec::new() }
+    Machine { processors: vec![0, 1], priorities: (1, 99), ..Machine::default() }
 }
 
 fn parse(text: &str) -> Result<(Rules, Vec<String>), String> {
@@ -352,6 +352,7 @@ fn a_rule() -> impl Strategy<Value = String> {
             .prop_map(|(key, priority)| format!("{key} {priority}")),
         (1u32..3000).prop_map(|milli| format!("max_utilization {}.{:03}", milli / 1000, milli % 1000)),
         any::<bool>().prop_map(|may| format!("ignore_adm_test {may}")),
+        any::<bool>().prop_map(|may| format!("observe {may}")),
     ];
     (domain, plugin, property)
         .prop_map(|(domain, plugin, property)| format!("{domain} {plugin} {property}\n"))
@@ -389,7 +390,8 @@ fn read_off(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, boo
         .filter(|rule| who.is_in(rule.domain) && rule.plugin.as_deref().is_none_or(|name| name == plugin))
         .collect();
     let may_ignore = all.iter().any(|rule| rule.property == Property::IgnoreAdmission(true));
-    let opened = all.iter().any(|rule| rule.property != Property::IgnoreAdmission(false));
+    let opens = |it| !matches!(it, Property::IgnoreAdmission(false) | Property::Observe(_));
+    let opened = all.iter().any(|rule| opens(rule.property));
     let window = parameters.period.into_iter().chain(parameters.deadline).min();
     let deadline = parameters.deadline.or(parameters.period);
     opened
@@ -411,6 +413,7 @@ fn read_off(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, boo
             Property::MinPriority(limit) => parameters.priority.is_none_or(|priority| priority >= limit),
             Property::MaxPriority(limit) => parameters.priority.is_none_or(|priority| priority <= limit),
             Property::IgnoreAdmission(may) => may || !parameters.ignore_admission,
+            Property::Observe(_) => true,
         })
 }
 

@@ -135,7 +135,7 @@ fn plugins_of_one_object_are_independent() {
          [[plugin]]\nname = \"two\"\nobject = \"{0}\"\nprocessors = [1]\n",
         HARMONIC.display()
     );
-    let machine = Machine { processors: vec![0, 1], priorities: (1, 99), reserves: Vec::new() };
+    let machine = Machine { processors: vec![0, 1], priorities: (1, 99), ..Machine::default() };
     let (config, _) = Config::parse(&text, Path::new("/p.toml"), &machine).unwrap();
     let mut plugins = config.plugins(Limits::default()).unwrap();
     assert!(create(plugins[0].as_mut(), 7, &needs(900, 1000)));

@@ -123,6 +123,9 @@ pub struct Plugin {
     pub threshold: f64,
     /// Its processors.
     pub processors: Vec<Processor>,
+    /// Why what it admits may not be schedulable: what it counts for the kernel may not be true of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// A process that is connected, or has specs.

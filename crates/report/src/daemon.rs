@@ -3,7 +3,7 @@
 use crate::figures::Fit;
 use crate::number::{about, counted};
 use crate::table::{Column, Table, Tone, figures, words};
-use crate::{Page, visible};
+use crate::{Page, paragraph, visible};
 use punctual_client::{Admission, Answer, ClientInfo, Plugin, Spec, Status};
 use punctual_model::{Duration, Instant};
 
@@ -144,7 +144,13 @@ pub fn plugins(plugins: &[Plugin], page: &Page) -> String {
             ]));
         }
     }
-    table.text(page)
+    table.text(page) + &warnings(plugins, page)
+}
+
+/// What is to be known before plugins are relied on: nothing, or a paragraph for each.
+pub fn warnings(plugins: &[Plugin], page: &Page) -> String {
+    let warnings = plugins.iter().filter_map(|plugin| plugin.warning.as_deref());
+    warnings.map(|text| paragraph(&format!("Warning: {}.", visible(text)), page)).collect()
 }
 
 /// One line for each client.
@@ -264,6 +270,17 @@ mod tests {
         let text = plugins(&[serde_json::from_value(plugin).expect("a plugin")], &Page::default());
         assert_eq!(text.lines().count(), 3);
         assert!(text.contains("0.501") && text.contains("0.000") && text.contains("1–50"), "{text}");
+    }
+
+    #[test]
+    fn a_plugin_in_doubt_says_so() {
+        let plugin = json!({
+            "name": "RM", "kind": "rm", "admission": "exact", "priority_min": 1, "priority_max": 50,
+            "threshold": 0.95, "processors": [], "warning": "measured on another kernel"
+        });
+        let plugins = [serde_json::from_value(plugin).expect("a plugin")];
+        assert_eq!(warnings(&plugins, &Page::default()), "Warning: measured on another kernel.\n");
+        assert!(super::plugins(&plugins, &Page::default()).ends_with("another kernel.\n"));
     }
 
     #[test]

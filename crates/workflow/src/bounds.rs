@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model_file::{display_name, read_text};
+use punctual_conformance::Contract;
 use punctual_model::Duration;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -27,6 +28,21 @@ impl Bounds {
     /// is of. `None` if one of them has no bound.
     pub fn of(&self, name: &str) -> Option<Duration> {
         *self.0.get(name)?
+    }
+
+    /// Has a contract say what was proven of its tasks. Returns the names of those of which nothing was.
+    pub(crate) fn apply(&self, contract: &mut Contract) -> Vec<String> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let mut unproven = Vec::new();
+        for task in &mut contract.tasks {
+            task.proven = self.of(&task.name);
+            if task.proven.is_none() {
+                unproven.push(task.name.clone());
+            }
+        }
+        unproven
     }
 
     fn new(document: Document) -> Bounds {
@@ -72,6 +88,18 @@ mod tests {
         let bounds = Bounds::new(serde_json::from_value(document).expect("a proof"));
         let found = ["a", "b", "c", "d"].map(|name| bounds.of(name));
         assert_eq!(found, [Some(Duration::from_ns(7)), None, None, None]);
+    }
+
+    #[test]
+    fn contracts_say_what_was_proven_of_their_tasks() {
+        let document = json!({"tasks": [{"name": "a", "response_ns": 5}, {"name": "c", "response_ns": 9}]});
+        let bounds = Bounds::new(serde_json::from_value(document).expect("a proof"));
+        let mut contract =
+            Contract::parse("[[task]]\nname = \"a\"\n[[task]]\nname = \"b\"\n").expect("two tasks");
+        assert_eq!(Bounds::default().apply(&mut contract), Vec::<String>::new());
+        assert_eq!(bounds.apply(&mut contract), ["b"]);
+        let proven: Vec<_> = contract.tasks.iter().map(|task| task.proven.map(Duration::ns)).collect();
+        assert_eq!(proven, [Some(5), None]);
     }
 
     #[test]

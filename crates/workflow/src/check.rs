@@ -1,8 +1,10 @@
 //! Whether recordings, other tools' traces and timing models keep to a contract.
 
 use crate::agreement::read_contract;
+use crate::bounds::Bounds;
 use crate::chains::Trace;
 use crate::error::{Error, Result};
+use crate::guard::tell_unproven;
 use crate::inputs::open_trace;
 use crate::measure::log;
 use crate::model_file::{display_name, read_model};
@@ -25,6 +27,8 @@ pub struct Options {
     pub inputs: Vec<PathBuf>,
     /// Which part of each recording.
     pub range: TimeRange,
+    /// What was proven of the tasks: longer responses are violations, too.
+    pub bounds: Bounds,
 }
 
 /// An input, opened.
@@ -37,7 +41,8 @@ enum Input {
 
 /// Checks all inputs, each for itself.
 pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
-    let contract = read_contract(&options.contract)?;
+    let mut contract = read_contract(&options.contract)?;
+    tell_unproven(&options.bounds.apply(&mut contract), monitor);
     let open = |path: &PathBuf| Ok((display_name(path).into_owned(), Input::open(path, options)?));
     let inputs = options.inputs.iter().map(open).collect::<Result<Vec<_>>>()?;
     let check = |(name, input): (String, Input)| {

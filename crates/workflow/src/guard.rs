@@ -55,7 +55,7 @@ pub struct Options {
     pub before: Duration,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
-    /// What was proven, for metrics.
+    /// What was proven of the tasks: longer responses are violations, too.
     pub bounds: Bounds,
 }
 
@@ -90,14 +90,15 @@ pub fn guard(
 ) -> Result<Guarded> {
     let Options { mut watch, contract: path, on_violation, journal, keep, before, metrics, bounds } = options;
     watch.check()?;
-    let contract = read_contract(&path)?;
+    let mut contract = read_contract(&path)?;
+    tell_unproven(&bounds.apply(&mut contract), monitor);
     if contract.tasks.is_empty() && contract.latencies.is_empty() {
         return Err(Error::usage(format!("{} has no tasks and no processors to watch", display_name(&path))));
     }
     let unwatched = Unwatched::new(&contract, monitor);
     watch.observe.switches = keep.is_some();
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
-    let gauges = metrics.map(|address| Gauges::serve(address, &contract, bounds)).transpose()?;
+    let gauges = metrics.map(|address| Gauges::serve(address, &contract)).transpose()?;
     if let Some(gauges) = &gauges {
         monitor.hint(&format!("metrics are at http://{}/metrics", gauges.address()));
     }
@@ -117,6 +118,7 @@ pub fn guard(
             accounts: Accounts::start(),
             turned: Instant::now(),
             path,
+            bounds,
             latencies,
             unwatched,
             reload,
@@ -155,6 +157,8 @@ struct Guard<'a> {
     accounts: Accounts,
     turned: Instant,
     path: PathBuf,
+    /// What was proven.
+    bounds: Bounds,
     latencies: Option<Latencies>,
     unwatched: Unwatched,
     reload: &'a AtomicBool,
@@ -172,7 +176,8 @@ impl Guard<'_> {
             return;
         }
         match read_contract(&self.path) {
-            Ok(contract) => {
+            Ok(mut contract) => {
+                tell_unproven(&self.bounds.apply(&mut contract), self.monitor);
                 let mut verdict = self.checker.change_contract(&contract);
                 self.change_latencies(&contract, &mut verdict);
                 if let Some(gauges) = &mut self.gauges {
@@ -220,6 +225,13 @@ impl Guard<'_> {
             *latencies = None;
             self.unwatched.latencies(&format!("{error:#}"), self.monitor);
         }
+    }
+}
+
+/// Says which tasks are not compared with a bound although others are.
+pub(crate) fn tell_unproven(names: &[String], monitor: &dyn Monitor) {
+    if !names.is_empty() {
+        monitor.warn(&format!("not compared with a proven bound, since there is none: {}", names.join(", ")));
     }
 }
 

@@ -16,7 +16,7 @@ const CONTRACT: &str = "[[task]]\nname = \"task-0\"\nwcet = \"1ns\"\ndeadline = 
 /// What `punctual prove --json` prints, as far as it is read.
 const PROOF: &str = r#"{"holds":true,"tasks":[{"name":"task-0","response_ns":3600000000000}]}"#;
 
-fn text(address: SocketAddr) -> Option<String> {
+pub fn text(address: SocketAddr) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
     let mut answer = String::new();
@@ -25,7 +25,7 @@ fn text(address: SocketAddr) -> Option<String> {
 }
 
 /// The value of a sample.
-fn value(text: &str, sample: &str) -> Option<f64> {
+pub fn value(text: &str, sample: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(sample)?.trim().parse().ok())
 }
 

@@ -5,16 +5,19 @@
 //! no bound of its latency, the greatest that was measured takes its place.
 
 use crate::run::{Running, directory, punctual, run, sleeps, wait_until, workload};
-use crate::{Outcome, Result, Test, ensure, fail, skip};
+use crate::{Outcome, Result, Test, ensure, fail, metrics, skip};
 use punctual_model::TimingModel;
 use punctual_model::latency::{Processor, Variable, Variables};
+use rustix::process::Signal;
 use serde_json::Value;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
 pub const ALONE: &[(&str, Test)] = &[
     ("proven::fixed_priorities_on_one_processor", fixed_priorities),
     ("proven::tasks_of_all_kinds_on_all_processors", all_kinds),
+    ("proven::a_disturbance_outside_of_the_proof_is_told", disturbed),
 ];
 
 /// For how long threads and kernel are observed, in seconds.
@@ -23,11 +26,7 @@ const OBSERVED: &str = "3";
 /// Three threads on the last processor, each more urgent than those with longer periods; a quarter of its
 /// time.
 fn fixed_priorities() -> Result<Outcome> {
-    let processors = std::thread::available_parallelism()?.get();
-    let mut program = Command::new("taskset");
-    program.args(["-c", &(processors - 1).to_string()]).arg(workload("periodic"));
-    program.args(["--cost-us", "300", "--for", "60", "2000", "5000", "10000"]);
-    let program = Running::start(program)?;
+    let program = pinned(&["--cost-us", "300", "--for", "60", "2000", "5000", "10000"])?;
     wait_until("the workload to run", || sleeps(program.pid(), "task-2").is_some_and(|sleeps| sleeps > 5))?;
     let outcome = responses_are_within_bounds(&["task-0", "task-1", "task-2"]);
     drop(program);
@@ -46,6 +45,64 @@ fn all_kinds() -> Result<Outcome> {
     let outcome = responses_are_within_bounds(&["deadline-yield"]);
     drop(program);
     outcome
+}
+
+/// A thread on the last processor keeps to its bound, until another program takes that processor for longer
+/// now and then, of which the proof knows nothing.
+fn disturbed() -> Result<Outcome> {
+    let folder = directory()?;
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (model, contract, proof) = (file("a.timing.json"), file("a.toml"), file("proof.json"));
+    let program = pinned(&["--cost-us", "300", "--for", "60", "20000"])?;
+    let pid = program.pid().to_string();
+    wait_until("the workload to run", || sleeps(program.pid(), "task-0").is_some_and(|sleeps| sleeps > 5))?;
+    run(punctual(["extract", "--quiet", "--for", "2", "--pid", &pid, "-o", &model]))?.expect_code(0)?;
+    // Ten times what was observed leaves room for the noise of this machine.
+    run(punctual(["contract", "--quiet", "--margin", "900%", &model, "-o", &contract]))?.expect_code(0)?;
+    let proven = run(punctual(["prove", "--json", &contract]))?;
+    proven.expect_code(0)?;
+    let Some(bound) = proven.json()?["tasks"][0]["response_ns"].as_u64() else {
+        return fail(format!("no bound: {}", proven.stdout));
+    };
+    std::fs::write(&proof, &proven.stdout)?;
+    let watch = |options: &[&str]| {
+        let mut watch = punctual(["watch", "--no-journal", "--pid", &pid, "--bounds", &proof]);
+        watch.args(options).arg(&contract);
+        watch
+    };
+    let calm = run(watch(&["--for", "2"]))?;
+    if calm.stdout.contains("proven at most") {
+        return skip(format!("something else took the processor: {}", calm.stdout));
+    }
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let watched = Running::start(watch(&["--metrics", &address.to_string()]))?;
+    let sample = |name: &str| metrics::value(&metrics::text(address)?, name);
+    let headroom = || sample("punctual_headroom_ratio{task=\"task-0\",term=\"bound\"}");
+    wait_until("headroom", || headroom().is_some())?;
+    let cost = bound / 1_000 + 4_000;
+    let disturber =
+        pinned(&["--cost-us", &cost.to_string(), "--for", "60", &(2 * cost + 1_300).to_string()])?;
+    wait_until("headroom to be used up", || headroom() < Some(0.0))?;
+    drop(disturber);
+    let violations = "punctual_violations_total{task=\"task-0\",term=\"bound\"}";
+    wait_until("the violation in the metrics", || sample(violations) >= Some(1.0))?;
+    watched.signal(Signal::TERM)?;
+    let ended = watched.end()?;
+    ended.expect_code(8)?;
+    ensure!(
+        ended.stdout.contains("task-0: response ") && ended.stdout.contains(", proven at most "),
+        "{}",
+        ended.all()
+    );
+    Ok(Outcome::Completed)
+}
+
+/// The workload on the last processor.
+fn pinned(arguments: &[&str]) -> Result<Running> {
+    let processors = std::thread::available_parallelism()?.get();
+    let mut program = Command::new("taskset");
+    program.args(["-c", &(processors - 1).to_string()]).arg(workload("periodic")).args(arguments);
+    Running::start(program)
 }
 
 /// Of all threads that have a bound; these must have one.

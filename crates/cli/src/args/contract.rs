@@ -64,6 +64,10 @@ pub struct Check {
     #[arg(long)]
     pub all: bool,
 
+    /// Compare responses with the bounds in FILE, too, which punctual prove --json printed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub bounds: Option<PathBuf>,
+
     /// Also write JUnit XML to FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub junit: Option<PathBuf>,

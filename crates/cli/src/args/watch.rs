@@ -60,8 +60,10 @@ pub struct Watching {
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
 
-    /// Serve headroom against the bounds in FILE, too, which punctual prove --json printed
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "metrics")]
+    /// Compare responses with the bounds in FILE, too, which punctual prove --json printed
+    ///
+    /// A response beyond its bound is a violation (term bound): something happened that the proof leaves out.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub bounds: Option<PathBuf>,
 
     /// Do not write to the systemd journal

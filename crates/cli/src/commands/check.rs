@@ -7,8 +7,8 @@ use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
 use punctual_report::{conformance as report, counted};
-use punctual_workflow::Destination;
 use punctual_workflow::check::{Options, check};
+use punctual_workflow::{Destination, read_bounds};
 
 pub fn run(arguments: args::Check) -> Result<(), Failure> {
     let junit = arguments.junit.as_deref();
@@ -18,6 +18,7 @@ pub fn run(arguments: args::Check) -> Result<(), Failure> {
         contract: arguments.contract,
         inputs: arguments.inputs,
         range: options::range(&arguments.range),
+        bounds: arguments.bounds.map(|path| read_bounds(&path)).transpose()?.unwrap_or_default(),
     };
     let checked = check(&options, &Console::new(arguments.quiet))?;
     if let Some(destination) = &junit {

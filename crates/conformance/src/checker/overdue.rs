@@ -203,6 +203,7 @@ impl Overdue<'_> {
             (Term::Wcet, job.cost, Duration::ZERO),
             (Term::Response, job.response, grace),
             (Term::Deadline, job.response, grace),
+            (Term::Bound, job.response, grace),
         ] {
             if let Some(value) = value {
                 self.term(thread, place, job, term, value, grace, each);

@@ -190,7 +190,7 @@ impl Lane {
             let term = standing.term;
             let value = match term {
                 Term::Wcet => job.cost.ns(),
-                Term::Response | Term::Deadline => response,
+                Term::Response | Term::Deadline | Term::Bound => response,
                 Term::Suspension => job.suspended.ns(),
                 Term::Separation => match separation {
                     Some(separation) => separation.ns(),

@@ -210,6 +210,7 @@ impl RawTask {
             more_wcets,
             response: duration(&self.response)?,
             deadline: duration(&self.deadline)?,
+            proven: None,
             suspension: duration(&self.suspension)?,
             suspensions: self.suspensions,
             policy: self.policy,

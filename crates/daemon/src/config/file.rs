@@ -373,14 +373,15 @@ impl Reader<'_> {
                 Test::Exact
             }
         };
-        let platforms = match table.latency.filter(|_| kind != Kind::Table) {
-            None => Vec::new(),
+        let (platforms, doubt) = match table.latency.filter(|_| kind != Kind::Table) {
+            None => (Vec::new(), None),
             Some(given) => self.platforms(&name, given, &kind, test, &processors),
         };
-        PluginConfig { name, kind, priorities, processors, threshold, test, platforms, reserves: Vec::new() }
+        let reserves = Vec::new();
+        PluginConfig { name, kind, priorities, processors, threshold, test, platforms, doubt, reserves }
     }
 
-    /// What the kernel takes, from the section `latency` of a timing model.
+    /// What the kernel takes, from the section `latency` of a timing model; and why it may take more.
     fn platforms(
         &mut self,
         name: &str,
@@ -388,29 +389,33 @@ impl Reader<'_> {
         kind: &Kind,
         test: Test,
         processors: &[u32],
-    ) -> Vec<Platform> {
+    ) -> (Vec<Platform>, Option<String>) {
         let span = given.span();
         let path = self.path_of(given);
         let counts = matches!(kind, Kind::BuiltIn(kind) if *kind != punctual_schedule::Kind::Edf);
         if !counts || test != Test::Exact {
             let message = "latency counts only in the exact test of RM, FP and RR; leave it out";
             self.error(span, message);
-            return Vec::new();
+            return (Vec::new(), None);
         }
-        match platforms(&path, processors) {
-            Ok(platforms) => {
-                if platforms.iter().any(|platform| platform.at_least) {
-                    let message = format!(
-                        "what the kernel takes may be longer than what '{name}' counts: events were missed \
-                         when it was observed"
-                    );
-                    self.warning(span, message);
+        match platforms(&path, processors, self.machine) {
+            Ok((platforms, difference)) => {
+                let missed = platforms.iter().any(|platform| platform.at_least);
+                let missed = missed.then(|| "events were missed when it was observed".to_owned());
+                let other = difference.map(|it| format!("it was observed on {it}"));
+                let reasons: Vec<String> = other.into_iter().chain(missed).collect();
+                let doubt = (!reasons.is_empty()).then(|| {
+                    let what = format!("what the kernel takes may be longer than what '{name}' counts");
+                    format!("{what}: {}; {MEASURE_AGAIN}", reasons.join("; "))
+                });
+                if let Some(doubt) = &doubt {
+                    self.warning(span, doubt.clone());
                 }
-                platforms
+                (platforms, doubt)
             }
             Err(why) => {
                 self.error(span, why);
-                Vec::new()
+                (Vec::new(), None)
             }
         }
     }
@@ -539,8 +544,16 @@ impl Reader<'_> {
     }
 }
 
-/// What is known of the kernel on these processors; all of them have to be known.
-fn platforms(path: &Path, processors: &[u32]) -> Result<Vec<Platform>, String> {
+/// What to do about a timing model that may not be true.
+const MEASURE_AGAIN: &str = "measure again (punctual latency -o FILE) and reload";
+
+/// What is known of the kernel on these processors, all of which have to be known; and in what this machine
+/// differs from the one where it was observed.
+fn platforms(
+    path: &Path,
+    processors: &[u32],
+    machine: &Machine,
+) -> Result<(Vec<Platform>, Option<String>), String> {
     let shown = path.display();
     let text = text::read_generated(path).map_err(|problem| problem.to_string())?;
     let model =
@@ -553,7 +566,8 @@ fn platforms(path: &Path, processors: &[u32]) -> Result<Vec<Platform>, String> {
         found.and_then(|processor| Platform::observed(processor, latency.horizon_ns)).ok_or(*cpu)
     };
     let platforms: Result<Vec<Platform>, u32> = processors.iter().map(known).collect();
-    platforms.map_err(|cpu| format!("{shown} has no latency bound of processor {cpu}"))
+    let platforms = platforms.map_err(|cpu| format!("{shown} has no latency bound of processor {cpu}"))?;
+    Ok((platforms, machine.differs_from(&model)))
 }
 
 /// Whether a name can stand in a rule, in ReTiF's structures and in a message.

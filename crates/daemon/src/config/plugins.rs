@@ -24,6 +24,8 @@ pub struct PluginConfig {
     /// What the kernel takes from threads on each of the processors, read from a timing model. Compared at a
     /// reload, as everything else.
     pub platforms: Vec<Platform>,
+    /// Why that may not be true of this machine, in words.
+    pub doubt: Option<String>,
     /// What it keeps of them for ordinary threads.
     pub reserves: Vec<Reserve>,
 }

@@ -111,11 +111,11 @@ impl Registry {
         enacted
     }
 
-    /// Keeps what a spec's thread took, by its owner or root, who observed it. A thread that was attached
-    /// since is another one.
+    /// Keeps what a spec's thread took, by its owner, root or an observer. A thread that was attached since
+    /// is another one.
     pub fn report_use(&mut self, caller: &Caller, id: SpecId, named: u32, used: Used) -> Result<(), Error> {
         let process = self.live_process(caller)?;
-        self.get(&caller.who, id)?;
+        self.may_report(&caller.who, id)?;
         let number = self.translate(process, named)?;
         let spec = self.specs.get_mut(&id).expect("it was looked up");
         match spec.thread.as_mut().filter(|attached| attached.thread.number == number) {

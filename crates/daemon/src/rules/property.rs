@@ -26,6 +26,8 @@ pub enum Property {
     MaxPriority(u32),
     /// I.
     IgnoreAdmission(bool),
+    /// Seeing the specs of all users, and reporting what their threads took.
+    Observe(bool),
 }
 
 /// The value of a condition.
@@ -77,7 +79,7 @@ pub struct Condition {
 }
 
 /// All conditions, in the order of the document.
-pub const CONDITIONS: [Condition; 9] = [
+pub const CONDITIONS: [Condition; 10] = [
     Condition {
         key: "max_utilization",
         unit: "processors, above 0",
@@ -152,6 +154,15 @@ pub const CONDITIONS: [Condition; 9] = [
         make: Make::Flag(Property::IgnoreAdmission),
         declared: |it| Some(Value::Flag(it.ignore_admission)),
     },
+    Condition {
+        key: "observe",
+        unit: "`true`, `false`",
+        applies_to: "whether the specs of all users may be listed, and what their threads took be reported: \
+                     for `punctual watch`. It opens no door to anything else, and limits nothing",
+        side: Side::Greatest,
+        make: Make::Flag(Property::Observe),
+        declared: |_| None,
+    },
 ];
 
 impl Property {
@@ -167,6 +178,7 @@ impl Property {
             Property::MinPriority(_) => 6,
             Property::MaxPriority(_) => 7,
             Property::IgnoreAdmission(_) => 8,
+            Property::Observe(_) => 9,
         }]
     }
 
@@ -180,7 +192,7 @@ impl Property {
             | Property::MinDeadline(time)
             | Property::MaxDeadline(time) => Value::Time(time),
             Property::MinPriority(priority) | Property::MaxPriority(priority) => Value::Priority(priority),
-            Property::IgnoreAdmission(may) => Value::Flag(may),
+            Property::IgnoreAdmission(may) | Property::Observe(may) => Value::Flag(may),
         }
     }
 
@@ -189,10 +201,10 @@ impl Property {
         self.condition().key
     }
 
-    /// Whether a rule with it allows anything by itself. One that only forbids does not: `bob -
-    /// ignore_adm_test false` does not let bob in.
+    /// Whether a rule with it allows specs by itself. One that only forbids does not: `bob -
+    /// ignore_adm_test false` does not let bob in; nor one that lets him see those of others.
     pub fn allows(self) -> bool {
-        self != Property::IgnoreAdmission(false)
+        !matches!(self, Property::IgnoreAdmission(false) | Property::Observe(_))
     }
 
     /// Whether it is at least as strict as another of the same condition.

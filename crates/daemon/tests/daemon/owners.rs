@@ -8,6 +8,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("owners::nothing_is_allowed_without_a_rule", nothing_is_allowed_without_a_rule),
     ("owners::specs_are_their_users", specs_are_their_users),
     ("owners::use_is_reported_by_owners_and_root", use_is_reported_by_owners_and_root),
+    ("owners::observers_see_and_tell_and_change_nothing", observers_see_and_tell_and_change_nothing),
     ("owners::threads_are_their_users", threads_are_their_users),
     ("owners::a_user_may_use_what_rules_allow_and_no_more", a_user_may_use_what_rules_allow_and_no_more),
     ("owners::one_thread_one_spec", one_thread_one_spec),
@@ -80,6 +81,38 @@ fn use_is_reported_by_owners_and_root() {
     one.ask("DetachThread", json!({ "spec": spec }));
     one.ask("AttachThread", json!({ "spec": spec, "thread": mine }));
     assert_eq!(told(), json!(null));
+}
+
+/// The rule for `punctual watch`: all specs of a plugin, and nothing but what their threads took.
+fn observers_see_and_tell_and_change_nothing() {
+    const RULES: &str = "4001 - max_priority 99\n4003 FP observe true\n4004 RM observe true\n\
+                         4005 - observe true\n- - observe false\n";
+    let daemon = Daemon::with_rules(PLUGINS, &RULES.replace("- - observe false\n", ""));
+    let mut owner = Actor::as_user(4001, &daemon.socket());
+    let asks = json!({ "parameters": { "priority": 1, "plugin": "FP" } });
+    let spec = owner.ask("CreateSpec", asks.clone())["admission"]["spec"].clone();
+    let mine = owner.pid();
+    owner.ask("AttachThread", json!({ "spec": spec, "thread": mine }));
+    let used = json!({ "jobs": 3, "worst_cost_ns": 7, "overruns": 0 });
+    let report = json!({ "spec": spec, "thread": mine, "used": used });
+    let listed = |who: &mut Actor| who.ask("ListSpecs", json!({}))["specs"].as_array().unwrap().len();
+    let mut observer = Actor::as_user(4003, &daemon.socket());
+    assert_eq!(listed(&mut observer), 1);
+    observer.ask("ReportUse", report.clone());
+    assert_eq!(owner.ask("GetSpec", json!({ "spec": spec }))["spec"]["used"], used);
+    for method in ["ReleaseSpec", "DetachThread"] {
+        assert_eq!(observer.fail(method, json!({ "spec": spec })), "NotOwner", "{method}");
+    }
+    assert_eq!(observer.fail("CreateSpec", asks), "NotPermitted", "it opens no door");
+    // The rule is about another plugin.
+    let mut other = Actor::as_user(4004, &daemon.socket());
+    assert_eq!((listed(&mut other), other.fail("ReportUse", report.clone()).as_str()), (0, "NotOwner"));
+    // All rules that match have to say so.
+    let mut any = Actor::as_user(4005, &daemon.socket());
+    assert_eq!(listed(&mut any), 1);
+    daemon.write("rules.conf", RULES);
+    daemon.reload(PLUGINS);
+    assert_eq!((listed(&mut any), any.fail("ReportUse", report).as_str()), (0, "NotOwner"));
 }
 
 fn threads_are_their_users() {

@@ -1,10 +1,9 @@
 //! The metrics of a watch: jobs as they are judged, and once a second how the terms of the contract stand.
 
-use crate::bounds::Bounds;
 use crate::error::Result;
 use crate::metrics::{Endpoint, Metrics, TaskMetrics};
 use crate::record;
-use punctual_conformance::{Checker, Contract, Standing, Tally, Unit};
+use punctual_conformance::{Checker, Contract, ContractTask, Standing, Tally, Term, Unit};
 use punctual_extract::JobSeen;
 use punctual_model::Duration;
 use punctual_observe::Statistics;
@@ -17,23 +16,23 @@ pub struct Gauges {
     endpoint: Endpoint,
     /// In the order of the contract.
     tasks: Vec<Counted>,
-    bounds: Bounds,
 }
 
 /// A task of the contract.
 struct Counted {
     name: String,
     metrics: TaskMetrics,
+    proven: Option<Duration>,
     /// The longest response so far, by this contract.
     response: Option<Duration>,
 }
 
 impl Gauges {
     /// Serves metrics of the tasks of a contract, with their headroom against proven bounds.
-    pub fn serve(address: SocketAddr, contract: &Contract, bounds: Bounds) -> Result<Gauges> {
+    pub fn serve(address: SocketAddr, contract: &Contract) -> Result<Gauges> {
         let metrics = Arc::new(Metrics::new());
         let endpoint = Endpoint::serve(address, Arc::clone(&metrics))?;
-        let mut gauges = Gauges { metrics, endpoint, tasks: Vec::new(), bounds };
+        let mut gauges = Gauges { metrics, endpoint, tasks: Vec::new() };
         gauges.change_contract(contract);
         Ok(gauges)
     }
@@ -46,9 +45,13 @@ impl Gauges {
     /// Counts the tasks of another contract. What was agreed on before is no longer told.
     pub fn change_contract(&mut self, contract: &Contract) {
         self.metrics.forget_terms();
-        let counted =
-            |name: &String| Counted { name: name.clone(), metrics: self.metrics.task(name), response: None };
-        self.tasks = contract.tasks.iter().map(|task| counted(&task.name)).collect();
+        let counted = |task: &ContractTask| Counted {
+            name: task.name.clone(),
+            metrics: self.metrics.task(&task.name),
+            proven: task.proven,
+            response: None,
+        };
+        self.tasks = contract.tasks.iter().map(counted).collect();
     }
 
     /// A job of a task was judged.
@@ -74,12 +77,16 @@ impl Gauges {
                     Unit::Count => value as f64,
                 };
                 self.metrics.violations(&tally.task, term.name(), *violations);
+                if *term == Term::Bound {
+                    // It was proven, not agreed on, and has metrics of its own.
+                    continue;
+                }
                 let worst = worst.map(value);
                 self.metrics.term(&tally.task, term.name(), value(*agreed), worst, term.is_lower_bound());
             }
         }
         for task in &self.tasks {
-            if let Some(bound) = self.bounds.of(&task.name) {
+            if let Some(bound) = task.proven {
                 let response = task.response.map(Duration::as_secs_f64);
                 self.metrics.bound(&task.name, bound.as_secs_f64(), response);
             }

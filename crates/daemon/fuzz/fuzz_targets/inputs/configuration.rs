@@ -14,7 +14,7 @@ pub fn read(data: &[u8]) {
     // Other files are refused before they are parsed.
     let Ok(text) = std::str::from_utf8(data) else { return };
     processors(text);
-    let machine = Machine { processors: vec![0, 1, 2, 3, 5], priorities: (1, 99), reserves: Vec::new() };
+    let machine = Machine { processors: vec![0, 1, 2, 3, 5], priorities: (1, 99), ..Machine::default() };
     let parse = |text: &str| Config::parse(text, Path::new(PATH), &machine);
     match parse(text) {
         Err(error) => {

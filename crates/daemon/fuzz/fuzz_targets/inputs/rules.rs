@@ -61,7 +61,7 @@ pub fn read(data: &[u8]) {
 }
 
 fn parse(text: &str, plugins: Option<&[&str]>) -> Result<(Rules, Vec<Problem>), Vec<Problem>> {
-    let machine = Machine { processors: vec![0, 1], priorities: (1, 99), reserves: Vec::new() };
+    let machine = Machine { processors: vec![0, 1], priorities: (1, 99), ..Machine::default() };
     Rules::parse(text, Path::new(PATH), plugins, &Town, &machine).map_err(|error| error.0)
 }
 
@@ -125,6 +125,7 @@ fn requests(rules: &Rules) -> Vec<Parameters> {
                 );
             }
             Property::IgnoreAdmission(_) => requests.push(Parameters { ignore_admission: true, ..like() }),
+            Property::Observe(_) => {}
         }
     }
     requests

@@ -48,7 +48,7 @@ impl Names for Town {
 
 /// Two processors, whatever this machine has.
 fn machine() -> Machine {
-    Machine { processors: vec![0, 1], priorities: (1, 99), reserves: Vec::new() }
+    Machine { processors: vec![0, 1], priorities: (1, 99), ..Machine::default() }
 }
 
 /// One of several, the same for the same number.
