@@ -113,9 +113,14 @@ fn the_installed_file_allows_nothing_and_its_examples_are_valid() {
         .filter_map(|line| line.strip_prefix('#'))
         .filter(|line| !line.starts_with([' ', 'd']))
         .fold(String::new(), |text, line| text + line.trim_start_matches('#') + "\n");
-    let (rules, warnings) =
-        parse(&uncommented.replace("realtime", "group1").replace("alice", "user1")).unwrap();
-    assert_eq!((rules.rules().len(), warnings), (4, vec![]));
+    let (rules, warnings) = parse(
+        &uncommented
+            .replace("realtime", "group1")
+            .replace("alice", "user1")
+            .replace("punctual-watch", "user2"),
+    )
+    .unwrap();
+    assert_eq!((rules.rules().len(), warnings), (5, vec![]));
 }
 
 #[test]

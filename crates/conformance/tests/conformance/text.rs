@@ -60,6 +60,7 @@ fn task() -> impl Strategy<Value = ContractTask> {
     let table = (prop::collection::vec(name(), 0..3), any::<bool>(), some(on_overrun));
     (some(thread()), some(glob()), times, more, scheduling, counts, table).prop_map(
         |(thread, separator, times, more, scheduling, counts, table)| ContractTask {
+            proven: None,
             name: String::new(),
             thread,
             threads: counts.2,
