@@ -4,16 +4,19 @@
 //!
 //! Eight threads with a period of 1 ms each, one record at a time: through extractors with the curves that
 //! `punctual extract` makes, and with the shortest; through a checker whose contract is kept; and through one
-//! whose contract every job breaks. Then a day of eight threads with a period of 10 ms, with a look at what
-//! is overdue every 50 ms.
+//! whose contract every job breaks. Then a day of eight threads with a period of 10 ms, with a look every
+//! 50 ms at what is overdue: by then the last job of each thread has been open for longer than its deadline,
+//! as far as records tell, so each time the thread is asked what it does. (It waits, since its job has ended.)
 
 use punctual_conformance::{Checker, Contract};
 use punctual_extract::{Extractor, Options, StreamOptions};
 use punctual_model::{Call, Duration, Instant, Object, Policy, Separator, Window};
-use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
+use punctual_trace::{Activation, Begin, Glance, Record, Resumed, TaskRecord};
 
 const THREADS: u32 = 8;
 const PERIOD: u64 = 1_000_000;
+const SEPARATOR: Separator =
+    Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
 
 fn main() {
     let activations = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10_000_000_u64);
@@ -42,14 +45,22 @@ fn day() {
     const PERIOD: u64 = 10_000_000;
     const HOUR: u64 = 3_600 * 1_000_000_000 / PERIOD * THREADS as u64;
     let began = processor_time();
-    let mut checker = Checker::new(&contract_of("10ms", "1s", "1s"));
-    let (mut number, mut looks, mut violations) = (0_u64, 0_u64, 0_u64);
+    let mut checker = Checker::new(&contract_of("10ms", "1s", "1s", "2ms"));
+    let (mut number, mut looks, mut glances, mut violations) = (0_u64, 0_u64, 0_u64, 0_u64);
     records(24 * HOUR, PERIOD, |record| {
         checker.record(record, &mut |_| violations += 1);
+        if !matches!(record, Record::Activation(_)) {
+            return;
+        }
         number += 1;
         if number % (5 * u64::from(THREADS)) == 0 {
-            let now = Instant::from_ns(number / u64::from(THREADS) * PERIOD);
-            checker.overdue(now, &mut |_| None, &mut |_| violations += 1);
+            let job = number / u64::from(THREADS);
+            let now = Instant::from_ns(job * PERIOD + 5_000_000);
+            let mut glance = |_| {
+                glances += 1;
+                Some(waiting(job, PERIOD, now))
+            };
+            checker.overdue(now, &mut glance, &mut |_| violations += 1);
             looks += 1;
         }
         if number % (6 * HOUR) == HOUR {
@@ -58,20 +69,37 @@ fn day() {
     });
     let took = processor_time() - began;
     println!(
-        "24 hours, {} activations, {looks} looks: {violations} violations, {took:.1} s, peak {} KiB",
+        "24 hours, {} activations, {looks} looks, {glances} glances at threads: {violations} violations, \
+         {took:.1} s, peak {} KiB",
         24 * HOUR,
         peak()
     );
 }
 
-fn contract(wcet: &str, jitter: &str) -> Contract {
-    contract_of("1ms", wcet, jitter)
+/// A thread that has ended this job and waits for the next.
+fn waiting(job: u64, period: u64, at: Instant) -> Glance {
+    let cpu = Duration::from_ns((job + 1) * 200_000);
+    let stopped = Activation {
+        tid: 0,
+        sequence: job as u32 + 1,
+        separator: SEPARATOR,
+        slept: true,
+        stop: Instant::from_ns(job * period + 300_000),
+        cpu,
+        arrival: None,
+        resumed: None,
+    };
+    Glance { sequence: job as u32 + 1, at, cpu, stopped: Some(stopped) }
 }
 
-fn contract_of(period: &str, wcet: &str, jitter: &str) -> Contract {
+fn contract(wcet: &str, jitter: &str) -> Contract {
+    contract_of("1ms", wcet, jitter, "1s")
+}
+
+fn contract_of(period: &str, wcet: &str, jitter: &str, deadline: &str) -> Contract {
     let text = format!(
         "[[task]]\nname = \"worker\"\nseparator = \"clock_nanosleep*\"\nwcet = \"{wcet}\"\n\
-         response = \"1s\"\ndeadline = \"1s\"\nsuspension = \"1s\"\n\
+         response = \"1s\"\ndeadline = \"{deadline}\"\nsuspension = \"1s\"\n\
          period = \"{period}\"\njitter = \"{jitter}\"\n"
     );
     Contract::parse(&text).expect("a contract")
@@ -121,10 +149,7 @@ fn records(activations: u64, period: u64, mut each: impl FnMut(&Record)) {
         each(&Record::Activation(Activation {
             tid,
             sequence: job as u32,
-            separator: Separator {
-                call: Call::ClockNanosleep,
-                object: Object::Clock { id: 1, absolute: true },
-            },
+            separator: SEPARATOR,
             slept: true,
             stop: Instant::from_ns((job - 1) * period + 300_000),
             cpu: Duration::from_ns(job * 200_000 + (random >> 40)),
