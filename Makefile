@@ -85,7 +85,8 @@ Measure (tables go to docs/benchmarks.md)
   make bench-extract    jobs per second that extraction handles (printed only)
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
-  make bench-watch      processor time of the checker and of the live view, memory over a simulated day
+  make bench-check      speed of checking a recording, beside replay
+  make bench-watch      the same; processor time of the checker and of the live view, memory over a simulated day
   make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
   make bench-truth      models of live threads under load, beside what their jobs log
   make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call
@@ -314,7 +315,11 @@ bench-tt: build lab
 	@$(SUDO) env PUNCTUAL=$(PUNCTUAL) $(CARGO_TARGET_DIR)/release/bench-tt
 	@$(LAB) bench-tt
 
-bench-watch: build workloads
+bench-check: build
+	$(CARGO) build --release -p punctual-bench --bin bench-check
+	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-check
+
+bench-watch: bench-check workloads
 	@scripts/setup observe
 	@scripts/setup terminal
 	$(CARGO) run --release -p punctual-conformance --example bench_check
@@ -332,7 +337,7 @@ vm-shell: lab
 .PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
 	bench-daemon \
-	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-watch bench-tt \
+	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-check bench-watch bench-tt \
 	lab vm-test vm-systemd \
 	vm-bench vm-kernels vm-shell man completions install install-debug clean
 endif
