@@ -156,12 +156,17 @@ impl Lines<'_> {
     }
 }
 
-/// In the largest unit of which it is a whole number: `"2500us"`.
+/// In the largest unit that needs no more than three decimals: `"2.5ms"`.
 fn time(time: Duration) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let fits = |(unit, _): &(u64, &str)| time.ns() % unit == 0;
-    let (unit, name) = units.into_iter().find(fits).unwrap_or((1, "ns"));
-    quoted(&format!("{}{name}", time.ns() / unit))
+    let fits = |(unit, _): &(u64, &str)| time.ns() >= *unit && time.ns() % (unit / 1_000).max(1) == 0;
+    let (unit, name) = match time.is_zero() {
+        true => (1, "s"),
+        false => units.into_iter().find(fits).unwrap_or((1, "ns")),
+    };
+    let (whole, part) = (time.ns() / unit, time.ns() % unit / (unit / 1_000).max(1));
+    let decimals = if part == 0 { String::new() } else { format!(".{part:03}") };
+    quoted(&format!("{whole}{}{name}", decimals.trim_end_matches('0')))
 }
 
 fn pattern(pattern: &Pattern) -> String {
@@ -187,4 +192,23 @@ fn quoted(text: &str) -> String {
         }
     }
     quoted + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short_and_read_as_they_were() {
+        let texts = [0, 999, 1_000, 1_680_000, 39_200_000, 2_500, 1_500_000_000, 1_000_001, 10_050_000];
+        let shown = texts.map(|ns| time(Duration::from_ns(ns)));
+        let expected = ["0s", "999ns", "1us", "1.68ms", "39.2ms", "2.5us", "1.5s", "1000.001us", "10.05ms"];
+        assert_eq!(shown, expected.map(quoted));
+        for ns in (0..3_000).chain((0..3_000).map(|it| it * 1_000)).chain((0..3_000).map(|it| it * 1_000_000))
+        {
+            let text = time(Duration::from_ns(ns));
+            let read = humantime::parse_duration(text.trim_matches('"')).expect("a time");
+            assert_eq!(read.as_nanos(), u128::from(ns), "{text}");
+        }
+    }
 }
