@@ -130,8 +130,12 @@ impl<'a> Group<'a> {
         // Between two sleeps nobody sleeps.
         let suspension = suspension.filter(|_| self.separator != Separator::SUSPENSION.key().to_string());
         let real_time = self.tasks.iter().filter(|task| task.policy.is_real_time());
-        let is_uniform = real_time.clone().all(|task| scheduling(task) == scheduling(self.main));
-        let is_placed = real_time.clone().all(|task| task.affinity == self.main.affinity);
+        // How it was scheduled before it had work to do, while it set itself up, is of no account.
+        let is_meant = separator_matcher(&self.separator);
+        let works = |task: &&&Task| task.streams.iter().any(|it| it.jobs > 0 && is_meant(it.separator));
+        let working = real_time.clone().filter(works);
+        let is_uniform = working.clone().all(|task| scheduling(task) == scheduling(self.main));
+        let is_placed = working.clone().all(|task| task.affinity == self.main.affinity);
         let mut threads: Vec<_> =
             real_time.map(|task| (&task.recording, task.tid, task.from_ns, task.until_ns)).collect();
         threads.sort_unstable();

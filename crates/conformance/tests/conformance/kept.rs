@@ -6,7 +6,7 @@ use punctual_conformance::{Checker, Contract, Verdict, Violation, check_model};
 use punctual_extract::Extractor;
 use punctual_model::{Instant, Threads, TimingModel};
 use punctual_trace::ctf::{Options, Reader, Recorder};
-use punctual_trace::{About, Record, Totals};
+use punctual_trace::{About, Begin, Record, TaskRecord, Totals};
 
 /// The same records, of threads that keep one name each: a model knows a thread by its last name only.
 pub fn named(mut records: Vec<Record>) -> Vec<Record> {
@@ -51,6 +51,31 @@ fn ordinary_threads_keep_to_what_they_did() {
     assert_eq!(found, []);
     assert!(verdict.tallies.iter().all(|tally| tally.jobs > 100 && tally.violations() == 0));
     assert_eq!(check_model(&contract, &model).violations(), 0);
+}
+
+/// A thread that gets its priority before its first job has that one, whatever it had before.
+#[test]
+fn how_a_thread_was_scheduled_before_its_first_job_is_of_no_account() {
+    let mut records = named(ordinary(1, 2_000));
+    let Some(Record::Task(first)) = records.first().cloned() else { panic!("a thread first") };
+    for record in &mut records[1..] {
+        match record {
+            Record::Activation(activation) => activation.sequence += 1,
+            Record::Exit { sequence, .. } | Record::Last { sequence, .. } => *sequence += 1,
+            _ => {}
+        }
+    }
+    let priority = first.priority + 1;
+    let changed = TaskRecord { sequence: 1, begin: Begin::Priority, priority, ..*first };
+    records.insert(1, Record::Task(Box::new(changed)));
+    let contract = Contract::from(&model(&records));
+    let [task] = &contract.tasks[..] else { panic!("{contract:#?}") };
+    assert_eq!(
+        (task.priority, task.policy.is_some(), task.processors.is_empty()),
+        (Some(priority), true, false)
+    );
+    let (found, verdict) = check(&contract, &records);
+    assert_eq!((found, verdict.notes), (vec![], vec![]));
 }
 
 proptest! {
