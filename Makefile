@@ -86,7 +86,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
   make bench-check      speed of checking a recording, beside replay
-  make bench-watch      the same; processor time of the checker and of the live view, memory over a simulated day
+  make bench-watch      the same; cost of the checker and of the live view, memory over a simulated day
   make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
   make bench-truth      models of live threads under load, beside what their jobs log
   make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call

@@ -1,8 +1,8 @@
 //! How fast a recording is checked against a contract, beside its replay: of the recording of `make
 //! bench-replay`, by a contract that was made of its model.
 //!
-//! Runs `punctual` as a process of its own each time. Others may have the processors meanwhile, so what counts
-//! is processor time; two workers can share that of a replay, a check has one.
+//! Runs `punctual` as a process of its own each time. Others may have the processors meanwhile, so what
+//! counts is processor time; two workers can share that of a replay, a check has one.
 
 use punctual_bench::{Error, document, measure, trace};
 use std::path::{Path, PathBuf};

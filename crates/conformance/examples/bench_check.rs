@@ -6,7 +6,7 @@
 //! `punctual extract` makes, and with the shortest; through a checker whose contract is kept; and through one
 //! whose contract every job breaks. Then a day of eight threads with a period of 10 ms, with a look every
 //! 50 ms at what is overdue: by then the last job of each thread has been open for longer than its deadline,
-//! as far as records tell, so each time the thread is asked what it does. (It waits, since its job has ended.)
+//! as far as records tell, so each time the thread is asked what it does. (It waits: its job has ended.)
 
 use punctual_conformance::{Checker, Contract};
 use punctual_extract::{Extractor, Options, StreamOptions};
