@@ -18,6 +18,8 @@ pub struct Proof {
     pub rooms: Option<Vec<Option<Room>>>,
     /// Priorities, if asked for; or the tasks for which there is none.
     pub priorities: Option<Result<Vec<Option<u32>>, Vec<usize>>>,
+    /// Where threads and kernel were observed, as far as that is known; each platform once.
+    pub observed_on: Vec<punctual_model::Platform>,
     /// What the result rests on, or leaves out: whole sentences.
     pub remarks: Vec<String>,
 }

@@ -1,7 +1,8 @@
 //! `punctual prove`: the recording that comes with the project, bounds, verdicts, exit codes.
 
-use punctual_model::TimingModel;
-use serde_json::Value;
+use punctual_model::latency::{Preemption, Processor, SchedulingLatency, Variable, Variables};
+use punctual_model::{Duration, Instant, Platform, TimingModel};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -190,6 +191,56 @@ fn task_of(document: &Value, name: &str) -> u64 {
     task(document, name)["response_ns"].as_u64().expect("a bound")
 }
 
+fn takes_40_us(cpu: u32) -> Processor {
+    let poid = Variable { max_ns: Duration::from_us(40), ..Variable::default() };
+    Processor { cpu, variables: Some(Variables { poid, ..Variables::default() }), ..Processor::default() }
+}
+
+/// What the kernel takes, on the threads' own platform and on another. It counts all the same, but the proof
+/// says so, and so does whoever compares other threads with its bounds.
+#[test]
+fn latencies_of_another_kernel_or_machine_are_named() {
+    let folder = Folder::new();
+    let model = std::fs::read_to_string(folder.path("demo.timing.json")).expect("written");
+    let own = TimingModel::from_json(&model).expect("a model").platform.expect("a platform");
+    let kernel = |platform: &Platform| {
+        let latency = SchedulingLatency {
+            from_ns: Instant::from_ns(0),
+            until_ns: Instant::from_ns(9),
+            kernel: platform.kernel.clone(),
+            preemption: Preemption::Rt,
+            horizon_ns: Duration::from_ms(50),
+            processors: [0, 1].map(takes_40_us).to_vec(),
+            monitors: Vec::new(),
+        };
+        let platform = Some(platform.clone());
+        let model = TimingModel { latency: Some(latency), platform, ..TimingModel::new("CLOCK_MONOTONIC") };
+        std::fs::write(folder.path("kernel.json"), model.to_json()).expect("written");
+    };
+    let said = |document: &Value| {
+        let remarks = document["remarks"].as_array().expect("remarks").iter();
+        let remarks = remarks.filter_map(Value::as_str);
+        remarks.filter(|it| it.contains("measured elsewhere")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    kernel(&own);
+    let document = folder.json(&["--platform", "kernel.json"]);
+    assert_eq!((said(&document), &document["observed_on"]), (vec![], &json!([own])));
+    let other = Platform { kernel: "6.1.0-rt".into(), machine: "aarch64".into(), cpus: 4 };
+    kernel(&other);
+    let document = folder.json(&["--platform", "kernel.json"]);
+    assert_eq!(document["observed_on"], json!([own, other]));
+    let [remark] = &said(&document)[..] else { panic!("{document:#}") };
+    let release = &own.kernel;
+    let difference = format!("kernel 6.1.0-rt, not {release}; aarch64, not x86_64; 4 processors online");
+    assert!(remark.contains(&difference), "{remark}");
+    // The recording is of one of both.
+    std::fs::write(folder.path("proof.json"), document.to_string()).expect("written");
+    let check = ["check", "demo.timing.json", "demo.timing.json", "--bounds", "proof.json"];
+    let output = folder.run(&check);
+    let warning = format!("rest on observations that were made elsewhere ({difference}");
+    assert!(text(&output.stderr).contains(&warning), "{output:?}");
+}
+
 /// What was observed, as a contract. Bounds need not be those of the model: a contract has shorter curves.
 /// The most urgent task, which never waits, has the same one.
 #[test]
@@ -225,6 +276,11 @@ fn every_fault_says_what_to_do() {
         (&["demo.timing.json", "--what-if", "a.cost=+1%"], 2, "expected THREAD.wcet=+20%"),
         (&["demo.timing.json", "--what-if", "a.wcet=-100%"], 2, "expected more than -100%"),
         (&["demo.timing.json", "--platform", "missing.json"], 5, "cannot read missing.json"),
+        (
+            &["demo.timing.json", "--platform", "demo.timing.json"],
+            5,
+            "demo.timing.json has no section `latency`",
+        ),
         (&[], 2, "the following required arguments were not provided"),
     ] {
         expect(&folder.run(&[&["prove"][..], arguments].concat()), code, message);

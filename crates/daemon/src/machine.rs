@@ -1,7 +1,7 @@
 //! What this machine has, as far as a configuration can be wrong about it.
 
 use crate::supply;
-use punctual_model::TimingModel;
+use punctual_model::{Platform, TimingModel};
 use punctual_schedule::Reserve;
 
 /// Processors, priorities and the kernel.
@@ -51,25 +51,12 @@ impl Machine {
     /// In what it differs from the one on which a timing model was made, in words; `None` if in nothing that
     /// is known of both.
     pub fn differs_from(&self, model: &TimingModel) -> Option<String> {
-        let platform = model.platform.as_ref();
-        let kernel =
-            model.latency.as_ref().map(|latency| latency.kernel.as_str()).filter(|it| !it.is_empty());
-        let kernel = kernel.or(platform.map(|platform| platform.kernel.as_str())).unwrap_or_default();
-        let hardware = platform.map_or("", |platform| platform.machine.as_str());
-        let processors = platform.map_or(0, |platform| platform.cpus);
-        let differs = |theirs: &str, ours: &str| !theirs.is_empty() && !ours.is_empty() && theirs != ours;
-        let mut differences = Vec::new();
-        if differs(kernel, &self.kernel) {
-            differences.push(format!("kernel {kernel}, and this is {}", self.kernel));
-        }
-        if differs(hardware, &self.hardware) {
-            differences.push(format!("{hardware}, and this is {}", self.hardware));
-        }
-        if processors > 0 && processors as usize != self.processors.len() {
-            let here = self.processors.len();
-            differences.push(format!("a machine with {processors} processors online, and here are {here}"));
-        }
-        (!differences.is_empty()).then(|| differences.join("; "))
+        let here = Platform {
+            kernel: self.kernel.clone(),
+            machine: self.hardware.clone(),
+            cpus: u32::try_from(self.processors.len()).unwrap_or(u32::MAX),
+        };
+        model.latency_platform()?.differs_from(&here)
     }
 }
 

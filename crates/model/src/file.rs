@@ -118,6 +118,17 @@ impl TimingModel {
     pub fn tasks(&self) -> &[Task] {
         self.threads.as_ref().map_or(&[], |threads| &threads.tasks)
     }
+
+    /// Where the section `latency` was measured, which names its kernel itself; `None` without the section,
+    /// or if nothing is known.
+    pub fn latency_platform(&self) -> Option<Platform> {
+        let latency = self.latency.as_ref()?;
+        let mut platform = self.platform.clone().unwrap_or_default();
+        if !latency.kernel.is_empty() {
+            platform.kernel.clone_from(&latency.kernel);
+        }
+        platform.known()
+    }
 }
 
 fn merge<S: Section>(one: Option<S>, other: Option<S>) -> Result<Option<S>, MergeError> {
@@ -142,5 +153,46 @@ impl Platform {
     /// This platform; `None` if nothing is known of it.
     pub fn known(self) -> Option<Platform> {
         (self != Platform::default()).then_some(self)
+    }
+
+    /// In what it differs from another one, in words: `kernel 6.1.0, not 6.1.1`. `None` if in nothing that is
+    /// known of both.
+    pub fn differs_from(&self, other: &Platform) -> Option<String> {
+        let mut differences = Vec::new();
+        for (what, mine, its) in
+            [("kernel ", &self.kernel, &other.kernel), ("", &self.machine, &other.machine)]
+        {
+            if !mine.is_empty() && !its.is_empty() && mine != its {
+                differences.push(format!("{what}{mine}, not {its}"));
+            }
+        }
+        if self.cpus > 0 && other.cpus > 0 && self.cpus != other.cpus {
+            differences.push(format!("{} processors online, not {}", self.cpus, other.cpus));
+        }
+        (!differences.is_empty()).then(|| differences.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn platforms_differ_in_what_is_known_of_both() {
+        let platform = |kernel: &str, machine: &str, cpus| Platform {
+            kernel: kernel.into(),
+            machine: machine.into(),
+            cpus,
+        };
+        let here = platform("6.1.1", "x86_64", 2);
+        for (other, differences) in [
+            (here.clone(), None),
+            (Platform::default(), None),
+            (platform("", "", 4), Some("4 processors online, not 2")),
+            (platform("6.1.0", "x86_64", 0), Some("kernel 6.1.0, not 6.1.1")),
+            (platform("6.1.0", "aarch64", 2), Some("kernel 6.1.0, not 6.1.1; aarch64, not x86_64")),
+        ] {
+            assert_eq!(other.differs_from(&here).as_deref(), differences, "{other:?}");
+        }
     }
 }

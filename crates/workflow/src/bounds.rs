@@ -3,18 +3,23 @@
 use crate::error::{Error, Result};
 use crate::model_file::{display_name, read_text};
 use punctual_conformance::Contract;
-use punctual_model::Duration;
+use punctual_model::{Duration, Platform};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::path::Path;
 
-/// The bound of each task, by its name.
+/// The bound of each task, by its name; and where the observations were made that they rest on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bounds(FxHashMap<String, Option<Duration>>);
+pub struct Bounds {
+    tasks: FxHashMap<String, Option<Duration>>,
+    observed_on: Vec<Platform>,
+}
 
 #[derive(Deserialize)]
 struct Document {
     tasks: Vec<Proven>,
+    #[serde(default)]
+    observed_on: Vec<Platform>,
 }
 
 #[derive(Deserialize)]
@@ -27,12 +32,12 @@ impl Bounds {
     /// The bound of the task with this name; of several, the greatest, since a job does not say which one it
     /// is of. `None` if one of them has no bound.
     pub fn of(&self, name: &str) -> Option<Duration> {
-        *self.0.get(name)?
+        *self.tasks.get(name)?
     }
 
     /// Has a contract say what was proven of its tasks. Returns the names of those of which nothing was.
     pub(crate) fn apply(&self, contract: &mut Contract) -> Vec<String> {
-        if self.0.is_empty() {
+        if self.tasks.is_empty() {
             return Vec::new();
         }
         let mut unproven = Vec::new();
@@ -45,13 +50,28 @@ impl Bounds {
         unproven
     }
 
+    /// Says in what the platform whose threads are compared with the bounds differs from one that they were
+    /// observed on; `None` if in nothing that is known.
+    pub(crate) fn doubt(&self, threads: &Platform) -> Option<String> {
+        let mut differences: Vec<_> =
+            self.observed_on.iter().filter_map(|platform| platform.differs_from(threads)).collect();
+        differences.dedup();
+        (!differences.is_empty()).then(|| {
+            format!(
+                "the proven bounds rest on observations that were made elsewhere ({}), and may not hold \
+                 here; observe and prove again",
+                differences.join("; ")
+            )
+        })
+    }
+
     fn new(document: Document) -> Bounds {
-        let mut bounds = FxHashMap::default();
+        let mut tasks = FxHashMap::default();
         for Proven { name, response_ns } in document.tasks {
-            let bound = bounds.entry(name).or_insert(response_ns);
+            let bound = tasks.entry(name).or_insert(response_ns);
             *bound = bound.zip(response_ns).map(|(one, other)| one.max(other));
         }
-        Bounds(bounds)
+        Bounds { tasks, observed_on: document.observed_on }
     }
 }
 
@@ -68,7 +88,7 @@ pub fn read_bounds(path: &Path) -> Result<Bounds> {
     let document: Document =
         serde_json::from_str(&read_text(path)?).map_err(|error| unusable().because(error.to_string()))?;
     let bounds = Bounds::new(document);
-    match bounds.0.values().any(Option::is_some) {
+    match bounds.tasks.values().any(Option::is_some) {
         true => Ok(bounds),
         false => Err(unusable()),
     }
@@ -100,6 +120,25 @@ mod tests {
         assert_eq!(bounds.apply(&mut contract), ["b"]);
         let proven: Vec<_> = contract.tasks.iter().map(|task| task.proven.map(Duration::ns)).collect();
         assert_eq!(proven, [Some(5), None]);
+    }
+
+    #[test]
+    fn bounds_of_another_kernel_or_machine_are_doubted() {
+        let platform =
+            |kernel: &str, cpus| Platform { kernel: kernel.into(), machine: "x86_64".into(), cpus };
+        let document = |observed_on: &[Platform]| {
+            let tasks = json!([{"name": "a", "response_ns": 5}]);
+            serde_json::from_value(json!({"tasks": tasks, "observed_on": observed_on})).expect("a proof")
+        };
+        let doubt =
+            |observed_on: &[Platform]| Bounds::new(document(observed_on)).doubt(&platform("6.1.1", 2));
+        assert_eq!(doubt(&[]), None);
+        assert_eq!(doubt(&[platform("6.1.1", 2), platform("", 0)]), None);
+        let said = doubt(&[platform("6.1.1", 2), platform("6.1.0", 4)]).expect("a doubt");
+        assert!(said.contains("(kernel 6.1.0, not 6.1.1; 4 processors online, not 2)"), "{said}");
+        // Bounds that an earlier version wrote.
+        let earlier = serde_json::from_value(json!({"tasks": [{"name": "a", "response_ns": 5}]}));
+        assert_eq!(Bounds::new(earlier.expect("a proof")).doubt(&platform("6.1.1", 2)), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::recording::{Recording, TimeRange};
 use crate::replay::latency::observe_with;
 use punctual_conformance::{ChainChecker, Checker, Contract, LatencyChecker, Note, Verdict, check_model};
 use punctual_extract::flow::Options as FlowOptions;
+use punctual_model::Platform;
 use punctual_report::conformance::Checked;
 use punctual_trace::import::{Import, Options as TraceOptions};
 use punctual_trace::{ErrorKind, Record, ctf};
@@ -46,6 +47,8 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
     let open = |path: &PathBuf| Ok((display_name(path).into_owned(), Input::open(path, options)?));
     let inputs = options.inputs.iter().map(open).collect::<Result<Vec<_>>>()?;
     let check = |(name, input): (String, Input)| {
+        let doubt = input.platform().and_then(|platform| options.bounds.doubt(platform));
+        doubt.iter().for_each(|doubt| monitor.warn(&format!("{name}: {doubt}")));
         let verdict = input.check(&contract, &name, monitor)?;
         Ok(Checked { input: name, verdict })
     };
@@ -85,6 +88,15 @@ impl Input {
             return Ok(Input::Trace(Import::open(path, &trace_options)?));
         }
         Ok(Input::Model(Box::new(read_model(path)?)))
+    }
+
+    /// Where its threads ran, if that is known.
+    fn platform(&self) -> Option<&Platform> {
+        match self {
+            Input::Recording(recording) => Some(&recording.about().platform),
+            Input::Model(model) => model.platform.as_ref(),
+            Input::Trace(_) | Input::Program(_) => None,
+        }
     }
 
     fn check(self, contract: &Contract, name: &str, monitor: &dyn Monitor) -> Result<Verdict> {

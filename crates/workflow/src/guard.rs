@@ -18,6 +18,7 @@ use crate::destination::is_standard_stream;
 use crate::error::{Error, Result};
 use crate::model_file::display_name;
 use crate::monitor::Monitor;
+use crate::platform;
 use crate::watch::{self, Sink, Watch};
 use alarms::Alarms;
 use flight::FlightRecorder;
@@ -92,6 +93,7 @@ pub fn guard(
     watch.check()?;
     let mut contract = read_contract(&path)?;
     tell_unproven(&bounds.apply(&mut contract), monitor);
+    bounds.doubt(&platform::here()).iter().for_each(|doubt| monitor.warn(doubt));
     if contract.tasks.is_empty() && contract.latencies.is_empty() {
         return Err(Error::usage(format!("{} has no tasks and no processors to watch", display_name(&path))));
     }

@@ -8,8 +8,8 @@ use crate::filter::ThreadFilter;
 use crate::model_file::{display_name, read_model};
 use agreed::agreed;
 use punctual_analysis::{Arrivals, Platform, Proof, Scheduling, System, Task, Thread};
-use punctual_model::{Duration, Policy, Stream, TimingModel, processor_list, threads};
-use std::path::PathBuf;
+use punctual_model::{self as model, Duration, Policy, Stream, TimingModel, processor_list, threads};
+use std::path::{Path, PathBuf};
 
 /// Threads with fewer jobs are left out.
 const LEAST_JOBS: u64 = 10;
@@ -61,12 +61,12 @@ pub enum Changed {
 /// If a file cannot be read, the model has no threads, or a pattern matches none.
 pub fn prove(options: &Options) -> Result<Proof> {
     let name = display_name(&options.model);
-    let platform = options.platform.as_ref().map(|path| read_model(path)).transpose()?;
+    let platform = options.platform.as_deref().map(read_platform).transpose()?;
     let known = match read_agreement(&options.model)? {
         Agreement::Model(model) => observed(&model, platform.as_ref(), options, &name)?,
         Agreement::Contract(contract) => agreed(&contract, platform.as_ref(), options, &name)?,
     };
-    let Known { mut system, threads, remarks } = known;
+    let Known { mut system, threads, observed_on, remarks } = known;
     options.changes.iter().for_each(|change| apply(change, &mut system));
     Ok(Proof {
         bounds: system.prove(),
@@ -74,14 +74,26 @@ pub fn prove(options: &Options) -> Result<Proof> {
         priorities: options.assign.then(|| system.assign(GREATEST_PRIORITY)),
         system,
         threads,
+        observed_on,
         remarks,
     })
+}
+
+/// A timing model that says what the kernel takes.
+fn read_platform(path: &Path) -> Result<TimingModel> {
+    let platform = read_model(path)?;
+    match platform.latency {
+        Some(_) => Ok(platform),
+        None => Err(Error::file(format!("{} has no section `latency`", display_name(path)))
+            .advise("punctual latency -o FILE.timing.json makes one")),
+    }
 }
 
 /// What a file tells the analysis.
 struct Known {
     system: System,
     threads: Vec<Thread>,
+    observed_on: Vec<model::Platform>,
     remarks: Vec<String>,
 }
 
@@ -96,7 +108,12 @@ fn observed(
         return Err(Error::file(format!("{name} has no section `threads`"))
             .advise("punctual extract -o FILE.timing.json makes one"));
     };
-    let (platforms, mut remarks) = platforms(platform.unwrap_or(model));
+    let kernel = platform.unwrap_or(model);
+    let (platforms, mut remarks) = platforms(kernel);
+    let observed_on = places(model.platform.clone(), kernel.latency_platform());
+    if let [threads, latencies] = &observed_on[..] {
+        remarks.extend(elsewhere(threads, latencies));
+    }
     let chosen = chosen(observed);
     let names: Vec<&str> = chosen.iter().map(|task| task.name.as_str()).collect();
     check_patterns(options, &names)?;
@@ -118,7 +135,23 @@ fn observed(
             .advise("only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds"));
     }
     remarks.extend(losses(model));
-    Ok(Known { system, threads, remarks })
+    Ok(Known { system, threads, observed_on, remarks })
+}
+
+/// Where threads and kernel were observed, once if that is the same place.
+fn places(threads: Option<model::Platform>, latencies: Option<model::Platform>) -> Vec<model::Platform> {
+    let mut places: Vec<_> = threads.into_iter().chain(latencies).collect();
+    places.dedup();
+    places
+}
+
+/// Says that latencies are of another platform than the threads.
+fn elsewhere(threads: &model::Platform, latencies: &model::Platform) -> Option<String> {
+    let difference = latencies.differs_from(threads)?;
+    Some(format!(
+        "What the kernel takes was measured elsewhere than where the threads were observed, where it may \
+         take longer: {difference}."
+    ))
 }
 
 /// Greater ones are left to the kernel and to those who watch.

@@ -68,6 +68,7 @@ pub fn top<T: Terminal>(
     open: impl FnOnce() -> Result<T> + Send,
 ) -> Result<()> {
     options.watch.check()?;
+    options.bounds.doubt(&platform::here()).iter().for_each(|doubt| monitor.warn(doubt));
     let live = Live::new(options.models.clone(), options.agreement).with_bounds(options.bounds);
     let live = Mutex::new(live.locating(Box::new(watch::cgroup)));
     let view = View::new(name(&options.watch.observe.target, &options.threads), options.colour);

@@ -318,6 +318,7 @@ mod tests {
             threads: tasks.iter().map(thread).collect(),
             rooms: None,
             priorities: None,
+            observed_on: Vec::new(),
             remarks: Vec::new(),
         }
     }

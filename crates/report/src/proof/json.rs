@@ -15,6 +15,7 @@ pub fn json(proof: &Proof) -> String {
         "tasks": tasks,
         "processors": loads,
         "assigned": proof.priorities.as_ref().map(Result::is_ok),
+        "observed_on": proof.observed_on,
         "remarks": proof.remarks,
     });
     format!("{document:#}\n")

@@ -55,7 +55,8 @@ pub(super) fn agreed(
             .advise("a task needs policy, priority, processors, wcet, and a period or a separation"));
     }
     remarks.push("Bounds hold as long as the contract is kept; punctual watch tells when it is not.".into());
-    Ok(Known { system, threads, remarks })
+    let observed_on = platform.and_then(TimingModel::latency_platform).into_iter().collect();
+    Ok(Known { system, threads, observed_on, remarks })
 }
 
 /// The scheduling latency that was agreed on delays each window once.
