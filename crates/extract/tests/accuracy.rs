@@ -45,6 +45,12 @@ fn periods_that_were_mistaken_are_found() {
     let cases = [
         // 23.219955 ms had less jitter than 44.1 kHz / 1,024 without the releases that it left out.
         ("44.1 and 48 kHz / 2^i, wandering lateness", 0, 12),
+        // 725.62 µs, 666.67 µs, and whole nanoseconds, each with more jitter than the true period.
+        ("44.1 and 48 kHz / 2^i, wandering lateness", 2, 4),
+        ("44.1 and 48 kHz / 2^i, wandering lateness", 9, 112),
+        ("44.1 and 48 kHz / 2^i, wandering lateness", 2, 90),
+        ("ms and µs periods, wandering lateness", 4, 54),
+        ("ms and µs periods, wandering lateness", 7, 23),
         // A buffer of 16 samples of 2.19 kHz, and of 5.91 kHz.
         ("five activations skipped", 2, 7),
         ("several skipped at once, windows", 2, 38),

@@ -51,6 +51,9 @@ const NOT_WHOLE: u32 = 4;
 const FREQUENCY: u32 = 2;
 const LONG_FREQUENCY: u32 = 2;
 
+/// Significant digits of the longest frequency that someone chose, if its name is as long as [`MOST_NAMED`].
+const LONGEST: u32 = 3;
+
 /// Most decimals of a period in nanoseconds and of a frequency in hertz.
 const MOST_DECIMALS: u32 = 12;
 
@@ -91,6 +94,17 @@ impl Candidate {
     /// Whether it is a frequency too long to have been chosen.
     pub fn is_long_frequency(&self) -> bool {
         !self.is_whole() && !self.is_decimal && self.digits > MOST_NAMED
+    }
+
+    /// How far apart periods with names as short as this one are, in nanoseconds.
+    pub fn apart(&self) -> f64 {
+        if self.is_whole() {
+            let ns = self.period.numerator();
+            return 10_f64.powi((length(ns) - digits(ns)) as i32);
+        }
+        // The longest are sampling rates such as 44.1 kHz, which are few, and hertz with a fraction.
+        let digits = if self.digits < MOST_NAMED { self.digits - FREQUENCY } else { LONGEST };
+        self.period.as_f64() / 10_f64.powi(digits as i32)
     }
 
     /// Whether it is whole nanoseconds that nobody rounded.

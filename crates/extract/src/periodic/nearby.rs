@@ -21,6 +21,14 @@ const UNEVEN: f64 = 16.0;
 /// It must be less likely, too: by so many digits for each digit that it saves.
 const FOR_DIGIT: f64 = 2.0;
 
+/// Unless jitter tells. A period whose name is the only one as short in so many times twice its distance from
+/// the likeliest is close to that by no coincidence: it stays if it has less jitter. One whose name is no
+/// rarer than one in [`COMMON`] may be a coincidence, and goes if it has more jitter by one part in
+/// [`CLEARLY`].
+const RARE: f64 = 200.0;
+const COMMON: f64 = 32.0;
+const CLEARLY: i128 = 64;
+
 /// By how much a short period that is not refuted may lie lower in the middle than nanoseconds that nobody
 /// would choose, in mean latenesses without what stalls add.
 const MOST_DROP: f64 = 0.25;
@@ -87,18 +95,35 @@ impl<J: Fn(Ratio) -> i128, G: Fn(Ratio) -> Option<i128>> Nearby<'_, J, G> {
         let lower = evidence.drop(short.period) - evidence.drop(likely.period);
         let digits = f64::from(likely.digits.saturating_sub(short.digits));
         evidence.count * lower > FOR_DIGIT * LN_10 * digits * evidence.usual_lateness
-            && evidence.drift_apart(short.period, likely.period)
-                > UNEVEN * evidence.unevenness(likely.period).max(1.0)
+            && self.is_refuted_by_jitter(short, likely).unwrap_or_else(|| {
+                evidence.drift_apart(short.period, likely.period)
+                    > UNEVEN * evidence.unevenness(likely.period).max(1.0)
+            })
+    }
+
+    /// Whether jitter speaks against a shorter period, or for it. `None` if it says nothing.
+    fn is_refuted_by_jitter(&self, short: &Candidate, likely: &Candidate) -> Option<bool> {
+        let rarity = short.apart() / (2.0 * short.period.difference(likely.period).abs());
+        let (all, of_likely) = (self.greatest)(short.period).zip((self.greatest)(likely.period))?;
+        let is_typical = || (self.jitter)(short.period) <= (self.jitter)(likely.period);
+        if rarity >= RARE && all < of_likely && (short.is_whole() || is_typical()) {
+            return Some(false);
+        }
+        let is_more = (all - of_likely) * CLEARLY > of_likely;
+        (short.is_whole() && rarity < COMMON && is_more).then_some(true)
     }
 
     /// A rounded period, if the likeliest lies so unevenly that it does not refute it.
     fn rounded(&self, likely: &Candidate) -> Option<Candidate> {
-        let most = MOST_DROP * self.evidence.usual_lateness;
+        let most = |candidate: &Candidate| match self.is_refuted_by_jitter(candidate, likely) {
+            Some(false) => NAMED_DROP * self.evidence.usual_lateness,
+            _ => MOST_DROP * self.evidence.usual_lateness,
+        };
         let is_meant = |candidate: &&Candidate| {
             candidate.is_whole()
                 && !candidate.is_long()
                 && candidate.digits <= MOST_ROUND
-                && self.evidence.drop(candidate.period) <= most
+                && self.evidence.drop(candidate.period) <= most(candidate)
                 && !self.is_refuted(candidate, likely)
         };
         self.candidates.iter().find(is_meant).copied()

@@ -63,6 +63,7 @@ PARTS, UNEVEN, TILTS = 6, 2, 11  # of a run, in which the lowest releases are co
 SLACK, SLACK_OF_ALL, SLACK_OF_SPARSE = 1, 2, 3  # how much less likely than the best, as a logarithm, a period is that has to be reckoned with
 SPARSE_FOR_LOWEST = 3  # spacing of the lowest for the last of these
 EMPTY, FEWEST_PARTS = 8, 3  # parts with none of the lowest are so many times as high as the highest of others, of which there must be so many
+RARE, COMMON, CLEARLY_MORE, LONGEST = 200, 32, 64, 3  # rarities of names: no coincidence, or maybe one; more jitter by one part in so many; digits
 SO_UNEVEN, FOR_DIGIT = 16, 2  # a short period is refuted if its line drifts so many times as far; and is less likely by so many digits for each it saves
 HUNDREDS = 2  # digits by which a multiple of 100 ns with less jitter may be less likely
 RATES = 441, 2205  # odd parts of sampling rates with more than two digits: 22.05, 44.1, 88.2, 176.4 kHz
@@ -619,6 +620,13 @@ def is_long(period):
     """Whether it is whole nanoseconds that nobody rounded."""
     return period.denominator == 1 and (period.numerator % 10 > 0 or digits(period.numerator) > MOST_ROUND)
 
+def names_apart(candidate):
+    """How far apart periods with names as short as this one are."""
+    period, length = candidate[2], candidate[4]
+    if period.denominator == 1:
+        return float(10 ** (len(str(period.numerator)) - digits(period.numerator)))
+    return float(period) / 10 ** (length - FREQUENCY if length < MOST_NAMED else LONGEST)
+
 def likeliest(evidence, ranked, points, typical_jitter):
     """Of whole nanoseconds that nobody rounded, those that the releases make likeliest, or others hardly less likely that have less jitter."""
     long = [(evidence.mismatch(r[2]), r) for r in ranked if is_long(r[2])]
@@ -634,15 +642,27 @@ def preferred(evidence, ranked, best, points, typical_jitter):
     likely = likeliest(evidence, ranked, points, typical_jitter)
     if not likely:
         return best
+    def by_jitter(short):
+        """Whether jitter speaks against a shorter period, or for it. None if it says nothing."""
+        rarity, is_whole = names_apart(short) / (2.0 * abs(float(short[2] - likely[2]))), short[2].denominator == 1
+        jitter, of_likely = height(points, short[2]), height(points, likely[2])
+        if rarity >= RARE and jitter < of_likely and (is_whole or typical_jitter(short[2]) <= typical_jitter(likely[2])):
+            return False
+        return True if is_whole and rarity < COMMON and (jitter - of_likely) * CLEARLY_MORE > of_likely else None
     def is_refuted(short):
         lower, saved = evidence.drop(short[2]) - evidence.drop(likely[2]), max(0, likely[4] - short[4])
-        return (
-            evidence.n * lower > FOR_DIGIT * math.log(10) * saved * evidence.usual
-            and evidence.n * abs(evidence.tilt(short[2]) - evidence.tilt(likely[2])) > SO_UNEVEN * max(1.0, evidence.unevenness(likely[2]))
+        if not evidence.n * lower > FOR_DIGIT * math.log(10) * saved * evidence.usual:
+            return False
+        refuted = by_jitter(short)
+        return refuted if refuted is not None else (
+            evidence.n * abs(evidence.tilt(short[2]) - evidence.tilt(likely[2])) > SO_UNEVEN * max(1.0, evidence.unevenness(likely[2]))
         )
     def is_rounded(r):
         is_short = r[2].denominator == 1 and not is_long(r[2]) and r[4] <= MOST_ROUND
-        return is_short and evidence.drop(r[2]) <= ROUND_DROP * evidence.usual and not is_refuted(r)
+        if not is_short:
+            return False
+        most = NAMED_DROP if by_jitter(r) is False else ROUND_DROP
+        return evidence.drop(r[2]) <= most * evidence.usual and not is_refuted(r)
     if best[3] or best[2].denominator > 1 and best[4] > MOST_NAMED:
         pass  # another machine's clock
     elif best[4] > MOST_NAMED or is_long(best[2]) or is_refuted(best):
