@@ -88,6 +88,18 @@ fn the_reference_agrees() {
     assert_eq!((disagree, printed.lines().count()), (0, streams.len() + 1));
 }
 
+/// A signal ended the last sleep before its time.
+#[test]
+fn arrivals_after_their_releases_break_no_model() {
+    for seed in [17_094_327_436_941_202_313, 16_756_186_901_432_250_086, 4_201_509_538_578_961_640] {
+        let stream = stream(seed);
+        let releases: Vec<_> = stream.iter().map(Known::release).collect();
+        assert!(releases.iter().any(|release| release.arrival > Some(release.window.latest())), "{seed}");
+        let model = summary(&stream).model().unwrap();
+        assert_eq!(check::periodic(&model, &releases), [], "{seed}: {model:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 

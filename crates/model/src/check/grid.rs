@@ -23,15 +23,13 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// The window of a release, extended to its known arrival if the model is measured on arrivals.
+    /// The window of a release, extended to its known arrival if the model is measured on arrivals. One that
+    /// is later than the release means nothing.
     pub(super) fn new(release: &Release, on: PeriodicOn) -> Extent {
         let (earliest, latest) = (release.window.earliest(), release.window.latest());
-        let (mut first, mut last) = (i128::from(earliest.ns()), i128::from(latest.ns()));
-        if let (PeriodicOn::Arrival, Some(arrival)) = (on, release.arrival) {
-            first = first.min(arrival.ns().into());
-            last = last.max(arrival.ns().into());
-        }
-        Extent { first, last }
+        let arrival = release.arrival.filter(|arrival| on == PeriodicOn::Arrival && *arrival <= latest);
+        let first = arrival.map_or(earliest, |arrival| arrival.min(earliest));
+        Extent { first: first.ns().into(), last: latest.ns().into() }
     }
 }
 
