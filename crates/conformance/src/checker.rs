@@ -6,6 +6,7 @@
 
 mod overdue;
 mod several;
+mod share;
 mod thread;
 
 pub use overdue::GRACE;
@@ -22,7 +23,8 @@ use punctual_model::{Duration, Instant, Separator};
 use punctual_trace::{Begin, Glance, Record, TaskRecord};
 use rustc_hash::FxHashMap;
 use several::Several;
-use std::collections::{BTreeMap, BTreeSet};
+use share::Share;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use thread::Thread;
 
@@ -40,6 +42,8 @@ pub type Locate = Box<dyn FnMut(u32) -> Option<String> + Send>;
 pub struct Checker {
     extractor: Extractor,
     judge: Judge,
+    /// The threads that are judged; `None` if all are.
+    share: Option<Share>,
 }
 
 /// Everything but the extraction of jobs.
@@ -47,14 +51,27 @@ struct Judge {
     unknown_answer: Answer,
     idle_answer: Answer,
     scheduling_answer: Answer,
-    /// What was noted of how threads are scheduled, by task.
-    notes: BTreeSet<(Arc<str>, String)>,
+    /// What was noted of how threads are scheduled, by task, and at which record first.
+    notes: BTreeMap<(Arc<str>, String), u64>,
+    most_notes: usize,
     agreed: Vec<Agreed>,
     tallies: Vec<Tally>,
     threads: FxHashMap<u32, Thread>,
-    unknown: BTreeMap<String, u64>,
+    unknown: BTreeMap<String, Unknown>,
+    most_unknown: usize,
     unknown_violations: u64,
     locate: Option<Locate>,
+    /// The number of the current record.
+    place: u64,
+    /// Gaps that other checkers found.
+    gaps: u64,
+}
+
+/// Real-time threads of a name that belong to no task.
+struct Unknown {
+    /// At which record the first was found.
+    first: u64,
+    threads: u64,
 }
 
 /// What is agreed on of a task, ready to be applied.
@@ -67,6 +84,8 @@ struct Agreed {
     scheduling: Scheduling,
     /// The shortest time that a job may take, of any kind.
     shortest: Option<Duration>,
+    /// How many terms there are.
+    terms: usize,
     missing: Answer,
     /// Whether a thread may have belonged to it whose control group is not known.
     is_in_doubt: bool,
@@ -77,7 +96,7 @@ impl Checker {
     pub fn new(contract: &Contract) -> Checker {
         let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: true };
         let extractor = Extractor::new(Options { stream, merge_transitions: false });
-        Checker { extractor, judge: Judge::new(contract) }
+        Checker { extractor, judge: Judge::new(contract), share: None }
     }
 
     /// Takes what finds the control groups of processes. Without it they are unknown, as in recordings.
@@ -99,7 +118,16 @@ impl Checker {
         each: &mut impl FnMut(&Violation),
         each_job: &mut impl FnMut(usize, &JobSeen<'_>),
     ) {
-        let Checker { extractor, judge } = self;
+        let Checker { extractor, judge, share } = self;
+        judge.place += 1;
+        if share.as_ref().is_some_and(|share| !share.has(record.tid())) {
+            return;
+        }
+        let place = judge.place;
+        let each = &mut |violation: &Violation| {
+            share.iter_mut().for_each(|share| share.found(place, violation));
+            each(violation);
+        };
         match record {
             Record::Exit { tid, sequence, at } | Record::Last { tid, sequence, at } => {
                 judge.end_of(*tid, *sequence, *at, extractor, each);
@@ -154,9 +182,21 @@ impl Checker {
     }
 
     /// What came of it. `lost` is how many records are known to be lost.
-    pub fn finish(mut self, lost: u64, each: &mut impl FnMut(&Violation)) -> Verdict {
+    pub fn finish(self, lost: u64, each: &mut impl FnMut(&Violation)) -> Verdict {
+        self.finish_with([], lost, each)
+    }
+
+    /// What came of it and of others that had the same records ([`Checker::shares`]).
+    pub fn finish_with(
+        mut self,
+        others: impl IntoIterator<Item = Checker>,
+        lost: u64,
+        each: &mut impl FnMut(&Violation),
+    ) -> Verdict {
+        others.into_iter().for_each(|other| self.join(other));
+        self.judge.keep_first();
         let notes = self.judge.end(each);
-        let gaps = self.extractor.progress().gaps;
+        let gaps = self.judge.gaps + self.extractor.progress().gaps;
         let mut verdict = self.judge.verdict(gaps);
         verdict.notes.extend(notes);
         verdict.lost = lost;
@@ -166,7 +206,8 @@ impl Checker {
 
 impl Judge {
     fn new(contract: &Contract) -> Judge {
-        let agreed = contract.tasks.iter().map(|task| {
+        let tallies: Vec<Tally> = contract.tasks.iter().map(Tally::of).collect();
+        let agreed = contract.tasks.iter().zip(&tallies).map(|(task, tally)| {
             let pattern = task.pattern();
             let rule = task.period.zip(task.jitter);
             Agreed {
@@ -177,6 +218,7 @@ impl Judge {
                 shortest: [task.wcet, task.response, task.deadline, task.proven].into_iter().flatten().min(),
                 several: Several::of(task),
                 scheduling: Scheduling::of(task),
+                terms: tally.standings.len(),
                 missing: task.missing.unwrap_or(Answer::Violation),
                 is_in_doubt: false,
             }
@@ -185,13 +227,17 @@ impl Judge {
             unknown_answer: contract.unknown_threads.unwrap_or(Answer::Note),
             idle_answer: contract.tasks_without_jobs.unwrap_or(Answer::Note),
             scheduling_answer: contract.scheduling.unwrap_or(Answer::Note),
-            notes: BTreeSet::new(),
+            notes: BTreeMap::new(),
+            most_notes: MAX_NOTES,
             agreed: agreed.collect(),
-            tallies: contract.tasks.iter().map(Tally::of).collect(),
+            tallies,
             threads: FxHashMap::default(),
             unknown: BTreeMap::new(),
+            most_unknown: MAX_UNKNOWN,
             unknown_violations: 0,
             locate: None,
+            place: 0,
+            gaps: 0,
         }
     }
 
@@ -312,10 +358,10 @@ impl Judge {
                     each(&violation);
                     tally.add(violation);
                 }
-                Answer::Note if self.notes.len() < MAX_NOTES => {
+                Answer::Note if self.notes.len() < self.most_notes => {
                     let text = Violation { subject: None, ..violation }.to_string();
                     let text = text.strip_prefix(&format!("{}: ", tally.task)).unwrap_or(&text).to_owned();
-                    self.notes.insert((tally.task.clone(), text));
+                    self.notes.entry((tally.task.clone(), text)).or_insert(self.place);
                 }
                 Answer::Note | Answer::Ignore => {}
             }
@@ -360,8 +406,9 @@ impl Judge {
         if self.unknown_answer == Answer::Ignore {
             return;
         }
-        if self.unknown.len() < MAX_UNKNOWN || self.unknown.contains_key(seen.name) {
-            *self.unknown.entry(seen.name.to_owned()).or_default() += 1;
+        if self.unknown.len() < self.most_unknown || self.unknown.contains_key(seen.name) {
+            let none = Unknown { first: self.place, threads: 0 };
+            self.unknown.entry(seen.name.to_owned()).or_insert(none).threads += 1;
         }
         if self.unknown_answer == Answer::Violation {
             self.unknown_violations += 1;
@@ -388,7 +435,7 @@ impl Judge {
     /// What can be said at the end only.
     fn end(&mut self, each: &mut impl FnMut(&Violation)) -> Vec<Note> {
         let noted = std::mem::take(&mut self.notes).into_iter();
-        let mut notes: Vec<Note> = noted.map(|(task, text)| Note { task, text }).collect();
+        let mut notes: Vec<Note> = noted.map(|((task, text), _)| Note { task, text }).collect();
         for (tally, agreed) in self.tallies.iter_mut().zip(&self.agreed) {
             let violation = if tally.threads == 0 && agreed.is_in_doubt {
                 let text = "not known whether it was there: a recording has no control groups";
@@ -408,7 +455,7 @@ impl Judge {
     fn verdict(self, gaps: u64) -> Verdict {
         Verdict {
             tallies: self.tallies,
-            unknown: self.unknown,
+            unknown: self.unknown.into_iter().map(|(name, unknown)| (name, unknown.threads)).collect(),
             unknown_violations: self.unknown_violations,
             notes: Vec::new(),
             gaps,

@@ -1,5 +1,7 @@
 //! Whether recordings, other tools' traces and timing models keep to a contract.
 
+mod threads;
+
 use crate::agreement::read_contract;
 use crate::bounds::Bounds;
 use crate::chains::Trace;
@@ -17,10 +19,12 @@ use punctual_model::Platform;
 use punctual_report::conformance::Checked;
 use punctual_trace::import::{Import, Options as TraceOptions};
 use punctual_trace::{ErrorKind, Record, ctf};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use threads::check_threads;
 
 /// What is checked against what.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The contract, or a timing model.
     pub contract: PathBuf,
@@ -30,6 +34,8 @@ pub struct Options {
     pub range: TimeRange,
     /// What was proven of the tasks: longer responses are violations, too.
     pub bounds: Bounds,
+    /// The number of workers; the result does not depend on it.
+    pub workers: NonZeroUsize,
 }
 
 /// An input, opened.
@@ -49,7 +55,7 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
     let check = |(name, input): (String, Input)| {
         let doubt = input.platform().and_then(|platform| options.bounds.doubt(platform));
         doubt.iter().for_each(|doubt| monitor.warn(&format!("{name}: {doubt}")));
-        let verdict = input.check(&contract, &name, monitor)?;
+        let verdict = input.check(&contract, &name, options.workers, monitor)?;
         Ok(Checked { input: name, verdict })
     };
     inputs.into_iter().map(check).collect()
@@ -99,42 +105,20 @@ impl Input {
         }
     }
 
-    fn check(self, contract: &Contract, name: &str, monitor: &dyn Monitor) -> Result<Verdict> {
+    fn check(
+        self,
+        contract: &Contract,
+        name: &str,
+        workers: NonZeroUsize,
+        monitor: &dyn Monitor,
+    ) -> Result<Verdict> {
         match self {
             Input::Model(model) => Ok(check_model(contract, &model)),
             Input::Program(trace) => check_program(&trace, contract, monitor),
             Input::Recording(recording) if recording.about().latency => {
                 check_latency(&recording, contract, monitor)
             }
-            Input::Recording(recording) => {
-                let progress = monitor.begin("checking", recording.activations(), Unit::Activations);
-                let mut checker = Checker::new(contract);
-                let mut latencies = LatencyChecker::new(contract, false);
-                let mut has_latencies = false;
-                let mut activations = 0_u64;
-                recording.read_all(&mut |record| {
-                    checker.record(record, &mut |_| {});
-                    activations += u64::from(matches!(record, Record::Activation(_)));
-                    if activations % 65_536 == 0 {
-                        progress.set(activations);
-                    }
-                    if let (Record::Latency(latency), Some(latencies)) = (record, &mut latencies) {
-                        has_latencies = true;
-                        latencies.record(latency, &mut |_| {});
-                    }
-                })?;
-                drop(progress);
-                recording.report_problems(monitor);
-                let lost = recording.reader().totals().lost + recording.unreadable();
-                let mut verdict = checker.finish(lost, &mut |_| {});
-                let latencies = latencies.filter(|_| has_latencies);
-                let unchecked = Unchecked { chains: true, latencies: latencies.is_none(), tasks: false };
-                if let Some(latencies) = latencies {
-                    latencies.finish(None, &mut verdict, &mut |_| {});
-                }
-                verdict.notes.extend(unchecked.note(contract));
-                Ok(verdict)
-            }
+            Input::Recording(recording) => check_threads(&recording, contract, workers, monitor),
             Input::Trace(import) => {
                 let progress = monitor.begin("checking", import.bytes(), Unit::Bytes);
                 let mut checker = Checker::new(contract);

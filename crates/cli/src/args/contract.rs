@@ -3,6 +3,7 @@
 use super::{Range, Threads, examples};
 use crate::values;
 use clap::{Args, ValueHint};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Write a contract from a timing model
@@ -78,6 +79,10 @@ pub struct Check {
 
     #[command(flatten)]
     pub range: Range,
+
+    /// Number of workers; it does not change the result [default: one per processor]
+    #[arg(short, long, value_name = "N", value_parser = values::workers)]
+    pub jobs: Option<NonZeroUsize>,
 
     /// Print JSON (docs/contracts.md) instead of tables
     #[arg(long, conflicts_with = "all")]

@@ -8,6 +8,7 @@ use crate::output::print;
 use crate::terminal;
 use punctual_report::{conformance as report, counted};
 use punctual_workflow::check::{Options, check};
+use punctual_workflow::replay::processors;
 use punctual_workflow::{Destination, read_bounds};
 
 pub fn run(arguments: args::Check) -> Result<(), Failure> {
@@ -19,6 +20,7 @@ pub fn run(arguments: args::Check) -> Result<(), Failure> {
         inputs: arguments.inputs,
         range: options::range(&arguments.range),
         bounds: arguments.bounds.map(|path| read_bounds(&path)).transpose()?.unwrap_or_default(),
+        workers: arguments.jobs.unwrap_or_else(processors),
     };
     let checked = check(&options, &Console::new(arguments.quiet))?;
     if let Some(destination) = &junit {

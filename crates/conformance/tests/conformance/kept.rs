@@ -1,12 +1,13 @@
 //! Whatever a timing model was made of keeps to the contract made of that model.
 
-use crate::records::{options, ordinary, records};
+use crate::records::{begins, options, ordinary, records, sleep};
 use proptest::prelude::*;
-use punctual_conformance::{Checker, Contract, Verdict, Violation, check_model};
+use punctual_conformance::{Answer, Checker, Contract, Verdict, Violation, check_model};
 use punctual_extract::Extractor;
 use punctual_model::{Instant, Threads, TimingModel};
 use punctual_trace::ctf::{Options, Reader, Recorder};
 use punctual_trace::{About, Begin, Record, TaskRecord, Totals};
+use std::num::NonZeroU32;
 
 /// The same records, of threads that keep one name each: a model knows a thread by its last name only.
 pub fn named(mut records: Vec<Record>) -> Vec<Record> {
@@ -93,19 +94,84 @@ proptest! {
         prop_assert_eq!(check_model(&contract, &model).violations(), 0, "{}", contract.to_toml());
     }
 
-    /// What is found does not depend on how the records are cut into pieces: there is no other state.
+    /// Checkers that share the threads find what one finds, in the same order.
     #[test]
-    fn violations_are_those_of_one_piece(records in records(400), cut in 0.0..1.0_f64) {
-        let contract = half_of(&records);
-        let (whole, verdict) = check(&contract, &records);
-        let mut checker = Checker::new(&contract);
-        let mut found = Vec::new();
-        let (first, second) = records.split_at((records.len() as f64 * cut) as usize);
-        for batch in [first, second] {
-            batch.iter().for_each(|record| checker.record(record, &mut |it| found.push(it.clone())));
+    fn shares_find_what_one_finds(
+        records in records(400),
+        of in 2..6_u32,
+        answers in (answer(), answer(), answer()),
+        tasks in any::<usize>(),
+    ) {
+        let mut contract = half_of(&records);
+        (contract.unknown_threads, contract.tasks_without_jobs, contract.scheduling) = answers;
+        // Some threads belong to no task.
+        contract.tasks.truncate(tasks % (contract.tasks.len() + 1));
+        for task in &mut contract.tasks {
+            task.priority = task.priority.map(|it| it + 1);
         }
-        prop_assert_eq!(checker.finish(0, &mut |it| found.push(it.clone())), verdict);
-        prop_assert_eq!(found, whole);
+        prop_assert_eq!(shared(&contract, &records, of), check(&contract, &records));
+    }
+}
+
+fn answer() -> impl Strategy<Value = Option<Answer>> {
+    prop_oneof![
+        Just(None),
+        Just(Some(Answer::Violation)),
+        Just(Some(Answer::Note)),
+        Just(Some(Answer::Ignore)),
+    ]
+}
+
+/// What several checkers find between them, and their verdict.
+fn shared(contract: &Contract, records: &[Record], of: u32) -> (Vec<Violation>, Verdict) {
+    let of = NonZeroU32::new(of).expect("a number of checkers");
+    let mut shares: Vec<Checker> = Checker::shares(contract, of).collect();
+    let mut found = Vec::new();
+    for checker in &mut shares {
+        for (place, record) in records.iter().enumerate() {
+            checker.record(record, &mut |violation| found.push((place, violation.clone())));
+        }
+    }
+    found.sort_by_key(|(place, _)| *place);
+    let mut found: Vec<Violation> = found.into_iter().map(|(_, violation)| violation).collect();
+    let first = shares.remove(0);
+    let verdict = first.finish_with(shares, 0, &mut |violation| found.push(violation.clone()));
+    (found, verdict)
+}
+
+/// More unknown names, notes and examples than are kept.
+#[test]
+fn shares_keep_what_one_keeps() {
+    let mut records = named(ordinary(9, 20_000));
+    let mut contract = Contract { scheduling: Some(Answer::Note), ..half_of(&records) };
+    for task in &mut contract.tasks {
+        (task.separator, task.period, task.jitter) = (None, None, None);
+        task.priority = Some(99);
+    }
+    let prioritised = |number: u32, name: &str| {
+        let mut begins = begins(10_000 + number * 7 % 1_000, 0, 1_000);
+        if let Record::Task(task) = &mut begins {
+            (task.name, task.priority) = (name.to_owned(), 1 + number % 98);
+        }
+        begins
+    };
+    // Unknown threads, some of one name; and threads of tasks with priorities of all kinds.
+    for number in 0..900_u32 {
+        let name = if number % 2 == 0 {
+            format!("stray {}", number % 300)
+        } else {
+            format!("thread {}", number % 9)
+        };
+        records.push(prioritised(number, &name));
+        let tid = records[records.len() - 1].tid();
+        let jobs = (0..20)
+            .map(|job| sleep(tid, 1 + job, u64::from(job) * 1_000 + 2_000, u64::from(job) * 1_000 + 2_500));
+        records.extend(jobs.map(Record::Activation));
+    }
+    let one = check(&contract, &records);
+    assert_eq!((one.1.unknown.len(), one.1.notes.len()), (100, 100));
+    for of in [2, 3, 8] {
+        assert_eq!(shared(&contract, &records, of), one);
     }
 }
 
