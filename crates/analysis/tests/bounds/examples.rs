@@ -1,7 +1,9 @@
 //! Examples with known numbers.
 
 use crate::{ns, responses, task};
-use punctual_analysis::{Cause, Method, NoBound, Platform, Scheduling, System};
+use punctual_analysis::{Arrivals, Cause, Method, NoBound, Platform, Scheduling, System};
+use punctual_model::Duration;
+use punctual_model::arrival::Curve;
 use punctual_model::latency::{Staircase, Step};
 use punctual_model::policy::Reservation;
 
@@ -20,6 +22,40 @@ fn lehoczky_1990() {
     assert_eq!(responses(&system), [Some(26), Some(118)]);
     let system = by_priority(&[(1, 4), (1, 5), (3, 9), (3, 18)]);
     assert_eq!(responses(&system), [Some(1), Some(2), Some(7), Some(18)]);
+}
+
+/// papers: LiME, Fig. 7 and the four request bounds of its text. Kernel migration threads: at most 40 jobs
+/// are released in 300 ms, at least 21.28 µs apart; one needs at most 107.5 µs, 40 in a row 0.99 ms, and
+/// 14,100 (as many as the separation allows) 344.3 ms.
+#[test]
+fn request_bounds_of_lime_fig_7() {
+    let ms = |ms: f64| (ms * 1e6) as u64;
+    let separation = 21_277;
+    let (curve, one) = (ms(300.0) / 40, ms(0.1075));
+    let in_a_row = |jobs: u64| match jobs {
+        1 => one,
+        2..=40 => one + (ms(0.99) - one) * (jobs - 1) / 39,
+        _ => ms(0.99) + (ms(344.3) - ms(0.99)) * (jobs - 40) / 14_060,
+    };
+    let sporadic = Arrivals::Sporadic { separation: ns(separation) };
+    let delta_min_ns = (1..=40).map(|gap| ns(separation.max(gap * curve))).collect();
+    let bursts = Arrivals::Curve(Curve { delta_min_ns, delta_max_ns: Vec::new() });
+    let several: Vec<Duration> = (1..=14_100).map(|jobs| ns(in_a_row(jobs))).collect();
+    let bound = |arrivals: &Arrivals, wcet_ns: &[Duration]| {
+        let mut it = task(Scheduling::Priority(1), 1, 1);
+        it.execution.wcet_ns = wcet_ns.to_vec();
+        let jobs = arrivals.most(ms(300.0)).expect("bounded");
+        it.execution.wcet(jobs).expect("bounded").ns() as f64 / 1e6
+    };
+    let found = [
+        bound(&sporadic, &several[..1]),
+        bound(&sporadic, &several),
+        bound(&bursts, &several[..1]),
+        bound(&bursts, &several),
+    ];
+    for (found, published) in found.into_iter().zip([1_515.8, 344.3, 4.3, 0.99]) {
+        assert!((found - published).abs() < 0.001 * published, "{found} ms, {published} ms");
+    }
 }
 
 #[test]
