@@ -166,6 +166,7 @@ fn contracts_are_proven_as_they_are() {
     expect(&output, 6, "1 deadline not proven");
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(task_of(&document, "one"), 53_000_000);
+    assert!(text_of(&prove(&text, &[])).contains("but: how threads are scheduled"), "{output:?}");
     // What says too little is left out, and named.
     let output = prove(&format!("{text}[[task]]\nname = \"other\"\n"), &[]);
     assert!(text_of(&output).contains("other is left out: its policy is not agreed on."), "{output:?}");
@@ -181,6 +182,39 @@ fn contracts_are_proven_as_they_are() {
     assert!(!String::from_utf8_lossy(&output.stdout).contains("burst is left out"), "{output:?}");
     expect(&prove("[[task]]\nname = \"other\"\n", &[]), 4, "a.toml has no task that can be proven");
     expect(&prove(&text, &["--margin", "5%"]), 2, "what a contract says is taken as it is");
+}
+
+/// Lehoczky 1990: (26, 70), (62, 100) has R₂ = 118; the other way round the first one misses its deadline.
+#[test]
+fn priorities_that_are_found_become_a_contract() {
+    let folder = Folder(tempfile::tempdir().expect("a directory"));
+    let task = |name: &str, period: &str, wcet: &str, priority: u32, more: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nperiod = \"{period}\"\nwcet = \"{wcet}\"\n\
+             policy = \"SCHED_FIFO\"\npriority = {priority}\nprocessors = \"1\"\n{more}\n"
+        )
+    };
+    let text = task("one", "70ms", "26ms", 8, "") + &task("two", "100ms", "62ms", 9, "response = \"1s\"");
+    std::fs::write(folder.path("a.toml"), text).expect("written");
+    let assign = |deadline: &str| {
+        let deadline = format!("two={deadline}");
+        folder.run(&["prove", "a.toml", "--assign", "--deadline", &deadline, "--force", "-o", "b.toml"])
+    };
+    expect(&folder.run(&["prove", "a.toml", "--deadline", "two=118ms"]), 6, "1 deadline not proven");
+    expect(&assign("118ms"), 0, "punctual ctl run --keep-priorities --model b.toml");
+    let output = folder.run(&["prove", "b.toml", "--json"]);
+    expect(&output, 0, "");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((task_of(&document, "one"), task_of(&document, "two")), (26_000_000, 118_000_000));
+    let written = std::fs::read_to_string(folder.path("b.toml")).expect("written");
+    assert!(written.contains("deadline = \"118ms\"") && written.contains("response = \"1s\""), "{written}");
+    std::fs::remove_file(folder.path("b.toml")).expect("removed");
+    // There are none for less.
+    expect(&assign("117ms"), 6, "no priorities were found");
+    assert!(!folder.path("b.toml").exists());
+    expect(&folder.run(&["prove", "a.toml", "-o", "b.toml"]), 2, "--assign finds, which is missing");
+    let changed = ["prove", "a.toml", "--assign", "--what-if", "one.wcet=+1%", "-o", "b.toml"];
+    expect(&folder.run(&changed), 2, "--what-if changes nothing of the threads");
 }
 
 fn text_of(output: &Output) -> String {

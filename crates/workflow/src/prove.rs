@@ -1,6 +1,7 @@
 //! Whether the threads of timing models, and the tasks of contracts, meet their deadlines.
 
 mod agreed;
+mod assigned;
 
 use crate::agreement::{Agreement, read_agreement};
 use crate::error::{Error, Result};
@@ -55,20 +56,28 @@ pub enum Changed {
     Period,
 }
 
+/// What was found, and what it was found of.
+pub struct Proven {
+    /// What was found.
+    pub proof: Proof,
+    agreement: Agreement,
+}
+
 /// Bounds the response times of all real-time threads of a timing model, or of all tasks of a contract.
 ///
 /// # Errors
 /// If a file cannot be read, the model has no threads, or a pattern matches none.
-pub fn prove(options: &Options) -> Result<Proof> {
+pub fn prove(options: &Options) -> Result<Proven> {
     let name = display_name(&options.model);
     let platform = options.platform.as_deref().map(read_platform).transpose()?;
-    let known = match read_agreement(&options.model)? {
-        Agreement::Model(model) => observed(&model, platform.as_ref(), options, &name)?,
-        Agreement::Contract(contract) => agreed(&contract, platform.as_ref(), options, &name)?,
+    let agreement = read_agreement(&options.model)?;
+    let known = match &agreement {
+        Agreement::Model(model) => observed(model, platform.as_ref(), options, &name)?,
+        Agreement::Contract(contract) => agreed(contract, platform.as_ref(), options, &name)?,
     };
     let Known { mut system, threads, observed_on, remarks } = known;
     options.changes.iter().for_each(|change| apply(change, &mut system));
-    Ok(Proof {
+    let proof = Proof {
         bounds: system.prove(),
         rooms: options.sensitivity.then(|| system.sensitivity()),
         priorities: options.assign.then(|| system.assign(GREATEST_PRIORITY)),
@@ -76,7 +85,8 @@ pub fn prove(options: &Options) -> Result<Proof> {
         threads,
         observed_on,
         remarks,
-    })
+    };
+    Ok(Proven { proof, agreement })
 }
 
 /// A timing model that says what the kernel takes.

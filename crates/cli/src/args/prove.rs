@@ -23,6 +23,7 @@ use std::path::PathBuf;
   punctual prove robot.timing.json --what-if control.wcet=+20% --what-if 'cam*.period=-10%'
   punctual prove robot.timing.json --task control               the worst schedule of one thread
   punctual prove robot.timing.json --sensitivity --assign       how far each may change; priorities
+  punctual prove robot.timing.json --assign -o new.toml         for punctual ctl run --model
   punctual prove robot.contract.toml                            what was agreed on"))]
 pub struct Prove {
     /// The timing model (*.timing.json), or a contract (*.toml); - is standard input
@@ -57,8 +58,8 @@ pub struct Prove {
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pub task: Option<String>,
 
-    /// Write a page (*.html) with the verdicts, what the bounds are made of, and the worst schedules; - is
-    /// standard output
+    /// Write a page (*.html) with the verdicts, what the bounds are made of, and the worst schedules (- is
+    /// standard output); or, with --assign, a contract (*.toml) with the priorities that were found
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 

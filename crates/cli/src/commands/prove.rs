@@ -26,8 +26,15 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
                        a file for the page";
         return Err(Failure::new(Code::Usage, message));
     }
+    let writes_contract =
+        arguments.output.as_deref().is_some_and(|path| path.extension().is_some_and(|it| it == "toml"));
+    if writes_contract && !arguments.assign {
+        let message = "-o *.toml writes a contract with the priorities that --assign finds, which is \
+                       missing; punctual contract writes one of what was observed";
+        return Err(Failure::new(Code::Usage, message));
+    }
     let title = format!("Proof of {}", display_name(&arguments.model));
-    let proof = prove(&Options {
+    let options = Options {
         deadlines: arguments.deadlines.iter().map(deadline).collect::<Result<_, Failure>>()?,
         changes: arguments.changes.iter().map(change).collect::<Result<_, Failure>>()?,
         margin: arguments.margin,
@@ -36,25 +43,36 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
         assign: arguments.assign,
         platform: arguments.platform,
         model: arguments.model,
-    })?;
+    };
+    let proven = prove(&options)?;
+    let proof = &proven.proof;
     let page = terminal::page();
     let text = match (&arguments.task, arguments.json) {
         (Some(name), _) => {
             let named = (0..proof.system.tasks.len()).filter(|&task| proof.system.tasks[task].name == *name);
-            let all: Vec<String> = named.map(|task| report::task(&proof, task, &page)).collect();
+            let all: Vec<String> = named.map(|task| report::task(proof, task, &page)).collect();
             if all.is_empty() {
                 let message = format!("no real-time thread of the model is named {name}");
                 return Err(Failure::new(Code::Target, message));
             }
             all.join("\n")
         }
-        (None, true) => report::json(&proof),
-        (None, false) => report::proof(&proof, &page),
+        (None, true) => report::json(proof),
+        (None, false) => report::proof(proof, &page),
     };
     match &destination {
-        Some(_) if page_is_printed => print(&report::html(&proof, &title))?,
+        Some(_) if page_is_printed => print(&report::html(proof, &title))?,
+        Some(destination) if writes_contract => {
+            print(&text)?;
+            destination.write_or_rescue(proven.assigned(&options)?.to_toml().as_bytes())?;
+            let path = destination.path().display();
+            let note =
+                format!("Wrote {path}; punctual ctl run --keep-priorities --model {path} schedules by it.");
+            Console::new(arguments.quiet).note(&note);
+            return Ok(());
+        }
         Some(destination) => {
-            destination.write_or_rescue(report::html(&proof, &title).as_bytes())?;
+            destination.write_or_rescue(report::html(proof, &title).as_bytes())?;
             print(&text)?;
             let path = destination.path().display();
             Console::new(arguments.quiet).note(&format!("Wrote {path}; open it in a browser."));

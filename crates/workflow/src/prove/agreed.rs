@@ -3,7 +3,7 @@
 use super::{Known, Options, check_patterns, platforms};
 use crate::error::{Error, Result};
 use punctual_analysis::{Arrivals, Platform, Scheduling, System, Task, Thread};
-use punctual_conformance::{Contract, ContractTask};
+use punctual_conformance::{Answer, Contract, ContractTask};
 use punctual_model::arrival::Curve;
 use punctual_model::{Duration, Execution, Policy, TimingModel};
 
@@ -54,9 +54,36 @@ pub(super) fn agreed(
         return Err(Error::target(format!("{name} has no task that can be proven"))
             .advise("a task needs policy, priority, processors, wcet, and a period or a separation"));
     }
-    remarks.push("Bounds hold as long as the contract is kept; punctual watch tells when it is not.".into());
+    remarks.push(kept(contract));
     let observed_on = platform.and_then(TimingModel::latency_platform).into_iter().collect();
     Ok(Known { system, threads, observed_on, remarks })
+}
+
+/// What the bounds rest on, and what of that a check does not call a violation.
+fn kept(contract: &Contract) -> String {
+    let any = |is_so: &dyn Fn(&ContractTask) -> bool| contract.tasks.iter().any(is_so);
+    let is_told = |answer: Option<Answer>| answer == Some(Answer::Violation);
+    let gaps = [
+        (!is_told(contract.scheduling), "how threads are scheduled (scheduling = \"violation\")"),
+        (!is_told(contract.unknown_threads), "threads of no task (unknown_threads = \"violation\")"),
+        (true, "how many threads a task has at once"),
+        (any(&|task| task.suspensions.is_some()), "how often a job sleeps"),
+        (any(&|task| task.reservation.is_some()), "reservations"),
+        (any(&|task| task.period.is_some() && task.jitter.is_none()), "periods without a jitter"),
+    ];
+    let gaps: Vec<&str> = gaps.into_iter().filter(|it| it.0).map(|it| it.1).collect();
+    format!(
+        "Bounds hold as long as the contract is kept. punctual watch tells when it is not, as violations of \
+         everything but: {}.",
+        gaps.join(", ")
+    )
+}
+
+/// Periods of whole microseconds are what they say; all others may have been rounded, up to the next
+/// nanosecond, as a check takes them.
+fn least_period(period: Duration) -> Duration {
+    let rounded = u64::from(period.ns() % 1_000 != 0 && period.ns() > 1);
+    Duration::from_ns(period.ns() - rounded)
 }
 
 /// The scheduling latency that was agreed on delays each window once.
@@ -96,7 +123,7 @@ fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Result
             let all = std::iter::once(separation).chain(agreed.more_separations.iter().copied());
             Arrivals::Curve(Curve { delta_min_ns: all.collect(), delta_max_ns: Vec::new() })
         }
-        (Some(period), _) => Arrivals::Periodic { period, jitter },
+        (Some(period), _) => Arrivals::Periodic { period: least_period(period), jitter },
         (None, Some(separation)) => Arrivals::Sporadic { separation },
         (None, None) => return Err("neither its period nor its separation is agreed on"),
     };
@@ -130,4 +157,33 @@ fn deadline(agreed: &ContractTask, options: &Options) -> Option<Duration> {
     let reserved = agreed.reservation.map(|it| it.deadline_ns);
     let separation = agreed.separation.filter(|it| !it.is_zero());
     declared.map(|it| it.1).or(agreed.deadline).or(reserved).or(agreed.period).or(separation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contract(text: &str) -> Contract {
+        Contract::parse(text).unwrap_or_else(|faulty| panic!("{faulty:?}"))
+    }
+
+    #[test]
+    fn a_period_that_may_be_rounded_is_taken_as_the_shorter_one() {
+        let ns = Duration::from_ns;
+        // 1,024 frames at 44.1 kHz are 23,219,954.648 ns.
+        assert_eq!(least_period(ns(23_219_955)), ns(23_219_954));
+        assert_eq!(least_period(ns(10_000_000)), ns(10_000_000));
+        assert_eq!(least_period(ns(1)), ns(1));
+    }
+
+    #[test]
+    fn what_a_check_does_not_call_a_violation_is_named() {
+        let text = kept(&contract("[[task]]\nname = \"a\"\nperiod = \"1ms\"\nsuspensions = 2\n"));
+        for gap in ["scheduling = ", "unknown_threads = ", "how many threads", "sleeps", "without a jitter"] {
+            assert!(text.contains(gap), "{gap}: {text}");
+        }
+        let told = "scheduling = \"violation\"\nunknown_threads = \"violation\"\n[[task]]\nname = \"a\"\n";
+        let text = kept(&contract(told));
+        assert!(text.ends_with("but: how many threads a task has at once."), "{text}");
+    }
 }
