@@ -86,7 +86,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
   make bench-check      speed of checking a recording, beside replay
-  make bench-watch      the same; cost of the checker and of the live view, memory over a simulated day
+  make bench-watch      the same; cost of checker and live view, memory over a simulated day, alarms
   make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
   make bench-truth      models of live threads under load, beside what their jobs log
   make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call
@@ -323,8 +323,9 @@ bench-watch: bench-check workloads
 	@scripts/setup observe
 	@scripts/setup terminal
 	$(CARGO) run --release -p punctual-conformance --example bench_check
-	$(CARGO) build --release -p punctual-bench --bin bench-watch
+	$(CARGO) build --release -p punctual-bench --bin bench-watch --bin bench-alarms
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-watch
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-alarms
 
 # Fetches the kernels that are packages, and builds the one that is not, unless one that fits is there.
 vm-kernels: lab
