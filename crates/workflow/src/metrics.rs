@@ -187,7 +187,7 @@ impl Metrics {
         it.register("threads", "Threads that are watched", self.threads.clone());
         it.register(
             "untracked_threads",
-            "Threads that are not watched for lack of room",
+            "How often a thread was not watched when it ran, for lack of room",
             self.untracked.clone(),
         );
         it.register(
