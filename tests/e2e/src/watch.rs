@@ -131,7 +131,9 @@ fn latencies() -> Result<Outcome> {
     ensure!(ended.stderr.contains("chains are not watched: "), "{}", ended.all());
     let lines = lines(&ended.stdout)?;
     let told = lines.iter().filter(|line| line["event"] == "violation").map(|line| &line["violation"]);
-    let told: Vec<&Value> = told.filter(|it| it["thread"] == "task-0").collect();
+    // Of every real-time thread of the machine: others may take the places of those that are told one by one.
+    let told: Vec<&Value> =
+        told.filter(|it| it["thread"].as_str().is_some_and(|it| !it.is_empty())).collect();
     ensure!(told.len() >= 10, "{}", ended.all());
     ensure!(told.iter().all(|it| it["term"] == "latency" && it["job"].is_null()), "{}", ended.all());
     let end = lines.last().unwrap_or(&Value::Null);
