@@ -36,8 +36,8 @@ fn measuring() -> Check {
             format!("may not have real-time priorities: {}", plain_reason(&refused)),
             Some(
                 "run as root (sudo), or grant the file CAP_SYS_NICE as well: setcap \
-                 cap_bpf,cap_perfmon,cap_sys_nice+ep punctual; punctual latency --measure off needs no such \
-                 threads",
+                 cap_bpf,cap_perfmon,cap_syslog,cap_sys_nice+ep punctual; punctual latency --measure off \
+                 needs no such threads",
             ),
         ),
     }

@@ -7,7 +7,8 @@
  *
  * d, e: interrupts disabled, enabled; D, E: preemption; s, x: the scheduler is called, returns;
  * i: an interrupt begins (EXTRA is its source, 0 for an exception), o: ends; n: an NMI took EXTRA;
- * w: a thread is made ready that waits until r;
+ * w: a thread is made ready that waits until r; g: another processor does that, and this one
+ * notices at l; I: something begins of which S says the source later;
  * .: the run ends, print and forget everything.
  *
  *   machine [NANOSECONDS [wakes]]
@@ -133,29 +134,44 @@ static void latency_running(struct latency_who *who)
 	who->tid = idle;
 }
 
+static unsigned long long ready;
+
 /* As the program does. */
 static void begin_wait(void)
 {
 	struct latency_moment at = latency_now(&cpu);
 
-	if (cpu.serving && cpu.source)
-		latency_wait_begins(&cpu, cpu.entry, cpu.entry_time);
-	else
-		latency_wait_begins(&cpu, at.now, at.time);
+	if (cpu.serving && cpu.source) {
+		at.now = cpu.entry;
+		at.time = cpu.entry_time;
+	}
+	ready = at.now;
+	latency_wait_begins(&cpu, at.now, at.time, cpu.overhead);
+}
+
+/* Another processor makes a thread ready. */
+static struct latency_glimpse seen;
+
+static void glimpse(void)
+{
+	seen = latency_glimpse(&cpu);
+	ready = seen.at.now;
 }
 
 /* Of each part: how much, where its first section began, and how long the longest was open before.
  */
 static void end_wait(void)
 {
-	struct latency_moment at = latency_now(&cpu);
+	struct latency_moment at;
+	struct latency_wait *wait = latency_wait_ends(&cpu, ready, &at);
 
-	latency_wait_ends(&cpu, at.time);
-	printf("w %llu %llu %llu", cpu.wait.ready, at.now - cpu.wait.ready - cpu.wait.overhead,
-		cpu.wait.overhead);
+	if (!wait)
+		return;
+	printf("w %llu %llu %llu", wait->ready, at.now - wait->ready - wait->overhead,
+		wait->overhead);
 	for (int part = 0; part < LATENCY_PARTS; part++)
-		printf(" %llu %llu %llu", cpu.wait.parts[part].spent, cpu.wait.parts[part].from,
-			cpu.wait.parts[part].before);
+		printf(" %llu %llu %llu", wait->parts[part].spent, wait->parts[part].from,
+			wait->parts[part].before);
 	printf("\n");
 }
 
@@ -192,8 +208,20 @@ static bool take(char what, unsigned long long extra)
 		latency_nmi(&cpu, extra);
 		printf("i 1 %llu %llu %llu\n", now - extra, now, extra);
 		return true;
+	case 'I':
+		latency_entry(&cpu, 0);
+		return true;
+	case 'S':
+		latency_source(&cpu, extra);
+		return true;
 	case 'w':
 		begin_wait();
+		return true;
+	case 'g':
+		glimpse();
+		return true;
+	case 'l':
+		latency_wait_begins_late(&cpu, ready, seen.at.time, seen.overhead, seen.entry);
 		return true;
 	case 'r':
 		end_wait();

@@ -314,6 +314,63 @@ fn the_parts_of_a_latency_are_exact() {
     println!("{waits} latencies, with {sections:?} of D_POID, D_PSD, D_ST, D_PAIE");
 }
 
+/// Another processor makes the thread ready, and this one notices only when it calls the scheduler. If an
+/// interrupt has just begun, the other one does not know yet that it is one; this one notices when it ends.
+fn woken_elsewhere(events: &str) -> String {
+    let mut lines = events.lines().peekable();
+    let mut changed = String::new();
+    let (mut is_unknown, mut is_noticed) = (false, false);
+    while let Some(line) = lines.next() {
+        let (what, rest) = line.split_at(1);
+        let wakes = lines.peek().and_then(|next| next.strip_prefix('w'));
+        match (what, wakes) {
+            ("i", Some(wake)) => {
+                changed += &format!("I{rest}\ng{wake}\nS{rest}\n");
+                is_unknown = true;
+                lines.next();
+            }
+            ("w", _) => changed += &format!("g{rest}\n"),
+            ("o", _) if is_unknown => {
+                changed += &format!("{line}\nl{rest}\n");
+                (is_unknown, is_noticed) = (false, true);
+            }
+            ("r", _) if !is_noticed => changed += &format!("l{rest}\n{line}\n"),
+            ("r", _) => {
+                changed += &format!("{line}\n");
+                is_noticed = false;
+            }
+            _ => changed += &format!("{line}\n"),
+        }
+    }
+    changed
+}
+
+/// Even if it is noticed late, the parts are all of it, and no interrupt is missing.
+#[test]
+fn the_parts_are_all_of_a_latency_that_is_noticed_late() {
+    let schedules: Vec<Kernel> = (0..2_000_u64).map(random_schedule).collect();
+    let runs = measure(schedules.iter().map(|kernel| woken_elsewhere(&kernel.events)).collect());
+    let (mut waits, mut in_interrupts) = (0, 0);
+    for (seed, (run, kernel)) in runs.iter().zip(&schedules).enumerate() {
+        let expected = parts::expected_elsewhere(&kernel.events);
+        assert_eq!(run.waits.len(), expected.len(), "seed {seed}");
+        for (waited, expected) in run.waits.iter().zip(&expected) {
+            waits += 1;
+            in_interrupts += u64::from(expected.interrupts.keys().any(|source| *source > 1));
+            let said = || format!("seed {seed}: {expected:?}, but {waited:?}");
+            assert_eq!((waited.ready, waited.latency), (expected.ready, expected.end - expected.ready));
+            let spent: u64 = waited.parts.iter().map(|part| part[0]).sum();
+            assert_eq!(spent, expected.parts.iter().sum::<u64>(), "{}", said());
+            let wakeup = explained(waited);
+            assert_eq!(wakeup.split.map(|split| split.total().ns()), Some(waited.latency), "{}", said());
+            let interrupts = wakeup.ran.iter().filter(|ran| ran.kind == RanKind::Interrupt);
+            let taken: u64 = interrupts.map(|ran| ran.duration_ns.ns()).sum();
+            assert_eq!(taken, expected.interrupts.values().sum::<u64>(), "{}", said());
+        }
+    }
+    assert!(waits > 10_000 && in_interrupts > 1_000, "{waits} waits, {in_interrupts} with interrupts");
+}
+
 /// Noting culprits meanwhile, and a clock that masks interrupts, change no part.
 #[test]
 fn the_parts_are_nobodys_overhead() {

@@ -123,8 +123,17 @@ fn stretches(events: &[Event]) -> Vec<Stretch> {
     all
 }
 
-/// Every latency of a run.
+/// Every latency of a run, of threads that this processor wakes.
 pub fn expected(events: &str) -> Vec<Expected> {
+    latencies(events, true)
+}
+
+/// The same if another processor wakes the threads: then no interrupt does.
+pub fn expected_elsewhere(events: &str) -> Vec<Expected> {
+    latencies(events, false)
+}
+
+fn latencies(events: &str, is_here: bool) -> Vec<Expected> {
     let events = parse(events);
     let stretches = stretches(&events);
     let mut found = Vec::new();
@@ -134,7 +143,7 @@ pub fn expected(events: &str) -> Vec<Expected> {
         match event.what {
             b'i' if event.extra > 0 => entered = Some(event.at),
             b'o' => entered = None,
-            b'w' => ready = Some(entered.unwrap_or(event.at)),
+            b'w' => ready = Some(entered.filter(|_| is_here).unwrap_or(event.at)),
             b'r' => found.push(latency(&stretches, ready.take().unwrap(), event.at)),
             _ => {}
         }

@@ -73,7 +73,9 @@ struct latency_nmi_entry {
 /* The wake-up that a thread of high priority waits for, and its latency. */
 struct latency_wakeup {
 	__u64 ready;
+	__u64 begin;	/* in thread time */
 	__u64 overhead; /* the observer's own time until then */
+	__u64 entry;	/* of what was being served then, if it was not known what that was; or 0 */
 	__s32 prio;
 	__u32 tid;
 	__u8 is_pending;

@@ -102,9 +102,11 @@ static __always_inline void notice_wakeup(
 {
 	shared->wakeup.is_remote = 0;
 	shared->wakeup.ready = ready;
+	shared->wakeup.begin = thread_time;
 	shared->wakeup.overhead = shared->cpu.overhead;
+	shared->wakeup.entry = 0;
 	if (shared->wakeup.is_pending)
-		latency_wait_begins(&shared->cpu, ready, thread_time);
+		latency_wait_begins(&shared->cpu, ready, thread_time, shared->cpu.overhead);
 }
 
 /* Without a threshold, the verifier removes this. */
@@ -287,23 +289,19 @@ static __always_inline struct latency_thread *entry_of(
 
 /*
  * Another processor asks for the wake-up, and this one has called the scheduler before it was
- * interrupted for that: no interrupt lies between but one that was being served then, so since the
- * wake-up, or the end of that one, thread time went on as the clock did.
+ * interrupted for that; or another wait has been in the way.
  */
 static __noinline int begin_late(struct latency_shared *shared)
 {
-	struct latency_moment at;
-	__u64 ready, since, passed;
+	struct latency_wakeup *wakeup;
 
-	if (!shared || shared->cpu.wait.ready == shared->wakeup.ready)
+	if (!shared)
 		return 0;
-	ready = shared->wakeup.ready;
-	since = shared->interrupts.previous_exit > ready ? shared->interrupts.previous_exit : ready;
-	at = latency_now(&shared->cpu);
-	passed = at.now - since - (shared->cpu.overhead - shared->wakeup.overhead);
-	latency_wait_begins(&shared->cpu, ready, at.now > since ? at.time - passed : at.time);
-	shared->cpu.wait.overhead = shared->wakeup.overhead;
-	return 0;
+	wakeup = &shared->wakeup;
+	if (shared->cpu.waiting && latency_wait(&shared->cpu)->ready == wakeup->ready)
+		return 0;
+	return latency_wait_begins_late(
+		&shared->cpu, wakeup->ready, wakeup->begin, wakeup->overhead, wakeup->entry);
 }
 
 /* The chosen thread is about to run its own code. */
@@ -312,20 +310,21 @@ static __noinline int measure(struct latency_shared *shared)
 	struct task_struct *task = bpf_get_current_task_btf();
 	volatile struct latency_wakeup *wakeup;
 	struct latency_thread *thread;
+	struct latency_wait *wait;
 	struct latency_moment at;
 	__u64 ready, overhead, latency;
 
 	if (!shared)
 		return 0;
 	wakeup = &shared->wakeup;
-	at = latency_now(&shared->cpu);
 	ready = wakeup->ready;
-	overhead = shared->cpu.overhead - wakeup->overhead;
+	overhead = wakeup->overhead;
 	/* Another thread has been woken meanwhile, which goes before this one. */
 	if (!wakeup->is_running)
 		return 0;
 	wakeup->is_running = 0;
-	latency_wait_ends(&shared->cpu, at.time);
+	wait = latency_wait_ends(&shared->cpu, ready, &at);
+	overhead = shared->cpu.overhead - overhead;
 	if (at.now < ready || at.now - ready < overhead) {
 		shared->unmeasured++;
 		return 0;
@@ -349,7 +348,11 @@ static __noinline int measure(struct latency_shared *shared)
 	barrier();
 	thread->max = latency;
 	thread->max_at = ready;
-	thread->worst = shared->cpu.wait;
+	if (wait)
+		thread->worst = *wait;
+	/* Otherwise the next waits may have begun meanwhile, in interrupts. */
+	if (!wait || *(volatile __u64 *)&wait->ready != ready)
+		thread->worst.ready = 0;
 	bpf_get_current_comm(thread->comm, sizeof(thread->comm));
 	barrier();
 	thread->sequence++;
@@ -398,10 +401,13 @@ static __always_inline void choose(struct latency_shared *shared)
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if ((__u32)task->pid == wakeup->tid) {
+		*(volatile __u8 *)&wakeup->is_remote = 0;
 		begin_late(shared);
+		/* Meanwhile, a thread may have been woken that goes before this one. */
+		if (*(volatile __u32 *)&wakeup->tid != (__u32)task->pid)
+			return;
 		wakeup->is_running = 1;
 		wakeup->is_pending = 0;
-		wakeup->is_remote = 0;
 	} else if (task->prio <= wakeup->prio) {
 		/* It was not the ready thread of highest priority. */
 		wakeup->is_pending = 0;
@@ -447,6 +453,32 @@ static __always_inline bool is_outranked(
 	return running->prio <= prio;
 }
 
+static __always_inline void wake_elsewhere(struct latency_shared *shared)
+{
+	struct latency_glimpse seen = latency_glimpse(&shared->cpu);
+
+	shared->wakeup.ready = seen.at.now;
+	shared->wakeup.begin = seen.at.time;
+	shared->wakeup.overhead = seen.overhead;
+	shared->wakeup.entry = seen.entry;
+}
+
+static __always_inline void wake_here(struct latency_shared *shared)
+{
+	struct latency_moment at = latency_now(&shared->cpu);
+
+	/* The interrupt that woke it is part of its latency. */
+	if (shared->cpu.serving && shared->cpu.source) {
+		at.now = shared->cpu.entry;
+		at.time = shared->cpu.entry_time;
+	}
+	shared->wakeup.ready = at.now;
+	shared->wakeup.begin = at.time;
+	shared->wakeup.overhead = shared->cpu.overhead;
+	shared->wakeup.entry = 0;
+	latency_wait_begins(&shared->cpu, at.now, at.time, shared->cpu.overhead);
+}
+
 /*
  * A thread is made ready. It is the one of highest priority if the running one is lower; what other
  * ready threads there are shows when the scheduler chooses.
@@ -457,7 +489,6 @@ int BPF_PROG(woken, struct task_struct *task)
 	__u32 number = task->thread_info.cpu;
 	struct latency_shared *shared;
 	struct latency_wakeup *wakeup;
-	struct latency_moment at;
 	bool is_remote;
 
 	if (task->prio > LOWEST_REAL_TIME_PRIO)
@@ -476,23 +507,16 @@ int BPF_PROG(woken, struct task_struct *task)
 		return 0;
 	wakeup->is_pending = 0;
 	wakeup->is_running = 0;
+	wakeup->is_remote = 0;
 	barrier();
-	wakeup->is_remote = is_remote;
-	if (is_remote) {
-		wakeup->ready = bpf_ktime_get_ns();
-	} else {
-		at = latency_now(&shared->cpu);
-		/* The interrupt that woke it is part of its latency. */
-		if (shared->cpu.serving && shared->cpu.source) {
-			at.now = shared->cpu.entry;
-			at.time = shared->cpu.entry_time;
-		}
-		wakeup->ready = at.now;
-		latency_wait_begins(&shared->cpu, at.now, at.time);
-	}
-	wakeup->overhead = shared->cpu.overhead;
 	wakeup->prio = task->prio;
 	wakeup->tid = task->pid;
+	if (is_remote)
+		wake_elsewhere(shared);
+	else
+		wake_here(shared);
+	barrier();
+	wakeup->is_remote = is_remote;
 	barrier();
 	wakeup->is_pending = 1;
 	return 0;

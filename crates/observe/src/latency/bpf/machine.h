@@ -117,8 +117,9 @@ struct latency_cpu {
 	__u8 poid_open;
 	__u8 st_open;
 	__u8 paie_open;
-	/* A woken thread waits: `wait` is valid. */
+	/* A woken thread waits: this one of `waits` is valid. */
 	__u8 waiting;
+	__u8 wait;
 	__u64 poid;
 	__u64 psd;
 	__u64 st;
@@ -135,7 +136,8 @@ struct latency_cpu {
 	/* Sections and interrupts of which the beginning was not seen. */
 	__u64 unseen;
 	struct latency_maximum greatest[LATENCY_VARIABLES];
-	struct latency_wait wait;
+	/* The next wait may begin, in an interrupt, while the last one is still being read. */
+	struct latency_wait waits[2];
 };
 
 /* A point in time, and the processor's thread time then. */
@@ -175,6 +177,46 @@ static __always_inline struct latency_moment latency_now(struct latency_cpu *cpu
 			break;
 	}
 	return at;
+}
+
+/* What another processor sees of this one. */
+struct latency_glimpse {
+	struct latency_moment at;
+	__u64 overhead;
+	/* An interrupt or exception was being served, which of the two was not known yet: its
+	 * entry, else 0. */
+	__u64 entry;
+};
+
+/* Of a processor that goes on meanwhile, seen from another one. */
+static __always_inline __attribute__((unused)) struct latency_glimpse latency_glimpse(
+	const struct latency_cpu *watched)
+{
+	const volatile struct latency_cpu *cpu = watched;
+	struct latency_glimpse seen = {0};
+	__u64 taken, entry, paused_at;
+	__u8 serving;
+
+	for (int attempt = 0; attempt < 3; attempt++) {
+		taken = cpu->interference;
+		serving = cpu->serving;
+		entry = cpu->entry;
+		paused_at = cpu->paused_at;
+		seen.at.now = latency_clock();
+		seen.at.time = paused_at ? paused_at : seen.at.now - taken;
+		seen.overhead = cpu->overhead;
+		seen.entry = 0;
+		if (paused_at && !serving)
+			seen.overhead += seen.at.now - paused_at - taken;
+		if (serving && cpu->source)
+			seen.at.time = cpu->entry_time;
+		else if (serving)
+			seen.entry = entry;
+		if (taken == cpu->interference && serving == cpu->serving && entry == cpu->entry &&
+			paused_at == cpu->paused_at)
+			break;
+	}
+	return seen;
 }
 
 /* Counts the time since the pause began, without interrupts, as the observer's. */
@@ -269,30 +311,42 @@ static __always_inline __u64 section_began(const struct latency_cpu *cpu, __u32 
 	case LATENCY_PAIE:
 		return cpu->paie;
 	}
-	return cpu->wait.since;
+	return ~0ull;
 }
 
-/* The time of the wait up to `time` went to this part. A function of its own, as it is rare. */
-static __noinline int latency_spend(struct latency_cpu *cpu, __u32 which, __u64 time)
+/* The wait that goes on, or was the last one. */
+static __always_inline struct latency_wait *latency_wait(struct latency_cpu *cpu)
+{
+	return &cpu->waits[*(volatile __u8 *)&cpu->wait & 1];
+}
+
+/*
+ * The time of the wait up to `time` went to this part. A function of its own, as it is rare. An
+ * interrupt in the middle may do the same for a later time: no time is taken twice.
+ */
+static __noinline int latency_spend(
+	struct latency_cpu *cpu, struct latency_wait *wait, __u32 which, __u64 time)
 {
 	struct latency_part *part;
-	__u64 length, began;
+	__u64 since, length, began;
 
-	if (!cpu || which >= LATENCY_PARTS || time <= cpu->wait.since)
+	if (!cpu || !wait || which >= LATENCY_PARTS)
 		return 0;
-	part = &cpu->wait.parts[which];
-	length = time - cpu->wait.since;
+	since = wait->since;
+	if (time <= since || __sync_val_compare_and_swap(&wait->since, since, time) != since)
+		return 0;
+	part = &wait->parts[which];
+	length = time - since;
 	if (!part->spent)
-		part->from = cpu->wait.since - cpu->wait.begin;
+		part->from = since - wait->begin;
 	if (length > part->longest) {
 		began = section_began(cpu, which);
 		part->longest = length;
-		part->before = began < cpu->wait.begin ? cpu->wait.begin - began : 0;
+		part->before = began < wait->begin ? wait->begin - began : 0;
 		part->address = which == LATENCY_POID ? cpu->poid_address : 0;
 		latency_running(&part->who);
 	}
-	part->spent += length;
-	cpu->wait.since = time;
+	__sync_fetch_and_add(&part->spent, length);
 	return 0;
 }
 
@@ -300,46 +354,76 @@ static __noinline int latency_spend(struct latency_cpu *cpu, __u32 which, __u64 
 static __always_inline void spend(struct latency_cpu *cpu, __u64 time)
 {
 	if (cpu->waiting)
-		latency_spend(cpu, latency_innermost(cpu), time);
+		latency_spend(cpu, latency_wait(cpu), latency_innermost(cpu), time);
 }
 
 /*
- * A woken thread waits, since `ready`, which was `begin` in thread time. What has begun after that
- * already is taken for what it is now.
+ * A woken thread waits, since `ready`, which was `begin` in thread time, and `overhead` in that of
+ * the observer. What has begun after that already is taken for what it is now.
  */
 static __noinline __attribute__((unused)) int latency_wait_begins(
-	struct latency_cpu *cpu, __u64 ready, __u64 begin)
+	struct latency_cpu *cpu, __u64 ready, __u64 begin, __u64 overhead)
 {
+	struct latency_wait *wait;
 	__u32 which;
+	__u8 next;
 
 	if (!cpu)
 		return 0;
 	which = latency_innermost(cpu);
 	*(volatile __u8 *)&cpu->waiting = 0;
-	__builtin_memset(&cpu->wait, 0, sizeof(cpu->wait));
-	cpu->wait.ready = ready;
-	cpu->wait.begin = begin;
-	cpu->wait.since = begin;
-	cpu->wait.overhead = cpu->overhead;
+	next = !(cpu->wait & 1);
+	*(volatile __u8 *)&cpu->wait = next;
+	wait = &cpu->waits[next & 1];
+	__builtin_memset(wait, 0, sizeof(*wait));
+	wait->ready = ready;
+	wait->begin = begin;
+	wait->since = begin;
+	wait->overhead = overhead;
 	if (which == LATENCY_ST) {
-		latency_spend(cpu, LATENCY_REST, cpu->psd);
-		latency_spend(cpu, LATENCY_PSD, cpu->st);
+		latency_spend(cpu, wait, LATENCY_REST, cpu->psd);
+		latency_spend(cpu, wait, LATENCY_PSD, cpu->st);
 	} else if (which != LATENCY_REST) {
-		latency_spend(cpu, LATENCY_REST, section_began(cpu, which));
+		latency_spend(cpu, wait, LATENCY_REST, section_began(cpu, which));
 	}
 	*(volatile __u8 *)&cpu->waiting = 1;
 	return 0;
 }
 
-/* The woken thread runs. The wait is over; without one, it is not `ready` any more. */
-static __always_inline void latency_wait_ends(struct latency_cpu *cpu, __u64 time)
+/*
+ * As latency_wait_begins(), by another processor at an instant at which it had a glimpse of this
+ * one, and seen here only now. Which sections thread time went to meanwhile is not known.
+ */
+static __noinline __attribute__((unused)) int latency_wait_begins_late(
+	struct latency_cpu *cpu, __u64 ready, __u64 begin, __u64 overhead, __u64 entry)
 {
-	spend(cpu, time);
-	if (cpu->waiting)
-		cpu->wait.overhead = cpu->overhead - cpu->wait.overhead;
-	else
-		cpu->wait.ready = 0;
-	cpu->waiting = 0;
+	if (!cpu)
+		return 0;
+	/* What was being served then has turned out to be an interrupt. */
+	if (entry && entry == cpu->entry && cpu->source)
+		begin = cpu->entry_time;
+	return latency_wait_begins(cpu, ready, begin, overhead);
+}
+
+/*
+ * The thread that was `ready` then is about to run. Returns its wait, which is over `at` that
+ * instant; NULL if it is not known what it was made of.
+ */
+static __always_inline __attribute__((unused)) struct latency_wait *latency_wait_ends(
+	struct latency_cpu *cpu, __u64 ready, struct latency_moment *at)
+{
+	struct latency_wait *wait = latency_wait(cpu);
+
+	if (!cpu->waiting || wait->ready != ready) {
+		*at = latency_now(cpu);
+		return NULL;
+	}
+	/* First, so that no interrupt sums up what lies behind the end. */
+	*(volatile __u8 *)&cpu->waiting = 0;
+	*at = latency_now(cpu);
+	latency_spend(cpu, wait, latency_innermost(cpu), at->time);
+	wait->overhead = cpu->overhead - wait->overhead;
+	return wait;
 }
 
 static __always_inline void open_poid(struct latency_cpu *cpu, __u64 time, __u64 address)
@@ -416,7 +500,6 @@ static __always_inline void latency_entry(struct latency_cpu *cpu, __u64 address
 	if (cpu->paused_at)
 		take_overhead(cpu);
 	at = latency_now(cpu);
-	cpu->serving = 1;
 	cpu->blind = 0;
 	cpu->entry = at.now;
 	cpu->entry_time = at.time;
@@ -424,6 +507,8 @@ static __always_inline void latency_entry(struct latency_cpu *cpu, __u64 address
 	cpu->nmi_at_entry = cpu->nmi;
 	cpu->source = 0;
 	cpu->inner_preempt_off = 0;
+	/* Last, as other processors may look. */
+	*(volatile __u8 *)&cpu->serving = 1;
 }
 
 /* The interrupt being served is this one; the last that is named counts. */
@@ -445,7 +530,6 @@ static __always_inline int latency_exit(
 {
 	struct latency_moment at = latency_now(cpu);
 
-	cpu->serving = 0;
 	ended->source = cpu->source;
 	if (cpu->source) {
 		ended->entry = cpu->entry;
@@ -454,6 +538,8 @@ static __always_inline int latency_exit(
 		cpu->interference += ended->execution;
 		at.time = cpu->entry_time;
 	}
+	/* Only now, as other processors may look. */
+	*(volatile __u8 *)&cpu->serving = 0;
 	if (cpu->phase != PHASE_THREAD)
 		return 0;
 	if (!cpu->source && !latency_is_idle())
@@ -550,7 +636,7 @@ static __always_inline int latency_schedule(struct latency_cpu *cpu, __u64 addre
 	cpu->psd = cpu->preempt_off && !latency_is_idle() ? cpu->preempt_off_at : at.time;
 	at.time = cpu->psd;
 	if (cpu->waiting)
-		latency_spend(cpu, before, at.time);
+		latency_spend(cpu, latency_wait(cpu), before, at.time);
 	if (cpu->poid_open && note(cpu, LATENCY_POID, cpu->poid, at, cpu->poid_address, address))
 		greatest |= 1 << LATENCY_POID;
 	if (cpu->paie_open && note(cpu, LATENCY_PAIE, cpu->paie, at, 0, address))
