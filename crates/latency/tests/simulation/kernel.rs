@@ -251,6 +251,9 @@ impl Kernel {
 
     pub fn enable_preemption(&mut self) {
         self.preempt_off = false;
+        if self.runs {
+            self.event('c', 0);
+        }
         self.event('E', 0);
         if std::mem::take(&mut self.runs) {
             self.event('r', 0);

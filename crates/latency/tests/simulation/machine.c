@@ -7,8 +7,9 @@
  *
  * d, e: interrupts disabled, enabled; D, E: preemption; s, x: the scheduler is called, returns;
  * i: an interrupt begins (EXTRA is its source, 0 for an exception), o: ends; n: an NMI took EXTRA;
- * w: a thread is made ready that waits until r; g: another processor does that, and this one
- * notices at l; I: something begins of which S says the source later;
+ * w: a thread is made ready, at c the scheduler has chosen it, and at r it runs; g: another
+ * processor does that, and this one notices at l; I: something begins of which S says the source
+ * later;
  * .: the run ends, print and forget everything.
  *
  *   machine [NANOSECONDS [wakes]]
@@ -162,12 +163,11 @@ static void glimpse(void)
  */
 static void end_wait(void)
 {
-	struct latency_moment at;
-	struct latency_wait *wait = latency_wait_ends(&cpu, ready, &at);
+	struct latency_wait *wait = latency_wait_over(&cpu, ready);
 
 	if (!wait)
 		return;
-	printf("w %llu %llu %llu", wait->ready, at.now - wait->ready - wait->overhead,
+	printf("w %llu %llu %llu", wait->ready, cpu.scheduled - wait->ready - wait->overhead,
 		wait->overhead);
 	for (int part = 0; part < LATENCY_PARTS; part++)
 		printf(" %llu %llu %llu", wait->parts[part].spent, wait->parts[part].from,
@@ -222,6 +222,9 @@ static bool take(char what, unsigned long long extra)
 		return true;
 	case 'l':
 		latency_wait_begins_late(&cpu, ready, seen.at.time, seen.overhead, seen.entry);
+		return true;
+	case 'c':
+		latency_wait_chosen(&cpu, ready);
 		return true;
 	case 'r':
 		end_wait();

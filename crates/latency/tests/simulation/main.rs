@@ -334,8 +334,8 @@ fn woken_elsewhere(events: &str) -> String {
                 changed += &format!("{line}\nl{rest}\n");
                 (is_unknown, is_noticed) = (false, true);
             }
-            ("r", _) if !is_noticed => changed += &format!("l{rest}\n{line}\n"),
-            ("r", _) => {
+            ("c", _) if !is_noticed => changed += &format!("l{rest}\n{line}\n"),
+            ("c", _) => {
                 changed += &format!("{line}\n");
                 is_noticed = false;
             }
@@ -385,6 +385,21 @@ fn the_parts_are_nobodys_overhead() {
             assert_eq!(split.total().ns(), found.latency, "seed {seed}");
         }
     }
+}
+
+/// An interrupt makes a thread ready after preemption was disabled, but before that is told: the section has
+/// lasted since the interrupt. Nothing of a latency may be in no variable.
+#[test]
+fn a_section_that_is_told_late_is_whole() {
+    let began = "i 1000 0 0 40\no 1100 0 1 0\nD 1500 0 1 0\nE 3000 0 1 0\n";
+    let again = "D 3020 0 1 0\nE 3030 0 1 0\n";
+    let called =
+        "D 3050 0 1 0\ns 3100 0 1 0\nd 3150 0 1 0\nx 3300 0 0 0\ne 3350 0 0 0\nE 3400 0 0 0\n. 0 0 0 0\n";
+    let ns = Duration::from_ns;
+    let runs = measure(format!("{began}{called}{began}{again}{called}"));
+    let found: Vec<_> =
+        runs.iter().map(|run| (run.variables.poid, run.variables.paie, run.negative)).collect();
+    assert_eq!(found, [(ns(1_900), ns(50), 0), (ns(1_930), ns(20), 0)]);
 }
 
 /// A thread makes the other ready as soon as it has disabled preemption for the longest time; an interrupt

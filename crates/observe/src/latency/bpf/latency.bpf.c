@@ -304,15 +304,14 @@ static __noinline int begin_late(struct latency_shared *shared)
 		&shared->cpu, wakeup->ready, wakeup->begin, wakeup->overhead, wakeup->entry);
 }
 
-/* The chosen thread is about to run its own code. */
+/* The scheduling context has ended, and the chosen thread runs. */
 static __noinline int measure(struct latency_shared *shared)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	volatile struct latency_wakeup *wakeup;
 	struct latency_thread *thread;
 	struct latency_wait *wait;
-	struct latency_moment at;
-	__u64 ready, overhead, latency;
+	__u64 ready, now, overhead, latency;
 
 	if (!shared)
 		return 0;
@@ -323,13 +322,13 @@ static __noinline int measure(struct latency_shared *shared)
 	if (!wakeup->is_running)
 		return 0;
 	wakeup->is_running = 0;
-	wait = latency_wait_ends(&shared->cpu, ready, &at);
-	overhead = shared->cpu.overhead - overhead;
-	if (at.now < ready || at.now - ready < overhead) {
+	now = shared->cpu.scheduled;
+	overhead = shared->cpu.scheduled_overhead - overhead;
+	if (now < ready || now - ready < overhead) {
 		shared->unmeasured++;
 		return 0;
 	}
-	latency = at.now - ready - overhead;
+	latency = now - ready - overhead;
 	thread = entry_of(shared, task);
 	if (!thread) {
 		shared->unmeasured++;
@@ -340,7 +339,7 @@ static __noinline int measure(struct latency_shared *shared)
 	if (latency <= thread->max)
 		return 0;
 	if (threshold && latency >= threshold) {
-		struct latency_maximum maximum = {.duration = latency, .at = at.now};
+		struct latency_maximum maximum = {.duration = latency, .at = now};
 
 		freeze(shared, LATENCY_VARIABLES, &maximum);
 	}
@@ -348,6 +347,7 @@ static __noinline int measure(struct latency_shared *shared)
 	barrier();
 	thread->max = latency;
 	thread->max_at = ready;
+	wait = latency_wait_over(&shared->cpu, ready);
 	if (wait)
 		thread->worst = *wait;
 	/* Otherwise the next waits may have begun meanwhile, in interrupts. */
@@ -406,13 +406,14 @@ static __always_inline void choose(struct latency_shared *shared)
 		/* Meanwhile, a thread may have been woken that goes before this one. */
 		if (*(volatile __u32 *)&wakeup->tid != (__u32)task->pid)
 			return;
+		latency_wait_chosen(&shared->cpu, wakeup->ready);
 		wakeup->is_running = 1;
 		wakeup->is_pending = 0;
 	} else if (task->prio <= wakeup->prio) {
 		/* It was not the ready thread of highest priority. */
 		wakeup->is_pending = 0;
 		wakeup->is_remote = 0;
-		shared->cpu.waiting = 0;
+		shared->cpu.waiting = WAIT_NONE;
 	}
 }
 

@@ -89,7 +89,15 @@ struct latency_wait {
 	__u64 begin;	/* in thread time */
 	__u64 since;	/* thread time up to which the parts are summed up */
 	__u64 overhead; /* the observer's own time until it began; at its end, during it */
+	__u64 is_over;
 	struct latency_part parts[LATENCY_PARTS];
+};
+
+/* Whether a woken thread waits. */
+enum {
+	WAIT_NONE,
+	WAIT_READY,  /* until the scheduler has chosen it */
+	WAIT_CHOSEN, /* until the scheduling context ends */
 };
 
 struct latency_cpu {
@@ -117,13 +125,16 @@ struct latency_cpu {
 	__u8 poid_open;
 	__u8 st_open;
 	__u8 paie_open;
-	/* A woken thread waits: this one of `waits` is valid. */
+	/* If a woken thread waits, this one of `waits` is valid. */
 	__u8 waiting;
 	__u8 wait;
 	__u64 poid;
 	__u64 psd;
 	__u64 st;
 	__u64 paie;
+	/* Since when the scheduler has been due although nothing was off, but for other sections.
+	 */
+	__u64 due;
 	__u64 preempt_off_at;
 	__u64 poid_address;
 	__u64 entry_address;
@@ -133,6 +144,9 @@ struct latency_cpu {
 	__u64 overhead;
 	/* Durations that would have been negative: there must be none. */
 	__u64 negative;
+	/* When the last scheduling context ended (EV7), and `overhead` then. */
+	__u64 scheduled;
+	__u64 scheduled_overhead;
 	/* Sections and interrupts of which the beginning was not seen. */
 	__u64 unseen;
 	struct latency_maximum greatest[LATENCY_VARIABLES];
@@ -371,7 +385,7 @@ static __noinline __attribute__((unused)) int latency_wait_begins(
 	if (!cpu)
 		return 0;
 	which = latency_innermost(cpu);
-	*(volatile __u8 *)&cpu->waiting = 0;
+	*(volatile __u8 *)&cpu->waiting = WAIT_NONE;
 	next = !(cpu->wait & 1);
 	*(volatile __u8 *)&cpu->wait = next;
 	wait = &cpu->waits[next & 1];
@@ -386,7 +400,7 @@ static __noinline __attribute__((unused)) int latency_wait_begins(
 	} else if (which != LATENCY_REST) {
 		latency_spend(cpu, wait, LATENCY_REST, section_began(cpu, which));
 	}
-	*(volatile __u8 *)&cpu->waiting = 1;
+	*(volatile __u8 *)&cpu->waiting = WAIT_READY;
 	return 0;
 }
 
@@ -405,25 +419,23 @@ static __noinline __attribute__((unused)) int latency_wait_begins_late(
 	return latency_wait_begins(cpu, ready, begin, overhead);
 }
 
-/*
- * The thread that was `ready` then is about to run. Returns its wait, which is over `at` that
- * instant; NULL if it is not known what it was made of.
- */
-static __always_inline __attribute__((unused)) struct latency_wait *latency_wait_ends(
-	struct latency_cpu *cpu, __u64 ready, struct latency_moment *at)
+/* The scheduler has chosen the thread that was `ready` then: it waits until EV7. */
+static __always_inline __attribute__((unused)) void latency_wait_chosen(
+	struct latency_cpu *cpu, __u64 ready)
 {
-	struct latency_wait *wait = latency_wait(cpu);
+	if (cpu->waiting && latency_wait(cpu)->ready == ready)
+		cpu->waiting = WAIT_CHOSEN;
+}
 
-	if (!cpu->waiting || wait->ready != ready) {
-		*at = latency_now(cpu);
-		return NULL;
-	}
-	/* First, so that no interrupt sums up what lies behind the end. */
-	*(volatile __u8 *)&cpu->waiting = 0;
-	*at = latency_now(cpu);
-	latency_spend(cpu, wait, latency_innermost(cpu), at->time);
-	wait->overhead = cpu->overhead - wait->overhead;
-	return wait;
+/* The wait of the thread that was `ready` then, which is over; NULL if its parts are not known. */
+static __always_inline __attribute__((unused)) struct latency_wait *latency_wait_over(
+	struct latency_cpu *cpu, __u64 ready)
+{
+	if (cpu->waits[0].is_over && cpu->waits[0].ready == ready)
+		return &cpu->waits[0];
+	if (cpu->waits[1].is_over && cpu->waits[1].ready == ready)
+		return &cpu->waits[1];
+	return NULL;
 }
 
 static __always_inline void open_poid(struct latency_cpu *cpu, __u64 time, __u64 address)
@@ -452,6 +464,7 @@ static __always_inline int close_poid(
 	if (!cpu->paie_open && latency_need_resched()) {
 		cpu->paie_open = 1;
 		cpu->paie = at.time;
+		cpu->due = at.time;
 	}
 	return greatest;
 }
@@ -469,7 +482,7 @@ static __always_inline void latency_online(struct latency_cpu *cpu)
 	cpu->poid_open = 0;
 	cpu->st_open = 0;
 	cpu->paie_open = 0;
-	cpu->waiting = 0;
+	cpu->waiting = WAIT_NONE;
 }
 
 /* A thread masks interrupts. */
@@ -575,12 +588,22 @@ static __always_inline void latency_nmi_entry(struct latency_cpu *cpu)
 /*
  * A thread has ended a section of its own. What seemed to be the way to the scheduler before it was
  * none: an interrupt came between the thread's disabling of preemption and the event that tells it.
+ * So the section has lasted since then.
  */
 static __always_inline int end_section(
 	struct latency_cpu *cpu, struct latency_moment at, __u64 address)
 {
+	__u8 was_due = cpu->paie_open;
+	__u64 due = cpu->due;
+	int greatest;
+
+	if (was_due)
+		cpu->poid = due;
 	cpu->paie_open = 0;
-	return close_poid(cpu, at, address) << LATENCY_POID;
+	greatest = close_poid(cpu, at, address) << LATENCY_POID;
+	if (was_due)
+		cpu->due = due;
+	return greatest;
 }
 
 /* A thread unmasks interrupts. */
@@ -650,6 +673,7 @@ static __always_inline int latency_schedule(struct latency_cpu *cpu, __u64 addre
 static __always_inline int end_schedule(
 	struct latency_cpu *cpu, struct latency_moment at, __u64 address)
 {
+	struct latency_wait *wait;
 	int greatest = 0;
 
 	spend(cpu, at.time);
@@ -659,6 +683,14 @@ static __always_inline int end_schedule(
 		greatest |= 1 << LATENCY_ST;
 	cpu->st_open = 0;
 	cpu->phase = PHASE_THREAD;
+	cpu->scheduled = at.now;
+	cpu->scheduled_overhead = cpu->overhead;
+	if (cpu->waiting == WAIT_CHOSEN) {
+		cpu->waiting = WAIT_NONE;
+		wait = latency_wait(cpu);
+		wait->overhead = cpu->overhead - wait->overhead;
+		wait->is_over = 1;
+	}
 	return greatest;
 }
 
