@@ -27,6 +27,7 @@ use lane::{Awaited, Lane};
 use load::{Flags, Loaded, mark};
 use mender::Threads;
 use punctual_daemon::kernel::{self, Scheduling, State};
+use punctual_daemon::thread::Thread;
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
 use std::fs;
@@ -164,7 +165,13 @@ impl Dispatcher {
     ///
     /// # Errors
     /// What the kernel refused, in words.
-    pub fn bind(&mut self, task: usize, tid: u32, process: u32) -> Result<(), String> {
+    pub fn bind(&mut self, task: usize, thread: &Thread, process: u32) -> Result<(), String> {
+        let tid = thread.number;
+        // A pin of its own, for who gives it its policy again as long as it is bound.
+        let (pinned, _) = Thread::pin(tid).map_err(|error| error.to_string())?;
+        if pinned.identity != thread.identity {
+            return Err("it has ended".into());
+        }
         let used = used_ns(process, tid).map_err(|error| error.to_string())?;
         self.loaded.write_task(&self.plan, task, tid, used).map_err(|error| error.to_string())?;
         self.loaded.know(tid, task).map_err(|error| error.to_string())?;
@@ -174,17 +181,12 @@ impl Dispatcher {
             kernel::pin(tid, place).map_err(|refused| refused.to_string())?;
             kernel::schedule(tid, &scheduling()).map_err(|refused| refused.to_string())
         };
-        match given() {
-            Ok(()) => {
-                self.bound.set(task, Some(tid));
-                Ok(())
-            }
-            Err(why) => {
-                self.bound.set(task, Some(tid));
-                self.unbind(task);
-                Err(why)
-            }
+        let given = given();
+        self.bound.set(task, Some(pinned));
+        if given.is_err() {
+            self.unbind(task);
         }
+        given
     }
 
     /// Takes a task's thread from it.

@@ -7,6 +7,7 @@
 use super::scheduling;
 use crate::undo::SCHED_EXT;
 use punctual_daemon::kernel;
+use punctual_daemon::thread::Thread;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -19,17 +20,24 @@ const OFTEN: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Threads(Mutex<Vec<Member>>);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Member {
-    tid: Option<u32>,
+    /// Pinned, so that its number cannot stand for another thread after its end.
+    thread: Option<Thread>,
     /// What was found and set back since somebody asked.
     found: Option<String>,
+}
+
+impl Member {
+    fn tid(&self) -> Option<u32> {
+        self.thread.as_ref().map(|thread| thread.number)
+    }
 }
 
 impl Threads {
     /// None is bound.
     pub fn new(tasks: usize) -> Arc<Threads> {
-        Arc::new(Threads(Mutex::new(vec![Member::default(); tasks])))
+        Arc::new(Threads(Mutex::new((0..tasks).map(|_| Member::default()).collect())))
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Member>> {
@@ -38,18 +46,18 @@ impl Threads {
 
     /// The thread of a task.
     pub fn get(&self, task: usize) -> Option<u32> {
-        self.all()[task].tid
+        self.all()[task].tid()
     }
 
     /// Binds a thread, or none. The one before keeps its policy from now on. Returns it.
-    pub fn set(&self, task: usize, tid: Option<u32>) -> Option<u32> {
-        let new = Member { tid, found: None };
-        std::mem::replace(&mut self.all()[task], new).tid
+    pub fn set(&self, task: usize, thread: Option<Thread>) -> Option<u32> {
+        let new = Member { thread, found: None };
+        std::mem::replace(&mut self.all()[task], new).tid()
     }
 
     /// Whether a thread is bound.
     pub fn contains(&self, tid: u32) -> bool {
-        self.all().iter().any(|member| member.tid == Some(tid))
+        self.all().iter().any(|member| member.tid() == Some(tid))
     }
 
     /// What was set back for a task since the last time that somebody asked.
@@ -61,11 +69,11 @@ impl Threads {
     /// is.
     fn mend(&self) {
         for member in self.all().iter_mut() {
-            let Some(tid) = member.tid else { continue };
-            let Ok(found) = kernel::scheduling(tid) else { continue };
-            if found.policy != SCHED_EXT {
-                // One that is gone meanwhile is noticed soon.
-                let _ = kernel::schedule(tid, &scheduling());
+            let Some(thread) = &member.thread else { continue };
+            let Ok(found) = kernel::scheduling(thread.number) else { continue };
+            // If it lives after its policy was read, that was its own; its end is noticed elsewhere.
+            if found.policy != SCHED_EXT && thread.lives() {
+                let _ = kernel::schedule(thread.number, &scheduling());
                 member.found = Some(format!("the policy to {found}"));
             }
         }
@@ -87,12 +95,46 @@ impl Threads {
 mod tests {
     use super::*;
 
+    /// A thread that lives until its sender is dropped.
+    fn living() -> (Thread, std::sync::mpsc::Sender<()>, JoinHandle<()>) {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (tell, number) = std::sync::mpsc::channel();
+        let handle = std::thread::spawn(move || {
+            let _ = tell.send(rustix::thread::gettid().as_raw_nonzero().get() as u32);
+            let _ = ended.recv();
+        });
+        let number = number.recv().expect("its number");
+        (Thread::pin(number).expect("it lives").0, end, handle)
+    }
+
     #[test]
     fn threads_are_bound_to_tasks() {
         let threads = Threads::new(2);
-        assert_eq!((threads.set(1, Some(7)), threads.set(1, Some(8))), (None, Some(7)));
-        assert!(threads.contains(8) && !threads.contains(7));
-        assert_eq!((threads.get(0), threads.get(1), threads.found(1)), (None, Some(8), None));
-        assert_eq!((threads.set(1, None), threads.get(1)), (Some(8), None));
+        let ((one, ..), (other, ..)) = (living(), living());
+        let (first, second) = (one.number, other.number);
+        assert_eq!((threads.set(1, Some(one)), threads.set(1, Some(other))), (None, Some(first)));
+        assert!(threads.contains(second) && !threads.contains(first));
+        assert_eq!((threads.get(0), threads.get(1), threads.found(1)), (None, Some(second), None));
+        assert_eq!((threads.set(1, None), threads.get(1)), (Some(second), None));
+    }
+
+    #[test]
+    fn the_number_of_a_thread_that_has_ended_is_nobodys() {
+        let (mut ended, end, handle) = living();
+        drop(end);
+        handle.join().expect("it ends");
+        // join() returns before the kernel has quite forgotten the thread.
+        while ended.lives() {
+            std::thread::yield_now();
+        }
+        // As if the number had been given to a thread that lives.
+        let (other, _end, _handle) = living();
+        let before = kernel::scheduling(other.number).expect("it lives");
+        let threads = Threads::new(1);
+        ended.number = other.number;
+        threads.set(0, Some(ended));
+        threads.mend();
+        assert_eq!(threads.found(0), None);
+        assert_eq!(kernel::scheduling(other.number).expect("it lives"), before);
     }
 }

@@ -124,7 +124,7 @@ impl Session {
         };
         let bound = match &self.engine {
             Engine::User(_) => self.bind_in_user_space(task, home, (tid, owner.process), &thread, before)?,
-            Engine::Ext(_) => self.bind_by_sched_ext(task, (tid, owner.process), &thread, before)?,
+            Engine::Ext(_) => self.bind_by_sched_ext(task, owner.process, &thread, before)?,
         };
         Ok(bound.map(|cgroup| {
             self.threads[task] = Some(Known { thread, process: owner.process, before, cgroup });
@@ -181,13 +181,13 @@ impl Session {
     fn bind_by_sched_ext(
         &mut self,
         task: usize,
-        (tid, process): (u32, u32),
+        process: u32,
         thread: &Thread,
         before: State,
     ) -> Result<Result<Option<Made>, String>, Error> {
-        self.guardian.note(self.undo(tid, thread, before))?;
+        self.guardian.note(self.undo(thread.number, thread, before))?;
         let Engine::Ext(ext) = &mut self.engine else { return Ok(Ok(None)) };
-        Ok(ext.dispatcher.bind(task, tid, process).map(|()| None))
+        Ok(ext.dispatcher.bind(task, thread, process).map(|()| None))
     }
 
     /// A cgroup for the thread, with its path and parent; `None`, and a warning, where there can be none.
