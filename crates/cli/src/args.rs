@@ -517,6 +517,7 @@ pub struct Latency {
   punctual table robot.toml --slot 3ms --cpus 1-3 --migration        print it only
   punctual table --from robot.table.json                             check a table and show it
   punctual report robot.table.json                                   as a web page
+  punctual report robot.table.json tt                                beside what was dispatched
   punctual timeline robot.table.json                                 for the Perfetto UI"))]
 pub struct Table {
     /// Timing models (*.timing.json; - is standard input) and contracts (*.toml)

@@ -24,7 +24,9 @@ pub(crate) use live::trend_title;
 pub use live::{LIVE, LIVE_JOBS, Live, LiveJobs};
 pub use proof::{PROVEN_TASKS, ProvenTasks};
 pub use threads::{Phases, THREADS, ThreadRow, Threads};
-pub use time_table::{TABLE_PROCESSORS, TABLE_TASKS, TableProcessors, TableTasks};
+pub use time_table::{
+    DISPATCHED_PROCESSORS, DispatchedProcessors, TABLE_PROCESSORS, TABLE_TASKS, TableProcessors, TableTasks,
+};
 
 pub use crate::analysed::{BoundRow, InterruptRow, MeasuredRow, VariableRow};
 
@@ -71,6 +73,7 @@ pub(crate) fn of_time_tables() -> Vec<List> {
     vec![
         list("Processors of time-triggered tables", TABLE_PROCESSORS),
         list("Tasks of time-triggered tables", TABLE_TASKS),
+        list("Processors of dispatched tables", DISPATCHED_PROCESSORS),
     ]
 }
 

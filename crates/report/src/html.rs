@@ -8,6 +8,7 @@
 mod captions;
 pub(crate) mod cell;
 mod data;
+pub(crate) mod dispatched;
 mod document;
 pub(crate) mod drawn;
 pub(crate) mod flow;
@@ -26,7 +27,7 @@ pub(crate) mod threads;
 mod time;
 pub(crate) mod time_table;
 
-pub use document::page;
+pub use document::{dispatched_page, page};
 pub use flow::States;
 pub(crate) use head::{THEME, head, theme};
 pub use jobs::Jobs;

@@ -13,6 +13,7 @@ mod comparison;
 pub mod conformance;
 pub mod daemon;
 mod derived;
+pub mod dispatched;
 pub mod figures;
 pub mod flow;
 pub mod html;

@@ -9,10 +9,11 @@ use crate::model_file::{display_name, read_model};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, each_job};
+use crate::tt;
 use punctual_extract::JobSeen;
 use punctual_extract::flow::Options as FlowOptions;
 use punctual_model::{EndedBy, Instant, Task, TimingModel};
-use punctual_report::html::{Jobs, States, page};
+use punctual_report::html::{Jobs, States, dispatched_page, page};
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,9 @@ impl PageMaker {
         let file = display_name(&self.file).into_owned();
         self.threads.select(&mut model, &file)?;
         let states = self.flow.as_ref().map(|trace| self.states(trace, &model, monitor)).transpose()?;
+        if let Some(page) = self.dispatched(&model, monitor)? {
+            return Ok(page);
+        }
         let mut jobs = None;
         if !self.recordings.is_empty() {
             let mut seen = Jobs::new(&model);
@@ -87,10 +91,33 @@ impl PageMaker {
             }
             jobs = Some(seen);
         }
-        let title = own_name(&self.file)
-            .filter(|_| !is_standard_stream(&self.file))
-            .unwrap_or_else(|| "timing model".into());
-        Ok(page(&model, jobs.as_ref(), states.as_ref(), &title))
+        Ok(page(&model, jobs.as_ref(), states.as_ref(), &self.title()))
+    }
+
+    fn title(&self) -> String {
+        let name = own_name(&self.file).filter(|_| !is_standard_stream(&self.file));
+        name.unwrap_or_else(|| "timing model".into())
+    }
+
+    /// The page of a table with the recording of its dispatcher, if that is what was given.
+    fn dispatched(&self, model: &TimingModel, monitor: &dyn Monitor) -> Result<Option<String>> {
+        let mut recordings = self.recordings.iter().filter(|it| it.activations() == 0);
+        let Some(recording) = recordings.find(|it| tt::is_dispatched(it.reader())) else { return Ok(None) };
+        let path = recording.path().display();
+        let Some(table) = &model.table else {
+            let file = display_name(&self.file);
+            let what = match self.makes_model {
+                true => format!("{path} was recorded by a dispatcher, and has no table"),
+                false => format!("{path} was recorded by a dispatcher, and {file} has no table"),
+            };
+            return Err(Error::usage(what).advise("name the table that was dispatched, too"));
+        };
+        if self.recordings.len() > 1 {
+            let what = format!("beside {path}, a page of a dispatched table takes no other recording");
+            return Err(Error::usage(what));
+        }
+        let dispatched = tt::dispatched(recording.path(), table, monitor)?;
+        Ok(Some(dispatched_page(model, &dispatched, &self.title())))
     }
 
     /// The model of the folders, as a replay and an analysis of chains make it.

@@ -14,8 +14,9 @@ use crate::record::Recorded;
 use crate::watch;
 use punctual_dispatch::check::Check;
 use punctual_dispatch::{Event, Plan, Session, Statistics};
-use punctual_model::Instant;
+use punctual_model::{Instant, Table};
 use punctual_report::counted;
+use punctual_report::dispatched::Dispatched;
 use punctual_trace::Record;
 use punctual_trace::ctf::Reader;
 use recording::Log;
@@ -27,6 +28,9 @@ use std::time::Duration;
 
 /// How often it is looked at what the dispatcher did.
 const TICK: Duration = Duration::from_millis(20);
+
+/// How long a thread may run between two turns before it counts as a violation, if nothing else is said.
+const OUTSIDE: punctual_model::Duration = punctual_model::Duration::from_ms(1);
 
 /// How long a command may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -192,6 +196,41 @@ pub fn check(recording: &Path, plan: &Plan, tolerance: Tolerance, monitor: &dyn 
         None => check.finish(),
     };
     outcome.map_err(|why| Error::file(format!("{} cannot be checked", recording.display())).because(why))
+}
+
+/// Whether a recording is of a dispatcher.
+pub(crate) fn is_dispatched(reader: &Reader) -> bool {
+    let mut found = false;
+    // It is among the first records. What is damaged is reported by who reads it all.
+    for stretch in 0..reader.stretches() {
+        let _ = reader.read(stretch..stretch + 1, &mut |record: &Record| {
+            found |= matches!(record, Record::Dispatch(_));
+        });
+        if found {
+            break;
+        }
+    }
+    found
+}
+
+/// What a dispatcher did with a table, for the page.
+pub(crate) fn dispatched(recording: &Path, table: &Table, monitor: &dyn Monitor) -> Result<Dispatched> {
+    let refused = |why: String| Error::file(format!("the table of {}", recording.display())).because(why);
+    let plan = plan::plan(table, &[]).map_err(refused)?;
+    let mut dispatched = Dispatched::new(&plan);
+    let slot = table.slot_ns;
+    // As `tt check` by default.
+    dispatched.outcome = check(recording, &plan, Tolerance { error: slot, outside: OUTSIDE }, monitor)?;
+    let reader = Reader::open(recording)?;
+    type Take = fn(&mut Dispatched, &punctual_trace::dispatch::Dispatch);
+    for take in [Dispatched::count as Take, Dispatched::keep] {
+        reader.read(0..reader.stretches(), &mut |record: &Record| {
+            if let Record::Dispatch(record) = record {
+                take(&mut dispatched, record);
+            }
+        })?;
+    }
+    Ok(dispatched)
 }
 
 /// A command that runs beside the table.

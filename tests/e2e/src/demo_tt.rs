@@ -3,7 +3,7 @@
 
 use crate::guests::daemon_path;
 use crate::run::{binary, run, workload};
-use crate::tt::{is_emulated, unsuitable};
+use crate::tt::unsuitable;
 use crate::{Outcome, Result, Test, ensure, skip};
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn demonstration<const EXT: bool>() -> Result<Outcome> {
     script.env("PUNCTUAL", binary()).env("PUNCTUALD", daemon_path()).env("WORKLOADS", workloads);
     script.env("DISPATCHER", if EXT { "sched-ext" } else { "user-space" });
     // On a busy machine, short jobs are over before they are bound.
-    script.env("SLOW", "1").env("SECONDS_OF_TABLE", if is_emulated() { "60" } else { "20" });
+    script.env("SLOW", "1");
     let ended = run(script)?;
     let all = ended.all();
     // A machine that delays threads shows costs for which there is no room.

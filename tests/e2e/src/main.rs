@@ -99,6 +99,7 @@ fn trials() -> Vec<Trial> {
             recordings::ALONE,
             truth::ALONE,
             tt::ALONE,
+            tt::beside::ALONE,
             guests::ALONE,
             demo_tt::ALONE,
         ]

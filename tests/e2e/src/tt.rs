@@ -4,6 +4,8 @@
 //! Nothing depends on how late a slot begins: a thread may run from the planned beginning of its turn until
 //! the dispatcher, on the same processor, noticed the turn's end.
 
+pub mod beside;
+
 use crate::run::{Running, directory, punctual, run, wait_until, workload};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::table::{Clock, Method, OnOverrun, Table, TableJob, TableRun, TableTask};

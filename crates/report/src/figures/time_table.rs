@@ -2,6 +2,7 @@
 
 use super::figure::Fit::{Drop, Fold, Keep};
 use super::figure::{Bound, Entry, Section, Unit, Value, entry};
+use crate::dispatched::LaneRow;
 use crate::time_table::{ProcessorRow, TaskRow};
 use punctual_model::Duration;
 use punctual_model::table::OnOverrun;
@@ -22,6 +23,14 @@ impl Section for TableTasks {
     type Row<'a> = TaskRow<'a>;
 }
 
+/// The processors of a table that was dispatched.
+#[derive(Clone, Copy, Debug)]
+pub struct DispatchedProcessors;
+
+impl Section for DispatchedProcessors {
+    type Row<'a> = LaneRow<'a>;
+}
+
 const fn of_processor(
     field: &'static str,
     title: &'static str,
@@ -40,6 +49,16 @@ const fn of_task(
     value: for<'a> fn(&TaskRow<'a>) -> Option<Value>,
 ) -> Entry<TableTasks> {
     entry::<TableTasks>(field, title, unit, Bound::Exact, meaning, value).page()
+}
+
+const fn of_lane(
+    field: &'static str,
+    title: &'static str,
+    unit: Unit,
+    meaning: &'static str,
+    value: for<'a> fn(&LaneRow<'a>) -> Option<Value>,
+) -> Entry<DispatchedProcessors> {
+    entry::<DispatchedProcessors>(field, title, unit, Bound::Exact, meaning, value).page().table(Keep)
 }
 
 /// `part` of `whole` in hundredths of a percent, rounded up.
@@ -76,6 +95,34 @@ pub const TABLE_PROCESSORS: &[Entry<TableProcessors>] = &[
     ),
     of_processor("tasks", "Tasks", Unit::Count, "Tasks that run on it.", |row| {
         Some(Value::Count(row.tasks().len() as u64))
+    }),
+];
+
+/// Every figure of a processor that was dispatched.
+pub const DISPATCHED_PROCESSORS: &[Entry<DispatchedProcessors>] = &[
+    of_lane("cpu", "CPU", Unit::Words, "The processor.", |row| Some(Value::Id(row.processor().into()))),
+    of_lane("turns", "Turns", Unit::Count, "Turns that are over, idle ones too.", |row| {
+        Some(Value::Count(row.turns()))
+    }),
+    of_lane(
+        "missed",
+        "Missed",
+        Unit::Count,
+        "Turns at whose end the dispatcher came, so that nobody got them.",
+        |row| Some(Value::Count(row.missed())),
+    ),
+    of_lane(
+        "error_p50_ns",
+        "Error p50",
+        Unit::Time,
+        "Median of the time from the beginning of a turn until the processor was handed over.",
+        |row| Some(Value::Time(row.errors()?.p50_ns)),
+    ),
+    of_lane("error_p99_ns", "p99", Unit::Time, "99th percentile of that time.", |row| {
+        Some(Value::Time(row.errors()?.p99_ns))
+    }),
+    of_lane("error_max_ns", "Max", Unit::Time, "The longest such time.", |row| {
+        Some(Value::Time(row.errors()?.max_ns))
     }),
 ];
 

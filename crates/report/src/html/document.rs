@@ -8,6 +8,7 @@ use super::jobs::Jobs;
 use super::overview::order;
 use super::task::section;
 use super::threads;
+use crate::dispatched::Dispatched;
 use crate::number::{count, counted};
 use crate::overview::how_long;
 use crate::{sections, visible};
@@ -28,18 +29,27 @@ const SCRIPTS: [&str; 7] = [
 /// The page of a timing model, with the jobs that it was made from and the states of a dataflow program where
 /// a recording of them is given.
 pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, title: &str) -> String {
-    let title = visible(title);
-    let drawn = Drawn { model, order: order(model), jobs, states };
+    markup(&Drawn { model, order: order(model), jobs, states, dispatched: None }, title)
+}
+
+/// The page of a table, with what a dispatcher did with it.
+pub fn dispatched_page(model: &TimingModel, dispatched: &Dispatched, title: &str) -> String {
+    let dispatched = Some(dispatched);
+    markup(&Drawn { model, order: order(model), jobs: None, states: None, dispatched }, title)
+}
+
+fn markup(drawn: &Drawn<'_>, title: &str) -> String {
+    let (title, model, jobs) = (visible(title), drawn.model, drawn.jobs);
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
             (head(&title, &STYLES, &SCRIPTS))
             body {
                 (skip_link(model))
-                (header(&drawn, &title))
-                (contents(&drawn))
+                (header(drawn, &title))
+                (contents(drawn))
                 main {
-                    @for view in sections::shown(model) { ((view.page)(&drawn)) }
+                    @for view in sections::shown(model) { ((view.page)(drawn)) }
                     @for &position in &drawn.order {
                         (section(model, position, jobs))
                     }

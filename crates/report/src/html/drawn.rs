@@ -2,6 +2,7 @@
 
 use super::flow::states::States;
 use super::jobs::Jobs;
+use crate::dispatched::Dispatched;
 use punctual_model::TimingModel;
 
 /// What a page is drawn from.
@@ -14,6 +15,8 @@ pub(crate) struct Drawn<'a> {
     pub jobs: Option<&'a Jobs>,
     /// The states of a dataflow program, where its trace is known.
     pub states: Option<&'a States>,
+    /// What a dispatcher did with the table, where its recording is known.
+    pub dispatched: Option<&'a Dispatched>,
 }
 
 /// A fact at the head of the page.

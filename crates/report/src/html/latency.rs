@@ -371,7 +371,8 @@ mod tests {
 
     fn drawn(section: SchedulingLatency) -> String {
         let model = TimingModel { latency: Some(section), ..TimingModel::new("CLOCK_MONOTONIC") };
-        sections(&Drawn { model: &model, order: Vec::new(), jobs: None, states: None }).into_string()
+        let order = Vec::new();
+        sections(&Drawn { model: &model, order, jobs: None, states: None, dispatched: None }).into_string()
     }
 
     #[test]

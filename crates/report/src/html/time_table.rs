@@ -1,23 +1,26 @@
 //! A time-triggered table on the page: who has which slot, as a drawing; processors and tasks as tables. It
 //! works without scripts.
 
-use super::cell;
 use super::drawn::Drawn;
 use super::scale::percent;
+use super::{cell, dispatched};
 use crate::figures::{TABLE_PROCESSORS, TABLE_TASKS};
 use crate::time_table::{ProcessorRow, TaskRow, summary};
 use maud::{Markup, html};
 use punctual_model::{Table, TableRun};
 
 /// Slots of one strip.
-const STRIP: u64 = 120;
+pub(super) const STRIP: u64 = 120;
 /// Strips that are drawn; of a longer table the first.
 const MOST_STRIPS: u64 = 60;
-const LANE: u64 = 22;
+pub(super) const LANE: u64 = 22;
 
 /// A link to the section.
 pub(crate) fn contents(drawn: &Drawn<'_>) -> Markup {
-    html! { @if drawn.model.table.is_some() { li { a href="#time-table" { "Time-triggered table" } } } }
+    html! {
+        @if drawn.model.table.is_some() { li { a href="#time-table" { "Time-triggered table" } } }
+        (dispatched::contents(drawn))
+    }
 }
 
 /// The section.
@@ -33,6 +36,7 @@ pub(crate) fn sections(drawn: &Drawn<'_>) -> Markup {
             h3 { "Tasks" }
             (cell::table(TABLE_TASKS, TaskRow::all(table), "Tasks of the table"))
         }
+        (dispatched::sections(drawn))
     }
 }
 
@@ -89,11 +93,11 @@ fn strip(table: &Table, from: u64, to: u64) -> Markup {
     }
 }
 
-fn inside(table: &Table, processor: u32, from: u64, to: u64) -> impl Iterator<Item = &TableRun> {
+pub(super) fn inside(table: &Table, processor: u32, from: u64, to: u64) -> impl Iterator<Item = &TableRun> {
     table.runs_on(processor).iter().filter(move |run| run.from < to && run.to > from)
 }
 
 /// Hues as far apart as can be, however many tasks there are: steps of the golden angle.
-fn colour(task: usize) -> String {
+pub(super) fn colour(task: usize) -> String {
     format!("hsl({}, 55%, 55%)", task * 13_751 / 100 % 360)
 }

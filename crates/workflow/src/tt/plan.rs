@@ -43,7 +43,7 @@ pub fn let_sleep_end_jobs(plan: &mut Plan, tasks: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn plan(table: &Table, mappings: &[Mapping]) -> Result<Plan, String> {
+pub(super) fn plan(table: &Table, mappings: &[Mapping]) -> Result<Plan, String> {
     let number = |slot: u64| u32::try_from(slot).map_err(|_| format!("slot {slot} is too far"));
     let tasks = table.tasks.iter().map(|task| self::task(task, mappings)).collect::<Result<_, _>>()?;
     let head = Plan {

@@ -1,0 +1,81 @@
+//! A table beside what else the machine does, and its page.
+
+use super::{OnOverrun, dispatch, dispatched, table, threads, unsuitable, write};
+use crate::run::{Running, directory, punctual, run};
+use crate::{Outcome, Result, Test, ensure, skip};
+use rustix::process::Signal;
+use std::fs;
+use std::process::Command;
+
+/// They need a processor for themselves.
+pub const ALONE: &[(&str, Test)] = &[
+    ("tt::noise_on_other_processors_takes_no_slot", noise::<false>),
+    ("tt::the_page_shows_table_and_reality", page),
+    ("tt::sched_ext::noise_on_other_processors_takes_no_slot", noise::<true>),
+];
+
+/// What disturbs the kernel beside the table: messages, timers, forks, interrupts, real-time threads.
+const NOISE: [&str; 3] = [
+    "hackbench -g 1 -l 1000000",
+    "stress-ng -q --timer 1 --fork 1 --clock 1 -t 300",
+    "cyclictest -q -t2 -p90 -i500 -D300",
+];
+
+fn noise<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    let mut loads = Vec::new();
+    for load in NOISE {
+        let mut words = load.split(' ');
+        let name = words.next().unwrap_or_default();
+        let mut found = Command::new("sh");
+        found.args(["-c", &format!("command -v {name}")]);
+        if run(found)?.code != Some(0) {
+            return skip(format!("{name} is not installed"));
+        }
+        // It ends what it has started when it is ended itself.
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0", "timeout", "300", name]).args(words);
+        loads.push(Running::start(command)?);
+    }
+    let seen = dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", "3"]);
+    for load in &loads {
+        load.signal(Signal::TERM)?;
+    }
+    for load in loads {
+        load.end()?;
+    }
+    let seen = seen?;
+    let used = seen.check()?;
+    ensure!(used.len() == 3 && used.values().all(|&turns| turns > 5), "hardly a turn was used: {used:?}");
+    Ok(Outcome::Completed)
+}
+
+/// The page of a table with a recording of its dispatcher.
+fn page() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<false>() {
+        return skip(reason);
+    }
+    let folder = directory()?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), folder.path())?;
+    let in_folder = |name: &str| folder.path().join(name);
+    let (log, recording, page) = (in_folder("log"), in_folder("recording"), in_folder("page.html"));
+    let mut tt = dispatch::<false>(&table);
+    tt.args(["--for", "1", "--record"]).arg(&recording).arg("--").args(threads(&["a:busy", "b:busy"], &log));
+    run(tt)?.expect_code(0)?;
+    let mut report = punctual(["report", &table]);
+    report.arg(&recording).arg("-o").arg(&page);
+    run(report)?.expect_code(0)?;
+    let text = fs::read_to_string(&page)?;
+    for part in ["Table against reality", "Dispatched by user space", "How late turns began", "as given"] {
+        ensure!(text.contains(part), "the page has no {part:?}");
+    }
+    // Not without the table.
+    let mut alone = punctual(["report"]);
+    alone.arg(&recording).arg("-o").arg(in_folder("alone.html"));
+    let ended = run(alone)?;
+    ended.expect_code(2)?;
+    ensure!(ended.stderr.contains("name the table that was dispatched, too"), "{}", ended.all());
+    Ok(Outcome::Completed)
+}
