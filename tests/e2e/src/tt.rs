@@ -131,6 +131,11 @@ pub fn is_emulated() -> bool {
     fs::read_to_string("/proc/cpuinfo").is_ok_and(|all| all.contains("TCG"))
 }
 
+/// How long a table is carried out, for `--for`: on software, only finding the threads takes seconds.
+fn seconds(here: u32) -> String {
+    (if is_emulated() { 5 * here } else { here }).to_string()
+}
+
 /// `punctual tt run` with a dispatcher.
 pub fn dispatch<const EXT: bool>(table: &str) -> Command {
     let dispatcher = if EXT { "sched-ext" } else { "user-space" };
@@ -303,7 +308,8 @@ fn slots<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen = dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", "3"])?;
+    let seen =
+        dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", &seconds(3)])?;
     let used = seen.check()?;
     ensure!(used.len() == 3 && used.values().all(|&turns| turns > 5), "hardly a turn was used: {used:?}");
     let overruns = seen.turns_of(1).filter(|turn| turn.is_overrun).count();
@@ -320,7 +326,7 @@ fn migration<const EXT: bool>() -> Result<Outcome> {
     if EXT && !Path::new("/sys/devices/system/cpu/cpu2").exists() {
         return skip("a table on two processors beside everything else needs three");
     }
-    let seen = carried_out::<EXT>(exchanged(processors), &["a:busy", "b:busy"], &["--for", "3"])?;
+    let seen = carried_out::<EXT>(exchanged(processors), &["a:busy", "b:busy"], &["--for", &seconds(3)])?;
     let used = seen.check()?;
     ensure!(used["a"] > 5 && used["b"] > 5, "hardly a turn was used: {used:?}");
     for (name, task, cpu) in
@@ -343,7 +349,7 @@ fn tai<const EXT: bool>() -> Result<Outcome> {
         return skip(reason);
     }
     let table = Table { clock: Clock::Tai, ..table(&["a", "b"], OnOverrun::Continue) };
-    let seen = carried_out::<EXT>(table, &["a:busy", "b:busy"], &["--for", "2"])?;
+    let seen = carried_out::<EXT>(table, &["a:busy", "b:busy"], &["--for", &seconds(2)])?;
     let used = seen.check()?;
     ensure!(used["a"] > 5 && used["b"] > 5, "hardly a turn was used: {used:?}");
     Ok(Outcome::Completed)
@@ -353,8 +359,11 @@ fn hardship<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen =
-        dispatched::<EXT>(&["a:sleeper", "b:forks", "c:changes"], OnOverrun::Continue, &["--for", "2"])?;
+    let seen = dispatched::<EXT>(
+        &["a:sleeper", "b:forks", "c:changes"],
+        OnOverrun::Continue,
+        &["--for", &seconds(2)],
+    )?;
     // A thread that takes the priority of its turn from itself runs where it may until it is given again.
     let mut others =
         Seen { ran: seen.ran.clone(), tasks: seen.tasks.clone(), turns: seen.turns.clone(), ..seen };
@@ -370,13 +379,13 @@ fn ends<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen = dispatched::<EXT>(&["a:exits", "b:busy"], OnOverrun::Continue, &["--for", "2"])?;
+    let seen = dispatched::<EXT>(&["a:exits", "b:busy"], OnOverrun::Continue, &["--for", &seconds(2)])?;
     seen.check()?;
     let last = seen.tasks.iter().rfind(|task| task.number == 0).map(|task| task.tid);
     ensure!(last == Some(0), "the end of a thread was not noticed: {:?}", seen.tasks);
     ensure!(seen.turns_of(0).any(|turn| turn.tid == 0), "a thread that has ended got slots");
     // Its process's other threads end, and the program starts a new one, which has to be found.
-    let seen = dispatched::<EXT>(&["a:execs"], OnOverrun::Continue, &["--for", "3"])?;
+    let seen = dispatched::<EXT>(&["a:execs"], OnOverrun::Continue, &["--for", &seconds(3)])?;
     let used = seen.check()?;
     ensure!(used["a"] > 5, "hardly a turn was used: {used:?}");
     Ok(Outcome::Completed)
@@ -424,7 +433,7 @@ fn stopped<const EXT: bool>() -> Result<Outcome> {
     let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
     let recording = slots.folder.path().join("recording");
     let mut tt = dispatch::<EXT>(&table);
-    tt.args(["--for", "2", "--record"]).arg(&recording).args(given(&slots));
+    tt.args(["--for", &seconds(2), "--record"]).arg(&recording).args(given(&slots));
     let tt = Running::start(tt)?;
     for _ in 0..5 {
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -469,7 +478,7 @@ fn skip_on_overrun<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen = dispatched::<EXT>(&["a:busy", "b:busy"], OnOverrun::Skip, &["--for", "3"])?;
+    let seen = dispatched::<EXT>(&["a:busy", "b:busy"], OnOverrun::Skip, &["--for", &seconds(3)])?;
     seen.check()?;
     let given: Vec<bool> = seen
         .turns_of(0)

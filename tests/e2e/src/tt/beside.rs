@@ -1,7 +1,7 @@
 //! A table beside what else the machine does, and its page.
 
-use super::{OnOverrun, dispatch, dispatched, table, threads, unsuitable, write};
-use crate::run::{Running, directory, punctual, run};
+use super::{OnOverrun, dispatch, dispatched, is_emulated, seconds, table, threads, unsuitable, write};
+use crate::run::{Running, directory, punctual, run, workload};
 use crate::{Outcome, Result, Test, ensure, skip};
 use rustix::process::Signal;
 use std::fs;
@@ -10,6 +10,7 @@ use std::process::Command;
 /// They need a processor for themselves.
 pub const ALONE: &[(&str, Test)] = &[
     ("tt::noise_on_other_processors_takes_no_slot", noise::<false>),
+    ("tt::reading_a_thread_within_exec_does_not_wait_for_it", within_exec),
     ("tt::the_page_shows_table_and_reality", page),
     ("tt::sched_ext::noise_on_other_processors_takes_no_slot", noise::<true>),
 ];
@@ -39,7 +40,8 @@ fn noise<const EXT: bool>() -> Result<Outcome> {
         command.args(["-c", "0", "timeout", "300", name]).args(words);
         loads.push(Running::start(command)?);
     }
-    let seen = dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", "3"]);
+    let seen =
+        dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", &seconds(3)]);
     for load in &loads {
         load.signal(Signal::TERM)?;
     }
@@ -49,6 +51,20 @@ fn noise<const EXT: bool>() -> Result<Outcome> {
     let seen = seen?;
     let used = seen.check()?;
     ensure!(used.len() == 3 && used.values().all(|&turns| turns > 5), "hardly a turn was used: {used:?}");
+    Ok(Outcome::Completed)
+}
+
+/// The lanes read `wchan`, `stat` and `schedstat` of threads that they have just cut off, wherever that was.
+fn within_exec() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<false>() {
+        return skip(reason);
+    }
+    let mut cut = Command::new(workload("cut_exec"));
+    cut.args(["--cpu", "1", "--rounds", if is_emulated() { "4000" } else { "20000" }]);
+    let ended = run(cut)?;
+    ended.expect_code(0)?;
+    let ready = ended.stdout.trim().strip_prefix("ready ").and_then(|count| count.parse::<u32>().ok());
+    ensure!(ready > Some(1_000), "it was hardly ever cut off: {}", ended.all());
     Ok(Outcome::Completed)
 }
 
@@ -62,7 +78,10 @@ fn page() -> Result<Outcome> {
     let in_folder = |name: &str| folder.path().join(name);
     let (log, recording, page) = (in_folder("log"), in_folder("recording"), in_folder("page.html"));
     let mut tt = dispatch::<false>(&table);
-    tt.args(["--for", "1", "--record"]).arg(&recording).arg("--").args(threads(&["a:busy", "b:busy"], &log));
+    tt.args(["--for", &seconds(1), "--record"])
+        .arg(&recording)
+        .arg("--")
+        .args(threads(&["a:busy", "b:busy"], &log));
     run(tt)?.expect_code(0)?;
     let mut report = punctual(["report", &table]);
     report.arg(&recording).arg("-o").arg(&page);
