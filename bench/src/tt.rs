@@ -207,8 +207,19 @@ fn end_load(mut child: Child) -> Result<(), Error> {
     if child.wait()?.success() { Ok(()) } else { Err("a load failed".into()) }
 }
 
-/// Dispatches a table; when it began, and who ran when.
-fn dispatch(dispatcher: &str, processors: &[u32], half: bool) -> Result<(u64, Vec<Stretch>, Table), Error> {
+/// A table that was dispatched.
+struct Dispatched {
+    /// When it began.
+    start: u64,
+    /// Who ran when.
+    all: Vec<Stretch>,
+    table: Table,
+    /// Processor time of the dispatcher beside the table's processors, in a thousandth of the time.
+    beside: u64,
+}
+
+/// Dispatches a table.
+fn dispatch(dispatcher: &str, processors: &[u32], half: bool) -> Result<Dispatched, Error> {
     let folder = Folder::new()?;
     let (file, log) = (folder.0.join("bench.table.json"), folder.0.join("log"));
     let table = table(processors, half);
@@ -226,12 +237,51 @@ fn dispatch(dispatcher: &str, processors: &[u32], half: bool) -> Result<(u64, Ve
     for (name, tid) in names.iter().zip(&threads) {
         command.args(["--thread", &format!("{name}={tid}")]);
     }
-    let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().and_then(|mut child| {
+        let beside = used_beside(child.id(), start);
+        child.wait().map(|ended| (ended, beside))
+    });
     end_load(load)?;
-    match ended?.code() {
-        Some(0) => Ok((start, stretches(&log)?, table)),
+    let (ended, beside) = ended?;
+    match ended.code() {
+        Some(0) => Ok(Dispatched { start, all: stretches(&log)?, table, beside }),
         code => Err(format!("punctual tt run ended with {code:?}").into()),
     }
+}
+
+/// How busy a dispatcher is beside the table's processors, in a thousandth of the time, while a table runs
+/// that begins at `start`. Waits for that.
+fn used_beside(pid: u32, start: u64) -> u64 {
+    let used = || -> u64 {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let read =
+            |task: &fs::DirEntry, name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+        // Those that are called like this are on the table's processors.
+        let beside = tasks.filter(|task| !read(task, "comm").starts_with("tt/"));
+        let used = |task: fs::DirEntry| read(&task, "schedstat").split(' ').next()?.parse::<u64>().ok();
+        beside.filter(|task| !read(task, "comm").starts_with("tt-plug")).filter_map(used).sum()
+    };
+    sleep_until(start + SLOTS * SLOT / 5);
+    let (from, first) = (clock(), used());
+    sleep_until(start + SLOTS * SLOT * 4 / 5);
+    let (to, last) = (clock(), used());
+    last.saturating_sub(first) * 1_000 / (to - from).max(1)
+}
+
+/// Keeps the first processor busy for so many thousandths of the time until told to stop, every 20 ms, as a
+/// dispatcher does.
+fn keep_busy(share: u64) -> (std::sync::Arc<std::sync::atomic::AtomicBool>, std::thread::JoinHandle<()>) {
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let told = std::sync::Arc::clone(&stop);
+    let busy = std::thread::spawn(move || {
+        while !told.load(std::sync::atomic::Ordering::Relaxed) {
+            // Prime, so that it comes at every phase.
+            std::thread::sleep(std::time::Duration::from_nanos(19_999_999));
+            let until = clock() + share * 20_000;
+            while clock() < until {}
+        }
+    });
+    (stop, busy)
 }
 
 /// The numbers of a process's threads with these names.
@@ -457,15 +507,24 @@ fn rows(dispatchers: &[String]) -> Result<(Vec<Row>, Vec<[String; 5]>), Error> {
     let online = online();
     // Threads of SCHED_RR would keep this one from their processor.
     enter(0, 0, libc::SCHED_OTHER, 0)?;
-    let (mut rows, mut skews) = (Vec::new(), Vec::new());
+    let (mut rows, mut skews, mut busiest) = (Vec::new(), Vec::new(), 0);
     for dispatcher in dispatchers {
         let name = if dispatcher == "sched-ext" { "sched_ext" } else { "user space" };
         eprintln!("bench-tt: {name} …");
-        let (start, all, table) = dispatch(dispatcher, &[PROCESSOR], false)?;
-        rows.push(measured(name, start, &all, &table, PROCESSOR));
+        let it = dispatch(dispatcher, &[PROCESSOR], false)?;
+        eprintln!("bench-tt: {name} keeps the other processor busy for {} ‰ of the time", it.beside);
+        busiest = busiest.max(it.beside);
+        rows.push(measured(name, it.start, &it.all, &it.table, PROCESSOR));
     }
     eprintln!("bench-tt: SCHED_RR …");
     rows.push(round_robin()?);
+    eprintln!("bench-tt: SCHED_RR, the other processor busy for {busiest} ‰ of the time …");
+    let (stop, busy) = keep_busy(busiest);
+    let row = round_robin();
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    busy.join().map_err(|_| "a thread panicked")?;
+    let row = row?;
+    rows.push(Row { name: format!("{}, other processor as busy as above", row.name), ..row });
     eprintln!("bench-tt: cyclic executive …");
     rows.push(cyclic_executive()?);
     for dispatcher in dispatchers {
@@ -475,7 +534,7 @@ fn rows(dispatchers: &[String]) -> Result<(Vec<Row>, Vec<[String; 5]>), Error> {
             continue;
         }
         eprintln!("bench-tt: two processors, {name} …");
-        let (start, all, table) = dispatch(dispatcher, &processors, true)?;
+        let Dispatched { start, all, table, .. } = dispatch(dispatcher, &processors, true)?;
         let [one, other] = processors.map(|processor| measured(name, start, &all, &table, processor));
         skews.push(skew(name, &one, &other));
     }
