@@ -3,6 +3,7 @@
 //!
 //! What a plugin decides is in `punctual_schedule`, who may ask it in the rules.
 
+mod enforcement;
 mod file;
 mod plugins;
 mod settings;

@@ -116,7 +116,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     let watching = |error| Failure::other(format!("watching for events: {error}"));
     let poll = Poll::new().map_err(watching)?;
-    let mut registry = Registry::new(setup, kernel::limits(), journal, poll.clone());
+    let mut registry = Registry::new(setup, kernel::limits(), journal, poll.clone())
+        .map_err(|error| Failure::other(format!("preparing to hold threads to their runtime: {error}")))?;
     registry.recover(left);
     let mut server = Server::new(poll, listener, &signals.pipe, registry).map_err(watching)?;
     manager::notify("READY=1");

@@ -144,6 +144,11 @@ impl Scheduling {
         self.policy == DISPATCHED
     }
 
+    /// Whether it is SCHED_FIFO or SCHED_RR.
+    pub fn is_fixed_priority(&self) -> bool {
+        matches!(self.policy as i32, libc::SCHED_FIFO | libc::SCHED_RR)
+    }
+
     /// Whether it is SCHED_DEADLINE.
     pub fn is_deadline(&self) -> bool {
         self.policy as i32 == libc::SCHED_DEADLINE
@@ -333,7 +338,7 @@ impl State {
 impl Scheduling {
     /// Kernels since 6.12 tell everybody's time slice, and take one as a wish. The default is not to become a
     /// wish.
-    fn without_slice(self) -> Self {
+    pub(crate) fn without_slice(self) -> Self {
         use std::sync::OnceLock;
         static DEFAULT: OnceLock<u64> = OnceLock::new();
         let default = *DEFAULT.get_or_init(|| scheduling(1).map_or(0, |first| first.runtime_ns));
@@ -394,6 +399,12 @@ pub fn set_rt_runtime(to: i64) -> Result<(), Refused> {
         None => fs::write(RT_RUNTIME, text),
     };
     written.map_err(|error| Refused { what: format!("writing {to} to {RT_RUNTIME}"), error })
+}
+
+/// Whether this is a kernel with PREEMPT_RT.
+pub fn is_preempt_rt() -> bool {
+    let is_said = fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1");
+    is_said || rustix::system::uname().version().to_string_lossy().contains("PREEMPT_RT")
 }
 
 /// What this kernel accepts at all.

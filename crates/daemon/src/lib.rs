@@ -5,6 +5,7 @@ mod books;
 pub mod config;
 pub mod daemon;
 mod dispatched;
+pub mod enforce;
 pub mod error;
 pub mod journal;
 pub mod kernel;

@@ -20,6 +20,8 @@ pub enum Token {
     Process(u64),
     /// The thread of a spec ended.
     Thread(u64),
+    /// Something is to be known of threads that are held to their runtime.
+    Enforcer,
 }
 
 impl Token {
@@ -32,6 +34,7 @@ impl Token {
             Token::Connection(number) => (2, number),
             Token::Process(number) => (3, number),
             Token::Thread(number) => (4, number),
+            Token::Enforcer => (5, 0),
         };
         kind << Self::KIND | number & ((1 << Self::KIND) - 1)
     }
@@ -43,7 +46,8 @@ impl Token {
             1 => Token::Signal,
             2 => Token::Connection(number),
             3 => Token::Process(number),
-            _ => Token::Thread(number),
+            4 => Token::Thread(number),
+            _ => Token::Enforcer,
         }
     }
 }
@@ -108,9 +112,14 @@ mod tests {
 
     #[test]
     fn tokens_are_read_back() {
-        for token in
-            [Token::Listener, Token::Signal, Token::Connection(7), Token::Process(1 << 40), Token::Thread(0)]
-        {
+        for token in [
+            Token::Listener,
+            Token::Signal,
+            Token::Connection(7),
+            Token::Process(1 << 40),
+            Token::Thread(0),
+            Token::Enforcer,
+        ] {
             assert_eq!(Token::from_number(token.number()), token);
         }
     }

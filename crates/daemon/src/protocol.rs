@@ -11,7 +11,8 @@ use crate::thread;
 use punctual_model::Instant;
 use punctual_protocol::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, METHOD_PREFIX,
-    NoParameters, Plugin, PluginList, Processor, ReportUse, SpecList, SpecNumber, SpecReply, Status,
+    NoParameters, Plugin, PluginList, Processor, ReportMisses, ReportUse, SpecList, SpecNumber, SpecReply,
+    Status,
 };
 use punctual_schedule::{AssignedPolicy, Load, SpecId};
 use serde::Serialize;
@@ -149,6 +150,11 @@ fn scheduler(
             registry.report_use(caller, SpecId(spec), thread, used)?;
             reply(NoParameters {}, out)
         }
+        "ReportMisses" => {
+            let ReportMisses { spec, misses } = message::read(parameters)?;
+            registry.report_misses(caller, SpecId(spec), misses)?;
+            reply(NoParameters {}, out)
+        }
         _ => query(method, parameters, &caller.who, about, registry, out),
     }
 }
@@ -244,6 +250,8 @@ fn admission(spec: &Spec, registry: &Registry) -> Admission {
 }
 
 fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
+    let enforced = registry.enforced(spec.id);
+    let is_demoted = enforced.as_ref().is_some_and(|enforced| enforced.demoted);
     punctual_protocol::Spec {
         admission: admission(spec, registry),
         name: spec.name.as_deref().map(str::to_owned),
@@ -251,8 +259,10 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         user: spec.who.user,
         process: registry.client(spec.process).map_or(0, |process| process.number),
         thread: spec.thread.as_ref().map(|attached| attached.named),
-        thread_is: spec.thread.as_ref().and_then(AttachedThread::otherwise),
+        thread_is: spec.thread.as_ref().filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
         used: spec.thread.as_ref().and_then(|attached| attached.used),
+        enforced,
+        misses: spec.thread.as_ref().and_then(|attached| attached.misses),
     }
 }
 

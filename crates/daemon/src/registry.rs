@@ -4,6 +4,7 @@
 mod attached;
 mod attachment;
 mod clients;
+mod enforcement;
 mod limit;
 mod process;
 mod recovery;
@@ -15,6 +16,7 @@ pub use process::{Caller, Process};
 use crate::access::{Access, Share, Who};
 use crate::books::{Books, View};
 use crate::config::{self, Config, PluginConfig, Quotas};
+use crate::enforce::{self, Enforcer};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::kernel::{self, Processors};
@@ -50,6 +52,8 @@ pub struct Setup {
     pub quotas: Quotas,
     /// Whether `sched_rt_runtime_us` may be set to −1.
     pub may_lift_limit: bool,
+    /// How threads are held to their runtime.
+    pub enforcement: enforce::Policy,
 }
 
 impl Setup {
@@ -69,6 +73,7 @@ impl Setup {
                 access,
                 quotas: config.quotas,
                 may_lift_limit: config.lift_realtime_limit,
+                enforcement: config.enforcement,
             },
             problems,
         ))
@@ -184,14 +189,16 @@ pub struct Registry {
     specs_of_user: HashMap<u32, usize>,
     books: Books,
     limit: Limit,
+    enforcer: Enforcer,
     /// Why the last reload failed, if it did.
     pub last_reload_error: Option<String>,
 }
 
 impl Registry {
     /// Without any specs.
-    pub fn new(setup: Setup, limits: Limits, journal: Journal, poll: Poll) -> Self {
-        Self {
+    pub fn new(setup: Setup, limits: Limits, journal: Journal, poll: Poll) -> std::io::Result<Self> {
+        let enforcer = Enforcer::new(setup.enforcement, &poll)?;
+        Ok(Self {
             setup,
             limits,
             journal,
@@ -204,8 +211,9 @@ impl Registry {
             specs_of_user: HashMap::default(),
             books: Books::default(),
             limit: Limit::default(),
+            enforcer,
             last_reload_error: None,
-        }
+        })
     }
 
     /// In the order in which they are asked.
@@ -311,6 +319,7 @@ impl Registry {
             self.end_specs(&[id]);
             return Err(error);
         }
+        self.prepare_to_enforce(id);
         Ok(&self.specs[&id])
     }
 

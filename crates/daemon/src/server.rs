@@ -108,7 +108,7 @@ impl Server {
             self.registry.check_unwatched();
             self.swept = Instant::now();
         }
-        let (mut listener, mut signal) = (false, false);
+        let (mut listener, mut signal, mut enforcer) = (false, false, false);
         // Ends before requests: a connection of an ended process speaks for no one.
         for (token, _) in events.iter() {
             match token {
@@ -116,8 +116,12 @@ impl Server {
                 Token::Thread(spec) => self.registry.thread_ended(punctual_schedule::SpecId(spec)),
                 Token::Listener => listener = true,
                 Token::Signal => signal = true,
+                Token::Enforcer => enforcer = true,
                 Token::Connection(_) => {}
             }
+        }
+        if enforcer {
+            self.registry.heed_enforcer();
         }
         // The backlog once: a connection that goes back to its end has had its turn.
         for _ in 0..self.backlog.len() {

@@ -59,7 +59,7 @@ impl Rig {
             .unwrap();
         let setup = setup(config, folder.path(), machine);
         let (journal, _) = Journal::open(&folder.path().join("state")).unwrap();
-        let mut registry = Registry::new(setup, kernel::limits(), journal, Poll::new().unwrap());
+        let mut registry = Registry::new(setup, kernel::limits(), journal, Poll::new().unwrap()).unwrap();
         let process = Command::new("sleep").arg("1000").spawn().unwrap();
         let (pidfd, _) = punctual_daemon::thread::pin_process(process.id()).unwrap();
         let key = registry.connected(process.id(), pidfd, NOBODY).unwrap();

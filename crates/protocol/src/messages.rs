@@ -67,6 +67,31 @@ pub struct Spec {
     /// What that thread really took, if someone watches it. Nothing depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub used: Option<Used>,
+    /// How that thread keeps to its runtime, if the daemon holds it to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforced: Option<Enforced>,
+    /// Deadlines that the program says it missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<u64>,
+}
+
+/// How a thread keeps to its runtime, measured by the daemon since it was attached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enforced {
+    /// Number of jobs: activations that begin at least a period after the one before.
+    pub jobs: u64,
+    /// The greatest processor time of one of them.
+    #[serde(rename = "worst_cost_ns")]
+    pub worst_cost: Duration,
+    /// Number of budgets, one for each period, that were exceeded.
+    pub overruns: u64,
+    /// Whether it is demoted now, until its next period.
+    pub demoted: bool,
+    /// How often someone else changed its scheduling, and the daemon put it back.
+    pub put_back: u64,
+    /// Why it is not held to its runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// Reads [`Used`] in a reply, where unknown fields are ignored.
@@ -203,6 +228,16 @@ pub struct ReportUse {
     pub thread: u32,
     /// What the thread took since it was attached, or since it has been watched.
     pub used: Used,
+}
+
+/// The parameters of `ReportMisses`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportMisses {
+    /// The spec.
+    pub spec: SpecId,
+    /// Deadlines that its thread has missed, all in all.
+    pub misses: u64,
 }
 
 /// The parameters of `ReleaseSpec`, `DetachThread` and `GetSpec`.

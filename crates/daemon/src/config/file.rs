@@ -1,6 +1,7 @@
 //! From the text of `punctuald.toml` to a [`Config`]: TOML first, then whether it makes sense on this
 //! machine.
 
+use super::enforcement::EnforcementTable;
 use super::plugins::{Kind, PluginConfig};
 use super::settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
 use crate::machine::{Machine, processor_list};
@@ -31,6 +32,8 @@ struct Document {
     quotas: QuotasTable,
     #[serde(default)]
     kernel: KernelTable,
+    #[serde(default)]
+    enforcement: EnforcementTable,
     #[serde(default)]
     plugin: Vec<PluginTable>,
 }
@@ -141,6 +144,10 @@ impl Reader<'_> {
         let rules = document.rules.file.map(|path| self.path_of(path));
         let lift_realtime_limit = document.kernel.lift_realtime_limit.unwrap_or(true);
         let reserves = self.reserves(&document.kernel);
+        let (enforcement, wrong) = document.enforcement.policy();
+        for (span, message) in wrong {
+            self.error(span, message);
+        }
         let mut plugins = self.plugins(document.plugin, lift_realtime_limit);
         for plugin in plugins.iter_mut().filter(|plugin| plugin.test == Test::Exact) {
             let is_its = |reserve: &&Reserve| {
@@ -148,7 +155,16 @@ impl Reader<'_> {
             };
             plugin.reserves = reserves.iter().filter(is_its).copied().collect();
         }
-        Config { path: self.path.to_owned(), socket, state, rules, quotas, lift_realtime_limit, plugins }
+        Config {
+            path: self.path.to_owned(),
+            socket,
+            state,
+            rules,
+            quotas,
+            lift_realtime_limit,
+            enforcement,
+            plugins,
+        }
     }
 
     /// What the kernel keeps for ordinary threads: what it says, or what the file says of it.

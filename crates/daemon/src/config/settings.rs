@@ -22,6 +22,8 @@ pub struct Config {
     /// Whether `sched_rt_runtime_us` may be set to −1 while threads of an EDF plugin are pinned to
     /// processors.
     pub lift_realtime_limit: bool,
+    /// How threads are held to their runtime.
+    pub enforcement: crate::enforce::Policy,
     /// In the order in which they are asked.
     pub plugins: Vec<PluginConfig>,
 }

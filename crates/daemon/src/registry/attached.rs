@@ -1,15 +1,16 @@
 //! The thread of a spec, and what the daemon did to it.
 
-use crate::kernel::State;
+use crate::kernel::{Scheduling, State};
 use crate::record::Applied;
 use crate::thread::Thread;
 use punctual_protocol::Used;
+use std::sync::Arc;
 
 /// The thread of a spec.
 #[derive(Debug)]
 pub struct AttachedThread {
     /// Pinned.
-    pub thread: Thread,
+    pub thread: Arc<Thread>,
     /// Its TID as the client named it.
     pub named: u32,
     /// The number of its process.
@@ -19,6 +20,8 @@ pub struct AttachedThread {
     pub(super) previous: Option<Applied>,
     /// What it took, by who watches it. For people: nothing is decided by it.
     pub used: Option<Used>,
+    /// Deadlines that it has missed, by its program.
+    pub misses: Option<u64>,
 }
 
 impl AttachedThread {
@@ -35,13 +38,13 @@ impl AttachedThread {
         (is.processors != applied.processors).then(|| format!("on processors {:?}", is.processors))
     }
 
-    /// The states that this daemon may have given the thread.
-    pub(super) fn applied_states(&self) -> Vec<State> {
-        [Some(self.applied), self.previous]
-            .into_iter()
-            .flatten()
-            .filter_map(|applied| applied.state())
-            .collect()
+    /// The states that this daemon may have given the thread, which may be demoted.
+    pub(super) fn applied_states(&self, demoted: Option<Scheduling>) -> Vec<State> {
+        let applied = [Some(self.applied), self.previous].into_iter().flatten();
+        let states: Vec<State> = applied.filter_map(|applied| applied.state()).collect();
+        let demoted = demoted.zip(states.first().copied());
+        let demoted = demoted.map(|(scheduling, state)| State { scheduling, ..state });
+        states.into_iter().chain(demoted).collect()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::thread::{self, Owner, Thread};
 use punctual_protocol::Used;
 use punctual_schedule::SpecId;
 use std::io;
+use std::sync::Arc;
 
 fn refused(reason: impl ToString) -> Error {
     Error::KernelRefused { reason: reason.to_string() }
@@ -76,16 +77,18 @@ impl Registry {
         if applied.scheduling.is_deadline() {
             self.lift_limit()?;
         }
+        self.await_enforcement(id);
         self.set_thread(
             id,
             AttachedThread {
-                thread,
+                thread: Arc::new(thread),
                 named,
                 process: is.process,
                 before,
                 applied,
                 previous: None,
                 used: None,
+                misses: None,
             },
         );
         let enacted = match applied.state() {
@@ -102,7 +105,7 @@ impl Registry {
         let enacted = enacted
             .and_then(|()| self.notify_plugin(id, number).map_err(|reason| Error::KernelRefused { reason }));
         match enacted {
-            Ok(()) => {}
+            Ok(()) => self.enforce(id),
             Err(_) => {
                 self.restore_thread(id);
                 self.restore_limit();
@@ -122,6 +125,15 @@ impl Registry {
             Some(attached) => attached.used = Some(used),
             None => return Err(Error::NotAttached { spec: id.0 }),
         }
+        Ok(())
+    }
+
+    /// Keeps how many deadlines a spec's thread has missed, by its owner or root.
+    pub fn report_misses(&mut self, caller: &Caller, id: SpecId, misses: u64) -> Result<(), Error> {
+        self.live_process(caller)?;
+        self.get(&caller.who, id)?;
+        let attached = self.specs.get_mut(&id).and_then(|spec| spec.thread.as_mut());
+        attached.ok_or(Error::NotAttached { spec: id.0 })?.misses = Some(misses);
         Ok(())
     }
 
@@ -165,13 +177,14 @@ impl Registry {
 
     /// Restores a spec's thread and forgets it: the kernel first, then the journal.
     pub(super) fn restore_thread(&mut self, id: SpecId) {
+        let demoted = self.enforcer.forget(id.0);
         let Some(spec) = self.specs.get(&id) else { return };
         let Some(attached) = &spec.thread else { return };
         if attached.thread.lives() {
             if let Some(loaded) = self.setup.plugins.get_mut(spec.admission.plugin) {
                 loaded.plugin.let_go(id);
             }
-            match attached.before.restore(attached.thread.number, &attached.applied_states()) {
+            match attached.before.restore(attached.thread.number, &attached.applied_states(demoted)) {
                 Err(error) if !error.is_gone() => {
                     let (number, before) = (attached.thread.number, attached.before.scheduling);
                     log::warning(&format!(
@@ -207,8 +220,9 @@ impl Registry {
         else {
             return;
         };
+        let demoted = self.enforcer.forget(id.0);
         let (process, number, before, applied) =
-            (attached.process, attached.thread.number, attached.before, attached.applied_states());
+            (attached.process, attached.thread.number, attached.before, attached.applied_states(demoted));
         self.forget_thread(id);
         if process != number {
             self.repair_after_exec(process, &before, &applied);
@@ -283,28 +297,49 @@ impl Registry {
             || matches!(kernel::rt_runtime(), Ok(-1))
     }
 
-    /// Applies a spec's assignment to its thread, if it changed. The thread is never without a policy in
-    /// between.
+    /// Applies a spec's assignment to its thread, if it changed, and holds it to its runtime. The thread is
+    /// never without a policy in between.
     pub(super) fn apply(&mut self, id: SpecId) -> Result<(), Error> {
+        let applied = self.apply_assignment(id);
+        self.enforce(id);
+        applied
+    }
+
+    fn apply_assignment(&mut self, id: SpecId) -> Result<(), Error> {
         let now = self.assigned(id)?;
         let Some(attached) = self.specs[&id].thread.as_ref() else { return Ok(()) };
         if attached.applied == now || !attached.thread.lives() {
             return Ok(());
         }
         let (number, before) = (attached.thread.number, attached.applied);
+        let shared = self.enforcer.shared();
+        // The thread is not demoted or promoted meanwhile.
+        let mut enforced = shared.lock();
+        let demoted = enforced.demoted(id.0).filter(|_| now.scheduling.is_fixed_priority());
         // Whoever changed it since had the right to.
         let Ok(is) = State::read(number) else { return Ok(()) };
         // What a dispatcher made of it, that has put back.
-        let is_unchanged = is.scheduling.matches(&before.scheduling) || before.scheduling.is_dispatched();
+        let is_unchanged = is.scheduling.matches(&before.scheduling)
+            || before.scheduling.is_dispatched()
+            || enforced.demoted(id.0).is_some_and(|demoted| is.scheduling.matches(&demoted));
         if now.scheduling.is_deadline() && is_unchanged {
             self.lift_limit()?;
         }
         self.set_applied(id, now, Some(before));
         self.limit.thread_left(&before);
+        enforced.reschedule(id.0, now);
         if !is_unchanged {
             return Ok(());
         }
-        let error = match now.state().map(|state| state.enact(number, &is)) {
+        // One that is demoted gets its new policy when it is promoted.
+        let state = |applied: Applied| {
+            let state = applied.state()?;
+            Some(State { scheduling: demoted.unwrap_or(state.scheduling), ..state })
+        };
+        if demoted.is_none() {
+            enforced.resume(id.0);
+        }
+        let error = match state(now).map(|state| state.enact(number, &is)) {
             Some(Ok(())) => return Ok(()),
             Some(Err(error)) if error.is_gone() => return Ok(()),
             Some(Err(error)) => refused(error),
@@ -312,11 +347,12 @@ impl Registry {
         };
         // Back to the previous assignment; the caller restores the books.
         if let Err(again) = State::read(number)
-            .and_then(|now| before.state().map_or(Ok(()), |state| state.enact(number, &now)))
+            .and_then(|now| state(before).map_or(Ok(()), |state| state.enact(number, &now)))
         {
             log::error(&format!("thread {number} of spec {} cannot be restored: {again}", id.0));
         }
         self.set_applied(id, before, None);
+        enforced.reschedule(id.0, before);
         Err(error)
     }
 

@@ -3,6 +3,7 @@
 
 use super::{Admission, AttachedThread, Registry, Spec, cut, reason};
 use crate::access::{Share, Who};
+use crate::enforce;
 use crate::journal::Left;
 use crate::kernel::State;
 use crate::log;
@@ -12,6 +13,7 @@ use crate::thread::{self, Owner, Thread};
 use punctual_schedule::{Answer, Assignment, Offer, Parameters, SpecId};
 use std::mem::discriminant;
 use std::rc::Rc;
+use std::sync::Arc;
 
 impl Registry {
     /// Takes over what an earlier daemon left.
@@ -149,6 +151,8 @@ impl Registry {
         // If the daemon was killed before it called the kernel, the thread is as it was before.
         let mut known = applied_states(attached);
         known.push(attached.before);
+        // Or, if it was demoted, almost.
+        known.push(State { scheduling: enforce::demoted(&attached.before.scheduling), ..attached.before });
         let is_dispatched = attached.applied.scheduling.is_dispatched();
         if !is_dispatched && !known.iter().any(|known| now.scheduling.matches(&known.scheduling)) {
             return Err(format!("someone else changed thread {} to {}", attached.number, now.scheduling));
@@ -165,15 +169,17 @@ impl Registry {
         self.set_thread(
             id,
             AttachedThread {
-                thread,
+                thread: Arc::new(thread),
                 named: attached.named,
                 process: is.process,
                 before: attached.before,
                 applied,
                 previous,
                 used: None,
+                misses: None,
             },
         );
+        self.await_enforcement(id);
         let lifted = if applied.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
         let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
             let state =
@@ -181,8 +187,9 @@ impl Registry {
             state.enact(attached.number, &now).map_err(|error| error.to_string())
         });
         let enacted = enacted.and_then(|()| self.notify_plugin(id, attached.number));
-        if enacted.is_err() {
-            self.restore_thread(id);
+        match enacted {
+            Ok(()) => self.enforce(id),
+            Err(_) => self.restore_thread(id),
         }
         enacted
     }
@@ -195,12 +202,14 @@ fn pin(attached: &Attached) -> Option<(Thread, Owner)> {
         .filter(|(thread, _)| thread.identity == attached.identity && thread.lives())
 }
 
+/// What an earlier daemon may have made of it; it may have been demoted.
 fn applied_states(attached: &Attached) -> Vec<State> {
-    [Some(attached.applied), attached.previous]
-        .into_iter()
-        .flatten()
-        .filter_map(|applied| applied.state())
-        .collect()
+    let applied = [Some(attached.applied), attached.previous].into_iter().flatten();
+    let mut states: Vec<State> = applied.filter_map(|applied| applied.state()).collect();
+    let demoted = enforce::demoted(&attached.before.scheduling);
+    let fixed = states.first().filter(|state| state.scheduling.is_fixed_priority()).copied();
+    states.extend(fixed.map(|state| State { scheduling: demoted, ..state }));
+    states
 }
 
 /// Restores a thread whose spec is not kept.

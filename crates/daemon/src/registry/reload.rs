@@ -12,6 +12,7 @@ impl Registry {
     /// later requests.
     pub fn reload(&mut self, setup: Setup) {
         let mut old = std::mem::replace(&mut self.setup, setup);
+        self.enforcer.set_policy(self.setup.enforcement);
         let mut ids: Vec<SpecId> = self.specs.keys().copied().collect();
         ids.sort_unstable();
         // The new place of each old plugin, and whether it is unchanged.

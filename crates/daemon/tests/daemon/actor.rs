@@ -57,6 +57,17 @@ pub fn play() -> bool {
                 threads.insert(number, (end, thread));
                 number.to_string()
             }
+            // A thread that works for about so many hundredths of every 20 ms, so many times.
+            "periodic" => {
+                let (share, times) = rest.split_once(' ').unwrap();
+                let (share, times): (u32, u32) = (share.parse().unwrap(), times.parse().unwrap());
+                let (sender, receiver) = channel();
+                std::thread::spawn(move || {
+                    sender.send(tid()).unwrap();
+                    work(share, times);
+                });
+                receiver.recv().unwrap().to_string()
+            }
             "end" => {
                 let (end, thread) = threads.remove(&rest.parse().unwrap()).unwrap();
                 drop(end);
@@ -103,6 +114,25 @@ pub fn play() -> bool {
         println!("{answer}");
     }
     true
+}
+
+/// Works for a share of every 20 ms, in hundredths, measured by its own processor time.
+fn work(share: u32, times: u32) {
+    use rustix::time::{ClockId, Timespec, clock_gettime};
+    const PERIOD: i64 = 20_000_000;
+    let ns = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec;
+    let mut release = ns(clock_gettime(ClockId::Monotonic));
+    for _ in 0..times {
+        let begin = ns(clock_gettime(ClockId::ThreadCPUTime));
+        while ns(clock_gettime(ClockId::ThreadCPUTime)) - begin < PERIOD / 100 * i64::from(share) {}
+        // Late, it begins anew: never twice in a period.
+        release = (release + PERIOD).max(ns(clock_gettime(ClockId::Monotonic)) + PERIOD / 4);
+        let until = Timespec { tv_sec: release / 1_000_000_000, tv_nsec: release % 1_000_000_000 };
+        let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until);
+    }
+    loop {
+        std::thread::park();
+    }
 }
 
 fn tid() -> u32 {

@@ -5,6 +5,7 @@
 
 mod actor;
 mod cpusets;
+mod enforcement;
 mod faults;
 mod objects;
 mod owners;
@@ -64,10 +65,11 @@ fn main() -> ExitCode {
         start::TESTS,
         supply::TESTS,
         objects::TESTS,
+        enforcement::TESTS,
     ] {
         trials.extend(tests(shared, false));
     }
-    for alone in [undo::ALONE, restart::ALONE, faults::ALONE] {
+    for alone in [undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE] {
         trials.extend(tests(alone, true));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

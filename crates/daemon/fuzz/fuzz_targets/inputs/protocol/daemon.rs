@@ -50,7 +50,8 @@ pub struct Daemon {
 impl Daemon {
     pub fn start(number: u8) -> Self {
         let poll = Poll::new().expect("an epoll");
-        let registry = Registry::new(setup::setup(number), Limits::default(), journal(), poll.clone());
+        let registry =
+            Registry::new(setup::setup(number), Limits::default(), journal(), poll.clone()).unwrap();
         // Nobody ever connects: connections are handed over. The signal is always there, so that the server
         // never waits.
         let (listener, theirs) = UnixStream::pair().expect("sockets");

@@ -75,6 +75,7 @@ pub fn setup(number: u8) -> Setup {
         access: Box::new(rules.clone()),
         quotas: config.quotas,
         may_lift_limit: true,
+        enforcement: Default::default(),
     }
 }
 

@@ -1,0 +1,315 @@
+//! Holds attached threads under SCHED_FIFO and SCHED_RR to their accepted runtime per period: measures them,
+//! and stops those that exceed it. docs/design/enforcement.md says how and why.
+//!
+//! `worker` is a thread of its own, of the highest priority; the registry says whom it watches. Not for
+//! SCHED_DEADLINE, which the kernel enforces.
+
+mod budget;
+mod lock;
+mod meter;
+mod watched;
+mod worker;
+
+use crate::kernel::Scheduling;
+use crate::log;
+use crate::poll::{Poll, Token};
+use crate::record::Applied;
+use crate::thread::Thread;
+use lock::{Guard, Inheriting};
+use meter::Meter;
+use punctual_protocol::Enforced;
+use rustc_hash::FxHashMap;
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use watched::Watched;
+
+/// How long an attachment may wait for the first perf event of this daemon; usually some 10 ms.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What is done about a thread that exceeds its runtime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overruns {
+    /// It is counted.
+    Count,
+    /// It is logged, too.
+    Warn,
+    /// It is scheduled as before it was attached, until its next period.
+    #[default]
+    Demote,
+    /// It is detached.
+    Detach,
+}
+
+/// What is done about a thread whose scheduling someone else changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Changes {
+    /// It is shown.
+    Show,
+    /// It is scheduled as admitted again.
+    #[default]
+    PutBack,
+    /// It is detached.
+    Detach,
+}
+
+/// What the configuration says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// About threads that exceed their runtime.
+    pub overruns: Overruns,
+    /// About threads that someone else changed.
+    pub changes: Changes,
+    /// Whether the daemon looks by its own timer, rather than being told by the kernel.
+    pub polls: bool,
+}
+
+/// A thread, and what it is held to.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// It.
+    pub thread: Arc<Thread>,
+    /// As it is scheduled by admission.
+    pub applied: Applied,
+    /// As it is scheduled when it has used up its budget.
+    pub demoted: Scheduling,
+    /// Q, in ns.
+    pub runtime: u64,
+    /// T, in ns.
+    pub period: u64,
+}
+
+/// What the registry has to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Of which spec.
+    pub spec: u64,
+    /// Of which thread.
+    pub thread: u32,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened to a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It exceeded its runtime.
+    Overrun,
+    /// It exceeded its runtime, was demoted, and is to be detached.
+    Exhausted,
+    /// Someone else changed it to what is said here, and it was put back.
+    PutBack(String),
+    /// Someone else changed it to what is said here, and it is to be detached.
+    Changed(String),
+    /// Something cannot be done, and why.
+    Failed(String),
+}
+
+/// Now, on CLOCK_MONOTONIC, in ns.
+fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What both threads know.
+#[derive(Debug, Default)]
+pub struct Core {
+    threads: FxHashMap<u64, Watched>,
+    by_spec: FxHashMap<u64, u64>,
+    next: u64,
+    /// Those that are not measured yet.
+    fresh: Vec<u64>,
+    /// To be closed, which takes its time.
+    gone: Vec<Meter>,
+    notices: Vec<Notice>,
+    policy: Policy,
+    is_over: bool,
+}
+
+impl Core {
+    /// The thread of a spec, if it is held to a runtime.
+    fn of(&self, spec: u64) -> Option<&Watched> {
+        self.threads.get(self.by_spec.get(&spec)?)
+    }
+
+    /// What the thread of a spec was demoted to, if it is.
+    pub fn demoted(&self, spec: u64) -> Option<Scheduling> {
+        self.of(spec).filter(|it| it.is_demoted()).map(|it| it.target.demoted)
+    }
+
+    /// The registry gives the thread of a spec a policy that it is not held to by this.
+    pub fn resume(&mut self, spec: u64) {
+        if self.demoted(spec).is_some() {
+            self.forget(spec);
+        }
+    }
+
+    /// What was counted of the thread of a spec.
+    pub fn enforced(&self, spec: u64) -> Option<Enforced> {
+        self.of(spec).map(Watched::enforced)
+    }
+
+    /// The scheduling that admission gives to the thread of a spec from now on.
+    pub fn reschedule(&mut self, spec: u64, applied: Applied) {
+        if let Some(watched) = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key)) {
+            watched.target.applied = applied;
+        }
+    }
+
+    /// Watches the thread of a spec, or changes what it is held to. Whether it is a new one.
+    fn watch(&mut self, spec: u64, target: Target) -> bool {
+        if let Some(watched) = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key)) {
+            if Arc::ptr_eq(&watched.target.thread, &target.thread) {
+                watched.retarget(target, now());
+                return false;
+            }
+        }
+        self.forget(spec);
+        let key = self.next;
+        self.next += 1;
+        self.threads.insert(key, Watched::new(spec, target, now()));
+        self.by_spec.insert(spec, key);
+        self.fresh.push(key);
+        true
+    }
+
+    /// Leaves the thread of a spec as it is. What it was demoted to, if it was.
+    fn forget(&mut self, spec: u64) -> Option<Scheduling> {
+        let mut watched = self.threads.remove(&self.by_spec.remove(&spec)?)?;
+        let demoted = watched.is_demoted().then_some(watched.target.demoted);
+        self.gone.extend(watched.ended());
+        demoted
+    }
+}
+
+/// The registry's side.
+#[derive(Debug)]
+pub struct Enforcer {
+    shared: Arc<Shared>,
+    worker: Option<std::thread::JoinHandle<()>>,
+    /// Until the worker can begin.
+    ready: Option<Receiver<()>>,
+}
+
+/// What both threads share.
+#[derive(Debug)]
+pub struct Shared {
+    core: Inheriting<Core>,
+    /// Wakes the worker.
+    bell: OwnedFd,
+    /// Wakes the registry.
+    answer: OwnedFd,
+}
+
+impl Shared {
+    /// Nobody else sees or changes the threads meanwhile. Not to be held across anything that waits.
+    pub fn lock(&self) -> Guard<'_, Core> {
+        self.core.lock()
+    }
+}
+
+fn ring(bell: &OwnedFd) {
+    // It can only be full, and then it rings.
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+}
+
+fn silence(bell: &OwnedFd) {
+    let _ = rustix::io::read(bell, &mut [0; 8]);
+}
+
+impl Enforcer {
+    /// Watches nothing yet; its notices wake `poll`.
+    pub fn new(policy: Policy, poll: &Poll) -> io::Result<Enforcer> {
+        let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let core = Inheriting::new(Core { policy, ..Core::default() })?;
+        let shared = Arc::new(Shared { core, bell: bell()?, answer: bell()? });
+        poll.add(&shared.answer, Token::Enforcer)?;
+        Ok(Enforcer { shared, worker: None, ready: None })
+    }
+
+    /// What both threads share.
+    pub fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    /// Another configuration.
+    pub fn set_policy(&self, policy: Policy) {
+        self.shared.lock().policy = policy;
+    }
+
+    /// Holds the thread of a spec to its runtime from now on.
+    pub fn watch(&mut self, spec: u64, target: Target) {
+        if self.shared.lock().watch(spec, target) {
+            self.prepare();
+            ring(&self.shared.bell);
+        }
+    }
+
+    /// Does not touch the thread of a spec any more. What it was demoted to, if it was.
+    pub fn forget(&mut self, spec: u64) -> Option<Scheduling> {
+        let mut core = self.shared.lock();
+        let demoted = core.forget(spec);
+        let has_closed = !core.gone.is_empty();
+        drop(core);
+        if has_closed {
+            ring(&self.shared.bell);
+        }
+        demoted
+    }
+
+    /// What has happened since the last call.
+    pub fn notices(&self) -> Vec<Notice> {
+        silence(&self.shared.answer);
+        std::mem::take(&mut self.shared.lock().notices)
+    }
+
+    /// Starts the thread that does it: there will be someone to watch.
+    pub fn prepare(&mut self) {
+        if self.worker.is_some() {
+            return;
+        }
+        let (shared, (sender, receiver)) = (self.shared.clone(), channel());
+        let run = move || worker::run(&shared, &sender);
+        match std::thread::Builder::new().name("enforce".into()).spawn(run) {
+            Ok(worker) => (self.worker, self.ready) = (Some(worker), Some(receiver)),
+            Err(error) => log::error(&format!("runtimes are not enforced: starting a thread: {error}")),
+        }
+    }
+}
+
+impl Enforcer {
+    /// Waits until threads can be watched, before one gets a policy that nothing else could take from it.
+    pub fn await_ready(&mut self) {
+        self.prepare();
+        if let Some(ready) = self.ready.take() {
+            if ready.recv_timeout(PATIENCE).is_err() {
+                log::warning(
+                    "the kernel takes its time to enforce runtimes: threads are not held to theirs yet",
+                );
+            }
+        }
+    }
+}
+
+impl Drop for Enforcer {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        ring(&self.shared.bell);
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
+    }
+}
+
+/// What a thread is while it is demoted: as before, but not real-time.
+pub fn demoted(before: &Scheduling) -> Scheduling {
+    watched::demoted(before)
+}
+
+/// Whether the kernel tells of perf events too late to hold a thread to anything.
+pub fn must_poll() -> bool {
+    meter::is_told_late()
+}

@@ -1,0 +1,365 @@
+//! What a thread may take of its processor, and whether it has: a budget of Q in every T, from the thread's
+//! context switches. Pure; docs/design/enforcement.md says why it is sound.
+//!
+//! Times are nanoseconds of CLOCK_MONOTONIC.
+
+use super::meter::{Record, What};
+
+/// The least tolerance for the lateness of timers, and the greatest.
+const TOLERANCE: (u64, u64) = (50_000, 1_000_000);
+
+/// Whether a thread is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Running {
+    /// Not known since then.
+    Unknown(u64),
+    /// Since then.
+    Since(u64),
+    /// Ready to, since then.
+    Preempted(u64),
+    /// It has blocked.
+    Blocked,
+}
+
+/// What was counted of one thread since it is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Jobs that have begun.
+    pub jobs: u64,
+    /// The greatest processor time of one of them, in ns.
+    pub worst: u64,
+    /// Budgets that were exceeded.
+    pub overruns: u64,
+}
+
+/// The budget of one thread.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    runtime: u64,
+    period: u64,
+    tolerance: u64,
+    running: Running,
+    /// When the next budget is due: GCRA's theoretical arrival time.
+    due: Option<u64>,
+    /// What was taken of the current budget.
+    used: u64,
+    /// What the next budget pays for the one before.
+    debt: u64,
+    /// Processor time of the current job.
+    cost: u64,
+    /// Whether that it is exceeded has been counted.
+    is_counted: bool,
+    /// Whether it is stopped: what it takes then is nobody's loss.
+    is_stopped: bool,
+    counted: Counted,
+}
+
+impl Budget {
+    /// Of `runtime` in every `period`, both above 0, for a thread that is measured from `now` on.
+    pub fn new(runtime: u64, period: u64, now: u64) -> Budget {
+        Budget {
+            runtime,
+            period,
+            tolerance: (period / 8).clamp(TOLERANCE.0.min(period), TOLERANCE.1),
+            running: Running::Unknown(now),
+            due: None,
+            used: 0,
+            debt: 0,
+            cost: 0,
+            is_counted: false,
+            is_stopped: false,
+            counted: Counted::default(),
+        }
+    }
+
+    /// Of another runtime and period, for the same thread.
+    pub fn with(&self, runtime: u64, period: u64, now: u64) -> Budget {
+        let due = self.due.map(|due| due.min(now + period));
+        Budget {
+            due,
+            running: match self.running {
+                Running::Unknown(_) => Running::Unknown(now),
+                known => known,
+            },
+            used: self.used,
+            debt: self.debt,
+            cost: self.cost,
+            is_counted: self.is_counted,
+            is_stopped: self.is_stopped,
+            counted: self.counted,
+            ..Budget::new(runtime, period, now)
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counted(&self) -> Counted {
+        self.counted
+    }
+
+    /// Takes what happened, in the order in which it did. Since the last call the thread has waited for its
+    /// processor for `waited` in total.
+    pub fn advance(&mut self, records: &[Record], waited: u64) {
+        // Whatever of that was not after a preemption was before a start.
+        let late = waited.saturating_sub(self.preempted_for(records));
+        for record in records {
+            match record.what {
+                What::In => self.run(record.time, late),
+                What::Out { preempted } => self.pause(record.time, preempted),
+                What::Sample => self.is_seen(record.time),
+                // Nothing is known of it until the next one.
+                What::Lost => self.running = Running::Blocked,
+            }
+        }
+    }
+
+    fn preempted_for(&self, records: &[Record]) -> u64 {
+        let mut since = match self.running {
+            Running::Preempted(since) => Some(since),
+            _ => None,
+        };
+        let mut sum = 0;
+        for record in records {
+            match record.what {
+                What::In => sum += since.take().map_or(0, |since| record.time.saturating_sub(since)),
+                What::Out { preempted } => since = preempted.then_some(record.time),
+                What::Sample | What::Lost => {}
+            }
+        }
+        sum
+    }
+
+    /// It begins to run, having waited for at most `late`.
+    fn run(&mut self, now: u64, late: u64) {
+        let has_blocked = matches!(self.running, Running::Blocked | Running::Unknown(_));
+        self.running = Running::Since(now);
+        if has_blocked && !self.is_stopped && self.due.is_none_or(|due| now + self.tolerance >= due) {
+            self.counted.jobs += 1;
+            self.cost = 0;
+            self.renew(now.saturating_sub(late));
+        }
+    }
+
+    /// A budget begins.
+    fn renew(&mut self, start: u64) {
+        self.due = Some(self.due.map_or(start, |due| due.max(start)) + self.period);
+        self.used = std::mem::take(&mut self.debt);
+        self.is_counted = false;
+    }
+
+    fn pause(&mut self, now: u64, preempted: bool) {
+        self.is_seen(now);
+        self.running = if preempted { Running::Preempted(now) } else { Running::Blocked };
+    }
+
+    /// It runs at `now`.
+    fn is_seen(&mut self, now: u64) {
+        let since = match self.running {
+            Running::Since(since) => since,
+            Running::Unknown(since) => {
+                if self.due.is_none() {
+                    self.counted.jobs += 1;
+                    self.renew(since);
+                }
+                since
+            }
+            // A record is missing.
+            Running::Preempted(_) | Running::Blocked => now,
+        };
+        let took = now.saturating_sub(since);
+        self.cost += took;
+        self.counted.worst = self.counted.worst.max(self.cost);
+        if !self.is_stopped {
+            self.used += took;
+        }
+        self.running = Running::Since(now.max(since));
+    }
+
+    /// Looks at `now`, after all that happened until then: if the budget is used up, when the next one is
+    /// due. Counts that once for each budget.
+    pub fn exhausted(&mut self, now: u64) -> Option<u64> {
+        if let Running::Since(_) = self.running {
+            self.is_seen(now);
+        }
+        self.due?;
+        self.catch_up(now);
+        if self.used <= self.runtime {
+            return None;
+        }
+        if !std::mem::replace(&mut self.is_counted, true) {
+            self.counted.overruns += 1;
+        }
+        self.due.map(|due| due.saturating_sub(self.tolerance))
+    }
+
+    /// It went on without blocking, and other budgets have become due meanwhile.
+    fn catch_up(&mut self, now: u64) {
+        let Some(mut due) = self.due else { return };
+        while self.used > self.runtime && due <= now + self.tolerance {
+            self.used -= self.runtime;
+            self.is_counted = false;
+            due += self.period;
+            if self.used <= self.runtime {
+                // What it did not ask for in time is lost.
+                due = due.max(now);
+            }
+        }
+        self.due = Some(due);
+    }
+
+    /// What is left of the budget.
+    pub fn left(&self) -> u64 {
+        self.runtime.saturating_sub(self.used)
+    }
+
+    /// Stops it at an exhausted budget; returns when the next one is due. What it took beyond this one is
+    /// paid by the following.
+    pub fn stop(&mut self) -> u64 {
+        let beyond = self.used.saturating_sub(self.runtime);
+        self.is_stopped = true;
+        self.debt = beyond % self.runtime;
+        let due = self.due.unwrap_or(0) + beyond / self.runtime * self.period;
+        self.due = Some(due);
+        due.saturating_sub(self.tolerance)
+    }
+
+    /// Goes on after it was stopped.
+    pub fn resume(&mut self, now: u64) {
+        if let Running::Since(_) = self.running {
+            self.is_seen(now);
+        }
+        self.is_stopped = false;
+        if self.running != Running::Blocked {
+            self.renew(now);
+        } else {
+            self.used = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(time: u64, what: What) -> Record {
+        Record { time, what }
+    }
+
+    const BLOCKS: What = What::Out { preempted: false };
+    const PREEMPTED: What = What::Out { preempted: true };
+
+    #[test]
+    fn a_thread_that_goes_on_is_found_at_its_budget() {
+        let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+        budget.advance(&[at(5 * MS, What::In)], 0);
+        assert_eq!(budget.exhausted(6 * MS), None);
+        assert_eq!(budget.left(), MS);
+        // The next budget is due a period after the start, less the tolerance.
+        assert_eq!(budget.exhausted(7 * MS), None);
+        assert_eq!(budget.exhausted(7 * MS + 1), Some(14 * MS));
+        assert_eq!(budget.exhausted(8 * MS), Some(14 * MS));
+        assert_eq!(budget.counted(), Counted { jobs: 1, worst: 3 * MS, overruns: 1 });
+        assert_eq!(budget.stop(), 14 * MS);
+        budget.resume(14 * MS);
+        // It pays for the millisecond that it got too much.
+        assert_eq!(budget.left(), MS);
+        assert_eq!(budget.exhausted(15 * MS), None);
+        assert_eq!(budget.exhausted(15 * MS + 1), Some(24 * MS));
+    }
+
+    #[test]
+    fn sleeping_within_a_period_gives_no_new_budget() {
+        let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+        for start in [0, 2, 4] {
+            budget.advance(&[at(start * MS, What::In), at((start + 1) * MS, BLOCKS)], 0);
+        }
+        assert!(budget.exhausted(6 * MS).is_some());
+        assert_eq!(budget.counted(), Counted { jobs: 1, worst: 3 * MS, overruns: 1 });
+    }
+
+    #[test]
+    fn a_thread_that_runs_when_it_is_first_measured_is_found() {
+        let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+        budget.advance(&[at(2 * MS + 1, What::Sample)], 0);
+        assert_eq!(budget.exhausted(2 * MS + 1), Some(9 * MS));
+    }
+
+    #[test]
+    fn waiting_for_the_processor_is_no_use_of_it() {
+        let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+        budget.advance(
+            &[at(0, What::In), at(MS, PREEMPTED), at(6 * MS, What::In), at(6 * MS + 1, BLOCKS)],
+            5 * MS,
+        );
+        assert_eq!(budget.exhausted(7 * MS), None);
+        // It started 8 ms late, so its next job may come after 3.
+        budget.advance(&[at(18 * MS, What::In), at(20 * MS - 1, BLOCKS)], 8 * MS);
+        budget.advance(&[at(21 * MS, What::In), at(23 * MS - 1, BLOCKS)], 0);
+        assert_eq!(budget.exhausted(24 * MS), None);
+        assert_eq!(budget.counted().jobs, 3);
+    }
+
+    /// One job: its distance to the one before beyond the period, its start after the release, its cost, how
+    /// long it is preempted and after which share of its cost, all in µs; and whether it is looked at.
+    type Job = (u64, u64, u64, u64, u64, bool);
+
+    fn jobs() -> impl Strategy<Value = Vec<Job>> {
+        prop::collection::vec(
+            (0..5000u64, 0..4000u64, 1..=2000u64, 0..3900u64, 0..=100u64, any::<bool>()),
+            1..60,
+        )
+    }
+
+    proptest! {
+        /// Whoever keeps to what was declared is never stopped, however late others make it.
+        #[test]
+        fn who_keeps_to_it_is_never_stopped(jobs in jobs(), timer_late in 0..1000u64) {
+            const US: u64 = 1000;
+            let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+            let (mut arrival, mut records, mut waited) = (100 * US, Vec::new(), 0);
+            for (index, (more, wait, cost, preempted, share, looks)) in jobs.into_iter().enumerate() {
+                arrival += 10 * MS + more * US;
+                let release = arrival + if index % 3 == 0 { timer_late * US } else { 0 };
+                let start = release + wait * US;
+                let first = cost * US * share / 100;
+                records.push(at(start, What::In));
+                records.push(at(start + first, PREEMPTED));
+                records.push(at(start + first + preempted * US, What::In));
+                let end = start + cost * US + preempted * US;
+                records.push(at(end, BLOCKS));
+                waited += (wait + preempted) * US;
+                if looks {
+                    budget.advance(&records, waited);
+                    records.clear();
+                    waited = 0;
+                    prop_assert_eq!(budget.exhausted(end), None);
+                }
+            }
+            prop_assert_eq!(budget.counted().overruns, 0);
+        }
+
+        /// Whoever takes all it can get gets its share, and no more than one budget and what was found too
+        /// late beyond it.
+        #[test]
+        fn who_takes_all_gets_its_share(runtime in 1..9000u64, late in prop::collection::vec(0..500u64, 50)) {
+            const US: u64 = 1000;
+            let (runtime, period) = (runtime * US, 10 * MS);
+            let mut budget = Budget::new(runtime, period, 0);
+            budget.advance(&[at(0, What::In)], 0);
+            let (mut now, mut taken) = (0, 0);
+            for late in late {
+                let runs = budget.left() + late * US;
+                (now, taken) = (now + runs, taken + runs);
+                if budget.exhausted(now).is_some() {
+                    now = now.max(budget.stop());
+                    budget.resume(now);
+                }
+                let share = (now / period + 2) * runtime + late * US;
+                prop_assert!(taken <= share, "{taken} of {share} at {now}");
+            }
+            prop_assert!(taken >= now / period * runtime);
+        }
+    }
+}

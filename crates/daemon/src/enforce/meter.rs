@@ -1,0 +1,264 @@
+//! Measures one thread: its processor time against a limit, its context switches, whether it migrates. By
+//! perf events of the kernel's software clock, which exist on every machine.
+
+use crate::kernel;
+use memmap2::{MmapOptions, MmapRaw};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Pages of records, after the first page with its head and tail: room for 512 records.
+const PAGES: usize = 2;
+
+/// Something that happened to the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When, on CLOCK_MONOTONIC.
+    pub time: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It begins to run.
+    In,
+    /// It does not run any more.
+    Out {
+        /// Though it could.
+        preempted: bool,
+    },
+    /// It runs: the clock reached its limit, or the thread migrated.
+    Sample,
+    /// Records found no room.
+    Lost,
+}
+
+/// The beginning of `struct perf_event_attr` (PERF_ATTR_SIZE_VER5).
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clockid: i32,
+    sample_regs_intr: u64,
+    aux_watermark: u32,
+    sample_max_stack: u16,
+    reserved: u16,
+}
+
+const SOFTWARE: u32 = 1;
+const TASK_CLOCK: u64 = 1;
+const CPU_MIGRATIONS: u64 = 4;
+const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const USE_CLOCKID: u64 = 1 << 25;
+const CONTEXT_SWITCH: u64 = 1 << 26;
+const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+/// `_IOW('$', 4, __u64)` and `_IO('$', 5)`.
+const SET_PERIOD: libc::c_ulong = 1 << 30 | 8 << 16 | 0x24 << 8 | 4;
+const SET_OUTPUT: libc::c_ulong = 0x24 << 8 | 5;
+
+/// Offsets in the first page.
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+
+const LOST: u32 = 2;
+const SAMPLE: u32 = 9;
+const SWITCH: u32 = 14;
+const SWITCH_OUT: u16 = 1 << 13;
+const PREEMPTED: u16 = 1 << 14;
+
+/// Never, as a limit: an hour of processor time.
+pub const NEVER: u64 = 3_600_000_000_000;
+
+/// The events of one thread.
+#[derive(Debug)]
+pub struct Meter {
+    clock: OwnedFd,
+    _migrations: OwnedFd,
+    ring: MmapRaw,
+    page: usize,
+    /// `/proc/TID/schedstat`: how long it has waited for a processor.
+    waits: File,
+    waited: u64,
+}
+
+impl Meter {
+    /// Measures a thread from now on; the clock's limit is `limit` ns of processor time.
+    pub fn new(thread: u32, limit: u64) -> io::Result<Meter> {
+        let clock = open(thread, TASK_CLOCK, limit, SAMPLE_ID_ALL | CONTEXT_SWITCH)?;
+        let page = rustix::param::page_size();
+        let ring = MmapOptions::new().len((1 + PAGES) * page).map_raw(clock.as_raw_fd())?;
+        let migrations = open(thread, CPU_MIGRATIONS, 1, 0)?;
+        // SAFETY: the argument is a descriptor.
+        if unsafe { libc::ioctl(migrations.as_raw_fd(), SET_OUTPUT as _, clock.as_raw_fd()) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        let waits = File::open(format!("/proc/{thread}/task/{thread}/schedstat"))?;
+        let mut meter = Meter { clock, _migrations: migrations, ring, page, waits, waited: 0 };
+        meter.waited();
+        Ok(meter)
+    }
+
+    /// Becomes readable when the clock reaches its limit, the thread migrates, or the ring is half full.
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.clock.as_fd()
+    }
+
+    /// Sets the clock's limit, counted from now.
+    pub fn set_limit(&self, limit: u64) -> io::Result<()> {
+        // SAFETY: the kernel reads the number behind the pointer.
+        match unsafe { libc::ioctl(self.clock.as_raw_fd(), SET_PERIOD as _, &raw const limit) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
+    /// How long it has waited for a processor since the last call, in ns.
+    pub fn waited(&mut self) -> u64 {
+        let mut bytes = [0; 96];
+        let length = self.waits.read_at(&mut bytes, 0).unwrap_or(0);
+        let text = std::str::from_utf8(&bytes[..length]).unwrap_or_default();
+        let Some(now) = text.split_ascii_whitespace().nth(1).and_then(|it| it.parse().ok()) else { return 0 };
+        let before = std::mem::replace(&mut self.waited, now);
+        now.saturating_sub(before)
+    }
+
+    /// Takes the records out of the ring.
+    pub fn read(&mut self, into: &mut Vec<Record>) {
+        let head = self.number(HEAD).load(Ordering::Acquire);
+        let mut tail = self.number(TAIL).load(Ordering::Relaxed);
+        while tail < head {
+            let (kind, misc, size) = self.header(tail);
+            if size < 8 {
+                // The kernel writes no such record.
+                break;
+            }
+            let what = match kind {
+                SWITCH if misc & SWITCH_OUT == 0 => Some(What::In),
+                SWITCH => Some(What::Out { preempted: misc & PREEMPTED != 0 }),
+                SAMPLE => Some(What::Sample),
+                LOST => Some(What::Lost),
+                _ => None,
+            };
+            // A lost record has its identifier and count before the time.
+            let time = self.word(tail + if kind == LOST { 24 } else { 8 });
+            into.extend(what.map(|what| Record { time, what }));
+            tail += u64::from(size);
+        }
+        self.number(TAIL).store(head, Ordering::Release);
+    }
+
+    fn header(&self, at: u64) -> (u32, u16, u16) {
+        let word = self.word(at);
+        (word as u32, (word >> 32) as u16, (word >> 48) as u16)
+    }
+
+    /// Eight bytes of the ring. All records have multiples of eight.
+    fn word(&self, at: u64) -> u64 {
+        let offset = self.page + at as usize % (PAGES * self.page);
+        self.number(offset / 8 * 8).load(Ordering::Relaxed)
+    }
+
+    fn number(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: within the mapping, which is aligned to pages, by the callers; the kernel writes there, too,
+        // so it is atomic.
+        unsafe { &*self.ring.as_ptr().add(offset).cast::<AtomicU64>() }
+    }
+}
+
+/// Events of the caller, which are not read: others can be opened at once as long as they are open.
+pub fn prepare() -> io::Result<[OwnedFd; 2]> {
+    Ok([open(0, TASK_CLOCK, NEVER, CONTEXT_SWITCH)?, open(0, CPU_MIGRATIONS, NEVER, 0)?])
+}
+
+fn open(thread: u32, config: u64, sample_period: u64, flags: u64) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        kind: SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config,
+        sample_period,
+        sample_type: SAMPLE_TIME,
+        flags: flags | USE_CLOCKID,
+        wakeup_events: 1,
+        clockid: libc::CLOCK_MONOTONIC,
+        ..Attributes::default()
+    };
+    let (any, none) = (-1, -1);
+    // SAFETY: the kernel reads as much as `size` says, which is that of the struct.
+    match unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, any, none, CLOSE_ON_EXEC)
+    } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: it was just opened here.
+        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
+    }
+}
+
+/// Whether the kernel tells of events from a thread of low priority, which the one that is measured can
+/// starve: that of PREEMPT_RT does.
+pub fn is_told_late() -> bool {
+    kernel::is_preempt_rt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    /// Works until it has taken so much processor time.
+    fn work(ms: i64) {
+        let mut time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let end = time.tv_sec * 1000 + time.tv_nsec / 1_000_000 + ms;
+        while time.tv_sec * 1000 + time.tv_nsec / 1_000_000 < end {
+            time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        }
+    }
+
+    #[test]
+    fn switches_and_the_limit_are_told() {
+        let number = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        let mut meter = match Meter::new(number, 3_000_000) {
+            Ok(meter) => meter,
+            Err(error) => return eprintln!("SKIPPED: perf events: {error}"),
+        };
+        let is_told = |meter: &Meter| {
+            let events = meter.events();
+            let mut watched = [PollFd::new(&events, PollFlags::IN)];
+            matches!(poll(&mut watched, Some(&rustix::event::Timespec::default())), Ok(1..))
+        };
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let mut records = Vec::new();
+        meter.read(&mut records);
+        let kinds: Vec<What> = records.iter().map(|record| record.what).collect();
+        assert!(kinds.contains(&What::In) && kinds.contains(&What::Out { preempted: false }), "{kinds:?}");
+        assert!(records.windows(2).all(|pair| pair[0].time <= pair[1].time), "{records:?}");
+        work(20);
+        assert!(is_told(&meter));
+        records.clear();
+        meter.read(&mut records);
+        assert!(records.iter().any(|record| record.what == What::Sample), "{records:?}");
+        // Nothing comes twice.
+        let before = records.len();
+        meter.set_limit(NEVER).unwrap();
+        meter.read(&mut records);
+        assert!(records.len() < before + 10);
+        assert_eq!(meter.ring.len(), (1 + PAGES) * meter.page);
+    }
+}

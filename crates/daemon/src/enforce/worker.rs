@@ -1,0 +1,149 @@
+//! The thread that watches: waits for events of threads and for its own times, at a priority above all of
+//! them.
+
+use super::meter::{self, Meter};
+use super::watched::GRAIN;
+use super::{Shared, now, ring, silence};
+use crate::kernel::{self, Scheduling};
+use crate::log;
+use punctual_schedule::AssignedPolicy;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use std::os::fd::AsFd;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// The bell's token; others are keys of threads.
+const BELL: u64 = u64::MAX;
+/// Above everything that it may have to stop.
+const PRIORITY: u32 = 99;
+
+/// Runs until the registry says that it is over.
+pub(super) fn run(shared: &Shared, ready: &Sender<()>) {
+    // Before there is anyone to stop: the kernel waits for a grace period of RCU with its first event, and
+    // that can be as long as a thread is not stopped.
+    let _events = match meter::prepare() {
+        Ok(events) => Some(events),
+        Err(error) => {
+            log::warning(&format!("runtimes are not enforced: {}", unavailable(&error)));
+            None
+        }
+    };
+    let _ = ready.send(());
+    let scheduling = Scheduling::from_policy(AssignedPolicy::Fifo(PRIORITY));
+    if let Err(error) = kernel::schedule(0, &scheduling) {
+        log::warning(&format!(
+            "runtimes are enforced by an ordinary thread, which others can starve: {error}"
+        ));
+    }
+    let poll = epoll::create(epoll::CreateFlags::CLOEXEC).and_then(|poll| {
+        epoll::add(&poll, &shared.bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN).map(|()| poll)
+    });
+    let poll = match poll {
+        Ok(poll) => poll,
+        Err(error) => return log::error(&format!("runtimes are not enforced: watching for events: {error}")),
+    };
+    let mut events = Vec::with_capacity(64);
+    let mut records = Vec::new();
+    loop {
+        let next = shared.lock().threads.values().filter_map(|it| it.due()).min();
+        events.clear();
+        let wait = next.map(|next| Duration::from_nanos(next.saturating_sub(now())));
+        let timeout =
+            wait.map(|wait| Timespec { tv_sec: wait.as_secs() as _, tv_nsec: wait.subsec_nanos().into() });
+        match epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return log::error(&format!("runtimes are not enforced any more: {error}")),
+        }
+        let mut keys = Vec::new();
+        for event in &events {
+            let (key, flags) = ({ event.data }.u64(), { event.flags });
+            match key {
+                BELL => silence(&shared.bell),
+                key if flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR) => end(shared, key),
+                key => keys.push(key),
+            }
+        }
+        look(shared, &keys, &mut records);
+        if begin(shared, &poll) {
+            return;
+        }
+    }
+}
+
+/// Looks at those that have events, and at those whose time has come.
+fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) {
+    let at = now();
+    let due: Vec<u64> = {
+        let core = shared.lock();
+        let is_due = |watched: &super::Watched| watched.due().is_some_and(|due| due <= at);
+        core.threads.iter().filter(|(_, it)| is_due(it)).map(|(&key, _)| key).collect()
+    };
+    for key in keys.iter().chain(due.iter().filter(|key| !keys.contains(key))) {
+        let mut core = shared.lock();
+        let policy = core.policy;
+        let notice = core.threads.get_mut(key).and_then(|it| it.look(&policy, records));
+        tell(shared, &mut core, notice);
+    }
+}
+
+fn tell(shared: &Shared, core: &mut super::Core, notice: Option<super::Notice>) {
+    if let Some(notice) = notice {
+        core.notices.push(notice);
+        ring(&shared.answer);
+    }
+}
+
+/// A thread has ended: its events would come forever.
+fn end(shared: &Shared, key: u64) {
+    let meter = shared.lock().threads.get_mut(&key).and_then(|it| it.ended());
+    drop(meter);
+}
+
+/// Begins to measure those that are new, and closes what was measured. Whether it is all over.
+fn begin(shared: &Shared, poll: &impl AsFd) -> bool {
+    let (fresh, gone, is_over) = {
+        let mut core = shared.lock();
+        (std::mem::take(&mut core.fresh), std::mem::take(&mut core.gone), core.is_over)
+    };
+    drop(gone);
+    for key in fresh {
+        let Some((number, runtime)) =
+            shared.lock().threads.get(&key).map(|it| (it.target.thread.number, it.target.runtime))
+        else {
+            continue;
+        };
+        let meter = measure(number, runtime, key, poll);
+        let mut core = shared.lock();
+        let policy = core.policy;
+        match core.threads.get_mut(&key) {
+            Some(watched) if watched.target.thread.lives() => {
+                let notice = watched.begin(meter, &policy, now());
+                tell(shared, &mut core, notice);
+            }
+            // Detached or ended meanwhile.
+            _ => drop(core),
+        }
+    }
+    is_over
+}
+
+fn measure(thread: u32, runtime: u64, key: u64, poll: &impl AsFd) -> Result<Meter, String> {
+    let meter = Meter::new(thread, runtime.max(GRAIN)).map_err(|error| unavailable(&error))?;
+    let data = epoll::EventData::new_u64(key);
+    epoll::add(poll, meter.events(), data, epoll::EventFlags::IN)
+        .map_err(|error| format!("watching for its events: {error}"))?;
+    Ok(meter)
+}
+
+fn unavailable(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            format!("perf events: {error}; they need CAP_PERFMON and CAP_SYS_PTRACE")
+        }
+        Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP) => {
+            format!("perf events: {error}; the kernel has none (CONFIG_PERF_EVENTS)")
+        }
+        _ => format!("perf events: {error}"),
+    }
+}

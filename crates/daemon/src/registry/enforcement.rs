@@ -1,0 +1,105 @@
+//! Which threads are held to a runtime, and what becomes of those that exceed it.
+
+use super::{Registry, Spec};
+use crate::enforce::{self, Event, Notice, Target};
+use crate::kernel::State;
+use crate::log;
+use punctual_protocol::Enforced;
+use punctual_schedule::SpecId;
+
+impl Registry {
+    /// Holds the thread of a spec to its runtime from now on, if it has both and the kernel does not.
+    pub(super) fn enforce(&mut self, id: SpecId) {
+        match self.specs.get(&id).and_then(target) {
+            Some(target) => self.enforcer.watch(id.0, target),
+            None => self.release_from_enforcement(id),
+        }
+    }
+
+    /// Its thread is not held to a runtime any longer; if it was demoted, it gets its policy back.
+    fn release_from_enforcement(&mut self, id: SpecId) {
+        let Some(demoted) = self.enforcer.forget(id.0) else { return };
+        let Some(attached) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return };
+        let (number, applied) = (attached.thread.number, attached.applied.state());
+        let (Ok(is), Some(applied)) = (State::read(number), applied) else { return };
+        if is.scheduling.matches(&demoted) {
+            if let Err(error) = applied.enact(number, &is) {
+                log::error(&format!("{} is still demoted: {error}", described(&self.specs[&id])));
+            }
+        }
+    }
+
+    /// Prepares for a spec whose thread will be held to its runtime.
+    pub(super) fn prepare_to_enforce(&mut self, id: SpecId) {
+        if self.will_be_held(id) {
+            self.enforcer.prepare();
+        }
+    }
+
+    /// Waits until its thread can be held to its runtime.
+    pub(super) fn await_enforcement(&mut self, id: SpecId) {
+        if self.will_be_held(id) {
+            self.enforcer.await_ready();
+        }
+    }
+
+    fn will_be_held(&self, id: SpecId) -> bool {
+        let Some(spec) = self.specs.get(&id) else { return false };
+        let is_fixed = self.assigned(id).is_ok_and(|applied| applied.scheduling.is_fixed_priority());
+        is_fixed && spec.admission.offer.accepted_runtime.is_some() && spec.parameters.period.is_some()
+    }
+
+    /// What the thread of a spec took, if it is held to a runtime.
+    pub fn enforced(&self, id: SpecId) -> Option<Enforced> {
+        self.enforcer.shared().lock().enforced(id.0)
+    }
+
+    /// Logs what happened to threads, and detaches those that are to be.
+    pub fn heed_enforcer(&mut self) {
+        for Notice { spec, thread, event } in self.enforcer.notices() {
+            let id = SpecId(spec);
+            let attached = self.specs.get(&id).and_then(|spec| spec.thread.as_ref());
+            // It may have been detached meanwhile.
+            if attached.is_some_and(|attached| attached.thread.number == thread) {
+                self.heed(id, event);
+            }
+        }
+    }
+
+    fn heed(&mut self, id: SpecId, event: Event) {
+        let detach = matches!(event, Event::Exhausted | Event::Changed(_));
+        let what = match event {
+            Event::Overrun => "takes more than its runtime".to_owned(),
+            Event::Exhausted => "takes more than its runtime: it is detached".to_owned(),
+            Event::PutBack(what) => format!("was changed by someone else to {what}: it was put back"),
+            Event::Changed(what) => format!("was changed by someone else to {what}: it is detached"),
+            Event::Failed(reason) => reason,
+        };
+        log::warning(&format!("{}: {what}", described(&self.specs[&id])));
+        if detach {
+            self.restore_thread(id);
+            self.restore_limit();
+        }
+    }
+}
+
+fn described(spec: &Spec) -> String {
+    let name =
+        spec.name.as_ref().map_or(String::new(), |name| format!(" ({})", punctual_protocol::one_line(name)));
+    let thread = spec.thread.as_ref().map_or(0, |attached| attached.thread.number);
+    format!("thread {thread} of spec {}{name} of user {}", spec.id.0, spec.who.user)
+}
+
+/// What the thread of a spec is held to.
+fn target(spec: &Spec) -> Option<Target> {
+    let attached = spec.thread.as_ref()?;
+    let (runtime, period) = (spec.admission.offer.accepted_runtime?, spec.parameters.period?);
+    let is_held = attached.applied.scheduling.is_fixed_priority() && runtime.ns() > 0 && period.ns() > 0;
+    is_held.then(|| Target {
+        thread: attached.thread.clone(),
+        applied: attached.applied,
+        demoted: enforce::demoted(&attached.before.scheduling),
+        runtime: runtime.ns(),
+        period: period.ns(),
+    })
+}

@@ -1,0 +1,256 @@
+//! Threads under SCHED_FIFO and SCHED_RR are held to their runtime.
+
+use crate::actor::Actor;
+use crate::rig::{Client, Daemon, FIFO, OTHER, seen, until};
+use punctual_daemon::kernel::{self, Processors, Scheduling};
+use punctual_schedule::AssignedPolicy;
+use serde_json::{Value, json};
+use std::process::{Child, Command, Stdio};
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("enforcement::who_keeps_to_its_runtime_is_left_alone", who_keeps_to_its_runtime_is_left_alone),
+    ("enforcement::others_are_only_counted_or_warned_of", others_are_only_counted_or_warned_of),
+    (
+        "enforcement::a_thread_that_leaves_its_processor_is_put_back",
+        a_thread_that_leaves_its_processor_is_put_back,
+    ),
+    ("enforcement::a_thread_that_was_changed_is_detached", a_thread_that_was_changed_is_detached),
+];
+
+/// Those that need a processor.
+pub const ALONE: &[(&str, fn())] = &[
+    ("enforcement::who_exceeds_its_runtime_leaves_the_rest", who_exceeds_its_runtime_leaves_the_rest),
+    ("enforcement::polling_does_the_same", polling_does_the_same),
+    ("enforcement::demotion_survives_a_kill", demotion_survives_a_kill),
+    ("enforcement::a_demoted_thread_is_undone", a_demoted_thread_is_undone),
+    ("enforcement::a_demoted_thread_gets_its_new_priority", a_demoted_thread_gets_its_new_priority),
+    ("enforcement::a_thread_that_was_real_time_is_demoted_too", a_thread_that_was_real_time_is_demoted_too),
+    ("enforcement::who_exceeds_its_runtime_may_be_detached", who_exceeds_its_runtime_may_be_detached),
+];
+
+fn config(enforcement: &str) -> String {
+    format!(
+        "{enforcement}\n[rules]\nfile = \"rules.conf\"\n[[plugin]]\nname = \"FP\"\nkind = \"FP\"\npriorities = [21, 40]\n\
+         processors = \"0\"\nadmission = \"utilization\"\n"
+    )
+}
+
+/// A process that never sleeps.
+struct Hog(Child);
+
+impl Hog {
+    fn start() -> Hog {
+        Hog(Command::new("sh")
+            .args(["-c", "ulimit -t 10; while :; do :; done"])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap())
+    }
+
+    fn tid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Its processor time, in clock ticks.
+    fn time(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.tid())).unwrap();
+        let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn parameters(priority: u32, runtime_ms: u64, period_ms: u64) -> Value {
+    json!({ "priority": priority, "runtime_ns": runtime_ms * 1_000_000, "period_ns": period_ms * 1_000_000 })
+}
+
+fn enforced(client: &mut Client, spec: u64) -> Value {
+    client.ask("GetSpec", json!({ "spec": spec }))["spec"]["enforced"].clone()
+}
+
+fn overruns(client: &mut Client, spec: u64) -> u64 {
+    enforced(client, spec)["overruns"].as_u64().unwrap_or(0)
+}
+
+fn leaves_the_rest(enforcement: &str) {
+    let daemon = Daemon::start(&config(enforcement));
+    let mut client = daemon.connect();
+    let (hog, other) = (Hog::start(), Hog::start());
+    let before = seen(hog.tid());
+    let spec = client.schedule(parameters(40, 4, 40), hog.tid());
+    let theirs = client.schedule(parameters(30, 30, 40), other.tid());
+    // The more urgent one would take everything, if it could.
+    until("the other's share", || other.time() >= 2 * hog.time() + 20);
+    until("overruns", || overruns(&mut client, spec) >= 5 && overruns(&mut client, theirs) >= 1);
+    // Both go on: demoted, and promoted again.
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    until("a promotion", || seen(hog.tid()).0 == FIFO);
+    let it = client.ask("GetSpec", json!({ "spec": spec }))["spec"].clone();
+    assert!(it.get("thread_is").is_none(), "nobody else changed it: {it}");
+    assert!(it["enforced"]["worst_cost_ns"].as_u64().unwrap() > 4_000_000, "{it}");
+    assert!(daemon.log().contains("takes more than its runtime"), "{}", daemon.log());
+    client.ask("ReleaseSpec", json!({ "spec": spec }));
+    assert_eq!(seen(hog.tid()), before);
+}
+
+fn who_exceeds_its_runtime_leaves_the_rest() {
+    leaves_the_rest("");
+}
+
+fn polling_does_the_same() {
+    leaves_the_rest("[enforcement]\nmeasuring = \"polling\"");
+}
+
+fn who_keeps_to_its_runtime_is_left_alone() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let mut actor = Actor::start();
+    let thread: u32 = actor.tell("thread").parse().unwrap();
+    let spec = client.schedule(parameters(30, 2, 20), thread);
+    until("its measuring", || enforced(&mut client, spec)["jobs"] == json!(0));
+    let periodic: u32 = actor.tell("periodic 25 60").parse().unwrap();
+    let busy = client.schedule(parameters(31, 10, 20), periodic);
+    until("its jobs", || enforced(&mut client, busy)["jobs"].as_u64().unwrap() >= 50);
+    let it = enforced(&mut client, busy);
+    assert_eq!((&it["overruns"], &it["demoted"]), (&json!(0), &json!(false)), "{it}");
+    assert!(it["worst_cost_ns"].as_u64().unwrap() > 0, "{it}");
+    assert_eq!((seen(thread).0, seen(periodic).0), (FIFO, FIFO));
+}
+
+fn others_are_only_counted_or_warned_of() {
+    for (overruns_are, is_warned) in [("count", false), ("warn", true)] {
+        let daemon = Daemon::start(&config(&format!("[enforcement]\noverruns = \"{overruns_are}\"")));
+        let mut client = daemon.connect();
+        let hog = Hog::start();
+        let spec = client.schedule(parameters(40, 1, 20), hog.tid());
+        until("overruns", || {
+            assert_eq!(seen(hog.tid()).0, FIFO);
+            overruns(&mut client, spec) >= 3
+        });
+        drop(hog);
+        assert_eq!(daemon.log().contains("takes more than its runtime"), is_warned, "{}", daemon.log());
+    }
+}
+
+fn who_exceeds_its_runtime_may_be_detached() {
+    let daemon = Daemon::start(&config("[enforcement]\noverruns = \"detach\""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let before = seen(hog.tid());
+    let spec = client.schedule(parameters(40, 4, 40), hog.tid());
+    let is_attached =
+        |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"].get("thread").is_some();
+    until("the detachment", || !is_attached(&mut client));
+    assert_eq!(seen(hog.tid()), before);
+    assert!(daemon.log().contains("it is detached"), "{}", daemon.log());
+}
+
+fn demotion_survives_a_kill() {
+    let mut daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let before = seen(hog.tid());
+    let spec = client.schedule(parameters(40, 10, 3000), hog.tid());
+    for _ in 0..3 {
+        until("a demotion", || seen(hog.tid()).0 == OTHER);
+        daemon.kill();
+        assert_eq!(seen(hog.tid()).0, OTHER);
+        daemon.run();
+        client = daemon.connect();
+        // It has its guarantee again, and is held to it again.
+        until("overruns", || overruns(&mut client, spec) >= 1);
+    }
+    client.ask("ReleaseSpec", json!({ "spec": spec }));
+    assert_eq!(seen(hog.tid()), before);
+    daemon.assert_empty();
+}
+
+fn a_demoted_thread_is_undone() {
+    let mut daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let before = seen(hog.tid());
+    client.schedule(parameters(40, 10, 3000), hog.tid());
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    assert_ne!(seen(hog.tid()), before, "it stays on its processor");
+    assert!(daemon.stop().success());
+    assert_eq!(seen(hog.tid()), before);
+}
+
+fn a_demoted_thread_gets_its_new_priority() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let spec = client.schedule(parameters(40, 10, 3000), hog.tid());
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    client.ask("ChangeSpec", json!({ "spec": spec, "parameters": parameters(33, 10, 3000) }));
+    // Another priority is no new budget.
+    assert_eq!(seen(hog.tid()).0, OTHER);
+    until("a promotion", || (seen(hog.tid()).0, seen(hog.tid()).1) == (FIFO, 33));
+    // Without a runtime, it is not held to one.
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    client.ask("ChangeSpec", json!({ "spec": spec, "parameters": { "priority": 22 } }));
+    assert_eq!((seen(hog.tid()).0, seen(hog.tid()).1), (FIFO, 22));
+    assert_eq!(enforced(&mut client, spec), Value::Null);
+}
+
+fn a_thread_that_was_real_time_is_demoted_too() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    kernel::schedule(hog.tid(), &Scheduling::from_policy(AssignedPolicy::Fifo(3))).unwrap();
+    let before = seen(hog.tid());
+    let spec = client.schedule(parameters(40, 10, 3000), hog.tid());
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    client.ask("ReleaseSpec", json!({ "spec": spec }));
+    assert_eq!(seen(hog.tid()), before);
+}
+
+fn a_thread_that_leaves_its_processor_is_put_back() {
+    let Some(elsewhere) =
+        Processors::one(1).filter(|_| std::thread::available_parallelism().unwrap().get() > 1)
+    else {
+        return eprintln!("SKIPPED: there is one processor");
+    };
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let mut actor = Actor::start();
+    let thread: u32 = actor.tell("periodic 5 1000000").parse().unwrap();
+    let spec = client.schedule(parameters(40, 10, 20), thread);
+    until("its jobs", || enforced(&mut client, spec)["jobs"].as_u64().unwrap_or(0) >= 1);
+    for round in 1..=3 {
+        kernel::pin(thread, &elsewhere).unwrap();
+        until("its processor", || seen(thread).3 == "0");
+        until("the count", || enforced(&mut client, spec)["put_back"] == json!(round));
+    }
+    until("the log", || daemon.log().contains("was changed by someone else to processors 1"));
+}
+
+fn a_thread_that_was_changed_is_detached() {
+    let Some(elsewhere) =
+        Processors::one(1).filter(|_| std::thread::available_parallelism().unwrap().get() > 1)
+    else {
+        return eprintln!("SKIPPED: there is one processor");
+    };
+    for (changes, stays) in [("detach", false), ("show", true)] {
+        let daemon = Daemon::start(&config(&format!("[enforcement]\nchanges = \"{changes}\"")));
+        let mut client = daemon.connect();
+        let mut actor = Actor::start();
+        let thread: u32 = actor.tell("periodic 5 1000000").parse().unwrap();
+        let spec = client.schedule(parameters(40, 10, 20), thread);
+        let it = |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"].clone();
+        until("its jobs", || it(&mut client)["enforced"]["jobs"].as_u64().unwrap_or(0) >= 1);
+        kernel::pin(thread, &elsewhere).unwrap();
+        match stays {
+            true => until("the note", || it(&mut client)["thread_is"] == json!("on processors 1")),
+            false => until("the detachment", || it(&mut client).get("thread").is_none()),
+        }
+        assert_eq!((seen(thread).0 == FIFO, seen(thread).3.as_str()), (stays, "1"));
+    }
+}
