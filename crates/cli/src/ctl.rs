@@ -10,6 +10,7 @@ use crate::terminal;
 use args::{Command, Ctl};
 use punctual_client::{Client, Error, default_socket};
 use punctual_report::daemon;
+use punctual_workflow::spec_metrics;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
@@ -49,6 +50,11 @@ fn ask(command: &Command, client: &mut Client) -> Result<(), Failure> {
             let warnings = daemon::warnings(&client.list_plugins()?, &page);
             print(&(daemon::specs(&client.list_specs()?, &page) + &warnings))
         }
+        Command::Stats { json: true, .. } => {
+            print(&format!("{:#}\n", json!({"specs": client.list_specs()?})))
+        }
+        Command::Stats { openmetrics: true, .. } => print(&spec_metrics(&client.list_specs()?)),
+        Command::Stats { .. } => print(&daemon::statistics(&client.list_specs()?, &page)),
         Command::Plugins { json: true } => {
             print(&format!("{:#}\n", json!({"plugins": client.list_plugins()?})))
         }

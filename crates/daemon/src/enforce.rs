@@ -10,13 +10,12 @@ mod meter;
 mod watched;
 mod worker;
 
-use crate::kernel::Scheduling;
+use crate::kernel::{self, Processors, Scheduling, State};
 use crate::log;
 use crate::poll::{Poll, Token};
 use crate::record::Applied;
 use crate::thread::Thread;
 use lock::{Guard, Inheriting};
-use meter::Meter;
 use punctual_protocol::Enforced;
 use rustc_hash::FxHashMap;
 use rustix::event::{EventfdFlags, eventfd};
@@ -25,7 +24,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
-use watched::Watched;
+use watched::{Events, Watched};
 
 /// How long an attachment may wait for the first perf event of this daemon; usually some 10 ms.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -74,12 +73,27 @@ pub struct Target {
     pub thread: Arc<Thread>,
     /// As it is scheduled by admission.
     pub applied: Applied,
+    /// The processors that it had before, and that what it starts gets.
+    pub home: Processors,
     /// As it is scheduled when it has used up its budget.
     pub demoted: Scheduling,
-    /// Q, in ns.
+    /// Q, in ns; 0 if it is not held to one.
     pub runtime: u64,
     /// T, in ns.
     pub period: u64,
+    /// D, in ns.
+    pub deadline: u64,
+}
+
+impl Target {
+    /// Whether it is held to its runtime.
+    pub fn is_held(&self) -> bool {
+        self.runtime > 0
+    }
+
+    fn times(&self) -> (u64, u64, u64) {
+        (self.runtime, self.period, self.deadline)
+    }
 }
 
 /// What the registry has to know.
@@ -123,7 +137,7 @@ pub struct Core {
     /// Those that are not measured yet.
     fresh: Vec<u64>,
     /// To be closed, which takes its time.
-    gone: Vec<Meter>,
+    gone: Vec<Events>,
     notices: Vec<Notice>,
     policy: Policy,
     is_over: bool,
@@ -149,7 +163,7 @@ impl Core {
 
     /// What was counted of the thread of a spec.
     pub fn enforced(&self, spec: u64) -> Option<Enforced> {
-        self.of(spec).map(Watched::enforced)
+        self.of(spec).and_then(Watched::enforced)
     }
 
     /// The scheduling that admission gives to the thread of a spec from now on.
@@ -162,7 +176,8 @@ impl Core {
     /// Watches the thread of a spec, or changes what it is held to. Whether it is a new one.
     fn watch(&mut self, spec: u64, target: Target) -> bool {
         if let Some(watched) = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key)) {
-            if Arc::ptr_eq(&watched.target.thread, &target.thread) {
+            let is_same = Arc::ptr_eq(&watched.target.thread, &target.thread);
+            if is_same && watched.target.is_held() == target.is_held() {
                 watched.retarget(target, now());
                 return false;
             }
@@ -176,11 +191,21 @@ impl Core {
         true
     }
 
+    /// Sends what a thread has started to the processors that the thread had before, unless it is attached
+    /// itself, or somewhere else already.
+    fn send_home(&self, child: u32, from: &State, home: &Processors) {
+        let is_attached = self.threads.values().any(|it| it.target.thread.number == child);
+        if !is_attached && kernel::processors(child).is_ok_and(|now| now == from.processors) {
+            // It may have ended, or may not go there: then it stays.
+            let _ = kernel::pin(child, home);
+        }
+    }
+
     /// Leaves the thread of a spec as it is. What it was demoted to, if it was.
     fn forget(&mut self, spec: u64) -> Option<Scheduling> {
         let mut watched = self.threads.remove(&self.by_spec.remove(&spec)?)?;
         let demoted = watched.is_demoted().then_some(watched.target.demoted);
-        self.gone.extend(watched.ended());
+        self.gone.push(watched.ended());
         demoted
     }
 }

@@ -11,8 +11,7 @@ use crate::thread;
 use punctual_model::Instant;
 use punctual_protocol::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, METHOD_PREFIX,
-    NoParameters, Plugin, PluginList, Processor, ReportMisses, ReportUse, SpecList, SpecNumber, SpecReply,
-    Status,
+    NoParameters, Plugin, PluginList, Processor, ReportUse, SpecList, SpecNumber, SpecReply, Status,
 };
 use punctual_schedule::{AssignedPolicy, Load, SpecId};
 use serde::Serialize;
@@ -150,11 +149,6 @@ fn scheduler(
             registry.report_use(caller, SpecId(spec), thread, used)?;
             reply(NoParameters {}, out)
         }
-        "ReportMisses" => {
-            let ReportMisses { spec, misses } = message::read(parameters)?;
-            registry.report_misses(caller, SpecId(spec), misses)?;
-            reply(NoParameters {}, out)
-        }
         _ => query(method, parameters, &caller.who, about, registry, out),
     }
 }
@@ -262,7 +256,6 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         thread_is: spec.thread.as_ref().filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
         used: spec.thread.as_ref().and_then(|attached| attached.used),
         enforced,
-        misses: spec.thread.as_ref().and_then(|attached| attached.misses),
     }
 }
 

@@ -259,6 +259,13 @@ pub fn translate(process: u32, thread: u32) -> Result<u32, String> {
     }
 }
 
+/// The threads of a thread's process, without itself.
+pub fn siblings(thread: u32) -> Vec<u32> {
+    let Ok(folder) = fs::read_dir(format!("/proc/{thread}/task")) else { return Vec::new() };
+    let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|&number| number != thread).collect()
+}
+
 /// How many threads of a process to search for a TID of another namespace.
 const LOOKED_AT: usize = 1024;
 

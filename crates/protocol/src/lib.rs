@@ -12,8 +12,8 @@ mod text;
 pub use error::Error;
 pub use messages::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, Enforced,
-    NoParameters, Plugin, PluginList, Processor, ReportMisses, ReportUse, Spec, SpecId, SpecList, SpecNumber,
-    SpecReply, Status, Used,
+    NoParameters, Plugin, PluginList, Processor, ReportUse, Spec, SpecId, SpecList, SpecNumber, SpecReply,
+    Status, Used,
 };
 pub use parameters::{Bound, Limits, PARAMETERS, Parameter, Parameters, Unit, parameter};
 pub use punctual_model::Policy;

@@ -70,9 +70,6 @@ pub struct Spec {
     /// How that thread keeps to its runtime, if the daemon holds it to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Enforced>,
-    /// Deadlines that the program says it missed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub misses: Option<u64>,
 }
 
 /// How a thread keeps to its runtime, measured by the daemon since it was attached.
@@ -85,6 +82,8 @@ pub struct Enforced {
     pub worst_cost: Duration,
     /// Number of budgets, one for each period, that were exceeded.
     pub overruns: u64,
+    /// Number of activations that ended later than the deadline after they could run; at least.
+    pub misses: u64,
     /// Whether it is demoted now, until its next period.
     pub demoted: bool,
     /// How often someone else changed its scheduling, and the daemon put it back.
@@ -228,16 +227,6 @@ pub struct ReportUse {
     pub thread: u32,
     /// What the thread took since it was attached, or since it has been watched.
     pub used: Used,
-}
-
-/// The parameters of `ReportMisses`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReportMisses {
-    /// The spec.
-    pub spec: SpecId,
-    /// Deadlines that its thread has missed, all in all.
-    pub misses: u64,
 }
 
 /// The parameters of `ReleaseSpec`, `DetachThread` and `GetSpec`.

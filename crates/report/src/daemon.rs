@@ -4,7 +4,7 @@ use crate::figures::Fit;
 use crate::number::{about, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, paragraph, visible};
-use punctual_client::{Admission, Answer, ClientInfo, Plugin, Spec, Status};
+use punctual_client::{Admission, Answer, ClientInfo, Plugin, Spec, Status, Used};
 use punctual_model::{Duration, Instant};
 
 const SPECS: [Column; 12] = [
@@ -23,8 +23,21 @@ const SPECS: [Column; 12] = [
 ];
 
 /// What threads really took, if any is watched: before the notes.
-const USED: [Column; 3] =
-    [figures("Jobs", Fit::Drop(3)), figures("Worst cost", Fit::Drop(1)), figures("Overruns", Fit::Drop(2))];
+const USED: [Column; 4] = [
+    figures("Jobs", Fit::Drop(3)),
+    figures("Worst cost", Fit::Drop(1)),
+    figures("Overruns", Fit::Drop(2)),
+    figures("Misses", Fit::Drop(2)),
+];
+
+/// Of `ctl stats`, before [`USED`] and the notes.
+const STATISTICS: [Column; 5] = [
+    figures("Spec", Fit::Keep),
+    words("Name", Fit::Keep),
+    figures("Thread", Fit::Keep),
+    figures("Period", Fit::Keep),
+    figures("Runtime", Fit::Keep),
+];
 
 const PLUGINS: [Column; 8] = [
     words("Plugin", Fit::Keep),
@@ -55,7 +68,7 @@ pub fn specs(specs: &[Spec], page: &Page) -> String {
     }
     let mut table = Table::new(&SPECS);
     table.rows = specs.iter().map(spec).collect();
-    if specs.iter().any(|spec| spec.used.is_some()) {
+    if specs.iter().any(|spec| spec.used.is_some() || spec.enforced.is_some()) {
         let notes = SPECS.len() - 1;
         table.columns.splice(notes..notes, USED);
         for (row, spec) in table.rows.iter_mut().zip(specs) {
@@ -65,15 +78,61 @@ pub fn specs(specs: &[Spec], page: &Page) -> String {
     table.text(page)
 }
 
-fn used(spec: &Spec) -> [(String, Tone); 3] {
-    let Some(used) = &spec.used else { return [(); 3].map(|()| ("–".into(), Tone::Plain)) };
+/// How the threads of specs keep to their runtimes: one line for each that is attached.
+pub fn statistics(specs: &[Spec], page: &Page) -> String {
+    let attached: Vec<&Spec> = specs.iter().filter(|spec| spec.thread.is_some()).collect();
+    if attached.is_empty() {
+        return "No spec has a thread.\n".into();
+    }
+    let columns: Vec<Column> =
+        STATISTICS.into_iter().chain(USED).chain([words("Notes", Fit::Fold)]).collect();
+    let mut table = Table::new(&columns);
+    table.rows = attached.into_iter().map(statistic).collect();
+    table.text(page)
+}
+
+fn statistic(spec: &Spec) -> Vec<(String, Tone)> {
+    let time = |time: Option<Duration>| time.map_or("–".into(), |time| time.to_string());
+    let mut row = plain(vec![
+        spec.admission.spec.to_string(),
+        visible(spec.name.as_deref().unwrap_or("–")),
+        spec.thread.map_or("–".into(), |thread| thread.to_string()),
+        time(spec.parameters.period),
+        time(spec.admission.accepted_runtime),
+    ]);
+    row.extend(used(spec));
+    let notes = enforcement(spec);
+    let tone = if notes.is_empty() { Tone::Plain } else { Tone::Warning };
+    row.push((notes.join("; "), tone));
+    row
+}
+
+/// What is to be said of how a thread is held to its runtime.
+fn enforcement(spec: &Spec) -> Vec<String> {
+    let Some(enforced) = &spec.enforced else { return Vec::new() };
+    let demoted = enforced.demoted.then(|| "DEMOTED until its next period".to_owned());
+    let problem = enforced.problem.as_ref().map(|why| format!("NOT HELD TO ITS RUNTIME: {}", visible(why)));
+    let times = counted(enforced.put_back, "time");
+    let put_back = (enforced.put_back > 0).then(|| format!("changed by somebody else and put back {times}"));
+    demoted.into_iter().chain(problem).chain(put_back).collect()
+}
+
+/// What a thread took: by who watches it, else as the daemon measured it.
+fn used(spec: &Spec) -> [(String, Tone); 4] {
+    let enforced = spec.enforced.as_ref();
+    let measured =
+        enforced.map(|it| Used { jobs: it.jobs, worst_cost: it.worst_cost, overruns: it.overruns });
+    let Some(used) = spec.used.or(measured) else { return [(); 4].map(|()| ("–".into(), Tone::Plain)) };
     let tone = if used.overruns > 0 { Tone::Warning } else { Tone::Plain };
     let overruns = match spec.admission.accepted_runtime {
         Some(_) => used.overruns.to_string(),
         None => "–".into(),
     };
     let jobs = (used.jobs.to_string(), Tone::Plain);
-    [jobs, (used.worst_cost.to_string(), tone), (overruns, tone)]
+    let misses = enforced.map(|enforced| enforced.misses);
+    let late = if misses > Some(0) { Tone::Warning } else { Tone::Plain };
+    let misses = (misses.map_or("–".into(), |misses| misses.to_string()), late);
+    [jobs, (used.worst_cost.to_string(), tone), (overruns, tone), misses]
 }
 
 fn spec(spec: &Spec) -> Vec<(String, Tone)> {
@@ -106,8 +165,9 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
     let changed =
         spec.thread_is.as_ref().map(|is| format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)));
     let ignored = admission.admission_ignored.then(|| "NOT SCHEDULABLE when it was admitted".to_owned());
-    if changed.is_some() || ignored.is_some() {
-        let notes: Vec<String> = changed.into_iter().chain(ignored).chain(notes).collect();
+    let held = enforcement(spec);
+    if changed.is_some() || ignored.is_some() || !held.is_empty() {
+        let notes: Vec<String> = changed.into_iter().chain(held).chain(ignored).chain(notes).collect();
         row[SPECS.len() - 1] = (notes.join("; "), Tone::Warning);
     }
     row
@@ -237,6 +297,22 @@ mod tests {
             lines[1].contains(" 4711 ") && lines[1].contains(" 3.25 ms ") && !lines[2].contains("4711"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn who_is_held_to_its_runtime_has_statistics() {
+        let enforced = json!({"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4, "demoted": true,
+            "put_back": 1});
+        let held = Spec { enforced: serde_json::from_value(enforced).expect("figures"), ..a_spec() };
+        for text in [statistics(&[held.clone()], &Page::default()), specs(&[held], &Page::default())] {
+            let line = text.lines().nth(1).expect("a line");
+            for part in
+                [" 12 ", " 3.25 ms ", " 5 ", " 4 ", "DEMOTED until its next period", "put back 1 time"]
+            {
+                assert!(line.contains(part), "{part}: {text}");
+            }
+        }
+        assert_eq!(statistics(&[], &Page::default()), "No spec has a thread.\n");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use crate::reserve::{Reserve, ReserveKind};
 use crate::task::Task;
 use crate::work::Work;
 use crate::{
-    Answer, AssignedPolicy, Assignment, Load, Offer, Parameters, Plugin, Refusal, Settings, SpecId, Test,
-    Utilization,
+    Answer, AssignedPolicy, Assignment, Bound, Load, Offer, Parameters, Plugin, Refusal, Settings, SpecId,
+    Test, Utilization,
 };
 use punctual_model::Duration;
 use rustc_hash::FxHashMap;
@@ -38,7 +38,16 @@ struct Admitted {
     task: Task,
 }
 
-/// The parameters of a request, with everything that is mandatory.
+/// The task as the kernel serves it: a deadline shorter than the period is its period as well.
+///
+/// The kernel's constant-bandwidth server holds a thread that wakes up between its deadline and its next period
+/// until that period. Its periods begin when the thread is attached, and not when it is released: so each job of a
+/// thread could be held, for up to T − D. A server with T = D holds nobody who is released at most every D.
+fn served(task: Task) -> Task {
+    Task::new(task.runtime, task.period.min(task.deadline), task.deadline, task.guaranteed)
+}
+
+/// The parameters of a request, with everything that is mandatory. The period is that of the kernel's server.
 struct Request {
     least: Duration,
     most: Duration,
@@ -53,7 +62,18 @@ impl Request {
         parameters.check(&settings.limits).map_err(Refusal::Bound)?;
         parameters.check_deadline_class(&settings.limits).map_err(Refusal::Bound)?;
         let most = parameters.desired_runtime.map_or(least, |desired| desired.max(least));
-        Ok(Self { least, most, period, deadline: parameters.deadline.unwrap_or(period) })
+        let deadline = parameters.deadline.unwrap_or(period);
+        if deadline < settings.limits.least_period {
+            return Err(Refusal::Bound(Bound {
+                parameter: "deadline_ns",
+                value: deadline.ns(),
+                bound: format!(
+                    "at least {} (sched_deadline_period_min_us, since the kernel gets it as the period)",
+                    settings.limits.least_period
+                ),
+            }));
+        }
+        Ok(Self { least, most, period: period.min(deadline), deadline })
     }
 }
 
@@ -181,7 +201,7 @@ impl Plugin for Edf {
         let place = self.processors.iter().position(|processor| processor.books.processor == offer.processor);
         let task =
             Task::from_parameters(parameters, offer.accepted_runtime.or(parameters.runtime), !offer.ignored);
-        if let (Some(place), Some(task)) = (place, task) {
+        if let (Some(place), Some(task)) = (place, task.map(served)) {
             let processor = &mut self.processors[place];
             processor.books.add(Some(&task));
             processor.tasks.insert((task.deadline, spec), task);

@@ -93,7 +93,8 @@ fn check_enactable(kind: Kind, parameters: &Parameters, offer: &Offer, assignmen
             // kernel/sched/deadline.c, __checkparam_dl
             assert!(runtime.ns() >= 1 << 10 && runtime <= deadline && deadline <= period);
             assert!((Duration::from_us(100)..=Duration::from_us(1 << 22)).contains(&period));
-            assert_eq!((Some(runtime), Some(period)), (offer.accepted_runtime, parameters.period));
+            assert_eq!((Some(runtime), period), (offer.accepted_runtime, deadline));
+            assert_eq!(Some(period), parameters.deadline.or(parameters.period));
             assert!(
                 parameters.runtime <= Some(runtime)
                     && (offer.ignored

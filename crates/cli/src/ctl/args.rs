@@ -36,6 +36,15 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show how threads keep to their runtimes: jobs, worst cost, overruns, misses
+    Stats {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Print OpenMetrics, for the textfile collector of Prometheus' node exporter and the like
+        #[arg(long, conflicts_with = "json")]
+        openmetrics: bool,
+    },
     /// List the plugins, in the order in which they are asked, and the load of their processors
     Plugins {
         /// Print JSON

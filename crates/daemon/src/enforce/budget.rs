@@ -30,6 +30,8 @@ pub struct Counted {
     pub worst: u64,
     /// Budgets that were exceeded.
     pub overruns: u64,
+    /// Activations that ended later than the deadline after they could run, for certain.
+    pub misses: u64,
 }
 
 /// The budget of one thread.
@@ -37,6 +39,7 @@ pub struct Counted {
 pub struct Budget {
     runtime: u64,
     period: u64,
+    deadline: u64,
     tolerance: u64,
     running: Running,
     /// When the next budget is due: GCRA's theoretical arrival time.
@@ -45,6 +48,8 @@ pub struct Budget {
     used: u64,
     /// What the next budget pays for the one before.
     debt: u64,
+    /// When the current activation could run, at the latest.
+    released: Option<u64>,
     /// Processor time of the current job.
     cost: u64,
     /// Whether that it is exceeded has been counted.
@@ -55,11 +60,14 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Of `runtime` in every `period`, both above 0, for a thread that is measured from `now` on.
-    pub fn new(runtime: u64, period: u64, now: u64) -> Budget {
+    /// Of `runtime` in every `period`, both above 0, for a thread that is measured from `now` on. Activations
+    /// that end later than `deadline` are counted.
+    pub fn new((runtime, period, deadline): (u64, u64, u64), now: u64) -> Budget {
         Budget {
             runtime,
             period,
+            deadline,
+            released: None,
             tolerance: (period / 8).clamp(TOLERANCE.0.min(period), TOLERANCE.1),
             running: Running::Unknown(now),
             due: None,
@@ -72,9 +80,9 @@ impl Budget {
         }
     }
 
-    /// Of another runtime and period, for the same thread.
-    pub fn with(&self, runtime: u64, period: u64, now: u64) -> Budget {
-        let due = self.due.map(|due| due.min(now + period));
+    /// Of another runtime, period and deadline, for the same thread.
+    pub fn with(&self, times: (u64, u64, u64), now: u64) -> Budget {
+        let due = self.due.map(|due| due.min(now + times.1));
         Budget {
             due,
             running: match self.running {
@@ -87,7 +95,7 @@ impl Budget {
             is_counted: self.is_counted,
             is_stopped: self.is_stopped,
             counted: self.counted,
-            ..Budget::new(runtime, period, now)
+            ..Budget::new(times, now)
         }
     }
 
@@ -101,9 +109,11 @@ impl Budget {
     pub fn advance(&mut self, records: &[Record], waited: u64) {
         // Whatever of that was not after a preemption was before a start.
         let late = waited.saturating_sub(self.preempted_for(records));
+        // Which of several starts it was that had to wait is not known.
+        let is_certain = self.starts(records) == 1;
         for record in records {
             match record.what {
-                What::In => self.run(record.time, late),
+                What::In => self.run(record.time, late, is_certain),
                 What::Out { preempted } => self.pause(record.time, preempted),
                 What::Sample => self.is_seen(record.time),
                 // Nothing is known of it until the next one.
@@ -128,10 +138,27 @@ impl Budget {
         sum
     }
 
-    /// It begins to run, having waited for at most `late`.
-    fn run(&mut self, now: u64, late: u64) {
+    /// How often it began to run after it had blocked.
+    fn starts(&self, records: &[Record]) -> usize {
+        let mut has_blocked = matches!(self.running, Running::Blocked | Running::Unknown(_));
+        let is_start = |record: &&Record| match record.what {
+            What::In => std::mem::take(&mut has_blocked),
+            What::Out { preempted } => {
+                has_blocked = !preempted;
+                false
+            }
+            What::Sample | What::Lost => false,
+        };
+        records.iter().filter(is_start).count()
+    }
+
+    /// It begins to run, having waited for at most `late`, or for as long if that is certain.
+    fn run(&mut self, now: u64, late: u64, is_certain: bool) {
         let has_blocked = matches!(self.running, Running::Blocked | Running::Unknown(_));
         self.running = Running::Since(now);
+        if has_blocked {
+            self.released = Some(if is_certain { now.saturating_sub(late) } else { now });
+        }
         if has_blocked && !self.is_stopped && self.due.is_none_or(|due| now + self.tolerance >= due) {
             self.counted.jobs += 1;
             self.cost = 0;
@@ -149,6 +176,9 @@ impl Budget {
     fn pause(&mut self, now: u64, preempted: bool) {
         self.is_seen(now);
         self.running = if preempted { Running::Preempted(now) } else { Running::Blocked };
+        if let Some(released) = self.released.take_if(|_| !preempted) {
+            self.counted.misses += u64::from(now.saturating_sub(released) > self.deadline);
+        }
     }
 
     /// It runs at `now`.
@@ -252,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_goes_on_is_found_at_its_budget() {
-        let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+        let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
         budget.advance(&[at(5 * MS, What::In)], 0);
         assert_eq!(budget.exhausted(6 * MS), None);
         assert_eq!(budget.left(), MS);
@@ -260,7 +290,7 @@ mod tests {
         assert_eq!(budget.exhausted(7 * MS), None);
         assert_eq!(budget.exhausted(7 * MS + 1), Some(14 * MS));
         assert_eq!(budget.exhausted(8 * MS), Some(14 * MS));
-        assert_eq!(budget.counted(), Counted { jobs: 1, worst: 3 * MS, overruns: 1 });
+        assert_eq!(budget.counted(), Counted { jobs: 1, worst: 3 * MS, overruns: 1, misses: 0 });
         assert_eq!(budget.stop(), 14 * MS);
         budget.resume(14 * MS);
         // It pays for the millisecond that it got too much.
@@ -271,24 +301,24 @@ mod tests {
 
     #[test]
     fn sleeping_within_a_period_gives_no_new_budget() {
-        let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+        let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
         for start in [0, 2, 4] {
             budget.advance(&[at(start * MS, What::In), at((start + 1) * MS, BLOCKS)], 0);
         }
         assert!(budget.exhausted(6 * MS).is_some());
-        assert_eq!(budget.counted(), Counted { jobs: 1, worst: 3 * MS, overruns: 1 });
+        assert_eq!(budget.counted(), Counted { jobs: 1, worst: 3 * MS, overruns: 1, misses: 0 });
     }
 
     #[test]
     fn a_thread_that_runs_when_it_is_first_measured_is_found() {
-        let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+        let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
         budget.advance(&[at(2 * MS + 1, What::Sample)], 0);
         assert_eq!(budget.exhausted(2 * MS + 1), Some(9 * MS));
     }
 
     #[test]
     fn waiting_for_the_processor_is_no_use_of_it() {
-        let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+        let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
         budget.advance(
             &[at(0, What::In), at(MS, PREEMPTED), at(6 * MS, What::In), at(6 * MS + 1, BLOCKS)],
             5 * MS,
@@ -299,6 +329,20 @@ mod tests {
         budget.advance(&[at(21 * MS, What::In), at(23 * MS - 1, BLOCKS)], 0);
         assert_eq!(budget.exhausted(24 * MS), None);
         assert_eq!(budget.counted().jobs, 3);
+    }
+
+    #[test]
+    fn late_ends_are_misses() {
+        let mut budget = Budget::new((2 * MS, 10 * MS, 5 * MS), 0);
+        let job = |start: u64, end: u64| [at(start * MS, What::In), at(end * MS, BLOCKS)];
+        budget.advance(&job(0, 1), 0);
+        assert_eq!(budget.counted().misses, 0);
+        // It waited for 5 ms before it started.
+        budget.advance(&job(15, 16), 5 * MS);
+        assert_eq!(budget.counted().misses, 1);
+        // One of both did, or both a little.
+        budget.advance(&[job(25, 26), job(35, 36)].concat(), 5 * MS);
+        assert_eq!(budget.counted().misses, 1);
     }
 
     /// One job: its distance to the one before beyond the period, its start after the release, its cost, how
@@ -317,7 +361,7 @@ mod tests {
         #[test]
         fn who_keeps_to_it_is_never_stopped(jobs in jobs(), timer_late in 0..1000u64) {
             const US: u64 = 1000;
-            let mut budget = Budget::new(2 * MS, 10 * MS, 0);
+            let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
             let (mut arrival, mut records, mut waited) = (100 * US, Vec::new(), 0);
             for (index, (more, wait, cost, preempted, share, looks)) in jobs.into_iter().enumerate() {
                 arrival += 10 * MS + more * US;
@@ -346,7 +390,7 @@ mod tests {
         fn who_takes_all_gets_its_share(runtime in 1..9000u64, late in prop::collection::vec(0..500u64, 50)) {
             const US: u64 = 1000;
             let (runtime, period) = (runtime * US, 10 * MS);
-            let mut budget = Budget::new(runtime, period, 0);
+            let mut budget = Budget::new((runtime, period, period), 0);
             budget.advance(&[at(0, What::In)], 0);
             let (mut now, mut taken) = (0, 0);
             for late in late {

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Pages of records, after the first page with its head and tail: room for 512 records.
+/// Pages of records of a thread's switches: room for 512.
 const PAGES: usize = 2;
 
 /// Something that happened to the thread.
@@ -65,7 +65,11 @@ struct Attributes {
 const SOFTWARE: u32 = 1;
 const TASK_CLOCK: u64 = 1;
 const CPU_MIGRATIONS: u64 = 4;
+const DUMMY: u64 = 9;
 const SAMPLE_TIME: u64 = 1 << 2;
+const TASK: u64 = 1 << 13;
+/// `wakeup_events` are bytes.
+const WATERMARK: u64 = 1 << 14;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
@@ -79,6 +83,7 @@ const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
 const LOST: u32 = 2;
+const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const SWITCH: u32 = 14;
 const SWITCH_OUT: u16 = 1 << 13;
@@ -92,8 +97,7 @@ pub const NEVER: u64 = 3_600_000_000_000;
 pub struct Meter {
     clock: OwnedFd,
     _migrations: OwnedFd,
-    ring: MmapRaw,
-    page: usize,
+    ring: Ring,
     /// `/proc/TID/schedstat`: how long it has waited for a processor.
     waits: File,
     waited: u64,
@@ -103,15 +107,14 @@ impl Meter {
     /// Measures a thread from now on; the clock's limit is `limit` ns of processor time.
     pub fn new(thread: u32, limit: u64) -> io::Result<Meter> {
         let clock = open(thread, TASK_CLOCK, limit, SAMPLE_ID_ALL | CONTEXT_SWITCH)?;
-        let page = rustix::param::page_size();
-        let ring = MmapOptions::new().len((1 + PAGES) * page).map_raw(clock.as_raw_fd())?;
+        let ring = Ring::new(&clock, PAGES)?;
         let migrations = open(thread, CPU_MIGRATIONS, 1, 0)?;
         // SAFETY: the argument is a descriptor.
         if unsafe { libc::ioctl(migrations.as_raw_fd(), SET_OUTPUT as _, clock.as_raw_fd()) } == -1 {
             return Err(io::Error::last_os_error());
         }
         let waits = File::open(format!("/proc/{thread}/task/{thread}/schedstat"))?;
-        let mut meter = Meter { clock, _migrations: migrations, ring, page, waits, waited: 0 };
+        let mut meter = Meter { clock, _migrations: migrations, ring, waits, waited: 0 };
         meter.waited();
         Ok(meter)
     }
@@ -142,44 +145,96 @@ impl Meter {
 
     /// Takes the records out of the ring.
     pub fn read(&mut self, into: &mut Vec<Record>) {
+        self.ring.take(|ring, at, kind, misc| {
+            let what = match kind {
+                SWITCH if misc & SWITCH_OUT == 0 => What::In,
+                SWITCH => What::Out { preempted: misc & PREEMPTED != 0 },
+                SAMPLE => What::Sample,
+                LOST => What::Lost,
+                _ => return,
+            };
+            // A lost record has its identifier and count before the time.
+            into.push(Record { time: ring.word(at + if kind == LOST { 24 } else { 8 }), what });
+        });
+    }
+}
+
+/// Tells of the threads and processes that a thread starts.
+#[derive(Debug)]
+pub struct Births {
+    event: OwnedFd,
+    ring: Ring,
+}
+
+impl Births {
+    /// From now on.
+    pub fn new(thread: u32) -> io::Result<Births> {
+        // A dummy counts nothing, and is told each record at once.
+        let event = open(thread, DUMMY, 0, TASK | WATERMARK)?;
+        let ring = Ring::new(&event, 1)?;
+        Ok(Births { event, ring })
+    }
+
+    /// Becomes readable with each birth.
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+
+    /// Their TIDs, since the last call.
+    pub fn read(&mut self) -> Vec<u32> {
+        let mut born = Vec::new();
+        self.ring.take(|ring, at, kind, _| {
+            if kind == FORK {
+                // Process and parent, then thread and its parent.
+                born.push(ring.word(at + 16) as u32);
+            }
+        });
+        born
+    }
+}
+
+/// Records in memory that is shared with the kernel, after a page with its head and tail.
+#[derive(Debug)]
+struct Ring {
+    map: MmapRaw,
+    page: usize,
+    pages: usize,
+}
+
+impl Ring {
+    fn new(event: &OwnedFd, pages: usize) -> io::Result<Ring> {
+        let page = rustix::param::page_size();
+        let map = MmapOptions::new().len((1 + pages) * page).map_raw(event.as_raw_fd())?;
+        Ok(Ring { map, page, pages })
+    }
+
+    /// Takes all records: where each is, its type, and its flags.
+    fn take(&self, mut each: impl FnMut(&Ring, u64, u32, u16)) {
         let head = self.number(HEAD).load(Ordering::Acquire);
         let mut tail = self.number(TAIL).load(Ordering::Relaxed);
         while tail < head {
-            let (kind, misc, size) = self.header(tail);
+            let word = self.word(tail);
+            let (kind, misc, size) = (word as u32, (word >> 32) as u16, (word >> 48) as u16);
             if size < 8 {
                 // The kernel writes no such record.
                 break;
             }
-            let what = match kind {
-                SWITCH if misc & SWITCH_OUT == 0 => Some(What::In),
-                SWITCH => Some(What::Out { preempted: misc & PREEMPTED != 0 }),
-                SAMPLE => Some(What::Sample),
-                LOST => Some(What::Lost),
-                _ => None,
-            };
-            // A lost record has its identifier and count before the time.
-            let time = self.word(tail + if kind == LOST { 24 } else { 8 });
-            into.extend(what.map(|what| Record { time, what }));
+            each(self, tail, kind, misc);
             tail += u64::from(size);
         }
         self.number(TAIL).store(head, Ordering::Release);
     }
 
-    fn header(&self, at: u64) -> (u32, u16, u16) {
-        let word = self.word(at);
-        (word as u32, (word >> 32) as u16, (word >> 48) as u16)
-    }
-
-    /// Eight bytes of the ring. All records have multiples of eight.
+    /// Eight bytes. All records have multiples of eight.
     fn word(&self, at: u64) -> u64 {
-        let offset = self.page + at as usize % (PAGES * self.page);
+        let offset = self.page + at as usize % (self.pages * self.page);
         self.number(offset / 8 * 8).load(Ordering::Relaxed)
     }
 
     fn number(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: within the mapping, which is aligned to pages, by the callers; the kernel writes there, too,
         // so it is atomic.
-        unsafe { &*self.ring.as_ptr().add(offset).cast::<AtomicU64>() }
+        unsafe { &*self.map.as_mut_ptr().add(offset).cast::<AtomicU64>() }
     }
 }
 
@@ -232,6 +287,19 @@ mod tests {
     }
 
     #[test]
+    fn births_are_told() {
+        let number = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        let mut births = match Births::new(number) {
+            Ok(births) => births,
+            Err(error) => return eprintln!("SKIPPED: perf events: {error}"),
+        };
+        let child =
+            std::thread::spawn(|| rustix::thread::gettid().as_raw_nonzero().get() as u32).join().unwrap();
+        assert_eq!(births.read(), [child]);
+        assert!(births.read().is_empty());
+    }
+
+    #[test]
     fn switches_and_the_limit_are_told() {
         let number = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         let mut meter = match Meter::new(number, 3_000_000) {
@@ -259,6 +327,5 @@ mod tests {
         meter.set_limit(NEVER).unwrap();
         meter.read(&mut records);
         assert!(records.len() < before + 10);
-        assert_eq!(meter.ring.len(), (1 + PAGES) * meter.page);
     }
 }

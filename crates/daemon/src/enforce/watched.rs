@@ -1,9 +1,9 @@
 //! One thread that is held to its runtime: what its events mean, and what is done about them.
 
 use super::budget::Budget;
-use super::meter::{Meter, NEVER, Record, What};
+use super::meter::{Births, Meter, NEVER, Record, What};
 use super::{Changes, Event, Notice, Overruns, Policy, Target};
-use crate::kernel::{self, Refused, Scheduling, State};
+use crate::kernel::{self, Processors, Refused, Scheduling, State};
 use punctual_protocol::Enforced;
 
 /// The least limit of a thread's clock, so that one processor causes a bounded number of looks: 5,000 a
@@ -22,13 +22,23 @@ enum Scheduled {
     Demoted(u64),
 }
 
-/// A thread that is held to its runtime.
+/// What is open of a thread.
+#[derive(Debug)]
+pub(super) struct Events {
+    /// If it is held to its runtime.
+    pub(super) meter: Option<Meter>,
+    /// If it had other processors before.
+    pub(super) births: Option<Births>,
+}
+
+/// A thread that is held to its runtime, or whose children are sent home.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) spec: u64,
     pub(super) target: Target,
     budget: Budget,
     pub(super) meter: Option<Meter>,
+    births: Option<Births>,
     scheduled: Scheduled,
     /// When to look without an event.
     look_at: Option<u64>,
@@ -41,12 +51,13 @@ pub(super) struct Watched {
 
 impl Watched {
     pub(super) fn new(spec: u64, target: Target, now: u64) -> Watched {
-        let budget = Budget::new(target.runtime, target.period, now);
+        let budget = Budget::new(target.times(), now);
         Watched {
             spec,
             target,
             budget,
             meter: None,
+            births: None,
             scheduled: Scheduled::AsAdmitted,
             look_at: None,
             put_back: 0,
@@ -66,22 +77,23 @@ impl Watched {
     }
 
     /// For `GetSpec`.
-    pub(super) fn enforced(&self) -> Enforced {
+    pub(super) fn enforced(&self) -> Option<Enforced> {
         let counted = self.budget.counted();
-        Enforced {
+        self.target.is_held().then(|| Enforced {
             jobs: counted.jobs,
             worst_cost: punctual_model::Duration::from_ns(counted.worst),
             overruns: counted.overruns,
+            misses: counted.misses,
             demoted: self.is_demoted(),
             put_back: self.put_back,
             problem: self.problem.clone(),
-        }
+        })
     }
 
     /// Another runtime, period or scheduling.
     pub(super) fn retarget(&mut self, target: Target, now: u64) {
-        if (target.runtime, target.period) != (self.target.runtime, self.target.period) {
-            self.budget = self.budget.with(target.runtime, target.period, now);
+        if target.times() != self.target.times() {
+            self.budget = self.budget.with(target.times(), now);
             if let Some(meter) = self.meter.as_ref().filter(|_| !self.is_demoted()) {
                 // A clock that cannot be set is heard of when it is looked at.
                 let _ = meter.set_limit(target.runtime.max(GRAIN));
@@ -93,17 +105,25 @@ impl Watched {
     /// Begins to measure, or says why it cannot be.
     pub(super) fn begin(
         &mut self,
-        meter: Result<Meter, String>,
+        events: Result<Events, String>,
         policy: &Policy,
         now: u64,
     ) -> Option<Notice> {
-        match meter {
-            Ok(meter) => {
+        match events {
+            Ok(Events { meter: None, births }) => {
+                self.births = births;
+                None
+            }
+            Ok(Events { meter: Some(meter), births }) => {
+                self.births = births;
                 // What it took before is not known.
-                self.budget = self.budget.with(self.target.runtime, self.target.period, now);
+                self.budget = self.budget.with(self.target.times(), now);
                 self.meter = Some(meter);
                 self.look_at = policy.polls.then_some(now + self.target.runtime.max(GRAIN));
                 None
+            }
+            Err(why) if !self.target.is_held() => {
+                self.fails(format!("what it starts stays on its processor: {why}"))
             }
             Err(why) => self.fails(format!("its runtime is not enforced: {why}")),
         }
@@ -120,9 +140,17 @@ impl Watched {
     }
 
     /// Its thread has ended.
-    pub(super) fn ended(&mut self) -> Option<Meter> {
+    pub(super) fn ended(&mut self) -> Events {
         self.look_at = None;
-        self.meter.take()
+        Events { meter: self.meter.take(), births: self.births.take() }
+    }
+
+    /// What it has started since the last call, and where it is sent: to the processors that the thread had
+    /// before it was attached.
+    pub(super) fn born(&mut self) -> Vec<(u32, State, Processors)> {
+        let born = self.births.as_mut().map(Births::read).unwrap_or_default();
+        let Some(from) = self.target.applied.state() else { return Vec::new() };
+        born.into_iter().map(|child| (child, from, self.target.home)).collect()
     }
 
     /// Takes its events, and does what is to be done.

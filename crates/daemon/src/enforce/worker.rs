@@ -1,9 +1,9 @@
 //! The thread that watches: waits for events of threads and for its own times, at a priority above all of
 //! them.
 
-use super::meter::{self, Meter};
-use super::watched::GRAIN;
-use super::{Shared, now, ring, silence};
+use super::meter::{self, Births, Meter};
+use super::watched::{Events, GRAIN};
+use super::{Shared, Target, now, ring, silence};
 use crate::kernel::{self, Scheduling};
 use crate::log;
 use punctual_schedule::AssignedPolicy;
@@ -82,7 +82,12 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
     for key in keys.iter().chain(due.iter().filter(|key| !keys.contains(key))) {
         let mut core = shared.lock();
         let policy = core.policy;
-        let notice = core.threads.get_mut(key).and_then(|it| it.look(&policy, records));
+        let Some(watched) = core.threads.get_mut(key) else { continue };
+        let born = watched.born();
+        let notice = watched.look(&policy, records);
+        for (child, from, home) in born {
+            core.send_home(child, &from, &home);
+        }
         tell(shared, &mut core, notice);
     }
 }
@@ -96,8 +101,8 @@ fn tell(shared: &Shared, core: &mut super::Core, notice: Option<super::Notice>) 
 
 /// A thread has ended: its events would come forever.
 fn end(shared: &Shared, key: u64) {
-    let meter = shared.lock().threads.get_mut(&key).and_then(|it| it.ended());
-    drop(meter);
+    let events = shared.lock().threads.get_mut(&key).map(|it| it.ended());
+    drop(events);
 }
 
 /// Begins to measure those that are new, and closes what was measured. Whether it is all over.
@@ -108,17 +113,13 @@ fn begin(shared: &Shared, poll: &impl AsFd) -> bool {
     };
     drop(gone);
     for key in fresh {
-        let Some((number, runtime)) =
-            shared.lock().threads.get(&key).map(|it| (it.target.thread.number, it.target.runtime))
-        else {
-            continue;
-        };
-        let meter = measure(number, runtime, key, poll);
+        let Some(target) = shared.lock().threads.get(&key).map(|it| it.target.clone()) else { continue };
+        let events = measure(&target, key, poll);
         let mut core = shared.lock();
         let policy = core.policy;
         match core.threads.get_mut(&key) {
             Some(watched) if watched.target.thread.lives() => {
-                let notice = watched.begin(meter, &policy, now());
+                let notice = watched.begin(events, &policy, now());
                 tell(shared, &mut core, notice);
             }
             // Detached or ended meanwhile.
@@ -128,12 +129,24 @@ fn begin(shared: &Shared, poll: &impl AsFd) -> bool {
     is_over
 }
 
-fn measure(thread: u32, runtime: u64, key: u64, poll: &impl AsFd) -> Result<Meter, String> {
-    let meter = Meter::new(thread, runtime.max(GRAIN)).map_err(|error| unavailable(&error))?;
-    let data = epoll::EventData::new_u64(key);
-    epoll::add(poll, meter.events(), data, epoll::EventFlags::IN)
-        .map_err(|error| format!("watching for its events: {error}"))?;
-    Ok(meter)
+fn measure(target: &Target, key: u64, poll: &impl AsFd) -> Result<Events, String> {
+    let number = target.thread.number;
+    let watch = |fd: std::os::fd::BorrowedFd<'_>| {
+        epoll::add(poll, fd, epoll::EventData::new_u64(key), epoll::EventFlags::IN)
+            .map_err(|error| format!("watching for its events: {error}"))
+    };
+    let mut events = Events { meter: None, births: None };
+    if target.is_held() {
+        let meter = Meter::new(number, target.runtime.max(GRAIN)).map_err(|error| unavailable(&error))?;
+        watch(meter.events())?;
+        events.meter = Some(meter);
+    }
+    if target.applied.state().is_some_and(|state| state.processors != target.home) {
+        let births = Births::new(number).map_err(|error| unavailable(&error))?;
+        watch(births.events())?;
+        events.births = Some(births);
+    }
+    Ok(events)
 }
 
 fn unavailable(error: &std::io::Error) -> String {

@@ -20,8 +20,6 @@ pub struct AttachedThread {
     pub(super) previous: Option<Applied>,
     /// What it took, by who watches it. For people: nothing is decided by it.
     pub used: Option<Used>,
-    /// Deadlines that it has missed, by its program.
-    pub misses: Option<u64>,
 }
 
 impl AttachedThread {

@@ -88,7 +88,6 @@ impl Registry {
                 applied,
                 previous: None,
                 used: None,
-                misses: None,
             },
         );
         let enacted = match applied.state() {
@@ -125,15 +124,6 @@ impl Registry {
             Some(attached) => attached.used = Some(used),
             None => return Err(Error::NotAttached { spec: id.0 }),
         }
-        Ok(())
-    }
-
-    /// Keeps how many deadlines a spec's thread has missed, by its owner or root.
-    pub fn report_misses(&mut self, caller: &Caller, id: SpecId, misses: u64) -> Result<(), Error> {
-        self.live_process(caller)?;
-        self.get(&caller.who, id)?;
-        let attached = self.specs.get_mut(&id).and_then(|spec| spec.thread.as_mut());
-        attached.ok_or(Error::NotAttached { spec: id.0 })?.misses = Some(misses);
         Ok(())
     }
 

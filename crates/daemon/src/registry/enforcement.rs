@@ -2,8 +2,9 @@
 
 use super::{Registry, Spec};
 use crate::enforce::{self, Event, Notice, Target};
-use crate::kernel::State;
+use crate::kernel::{self, Processors, State};
 use crate::log;
+use crate::thread;
 use punctual_protocol::Enforced;
 use punctual_schedule::SpecId;
 
@@ -11,13 +12,27 @@ impl Registry {
     /// Holds the thread of a spec to its runtime from now on, if it has both and the kernel does not.
     pub(super) fn enforce(&mut self, id: SpecId) {
         match self.specs.get(&id).and_then(target) {
-            Some(target) => self.enforcer.watch(id.0, target),
+            Some(target) => {
+                if !target.is_held() {
+                    self.promote(id);
+                }
+                self.enforcer.watch(id.0, target);
+            }
             None => self.release_from_enforcement(id),
         }
     }
 
     /// Its thread is not held to a runtime any longer; if it was demoted, it gets its policy back.
     fn release_from_enforcement(&mut self, id: SpecId) {
+        self.promote(id);
+        self.enforcer.forget(id.0);
+    }
+
+    /// Gives a thread that is demoted its policy back, and forgets what it was held to.
+    fn promote(&mut self, id: SpecId) {
+        if self.enforcer.shared().lock().demoted(id.0).is_none() {
+            return;
+        }
         let Some(demoted) = self.enforcer.forget(id.0) else { return };
         let Some(attached) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return };
         let (number, applied) = (attached.thread.number, attached.applied.state());
@@ -40,6 +55,17 @@ impl Registry {
     pub(super) fn await_enforcement(&mut self, id: SpecId) {
         if self.will_be_held(id) {
             self.enforcer.await_ready();
+        }
+    }
+
+    /// After a crash: threads that an attached thread has started meanwhile still have its processor.
+    pub(super) fn send_helpers_home(&self, number: u32, from: &Processors, home: &Processors) {
+        for helper in thread::siblings(number) {
+            let is_attached = self.threads.contains_key(&helper);
+            if !is_attached && from != home && kernel::processors(helper).is_ok_and(|now| now == *from) {
+                // It may have ended meanwhile.
+                let _ = kernel::pin(helper, home);
+            }
         }
     }
 
@@ -93,13 +119,20 @@ fn described(spec: &Spec) -> String {
 /// What the thread of a spec is held to.
 fn target(spec: &Spec) -> Option<Target> {
     let attached = spec.thread.as_ref()?;
-    let (runtime, period) = (spec.admission.offer.accepted_runtime?, spec.parameters.period?);
-    let is_held = attached.applied.scheduling.is_fixed_priority() && runtime.ns() > 0 && period.ns() > 0;
-    is_held.then(|| Target {
+    let scheduling = &attached.applied.scheduling;
+    if scheduling.is_dispatched() {
+        return None;
+    }
+    let declared = spec.admission.offer.accepted_runtime.zip(spec.parameters.period);
+    let held = declared.filter(|(_, period)| scheduling.is_fixed_priority() && !period.is_zero());
+    let (runtime, period) = held.unwrap_or_default();
+    Some(Target {
         thread: attached.thread.clone(),
         applied: attached.applied,
+        home: attached.before.processors,
         demoted: enforce::demoted(&attached.before.scheduling),
         runtime: runtime.ns(),
         period: period.ns(),
+        deadline: spec.parameters.deadline.unwrap_or(period).ns(),
     })
 }

@@ -20,7 +20,7 @@ impl Registry {
     pub fn recover(&mut self, left: Left) {
         left.warnings.iter().for_each(|warning| log::warning(warning));
         let found = left.records.len();
-        let mut kept = Vec::new();
+        let (mut kept, mut pinned) = (Vec::new(), Vec::new());
         let mut records = left.records;
         // Specs that keep their places come first, so that no other takes their room.
         records.sort_unstable_by_key(|(_, record)| {
@@ -32,6 +32,9 @@ impl Registry {
             let (id, attached) = (SpecId(record.spec), record.thread);
             if let Some(attached) = &attached {
                 self.limit.thread_left(&attached.applied);
+                if pin(attached).is_some() {
+                    pinned.extend(attached.applied.state().map(|state| (state.processors, *attached)));
+                }
             }
             match self.readmit_record(slot, record) {
                 Ok(()) => kept.push((id, attached)),
@@ -56,6 +59,9 @@ impl Registry {
                 log::warning(&format!("spec {} has lost its thread: {why}", id.0));
             }
             self.write_record(id);
+        }
+        for (from, attached) in pinned {
+            self.send_helpers_home(attached.number, &from, &attached.before.processors);
         }
         self.restore_limit();
         if found > 0 {
@@ -176,7 +182,6 @@ impl Registry {
                 applied,
                 previous,
                 used: None,
-                misses: None,
             },
         );
         self.await_enforcement(id);

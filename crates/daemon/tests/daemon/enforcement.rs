@@ -14,6 +14,7 @@ pub const TESTS: &[(&str, fn())] = &[
         "enforcement::a_thread_that_leaves_its_processor_is_put_back",
         a_thread_that_leaves_its_processor_is_put_back,
     ),
+    ("enforcement::helpers_keep_the_processors_of_the_program", helpers_keep_the_processors_of_the_program),
     ("enforcement::a_thread_that_was_changed_is_detached", a_thread_that_was_changed_is_detached),
 ];
 
@@ -253,4 +254,40 @@ fn a_thread_that_was_changed_is_detached() {
         }
         assert_eq!((seen(thread).0 == FIFO, seen(thread).3.as_str()), (stays, "1"));
     }
+}
+
+/// What an attached thread starts may run where the thread could before, not only beside it.
+fn helpers_keep_the_processors_of_the_program() {
+    let mut daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let mut actor = Actor::start();
+    let first = actor.pid();
+    let before = seen(first);
+    if before.3 == "0" {
+        return eprintln!("SKIPPED: there is one processor");
+    }
+    for parameters in [parameters(30, 10, 20), json!({ "priority": 22 })] {
+        let spec = client.schedule(parameters, first);
+        assert_eq!((seen(first).0, seen(first).3.as_str()), (FIFO, "0"));
+        // As soon as the daemon watches.
+        until("a helper at home", || {
+            let helper: u32 = actor.tell("thread").parse().unwrap();
+            seen(helper).3 == before.3
+        });
+        for _ in 0..20 {
+            let helper: u32 = actor.tell("thread").parse().unwrap();
+            until("the helper's processors", || seen(helper) == before);
+        }
+        assert_eq!(seen(first).3, "0", "it stays itself");
+        client.ask("DetachThread", json!({ "spec": spec }));
+        assert_eq!(seen(first), before);
+        client.ask("ReleaseSpec", json!({ "spec": spec }));
+    }
+    // One that was started while there was no daemon.
+    client.schedule(parameters(30, 10, 20), first);
+    daemon.kill();
+    let helper: u32 = actor.tell("thread").parse().unwrap();
+    assert_eq!(seen(helper).3, "0");
+    daemon.run();
+    assert_eq!((seen(helper).3, seen(first).3.as_str()), (before.3, "0"));
 }

@@ -392,7 +392,7 @@ fn the_limit_is_lifted_for_edf_and_restored() {
     let applied = kernel::scheduling(one.tid()).unwrap();
     assert_eq!(
         (applied.runtime_ns, applied.deadline_ns, applied.period_ns),
-        (2_000_000, 10_000_000, 20_000_000)
+        (2_000_000, 10_000_000, 10_000_000)
     );
     let second = client.schedule(deadline(), two.tid());
     client.ask("DetachThread", json!({ "spec": first }));
