@@ -16,6 +16,7 @@ mod source;
 mod tsdl;
 
 pub mod ctf;
+pub mod ctf18;
 pub mod dispatch;
 pub mod flow;
 pub mod import;

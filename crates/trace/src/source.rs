@@ -117,6 +117,12 @@ pub enum Bytes<'a> {
 }
 
 impl Stream {
+    /// A file of any name.
+    pub fn at(path: PathBuf, length: u64) -> Stream {
+        let name = path.to_string_lossy().into_owned();
+        Stream { number: 0, name, length, place: Place::File(path) }
+    }
+
     /// The stream in this file of a folder; `None` for other files.
     fn from_entry(entry: &fs::DirEntry) -> Result<Option<Stream>, Error> {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -1,0 +1,150 @@
+//! One trace made ready to read: what its packets and each class of its events consist of.
+
+use super::document::{Clock, Document, StreamClass};
+use super::nodes::{Builder, Named, Node};
+use std::collections::{BTreeMap, HashMap};
+
+/// Most classes of events.
+const MOST_CLASSES: usize = 1 << 16;
+
+/// Where a value of an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field(pub(super) usize);
+
+/// A class of events.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Its name: `PROVIDER:EVENT` of user space, `EVENT` of the kernel.
+    pub name: String,
+    /// Of which trace of the folder, from 0.
+    pub trace: usize,
+    context: Option<Node>,
+    fields: Option<Node>,
+    names: HashMap<String, usize>,
+    contexts: HashMap<String, usize>,
+}
+
+impl Class {
+    /// A field, by its name without the underscore that LTTng puts before it.
+    pub fn field(&self, name: &str) -> Option<Field> {
+        self.names.get(name).copied().map(Field)
+    }
+
+    /// A field of its context: of the stream's events or of its own.
+    pub fn context(&self, name: &str) -> Option<Field> {
+        self.contexts.get(name).copied().map(Field)
+    }
+
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.context.iter().chain(&self.fields)
+    }
+}
+
+/// What a packet says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct PacketPlan {
+    pub header: Option<Node>,
+    names: HashMap<String, usize>,
+}
+
+/// What the packets and events of a stream begin with.
+#[derive(Clone, Debug, Default)]
+pub struct StreamPlan {
+    pub packet_context: Option<Node>,
+    pub event_header: Option<Node>,
+    pub event_context: Option<Node>,
+    names: HashMap<String, usize>,
+    /// By number in this stream: index among all classes.
+    classes: HashMap<u64, usize>,
+}
+
+/// A trace made ready to read.
+#[derive(Debug)]
+pub struct Plan {
+    pub packet: PacketPlan,
+    pub streams: BTreeMap<u64, StreamPlan>,
+    pub is_big: bool,
+    pub clock: Clock,
+    pub env: BTreeMap<String, String>,
+    /// Places for values that a decoder needs.
+    pub places: usize,
+}
+
+impl PacketPlan {
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.names.get(name).copied()
+    }
+}
+
+impl StreamPlan {
+    /// Of a field of its packets' context.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.names.get(name).copied()
+    }
+
+    #[inline]
+    pub fn class(&self, id: u64) -> Option<usize> {
+        self.classes.get(&id).copied()
+    }
+}
+
+impl Plan {
+    /// Prepares a trace; its classes go behind those of the traces before.
+    pub fn new(document: Document, trace: usize, classes: &mut Vec<Class>) -> Result<Plan, String> {
+        let mut packet = Builder::new(document.is_big);
+        let header = packet.scope("trace.packet.header", &document.packet_header)?;
+        let mut plan = Plan {
+            packet: PacketPlan { header, names: names(&packet.named, "trace.packet.header.") },
+            streams: BTreeMap::new(),
+            is_big: document.is_big,
+            clock: document.clocks.into_iter().next().unwrap_or_default(),
+            env: document.env,
+            places: packet.places(),
+        };
+        let mut builders = BTreeMap::new();
+        let mut declared = document.streams;
+        // Without a block for it, there is one stream whose events are bare.
+        for event in &document.events {
+            declared.entry(event.stream).or_default();
+        }
+        for (id, class) in declared {
+            let mut builder = packet.clone();
+            plan.streams.insert(id, stream(&mut builder, &class)?);
+            plan.places = plan.places.max(builder.places());
+            builders.insert(id, builder);
+        }
+        for event in document.events {
+            let (Some(stream), Some(builder)) = (plan.streams.get_mut(&event.stream), builders.get(&event.stream))
+            else {
+                continue;
+            };
+            let mut builder = builder.clone();
+            let context = builder.scope("event.context", &event.context)?;
+            let fields = builder.scope("event.fields", &event.fields)?;
+            plan.places = plan.places.max(builder.places());
+            if classes.len() == MOST_CLASSES {
+                return Err(format!("it has more than {MOST_CLASSES} kinds of events"));
+            }
+            let mut contexts = names(&builder.named, "stream.event.context.");
+            contexts.extend(names(&builder.named, "event.context."));
+            stream.classes.insert(event.id, classes.len());
+            let names = names(&builder.named, "event.fields.");
+            classes.push(Class { name: event.name, trace, context, fields, names, contexts });
+        }
+        Ok(plan)
+    }
+}
+
+fn stream(builder: &mut Builder, class: &StreamClass) -> Result<StreamPlan, String> {
+    let packet_context = builder.scope("stream.packet.context", &class.packet_context)?;
+    let event_header = builder.scope("stream.event.header", &class.event_header)?;
+    let event_context = builder.scope("stream.event.context", &class.event_context)?;
+    let names = names(&builder.named, "stream.packet.context.");
+    Ok(StreamPlan { packet_context, event_header, event_context, names, classes: HashMap::new() })
+}
+
+/// Names below a root, without one underscore at the front, and their places.
+fn names(named: &[Named], root: &str) -> HashMap<String, usize> {
+    let below = named.iter().filter_map(|named| Some((named.path.strip_prefix(root)?, named.place)));
+    below.map(|(name, place)| (name.strip_prefix('_').unwrap_or(name).to_owned(), place)).collect()
+}

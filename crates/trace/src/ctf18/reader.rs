@@ -1,0 +1,261 @@
+//! All traces of a folder, their events merged by time.
+
+use super::find::{self, Found};
+use super::nodes::{State, Value};
+use super::packets::{Cursor, Head};
+use super::plan::{Class, Field, Plan};
+use crate::damage::{Damage, Damages};
+use crate::import::Error;
+use crate::source::{Source, Stream};
+use punctual_model::Instant;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Bytes that all streams together keep of their files, and one.
+const MOST_WINDOWS: usize = 64 << 20;
+const MOST_WINDOW: usize = 128 << 10;
+const LEAST_WINDOW: usize = 8 << 10;
+
+/// A folder of traces that is read, as often as wanted.
+pub struct Reader {
+    folder: PathBuf,
+    plans: Vec<Plan>,
+    classes: Vec<Class>,
+    /// Each with the index of its trace.
+    streams: Vec<(usize, Stream)>,
+}
+
+/// An event.
+pub struct Event<'a> {
+    /// By the clock of the first trace.
+    pub at: Instant,
+    /// Index among [`Reader::classes`].
+    pub class: usize,
+    /// The processor, where the packet says it.
+    pub cpu: Option<u32>,
+    state: &'a State,
+    bytes: &'a [u8],
+}
+
+impl<'a> Event<'a> {
+    #[inline]
+    fn value(&self, field: Option<Field>) -> Value {
+        field.and_then(|field| self.state.values.get(field.0)).copied().unwrap_or_default()
+    }
+
+    /// A number; a negative one as its two's complement.
+    #[inline]
+    pub fn unsigned(&self, field: Option<Field>) -> Option<u64> {
+        match self.value(field) {
+            Value::Unsigned(value) => Some(value),
+            Value::Signed(value) => Some(value as u64),
+            _ => None,
+        }
+    }
+
+    /// A number.
+    #[inline]
+    pub fn signed(&self, field: Option<Field>) -> Option<i64> {
+        self.unsigned(field).map(|value| value as i64)
+    }
+
+    /// The bytes of a string or of an array of bytes.
+    #[inline]
+    pub fn bytes(&self, field: Option<Field>) -> Option<&'a [u8]> {
+        match self.value(field) {
+            Value::Bytes(from, length) => self.bytes.get(from..from + length),
+            _ => None,
+        }
+    }
+
+    /// A string, up to its zero.
+    pub fn text(&self, field: Option<Field>) -> Option<String> {
+        let bytes = self.bytes(field)?;
+        let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+        Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+    }
+}
+
+/// Something is missing from one stream: from its last event before on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// When its last event before was.
+    pub at: Instant,
+    /// In which trace.
+    pub trace: usize,
+    /// Events that the tracer discarded.
+    pub events: u64,
+    /// Packets that are missing or damaged.
+    pub packets: u64,
+}
+
+/// What a reader yields, in order of time.
+pub enum Item<'a> {
+    /// An event.
+    Event(Event<'a>),
+    /// A gap.
+    Lost(Lost),
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Events that were given.
+    pub events: u64,
+    /// Events that the tracer discarded.
+    pub discarded: u64,
+    /// Packets that are missing or damaged, in whole or in part.
+    pub packets: u64,
+    /// What is damaged, one by one as far as it is not too much.
+    pub damages: Vec<Damage>,
+}
+
+impl Reader {
+    /// All traces in a folder and below it.
+    pub fn open(folder: &Path) -> Result<Reader, Error> {
+        Reader::new(folder, find::find(folder)?)
+    }
+
+    /// A trace in memory: its metadata, and the streams. For tests.
+    pub fn in_memory(metadata: &[u8], streams: Vec<Vec<u8>>) -> Result<Reader, Error> {
+        let folder = PathBuf::from("(memory)");
+        let document = find::document(metadata).map_err(|why| Error::malformed(&folder, why))?;
+        let numbered = (0..).zip(streams).collect();
+        let streams = Source::in_memory(metadata, numbered).streams;
+        Reader::new(&folder, vec![Found { folder: folder.clone(), document, streams }])
+    }
+
+    fn new(folder: &Path, found: Vec<Found>) -> Result<Reader, Error> {
+        let (mut plans, mut classes, mut streams) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, Found { folder, document, streams: of_trace }) in found.into_iter().enumerate() {
+            let plan = Plan::new(document, index, &mut classes);
+            plans.push(plan.map_err(|why| Error::malformed(&folder.join("metadata"), why))?);
+            streams.extend(of_trace.into_iter().map(|stream| (index, stream)));
+        }
+        Ok(Reader { folder: folder.to_owned(), plans, classes, streams })
+    }
+
+    /// All classes of events of all traces.
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    /// What a trace says of itself, by key.
+    pub fn env(&self, trace: usize, key: &str) -> Option<&str> {
+        self.plans.get(trace)?.env.get(key).map(String::as_str)
+    }
+
+    /// How many traces there are.
+    pub fn traces(&self) -> usize {
+        self.plans.len()
+    }
+
+    /// The name of the clock by which events are given, and nanoseconds from the epoch to its zero.
+    pub fn clock(&self) -> (&str, i128) {
+        self.plans.first().map_or(("", 0), |plan| (plan.clock.name.as_str(), plan.clock.zero()))
+    }
+
+    /// Bytes of all streams together.
+    pub fn bytes(&self) -> u64 {
+        self.streams.iter().map(|(_, stream)| stream.length).sum()
+    }
+
+    /// Gives everything, in order of time. `each` returns whether to go on; `progress` gets the bytes read.
+    pub fn read(
+        &self,
+        each: &mut dyn FnMut(&Item<'_>) -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Totals, Error> {
+        let failed = |index: usize, error: io::Error| {
+            Error::io(&self.folder.join(&self.streams[index].1.name), &error)
+        };
+        let window = (MOST_WINDOWS / self.streams.len().max(1)).clamp(LEAST_WINDOW, MOST_WINDOW);
+        let mut cursors = Vec::with_capacity(self.streams.len());
+        for (index, (trace, stream)) in self.streams.iter().enumerate() {
+            let cursor = Cursor::new(&self.plans[*trace], &self.classes, stream, window);
+            cursors.push(cursor.map_err(|error| failed(index, error))?);
+        }
+        self.merge(&mut cursors, each, progress).map_err(|(index, error)| failed(index, error))?;
+        let (mut totals, mut damages) = (Totals::default(), Damages::default());
+        for cursor in cursors {
+            totals.events += cursor.found.events;
+            totals.discarded = totals.discarded.saturating_add(cursor.found.discarded);
+            totals.packets = totals.packets.saturating_add(cursor.found.packets);
+            damages.extend(cursor.damages.into_list());
+        }
+        totals.damages = damages.into_list();
+        Ok(totals)
+    }
+
+    fn merge(
+        &self,
+        cursors: &mut [Cursor<'_>],
+        each: &mut dyn FnMut(&Item<'_>) -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), (usize, io::Error)> {
+        const END: u64 = u64::MAX;
+        let shifts = self.shifts();
+        let time = |cursor: &Cursor<'_>, trace: usize| match cursor.head {
+            Head::End => END,
+            _ => shift(self.plans[trace].clock.ns(cursor.tick), shifts[trace]),
+        };
+        let traces: Vec<usize> = self.streams.iter().map(|(trace, _)| *trace).collect();
+        let mut times: Vec<u64> = cursors.iter().zip(&traces).map(|(it, trace)| time(it, *trace)).collect();
+        let mut given = 0_u64;
+        loop {
+            let (mut first, mut second) = (0, END);
+            for (index, time) in times.iter().enumerate().skip(1) {
+                if *time < times[first] {
+                    (first, second) = (index, times[first]);
+                } else {
+                    second = second.min(*time);
+                }
+            }
+            if times.get(first).is_none_or(|time| *time == END) {
+                return Ok(());
+            }
+            let (cursor, trace) = (&mut cursors[first], traces[first]);
+            while times[first] <= second && times[first] != END {
+                if !give(cursor, trace, Instant::from_ns(times[first]), each) {
+                    return Ok(());
+                }
+                cursor.advance().map_err(|error| (first, error))?;
+                times[first] = time(cursor, trace);
+                given += 1;
+                if given % 65_536 == 0 {
+                    break;
+                }
+            }
+            if given % 65_536 == 0 {
+                progress(cursors.iter().map(Cursor::offset).sum());
+            }
+        }
+    }
+
+    /// What to add to times of each trace, for times of the first one's clock.
+    fn shifts(&self) -> Vec<i128> {
+        let Some(first) = self.plans.first().map(|plan| &plan.clock) else { return Vec::new() };
+        let of = |plan: &Plan| match plan.clock.is_same(first) {
+            true => 0,
+            false => plan.clock.zero() - first.zero(),
+        };
+        self.plans.iter().map(of).collect()
+    }
+}
+
+#[inline]
+fn shift(ns: i128, by: i128) -> u64 {
+    // The greatest stands for the end.
+    (ns + by).clamp(0, i128::from(u64::MAX - 1)) as u64
+}
+
+fn give(cursor: &Cursor<'_>, trace: usize, at: Instant, each: &mut dyn FnMut(&Item<'_>) -> bool) -> bool {
+    match cursor.head {
+        Head::Event(class) => {
+            let (state, bytes) = cursor.values();
+            each(&Item::Event(Event { at, class, cpu: cursor.cpu, state, bytes }))
+        }
+        Head::Lost { events, packets } => each(&Item::Lost(Lost { at, trace, events, packets })),
+        Head::End => true,
+    }
+}
