@@ -15,6 +15,6 @@ mod stream;
 mod writer;
 
 pub use about::{About, Arming, Barrier, ByteOrder, Connection, Input};
-pub use event::{Count, Event, Gap, Item, Kind, NUMBERS, OBJECTS};
+pub use event::{Count, Event, Gap, Item, Kind, NUMBERS, OBJECTS, Take};
 pub use reader::{Reader, Totals};
 pub use writer::{Writer, metadata};

@@ -8,6 +8,7 @@ mod lime;
 mod notes;
 mod objects;
 mod perf;
+pub mod ros2;
 mod summary;
 mod table;
 mod thread;

@@ -12,7 +12,7 @@ use super::sources::EndToEnd;
 use super::tasks::Tasks;
 use super::tree::{Node, Tree};
 use punctual_model::Instant;
-use punctual_trace::flow::{Count, Event, Gap, Item, Kind, NUMBERS};
+use punctual_trace::flow::{Count, Event, Gap, Item, Kind, NUMBERS, Take};
 use rustc_hash::FxHashMap;
 
 /// Options of the analysis.
@@ -38,6 +38,8 @@ pub struct Analysis<'a> {
     pub(super) paths: Paths,
     pub(super) losses: Losses,
     producers: FxHashMap<u32, Running>,
+    /// By producer: the push that its next activation takes, where the trace tells.
+    told: FxHashMap<u32, (u16, Option<u64>)>,
     /// What the kernel did with threads, and which thread each producer is.
     kernel: Option<(&'a Threads, FxHashMap<u32, u32>)>,
 }
@@ -70,6 +72,7 @@ impl<'a> Analysis<'a> {
             paths: Paths::new(tree, chains, inboxes),
             tasks,
             producers: FxHashMap::default(),
+            told: FxHashMap::default(),
             kernel: None,
         }
     }
@@ -104,6 +107,9 @@ impl<'a> Analysis<'a> {
             Item::Gap(gap) => self.gap(gap),
             Item::Count(Count { channel, count, .. }) => {
                 self.tasks.each_counter(*channel, |counter| counter.count(*count));
+            }
+            Item::Take(Take { producer, channel, number, .. }) => {
+                self.told.insert(*producer, (*channel, *number));
             }
         }
     }
@@ -232,6 +238,7 @@ impl<'a> Analysis<'a> {
             is_behind_missing: is_missing,
             is_whole: self.graph.is_whole,
             has_met_gap: self.losses.is_any(),
+            told: if self.graph.has_told_takes { self.told.remove(&event.producer) } else { None },
         };
         task.unexplained += u64::from(!task.inputs.take(activated, &mut task.taken));
         let busy = task.busy.until(event.at).filter(|_| self.graph.is_whole);

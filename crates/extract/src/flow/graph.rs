@@ -127,6 +127,8 @@ pub struct Graph {
     /// How declared connections count, if known. A channel may be connected to a task twice.
     pub(super) armings: BTreeMap<Connection, Vec<Arming>>,
     pub(super) barriers: BTreeMap<u16, Barrier>,
+    /// Whether the trace tells which push an activation takes.
+    pub(super) has_told_takes: bool,
     /// Whether these are all connections.
     pub(super) is_declared_whole: bool,
     /// By task: the channels to each task after it.
@@ -160,10 +162,14 @@ impl GraphBuilder {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
             // Activations that follow belong to the round that ends with it.
-            Item::Count(count) => {
-                self.producers.entry(count.producer).or_insert(IDLE).push = Some(count.channel)
-            }
+            Item::Count(count) => self.belongs_to(count.producer, count.channel),
+            Item::Take(take) => self.belongs_to(take.producer, take.channel),
         }
+    }
+
+    /// Activations of the producer that follow belong to this channel.
+    fn belongs_to(&mut self, producer: u32, channel: u16) {
+        self.producers.entry(producer).or_insert(IDLE).push = Some(channel);
     }
 
     fn gap(&mut self, gap: &Gap) {
@@ -237,6 +243,7 @@ impl GraphBuilder {
             declared,
             armings,
             barriers: about.barriers.clone(),
+            has_told_takes: about.has_told_takes,
             is_declared_whole: about.has_all_inputs,
             executing,
             missing_activations: missing(&self.tasks),
@@ -301,7 +308,7 @@ impl GraphBuilder {
         // else that stop is missing.
         let is_serial = |task: &u16| {
             let mut inputs = about.inputs.iter().filter(|input| input.connection.task == *task).peekable();
-            about.has_all_inputs && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
+            about.has_all_inputs && !about.has_told_takes && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
         };
         let serial = self.tasks.iter().filter(|(task, _)| is_serial(task));
         let unended = serial.filter_map(|(_, seen)| seen.unended.iter().map(|(_, since)| *since).min());

@@ -34,6 +34,8 @@ pub struct Inputs {
 pub struct Taken {
     pub from: u64,
     pub until: u64,
+    /// Whether what waits before stays: the trace tells what is taken.
+    pub is_told: bool,
     /// If not, anything that waits may have been taken.
     pub is_known: bool,
 }
@@ -47,6 +49,8 @@ pub struct Activated {
     /// Whether the trace is complete; if not, whether anything is missing so far.
     pub is_whole: bool,
     pub has_met_gap: bool,
+    /// The push that it takes, as channel and number, where the trace tells.
+    pub told: Option<(u16, Option<u64>)>,
 }
 
 impl Inputs {
@@ -60,13 +64,20 @@ impl Inputs {
                     *channel,
                     armings.map_or(&[], Vec::as_slice),
                     graph.barriers.get(channel),
+                    graph.has_told_takes,
                 );
             }
         }
         found
     }
 
-    fn connect(&mut self, channel: u16, armings: &[Arming], barrier: Option<&Barrier>) {
+    fn connect(
+        &mut self,
+        channel: u16,
+        armings: &[Arming],
+        barrier: Option<&Barrier>,
+        is_told: bool,
+    ) {
         let places = self.by_channel.entry(channel).or_default();
         if armings.is_empty() {
             self.has_since = true;
@@ -78,7 +89,7 @@ impl Inputs {
                 places.push(Place::Queue(self.counters.len()));
                 // Of two inputs of one channel, one counts a push before an activation in it, and one after.
                 let is_lost = armings.len() > 1;
-                self.counters.push(Counter { is_lost, ..Counter::new(channel, arming, barrier) });
+                self.counters.push(Counter { is_lost, is_told, ..Counter::new(channel, arming, barrier) });
             } else if !places.iter().any(|place| matches!(place, Place::Newest(_))) {
                 places.push(Place::Newest(self.registers));
                 self.registers += 1;
@@ -124,6 +135,8 @@ pub struct Counter {
     owed: u64,
     holes: Holes,
     is_lost: bool,
+    /// The trace tells what activations take.
+    is_told: bool,
 }
 
 /// The current round of a barrier.
@@ -153,6 +166,7 @@ impl Counter {
             owed: 0,
             holes: Holes::default(),
             is_lost: false,
+            is_told: false,
         }
     }
 
@@ -199,6 +213,9 @@ impl Counter {
 
     /// What an activation takes, and whether that exists.
     fn take(&mut self, activated: Activated, by_number: bool) -> (Taken, bool) {
+        if self.is_told {
+            return (self.told(activated), true);
+        }
         let is_armed = self.arrived - self.taken >= self.threshold;
         // After a gap, the contents of inputs that are not always waited for are unknown, as are ends of
         // rounds.
@@ -208,7 +225,7 @@ impl Counter {
             self.is_lost = true;
         }
         if self.is_lost {
-            return (Taken { from: 0, until: u64::MAX, is_known: false }, true);
+            return (Taken { from: 0, until: u64::MAX, is_told: false, is_known: false }, true);
         }
         let from = if by_number { activated.instance.saturating_mul(self.threshold) } else { self.taken };
         let until = if by_number || is_armed { from.saturating_add(self.threshold) } else { from };
@@ -216,9 +233,28 @@ impl Counter {
         self.taken = self.taken.max(until.min(self.arrived));
         let is_known = until <= self.arrived && !self.holes.touch(from, until);
         self.holes.forget_before(self.taken);
-        (Taken { from, until, is_known }, is_armed)
+        (Taken { from, until, is_told: false, is_known }, is_armed)
+    }
+
+    /// What an activation takes by what the trace tells: nothing if it tells of another channel.
+    fn told(&mut self, activated: Activated) -> Taken {
+        let nothing = Taken { from: 0, until: 0, is_told: true, is_known: true };
+        match activated.told {
+            Some((channel, Some(number))) if channel == self.channel => {
+                let until = number.saturating_add(1);
+                let is_known = until <= self.arrived && !self.holes.touch(number, until);
+                self.holes.forget_before(number.saturating_sub(MOST_BEHIND));
+                Taken { from: number, until, is_known, ..nothing }
+            }
+            Some((channel, None)) if channel == self.channel => Taken { is_known: false, ..nothing },
+            Some(_) => nothing,
+            None => Taken { is_known: !activated.has_met_gap, ..nothing },
+        }
     }
 }
+
+/// How much later a push may be taken than others that came after it.
+pub const MOST_BEHIND: u64 = 1 << 12;
 
 /// Pushes not seen although later ones were.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 //! The path of data from push to push: what an instance passes on of the source's instance that its data come
 //! from.
 
+use super::inputs::MOST_BEHIND;
 use punctual_model::{Duration, Instant};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -160,6 +161,22 @@ impl Backlog {
             }
         }
         taken
+    }
+}
+
+impl Backlog {
+    /// Removes this one, and drops those that come too late by now.
+    pub fn take_one(&mut self, place: u64) -> Window {
+        while self.entries.front().is_some_and(|entry| entry.until.saturating_add(MOST_BEHIND) <= place) {
+            self.entries.pop_front();
+        }
+        let index = self.entries.iter().position(|entry| (entry.from..entry.until).contains(&place));
+        match index {
+            // Those that cannot be told apart stay.
+            Some(index) if self.entries[index].until - self.entries[index].from > 1 => Window::Unknown,
+            Some(index) => self.entries.remove(index).map_or(Window::Empty, |entry| entry.window),
+            None => Window::Empty,
+        }
     }
 }
 

@@ -64,7 +64,11 @@ impl Inbox {
     pub fn take(&mut self, taken: &[Taken]) -> Window {
         let mut window = std::mem::take(&mut self.since);
         for (queue, taken) in self.queues.iter_mut().zip(taken) {
-            window.join(queue.take(taken.from, taken.until));
+            window.join(match taken.is_told {
+                true if taken.from == taken.until => Window::Empty,
+                true => queue.take_one(taken.from),
+                false => queue.take(taken.from, taken.until),
+            });
             if !taken.is_known {
                 window = Window::Unknown;
             }

@@ -25,7 +25,7 @@ pub fn analyse(items: &[Item], about: &About, chains: Option<&[Vec<String>]>) ->
         match item {
             Item::Event(_) => totals.events += 1,
             Item::Gap(gap) => totals.discarded += gap.discarded,
-            Item::Count(_) => {}
+            Item::Count(_) | Item::Take(_) => {}
         }
     }
     let flow = analysis.finish(about, &totals);

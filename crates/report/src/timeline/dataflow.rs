@@ -112,7 +112,7 @@ impl<W: Write> Dataflow<W> {
                 (producer.running, producer.push) = (None, None);
                 Ok(())
             }
-            Item::Count(_) => Ok(()),
+            Item::Count(_) | Item::Take(_) => Ok(()),
         }
     }
 

@@ -28,7 +28,7 @@ pub fn open(metadata: &[u8], streams: Vec<(u64, Vec<u8>)>) {
     let (mut events, mut gaps) = (0, 0);
     let mut each = |item| match item {
         Item::Event(_) => events += 1,
-        Item::Count(_) => {}
+        Item::Count(_) | Item::Take(_) => {}
         Item::Gap(gap) => {
             assert!(gap.from <= gap.until);
             gaps += 1;

@@ -98,6 +98,9 @@ pub struct About {
     pub inputs: Vec<Input>,
     /// Whether there are no others.
     pub has_all_inputs: bool,
+    /// Whether each activation is told which push it takes, instead of counting ([`Take`](super::Take)).
+    /// Instances of a task may overlap then.
+    pub has_told_takes: bool,
     /// Barriers, by channel.
     pub barriers: BTreeMap<u16, Barrier>,
 }
@@ -119,6 +122,7 @@ impl Default for About {
             threads: BTreeMap::new(),
             inputs: Vec::new(),
             has_all_inputs: false,
+            has_told_takes: false,
             barriers: BTreeMap::new(),
         }
     }

@@ -78,6 +78,19 @@ pub struct Count {
     pub count: u32,
 }
 
+/// The next activation of this producer takes this push, of whatever came or comes before or after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Take {
+    /// When.
+    pub at: Instant,
+    /// The producer that writes the activation.
+    pub producer: u32,
+    /// The channel.
+    pub channel: u16,
+    /// Number of the push; `None` if it is not known.
+    pub number: Option<u64>,
+}
+
 /// What a reader yields, in causal order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
@@ -87,6 +100,8 @@ pub enum Item {
     Gap(Gap),
     /// A change of a barrier's count.
     Count(Count),
+    /// What the next activation takes.
+    Take(Take),
 }
 
 impl Item {
@@ -96,6 +111,7 @@ impl Item {
             Item::Event(event) => event.at,
             Item::Gap(gap) => gap.from,
             Item::Count(count) => count.at,
+            Item::Take(take) => take.at,
         }
     }
 }

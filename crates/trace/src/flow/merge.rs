@@ -4,7 +4,7 @@
 use super::notes::{self, Note, Notes};
 use super::numbers::Numbers;
 use super::stream::{Cursor, Head};
-use super::{Count, Event, Gap, Item, Kind};
+use super::{Count, Event, Gap, Item, Kind, Take};
 use punctual_model::Instant;
 use std::io;
 
@@ -78,10 +78,9 @@ pub fn merge(
                 Some(note) => {
                     parts += 1;
                     let at = clock.instant(cursor.tick());
-                    let count = |Note { channel, count }| {
-                        Item::Count(Count { at, producer: cursor.producer(), channel, count })
-                    };
-                    note.map(count).into_iter().for_each(&mut *each);
+                    let producer = cursor.producer();
+                    let noted = |note| noted(note, at, producer, &numbers);
+                    note.map(noted).into_iter().for_each(&mut *each);
                 }
             }
             cursor.advance().map_err(|error| (first, error))?;
@@ -123,6 +122,17 @@ fn part_of_note(cursor: &Cursor<'_>, notes: &mut Notes) -> Option<Option<Note>> 
         _ => {
             notes.interrupt();
             None
+        }
+    }
+}
+
+#[cold]
+fn noted(note: Note, at: Instant, producer: u32, numbers: &Numbers) -> Item {
+    match note {
+        Note::Count { channel, count } => Item::Count(Count { at, producer, channel, count }),
+        Note::Take { channel, number } => {
+            let number = number.map(|number| numbers.taken(channel, number));
+            Item::Take(Take { at, producer, channel, number })
         }
     }
 }

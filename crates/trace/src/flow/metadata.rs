@@ -114,6 +114,9 @@ fn env(text: &mut String, about: &About) {
     if about.has_all_inputs {
         line("connections", quoted("all"));
     }
+    if about.has_told_takes {
+        line("takes", quoted("told"));
+    }
     for (number, (channel, Barrier { count, arrived })) in about.barriers.iter().enumerate() {
         line(&format!("barrier_{number}"), quoted(&format!("{channel} {count} {arrived}")));
     }
@@ -191,6 +194,7 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     about.inputs.sort_unstable();
     about.inputs.dedup();
     about.has_all_inputs = values.text("env.connections") == Some("all");
+    about.has_told_takes = values.text("env.takes") == Some("told");
     about.barriers =
         values.numbered("env.barrier_").filter_map(|(_, value)| barrier(value.as_str())).collect();
     Ok(Metadata { about, names_order: order.is_some(), damage })

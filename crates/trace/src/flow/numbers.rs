@@ -36,6 +36,17 @@ impl Numbers {
         whole
     }
 
+    /// The whole number of a push that has come, from its low bits.
+    pub fn taken(&self, channel: u16, number: u32) -> u64 {
+        let next = self.pushes[usize::from(channel)];
+        let back = (next as u32).wrapping_sub(number);
+        // Of another producer, and at the same tick, it may not have come yet.
+        match u64::from(back) <= next && back <= u32::MAX / 2 {
+            true => next - u64::from(back),
+            false => next + u64::from(number.wrapping_sub(next as u32)),
+        }
+    }
+
     /// Whether the activation of this instance, or of a later one, has come.
     #[inline]
     pub fn is_activated(&self, task: u16, number: u16) -> bool {
@@ -54,6 +65,18 @@ fn nearest(next: u64, number: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn taken_pushes_are_those_that_came() {
+        let mut numbers = Numbers::default();
+        (0..5).for_each(|number| {
+            numbers.whole(Kind::Push, 7, number);
+        });
+        assert_eq!([0, 3, 4, 5, 9].map(|number| numbers.taken(7, number)), [0, 3, 4, 5, 9]);
+        numbers.pushes[7] = (3 << 32) + 2;
+        assert_eq!(numbers.taken(7, 1), (3 << 32) + 1);
+        assert_eq!(numbers.taken(7, u32::MAX), (3 << 32) - 1);
+    }
 
     #[test]
     fn numbers_wrap_around() {

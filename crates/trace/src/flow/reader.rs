@@ -116,8 +116,8 @@ impl Reader {
         };
         let mut cursors = self.streams.iter().enumerate().map(open).collect::<Result<Vec<_>, Error>>()?;
         let clock = Clock { frequency: self.about.frequency };
-        // Who has no barriers has no notes, and may have such a channel.
-        let has_notes = !self.about.barriers.is_empty();
+        // Others have no notes, and may have such a channel.
+        let has_notes = !self.about.barriers.is_empty() || self.about.has_told_takes;
         let parts = merge(&mut cursors, clock, has_notes, each, progress)
             .map_err(|(index, error)| failed(index, error))?;
         let mut totals = Totals::default();

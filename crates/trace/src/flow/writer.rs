@@ -2,7 +2,8 @@
 
 use super::event::NOTES;
 use super::header::{EVENT, HEADER, Header, LEAST_PACKET, MOST_PACKET, Raw};
-use super::{About, ByteOrder, Kind, NUMBERS, metadata as tsdl, notes};
+use super::notes::{self, Note};
+use super::{About, ByteOrder, Kind, NUMBERS, metadata as tsdl};
 use crate::error::{Error, ErrorKind};
 use crate::source::create_folder;
 use crate::tsdl::METADATA;
@@ -146,7 +147,26 @@ impl Writer {
     ///
     /// If there is no such producer.
     pub fn count(&mut self, producer: usize, tick: u64, channel: u16, count: u32) -> Result<(), Error> {
-        let mut parts = notes::numbers(channel, count).into_iter();
+        self.note(producer, tick, Note::Count { channel, count })
+    }
+
+    /// Says which push the producer's next activation takes; `None` is one that is not known.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such producer.
+    pub fn take(
+        &mut self,
+        producer: usize,
+        tick: u64,
+        channel: u16,
+        number: Option<u64>,
+    ) -> Result<(), Error> {
+        self.note(producer, tick, Note::Take { channel, number: number.map(|number| number as u32) })
+    }
+
+    fn note(&mut self, producer: usize, tick: u64, note: Note) -> Result<(), Error> {
+        let mut parts = notes::numbers(note).into_iter();
         parts.try_for_each(|number| self.event(producer, tick, Kind::Push, NOTES, number))
     }
 

@@ -88,7 +88,7 @@ pub fn read(reader: &Reader) -> (Vec<Item>, Totals) {
 pub fn events(items: &[Item]) -> Vec<Event> {
     let event = |item: &Item| match item {
         Item::Event(event) => Some(*event),
-        Item::Gap(_) | Item::Count(_) => None,
+        Item::Gap(_) | Item::Count(_) | Item::Take(_) => None,
     };
     items.iter().filter_map(event).collect()
 }

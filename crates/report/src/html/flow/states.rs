@@ -105,7 +105,7 @@ impl States {
         match item {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
-            Item::Count(_) => {}
+            Item::Count(_) | Item::Take(_) => {}
         }
     }
 

@@ -1,0 +1,162 @@
+//! Traces of ROS 2 (ros2_tracing, CARET) as traces of dataflow programs. Callbacks are tasks, topics channels,
+//! a publication a push; each activation is told which push it takes. docs/design/ros2.md has the mapping.
+
+mod calls;
+mod follow;
+mod graph;
+mod messages;
+mod output;
+mod survey;
+mod table;
+
+use super::error::Error;
+use super::notes::Notes;
+use crate::ctf18::{Item, Reader, Totals};
+use calls::Kinds;
+use follow::{Follow, Out};
+use graph::Graph;
+use std::path::{Path, PathBuf};
+use survey::Survey;
+
+pub use output::Written;
+
+/// From which callback to which data goes within a node, without a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Variables {
+    /// From callbacks that publish nothing to those of the same node that publish.
+    #[default]
+    Assumed,
+    /// These, by names of tasks: writer and reader.
+    Declared(Vec<(String, String)>),
+}
+
+/// A trace of ROS 2.
+pub struct Trace {
+    path: PathBuf,
+    reader: Reader,
+    kinds: Kinds,
+}
+
+/// Whether a trace has events of ROS 2.
+pub fn is_ros(reader: &Reader) -> bool {
+    reader.classes().iter().any(calls::is_ros)
+}
+
+impl Trace {
+    /// Takes an opened trace.
+    pub fn new(path: &Path, reader: Reader) -> Result<Trace, Error> {
+        let kinds = Kinds::new(&reader).map_err(|why| Error::malformed(path, why))?;
+        for needed in ["callback_start", "callback_end"] {
+            if !kinds.has(needed) {
+                let why = format!("it has no events ros2:{needed}, without which there are no callbacks");
+                return Err(Error::malformed(path, why));
+            }
+        }
+        Ok(Trace { path: path.to_owned(), reader, kinds })
+    }
+
+    /// Bytes to read, in two passes.
+    pub fn bytes(&self) -> u64 {
+        2 * self.reader.bytes()
+    }
+
+    /// Writes the dataflow trace into a folder that is new or empty. `progress` gets the bytes read.
+    pub fn write(
+        &self,
+        folder: &Path,
+        variables: &Variables,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Written, Error> {
+        let mut graph = Graph::default();
+        let mut survey = Survey::default();
+        let (totals, unknown) = self.pass(&mut graph, &mut |item, at, producer, step| {
+            survey.step(producer, step);
+            if let Item::Event(event) = item {
+                survey.thread(producer.0, || self.kinds.procname(event));
+            }
+            let _ = at;
+            Ok(())
+        }, progress)?;
+        let mut notes = Notes::default();
+        self.say(&mut notes, &totals, &unknown);
+        let half = self.reader.bytes();
+        graph.rewind();
+        let mut output = output::Output::create(folder, &self.path, self, &graph, survey, variables, &mut notes)?;
+        self.pass(&mut graph, &mut |_, at, producer, step| output.step(at, producer, step), &mut |bytes| {
+            progress(half + bytes);
+        })?;
+        output.finish(notes)
+    }
+
+    /// Follows the trace from its beginning to its end.
+    fn pass(
+        &self,
+        graph: &mut Graph,
+        each: &mut dyn FnMut(&Item<'_>, punctual_model::Instant, follow::Producer, follow::Step) -> Result<(), Error>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(Totals, follow::Unknown), Error> {
+        let mut follow = Follow::default();
+        let mut failed = None;
+        let totals = self.reader.read(
+            &mut |item| {
+                let out: Out = &mut |at, producer, step| {
+                    if failed.is_none() {
+                        failed = each(item, at, producer, step).err();
+                    }
+                };
+                let has_room = match item {
+                    Item::Event(event) => match self.kinds.call(event, &self.reader) {
+                        Some((thread, call)) => {
+                            graph.declare(thread, &call) && follow.call(event.at, thread, &call, graph, out)
+                        }
+                        None => true,
+                    },
+                    // The kernel's losses do not matter to callbacks.
+                    Item::Lost(lost) if self.reader.env(lost.trace, "domain") == Some("kernel") => true,
+                    Item::Lost(lost) => {
+                        follow.lose(lost.at, lost.events.saturating_add(lost.packets), out);
+                        true
+                    }
+                };
+                if !has_room && failed.is_none() {
+                    let why = "it has more nodes, topics, callbacks or threads than one system can have";
+                    failed = Some(Error::malformed(&self.path, why));
+                }
+                failed.is_none()
+            },
+            progress,
+        )?;
+        match failed {
+            Some(error) => Err(error),
+            None => Ok((totals, follow.unknown)),
+        }
+    }
+
+    /// What the trace lacks.
+    fn say(&self, notes: &mut Notes, totals: &Totals, unknown: &follow::Unknown) {
+        for damage in &totals.damages {
+            notes.say(damage.to_string());
+        }
+        let count = |notes: &mut Notes, count: u64, what: &str| {
+            if count > 0 {
+                notes.say(format!("{count} × {what}"));
+            }
+        };
+        let follow::Unknown { publishers, subscriptions, callbacks, messages, .. } = *unknown;
+        count(notes, totals.discarded, "events that the tracer discarded; data around them is not followed");
+        count(notes, totals.packets, "packets that are missing or damaged; data around them is not followed");
+        count(notes, publishers, "publications by publishers that were made before the trace began: left out");
+        count(notes, subscriptions, "messages taken by subscriptions made before the trace began: left out");
+        count(notes, callbacks, "callbacks called that were made before the trace began: named by address");
+        count(notes, messages, "messages taken whose publication is not in the trace: not followed");
+        count(notes, unknown.without_message, "callbacks of subscriptions or services called without a message");
+        count(notes, unknown.without_callback, "messages taken for which no callback was called");
+        count(notes, unknown.ends, "ends or starts of callbacks without the other");
+        if !self.kinds.has_stamps() {
+            notes.say(
+                "its publications have no time stamps, so messages between processes cannot be followed: \
+                 ros2_tracing of Jazzy or newer has them, or CARET",
+            );
+        }
+    }
+}

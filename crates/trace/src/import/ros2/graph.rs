@@ -1,0 +1,320 @@
+//! Nodes, topics and callbacks of all processes, as events declare them.
+
+use super::calls::{Call, Handle, Owner, Thread};
+use super::table::Table;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Most objects of a kind; a trace with more is not of one system.
+const MOST: usize = 1 << 20;
+
+/// Topics that every node has, and that carry no data of the application.
+const OF_EVERY_NODE: [&str; 3] = ["/rosout", "/parameter_events", "/clock"];
+
+/// What calls a callback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Messages of this topic, by index.
+    Topic(usize),
+    /// A timer of this period, in nanoseconds.
+    Timer(i64),
+    /// Requests to a service: their topic.
+    Service(usize),
+    /// The trace begins after it was made.
+    Unknown(Handle),
+}
+
+/// A callback: a task. The same subscription may have several objects, within a process and without.
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub node: Option<usize>,
+    pub cause: Cause,
+    pub has_run: bool,
+    /// Whether it published on a topic of the application.
+    pub publishes: bool,
+}
+
+impl Task {
+    pub fn is_unknown(&self) -> bool {
+        matches!(self.cause, Cause::Unknown(_))
+    }
+}
+
+/// Where a publisher publishes.
+#[derive(Clone, Copy, Debug)]
+struct Publisher {
+    topic: usize,
+    handle: Handle,
+}
+
+/// An object of one process.
+type Of = (u32, Handle);
+
+/// Everything that has been declared.
+#[derive(Debug, Default)]
+pub struct Graph {
+    /// Full names.
+    pub nodes: Vec<String>,
+    /// Topics, and services as `service NAME`.
+    pub topics: Vec<String>,
+    pub tasks: Vec<Task>,
+    topics_by_name: FxHashMap<String, usize>,
+    nodes_by_handle: Table<Of, usize>,
+    publishers: Table<Of, usize>,
+    rmw_publishers: Table<Of, Publisher>,
+    subscriptions: Table<Of, usize>,
+    rmw_subscriptions: Table<Of, usize>,
+    objects: Table<Of, usize>,
+    services: Table<Of, usize>,
+    rmw_services: Table<Of, usize>,
+    clients: Table<Of, usize>,
+    client_ids: Table<Of, [u8; 16]>,
+    timers: Table<Of, usize>,
+    callbacks: Table<Of, usize>,
+    rings: Table<Of, Handle>,
+    buffers: Table<Of, usize>,
+    is_second: bool,
+}
+
+impl Graph {
+    /// Takes what declares something. False if there is too much.
+    pub fn declare(&mut self, thread: Thread, call: &Call) -> bool {
+        let of = |handle: Handle| (thread.pid, handle);
+        match call {
+            Call::Node { node, name, namespace } => {
+                let nodes = &mut self.nodes;
+                self.nodes_by_handle.define(of(*node), || push(nodes, full_name(namespace, name)));
+            }
+            Call::Publisher { publisher, rmw, topic } => {
+                let topic = self.topic(topic);
+                self.publishers.define(of(*publisher), || topic);
+                self.rmw_publishers.define(of(*rmw), || Publisher { topic, handle: *publisher });
+            }
+            Call::Subscription { subscription, node, rmw, topic } => {
+                let topic = self.topic(topic);
+                let task = self.task(of(*node), Cause::Topic(topic));
+                self.subscriptions.define(of(*subscription), || task);
+                self.rmw_subscriptions.define(of(*rmw), || task);
+            }
+            Call::SubscriptionObject { subscription, object } => {
+                if let Some(task) = self.subscriptions.get(&of(*subscription)) {
+                    self.objects.define(of(*object), || task);
+                }
+            }
+            Call::Service { service, node, rmw, name } => {
+                let topic = self.topic(&format!("service {name}"));
+                let task = self.task(of(*node), Cause::Service(topic));
+                self.services.define(of(*service), || task);
+                self.rmw_services.define(of(*rmw), || task);
+            }
+            Call::Client { rmw, name } => {
+                let topic = self.topic(&format!("service {name}"));
+                self.clients.define(of(*rmw), || topic);
+            }
+            Call::ClientId { rmw, id } => self.client_ids.define(of(*rmw), || *id),
+            Call::Timer { timer, period } => {
+                let task = self.task(of(0), Cause::Timer(*period));
+                self.timers.define(of(*timer), || task);
+            }
+            Call::TimerNode { timer, node } => {
+                let found = (self.timers.get(&of(*timer)), self.nodes_by_handle.get(&of(*node)));
+                if let (Some(task), Some(node), false) = (found.0, found.1, self.is_second) {
+                    self.tasks[task].node = Some(node);
+                }
+            }
+            Call::Callback { of: owner, handle, callback } => {
+                let table = match owner {
+                    Owner::SubscriptionObject => &self.objects,
+                    Owner::Service => &self.services,
+                    Owner::Timer => &self.timers,
+                };
+                if let Some(task) = table.get(&of(*handle)) {
+                    self.callbacks.define(of(*callback), || task);
+                }
+            }
+            Call::RingBuffer { ring, buffer } => self.rings.define(of(*ring), || *buffer),
+            Call::Buffer { buffer, object } => {
+                if let Some(task) = self.objects.get(&of(*object)) {
+                    self.buffers.define(of(*buffer), || task);
+                }
+            }
+            _ => {}
+        }
+        self.nodes.len().max(self.topics.len()).max(self.tasks.len()) < MOST
+    }
+
+    fn topic(&mut self, name: &str) -> usize {
+        if let Some(topic) = self.topics_by_name.get(name) {
+            return *topic;
+        }
+        let topic = push(&mut self.topics, name.to_owned());
+        self.topics_by_name.insert(name.to_owned(), topic);
+        topic
+    }
+
+    /// A new task; in the second pass its number does not matter, as it is known.
+    fn task(&mut self, node: Of, cause: Cause) -> usize {
+        if self.is_second {
+            return 0;
+        }
+        let node = self.nodes_by_handle.get(&node);
+        push(&mut self.tasks, Task { node, cause, has_run: false, publishes: false })
+    }
+
+    /// The second pass begins.
+    pub fn rewind(&mut self) {
+        self.is_second = true;
+        self.nodes_by_handle.rewind();
+        self.rmw_publishers.rewind();
+        self.client_ids.rewind();
+        for table in [
+            &mut self.publishers,
+            &mut self.subscriptions,
+            &mut self.rmw_subscriptions,
+            &mut self.objects,
+            &mut self.services,
+            &mut self.rmw_services,
+            &mut self.clients,
+            &mut self.timers,
+            &mut self.callbacks,
+            &mut self.buffers,
+        ] {
+            table.rewind();
+        }
+        self.rings.rewind();
+    }
+
+    /// The task of a callback; one that was not declared becomes one.
+    #[inline]
+    pub fn callback(&mut self, thread: Thread, callback: Handle) -> usize {
+        let of = (thread.pid, callback);
+        match self.callbacks.get(&of) {
+            Some(task) => task,
+            None => {
+                let task = self.task((thread.pid, 0), Cause::Unknown(callback));
+                self.callbacks.define(of, || task);
+                task
+            }
+        }
+    }
+
+    pub fn known_callback(&self, thread: Thread, callback: Handle) -> Option<usize> {
+        self.callbacks.get(&(thread.pid, callback))
+    }
+
+    pub fn publisher(&self, thread: Thread, publisher: Handle) -> Option<usize> {
+        self.publishers.get(&(thread.pid, publisher))
+    }
+
+    /// The topic, and the handle that `rcl_publish` has for the same publisher.
+    pub fn rmw_publisher(&self, thread: Thread, rmw: Handle) -> Option<(usize, Handle)> {
+        self.rmw_publishers.get(&(thread.pid, rmw)).map(|publisher| (publisher.topic, publisher.handle))
+    }
+
+    pub fn rmw_subscription(&self, thread: Thread, rmw: Handle) -> Option<usize> {
+        self.rmw_subscriptions.get(&(thread.pid, rmw))
+    }
+
+    pub fn rmw_service(&self, thread: Thread, rmw: Handle) -> Option<usize> {
+        self.rmw_services.get(&(thread.pid, rmw))
+    }
+
+    /// The topic of a client's requests, and its identity.
+    pub fn client(&self, thread: Thread, rmw: Handle) -> Option<(usize, [u8; 16])> {
+        let of = (thread.pid, rmw);
+        Some((self.clients.get(&of)?, self.client_ids.get(&of)?))
+    }
+
+    /// The task that reads a ring buffer.
+    pub fn reader_of(&self, thread: Thread, ring: Handle) -> Option<usize> {
+        self.buffers.get(&(thread.pid, self.rings.get(&(thread.pid, ring))?))
+    }
+
+    /// The topic whose messages a task takes.
+    #[inline]
+    pub fn input(&self, task: usize) -> Option<usize> {
+        match self.tasks[task].cause {
+            Cause::Topic(topic) | Cause::Service(topic) => Some(topic),
+            Cause::Timer(_) | Cause::Unknown(_) => None,
+        }
+    }
+
+    /// Whether a topic carries data of the application.
+    pub fn is_of_application(&self, topic: usize) -> bool {
+        !OF_EVERY_NODE.contains(&self.topics[topic].as_str())
+    }
+
+    /// Names of the tasks that ran, each once, by index.
+    pub fn task_names(&self) -> BTreeMap<usize, String> {
+        let mut count: FxHashMap<String, usize> = FxHashMap::default();
+        let mut names = BTreeMap::new();
+        for (index, task) in self.tasks.iter().enumerate().filter(|(_, task)| task.has_run) {
+            let name = self.task_name(task);
+            let seen = count.entry(name.clone()).or_default();
+            *seen += 1;
+            names.insert(index, if *seen == 1 { name } else { format!("{name}#{seen}") });
+        }
+        names
+    }
+
+    fn task_name(&self, task: &Task) -> String {
+        let node = task.node.map_or("(unknown node)", |node| self.nodes[node].as_str());
+        match task.cause {
+            Cause::Topic(topic) | Cause::Service(topic) => {
+                format!("{node}:{}", self.topics[topic].replace("service ", "service-"))
+            }
+            Cause::Timer(period) => format!("{node}:timer-{}", period_text(period)),
+            Cause::Unknown(callback) => format!("callback-{callback:#x}"),
+        }
+    }
+
+    /// From which callback to which data goes within nodes by default: from those that publish nothing to
+    /// those that do.
+    pub fn default_variables(&self) -> Vec<(usize, usize)> {
+        let is_input = |task: &Task| match task.cause {
+            Cause::Topic(topic) => self.is_of_application(topic),
+            Cause::Timer(_) => true,
+            Cause::Service(_) | Cause::Unknown(_) => false,
+        };
+        let ran = || self.tasks.iter().enumerate().filter(|(_, task)| task.has_run && task.node.is_some());
+        let mut readers: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+        for (index, task) in ran().filter(|(_, task)| task.publishes) {
+            readers.entry(task.node).or_default().push(index);
+        }
+        let writers = ran().filter(|(_, task)| !task.publishes && is_input(task));
+        let pairs = |(writer, task): (usize, &Task)| {
+            readers.get(&task.node).into_iter().flatten().map(move |reader| (writer, *reader))
+        };
+        writers.flat_map(pairs).collect()
+    }
+}
+
+fn push<T>(list: &mut Vec<T>, item: T) -> usize {
+    list.push(item);
+    list.len() - 1
+}
+
+/// A node's namespace and name.
+fn full_name(namespace: &str, name: &str) -> String {
+    format!("{}/{name}", namespace.trim_end_matches('/'))
+}
+
+/// As short as it is exact.
+fn period_text(ns: i64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let (size, unit) = units.into_iter().find(|(size, _)| ns % size == 0).unwrap_or((1, "ns"));
+    format!("{}{unit}", ns / size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_exact() {
+        let names = [("/", "a"), ("", "a"), ("/x", "a"), ("/x/y/", "a")].map(|(space, name)| full_name(space, name));
+        assert_eq!(names, ["/a", "/a", "/x/a", "/x/y/a"]);
+        let periods = [100_000_000, 2_000_000_000, 1_500_000, 33_333_333].map(period_text);
+        assert_eq!(periods, ["100ms", "2s", "1500us", "33333333ns"]);
+    }
+}
