@@ -221,13 +221,16 @@ pub struct Replay {
 /// Convert another tool's trace to a recording
 ///
 /// Reads traces of LiME (a folder of *.events.json and *.infos.json) and perf.data files of perf sched
-/// record, or of perf record -e 'sched:*,raw_syscalls:*' -a. Reports what the source lacks.
+/// record, or of perf record -e 'sched:*,raw_syscalls:*' -a, and kernel traces of LTTng. LTTng traces of
+/// ROS 2 (ros2_tracing, CARET) become the trace of a dataflow program, for punctual chains. Reports what the source
+/// lacks.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  perf sched record -o run.data -- ./robot
-  punctual import run.data && punctual replay run.recording"))]
+  punctual import run.data && punctual replay run.recording
+  punctual import ~/.ros/tracing/run1 -o run1 && punctual chains run1"))]
 pub struct Import {
-    /// The trace: a folder of LiME or a perf.data file
+    /// The trace: a folder of LTTng (ROS 2, CARET) or of LiME, or a perf.data file
     #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub source: PathBuf,
 
@@ -245,6 +248,11 @@ pub struct Import {
     /// Import threads that are not real-time too
     #[arg(long)]
     pub include_best_effort: bool,
+
+    /// ROS 2: data go from one callback to another of the same node, which reads the newest; or none. Without
+    /// it, from those that publish nothing to those that publish
+    #[arg(long = "variable", value_name = "WRITER,READER")]
+    pub variables: Vec<String>,
 
     /// Print warnings and errors only
     #[arg(short, long)]

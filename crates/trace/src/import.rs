@@ -1,10 +1,12 @@
 //! Imports other tools' traces as records. What a source lacks is reported, not guessed.
 //!
 //! [`thread`] turns plain events (calls entered and left, threads switched and woken) into activations, as
-//! the eBPF programs do in the kernel. Each format has its own module: [`lime`] and [`perf`].
+//! the eBPF programs do in the kernel. Each format has its own module: [`lime`], [`lttng`] and [`perf`]; and
+//! [`ros2`], whose traces become those of dataflow programs.
 
 mod error;
 mod lime;
+mod lttng;
 mod notes;
 mod objects;
 mod perf;
@@ -13,12 +15,13 @@ mod summary;
 mod table;
 mod thread;
 
-use crate::{About, Record};
+use crate::{About, Record, ctf18};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 pub use error::{Error, ErrorKind};
+pub use lttng::has_kernel;
 pub use summary::{Imported, Options};
 
 /// A trace to be imported.
@@ -30,12 +33,16 @@ pub struct Import {
 
 enum Source {
     Lime(Box<lime::Folder>),
+    Lttng(Box<lttng::Trace>),
     Perf(Box<perf::Trace>),
 }
 
 impl Import {
     /// Recognises the format and reads the description of the trace.
     pub fn open(path: &Path, options: &Options) -> Result<Import, Error> {
+        if path.is_dir() && ctf18::holds_trace(path) {
+            return Import::of_session(path, ctf18::Reader::open(path)?, options);
+        }
         if path.is_dir() {
             let folder = lime::Folder::open(path)?;
             let (about, bytes) = (folder.about().clone(), folder.bytes());
@@ -52,9 +59,16 @@ impl Import {
             Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Err(Error::io(path, &error)),
             _ => Err(Error::new(
                 ErrorKind::NotATrace,
-                format!("{} is neither a perf.data file nor a folder that LiME recorded", path.display()),
+                format!("{} is neither a perf.data file nor a folder of LTTng or LiME", path.display()),
             )),
         }
+    }
+
+    /// Takes the kernel's trace of an LTTng session.
+    pub fn of_session(path: &Path, reader: ctf18::Reader, options: &Options) -> Result<Import, Error> {
+        let trace = lttng::Trace::new(path, reader, options)?;
+        let (about, bytes) = (trace.about().clone(), trace.bytes());
+        Ok(Import { source: Source::Lttng(Box::new(trace)), about, bytes })
     }
 
     /// The description of the recording, known before the first record.
@@ -76,6 +90,7 @@ impl Import {
     ) -> Result<Imported, Error> {
         match self.source {
             Source::Lime(folder) => folder.run(each, progress),
+            Source::Lttng(trace) => trace.run(each, progress),
             Source::Perf(trace) => trace.run(each, progress),
         }
     }

@@ -6,8 +6,8 @@
 
 mod lexer;
 
-pub use lexer::{Lexer, SyntaxError, Token, number};
 use lexer::lossy;
+pub use lexer::{Lexer, SyntaxError, Token, number};
 use std::fmt::Write as _;
 
 /// The name of the file in a trace's folder.
@@ -65,8 +65,7 @@ pub struct Values {
 impl Values {
     /// Reads as much of the file as makes sense.
     pub fn parse(bytes: &[u8]) -> Values {
-        let mut parser =
-            Parser { lexer: Lexer::new(bytes), values: Values::default(), block: None };
+        let mut parser = Parser { lexer: Lexer::new(bytes), values: Values::default(), block: None };
         parser.statements();
         Values { error: parser.lexer.error, ..parser.values }
     }

@@ -53,6 +53,11 @@ impl RecordingFolder {
         &self.path
     }
 
+    /// Whether an existing recording is replaced.
+    pub fn replaces(&self) -> bool {
+        self.replace
+    }
+
     /// Deletes the recording to be replaced: its own files and nothing else.
     pub fn clear(&self) -> Result<()> {
         if !self.replace || !self.path.is_dir() {

@@ -1,13 +1,18 @@
-//! Making a recording of another tool's trace.
+//! Making a recording of another tool's trace, or the trace of a dataflow program of one of ROS 2.
 
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::folder::RecordingFolder;
 use crate::monitor::{Monitor, Unit};
 use crate::record::{Recorded, RecordingWriter};
+use punctual_report::counted;
 use punctual_trace::Record;
-use punctual_trace::import::{Import, Options as TraceOptions};
-use std::path::PathBuf;
+use punctual_trace::ctf18::{Reader, holds_trace};
+use punctual_trace::import::ros2::{self, Written};
+use punctual_trace::import::{Import, Options as TraceOptions, has_kernel};
+use std::path::{Path, PathBuf};
+
+pub use punctual_trace::import::ros2::Variables;
 
 /// What to import.
 pub struct Options {
@@ -19,13 +24,122 @@ pub struct Options {
     pub threads: ThreadFilter,
     /// Import threads that are not real-time too.
     pub include_best_effort: bool,
+    /// Data between callbacks of a node, in a trace of ROS 2.
+    pub variables: Variables,
+}
+
+/// What came of an import.
+pub enum Imported {
+    /// A recording of threads.
+    Threads(Recorded),
+    /// The trace of a dataflow program, and a recording of the kernel beside it if there was one.
+    Dataflow(Dataflow),
+}
+
+/// The trace of a dataflow program.
+pub struct Dataflow {
+    /// Its folder.
+    pub path: PathBuf,
+    /// What is in it.
+    pub written: Written,
+    /// The recording of the threads.
+    pub kernel: Option<Recorded>,
+}
+
+impl Dataflow {
+    /// In words, for people.
+    pub fn summary(&self) -> String {
+        let Written { events, tasks, nodes, channels, executors, .. } = &self.written;
+        let path = self.path.display();
+        let counts = [
+            counted(*nodes as u64, "node"),
+            counted(*tasks as u64, "callback"),
+            counted(*channels as u64, "topic or variable"),
+            counted(*executors as u64, "thread"),
+        ];
+        let kernel = self.kernel.as_ref().map(|kernel| format!(" --kernel {}", kernel.path.display()));
+        format!(
+            "{path}: {} of {}; punctual chains {path}{}",
+            counted(*events, "event"),
+            counts.join(", "),
+            kernel.unwrap_or_default()
+        )
+    }
 }
 
 /// Imports a trace.
-pub fn import(options: &Options, monitor: &dyn Monitor) -> Result<Recorded> {
+pub fn import(options: &Options, monitor: &dyn Monitor) -> Result<Imported> {
+    if options.source.is_dir() && holds_trace(&options.source) {
+        let reader = Reader::open(&options.source)?;
+        if let Some(why) = own(&reader) {
+            return Err(Error::file(format!("{} {why}", options.source.display())));
+        }
+        if ros2::is_ros(&reader) {
+            return import_ros(options, reader, monitor).map(Imported::Dataflow);
+        }
+    }
+    if options.variables != Variables::Assumed {
+        let source = options.source.display();
+        return Err(Error::usage(format!("--variable is for traces of ROS 2, and {source} is none")));
+    }
+    import_threads(options, monitor).map(Imported::Threads)
+}
+
+/// Imports a trace of ROS 2, and one of the kernel beside it.
+fn import_ros(options: &Options, reader: Reader, monitor: &dyn Monitor) -> Result<Dataflow> {
     let source = options.source.display();
+    let trace = ros2::Trace::new(&options.source, reader)?;
+    let progress = monitor.begin("importing", trace.bytes(), Unit::Bytes);
+    options.folder.clear()?;
+    let path = options.folder.path();
+    let written = trace.write(path, &options.variables, &mut |done| progress.set(done))?;
+    drop(progress);
+    for note in &written.notes {
+        monitor.warn(&format!("{source}: {note}"));
+    }
+    for (writer, reader) in &written.variables {
+        monitor.hint(&format!("variable: {writer} writes, {reader} reads the newest"));
+    }
+    let kernel = import_kernel(options, monitor)?;
+    Ok(Dataflow { path: path.to_owned(), written, kernel })
+}
+
+/// Imports the kernel's trace beside one of ROS 2 into a folder of its own, `.kernel` behind the name.
+fn import_kernel(options: &Options, monitor: &dyn Monitor) -> Result<Option<Recorded>> {
+    let reader = Reader::open(&options.source)?;
+    if !has_kernel(&reader) {
+        return Ok(None);
+    }
+    let mut path = options.folder.path().as_os_str().to_owned();
+    path.push(".kernel");
+    // Executors are seldom real-time.
+    let kernel = Options {
+        source: options.source.clone(),
+        folder: RecordingFolder::new(Path::new(&path), options.folder.replaces())?,
+        threads: options.threads.clone(),
+        include_best_effort: true,
+        variables: Variables::Assumed,
+    };
+    let import = Import::of_session(&kernel.source, reader, &TraceOptions { include_best_effort: true })?;
+    record(&kernel, import, monitor).map(Some)
+}
+
+/// Why a trace in CTF need not be imported: it is one of ours.
+fn own(reader: &Reader) -> Option<&'static str> {
+    let is_own = (0..reader.traces()).any(|trace| reader.env(trace, "tracer_name") == Some("punctual"));
+    is_own.then_some("is a recording or trace of Punctual's own: other commands take it as it is")
+}
+
+/// Imports threads.
+fn import_threads(options: &Options, monitor: &dyn Monitor) -> Result<Recorded> {
     let import =
         Import::open(&options.source, &TraceOptions { include_best_effort: options.include_best_effort })?;
+    record(options, import, monitor)
+}
+
+/// Makes a recording of what is imported.
+fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Recorded> {
+    let source = options.source.display();
     let about = import.about().clone();
     let progress = monitor.begin("importing", import.bytes(), Unit::Bytes);
     // Created with the first record: a source without any leaves nothing behind.

@@ -3,8 +3,8 @@
 use super::{options, record};
 use crate::args;
 use crate::console::Console;
-use crate::failure::Failure;
-use punctual_workflow::import::{Options, import};
+use crate::failure::{Code, Failure};
+use punctual_workflow::import::{Imported, Options, Variables, import};
 use punctual_workflow::{RecordingFolder, derived_path};
 
 pub fn run(arguments: args::Import) -> Result<(), Failure> {
@@ -14,9 +14,28 @@ pub fn run(arguments: args::Import) -> Result<(), Failure> {
         folder: RecordingFolder::new(&output, arguments.force)?,
         threads: options::threads(&arguments.threads)?,
         include_best_effort: arguments.include_best_effort,
+        variables: variables(&arguments.variables)?,
         source: arguments.source,
     };
-    let recorded = import(&options, &console)?;
-    console.note(&record::summary(&recorded));
+    let summary = match import(&options, &console)? {
+        Imported::Threads(recorded) => record::summary(&recorded),
+        Imported::Dataflow(dataflow) => dataflow.summary(),
+    };
+    console.note(&summary);
     Ok(())
+}
+
+fn variables(given: &[String]) -> Result<Variables, Failure> {
+    if given.is_empty() {
+        return Ok(Variables::Assumed);
+    }
+    let none = ["none".to_owned()];
+    let pairs = if given == none.as_slice() { &[] } else { given };
+    let pair = |text: &String| {
+        let pair = text.split_once(',').map(|(writer, reader)| (writer.trim().into(), reader.trim().into()));
+        pair.ok_or_else(|| {
+            Failure::new(Code::Usage, format!("--variable {text:?} is not WRITER,READER, nor none"))
+        })
+    };
+    Ok(Variables::Declared(pairs.iter().map(pair).collect::<Result<_, _>>()?))
 }

@@ -308,7 +308,10 @@ impl GraphBuilder {
         // else that stop is missing.
         let is_serial = |task: &u16| {
             let mut inputs = about.inputs.iter().filter(|input| input.connection.task == *task).peekable();
-            about.has_all_inputs && !about.has_told_takes && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
+            about.has_all_inputs
+                && !about.has_told_takes
+                && inputs.peek().is_some()
+                && inputs.all(|input| input.arming.is_some())
         };
         let serial = self.tasks.iter().filter(|(task, _)| is_serial(task));
         let unended = serial.filter_map(|(_, seen)| seen.unended.iter().map(|(_, since)| *since).min());

@@ -71,13 +71,7 @@ impl Inputs {
         found
     }
 
-    fn connect(
-        &mut self,
-        channel: u16,
-        armings: &[Arming],
-        barrier: Option<&Barrier>,
-        is_told: bool,
-    ) {
+    fn connect(&mut self, channel: u16, armings: &[Arming], barrier: Option<&Barrier>, is_told: bool) {
         let places = self.by_channel.entry(channel).or_default();
         if armings.is_empty() {
             self.has_since = true;

@@ -94,7 +94,9 @@ impl<'a> Bits<'a> {
                 self.at += 8 * (length as u64 + 1);
                 Ok((from, length))
             }
-            None if left < rest.len() || self.end <= self.first + 8 * self.bytes.len() as u64 => Err(Stop::End),
+            None if left < rest.len() || self.end <= self.first + 8 * self.bytes.len() as u64 => {
+                Err(Stop::End)
+            }
             None => Err(Stop::More),
         }
     }
@@ -152,6 +154,9 @@ mod tests {
         assert_eq!(bits.bytes(1), Ok((3, 1)));
         assert_eq!(bits.bytes(1), Err(Stop::End));
         let mut bits = Bits::new(b"abc", 0, 8, 80);
-        assert_eq!((bits.text(), bits.bytes(3), bits.bytes(u64::MAX)), (Err(Stop::More), Err(Stop::More), Err(Stop::End)));
+        assert_eq!(
+            (bits.text(), bits.bytes(3), bits.bytes(u64::MAX)),
+            (Err(Stop::More), Err(Stop::More), Err(Stop::End))
+        );
     }
 }

@@ -34,14 +34,42 @@ impl Value {
 /// A type at its place.
 #[derive(Clone, Debug)]
 pub enum Node {
-    Integer { bits: u32, align: u64, signed: bool, is_big: bool, role: Role, place: usize },
-    Float { bits: u32, align: u64, is_big: bool, place: usize },
-    Text { place: usize },
+    Integer {
+        bits: u32,
+        align: u64,
+        signed: bool,
+        is_big: bool,
+        role: Role,
+        place: usize,
+    },
+    Float {
+        bits: u32,
+        align: u64,
+        is_big: bool,
+        place: usize,
+    },
+    Text {
+        place: usize,
+    },
     /// Bytes one after the other.
-    Bytes { align: u64, length: Length, place: usize },
-    Struct { align: u64, fields: Vec<Node> },
-    Array { element: Box<Node>, length: Length },
-    Variant { tag: usize, labels: Vec<(i128, i128, usize)>, options: Vec<Node> },
+    Bytes {
+        align: u64,
+        length: Length,
+        place: usize,
+    },
+    Struct {
+        align: u64,
+        fields: Vec<Node>,
+    },
+    Array {
+        element: Box<Node>,
+        length: Length,
+    },
+    Variant {
+        tag: usize,
+        labels: Vec<(i128, i128, usize)>,
+        options: Vec<Node>,
+    },
 }
 
 /// What an integer says beside its value.
@@ -283,7 +311,8 @@ impl Builder {
     /// The value that a name means where `path` is declared: the nearest before it.
     fn resolve(&self, path: &str, name: &str) -> Result<Named, String> {
         let find = |path: &str| self.named.iter().rev().find(|named| named.path == path);
-        let is_absolute = ROOTS.iter().any(|root| name.starts_with(root) && name[root.len()..].starts_with('.'));
+        let is_absolute =
+            ROOTS.iter().any(|root| name.starts_with(root) && name[root.len()..].starts_with('.'));
         let mut found = if is_absolute { find(name) } else { None };
         let mut scope = path;
         while let (None, Some((outer, _))) = (&found, scope.rsplit_once('.')) {

@@ -18,8 +18,13 @@ const PAGE: u64 = 4096;
 pub enum Head {
     /// An event of this class, which is decoded.
     Event(usize),
-    /// So many events were discarded by the tracer, and packets are missing or damaged.
-    Lost { events: u64, packets: u64 },
+    /// So many events were discarded by the tracer, and packets are missing or damaged, from the last event
+    /// until this tick.
+    Lost {
+        events: u64,
+        packets: u64,
+        until: u64,
+    },
     End,
 }
 
@@ -156,7 +161,7 @@ impl<'a> Cursor<'a> {
             }
             self.head = match std::mem::take(&mut self.left_out) {
                 0 => Head::End,
-                packets => Head::Lost { events: 0, packets },
+                packets => Head::Lost { events: 0, packets, until: u64::MAX },
             };
             return Ok(());
         }
@@ -265,13 +270,16 @@ impl<'a> Cursor<'a> {
         let is_first = self.discarded.is_none() && said.sequence.unwrap_or(0) == 0;
         let before = if is_first { Some(0) } else { self.discarded };
         let discarded = said.discarded.zip(before).map_or(0, |(it, before)| it.saturating_sub(before));
-        (self.sequence, self.discarded) = (said.sequence.or(self.sequence), said.discarded.or(self.discarded));
+        (self.sequence, self.discarded) =
+            (said.sequence.or(self.sequence), said.discarded.or(self.discarded));
         let left_out = std::mem::take(&mut self.left_out);
         self.found.discarded = self.found.discarded.saturating_add(discarded);
         self.found.packets = self.found.packets.saturating_add(skipped.saturating_sub(left_out));
         match (discarded, skipped.max(left_out)) {
             (0, 0) => Head::End,
-            (events, packets) => Head::Lost { events, packets },
+            (events, packets) => {
+                Head::Lost { events, packets, until: said.begin.unwrap_or(u64::MAX).max(self.tick) }
+            }
         }
     }
 

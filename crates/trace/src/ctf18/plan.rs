@@ -114,7 +114,8 @@ impl Plan {
             builders.insert(id, builder);
         }
         for event in document.events {
-            let (Some(stream), Some(builder)) = (plan.streams.get_mut(&event.stream), builders.get(&event.stream))
+            let (Some(stream), Some(builder)) =
+                (plan.streams.get_mut(&event.stream), builders.get(&event.stream))
             else {
                 continue;
             };

@@ -76,11 +76,13 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Something is missing from one stream: from its last event before on.
+/// Something is missing from one stream; it is given where that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// When its last event before was.
     pub at: Instant,
+    /// When its events go on; or `u64::MAX` ns.
+    pub until: Instant,
     /// In which trace.
     pub trace: usize,
     /// Events that the tracer discarded.
@@ -216,7 +218,13 @@ impl Reader {
             }
             let (cursor, trace) = (&mut cursors[first], traces[first]);
             while times[first] <= second && times[first] != END {
-                if !give(cursor, trace, Instant::from_ns(times[first]), each) {
+                let until = match cursor.head {
+                    Head::Lost { until, .. } if until < END => {
+                        shift(self.plans[trace].clock.ns(until), shifts[trace])
+                    }
+                    _ => END,
+                };
+                if !give(cursor, trace, (times[first], until), each) {
                     return Ok(());
                 }
                 cursor.advance().map_err(|error| (first, error))?;
@@ -249,13 +257,19 @@ fn shift(ns: i128, by: i128) -> u64 {
     (ns + by).clamp(0, i128::from(u64::MAX - 1)) as u64
 }
 
-fn give(cursor: &Cursor<'_>, trace: usize, at: Instant, each: &mut dyn FnMut(&Item<'_>) -> bool) -> bool {
+fn give(
+    cursor: &Cursor<'_>,
+    trace: usize,
+    (at, until): (u64, u64),
+    each: &mut dyn FnMut(&Item<'_>) -> bool,
+) -> bool {
+    let (at, until) = (Instant::from_ns(at), Instant::from_ns(until));
     match cursor.head {
         Head::Event(class) => {
             let (state, bytes) = cursor.values();
             each(&Item::Event(Event { at, class, cpu: cursor.cpu, state, bytes }))
         }
-        Head::Lost { events, packets } => each(&Item::Lost(Lost { at, trace, events, packets })),
+        Head::Lost { events, packets, .. } => each(&Item::Lost(Lost { at, until, trace, events, packets })),
         Head::End => true,
     }
 }

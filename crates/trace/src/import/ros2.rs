@@ -1,5 +1,6 @@
-//! Traces of ROS 2 (ros2_tracing, CARET) as traces of dataflow programs. Callbacks are tasks, topics channels,
-//! a publication a push; each activation is told which push it takes. docs/design/ros2.md has the mapping.
+//! Traces of ROS 2 (ros2_tracing, CARET) as traces of dataflow programs. Callbacks are tasks, topics
+//! channels, a publication a push; each activation is told which push it takes. docs/design/ros2.md has the
+//! mapping.
 
 mod calls;
 mod follow;
@@ -60,6 +61,14 @@ impl Trace {
         2 * self.reader.bytes()
     }
 
+    /// What the trace lacks, without writing anything.
+    pub fn lacks(&self) -> Result<Vec<String>, Error> {
+        let (totals, unknown) = self.pass(&mut Graph::default(), &mut |_, _, _, _| Ok(()), &mut |_| {})?;
+        let mut notes = Notes::default();
+        self.say(&mut notes, &totals, &unknown);
+        Ok(notes.into_list())
+    }
+
     /// Writes the dataflow trace into a folder that is new or empty. `progress` gets the bytes read.
     pub fn write(
         &self,
@@ -69,19 +78,23 @@ impl Trace {
     ) -> Result<Written, Error> {
         let mut graph = Graph::default();
         let mut survey = Survey::default();
-        let (totals, unknown) = self.pass(&mut graph, &mut |item, at, producer, step| {
-            survey.step(producer, step);
-            if let Item::Event(event) = item {
-                survey.thread(producer.0, || self.kinds.procname(event));
-            }
-            let _ = at;
-            Ok(())
-        }, progress)?;
+        let (totals, unknown) = self.pass(
+            &mut graph,
+            &mut |item, _, producer, step| {
+                survey.step(producer, step);
+                if let Item::Event(event) = item {
+                    survey.thread(producer.0, || self.kinds.procname(event));
+                }
+                Ok(())
+            },
+            progress,
+        )?;
         let mut notes = Notes::default();
         self.say(&mut notes, &totals, &unknown);
         let half = self.reader.bytes();
         graph.rewind();
-        let mut output = output::Output::create(folder, &self.path, self, &graph, survey, variables, &mut notes)?;
+        let mut output =
+            output::Output::create(folder, &self.path, self, &graph, survey, variables, &mut notes)?;
         self.pass(&mut graph, &mut |_, at, producer, step| output.step(at, producer, step), &mut |bytes| {
             progress(half + bytes);
         })?;
@@ -92,7 +105,12 @@ impl Trace {
     fn pass(
         &self,
         graph: &mut Graph,
-        each: &mut dyn FnMut(&Item<'_>, punctual_model::Instant, follow::Producer, follow::Step) -> Result<(), Error>,
+        each: &mut dyn FnMut(
+            &Item<'_>,
+            punctual_model::Instant,
+            follow::Producer,
+            follow::Step,
+        ) -> Result<(), Error>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(Totals, follow::Unknown), Error> {
         let mut follow = Follow::default();
@@ -114,7 +132,7 @@ impl Trace {
                     // The kernel's losses do not matter to callbacks.
                     Item::Lost(lost) if self.reader.env(lost.trace, "domain") == Some("kernel") => true,
                     Item::Lost(lost) => {
-                        follow.lose(lost.at, lost.events.saturating_add(lost.packets), out);
+                        follow.lose(lost.at, lost.until, lost.events.saturating_add(lost.packets), out);
                         true
                     }
                 };
@@ -145,11 +163,19 @@ impl Trace {
         let follow::Unknown { publishers, subscriptions, callbacks, messages, .. } = *unknown;
         count(notes, totals.discarded, "events that the tracer discarded; data around them is not followed");
         count(notes, totals.packets, "packets that are missing or damaged; data around them is not followed");
-        count(notes, publishers, "publications by publishers that were made before the trace began: left out");
+        count(
+            notes,
+            publishers,
+            "publications by publishers that were made before the trace began: left out",
+        );
         count(notes, subscriptions, "messages taken by subscriptions made before the trace began: left out");
         count(notes, callbacks, "callbacks called that were made before the trace began: named by address");
         count(notes, messages, "messages taken whose publication is not in the trace: not followed");
-        count(notes, unknown.without_message, "callbacks of subscriptions or services called without a message");
+        count(
+            notes,
+            unknown.without_message,
+            "callbacks of subscriptions or services called without a message",
+        );
         count(notes, unknown.without_callback, "messages taken for which no callback was called");
         count(notes, unknown.ends, "ends or starts of callbacks without the other");
         if !self.kinds.has_stamps() {

@@ -32,7 +32,7 @@ impl Machine {
     }
 
     /// The number of futex(2), whose second argument says which call it is.
-    fn futex_number(self) -> i64 {
+    pub fn futex_number(self) -> i64 {
         if self == Machine::X86 { 202 } else { 98 }
     }
 }

@@ -2,6 +2,7 @@
 //! ones never panic.
 
 mod lime;
+mod lttng;
 mod perf;
 mod perf_file;
 

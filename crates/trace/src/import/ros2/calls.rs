@@ -8,38 +8,122 @@ pub type Handle = u64;
 /// What happened in a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    Node { node: Handle, name: String, namespace: String },
-    Publisher { publisher: Handle, rmw: Handle, topic: String },
-    Subscription { subscription: Handle, node: Handle, rmw: Handle, topic: String },
+    Node {
+        node: Handle,
+        name: String,
+        namespace: String,
+    },
+    Publisher {
+        publisher: Handle,
+        rmw: Handle,
+        topic: String,
+    },
+    Subscription {
+        subscription: Handle,
+        node: Handle,
+        rmw: Handle,
+        topic: String,
+    },
     /// `object` is the C++ side of a subscription.
-    SubscriptionObject { subscription: Handle, object: Handle },
-    Service { service: Handle, node: Handle, rmw: Handle, name: String },
-    Client { rmw: Handle, name: String },
-    ClientId { rmw: Handle, id: [u8; 16] },
-    Timer { timer: Handle, period: i64 },
-    TimerNode { timer: Handle, node: Handle },
+    SubscriptionObject {
+        subscription: Handle,
+        object: Handle,
+    },
+    Service {
+        service: Handle,
+        node: Handle,
+        rmw: Handle,
+        name: String,
+    },
+    Client {
+        rmw: Handle,
+        name: String,
+    },
+    ClientId {
+        rmw: Handle,
+        id: [u8; 16],
+    },
+    Timer {
+        timer: Handle,
+        period: i64,
+    },
+    TimerNode {
+        timer: Handle,
+        node: Handle,
+    },
     /// A subscription's object, a service or a timer has this callback.
-    Callback { of: Owner, handle: Handle, callback: Handle },
+    Callback {
+        of: Owner,
+        handle: Handle,
+        callback: Handle,
+    },
     /// A ring buffer belongs to a buffer within the process, and that to a subscription's object.
-    RingBuffer { ring: Handle, buffer: Handle },
-    Buffer { buffer: Handle, object: Handle },
-    IntraPublish { publisher: Handle, message: Handle },
-    Publish { publisher: Handle, message: Handle },
-    RmwPublish { rmw: Handle, stamp: Option<u64> },
+    RingBuffer {
+        ring: Handle,
+        buffer: Handle,
+    },
+    Buffer {
+        buffer: Handle,
+        object: Handle,
+    },
+    IntraPublish {
+        publisher: Handle,
+        message: Handle,
+    },
+    Publish {
+        publisher: Handle,
+        message: Handle,
+    },
+    RmwPublish {
+        rmw: Handle,
+        stamp: Option<u64>,
+    },
     /// The message being published has this time stamp.
-    Stamp { message: Handle, stamp: u64 },
+    Stamp {
+        message: Handle,
+        stamp: u64,
+    },
     /// Another object holds the same message.
-    Copy { from: Handle, to: Handle },
-    Enqueue { ring: Handle, index: u64 },
-    Dequeue { ring: Handle, index: u64 },
-    Take { rmw: Handle, stamp: u64 },
+    Copy {
+        from: Handle,
+        to: Handle,
+    },
+    Enqueue {
+        ring: Handle,
+        index: u64,
+    },
+    Dequeue {
+        ring: Handle,
+        index: u64,
+    },
+    Take {
+        rmw: Handle,
+        stamp: u64,
+    },
     /// A callback is about to be called with this message.
-    Dispatch { callback: Handle, stamp: u64 },
-    DispatchIntra { callback: Handle, message: Handle },
-    Request { rmw: Handle, sequence: u64 },
-    TakeRequest { rmw: Handle, client: [u8; 16], sequence: u64 },
-    Start { callback: Handle },
-    End { callback: Handle },
+    Dispatch {
+        callback: Handle,
+        stamp: u64,
+    },
+    DispatchIntra {
+        callback: Handle,
+        message: Handle,
+    },
+    Request {
+        rmw: Handle,
+        sequence: u64,
+    },
+    TakeRequest {
+        rmw: Handle,
+        client: [u8; 16],
+        sequence: u64,
+    },
+    Start {
+        callback: Handle,
+    },
+    End {
+        callback: Handle,
+    },
 }
 
 /// What has a callback.

@@ -19,14 +19,30 @@ const MOST_THREADS: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Data was put on this topic.
-    Push { topic: usize, number: u64 },
+    Push {
+        topic: usize,
+        number: u64,
+    },
     /// A callback is to be called, with this message if it takes one. `None` for the number: it is one that
     /// was not seen.
-    Activation { task: usize, instance: u64, takes: Option<(usize, Option<u64>)> },
-    Start { task: usize, instance: u64 },
-    Stop { task: usize, instance: u64 },
-    /// Events of any thread may be missing here.
-    Lost { events: u64 },
+    Activation {
+        task: usize,
+        instance: u64,
+        takes: Option<(usize, Option<u64>)>,
+    },
+    Start {
+        task: usize,
+        instance: u64,
+    },
+    Stop {
+        task: usize,
+        instance: u64,
+    },
+    /// Events of any thread may be missing, from here on or, when that is over, up to here.
+    Lost {
+        events: u64,
+        is_over: bool,
+    },
 }
 
 /// What could not be followed.
@@ -87,23 +103,30 @@ pub struct Follow {
     /// Pushes by topic, and instances by task.
     pushes: Vec<u64>,
     instances: Vec<u64>,
+    /// Events may be missing until then.
+    gap_until: Option<Instant>,
     pub unknown: Unknown,
 }
 
 /// Takes steps: when, who, what.
 pub type Out<'a> = &'a mut dyn FnMut(Instant, Producer, Step);
 
-fn next(counts: &mut Vec<u64>, index: usize) -> u64 {
+/// The next number; where events are missing, one is left out, as there may have been another.
+fn next(counts: &mut Vec<u64>, index: usize, is_behind_missing: bool) -> u64 {
     if counts.len() <= index {
         counts.resize(index + 1, 0);
     }
-    counts[index] += 1;
+    counts[index] += 1 + u64::from(is_behind_missing);
     counts[index] - 1
 }
 
 impl Follow {
     /// Takes what a thread did. False if there are too many threads.
     pub fn call(&mut self, at: Instant, thread: Thread, call: &Call, graph: &mut Graph, out: Out) -> bool {
+        if self.gap_until.is_some_and(|until| at >= until) {
+            self.gap_until = None;
+            self.forget(at, Step::Lost { events: 0, is_over: true }, out);
+        }
         match *call {
             Call::Start { callback } => self.start(at, thread, callback, graph, out),
             Call::End { callback } => self.end(at, thread, callback, out),
@@ -153,17 +176,23 @@ impl Follow {
         self.threads.len() <= MOST_THREADS
     }
 
-    /// Events are missing: nobody's state is known any more.
-    pub fn lose(&mut self, at: Instant, events: u64, out: Out) {
+    /// Events are missing up to a time.
+    pub fn lose(&mut self, at: Instant, until: Instant, events: u64, out: Out) {
+        self.gap_until = self.gap_until.max(Some(until));
+        self.forget(at, Step::Lost { events, is_over: false }, out);
+    }
+
+    /// Nobody's state is known any more.
+    fn forget(&mut self, at: Instant, lost: Step, out: Out) {
         self.threads.clear();
         // A publication may be among them.
         let counts = self.pushes.iter_mut().chain(&mut self.instances);
         counts.filter(|count| **count > 0).for_each(|count| *count += 1);
-        out(at, (Thread { pid: 0, tid: 0 }, 0), Step::Lost { events });
+        out(at, (Thread { pid: 0, tid: 0 }, 0), lost);
     }
 
     fn push(&mut self, at: Instant, thread: Thread, topic: usize, graph: &mut Graph, out: Out) -> u64 {
-        let number = next(&mut self.pushes, topic);
+        let number = next(&mut self.pushes, topic, self.gap_until.is_some());
         let state = self.threads.entry(thread).or_default();
         if let Some((task, ..)) = state.stack.last() {
             graph.tasks[*task].publishes |= graph.is_of_application(topic);
@@ -272,7 +301,8 @@ impl Follow {
 
     /// The message with this time stamp on the topic of a task.
     fn stamped(&self, task: Option<usize>, stamp: u64, graph: &Graph) -> Sent {
-        task.and_then(|task| graph.input(task)).map_or(Sent::NotSeen, |topic| self.messages.stamped(topic, stamp))
+        task.and_then(|task| graph.input(task))
+            .map_or(Sent::NotSeen, |topic| self.messages.stamped(topic, stamp))
     }
 
     fn take(&mut self, at: Instant, thread: Thread, task: Option<usize>, message: Sent, graph: &Graph) {
@@ -316,7 +346,7 @@ impl Follow {
             }
             None => graph.input(task).filter(|topic| self.has_pushes(*topic)).map(|topic| (topic, None)),
         };
-        let instance = next(&mut self.instances, task);
+        let instance = next(&mut self.instances, task, self.gap_until.is_some());
         let state = self.threads.entry(thread).or_default();
         state.stack.push((task, instance, callback));
         state.published = None;

@@ -312,7 +312,8 @@ mod tests {
 
     #[test]
     fn names_are_short_and_exact() {
-        let names = [("/", "a"), ("", "a"), ("/x", "a"), ("/x/y/", "a")].map(|(space, name)| full_name(space, name));
+        let names =
+            [("/", "a"), ("", "a"), ("/x", "a"), ("/x/y/", "a")].map(|(space, name)| full_name(space, name));
         assert_eq!(names, ["/a", "/a", "/x/a", "/x/y/a"]);
         let periods = [100_000_000, 2_000_000_000, 1_500_000, 33_333_333].map(period_text);
         assert_eq!(periods, ["100ms", "2s", "1500us", "33333333ns"]);

@@ -150,7 +150,10 @@ mod tests {
         assert_eq!(messages.stamped(3, 101), Sent::NotSeen, "two messages have that stamp");
         messages.at((1, 0x10), 3, 5);
         messages.copy((1, 0x10), (1, 0x20));
-        assert_eq!((messages.at_address((1, 0x20)), messages.at_address((2, 0x20))), (Sent::Number(5), Sent::NotSeen));
+        assert_eq!(
+            (messages.at_address((1, 0x20)), messages.at_address((2, 0x20))),
+            (Sent::Number(5), Sent::NotSeen)
+        );
         messages.put_in_ring((1, 2, 3), Some((3, 6)));
         assert_eq!(messages.in_ring((1, 2, 3)), Sent::Number(6));
         messages.put_in_ring((1, 2, 3), None);

@@ -48,6 +48,8 @@ pub struct Output {
     tasks: FxHashMap<usize, u16>,
     /// By task: the channel of its variables, and pushes there so far.
     variables: FxHashMap<usize, (u16, u64)>,
+    /// Whether events are missing around here.
+    is_in_gap: bool,
     written: Written,
 }
 
@@ -97,13 +99,15 @@ impl Output {
             topics: plan.topics,
             tasks: plan.tasks,
             variables: plan.variables,
+            is_in_gap: false,
             written,
         })
     }
 
     /// Writes what happened.
     pub fn step(&mut self, at: Instant, producer: Producer, step: Step) -> Result<(), Error> {
-        if let Step::Lost { events } = step {
+        if let Step::Lost { events, is_over } = step {
+            self.is_in_gap = !is_over;
             return self.lose(events);
         }
         // What the first pass did not see is not there.
@@ -125,7 +129,7 @@ impl Output {
             Step::Start { task, instance } => self.of_task(place, tick, Kind::Start, task, instance),
             Step::Stop { task, instance } => {
                 if let Some((channel, number)) = self.variables.get_mut(&task) {
-                    *number += 1;
+                    *number += 1 + u64::from(self.is_in_gap);
                     let (channel, number) = (*channel, *number - 1);
                     self.event(place, tick, Kind::Push, channel, number)?;
                 }
@@ -135,7 +139,14 @@ impl Output {
         }
     }
 
-    fn of_task(&mut self, place: usize, tick: u64, kind: Kind, task: usize, number: u64) -> Result<(), Error> {
+    fn of_task(
+        &mut self,
+        place: usize,
+        tick: u64,
+        kind: Kind,
+        task: usize,
+        number: u64,
+    ) -> Result<(), Error> {
         let Some(task) = self.tasks.get(&task) else { return Ok(()) };
         self.event(place, tick, kind, *task, number)
     }
@@ -195,7 +206,14 @@ impl Plan {
             about.inputs.extend(channel.map(|channel| input(*channel, *number, Arming::default())));
         }
         let pairs = pairs(graph, &names, variables, notes)?;
-        let mut plan = Plan { about, order: order(&survey), topics, tasks, variables: FxHashMap::default(), pairs: Vec::new() };
+        let mut plan = Plan {
+            about,
+            order: order(&survey),
+            topics,
+            tasks,
+            variables: FxHashMap::default(),
+            pairs: Vec::new(),
+        };
         plan.add_variables(path, &names, &pairs)?;
         plan.about.inputs.sort_unstable();
         Ok(plan)

@@ -1,0 +1,182 @@
+//! Traces of ROS 2, imported and followed: every end-to-end latency is that of the program's own books.
+
+use punctual_extract::flow::{Analysis, Chains, EndToEndKind, Graph, GraphBuilder, Options};
+use punctual_model::Dataflow;
+use punctual_test_lttng::ctf::Layout;
+use punctual_test_lttng::ros2::Tracer;
+use punctual_test_lttng::system::{Books, System, VARIABLES};
+use punctual_trace::ctf18;
+use punctual_trace::flow::Reader;
+use punctual_trace::import::ros2::{Trace, Variables, Written};
+use std::path::Path;
+
+/// What came of a trace.
+struct Found {
+    written: Written,
+    dataflow: Dataflow,
+    /// By chain: reaction times and data ages, as begin and end, in order of their ends.
+    latencies: Vec<[Vec<(u64, u64)>; 2]>,
+}
+
+fn import(source: &Path, variables: &Variables, names: Option<&[Vec<&str>]>) -> Found {
+    let place = tempfile::tempdir().unwrap();
+    let reader = ctf18::Reader::open(source).unwrap();
+    let written = Trace::new(source, reader).unwrap().write(place.path(), variables, &mut |_| {}).unwrap();
+    let reader = Reader::open(place.path()).unwrap();
+    let mut builder = GraphBuilder::new();
+    reader.read(&mut |item| builder.item(&item), &mut |_| {}).unwrap();
+    let graph: Graph = builder.finish(reader.about());
+    let chains = names.map_or_else(|| Chains::all(&graph), |names| Chains::given(&graph, names).unwrap());
+    let mut analysis = Analysis::new(&graph, &chains, &Options::default()).with_latencies();
+    let mut latencies = vec![[Vec::new(), Vec::new()]; chains.len()];
+    let totals = reader
+        .read(
+            &mut |item| {
+                analysis.item(&item);
+                for ended in analysis.ended() {
+                    let kind = usize::from(ended.kind == EndToEndKind::Age);
+                    latencies[ended.chain][kind].push((ended.from.ns(), ended.until.ns()));
+                }
+            },
+            &mut |_| {},
+        )
+        .unwrap();
+    assert_eq!(totals.events, written.events);
+    Found { written, dataflow: analysis.finish(reader.about(), &totals), latencies }
+}
+
+fn simulated(tracer: Tracer, layout: Layout, seed: u64) -> (tempfile::TempDir, Books) {
+    let place = tempfile::tempdir().unwrap();
+    let books =
+        System::new(tracer, seed).write(&place.path().join("ust/uid/0/64-bit"), layout, 60_000).unwrap();
+    (place, books)
+}
+
+fn chains(books: &Books) -> Vec<Vec<&str>> {
+    books.chains.iter().map(|chain| chain.tasks.clone()).collect()
+}
+
+/// Everything that the books say was found, and nothing else.
+fn agrees(found: &Found, books: &Books) {
+    for (chain, [reactions, ages]) in books.chains.iter().zip(&found.latencies) {
+        let (mut expected, mut reactions) = (chain.reactions(), reactions.clone());
+        expected.sort_unstable();
+        reactions.sort_unstable();
+        assert!(expected.len() > 100, "{:?}: {} reactions", chain.tasks, expected.len());
+        assert_eq!(ages, &chain.ages(), "{:?}", chain.tasks);
+        assert_eq!(reactions, expected, "{:?}", chain.tasks);
+    }
+    for task in &found.dataflow.tasks {
+        let (count, least, most) = books.tasks[task.name.as_str()];
+        let execution = task.execution.as_ref().expect("it ran");
+        let seen = &execution.distribution;
+        let seen = (seen.count, seen.min_ns.ns(), seen.max_ns.ns());
+        assert_eq!(seen, (count, least, most), "{}", task.name);
+        assert_eq!((task.unexplained, task.incomplete, task.missing_activations), (0, 0, 0), "{}", task.name);
+    }
+    assert_eq!(found.dataflow.tasks.len(), books.tasks.len());
+    for channel in found.dataflow.channels.iter().filter(|channel| channel.name.starts_with('/')) {
+        assert_eq!(channel.pushes, books.topics[channel.name.as_str()], "{}", channel.name);
+        assert_eq!((channel.missing_pushes, channel.from_outside), (0, 0), "{}", channel.name);
+    }
+}
+
+#[test]
+fn every_latency_is_that_of_the_books() {
+    for (seed, tracer) in [Tracer::Jazzy, Tracer::Caret, Tracer::Jazzy].into_iter().enumerate() {
+        let (place, books) = simulated(tracer, tracer.layout(), seed as u64);
+        let found = import(place.path(), &Variables::Assumed, Some(&chains(&books)));
+        assert!(books.dropped > 20, "queues overflow: {}", books.dropped);
+        agrees(&found, &books);
+        let assumed: Vec<(&str, &str)> =
+            found.written.variables.iter().map(|(one, other)| (one.as_str(), other.as_str())).collect();
+        assert_eq!(assumed, VARIABLES.iter().rev().copied().collect::<Vec<_>>());
+        assert!(
+            found.written.notes.iter().all(|note| note.contains("variables")),
+            "{:?}",
+            found.written.notes
+        );
+    }
+}
+
+#[test]
+fn discarded_events_make_nothing_wrong() {
+    let mut found_in_all = 0;
+    for seed in 0..4 {
+        let place = tempfile::tempdir().unwrap();
+        let layout = Tracer::Jazzy.layout();
+        let system = System::new(Tracer::Jazzy, seed).with_losses(3_000);
+        let books = system.write(&place.path().join("trace"), layout, 60_000).unwrap();
+        let found = import(place.path(), &Variables::Assumed, Some(&chains(&books)));
+        assert!(found.dataflow.discarded_events > 0);
+        for (chain, [reactions, ages]) in books.chains.iter().zip(&found.latencies) {
+            let wrong = |seen: &[(u64, u64)], truth: &[(u64, u64)]| {
+                let wrong: Vec<_> = seen.iter().filter(|it| !truth.contains(it)).copied().collect();
+                assert!(wrong.is_empty(), "{:?}: {} of {}: {wrong:?}", chain.tasks, wrong.len(), seen.len());
+            };
+            wrong(ages, &chain.ages());
+            wrong(reactions, &chain.reactions());
+            found_in_all += reactions.len();
+        }
+    }
+    assert!(found_in_all > 100, "{found_in_all}");
+}
+
+#[test]
+fn the_layout_of_the_trace_does_not_matter() {
+    let big = Layout { is_big: true, ..Tracer::Jazzy.layout() };
+    let large = Layout { has_large_headers: true, packet_bytes: 65_536, ..Tracer::Jazzy.layout() };
+    let slow = Layout { clock: ("monotonic", 1_000_000_000), offset: 0, ..large.clone() };
+    for layout in [big, large, slow] {
+        let (place, books) = simulated(Tracer::Jazzy, layout, 7);
+        agrees(&import(place.path(), &Variables::Assumed, Some(&chains(&books))), &books);
+    }
+}
+
+#[test]
+fn chains_are_found_without_being_named() {
+    let (place, books) = simulated(Tracer::Jazzy, Tracer::Jazzy.layout(), 3);
+    let found = import(place.path(), &Variables::Assumed, None);
+    let mut expected = chains(&books);
+    // The tracker's timer reads variables: it is no source.
+    expected.sort();
+    let mut seen: Vec<Vec<&str>> =
+        found.dataflow.chains.iter().map(|chain| chain.tasks.iter().map(String::as_str).collect()).collect();
+    seen.sort();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn variables_that_are_declared_replace_those_assumed() {
+    let (place, books) = simulated(Tracer::Jazzy, Tracer::Jazzy.layout(), 4);
+    let pair = |(writer, reader): (&str, &str)| (writer.to_owned(), reader.to_owned());
+    let declared = Variables::Declared(VARIABLES.iter().map(|it| pair(*it)).collect());
+    agrees(&import(place.path(), &declared, Some(&chains(&books))), &books);
+    let none = import(place.path(), &Variables::Declared(Vec::new()), None);
+    let tasks: Vec<Vec<String>> = none.dataflow.chains.iter().map(|chain| chain.tasks.clone()).collect();
+    assert!(
+        tasks.contains(
+            &["/tracker:timer-20ms", "/planner:/tracks", "/actuator:/cmd"].map(str::to_owned).to_vec()
+        ),
+        "{tasks:?}"
+    );
+    assert!(none.written.variables.is_empty());
+}
+
+#[test]
+fn without_time_stamps_nothing_is_guessed() {
+    let (place, books) = simulated(Tracer::Humble, Tracer::Humble.layout(), 5);
+    let found = import(place.path(), &Variables::Assumed, Some(&chains(&books)));
+    assert!(found.latencies.iter().flatten().all(Vec::is_empty), "{:?}", found.latencies);
+    assert!(
+        found.written.notes.iter().any(|note| note.contains("no time stamps")),
+        "{:?}",
+        found.written.notes
+    );
+    // What needs no message is found all the same.
+    let timer = found.dataflow.tasks.iter().find(|task| task.name == "/camera:timer-10ms").expect("there");
+    assert_eq!(
+        timer.execution.as_ref().map(|it| it.distribution.count),
+        Some(books.tasks["/camera:timer-10ms"].0)
+    );
+}

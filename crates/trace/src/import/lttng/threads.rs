@@ -1,0 +1,246 @@
+//! The threads of a kernel trace of LTTng, followed through its events.
+
+use super::super::table;
+use super::super::thread::{Leave, Out, Thread};
+use super::calls::{Enter, Happening, MACHINE, Seen, Switched};
+use crate::{Begin, TaskRecord};
+use punctual_model::{Call, Instant, Policy};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Numbers of threads that have ended which are remembered; what comes of them later is their last switch.
+const MOST_GONE: usize = 100_000;
+/// Processors that are followed.
+const MOST_CPUS: usize = 1 << 13;
+
+/// A thread that is followed, and the kernel's priority of it, without what a lock lent.
+struct Followed {
+    thread: Thread,
+    priority: i64,
+}
+
+/// A processor: who runs there, and how many interrupts are on top.
+#[derive(Clone, Copy, Debug, Default)]
+struct Processor {
+    current: u32,
+    interrupts: u32,
+}
+
+/// Every thread that came up.
+pub struct Threads {
+    include_best_effort: bool,
+    followed: FxHashMap<u32, Followed>,
+    gone: FxHashSet<u32>,
+    pids: FxHashMap<u32, u32>,
+    names: FxHashMap<u32, String>,
+    /// The priorities that threads have for as long as they hold a lock that a more urgent one waits for.
+    lent: FxHashMap<u32, i64>,
+    processors: Vec<Processor>,
+}
+
+impl Threads {
+    pub fn new(include_best_effort: bool) -> Threads {
+        Threads {
+            include_best_effort,
+            followed: FxHashMap::default(),
+            gone: FxHashSet::default(),
+            pids: FxHashMap::default(),
+            names: FxHashMap::default(),
+            lent: FxHashMap::default(),
+            processors: Vec::new(),
+        }
+    }
+
+    fn processor(&mut self, cpu: u32) -> &mut Processor {
+        let index = (cpu as usize).min(MOST_CPUS);
+        if self.processors.len() <= index {
+            self.processors.resize(index + 1, Processor::default());
+        }
+        &mut self.processors[index]
+    }
+
+    /// Takes what happened.
+    pub fn take(&mut self, seen: &Seen, happening: Happening, out: Out) {
+        match happening {
+            Happening::Switch { from, state, to } => {
+                if let Some(from) = from {
+                    self.leave_processor(seen, &from, state, out);
+                }
+                let current = to.as_ref().map_or(0, |to| to.tid);
+                *self.processor(seen.cpu) = Processor { current, interrupts: 0 };
+                if let Some(followed) = to.and_then(|to| self.follow(&to, seen.at, out)) {
+                    followed.thread.switch_in(seen.at, seen.cpu, out);
+                }
+            }
+            Happening::Wake { tid, is_new } => {
+                if is_new {
+                    self.gone.remove(&tid);
+                }
+                let Processor { current, interrupts } = *self.processor(seen.cpu);
+                let by = if interrupts > 0 { 0 } else { current };
+                if let Some(followed) = self.followed.get_mut(&tid) {
+                    followed.thread.wake(seen.at, seen.cpu, by, out);
+                }
+            }
+            Happening::Enter(enter) => self.enter(seen, *enter, out),
+            Happening::Leave { result } => {
+                let current = self.processor(seen.cpu).current;
+                if let Some(followed) = self.followed.get_mut(&current) {
+                    followed.thread.leave(seen.at, result, out);
+                }
+            }
+            Happening::Lend { tid, before, priority } => {
+                let own = self.followed.get(&tid).map_or(before, |followed| followed.priority);
+                // What is given back is no more than its own.
+                match priority < own {
+                    true => self.lent.insert(tid, priority),
+                    false => self.lent.remove(&tid),
+                };
+            }
+            Happening::Fork { pid, tid } => {
+                self.gone.remove(&tid);
+                self.names.remove(&tid);
+                self.pids.insert(tid, pid);
+            }
+            Happening::Exec { tid, name } => self.exec(tid, name, seen.at, out),
+            Happening::Exit { tid } => self.ended(tid, seen.at, out),
+            Happening::Interrupt { is_entry } => {
+                let interrupts = &mut self.processor(seen.cpu).interrupts;
+                *interrupts = if is_entry { *interrupts + 1 } else { interrupts.saturating_sub(1) };
+            }
+            Happening::Known { pid, tid, name } => {
+                self.pids.insert(tid, pid);
+                self.names.entry(tid).or_insert(name);
+            }
+        }
+    }
+
+    fn leave_processor(&mut self, seen: &Seen, from: &Switched, state: i64, out: Out) {
+        // As tracepoints report them: parked (0x40) and idle (0x80) are sleeps.
+        const DEAD: i64 = 0x10 | 0x20;
+        /// Preempted while it was about to sleep, or running.
+        const PREEMPTED: i64 = 0x100;
+        if state & DEAD != 0 {
+            return;
+        }
+        let Some(followed) = self.follow(from, seen.at, out) else { return };
+        let yields = state == 0 && from.priority == -1 && followed.thread.is_in(Call::SchedYield);
+        let leave = match state {
+            _ if yields => Leave::Asleep { interruptible: true },
+            0 => Leave::Preempted,
+            state if state & PREEMPTED != 0 => Leave::Preempted,
+            state => Leave::Asleep { interruptible: state & 1 != 0 },
+        };
+        followed.thread.switch_out(seen.at, seen.cpu, leave, out);
+    }
+
+    fn enter(&mut self, seen: &Seen, enter: Enter, out: Out) {
+        let current = self.processor(seen.cpu).current;
+        let Some(followed) = self.followed.get_mut(&current) else { return };
+        match enter {
+            Enter::Restart => followed.thread.restart(seen.at, out),
+            Enter::Other => followed.thread.enter(seen.at, None, out),
+            Enter::Call { number, arguments } => {
+                let entry = table::entry(MACHINE, number, arguments, followed.priority == -1, seen.at);
+                followed.thread.enter(seen.at, entry, out);
+            }
+        }
+    }
+
+    /// The thread if it is one to follow; one that comes into view or changes says so.
+    fn follow(&mut self, switched: &Switched, at: Instant, out: Out) -> Option<&mut Followed> {
+        let Switched { tid, priority, .. } = *switched;
+        if self.gone.contains(&tid) {
+            return None;
+        }
+        let known = self.followed.get(&tid).map(|followed| followed.priority);
+        if known == Some(priority) || self.lent.get(&tid) == Some(&priority) {
+            return self.followed.get_mut(&tid);
+        }
+        if known.is_none() && priority >= 100 && !self.include_best_effort {
+            return None;
+        }
+        let begin = match known {
+            None => Begin::Seen,
+            Some(before) if policy(before) != policy(priority) => Begin::Policy,
+            Some(_) => Begin::Priority,
+        };
+        let name = self.names.get(&tid).cloned().unwrap_or_else(|| switched.name.clone());
+        let task = self.task(tid, priority, at, begin, name);
+        match self.followed.get_mut(&tid) {
+            Some(followed) => {
+                followed.priority = priority;
+                followed.thread.change(task, out);
+            }
+            None => {
+                self.followed.insert(tid, Followed { thread: Thread::new(task, out), priority });
+            }
+        }
+        self.followed.get_mut(&tid)
+    }
+
+    fn exec(&mut self, tid: u32, name: String, at: Instant, out: Out) {
+        self.gone.remove(&tid);
+        self.names.insert(tid, name.clone());
+        let Some(priority) = self.followed.get(&tid).map(|followed| followed.priority) else { return };
+        let task = self.task(tid, priority, at, Begin::Exec, name);
+        if let Some(followed) = self.followed.get_mut(&tid) {
+            followed.thread.change(task, out);
+        }
+    }
+
+    fn task(&self, tid: u32, priority: i64, at: Instant, begin: Begin, name: String) -> TaskRecord {
+        TaskRecord {
+            tid,
+            pid: self.pids.get(&tid).copied().unwrap_or(tid),
+            sequence: 0,
+            at,
+            begin,
+            name,
+            // No text at all would say that it is a thread of the kernel.
+            command: "(unknown)".into(),
+            policy: policy(priority),
+            priority: if (0..100).contains(&priority) { 99 - priority as u32 } else { 0 },
+            nice: (100..140).contains(&priority).then(|| priority as i32 - 120),
+            reservation: None,
+            affinity: String::new(),
+        }
+    }
+
+    fn ended(&mut self, tid: u32, at: Instant, out: Out) {
+        if let Some(mut followed) = self.followed.remove(&tid) {
+            followed.thread.exit(at, out);
+        }
+        if self.gone.len() < MOST_GONE {
+            self.gone.insert(tid);
+        }
+        self.names.remove(&tid);
+        self.pids.remove(&tid);
+        self.lent.remove(&tid);
+    }
+
+    /// Events are missing: whose is not known, so nobody's models go on across it.
+    pub fn lose(&mut self) {
+        self.gone.clear();
+        self.lent.clear();
+        self.processors.clear();
+        self.followed.values_mut().for_each(|followed| followed.thread.lose());
+    }
+
+    /// The trace ends.
+    pub fn finish(&mut self, at: Instant, out: Out) {
+        let mut threads: Vec<_> = self.followed.drain().collect();
+        threads.sort_unstable_by_key(|(tid, _)| *tid);
+        for (_, mut followed) in threads {
+            followed.thread.end(at, out);
+        }
+    }
+}
+
+/// By the kernel's own priority, which is less the more urgent.
+fn policy(priority: i64) -> Policy {
+    match priority {
+        ..=-1 => Policy::Deadline,
+        0..=99 => Policy::Fifo,
+        _ => Policy::Other,
+    }
+}

@@ -1,0 +1,154 @@
+//! The kernel's traces of LTTng. LTTng's modules cannot be loaded here: one of our own recordings is written
+//! as the events that LTTng would have written, and must come back.
+
+use punctual_model::{Call, Object, Policy};
+use punctual_test_lttng::ctf::{Value, Writer};
+use punctual_test_lttng::kernel::{IDLE, layout, switch, waking};
+use punctual_trace::import::{Import, Options};
+use punctual_trace::{Activation, Record, TaskRecord, ctf};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A thread of the recording, and its activations up to the first change of its task.
+struct Recorded {
+    task: TaskRecord,
+    activations: Vec<Activation>,
+}
+
+fn demo() -> Vec<Recorded> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings/demo");
+    let reader = ctf::Reader::open(&folder).unwrap();
+    let mut found: BTreeMap<u32, Recorded> = BTreeMap::new();
+    let mut changed = Vec::new();
+    reader
+        .read(0..reader.stretches(), &mut |record| match record {
+            Record::Task(task) if found.contains_key(&task.tid) => changed.push(task.tid),
+            Record::Task(task) if task.policy == Policy::Fifo => {
+                let recorded = Recorded { task: (**task).clone(), activations: Vec::new() };
+                found.insert(task.tid, recorded);
+            }
+            Record::Activation(it) if !changed.contains(&it.tid) => {
+                if let Some(recorded) = found.get_mut(&it.tid) {
+                    recorded.activations.push(*it);
+                }
+            }
+            _ => {}
+        })
+        .unwrap();
+    found.into_values().filter(|recorded| recorded.activations.len() > 20).collect()
+}
+
+/// An event to be written: time, name, fields.
+type Event = (u64, &'static str, Vec<Value>);
+
+/// What LTTng would have written of one thread, on a processor of its own; and the activations that this
+/// shows. A thread was preempted for what its recording has less of processor time.
+fn events(recorded: &Recorded) -> (Vec<Event>, Vec<Activation>) {
+    let task = &recorded.task;
+    let name = "a thread";
+    let thread = (name, task.tid as i32, 99 - task.priority as i32);
+    let (mut events, mut shown): (Vec<Event>, Vec<Activation>) = (Vec::new(), Vec::new());
+    let mut running: Option<(u64, u64)> = None;
+    for it in &recorded.activations {
+        let (Some(resumed), Some((call, fields))) = (it.resumed, call(it)) else { break };
+        let (Some(release), true) = (resumed.release, it.slept) else { break };
+        let (stop, woken, start) = (it.stop.ns(), release.latest().ns(), resumed.start.ns());
+        if resumed.suspended_after.ns() > 0 || release.earliest() != release.latest() {
+            break;
+        }
+        match running {
+            None => events.push((stop - 10, "sched_switch", switch(IDLE, 0, thread))),
+            Some((since, cpu)) => {
+                let preempted = (stop - since) - (it.cpu.ns() - cpu);
+                if preempted > 0 {
+                    events.push((since, "sched_switch", switch(thread, 0, IDLE)));
+                    events.push((since + preempted, "sched_switch", switch(IDLE, 0, thread)));
+                }
+            }
+        }
+        events.push((stop, call.0, fields));
+        events.push((stop, "sched_switch", switch(thread, 1, IDLE)));
+        events.push((woken, "irq_handler_entry", vec![Value::I32(7)]));
+        events.push((woken, "sched_waking", waking(thread)));
+        events.push((woken, "irq_handler_exit", vec![Value::I32(7), Value::I32(1)]));
+        events.push((start, "sched_switch", switch(IDLE, 0, thread)));
+        events.push((start, call.1, vec![Value::I64(0)]));
+        running = Some((start, it.cpu.ns()));
+        shown.push(*it);
+    }
+    (events, shown)
+}
+
+/// The events of a call's entry and exit, and the fields of the entry.
+fn call(it: &Activation) -> Option<((&'static str, &'static str), Vec<Value>)> {
+    match (it.separator.call, it.separator.object) {
+        (Call::ClockNanosleep, Object::Clock { id, absolute }) => Some((
+            ("syscall_entry_clock_nanosleep", "syscall_exit_clock_nanosleep"),
+            vec![Value::I32(id), Value::I32(i32::from(absolute)), Value::U64(0x7ffc_0000)],
+        )),
+        (Call::Nanosleep, _) => {
+            Some((("syscall_entry_nanosleep", "syscall_exit_nanosleep"), vec![Value::U64(0x7ffc_0000)]))
+        }
+        (Call::Read, Object::File { fd, .. }) => {
+            Some((("syscall_entry_read", "syscall_exit_read"), vec![Value::I32(fd), Value::U64(8)]))
+        }
+        (Call::FutexWaitBitset, Object::Address(address)) => Some((
+            ("syscall_entry_futex", "syscall_exit_futex"),
+            vec![Value::U64(address), Value::I32(393), Value::I32(0), Value::U64(0)],
+        )),
+        (Call::Suspension, _) => Some((("syscall_entry_getpid", "syscall_exit_getpid"), Vec::new())),
+        _ => None,
+    }
+}
+
+#[test]
+fn our_own_recording_comes_back_through_the_events_of_lttng() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut all, mut expected) = (Vec::new(), BTreeMap::new());
+    for (cpu, recorded) in (0..).zip(demo()) {
+        let (events, shown) = events(&recorded);
+        if shown.len() > 20 {
+            all.extend(events.into_iter().map(|event| (cpu, event)));
+            expected.insert(recorded.task.tid, shown);
+        }
+    }
+    assert!(expected.len() >= 3, "{} threads", expected.len());
+    all.sort_by_key(|(_, (at, ..))| *at);
+    let cpus = all.iter().map(|(cpu, _)| cpu + 1).max().unwrap();
+    let mut writer = Writer::create(&place.path().join("kernel"), layout(), cpus).unwrap();
+    for (cpu, (at, class, fields)) in all {
+        writer.event(cpu, at, class, &[], &fields).unwrap();
+    }
+    writer.finish().unwrap();
+
+    let import = Import::open(place.path(), &Options::default()).unwrap();
+    let about = import.about().clone();
+    assert_eq!((about.clock.as_str(), about.platform.kernel.as_str()), ("CLOCK_MONOTONIC", "6.1.0"));
+    assert_eq!(about.clock_zero, Some(1_700_000_000_000_004_321));
+    let (mut found, mut switches): (BTreeMap<u32, Vec<Activation>>, usize) = (BTreeMap::new(), 0);
+    let mut take = |record: &Record| {
+        match record {
+            Record::Activation(it) => found.entry(it.tid).or_default().push(*it),
+            Record::Switch(_) => switches += 1,
+            Record::Task(task) => assert_eq!(task.policy, Policy::Fifo),
+            _ => {}
+        }
+        true
+    };
+    let imported = import.run(&mut take, &mut |_| {}).unwrap();
+    assert_eq!(imported.totals.lost, 0);
+    assert!(switches > 100);
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (tid, expected) in &expected {
+        let found = &found[tid];
+        assert_eq!(found.len(), expected.len(), "thread {tid}");
+        let base = expected[0].cpu.ns() - found[0].cpu.ns();
+        for (one, other) in found.iter().zip(expected) {
+            let same = |it: &Activation| {
+                (it.separator.call, it.slept, it.stop, it.resumed.map(|it| (it.release, it.start)))
+            };
+            assert_eq!(same(one), same(other), "thread {tid}");
+            assert_eq!(one.cpu.ns() + base, other.cpu.ns(), "thread {tid} at {}", one.stop.ns());
+        }
+    }
+}
