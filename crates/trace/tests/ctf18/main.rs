@@ -37,8 +37,7 @@ fn read(reader: &Reader) -> (BTreeMap<String, u64>, Vec<Lost>, Totals) {
 
 /// The same by babeltrace2; `None`, and said, where there is none.
 fn babeltrace(folder: &Path) -> Option<BTreeMap<String, u64>> {
-    let output = match Command::new("babeltrace2").args(["--no-delta", "--fields=none"]).arg(folder).output()
-    {
+    let output = match Command::new("babeltrace2").arg("--no-delta").arg(folder).output() {
         Ok(output) => output,
         Err(error) => {
             eprintln!("SKIPPED: babeltrace2 cannot be run: {error}");
@@ -99,7 +98,8 @@ fn the_sample_of_caret_is_imported() {
     let written = trace.write(place.path(), &Variables::Assumed, &mut |_| {}).unwrap();
     assert_eq!((written.nodes, written.executors), (6, 12));
     let reader = flow::Reader::open(place.path()).unwrap();
-    let (mut starts, mut stops, mut takes, mut pushes) = (0, 0, 0, BTreeMap::new());
+    let (mut starts, mut stops, mut takes) = (0, 0, 0);
+    let mut pushes: BTreeMap<String, u64> = BTreeMap::new();
     let mut each = |item: flow::Item| match item {
         flow::Item::Event(event) if event.kind == flow::Kind::Start => starts += 1,
         flow::Item::Event(event) if event.kind == flow::Kind::Stop => stops += 1,
@@ -150,7 +150,7 @@ fn a_stream_that_is_cut_off_is_read_up_to_there() {
 fn a_damaged_packet_costs_itself_and_is_a_gap() {
     let (place, events) = simulated(Tracer::Jazzy.layout(), 1_000);
     let (metadata, streams) = bytes(place.path());
-    for (at, what) in [(0, "there should be a packet"), (48, "impossible size"), (24, "no declared stream")] {
+    for (at, what) in [(0, "there should be a packet"), (51, "impossible size"), (20, "no declared stream")] {
         let mut damaged = streams.clone();
         damaged[1][4096 + at] ^= 0xff;
         let (_, gaps, totals) = read(&Reader::in_memory(&metadata, damaged).unwrap());
@@ -218,7 +218,7 @@ fn discarded_events_are_counted_and_nothing_is_followed_across() {
     System::new(Tracer::Jazzy, 2).with_losses(500).write(&folder, Tracer::Jazzy.layout(), 20_000).unwrap();
     let reader = Reader::open(&folder).unwrap();
     let (_, gaps, totals) = read(&reader);
-    assert!(totals.discarded > 1_000 && gaps.iter().all(|gap| gap.events > 0), "{totals:?}");
+    assert!(totals.discarded > 300 && gaps.iter().all(|gap| gap.events > 0), "{totals:?}");
     let trace = Trace::new(&folder, reader).unwrap();
     let written = trace.write(&place.path().join("flow"), &Variables::Assumed, &mut |_| {}).unwrap();
     let note = format!("{} × events that the tracer discarded", totals.discarded);
