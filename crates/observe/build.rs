@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use wait::{Argument, On, Timeout, Wait};
 
 #[allow(dead_code)]
-#[path = "../model/src/separator/calls.rs"]
+#[path = "separator/calls.rs"]
 mod calls;
 #[allow(dead_code)]
-#[path = "../model/src/separator/files.rs"]
+#[path = "separator/files.rs"]
 mod files;
 #[allow(dead_code)]
-#[path = "../model/src/separator/wait.rs"]
+#[path = "separator/wait.rs"]
 mod wait;
 
 /// The eBPF objects, and the oldest instruction set that each gets by with: `flow` needs atomic instructions
@@ -36,7 +36,7 @@ fn main() {
         println!("cargo:rerun-if-changed=src/{name}/bpf");
     }
     println!("cargo:rerun-if-changed=src/bpf");
-    println!("cargo:rerun-if-changed=../model/src/separator");
+    println!("cargo:rerun-if-changed=separator");
 }
 
 fn compile(out: &Path, name: &str, instructions: &str, arch: &str) {

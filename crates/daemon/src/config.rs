@@ -21,7 +21,7 @@ use std::path::Path;
 /// Default path of the configuration.
 pub const DEFAULT_PATH: &str = "/etc/punctual/punctuald.toml";
 /// What holds where there is no configuration file; installed as one, with its comments.
-pub const DEFAULT_TEXT: &str = include_str!("../../../dist/punctuald.toml");
+pub const DEFAULT_TEXT: &str = include_str!("default_config.toml");
 
 impl Config {
     /// Reads a configuration for this machine. The file must be root's or the reader's own, and nobody else's

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Where the rules are, if the configuration does not say otherwise.
 pub const DEFAULT_PATH: &str = "/etc/punctual/rules.conf";
 /// The file that is installed: comments that tell its form, and no rule.
-pub const DEFAULT_TEXT: &str = include_str!("../../../dist/rules.conf");
+pub const DEFAULT_TEXT: &str = include_str!("default_rules.conf");
 
 /// A file of rules. Without any, everything is denied.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The files that come with Punctual, compiled in so that they are always there and of the same version.
 const SHIPPED: [(&str, &str); 2] = [
-    ("punctual-flow", include_str!("../../../../dist/flow-probes/punctual-flow.toml")),
-    ("tasking-framework-1.2", include_str!("../../../../dist/flow-probes/tasking-framework-1.2.toml")),
+    ("punctual-flow", include_str!("punctual-flow.toml")),
+    ("tasking-framework-1.2", include_str!("tasking-framework-1.2.toml")),
 ];
 
 /// Reads files and merges them; later ones add to earlier ones.
