@@ -45,6 +45,7 @@ pub enum Command {
     Record(Record),
     FlowProbes(FlowProbes),
     Replay(Replay),
+    Jobs(Jobs),
     Import(Import),
     Show(Show),
     Report(Report),
@@ -214,6 +215,54 @@ pub struct Replay {
     pub jobs_out: Option<PathBuf>,
 
     /// Print warnings and errors only on standard error, and no table with -o
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// List every job of recordings: CSV, Parquet, or a folder of Parquet files
+///
+/// Prints comma-separated values unless told otherwise. docs/job-lists.md explains the columns and has
+/// examples of queries. Each stretch of a thread's execution belongs to one job of each of its separators;
+/// --primary keeps the jobs of the separator that explains the thread best.
+#[derive(Args, Debug)]
+#[command(after_long_help = examples(
+    "  punctual jobs monday.recording --primary | less
+  punctual jobs monday.recording -o jobs.parquet
+  punctual jobs *.recording --primary --partitioned jobs
+  duckdb -c \"from 'jobs/**/*.parquet' order by response_ns desc limit 10\""))]
+pub struct Jobs {
+    /// Recordings: folders written by punctual record or punctual import; several with --partitioned only
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub recordings: Vec<PathBuf>,
+
+    /// Write the list to FILE: *.csv or *.parquet; - is standard output, as CSV [default: -]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with = "partitioned")]
+    pub output: Option<PathBuf>,
+
+    /// Write a Parquet file for each task, DIR/recording=RUN/task=NAME-TID-PHASE/jobs.parquet
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub partitioned: Option<PathBuf>,
+
+    /// Replace FILE, or the jobs in DIR, if they exist
+    #[arg(long)]
+    pub force: bool,
+
+    /// Only the jobs of each task's primary separator
+    #[arg(long)]
+    pub primary: bool,
+
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Do not start a new task when the policy, priority or affinity of a thread changes
+    #[arg(long)]
+    pub merge_transitions: bool,
+
+    #[command(flatten)]
+    pub range: Range,
+
+    /// Print warnings and errors only on standard error
     #[arg(short, long)]
     pub quiet: bool,
 }

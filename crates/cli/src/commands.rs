@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod extract;
 pub mod flow_probes;
 pub mod import;
+pub mod jobs;
 pub mod latency;
 mod options;
 pub mod prove;

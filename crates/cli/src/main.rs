@@ -63,6 +63,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Record(arguments) => commands::record::run(arguments),
         Command::FlowProbes(arguments) => commands::flow_probes::run(&arguments),
         Command::Replay(arguments) => commands::replay::run(arguments),
+        Command::Jobs(arguments) => commands::jobs::run(arguments),
         Command::Import(arguments) => commands::import::run(arguments),
         Command::Timeline(arguments) => commands::timeline::run(arguments),
         Command::Chains(arguments) => commands::chains::run(arguments),

@@ -160,6 +160,55 @@ fn threads_are_chosen_by_pattern_everywhere() {
     assert_eq!(run(&["show", "--thread", "[a", &fixture.model]).status.code(), Some(2));
 }
 
+/// Rows of all Parquet files below a folder, and the names of the folders that hold them.
+fn rows_below(folder: &Path) -> (i64, Vec<String>) {
+    let (mut rows, mut names) = (0, Vec::new());
+    for run in fs::read_dir(folder).expect("a folder") {
+        for task in fs::read_dir(run.expect("an entry").path()).expect("a folder of tasks") {
+            let path = task.expect("an entry").path();
+            let file = File::open(path.join("jobs.parquet")).expect("a file");
+            let reader = SerializedFileReader::new(file).expect("Parquet");
+            rows += reader.metadata().file_metadata().num_rows();
+            names.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+        }
+    }
+    (rows, names)
+}
+
+#[test]
+fn jobs_are_listed_and_partitioned() {
+    let fixture = Fixture::new();
+    let list = fixture.path("jobs.csv");
+    assert!(run(&["replay", "-q", "--json", "--jobs-out", &list, &fixture.recording]).status.success());
+    let printed = run(&["jobs", "-q", &fixture.recording]);
+    assert!(printed.status.success() && printed.stderr.is_empty(), "{printed:?}");
+    assert_eq!(text(&printed.stdout), fs::read_to_string(&list).expect("written"));
+    let primary = text(&run(&["jobs", "-q", "--primary", &fixture.recording]).stdout);
+    let is_primary = |line: &&str| line.split(',').any(|entry| entry == "true");
+    let rows = text(&printed.stdout).lines().skip(1).filter(is_primary).count();
+    assert!(rows > 10 && primary.lines().skip(1).count() == rows, "{rows}");
+
+    let folder = fixture.path("jobs");
+    let partition = |recordings: &[&str], options: &[&str]| {
+        run(&[&["jobs", "--partitioned", &folder], options, recordings].concat())
+    };
+    let refused = partition(&[&fixture.recording, &fixture.recording], &[]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(!Path::new(&folder).exists());
+    let written = partition(&[&fixture.recording], &["--primary"]);
+    assert!(written.status.success(), "{written:?}");
+    let (found, tasks) = rows_below(Path::new(&folder));
+    assert_eq!(found, i64::try_from(rows).expect("few"));
+    assert!(tasks.len() > 3 && tasks.iter().all(|name| name.starts_with("task=")), "{tasks:?}");
+
+    let again = partition(&[&fixture.recording], &[]);
+    assert!(text(&again.stderr).contains("--force"), "{again:?}");
+    assert!(partition(&[&fixture.recording], &["--force", "--thread", "s*"]).status.success());
+    assert!(rows_below(Path::new(&folder)).1.iter().all(|name| name.starts_with("task=s")));
+    assert_eq!(run(&["jobs", &fixture.recording, &fixture.recording]).status.code(), Some(2));
+    assert_eq!(run(&["jobs", &fixture.model]).status.code(), Some(5));
+}
+
 fn full() -> File {
     OpenOptions::new().write(true).open("/dev/full").expect("/dev/full")
 }
@@ -184,6 +233,7 @@ fn talkative(fixture: &Fixture) -> Vec<Vec<String>> {
         words(&["report", &model, "--force", "-o", &file("full.html")]),
         words(&["timeline", &recording, "-o", "-"]),
         words(&["timeline", &recording, "--force", "-o", &file("full.perfetto-trace")]),
+        words(&["jobs", &recording]),
         words(&["rules", "check", "/no/such/file"]),
     ]
 }

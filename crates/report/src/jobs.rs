@@ -56,6 +56,11 @@ impl<W: Write + Send> Writer<W> {
         }))
     }
 
+    /// A Parquet file in groups of at most `rows`, for many files at once: each holds one group in memory.
+    pub fn in_groups(out: W, clock: &str, rows: usize) -> Result<Self, Error> {
+        Ok(Self(List::Parquet(Parquet::in_groups(out, clock, rows)?)))
+    }
+
     /// Adds one job.
     pub fn row(&mut self, row: &Row) -> Result<(), Error> {
         match &mut self.0 {

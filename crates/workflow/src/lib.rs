@@ -30,6 +30,7 @@ pub mod doctor;
 pub mod extract;
 pub mod guard;
 pub mod import;
+pub mod jobs;
 pub mod latency;
 pub mod live;
 pub mod measure;

@@ -2,9 +2,9 @@
 
 pub(crate) mod latency;
 
-use crate::destination::Destination;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
+use crate::jobs::{self, JobList};
 use crate::models::{self, Observed};
 use crate::monitor::{Monitor, Progress, Unit};
 use crate::recording::{Recording, TimeRange};
@@ -12,11 +12,10 @@ use punctual_extract::{
     Extractor, JobSeen, Options as ExtractOptions, Replay, StreamOptions, replay as pieces,
 };
 use punctual_model::{Separator, Task, TimingModel};
-use punctual_report::jobs::{Format, Row, Writer};
 use punctual_trace::{Record, Totals};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -34,20 +33,6 @@ pub struct Options {
     pub workers: NonZeroUsize,
     /// Where to list every job.
     pub jobs: Option<JobList>,
-}
-
-/// Where and how to list jobs.
-pub struct JobList {
-    destination: Destination,
-    format: Format,
-}
-
-impl JobList {
-    /// A new file, `*.csv` or `*.parquet`.
-    pub fn new(path: &Path, replace: bool) -> Result<JobList> {
-        let format = Format::from_file_name(path).map_err(|error| Error::usage(error.to_string()))?;
-        Ok(JobList { destination: Destination::new(path, replace)?, format })
-    }
 }
 
 /// Makes one timing model of all recordings, and lists their jobs if asked to.
@@ -74,7 +59,7 @@ pub fn replay(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
     }
     options.threads.select(&mut model, "the recording")?;
     if let (Some(list), [recording]) = (&options.jobs, &recordings[..]) {
-        list_jobs(recording, &model, options.models.merge_transitions, list, monitor)?;
+        jobs::list(recording, &model, options.models.merge_transitions, list, monitor)?;
     }
     Ok(model)
 }
@@ -224,52 +209,4 @@ pub(crate) fn each_job(
             }
         }
     })
-}
-
-/// Lists the jobs of the model's tasks.
-fn list_jobs(
-    recording: &Recording,
-    model: &TimingModel,
-    merge_transitions: bool,
-    list: &JobList,
-    monitor: &dyn Monitor,
-) -> Result<()> {
-    let name = list.destination.path().display();
-    let failed = |error: &dyn std::fmt::Display| Error::file(name.to_string()).because(error.to_string());
-    let unwritten = |error: std::io::Error| Error::io("write", &name, &error);
-    let tasks: HashSet<(u32, u32, u32)> =
-        model.tasks().iter().map(|task| (task.pid, task.tid, task.phase)).collect();
-    let primaries = Primaries::new(model.tasks());
-    let pending = list.destination.begin().map_err(unwritten)?;
-    let mut writer = Writer::new(pending, list.format, &model.clock).map_err(|error| failed(&error))?;
-    let progress = monitor.begin("listing jobs", recording.activations(), Unit::Activations);
-    let mut broken = None;
-    let write = |seen: &JobSeen<'_>| {
-        if broken.is_some() || !tasks.contains(&(seen.pid, seen.tid, seen.phase)) {
-            return;
-        }
-        let row = Row {
-            tid: seen.tid,
-            pid: seen.pid,
-            phase: seen.phase,
-            name: seen.name,
-            separator: seen.separator,
-            primary: primaries.is_primary(seen),
-            number: seen.number,
-            job: seen.job,
-            segments: seen.segments,
-            expirations: seen.expirations,
-            disturbance: seen.disturbance,
-        };
-        broken = writer.row(&row).err();
-    };
-    each_job(recording, merge_transitions, &*progress, |_| {}, write)?;
-    if let Some(error) = broken {
-        return Err(failed(&error));
-    }
-    let pending = writer.finish().map_err(|error| failed(&error))?;
-    pending.finish().map_err(unwritten)?;
-    drop(progress);
-    monitor.hint(&format!("wrote every job to {name}"));
-    Ok(())
 }

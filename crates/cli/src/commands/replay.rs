@@ -5,7 +5,8 @@ use super::results::Results;
 use crate::args;
 use crate::console::Console;
 use crate::failure::Failure;
-use punctual_workflow::replay::{JobList, Options, processors, replay};
+use punctual_workflow::jobs::JobList;
+use punctual_workflow::replay::{Options, processors, replay};
 
 pub fn run(arguments: args::Replay) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);

@@ -34,6 +34,7 @@ enum Pending {
 pub struct List<W: Write + Send> {
     out: SerializedFileWriter<W>,
     columns: Vec<Pending>,
+    group_rows: usize,
     rows: usize,
     /// Texts of this group, so that each is held once.
     names: HashMap<String, ByteArray>,
@@ -42,6 +43,10 @@ pub struct List<W: Write + Send> {
 
 impl<W: Write + Send> List<W> {
     pub fn new(out: W, clock: &str) -> Result<Self, Error> {
+        Self::in_groups(out, clock, GROUP_ROWS)
+    }
+
+    pub fn in_groups(out: W, clock: &str, group_rows: usize) -> Result<Self, Error> {
         let out = SerializedFileWriter::new(out, schema().map_err(failed)?, Arc::new(properties(clock)))
             .map_err(failed)?;
         let columns = COLUMNS
@@ -53,7 +58,7 @@ impl<W: Write + Send> List<W> {
                 Kind::Flag => Pending::Flag(Vec::new()),
             })
             .collect();
-        Ok(Self { out, columns, rows: 0, names: HashMap::new(), separators: HashMap::new() })
+        Ok(Self { out, columns, group_rows, rows: 0, names: HashMap::new(), separators: HashMap::new() })
     }
 
     pub fn row(&mut self, row: &Row) -> Result<(), Error> {
@@ -94,7 +99,7 @@ impl<W: Write + Send> List<W> {
             }
         }
         self.rows += 1;
-        if self.rows == GROUP_ROWS { self.write_group() } else { Ok(()) }
+        if self.rows >= self.group_rows { self.write_group() } else { Ok(()) }
     }
 
     pub fn finish(mut self) -> Result<W, Error> {

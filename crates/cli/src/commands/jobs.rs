@@ -1,0 +1,28 @@
+//! `punctual jobs`
+
+use super::options;
+use crate::args;
+use crate::console::Console;
+use crate::failure::Failure;
+use punctual_workflow::is_standard_stream;
+use punctual_workflow::jobs::{JobFolder, JobList, Options, Output, jobs};
+use punctual_workflow::replay::processors;
+
+pub fn run(arguments: args::Jobs) -> Result<(), Failure> {
+    let console = Console::new(arguments.quiet);
+    let output = match (&arguments.partitioned, &arguments.output) {
+        (Some(folder), _) => Output::Folder(JobFolder::new(folder, arguments.force)?),
+        (None, Some(file)) if !is_standard_stream(file) => Output::List(JobList::new(file, arguments.force)?),
+        (None, _) => Output::List(JobList::printed()?),
+    };
+    let options = Options {
+        range: options::range(&arguments.range),
+        threads: options::threads(&arguments.threads)?,
+        merge_transitions: arguments.merge_transitions,
+        primary_only: arguments.primary,
+        workers: processors(),
+        output,
+        recordings: arguments.recordings,
+    };
+    Ok(jobs(&options, &console)?)
+}

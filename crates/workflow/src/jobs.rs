@@ -1,0 +1,200 @@
+//! Every job of recordings, one a row: in one list, or in a folder with a file for each task.
+//!
+//! The recording is read twice: for its models, which say what each task's primary separator is, and for its
+//! jobs, which leave as they come. Not for the columns: `punctual_report::jobs` has them.
+
+mod folder;
+
+use crate::destination::Destination;
+use crate::error::{Error, Result};
+use crate::filter::ThreadFilter;
+use crate::monitor::{Monitor, Unit};
+use crate::recording::{Recording, TimeRange};
+use crate::replay::{self, Primaries, each_job};
+use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
+use punctual_model::TimingModel;
+use punctual_report::counted;
+use punctual_report::jobs::{Format, Row, Writer};
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+pub use folder::JobFolder;
+
+/// A task of a recording: process, thread, phase.
+type Key = (u32, u32, u32);
+
+/// Which jobs to list, and where.
+pub struct Options {
+    /// Folders of recordings: at least one, and exactly one for a list.
+    pub recordings: Vec<PathBuf>,
+    /// Which part of each.
+    pub range: TimeRange,
+    /// Whose jobs.
+    pub threads: ThreadFilter,
+    /// Whether a thread stays one task when its policy, priority or affinity changes.
+    pub merge_transitions: bool,
+    /// Only the jobs of primary separators.
+    pub primary_only: bool,
+    /// The number of workers that make the models.
+    pub workers: NonZeroUsize,
+    /// Where to.
+    pub output: Output,
+}
+
+/// Where jobs go.
+pub enum Output {
+    /// One list.
+    List(JobList),
+    /// A Parquet file for each task.
+    Folder(JobFolder),
+}
+
+/// Where and how to list jobs.
+pub struct JobList {
+    destination: Destination,
+    format: Format,
+}
+
+impl JobList {
+    /// A new file, `*.csv` or `*.parquet`.
+    pub fn new(path: &Path, replace: bool) -> Result<JobList> {
+        let format = Format::from_file_name(path).map_err(|error| Error::usage(error.to_string()))?;
+        Ok(JobList { destination: Destination::new(path, replace)?, format })
+    }
+
+    /// Comma-separated values on standard output.
+    pub fn printed() -> Result<JobList> {
+        Ok(JobList { destination: Destination::new(Path::new("-"), false)?, format: Format::Csv })
+    }
+}
+
+/// Lists the jobs.
+pub fn jobs(options: &Options, monitor: &dyn Monitor) -> Result<()> {
+    if matches!(options.output, Output::List(_)) && options.recordings.len() > 1 {
+        return Err(
+            Error::usage("a list has the jobs of one recording").advise("--partitioned DIR takes several")
+        );
+    }
+    let open = options.recordings.iter().map(|path| Recording::open(path, &options.range));
+    let recordings: Vec<Recording> = open.collect::<Result<_>>()?;
+    if let Some(latency) = recordings.iter().find(|recording| recording.about().latency) {
+        return Err(Error::usage(format!("{} has no jobs", latency.path().display()))
+            .because("it is a measurement of scheduling latency"));
+    }
+    // What the primary separator is does not depend on curves.
+    let models = ExtractOptions {
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: false },
+        merge_transitions: options.merge_transitions,
+    };
+    let names = folder::names(&recordings, &options.output)?;
+    for (recording, name) in recordings.iter().zip(names) {
+        let mut model = replay::model(std::slice::from_ref(recording), &models, options.workers, monitor)?;
+        recording.report_problems(monitor);
+        options.threads.select(&mut model, "the recording")?;
+        let listing = Listing::new(recording, &model, options);
+        match &options.output {
+            Output::List(list) => listing.write_list(list, monitor)?,
+            Output::Folder(folder) => folder.add(&listing, &name, monitor)?,
+        }
+    }
+    match &options.output {
+        Output::List(_) => Ok(()),
+        Output::Folder(folder) => folder.finish(monitor),
+    }
+}
+
+/// Lists the jobs of the model's tasks.
+pub(crate) fn list(
+    recording: &Recording,
+    model: &TimingModel,
+    merge_transitions: bool,
+    list: &JobList,
+    monitor: &dyn Monitor,
+) -> Result<()> {
+    let tasks = model.tasks().iter().map(|task| (task.pid, task.tid, task.phase)).collect();
+    let primaries = Primaries::new(model.tasks());
+    let listing = Listing { recording, model, tasks, primaries, merge_transitions, primary_only: false };
+    listing.write_list(list, monitor)
+}
+
+/// What is to be listed of one recording.
+struct Listing<'a> {
+    recording: &'a Recording,
+    model: &'a TimingModel,
+    tasks: HashSet<Key>,
+    primaries: Primaries,
+    merge_transitions: bool,
+    primary_only: bool,
+}
+
+impl<'a> Listing<'a> {
+    fn new(recording: &'a Recording, model: &'a TimingModel, options: &Options) -> Listing<'a> {
+        Listing {
+            recording,
+            model,
+            tasks: model.tasks().iter().map(|task| (task.pid, task.tid, task.phase)).collect(),
+            primaries: Primaries::new(model.tasks()),
+            merge_transitions: options.merge_transitions,
+            primary_only: options.primary_only,
+        }
+    }
+
+    /// Reads the recording for its jobs, and hands over those that are to be listed.
+    fn each_row(&self, monitor: &dyn Monitor, mut row: impl FnMut(Key, &Row<'_>)) -> Result<()> {
+        let progress = monitor.begin("listing jobs", self.recording.activations(), Unit::Activations);
+        let each = |seen: &JobSeen<'_>| {
+            let key = (seen.pid, seen.tid, seen.phase);
+            let primary = self.primaries.is_primary(seen);
+            if self.tasks.contains(&key) && (primary || !self.primary_only) {
+                row(key, &to_row(seen, primary));
+            }
+        };
+        each_job(self.recording, self.merge_transitions, &*progress, |_| {}, each)
+    }
+
+    fn write_list(&self, list: &JobList, monitor: &dyn Monitor) -> Result<()> {
+        let name = list.destination.path().display();
+        let failed = |error: &dyn std::fmt::Display| Error::file(name.to_string()).because(error.to_string());
+        let unwritten = |error: std::io::Error| Error::io("write", &name, &error);
+        let pending = list.destination.begin().map_err(unwritten)?;
+        let mut writer =
+            Writer::new(pending, list.format, &self.model.clock).map_err(|error| failed(&error))?;
+        let mut broken = None;
+        self.each_row(monitor, |_, row| {
+            if broken.is_none() {
+                broken = writer.row(row).err();
+            }
+        })?;
+        if let Some(error) = broken {
+            return Err(failed(&error));
+        }
+        let pending = writer.finish().map_err(|error| failed(&error))?;
+        pending.finish().map_err(unwritten)?;
+        if !list.destination.is_standard_output() {
+            monitor.hint(&format!("wrote every job to {name}"));
+        }
+        Ok(())
+    }
+}
+
+fn to_row<'a>(seen: &JobSeen<'a>, primary: bool) -> Row<'a> {
+    Row {
+        tid: seen.tid,
+        pid: seen.pid,
+        phase: seen.phase,
+        name: seen.name,
+        separator: seen.separator,
+        primary,
+        number: seen.number,
+        job: seen.job,
+        segments: seen.segments,
+        expirations: seen.expirations,
+        disturbance: seen.disturbance,
+    }
+}
+
+/// `1 job of 2 tasks`.
+fn summary(jobs: u64, tasks: u64) -> String {
+    format!("{} of {}", counted(jobs, "job"), counted(tasks, "task"))
+}
