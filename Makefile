@@ -55,6 +55,8 @@ Try it
 Build and install
   make build            command, daemon and library: $(SHOWN); TARGET=aarch64-unknown-linux-gnu cross-compiles
   make install          with manual pages and completions, to PREFIX ($(PREFIX))
+  make packages         a .deb and a tarball that run with glibc 2.31 or newer; make try-packages uses both
+                        in clean systems of Debian 12 and 13 and Ubuntu 22.04; SYSTEMS="bookworm trixie jammy"
   make install-debug    symbols of command and daemon, for gdb, perf and backtraces
   make flow             dataflow executor and tracer (flow/, CMake), with their tests
   make man completions  manual pages and shell completions
@@ -100,11 +102,15 @@ setup:
 	@scripts/setup build
 	@$(if $(TARGET),scripts/setup cross $(TARGET))
 
+# Without this make's variables (PREFIX=…, DESTDIR=…), which the makefile of libbpf would take for its own.
+PLAIN := env -u MAKEFLAGS
+
 build: setup
-	$(CROSS) $(CARGO) build --release -p punctual-cli -p punctual-daemon $(TARGET:%=--target %)
+	$(CROSS) $(PLAIN) $(CARGO) build --release -p punctual-cli -p punctual-daemon $(TARGET:%=--target %)
 	@$(CROSS) scripts/strip $(PUNCTUAL) $(PUNCTUALD)
 	@# Only for the C compiler, which makes the shared library from it.
-	$(CROSS) $(CARGO) rustc --release -p punctual-client --lib --crate-type staticlib $(TARGET:%=--target %)
+	$(CROSS) $(PLAIN) $(CARGO) rustc --release -p punctual-client --lib --crate-type staticlib \
+		$(TARGET:%=--target %)
 	@$(CROSS) $(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(ARCHIVE) \
 		PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
 
@@ -194,7 +200,7 @@ check:
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
 	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow \
 		scripts/demo-tt scripts/demo-guarantee scripts/images scripts/debian scripts/kernel \
-		scripts/cross .ci/run \
+		scripts/cross scripts/packages tests/packages/inside.sh .ci/run \
 		flow/trace/tests/*.sh flow/tests/*.sh
 
 images: build workloads
@@ -285,6 +291,13 @@ install: man completions
 install-debug: build
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/bin/.debug $(PUNCTUAL).debug $(PUNCTUALD).debug
 
+packages: setup
+	@scripts/setup packages
+	@scripts/packages build
+
+try-packages: packages
+	@$(SUDO) env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR) scripts/packages try $(SYSTEMS)
+
 clean:
 	$(CARGO) clean
 	rm -rf demo.timing.json demo.html demo.recording
@@ -340,5 +353,5 @@ vm-shell: lab
 	bench-daemon \
 	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-check bench-watch bench-tt \
 	lab vm-test vm-systemd \
-	vm-bench vm-kernels vm-shell man completions install install-debug clean
+	vm-bench vm-kernels vm-shell man completions install install-debug packages try-packages clean
 endif
