@@ -1,5 +1,6 @@
 //! The built command as people type it, where neither privileges nor a particular kernel are needed.
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::ffi::OsStr;
