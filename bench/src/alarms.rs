@@ -1,4 +1,5 @@
-//! How long an alarm takes: from the end of a job that breaks its contract until `punctual watch` has told it.
+//! How long an alarm takes: from the end of a job that breaks its contract until `punctual watch` has told
+//! it.
 //!
 //! Prints a table and writes it into `docs/benchmarks.md`, between the marks of its section. Needs root. Not
 //! for: what watching costs (`make bench-watch`'s other parts).

@@ -141,8 +141,8 @@ fn warn_losses(statistics: &Statistics, monitor: &dyn Monitor) {
     if statistics.untracked > 0 {
         let times = counted(statistics.untracked, "time");
         monitor.warn(&format!(
-            "{times} a thread was not watched when it ran, because there were too many; watch fewer with --pid, \
-             --cgroup or -- COMMAND"
+            "{times} a thread was not watched when it ran, because there were too many; watch fewer with \
+             --pid, --cgroup or -- COMMAND"
         ));
     }
 }
