@@ -71,7 +71,7 @@ json.dump(found, sys.stdout)
     let mut probe = Command::new("python3");
     probe.args(["-c", "import prometheus_client.openmetrics.parser"]).stderr(Stdio::null());
     if !probe.status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no python3-prometheus-client here");
+        eprintln!("SKIPPED: no python3-prometheus-client here");
         return None;
     }
     let mut parser = Command::new("python3")
@@ -266,7 +266,7 @@ fn prometheus() -> Option<PathBuf> {
 #[test]
 fn prometheus_scrapes() {
     let Some(prometheus) = prometheus() else {
-        eprintln!("skipped: no prometheus here");
+        eprintln!("SKIPPED: no prometheus here");
         return;
     };
     let (metrics, endpoint) = served();
