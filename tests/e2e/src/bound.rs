@@ -177,16 +177,24 @@ fn bound_holds_under_load() -> Result<Outcome> {
 }
 
 /// Each greatest latency has its parts, in which every instant is counted once. A section of the kernel is
-/// never longer than the greatest of its variable.
+/// never longer than the greatest of its variable, and without interrupts the latency is at most L_IF (paper,
+/// Lemma 7), which is a sharper test than the bound.
 fn latencies_are_explained(section: &SchedulingLatency) -> Result<Outcome> {
     for cpu in &section.processors {
         let greatest = variables(cpu)?;
+        let without_interrupts =
+            greatest.st.max_ns.max(greatest.poid.max_ns) + greatest.paie.max_ns + greatest.psd.max_ns;
         for measured in &cpu.measured {
             let Some(worst) = measured.worst.first() else {
                 return fail(format!("the greatest latency is not there: {measured:?}"));
             };
             let Some(split) = worst.split else { return fail(format!("it has no parts: {worst:?}")) };
             ensure!(split.total() == worst.latency_ns, "the parts are not the whole: {worst:?}");
+            ensure!(
+                measured.bounded_max_ns != Some(worst.latency_ns)
+                    || split.sections_ns + split.rest_ns <= without_interrupts,
+                "above L_IF, which is {without_interrupts}: {worst:?}"
+            );
             ensure!(!split.sections_ns.is_zero(), "no switch without the scheduler: {worst:?}");
             let ran: u64 = worst.ran.iter().map(|ran| ran.duration_ns.ns()).sum();
             ensure!(
