@@ -291,6 +291,8 @@ fn the_parts_of_a_latency_are_exact() {
             let said = || format!("seed {seed}: {expected:?}, but {waited:?}");
             assert_eq!((waited.ready, waited.latency), (expected.ready, expected.end - expected.ready));
             assert_eq!(waited.parts.map(|part| part[0]), expected.parts, "{}", said());
+            let without_interrupts = Duration::from_ns(waited.parts.iter().map(|part| part[0]).sum());
+            assert!(without_interrupts <= run.variables.interference_free(), "Lemma 7: {}", said());
             let wakeup = explained(waited);
             let split = wakeup.split.expect("parts");
             assert_eq!(split.total().ns(), waited.latency, "{}", said());
