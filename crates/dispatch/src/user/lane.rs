@@ -261,8 +261,7 @@ impl Lane {
     /// The job of the current turn, if it has no slots left and its thread had the processor until now.
     fn may_have_overrun(&self) -> Option<Job> {
         let current = self.current.as_ref().filter(|current| current.given.tid != 0)?;
-        // Reading the state of a thread waits for its exec, which has been cut off here. Guests begin with
-        // one, and nothing follows from their overruns.
+        // Nothing follows from overruns of guests.
         let is_planned = |job: &Job| (job.task as usize) < self.shared.plan.tasks.len();
         let job = current.decision.job.filter(|job| job.is_last && is_planned(job))?;
         (!was_running(self.plug.seen(), super::now())).then_some(job)
