@@ -8,8 +8,8 @@ use crate::kernel::{self, Scheduling};
 use crate::log;
 use punctual_schedule::AssignedPolicy;
 use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -47,20 +47,18 @@ pub(super) fn run(shared: &Shared, ready: &Sender<()>) {
     let mut records = Vec::new();
     loop {
         let next = shared.lock().threads.values().filter_map(|it| it.due()).min();
-        events.clear();
         let wait = next.map(|next| Duration::from_nanos(next.saturating_sub(now())));
         let timeout =
             wait.map(|wait| Timespec { tv_sec: wait.as_secs() as _, tv_nsec: wait.subsec_nanos().into() });
-        match epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return log::error(&format!("runtimes are not enforced any more: {error}")),
+        if let Err(error) = wait_for(&poll, timeout, &mut events) {
+            return log::error(&format!("runtimes are not enforced any more: {error}"));
         }
         let mut keys = Vec::new();
         for event in &events {
-            let (key, flags) = ({ event.data }.u64(), { event.flags });
+            let (key, flags) = ({ event.u64 }, { event.events });
             match key {
                 BELL => silence(&shared.bell),
-                key if flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR) => end(shared, key),
+                key if flags & (libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0 => end(shared, key),
                 key => keys.push(key),
             }
         }
@@ -69,6 +67,32 @@ pub(super) fn run(shared: &Shared, ready: &Sender<()>) {
             return;
         }
     }
+}
+
+/// Waits for events to the nanosecond, with `epoll_pwait2(2)` (Linux 5.11): `epoll_wait` has milliseconds, by
+/// which threads would be promoted too late. Perf events are told once, so there is only one look at them.
+fn wait_for(
+    poll: &OwnedFd,
+    timeout: Option<Timespec>,
+    events: &mut Vec<libc::epoll_event>,
+) -> io::Result<()> {
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), |timeout| &raw const *timeout);
+    let (room, no_mask) = (events.capacity(), std::ptr::null::<libc::sigset_t>());
+    events.clear();
+    // SAFETY: the kernel writes at most `room` events and reads a timespec of 64 bits, as rustix has it.
+    let count = unsafe {
+        let events = events.as_mut_ptr();
+        libc::syscall(libc::SYS_epoll_pwait2, poll.as_raw_fd(), events, room, timeout, no_mask, 0)
+    };
+    match usize::try_from(count) {
+        // SAFETY: the kernel has written so many.
+        Ok(count) => unsafe { events.set_len(count) },
+        Err(_) => {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
+        }
+    }
+    Ok(())
 }
 
 /// Looks at those that have events, and at those whose time has come.
