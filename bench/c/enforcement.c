@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How punctuald holds threads to their runtimes: how far a thread gets beyond it before it is stopped, how many
-// deadlines another one misses beside it, and what the daemon takes for that.
+// How punctuald holds threads to their runtimes: how far a thread gets beyond it before it is
+// stopped, how many deadlines another one misses beside it, and what the daemon takes for that.
 //
 //   cc -O2 -o enforcement bench/c/enforcement.c
 //   enforcement SOCKET hog PRIORITY RUNTIME_US PERIOD_US SECONDS        never sleeps
-//   enforcement SOCKET job PRIORITY RUNTIME_US PERIOD_US JOBS COST_US   works for COST in each period
+//   enforcement SOCKET job PRIORITY RUNTIME_US PERIOD_US JOBS COST_US   works for COST in each
+//   period
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
@@ -56,7 +57,6 @@ static void hog(uint64_t runtime, double seconds)
 	uint64_t end = read_clock(CLOCK_MONOTONIC) + seconds * 1e9;
 	uint64_t time = read_clock(CLOCK_MONOTONIC), cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t from = cpu, taken = 0;
-	double debt = 0;
 	int was_fifo = 1, count = 0;
 
 	while (time < end) {
@@ -67,13 +67,9 @@ static void hog(uint64_t runtime, double seconds)
 		int was_stopped = later - time > now - cpu + 1000000;
 
 		if (was_fifo && (!is_fifo || was_stopped)) {
-			// What it got too much is taken off the next budget.
-			double over = (double)(cpu - from) - ((double)runtime - debt);
-
 			taken += cpu - from;
-			debt = over > 0 ? over : 0;
 			if (count++ > 0 && count < 100000)
-				beyond[count - 2] = over;
+				beyond[count - 2] = (double)(cpu - from) - (double)runtime;
 			from = now;
 		} else if (!was_fifo && is_fifo) {
 			from = now;
@@ -84,12 +80,15 @@ static void hog(uint64_t runtime, double seconds)
 	}
 	if (was_fifo)
 		taken += cpu - from;
-	printf("%.3f s under SCHED_FIFO of %.1f s, %d times stopped\n", taken / 1e9, seconds, count);
+	// What it got too much is taken off the next budget, so these are differences of two
+	// overshoots.
+	printf("%.3f s under SCHED_FIFO of %.1f s, %d times stopped\n", taken / 1e9, seconds,
+		count);
 	if (count > 1) {
 		qsort(beyond, count - 1, sizeof(double), by_size);
 		printf("beyond the runtime: p50 %.1f, p99 %.1f, greatest %.1f us\n",
-		       beyond[(count - 1) / 2] / 1e3, beyond[(count - 1) * 99 / 100] / 1e3,
-		       beyond[count - 2] / 1e3);
+			beyond[(count - 1) / 2] / 1e3, beyond[(count - 1) * 99 / 100] / 1e3,
+			beyond[count - 2] / 1e3);
 	}
 }
 
@@ -99,7 +98,7 @@ static void job(uint64_t period, int jobs, uint64_t cost)
 	int misses = 0;
 
 	for (int i = 0; i < jobs; i++, release += period) {
-		struct timespec until = { release / 1000000000, release % 1000000000 };
+		struct timespec until = {release / 1000000000, release % 1000000000};
 		uint64_t begin, response;
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
@@ -115,7 +114,7 @@ static void job(uint64_t period, int jobs, uint64_t cost)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int peer = socket(AF_UNIX, SOCK_STREAM, 0);
 	char message[512];
 	static char reply[65536];
@@ -133,22 +132,25 @@ int main(int argc, char **argv)
 	runtime = strtoull(argv[4], NULL, 10) * 1000;
 	period = strtoull(argv[5], NULL, 10) * 1000;
 	snprintf(message, sizeof(message),
-		 "{\"method\":\"io.punctual.Scheduler1.CreateSpec\",\"parameters\":{\"parameters\":"
-		 "{\"priority\":%s,\"runtime_ns\":%llu,\"period_ns\":%llu}}}",
-		 argv[3], (unsigned long long)runtime, (unsigned long long)period);
+		"{\"method\":\"io.punctual.Scheduler1.CreateSpec\",\"parameters\":{\"parameters\":"
+		"{\"priority\":%s,\"runtime_ns\":%llu,\"period_ns\":%llu}}}",
+		argv[3], (unsigned long long)runtime, (unsigned long long)period);
 	ask(peer, message, reply, sizeof(reply));
 	unsigned long spec = strtoul(strstr(reply, "\"spec\":") + 7, NULL, 10);
 
 	snprintf(message, sizeof(message),
-		 "{\"method\":\"io.punctual.Scheduler1.AttachThread\",\"parameters\":"
-		 "{\"spec\":%lu,\"thread\":%d}}", spec, getpid());
+		"{\"method\":\"io.punctual.Scheduler1.AttachThread\",\"parameters\":"
+		"{\"spec\":%lu,\"thread\":%d}}",
+		spec, getpid());
 	ask(peer, message, reply, sizeof(reply));
 	if (!strcmp(argv[2], "hog"))
 		hog(runtime, atof(argv[6]));
 	else
-		job(period, atoi(argv[6]), argc > 7 ? strtoull(argv[7], NULL, 10) * 1000 : runtime / 2);
+		job(period, atoi(argv[6]),
+			argc > 7 ? strtoull(argv[7], NULL, 10) * 1000 : runtime / 2);
 	snprintf(message, sizeof(message),
-		 "{\"method\":\"io.punctual.Scheduler1.GetSpec\",\"parameters\":{\"spec\":%lu}}", spec);
+		"{\"method\":\"io.punctual.Scheduler1.GetSpec\",\"parameters\":{\"spec\":%lu}}",
+		spec);
 	ask(peer, message, reply, sizeof(reply));
 	char *enforced = strstr(reply, "\"enforced\"");
 

@@ -301,8 +301,8 @@ mod tests {
 
     #[test]
     fn who_is_held_to_its_runtime_has_statistics() {
-        let enforced = json!({"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4, "demoted": true,
-            "put_back": 1});
+        let enforced = json!({"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4,
+            "demoted": true, "put_back": 1});
         let held = Spec { enforced: serde_json::from_value(enforced).expect("figures"), ..a_spec() };
         for text in [statistics(&[held.clone()], &Page::default()), specs(&[held], &Page::default())] {
             let line = text.lines().nth(1).expect("a line");

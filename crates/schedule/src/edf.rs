@@ -40,9 +40,10 @@ struct Admitted {
 
 /// The task as the kernel serves it: a deadline shorter than the period is its period as well.
 ///
-/// The kernel's constant-bandwidth server holds a thread that wakes up between its deadline and its next period
-/// until that period. Its periods begin when the thread is attached, and not when it is released: so each job of a
-/// thread could be held, for up to T − D. A server with T = D holds nobody who is released at most every D.
+/// The kernel's constant-bandwidth server holds a thread that wakes up between its deadline and its next
+/// period until that period. Its periods begin when the thread is attached, and not when it is released: so
+/// each job of a thread could be held, for up to T − D. A server with T = D holds nobody who is released at
+/// most every D.
 fn served(task: Task) -> Task {
     Task::new(task.runtime, task.period.min(task.deadline), task.deadline, task.guaranteed)
 }

@@ -110,12 +110,12 @@ fn edf_accepts_up_to_the_desired_runtime() {
     }
 }
 
-/// The kernel holds a thread that wakes up between its deadline and its next period, wherever that began. So it
-/// gets the deadline as its period, and that is what counts.
+/// The kernel holds a thread that wakes up between its deadline and its next period, wherever that began. So
+/// it gets the deadline as its period, and that is what counts.
 #[test]
 fn edf_has_the_kernel_serve_deadlines_as_periods() {
-    // Buttazzo's example: 2/4 + 2/5 + 3/7 is more than one processor. All deadlines could be met if nobody took more
-    // than declared, but the kernel would let everybody.
+    // Buttazzo's example: 2/4 + 2/5 + 3/7 is more than one processor. All deadlines could be met if nobody
+    // took more than declared, but the kernel would let everybody.
     let tasks = [task(2, 6, 4), task(2, 8, 5), task(3, 9, 7)];
     let ms = Duration::from_ms;
     for test in [Test::Utilization, Test::Exact] {

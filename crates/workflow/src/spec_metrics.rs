@@ -82,12 +82,12 @@ mod tests {
     #[test]
     fn each_spec_has_its_samples() {
         let spec = json!({
-            "admission": {"spec": 7, "plugin": "FP", "answer": "ok", "admission_ignored": false, "processor": 1,
-                "accepted_runtime_ns": 3_000_000, "policy": "fifo", "policy_priority": 30},
+            "admission": {"spec": 7, "plugin": "FP", "answer": "ok", "admission_ignored": false,
+                "processor": 1, "accepted_runtime_ns": 3_000_000, "policy": "fifo", "policy_priority": 30},
             "name": "con\"trol", "parameters": {"period_ns": 10_000_000, "runtime_ns": 3_000_000},
             "user": 1000, "process": 12, "thread": 13,
-            "enforced": {"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4, "demoted": true,
-                "put_back": 1}
+            "enforced": {"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4,
+                "demoted": true, "put_back": 1}
         });
         let text = spec_metrics(&[serde_json::from_value(spec).expect("a spec")]);
         let label = "{spec=\"7\",name=\"con\\\"trol\",plugin=\"FP\",user=\"1000\"}";

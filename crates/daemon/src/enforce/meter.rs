@@ -232,8 +232,8 @@ impl Ring {
     }
 
     fn number(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: within the mapping, which is aligned to pages, by the callers; the kernel writes there, too,
-        // so it is atomic.
+        // SAFETY: within the mapping, which is aligned to pages, by the callers. It is atomic, since the
+        // kernel writes there, too.
         unsafe { &*self.map.as_mut_ptr().add(offset).cast::<AtomicU64>() }
     }
 }

@@ -31,7 +31,8 @@ pub const ALONE: &[(&str, fn())] = &[
 
 fn config(enforcement: &str) -> String {
     format!(
-        "{enforcement}\n[rules]\nfile = \"rules.conf\"\n[[plugin]]\nname = \"FP\"\nkind = \"FP\"\npriorities = [21, 40]\n\
+        "{enforcement}\n[rules]\nfile = \"rules.conf\"\n\
+         [[plugin]]\nname = \"FP\"\nkind = \"FP\"\npriorities = [21, 40]\n\
          processors = \"0\"\nadmission = \"utilization\"\n"
     )
 }
