@@ -271,8 +271,8 @@ pub struct Jobs {
 ///
 /// Reads traces of LiME (a folder of *.events.json and *.infos.json) and perf.data files of perf sched
 /// record, or of perf record -e 'sched:*,raw_syscalls:*' -a, and kernel traces of LTTng. LTTng traces of
-/// ROS 2 (ros2_tracing, CARET) become the trace of a dataflow program, for punctual chains. Reports what the source
-/// lacks.
+/// ROS 2 (ros2_tracing, CARET) become the trace of a dataflow program, for punctual chains. Reports what the
+/// source lacks.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  perf sched record -o run.data -- ./robot

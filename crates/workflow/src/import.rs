@@ -54,7 +54,7 @@ impl Dataflow {
         let counts = [
             counted(*nodes as u64, "node"),
             counted(*tasks as u64, "callback"),
-            counted(*channels as u64, "topic or variable"),
+            counted(*channels as u64, "channel"),
             counted(*executors as u64, "thread"),
         ];
         let kernel = self.kernel.as_ref().map(|kernel| format!(" --kernel {}", kernel.path.display()));
