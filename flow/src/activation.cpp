@@ -4,6 +4,7 @@
 // noted.
 //
 #include "activation.hpp"
+#include "futex.hpp"
 #include "tracing.hpp"
 
 namespace punctual::flow {
@@ -41,6 +42,17 @@ void Task::activate_if_ready() noexcept
 	if (scheduler_->state_.load(std::memory_order_relaxed) == Scheduler::State::running &&
 		ready())
 		Activation::activate(&object_);
+}
+
+// Called without the lock, at the end of an instance.
+void Task::judge() noexcept
+{
+	std::int64_t late = monotonic_ns() - activated_ns_ - deadline_ns_;
+	if (late <= 0)
+		return;
+	missed_deadlines_.fetch_add(1, std::memory_order_relaxed);
+	if (missed_ != nullptr)
+		missed_(*this, std::chrono::nanoseconds(late), missed_argument_);
 }
 
 void Task::rearm() noexcept
@@ -109,16 +121,24 @@ void Barrier::change_count(std::uint32_t count) noexcept
 
 void Scheduler::unlock_and_wake() noexcept
 {
-	// Under the lock, so that a low-priority thread cannot be preempted between an activation
-	// and the wake-up that it needs. Executors that are waking up count: each takes tasks until
-	// there are none.
+	// Real-time executors are woken under the lock, others after it (Parking). Executors that
+	// are waking up count: each takes tasks until there are none.
+	std::uint64_t called = 0;
 	while (idle_ != 0 && ready_.size() > waking_) {
 		unsigned executor = static_cast<unsigned>(__builtin_ctzll(idle_));
 		idle_ &= idle_ - 1;
 		++waking_;
-		parking_[executor].wake();
+		if (parking_[executor].call())
+			called |= std::uint64_t{1} << executor;
 	}
+	unlock_and_wake(called);
+}
+
+void Scheduler::unlock_and_wake(std::uint64_t called) noexcept
+{
 	lock_.unlock();
+	for (; called != 0; called &= called - 1)
+		parking_[__builtin_ctzll(called)].wake();
 }
 
 Channel &Activation::channel_of(Object *object) noexcept
@@ -148,6 +168,8 @@ void Activation::activate(Object *object) noexcept
 	task.state_ = Task::State::active;
 	task.required_armed_ = 0;
 	task.finals_armed_ = 0;
+	if (task.deadline_ns_ != 0)
+		task.activated_ns_ = monotonic_ns();
 	for (Input *input = task.first_input_; input != nullptr; input = input->next_of_task_)
 		input->take();
 	task.scheduler_->ready_.add(task);
@@ -158,6 +180,8 @@ void Activation::start(Object *object) noexcept
 	Task &task = task_of(object);
 	Trace::start(*task.scheduler_, *object);
 	task.execute();
+	if (task.deadline_ns_ != 0)
+		task.judge();
 }
 
 Task *Activation::stop(Object *object) noexcept

@@ -55,6 +55,22 @@ void Scheduler::flaw(Error error, const char *subject) noexcept
 		flaw_ = Status(error, subject);
 }
 
+// The object with this name is destroyed.
+void Scheduler::forget_name(const char *name, const char *kind) noexcept
+{
+	if (flaw_.subject() == name)
+		flaw_ = Status(flaw_.error(), kind);
+}
+
+namespace {
+
+const char *named(const char *name, const char *kind) noexcept
+{
+	return *name != '\0' ? name : kind;
+}
+
+} // namespace
+
 Channel::Channel(Scheduler &scheduler, const char *name) noexcept : scheduler_(&scheduler)
 {
 	set_name(object_.name, name);
@@ -63,7 +79,7 @@ Channel::Channel(Scheduler &scheduler, const char *name) noexcept : scheduler_(&
 		return;
 	}
 	if (!valid(object_.name))
-		scheduler.flaw(Error::name, "a channel");
+		scheduler.flaw(Error::name, named(object_.name, "a channel"));
 	if (scheduler.next_channel_ >= UINT16_MAX) {
 		scheduler.flaw(Error::too_many, "channels");
 		return;
@@ -78,6 +94,7 @@ Channel::~Channel()
 	if (scheduler_ == nullptr)
 		return;
 	(void)scheduler_->stop();
+	scheduler_->forget_name(object_.name, "a channel");
 	unlink(scheduler_->channels_, *this, &Channel::next_, &scheduler_->channels_end_);
 	for (Input *input = first_input_; input != nullptr; input = input->next_of_channel_)
 		input->channel_ = nullptr;
@@ -89,7 +106,7 @@ Barrier::Barrier(Scheduler &scheduler, const char *name, std::uint32_t count) no
 	count_ = first_count_ = count;
 	is_barrier_ = true;
 	if (count == 0)
-		scheduler.flaw(Error::count, "a barrier");
+		scheduler.flaw(Error::count, named(this->name(), "a barrier"));
 }
 
 Event::Event(Scheduler &scheduler, const char *name) noexcept : Channel(scheduler, name)
@@ -119,7 +136,7 @@ PeriodicEvent::PeriodicEvent(Scheduler &scheduler, const char *name,
 		offset_ns_ > max_time_ns) {
 		period_ns_ = max_time_ns;
 		offset_ns_ = 0;
-		scheduler.flaw(Error::period, "a periodic event");
+		scheduler.flaw(Error::period, named(this->name(), "a periodic event"));
 	}
 }
 
@@ -134,9 +151,9 @@ Input::Input(Task &task, Channel &channel, Arming arming) noexcept
 		return;
 	}
 	if (channel.scheduler_ != &scheduler)
-		scheduler.flaw(Error::other_scheduler, "an input");
+		scheduler.flaw(Error::other_scheduler, named(task.name(), "an input"));
 	if (arming.threshold_ == 0)
-		scheduler.flaw(Error::threshold, "an input");
+		scheduler.flaw(Error::threshold, named(task.name(), "an input"));
 	Input **place = &task.first_input_;
 	while (*place != nullptr)
 		place = &(*place)->next_of_task_;
@@ -170,9 +187,9 @@ Task::Task(Scheduler &scheduler, const char *name, unsigned priority) noexcept
 		return;
 	}
 	if (!valid(object_.name))
-		scheduler.flaw(Error::name, "a task");
+		scheduler.flaw(Error::name, named(object_.name, "a task"));
 	if (priority < 1 || priority > 255)
-		scheduler.flaw(Error::priority, "a task");
+		scheduler.flaw(Error::priority, named(object_.name, "a task"));
 	if (scheduler.next_task_ >= UINT16_MAX) {
 		scheduler.flaw(Error::too_many, "tasks");
 		return;
@@ -189,9 +206,23 @@ Task::~Task()
 	if (scheduler_ == nullptr)
 		return;
 	(void)scheduler_->stop();
+	scheduler_->forget_name(object_.name, "a task");
 	if (group_ != nullptr)
 		group_->leave(*this);
 	unlink(scheduler_->tasks_, *this, &Task::next_, &scheduler_->tasks_end_);
+}
+
+Status Task::set_deadline(
+	std::chrono::nanoseconds deadline, Missed missed, void *argument) noexcept
+{
+	if (scheduler_ == nullptr || !scheduler_->is_stopped())
+		return {Error::running, name()};
+	if (deadline.count() <= 0 || deadline.count() > max_time_ns)
+		return {Error::task_deadline, name()};
+	deadline_ns_ = deadline.count();
+	missed_ = missed;
+	missed_argument_ = argument;
+	return {};
 }
 
 void Task::count_armed() noexcept

@@ -67,8 +67,12 @@ bool Lock::spin(std::uint32_t self) noexcept
 
 void Lock::wait(std::uint32_t self) noexcept
 {
-	if (spins && spin(self))
-		return;
+	if (!spins || !spin(self))
+		sleep();
+}
+
+void Lock::sleep() noexcept
+{
 	for (;;) {
 		if (syscall(SYS_futex, &word_, FUTEX_LOCK_PI_PRIVATE, 0, nullptr, nullptr, 0) ==
 			0) {

@@ -131,7 +131,7 @@ Status Scheduler::create_thread(unsigned number, const ThreadSettings &settings)
 		else if (error == EAGAIN || error == ENOMEM)
 			failed = Error::thread;
 		if (error == 0 && by_deadline) {
-			creation_.wait(0);
+			creation_.wait();
 			error = place.error;
 			failed = error == EPERM ? Error::deadline_permission : Error::deadline;
 			if (error != 0)
@@ -152,7 +152,7 @@ void *Scheduler::enter_thread(void *argument)
 	context = {&scheduler, place.number, 0, false};
 	if (place.deadline != nullptr) {
 		int error = place.error = be_under_deadline(*place.deadline);
-		scheduler.creation_.wake();
+		scheduler.creation_.release();
 		if (error != 0)
 			return nullptr;
 	}
@@ -172,6 +172,9 @@ void *Scheduler::enter_thread(void *argument)
 void Scheduler::run_executor(unsigned number) noexcept
 {
 	const std::uint64_t self = std::uint64_t{1} << number;
+	const int policy = sched_getscheduler(0);
+	parking_[number].set_urgent(
+		policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE);
 	lock_.lock();
 	for (;;) {
 		Task *task = ready_.take();
@@ -181,8 +184,7 @@ void Scheduler::run_executor(unsigned number) noexcept
 			idle_ |= self;
 			parking_[number].enter();
 			lock_.unlock();
-			parking_[number].wait(spin_ns_);
-			lock_.lock();
+			parking_[number].wait(spin_ns_, lock_);
 			--waking_;
 			continue;
 		}
@@ -233,6 +235,7 @@ Status Scheduler::stop() noexcept
 
 void Scheduler::begin_stop() noexcept
 {
+	std::uint64_t called = 0;
 	lock_.lock();
 	State state = state_.load(std::memory_order_relaxed);
 	if (state == State::starting || state == State::running) {
@@ -242,11 +245,12 @@ void Scheduler::begin_stop() noexcept
 		for (unsigned executor = 0; executor < executors_; ++executor)
 			if ((idle_ >> executor & 1) != 0) {
 				++waking_;
-				parking_[executor].wake();
+				if (parking_[executor].call())
+					called |= std::uint64_t{1} << executor;
 			}
 		idle_ = 0;
 	}
-	lock_.unlock();
+	unlock_and_wake(called);
 }
 
 // Under control_.

@@ -49,6 +49,8 @@ const char *explanation(Error error) noexcept
 		return "the count of a barrier cannot be 0";
 	case Error::delay:
 		return "the delay is negative, or longer than a hundred years";
+	case Error::task_deadline:
+		return "has a deadline of 0 or less, or longer than a hundred years";
 	case Error::executors:
 		return "there cannot be more than 64 executors";
 	case Error::affinity:

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <unistd.h>
 
 namespace punctual::flow {
 
@@ -154,11 +156,44 @@ void Trace::look_at_inputs(void *of_trace) noexcept
 	scheduler.traced_ = true;
 }
 
+namespace {
+
+bool has_trace(const char *folder, char *path, std::size_t size) noexcept
+{
+	std::snprintf(path, size, "%s/metadata", folder);
+	return access(path, F_OK) == 0;
+}
+
+// The folder for a trace of a scheduler that has made `before`: that of the settings, or the first
+// free one of FOLDER-2, FOLDER-3, … if an earlier start has traced there. Null: no memory.
+char *free_folder(const char *folder, unsigned before) noexcept
+{
+	const std::size_t size = std::strlen(folder) + 32;
+	char *name = static_cast<char *>(std::malloc(size));
+	char *path = static_cast<char *>(std::malloc(size));
+	if (name != nullptr && path != nullptr) {
+		std::snprintf(name, size, "%s", folder);
+		for (unsigned start = 2; before != 0 && start != 0 && has_trace(name, path, size);
+			++start)
+			std::snprintf(name, size, "%s-%u", folder, start);
+	} else {
+		std::free(name);
+		name = nullptr;
+	}
+	std::free(path);
+	return name;
+}
+
+} // namespace
+
 Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 {
 	Tables tables(scheduler);
-	if (!tables.there())
+	char *folder = free_folder(settings.trace, scheduler.traces_);
+	if (!tables.there() || folder == nullptr) {
+		std::free(folder);
 		return {Error::memory, "the trace"};
+	}
 	describe(tables);
 
 	punctual_trace_config config = {};
@@ -179,9 +214,13 @@ Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 	config.no_executors = scheduler.executors_ == 0;
 	config.producers = tables.size.producers;
 	config.producer_names = tables.producers.elements;
-	config.folder = settings.trace;
-	if (punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK)
+	config.folder = folder;
+	const bool has_begun = punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK;
+	std::free(folder);
+	if (has_begun) {
+		++scheduler.traces_;
 		return {};
+	}
 	stop_tracing(scheduler);
 	return {Error::trace, punctual_trace_message()};
 }

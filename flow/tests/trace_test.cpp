@@ -268,13 +268,26 @@ void each_start_has_a_trace_of_its_own()
 		check_events(read, 1, graph, before);
 		free_reading(&read);
 	}
-	// That folder is not empty.
-	flow::Status refused = graph.scheduler.start(settings);
+	// A start more has a folder of its own, since that one is not empty.
+	const std::string next = folder + "-2";
+	remove_trace(next.c_str());
+	const std::vector<std::uint32_t> before = instances(graph);
+	must(graph.scheduler.start(settings));
+	graph.source[0].push();
+	graph.tasks[0]->wait(1);
+	must(graph.scheduler.stop());
+	reading read = read_trace(next.c_str());
+	check_events(read, 1, graph, before);
+	free_reading(&read);
+	remove_trace(next.c_str());
+	// But another scheduler has not made the first.
+	Graph other;
+	flow::Status refused = other.scheduler.start(settings);
 	CHECK(refused.error() == flow::Error::trace);
 	CHECK(printed(refused) ==
 		"punctual-flow: cannot make the trace " + folder +
 			": Directory not empty; name another folder, or remove that one\n");
-	CHECK(!graph.scheduler.running());
+	CHECK(!other.scheduler.running());
 }
 
 std::vector<std::string> env_lines()

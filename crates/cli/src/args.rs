@@ -167,7 +167,10 @@ pub struct Record {
     /// punctual-flow for its own executor, tasking-framework-1.2 for DLR's Tasking Framework. Several files
     /// add up: one for the framework, one for the connections, policy and executors of the program.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["limit", "detail", "all_threads", "thread", "include_best_effort"])]
+    ///
+    /// The program is COMMAND, or a single --pid that runs already. With --detail switches its threads are
+    /// recorded too: DIR then has two folders, flow and threads.
+    #[arg(conflicts_with_all = ["cgroup", "all_rt"])]
     pub flow_probes: Vec<PathBuf>,
 
     /// Keep at most SIZE on disk (8MiB or more) by dropping the oldest part
@@ -411,9 +414,31 @@ pub struct Chains {
     #[arg(long = "chain", value_name = "TASK,TASK,...")]
     pub chains: Vec<String>,
 
+    /// How long data may take from task to task; misses are counted, and the exit code is 8; repeatable
+    ///
+    /// 'cam1..ter1: reaction<50ms, age<80ms' is about all paths between two tasks, 'cam1,navi,ter1: age<80ms'
+    /// about one.
+    #[arg(long = "deadline", value_name = "CHAIN: reaction<TIME, age<TIME")]
+    pub deadlines: Vec<String>,
+
+    /// The same from a contract (*.toml, *.timing.json): its chains with reaction_time or data_age
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub contract: Option<PathBuf>,
+
     /// Write the graph to FILE for Graphviz; - is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub graph: Option<PathBuf>,
+
+    /// Write every instance of every task to FILE (*.csv or *.parquet)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub jobs_out: Option<PathBuf>,
+
+    /// Write every reaction time and data age of every chain to FILE (*.csv or *.parquet)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub passages_out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub range: Range,
 
     /// Split execution times into running, preempted and suspended, using a recording of the same time made
     /// with --detail switches, and show its threads

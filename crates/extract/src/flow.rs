@@ -4,8 +4,11 @@
 //!
 //! Nothing is guessed: what cannot be followed, because a missing event might have changed it, is counted.
 
+mod alternatives;
 mod analysis;
 mod chains;
+mod clip;
+mod ends;
 mod finish;
 mod graph;
 mod inputs;
@@ -23,8 +26,10 @@ mod tree;
 /// Times of instances and chains, to three significant digits.
 type Histogram = crate::histogram::Histogram<11>;
 
-pub use analysis::{Analysis, Options};
+pub use alternatives::Assumed;
+pub use analysis::{Analysis, Executed, Options};
 pub use chains::{ChainError, Chains, MOST_CHAINS, MOST_TASKS};
+pub use clip::Clip;
 pub use graph::{Graph, GraphBuilder};
 pub use kernel::{Split, Threads};
 pub use sources::{EndToEnd, EndToEndKind};

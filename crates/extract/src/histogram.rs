@@ -4,7 +4,7 @@
 //! A table of all possible values, as in HDR histograms, takes some hundred kilobytes; a trace may have
 //! 65,536 tasks.
 
-use punctual_model::dataflow::Distribution;
+use punctual_model::dataflow::{Bin, Distribution};
 use punctual_model::{Duration, Quantiles};
 use rustc_hash::FxHashMap;
 
@@ -13,6 +13,9 @@ const NEAR: usize = 64;
 
 /// Values before that.
 const FEW: u64 = 32;
+
+/// Most bins of a histogram in a file.
+const MOST_BINS: usize = 100;
 
 /// Number of times in each bucket; the least and the greatest exactly. Values below 2^`BITS` are kept
 /// exactly; above, as many bits: a bucket is no wider than one part in 2^(`BITS` − 1) of its least value.
@@ -98,8 +101,27 @@ impl<const BITS: u32> Histogram<BITS> {
             quartile_3_ns: quantile(750),
             max_ns: Duration::from_ns(self.max),
             mean_ns: self.mean(),
+            p95_ns: Some(quantile(950)),
             p99_ns: Some(quantile(990)),
+            p999_ns: Some(quantile(999)),
+            histogram: self.bins(),
         })
+    }
+
+    /// At most [`MOST_BINS`], each of whole buckets.
+    fn bins(&self) -> Vec<Bin> {
+        let mut values = self.values();
+        for bits in (1..BITS).rev() {
+            if values.len() <= MOST_BINS {
+                break;
+            }
+            values = coarser(&values, bits);
+        }
+        if let Some(last) = values.last_mut() {
+            last.0 = self.max;
+        }
+        let bin = |(until, count)| Bin { until_ns: Duration::from_ns(until), count };
+        values.into_iter().map(bin).collect()
     }
 
     /// `None` of nothing.
@@ -144,6 +166,22 @@ impl<const BITS: u32> Histogram<BITS> {
         (count > 0)
             .then_some(move |per_mille: u64| Duration::from_ns(at_rank(&values, rank(count, per_mille))))
     }
+}
+
+/// Joins the counts of values that agree in so many of their highest bits.
+fn coarser(values: &[(u64, u64)], bits: u32) -> Vec<(u64, u64)> {
+    let highest = |ns: u64| {
+        let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(bits);
+        (ns >> shift) << shift
+    };
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (value, count) in values {
+        match joined.last_mut().filter(|last| highest(last.0) == highest(*value)) {
+            Some(last) => *last = (*value, last.1 + count),
+            None => joined.push((*value, *count)),
+        }
+    }
+    joined
 }
 
 /// The place of the value that so many of a thousand do not exceed, from 1.

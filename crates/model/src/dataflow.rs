@@ -41,6 +41,9 @@ pub struct Dataflow {
     /// Damaged packets, left out wholly or in part.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub damaged_packets: u64,
+    /// How the connections of channels and tasks are known; absent in older files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connections: Option<Connections>,
     /// Channels, by number.
     pub channels: Vec<Channel>,
     /// Tasks, by number.
@@ -50,6 +53,19 @@ pub struct Dataflow {
     /// Whether there are too many paths from sources to sinks to analyse all: chains must be requested.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub chains_omitted: bool,
+}
+
+/// How the connections of channels and tasks are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connections {
+    /// The program declares all.
+    Declared,
+    /// Each input was seen when it was notified of a push.
+    Seen,
+    /// From which pushes activated which tasks: an input whose data never arrives last is not found, unless
+    /// it is declared.
+    Inferred,
 }
 
 /// A channel: the tasks that push to it, and those that its data can activate.
@@ -74,6 +90,16 @@ pub struct Channel {
     pub pushed_by: Vec<PushedBy>,
     /// Tasks that its data can activate.
     pub activates: Vec<Activates>,
+    /// Whether it notifies its inputs only when a number of pushes is complete.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub barrier: bool,
+}
+
+impl Channel {
+    /// Whether tasks push to it and no task is known to read it.
+    pub fn is_unread(&self) -> bool {
+        self.activates.is_empty() && !self.pushed_by.is_empty()
+    }
 }
 
 /// A task that pushes to a channel.
@@ -127,7 +153,8 @@ impl Dataflow {
                 .any(|chain| chain.tasks.windows(2).any(|pair| pair[0] == from && pair[1] == to))
         };
         let mut found = Vec::new();
-        for channel in &self.channels {
+        // A barrier holds no datum: who reads it has read all of the round.
+        for channel in self.channels.iter().filter(|channel| !channel.barrier) {
             for activates in channel.activates.iter().filter(|activates| activates.keeps.is_none()) {
                 if channel.pushed_by.iter().any(|by| is_on_chain(&by.task, &activates.task)) {
                     found.push((channel.name.as_str(), activates.task.as_str()));
@@ -242,9 +269,27 @@ pub struct Distribution {
     /// The mean, rounded down; absent in older files.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<Duration>,
+    /// 95 % of them are at most this; absent in older files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p95_ns: Option<Duration>,
     /// 99 % of them are at most this; absent in older files.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p99_ns: Option<Duration>,
+    /// 99.9 % of them are at most this; absent in older files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p999_ns: Option<Duration>,
+    /// How many are in which range, in order; absent in older files.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub histogram: Vec<Bin>,
+}
+
+/// Values of a distribution that lie close together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Each is at most this, and more than that of the bin before.
+    pub until_ns: Duration,
+    /// How many; at least one.
+    pub count: u64,
 }
 
 /// Times of a task's instances.
@@ -275,6 +320,10 @@ pub struct Worst {
 pub struct Chain {
     /// Its tasks by name, from source to sink; at least two.
     pub tasks: Vec<String>,
+    /// Whether no task precedes the first and none follows the last, as far as data of the trace went: false
+    /// for part of a longer chain, and where connections may be unknown. Absent in older files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub end_to_end: Option<bool>,
     /// Instances of the source that pushed a datum on the chain.
     pub sources: u64,
     /// Data with a reaction time that was not ended by them alone: the sink instance also read, or read
@@ -315,6 +364,29 @@ pub struct Chain {
     pub age: Option<Latency>,
 }
 
+/// The latencies that ended in a part of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// When the part begins.
+    pub from_ns: Instant,
+    /// How many; at least one.
+    pub count: u64,
+    /// The least.
+    pub min_ns: Duration,
+    /// The greatest.
+    pub max_ns: Duration,
+}
+
+/// What a latency would be if all inputs of unknown kind buffered data in one way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// The way.
+    pub keeps: Keeps,
+    /// How it would be distributed; absent if no datum would have arrived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub distribution: Option<Distribution>,
+}
+
 /// End-to-end latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
@@ -323,6 +395,13 @@ pub struct Latency {
     pub distribution: Distribution,
     /// The first path with the greatest latency.
     pub worst: WorstPath,
+    /// How it went over time: the span of the trace in equal parts, without those in which none ended.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub series: Vec<Moment>,
+    /// The same, if inputs on the chain about which the trace says nothing are queues that an instance takes
+    /// one datum of, or if they keep the newest; empty if the trace describes all.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub alternatives: Vec<Alternative>,
 }
 
 /// The path of a datum from source to sink, and where its time went: the three parts add up to the latency.

@@ -1,45 +1,39 @@
-//! The four events of dataflow programs that cannot be rebuilt, at functions of their framework that a probe
-//! file names.
+//! The events and connections of dataflow programs that cannot be rebuilt, at functions of their framework
+//! that a probe file names.
 //!
-//! Breakpoints (uprobes) are set in the pages of one process, before it runs; no other process is touched.
+//! Breakpoints (uprobes) are set in the pages of one process; no other process is touched.
 
 mod file;
 mod place;
 mod symbols;
+mod tracer;
 
-pub use file::{Declared, Name, Probe, ProbeFile};
+pub use file::{Declared, InputPlaces, Name, Probe, ProbeFile, Sees};
 pub use symbols::{First, Function, find, program};
+pub use tracer::{Held, Target, Tracer};
 
-use crate::command::{Output, Running, Waiting, cannot_start, no_command};
-use crate::error::Error;
-use crate::loader::{
-    Plain, lacks_settings, read_counter, read_plain, refused, silence_libbpf, storage, text,
-};
-use crate::ring::Ring;
+use crate::command::{cannot_start, no_command};
+use crate::error::{Error, ErrorKind};
+use crate::loader::{Plain, read_plain, text};
 use crate::system;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, UprobeOpts};
-use place::{MOST_STEPS, Place};
+use place::{MOST_STEPS, Number, Place};
 use punctual_model::Instant;
 use punctual_trace::flow::Kind;
 use std::ffi::OsString;
-use std::process::ExitStatus;
-use std::time::Duration;
+use std::path::PathBuf;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/flow.skel.rs"));
 }
-use skeleton::types::{flow_counter, flow_event, flow_kind, flow_name, flow_place, flow_probe};
-use skeleton::{FlowSkel, FlowSkelBuilder};
-
-/// Between two looks into the buffer: it holds 300,000 events.
-const NAP: Duration = Duration::from_millis(10);
+use skeleton::types::{flow_connection, flow_event, flow_kind, flow_name, flow_place, flow_probe};
 
 // SAFETY: generated from a C struct of integers.
 unsafe impl Plain for flow_event {}
 // SAFETY: as above.
 unsafe impl Plain for flow_name {}
+// SAFETY: as above.
+unsafe impl Plain for flow_connection {}
 
 /// What the eBPF program sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +66,30 @@ pub enum Seen {
         /// How many of that kind and object came before it.
         number: u32,
     },
+    /// An input was notified: the first time, or the first time that it counts like this.
+    Connection {
+        /// The probe, by its place in the file's order.
+        probe: u32,
+        /// The channel's identity.
+        channel: u64,
+        /// The task's.
+        task: u64,
+        /// Whether it is synchronised; meaningless unless the file says where that is, as all that follow.
+        synchronised: bool,
+        /// Its threshold.
+        threshold: u32,
+        /// Whether it is final.
+        is_final: bool,
+    },
+    /// A barrier's count was complete: the inputs of this channel were notified.
+    Round {
+        /// When, on CLOCK_MONOTONIC.
+        at: Instant,
+        /// The thread's number in the initial PID namespace.
+        thread: u32,
+        /// The channel's identity.
+        channel: u64,
+    },
 }
 
 /// What the eBPF program could not read or send.
@@ -85,20 +103,10 @@ pub struct Counted {
     pub unreadable: [u64; 4],
     /// Names that could not be read: of channels, of tasks.
     pub nameless: [u64; 2],
-}
-
-/// A command that runs with probes in it.
-pub struct Tracer {
-    skeleton: FlowSkel<'static>,
-    ring: Ring<Seen>,
-    command: Running,
-    links: Vec<Link>,
-}
-
-impl std::fmt::Debug for Tracer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "process {} with {} probes", self.command.pid(), self.links.len())
-    }
+    /// Connections whose channel or task could not be read.
+    pub unconnected: u64,
+    /// Starts and stops of what had been activated, or had started, before the probes were there.
+    pub earlier: u64,
 }
 
 /// A probe and where it goes.
@@ -135,96 +143,33 @@ pub fn locate(file: &ProbeFile, program: &std::path::Path) -> Result<Vec<Located
 pub fn missing(file: &ProbeFile, located: &[Located]) -> Vec<Kind> {
     let has = |kind| {
         located.iter().any(|it| {
-            file.probes[it.probe].kind == kind
+            file.probes[it.probe].sees == Sees::Event(kind)
                 && it.function.as_ref().is_some_and(|function| function.first != Some(First::Refused))
         })
     };
     Kind::ALL.into_iter().filter(|kind| !has(*kind)).collect()
 }
 
-/// The file that a command would run.
-pub fn program_of(command: &[OsString]) -> Result<std::path::PathBuf, Error> {
-    let name = command.first().ok_or_else(no_command)?;
-    program(name).ok_or_else(|| cannot_start(name, &std::io::ErrorKind::NotFound.into()))
+/// The file that a process runs.
+pub fn program_of_process(pid: u32) -> Result<PathBuf, Error> {
+    system::require_process(pid)?;
+    let failed = |why: String| {
+        Error::new(ErrorKind::CommandFailed, format!("cannot look at the program of process {pid}: {why}"))
+    };
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| failed(error.to_string()))?;
+    match path.is_file() {
+        true => Ok(path),
+        false => Err(failed(format!(
+            "{} is not there; was it rebuilt since it started, or does it run in a container?",
+            path.display()
+        ))),
+    }
 }
 
-impl Tracer {
-    /// Starts a command, with probes in it before its first instruction. `located` is from [`locate`] and has
-    /// all events.
-    pub fn start(file: &ProbeFile, located: &[Located], command: &[OsString]) -> Result<Self, Error> {
-        silence_libbpf();
-        system::require_privileges()?;
-        let mut open = FlowSkelBuilder::default()
-            .open(storage())
-            .map_err(|error| refused("reading the eBPF program", &error))?;
-        let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks_settings)?;
-        for (room, probe) in rodata.probes.iter_mut().zip(&file.probes) {
-            *room = in_kernel(probe);
-        }
-        let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
-        let ring = Ring::open(&skeleton.maps.records, decode)?;
-        let waiting = Waiting::start(command, Output::Shared)?;
-        let mut links = Vec::new();
-        for it in located {
-            let Some(function) = &it.function else { continue };
-            let probe = &file.probes[it.probe];
-            let program = if probe.at_return { &skeleton.progs.at_return } else { &skeleton.progs.at_entry };
-            let options =
-                UprobeOpts { cookie: it.probe as u64, retprobe: probe.at_return, ..UprobeOpts::default() };
-            let link = program
-                .attach_uprobe_with_opts(waiting.pid() as i32, &function.file, function.offset, options)
-                .map_err(|error| {
-                    refused(&format!("a probe at {} in {}", it.symbol, function.file.display()), &error)
-                })?;
-            links.push(link);
-        }
-        let command = waiting.go()?;
-        Ok(Self { skeleton, ring, command, links })
-    }
-
-    /// The command's process.
-    pub fn process(&self) -> u32 {
-        self.command.pid()
-    }
-
-    /// Waits a moment, `timeout` at most, then hands on what has come.
-    pub fn poll(&mut self, timeout: Duration, each: &mut dyn FnMut(Seen)) -> Result<(), Error> {
-        std::thread::sleep(timeout.min(NAP));
-        self.ring.drain(each).map(drop)
-    }
-
-    /// Whether the command has ended.
-    pub fn ended(&mut self) -> bool {
-        self.command.status().is_some()
-    }
-
-    /// The counters so far.
-    pub fn counted(&self) -> Counted {
-        let counters = self.skeleton.maps.bss_data.as_deref().map(|bss| bss.counters.as_slice());
-        let counter = |first: flow_counter, offset: usize| {
-            read_counter(counters.unwrap_or_default(), first.0 as usize + offset)
-        };
-        Counted {
-            lost: counter(flow_counter::FLOW_LOST, 0),
-            unmatched: counter(flow_counter::FLOW_UNMATCHED, 0),
-            unreadable: [0, 1, 2, 3].map(|kind| counter(flow_counter::FLOW_UNREADABLE, kind)),
-            nameless: [0, 1].map(|what| counter(flow_counter::FLOW_NAMELESS, what)),
-        }
-    }
-
-    /// Asks the command to end if it still runs, takes the probes out, and hands on the rest. Returns how the
-    /// command ended; `None` if it still runs.
-    pub fn finish(
-        mut self,
-        patience: Duration,
-        each: &mut dyn FnMut(Seen),
-    ) -> Result<Option<ExitStatus>, Error> {
-        let Self { ring, command, .. } = &mut self;
-        let status = command.end(patience, || ring.drain(&mut *each).map(drop))?;
-        self.links.clear();
-        self.ring.drain(each)?;
-        Ok(status)
-    }
+/// The file that a command would run.
+pub fn program_of(command: &[OsString]) -> Result<PathBuf, Error> {
+    let name = command.first().ok_or_else(no_command)?;
+    program(name).ok_or_else(|| cannot_start(name, &std::io::ErrorKind::NotFound.into()))
 }
 
 fn in_kernel(probe: &Probe) -> flow_probe {
@@ -233,16 +178,27 @@ fn in_kernel(probe: &Probe) -> flow_probe {
         offsets[..place.offsets.len()].copy_from_slice(&place.offsets);
         flow_place { argument: place.argument, steps: place.offsets.len() as u8, bytes, unused: 0, offsets }
     };
+    let number = |number: Option<&Number>| {
+        number.map_or_else(Default::default, |number| place(&number.place, number.bytes))
+    };
+    let input = match &probe.sees {
+        Sees::Connection(input) => Some(&**input),
+        _ => None,
+    };
     flow_probe {
-        id: probe.id.as_ref().map_or_else(Default::default, |id| place(&id.place, id.bytes)),
+        id: number(probe.id.as_ref()),
         name: match &probe.name {
             Name::Text(text) => place(&text.0, 0),
             _ => Default::default(),
         },
-        kind: kind_number(probe.kind).0 as u8,
+        channel: number(input.map(|input| &input.channel)),
+        synchronised: number(input.and_then(|input| input.synchronised.as_ref())),
+        threshold: number(input.and_then(|input| input.threshold.as_ref())),
+        is_final: number(input.and_then(|input| input.is_final.as_ref())),
+        kind: probe.sees.kind().map_or(flow_kind::FLOW_CONNECTION, kind_number).0 as u8,
         has_id: probe.id.is_some().into(),
         has_name: matches!(probe.name, Name::Text(_)).into(),
-        unused: 0,
+        is_barrier: (probe.sees == Sees::BarrierPush).into(),
     }
 }
 
@@ -257,6 +213,21 @@ fn decode(bytes: &[u8]) -> Option<Seen> {
             let name: flow_name = read_plain(bytes)?;
             let channel = flow_kind(event.number) == flow_kind::FLOW_PUSH;
             return Some(Seen::Named { channel, id: event.object, text: text(&name.text) });
+        }
+        flow_kind::FLOW_CONNECTION => {
+            let input: flow_connection = read_plain(bytes)?;
+            return Some(Seen::Connection {
+                probe: event.probe,
+                channel: input.channel,
+                task: event.object,
+                synchronised: input.synchronised != 0,
+                threshold: input.threshold,
+                is_final: input.is_final != 0,
+            });
+        }
+        flow_kind::FLOW_ROUND => {
+            let at = Instant::from_ns(event.at);
+            return Some(Seen::Round { at, thread: event.tid, channel: event.object });
         }
         _ => return None,
     };

@@ -3,14 +3,18 @@
 mod chains;
 mod distribution;
 mod dot;
+mod ends;
 mod graph;
 mod kernel;
+mod misses;
 mod tasks;
 
 pub(crate) use chains::{rows as latency_rows, unknown_inputs, waited};
 pub(crate) use distribution::{cells, greatest, since};
 pub use dot::dot;
+pub(crate) use ends::{doubts, title};
 pub(crate) use kernel::rows as kernel_rows;
+pub use misses::misses;
 
 use crate::number::{about, counted};
 use crate::{Page, paragraph, visible};
@@ -20,7 +24,7 @@ use punctual_model::{Instant, TimingModel};
 /// Everything known about the program; empty without one.
 pub fn program(model: &TimingModel, page: &Page) -> String {
     let Some(flow) = &model.dataflow else { return String::new() };
-    let chains = headed(CHAINS, chains::table(flow, page));
+    let chains = headed(title(flow), chains::table(flow, page));
     sections(
         paragraph(summary(model).trim_end(), page),
         flow,
@@ -50,14 +54,12 @@ pub fn task(model: &TimingModel, name: &str, page: &Page) -> Option<String> {
         .program
         .as_deref()
         .map_or_else(|| "a dataflow program".into(), |name| format!("dataflow program {}", visible(name)));
-    let title = format!("{} (task {} of {program})", visible(name), task.id);
-    let title = if page.colour { format!("\x1b[1m{title}\x1b[0m\n") } else { format!("{title}\n") };
+    let head = format!("{} (task {} of {program})", visible(name), task.id);
+    let head = if page.colour { format!("\x1b[1m{head}\x1b[0m\n") } else { format!("{head}\n") };
     let chains =
-        if part.chains.is_empty() { String::new() } else { headed(CHAINS, chains::table(&part, page)) };
-    Some(sections(title, &part, [graph::graph(&around, page), chains], page, flow.from_ns))
+        if part.chains.is_empty() { String::new() } else { headed(title(&part), chains::table(&part, page)) };
+    Some(sections(head, &part, [graph::graph(&around, page), chains], page, flow.from_ns))
 }
-
-const CHAINS: &str = "Chains: end-to-end latency";
 
 fn sections(
     first: String,

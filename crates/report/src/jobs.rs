@@ -1,8 +1,9 @@
-//! Job lists: every job that was seen, one a row, as CSV or Parquet. The columns are declared once, in
-//! `column.rs`.
+//! Job lists: every job that was seen, one a row, as CSV or Parquet; and the same of a dataflow program's
+//! instances and of data that passed its chains. The columns are declared once, in `column.rs` and `flow.rs`.
 //!
 //! Rows leave as they come: a list may be far longer than memory.
 
+use column::{COLUMNS, Schema, Value};
 use csv::List as Csv;
 use parquet::List as Parquet;
 use std::io::Write;
@@ -10,9 +11,11 @@ use std::path::Path;
 
 mod column;
 mod csv;
+mod flow;
 mod parquet;
 mod row;
 
+pub use flow::{Instance, InstanceWriter, Passage, PassageWriter};
 pub use row::{Error, Row};
 
 /// How a job list is written.
@@ -43,39 +46,59 @@ pub struct Writer<W: Write + Send>(List<W>);
 
 enum List<W: Write + Send> {
     Csv(Csv<W>),
-    Parquet(Parquet<W>),
+    Parquet(Box<Parquet<W>>),
+}
+
+impl<W: Write + Send> List<W> {
+    fn new(out: W, format: Format, clock: &str, schema: Schema) -> Result<Self, Error> {
+        Ok(match format {
+            Format::Csv => List::Csv(Csv::new(out, &schema)?),
+            Format::Parquet => List::Parquet(Box::new(Parquet::new(out, clock, schema)?)),
+        })
+    }
+
+    /// Adds a row with a value for each column. `what` is what the row is of, for messages.
+    fn row(&mut self, values: &[Value<'_>], what: &dyn Fn() -> String) -> Result<(), Error> {
+        match self {
+            List::Csv(list) => list.row(values),
+            List::Parquet(list) => list.row(values, what),
+        }
+    }
+
+    fn finish(self) -> Result<W, Error> {
+        match self {
+            List::Csv(list) => list.finish(),
+            List::Parquet(list) => list.finish(),
+        }
+    }
 }
 
 impl<W: Write + Send> Writer<W> {
     /// A list without rows. `clock` is what all its instants are on; a Parquet file says so, a CSV file has
     /// no place for it.
     pub fn new(out: W, format: Format, clock: &str) -> Result<Self, Error> {
-        Ok(Self(match format {
-            Format::Csv => List::Csv(Csv::new(out)?),
-            Format::Parquet => List::Parquet(Parquet::new(out, clock)?),
-        }))
+        Ok(Self(List::new(out, format, clock, schema())?))
     }
 
     /// A Parquet file in groups of at most `rows`, for many files at once: each holds one group in memory.
     pub fn in_groups(out: W, clock: &str, rows: usize) -> Result<Self, Error> {
-        Ok(Self(List::Parquet(Parquet::in_groups(out, clock, rows)?)))
+        Ok(Self(List::Parquet(Box::new(Parquet::in_groups(out, clock, schema(), rows)?))))
     }
 
     /// Adds one job.
     pub fn row(&mut self, row: &Row) -> Result<(), Error> {
-        match &mut self.0 {
-            List::Csv(list) => list.row(row),
-            List::Parquet(list) => list.row(row),
-        }
+        let values = COLUMNS.each_ref().map(|column| (column.value)(row));
+        self.0.row(&values, &|| format!("job {} of thread {}", row.number, row.tid))
     }
 
     /// Writes what is still to be written. Without this a Parquet file cannot be read.
     pub fn finish(self) -> Result<W, Error> {
-        match self.0 {
-            List::Csv(list) => list.finish(),
-            List::Parquet(list) => list.finish(),
-        }
+        self.0.finish()
     }
+}
+
+fn schema() -> Schema {
+    Schema { name: "jobs", columns: COLUMNS.iter().map(|column| (column.name, column.kind)).collect() }
 }
 
 #[cfg(test)]

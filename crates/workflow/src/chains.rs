@@ -1,22 +1,30 @@
 //! Following data through a dataflow program: from its trace to its graph, the times of its tasks, and the
 //! latencies of its chains; with the threads of a recording or of a model beside them.
 
+mod deadlines;
+mod lists;
+
+pub use deadlines::Deadlines;
+pub use lists::{List, Lists};
+
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::inputs::{DIFFERENT_TIMES, clock_mismatch};
 use crate::model_file::{display_name, read_model};
 use crate::monitor::{Monitor, Unit};
+use crate::probes;
 use crate::recording::{Recording, TimeRange};
 use crate::replay;
-use punctual_conformance::ChainChecker;
+use lists::Listing;
+use punctual_conformance::{ChainChecker, Verdict};
 use punctual_extract::StreamOptions;
 use punctual_extract::flow::{
-    Analysis, ChainError, Chains, Graph, GraphBuilder, Options as FlowOptions, Threads,
+    Analysis, Assumed, ChainError, Chains, Clip, Graph, GraphBuilder, Options as FlowOptions, Threads,
 };
-use punctual_model::{Section, TimingModel};
+use punctual_model::{Duration, Instant, Section, TimingModel};
 use punctual_report::counted;
 use punctual_trace::Record;
-use punctual_trace::flow::{Item, Reader, Totals};
+use punctual_trace::flow::{About, Item, Reader, Totals};
 use std::path::{Path, PathBuf};
 
 /// What to analyse.
@@ -34,6 +42,20 @@ pub struct Options {
     pub model: Option<PathBuf>,
     /// Which threads are put beside the program.
     pub threads: ThreadFilter,
+    /// Which part of the trace.
+    pub range: TimeRange,
+    /// How long data may take.
+    pub deadlines: Deadlines,
+    /// Where to list instances and passages.
+    pub lists: Lists,
+}
+
+/// What was found.
+pub struct Analysed {
+    /// The timing model.
+    pub model: TimingModel,
+    /// Whether deadlines are met, if there are any.
+    pub verdict: Option<Verdict>,
 }
 
 /// Inputs that were opened and fit together.
@@ -43,6 +65,8 @@ pub struct Analyser {
     /// A model of threads, used instead of those of the recording.
     beside: Option<TimingModel>,
     threads: ThreadFilter,
+    deadlines: Deadlines,
+    lists: Lists,
 }
 
 /// A trace, and what to find in it.
@@ -52,14 +76,30 @@ pub(crate) struct Trace {
     /// Names of tasks; all chains if empty.
     chains: Vec<Vec<String>>,
     options: FlowOptions,
+    range: TimeRange,
+}
+
+/// What the first pass finds.
+struct Program {
+    graph: Graph,
+    /// What the trace says, of the part that is analysed.
+    about: About,
+    /// That part, if it is not everything.
+    span: Option<(Instant, Instant)>,
 }
 
 impl Analyser {
     /// Opens the inputs and checks that they fit together.
-    pub fn open(options: &Options, monitor: &dyn Monitor) -> Result<Analyser> {
+    pub fn open(options: Options, monitor: &dyn Monitor) -> Result<Analyser> {
         let flow = FlowOptions { curve_horizon: options.curve_horizon };
-        let trace = Trace::open(&options.trace, &options.chains, flow)?;
-        let kernel = options.kernel.as_deref().map(|path| open_kernel(path, &trace.reader)).transpose()?;
+        let (path, beside) = match probes::parts(&options.trace) {
+            Some([trace, recording]) => (trace, Some(recording)),
+            None => (options.trace.clone(), None),
+        };
+        let mut trace = Trace::open(&path, &options.chains, flow)?;
+        trace.range = options.range;
+        let kernel = options.kernel.or(beside);
+        let kernel = kernel.as_deref().map(|path| open_kernel(path, &trace.reader)).transpose()?;
         let beside = options.model.as_deref().map(|path| open_model(path, &trace.reader)).transpose()?;
         if let (Some(model), Some(path)) = (&beside, &options.model) {
             if model.dataflow.is_some() {
@@ -70,12 +110,22 @@ impl Analyser {
         if kernel.is_none() && beside.is_none() {
             options.threads.refuse_without_threads(&display_name(&options.trace))?;
         }
-        Ok(Analyser { trace, kernel, beside, threads: options.threads.clone() })
+        let Options { threads, deadlines, lists, .. } = options;
+        Ok(Analyser { trace, kernel, beside, threads, deadlines, lists })
     }
 
-    /// Reads the inputs and makes the timing model.
-    pub fn run(self, monitor: &dyn Monitor) -> Result<TimingModel> {
-        let model = self.trace.model(self.kernel.as_ref(), monitor)?;
+    /// Reads the inputs, makes the timing model and judges the deadlines.
+    pub fn run(self, monitor: &dyn Monitor) -> Result<Analysed> {
+        let program = self.trace.program(monitor)?;
+        let checker = self.deadlines.checker(&program.graph)?;
+        let model = self.trace.model_of(&program, self.kernel.as_ref(), &self.lists, monitor)?;
+        let verdict = checker.map(|checker| self.trace.verdict(&program, checker, monitor)).transpose()?;
+        let model = self.with_threads(model, monitor)?;
+        Ok(Analysed { model, verdict })
+    }
+
+    /// Puts threads beside the program, if there are some.
+    fn with_threads(self, model: TimingModel, monitor: &dyn Monitor) -> Result<TimingModel> {
         let horizon = self.trace.options.curve_horizon;
         let threads = match (self.beside, &self.kernel) {
             (Some(threads), _) => Some(threads),
@@ -120,7 +170,7 @@ impl Trace {
             return Err(Error::usage(format!("--chain {:?} has an empty task name", chains[place]))
                 .advise("separate names with single commas: --chain TASK,TASK"));
         }
-        Ok(Trace { reader, path: path.to_owned(), chains: split, options })
+        Ok(Trace { reader, path: path.to_owned(), chains: split, options, range: TimeRange::default() })
     }
 
     pub fn reader(&self) -> &Reader {
@@ -134,35 +184,115 @@ impl Trace {
     /// The model of the program, in two passes over the trace. `kernel` splits execution times by what the
     /// kernel did meanwhile.
     pub fn model(&self, kernel: Option<&Recording>, monitor: &dyn Monitor) -> Result<TimingModel> {
-        let mut builder = GraphBuilder::new();
-        self.pass("finding the graph", monitor, |item| builder.item(&item))?;
-        let graph = builder.finish(self.reader.about());
-        let chains = self.chains(&graph)?;
+        self.model_of(&self.program(monitor)?, kernel, &Lists::default(), monitor)
+    }
 
-        let threads = kernel.map(|recording| self.executors(recording, monitor)).transpose()?;
-        let mut analysis = Analysis::new(&graph, &chains, &self.options);
-        if let Some(threads) = &threads {
-            analysis = analysis.with_kernel(threads, self.reader.about().threads.clone());
+    /// The first pass: the graph of the part that is analysed.
+    fn program(&self, monitor: &dyn Monitor) -> Result<Program> {
+        let (mut builder, mut clip) = (GraphBuilder::new(), None);
+        let about = self.reader.about();
+        let is_everything = self.range.is_everything();
+        let mut span = None;
+        self.pass("finding the graph", monitor, |item| {
+            if is_everything {
+                return builder.item(&item);
+            }
+            let clip = clip.get_or_insert_with(|| {
+                let (from, until) = part(&self.range, item.at());
+                span = Some((from, until));
+                Clip::new(from, until, about)
+            });
+            clip.item(&item).iter().for_each(|item| builder.item(item));
+        })?;
+        let about = clip.map_or_else(|| about.clone(), |clip| clip.about(about));
+        let graph = builder.finish(&about);
+        if !is_everything && graph.is_empty() {
+            let path = self.path.display();
+            return Err(Error::usage(format!("{path} has no events between --from and --until")));
         }
-        let totals = self.pass("following data", monitor, |item| analysis.item(&item))?;
-        let model = TimingModel {
-            dataflow: Some(analysis.finish(self.reader.about(), &totals)),
-            ..TimingModel::new(&self.reader.about().clock)
-        };
-        self.report_problems(&graph, &chains, &totals, monitor);
+        Ok(Program { graph, about, span })
+    }
+
+    /// The second pass.
+    fn model_of(
+        &self,
+        program: &Program,
+        kernel: Option<&Recording>,
+        lists: &Lists,
+        monitor: &dyn Monitor,
+    ) -> Result<TimingModel> {
+        let Program { graph, about, .. } = program;
+        let chains = self.chains(graph)?;
+        let threads = kernel.map(|recording| self.executors(recording, monitor)).transpose()?;
+        let mut analysis = Analysis::new(graph, &chains, &self.options);
+        if let Some(threads) = &threads {
+            analysis = analysis.with_kernel(threads, about.threads.clone());
+        }
+        if lists.instances.is_some() {
+            analysis = analysis.with_instances();
+        }
+        if lists.passages.is_some() {
+            analysis = analysis.with_latencies();
+        }
+        let assumed = graph.assumed();
+        let mut others: Vec<(&Assumed, Analysis<'_>)> =
+            assumed.iter().map(|it| (it, Analysis::new(&it.graph, &chains, &self.options))).collect();
+        let mut listing = Listing::begin(lists, graph, &chains, &about.clock)?;
+        let totals = self.follow(program, monitor, |item| {
+            analysis.item(item);
+            others.iter_mut().for_each(|(_, other)| other.item(item));
+            listing.take(&mut analysis);
+        })?;
+        listing.finish(monitor)?;
+        let mut flow = analysis.finish(about, &totals);
+        for (assumed, other) in others {
+            assumed.put_beside(&mut flow, other.finish(about, &totals));
+        }
+        let model = TimingModel { dataflow: Some(flow), ..TimingModel::new(&about.clock) };
+        self.report_problems(graph, &chains, &totals, monitor);
         Ok(model)
+    }
+
+    /// Follows data through the part that is analysed.
+    fn follow(
+        &self,
+        program: &Program,
+        monitor: &dyn Monitor,
+        mut each: impl FnMut(&Item),
+    ) -> Result<Totals> {
+        let mut clip = program.span.map(|(from, until)| Clip::new(from, until, self.reader.about()));
+        let totals = self.pass("following data", monitor, |item| match &mut clip {
+            None => each(&item),
+            Some(clip) => clip.item(&item).iter().for_each(&mut each),
+        })?;
+        let events = if clip.is_some() { program.graph.events() } else { totals.events };
+        Ok(Totals { events, ..totals })
     }
 
     /// Judges every end-to-end latency of a contract's chains, in two passes over the trace.
     pub fn check(&self, checker: &mut ChainChecker, monitor: &dyn Monitor) -> Result<()> {
-        let mut builder = GraphBuilder::new();
-        self.pass("finding the graph", monitor, |item| builder.item(&item))?;
-        let graph = builder.finish(self.reader.about());
+        self.judge(&self.program(monitor)?, checker, monitor)
+    }
+
+    fn verdict(
+        &self,
+        program: &Program,
+        mut checker: ChainChecker,
+        monitor: &dyn Monitor,
+    ) -> Result<Verdict> {
+        self.judge(program, &mut checker, monitor)?;
+        let mut verdict = Verdict::default();
+        checker.finish(&mut verdict);
+        Ok(verdict)
+    }
+
+    fn judge(&self, program: &Program, checker: &mut ChainChecker, monitor: &dyn Monitor) -> Result<()> {
+        let graph = &program.graph;
         // By chain of the program: those of the contract, which may have one twice.
         let (mut known, mut numbers): (Vec<Vec<String>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
         let agreed: Vec<Vec<String>> = checker.tasks().map(<[String]>::to_vec).collect();
         for (number, chain) in agreed.into_iter().enumerate() {
-            match Chains::given(&graph, std::slice::from_ref(&chain)) {
+            match Chains::given(graph, std::slice::from_ref(&chain)) {
                 Ok(_) => match known.iter().position(|it| *it == chain) {
                     Some(place) => numbers[place].push(number),
                     None => {
@@ -173,15 +303,14 @@ impl Trace {
                 Err(error) => checker.is_absent(number, error.to_string()),
             }
         }
-        let chains = Chains::given(&graph, &known).unwrap_or_default();
-        let mut analysis = Analysis::new(&graph, &chains, &self.options).with_latencies();
-        let totals = self.pass("following data", monitor, |item| {
-            analysis.item(&item);
+        let chains = Chains::given(graph, &known).unwrap_or_default();
+        let mut analysis = Analysis::new(graph, &chains, &self.options).with_latencies();
+        self.follow(program, monitor, |item| {
+            analysis.item(item);
             for latency in analysis.ended() {
                 numbers[latency.chain].iter().for_each(|it| checker.latency(*it, &latency, &mut |_| {}));
             }
         })?;
-        self.report_problems(&graph, &chains, &totals, monitor);
         Ok(())
     }
 
@@ -221,7 +350,10 @@ impl Trace {
             let message = format!("{}: {error}", self.path.display());
             match error {
                 ChainError::NoSuchTask { .. } => Error::target(message),
-                ChainError::NotConnected { .. } | ChainError::Length(_) => Error::usage(message),
+                ChainError::NotConnected { .. }
+                | ChainError::NoPath { .. }
+                | ChainError::TooMany { .. }
+                | ChainError::Length(_) => Error::usage(message),
             }
         })
     }
@@ -247,6 +379,14 @@ impl Trace {
             warn(format!("there are more than {most} paths from sources to sinks; choose some with --chain"));
         }
     }
+}
+
+/// The part of a trace that begins at `begin`.
+fn part(range: &TimeRange, begin: Instant) -> (Instant, Instant) {
+    let at = |offset: std::time::Duration| {
+        begin + Duration::from_ns(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX))
+    };
+    (range.from.map_or(begin, at), range.until.map_or(Instant::from_ns(u64::MAX), at))
 }
 
 /// Opens a recording that can split the trace's execution times.

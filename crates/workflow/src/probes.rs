@@ -1,23 +1,25 @@
 //! Dataflow programs that cannot be rebuilt: tracing them at the functions that probes files name.
 
+mod both;
 mod check;
 mod connections;
 mod doubts;
 mod files;
 mod recorder;
 
+pub use both::{RECORDING, TRACE, make_folder, parts, trace_and_record};
 pub use check::{Checked, check};
+pub use punctual_observe::flow::Target;
 
 use crate::error::{Error, Result};
 use crate::folder::RecordingFolder;
 use crate::monitor::{Monitor, Seen};
 use crate::watch::{TICK, warn_command_failed, warn_still_running};
 use doubts::Finding;
-use punctual_observe::flow::{self as probes, Counted, Located, ProbeFile, Tracer};
+use punctual_observe::flow::{self as probes, Counted, Held, Located, ProbeFile};
 use punctual_report::counted;
 use punctual_trace::flow::Kind;
-use recorder::Recorder;
-use std::ffi::OsString;
+use recorder::{Recorder, Source};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,8 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Options {
     /// Probes files, or names of those that come with Punctual.
     pub files: Vec<PathBuf>,
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
+    /// The program to start, or the process to look at.
+    pub target: Target,
     /// Where the trace goes.
     pub folder: RecordingFolder,
     /// When to end, if the command does not end before.
@@ -46,13 +48,13 @@ pub struct Traced {
     pub events: u64,
 }
 
-/// A program whose functions have been found.
+/// A program whose functions have been found, and which is not traced yet.
 pub struct ProgramTracer {
     /// The files, as they were given.
     files: String,
     file: ProbeFile,
     located: Vec<Located>,
-    command: Vec<OsString>,
+    target: Target,
     program: PathBuf,
     folder: RecordingFolder,
     limit: Option<Duration>,
@@ -61,14 +63,13 @@ pub struct ProgramTracer {
 impl ProgramTracer {
     /// Reads the files and finds the functions in the program.
     pub fn new(options: Options) -> Result<ProgramTracer> {
-        let Options { files: paths, command, folder, limit } = options;
-        if command.is_empty() {
-            return Err(Error::usage("--flow-probes needs the command to run: -- COMMAND")
-                .advise("probes must be in place before it starts"));
-        }
+        let Options { files: paths, target, folder, limit } = options;
         let file = files::read(&paths)?;
         let files = files::names(&paths);
-        let program = probes::program_of(&command)?;
+        let program = match &target {
+            Target::Command(words) => probes::program_of(words)?,
+            Target::Process(pid) => probes::program_of_process(*pid)?,
+        };
         let located = probes::locate(&file, &program)?;
         let missing = probes::missing(&file, &located);
         if !missing.is_empty() {
@@ -77,14 +78,25 @@ impl ProgramTracer {
             return Err(Error::target(format!("{program} has no function for: {}", names.join(", ")))
                 .advise(format!("punctual flow-probes check {files} {program} lists what was looked for")));
         }
-        Ok(ProgramTracer { files, file, located, command, program, folder, limit })
+        Ok(ProgramTracer { files, file, located, target, program, folder, limit })
     }
 
-    /// Runs the program and traces it until the limit, its end, or `stop`.
-    pub fn run(self, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Traced> {
+    /// Puts the probes in place; a command has been forked then, but does not run yet.
+    pub fn hold(&self) -> Result<Held> {
         self.folder.clear()?;
-        let mut tracer = Tracer::start(&self.file, &self.located, &self.command)?;
-        let mut recorder = Recorder::create(self.folder.path(), &self.file, &self.program)?;
+        Ok(Held::start(&self.file, &self.located, &self.target)?)
+    }
+
+    /// Traces the program, from its first instruction on if it is a command.
+    pub fn trace(self, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Traced> {
+        let held = self.hold()?;
+        self.run(held, stop, monitor)
+    }
+
+    /// Traces the program until the limit, its end, or `stop`.
+    pub fn run(self, held: Held, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Traced> {
+        let mut recorder = Recorder::create(self.folder.path(), &self.source())?;
+        let mut tracer = held.go()?;
         let end = self.limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut progress = monitor.watching(self.limit);
         let mut failure = None;
@@ -106,7 +118,8 @@ impl ProgramTracer {
         let status = tracer.finish(PATIENCE, &mut |seen| recorder.take(seen, &mut failure))?;
         drop(progress);
         match status {
-            None => warn_still_running(process, monitor),
+            None if self.is_command() => warn_still_running(process, monitor),
+            None => {}
             Some(status)
                 if !status.success() && !is_stopped() && end.is_none_or(|end| Instant::now() < end) =>
             {
@@ -122,6 +135,15 @@ impl ProgramTracer {
         }
         self.judge(events, by_kind, counts, &findings, monitor)?;
         Ok(Traced { path: self.folder.path().to_path_buf(), events })
+    }
+
+    fn is_command(&self) -> bool {
+        matches!(self.target, Target::Command(_))
+    }
+
+    fn source(&self) -> Source<'_> {
+        let ProgramTracer { file, located, program, .. } = self;
+        Source { file, located, program, is_late: !self.is_command() }
     }
 
     /// Warns about doubts, and fails if the trace is certainly wrong.

@@ -65,11 +65,22 @@ pub fn dated_path() -> PathBuf {
 
 /// Records until the limit of time, the end of the target, or `stop`.
 pub fn record(options: Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Recorded> {
+    record_from(options, stop, monitor, || {})
+}
+
+/// The same; calls `begun` once everything is seen.
+pub(crate) fn record_from(
+    options: Options,
+    stop: &AtomicBool,
+    monitor: &dyn Monitor,
+    begun: impl FnOnce(),
+) -> Result<Recorded> {
     options.watch.check()?;
     let switches = options.watch.observe.switches;
     let (sink, watched) = watch::run(&options.watch, stop, monitor, |observer| {
         let about = platform::about(observer.from(), switches);
         let writer = RecordingWriter::start(&options.folder, &about, options.limit)?;
+        begun();
         Ok(Recording { writer, threads: options.threads.records() })
     })?;
     let (until, totals) = (watched.summary.until, totals(&watched.summary.statistics));

@@ -19,6 +19,7 @@
 #ifndef PUNCTUAL_FLOW_HPP
 #define PUNCTUAL_FLOW_HPP
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -60,9 +61,10 @@ enum class Error : std::uint8_t {
 	priority,
 	period,
 	group_twice,
-	// A barrier's count or a delay is out of range.
+	// A barrier's count, a delay or a task's deadline is out of range.
 	count,
 	delay,
+	task_deadline,
 	// Mistakes in the settings.
 	executors,
 	affinity,
@@ -487,6 +489,18 @@ public:
 	// Runs an instance, in any executor's thread, never in two at once. Must not throw.
 	virtual void execute() = 0;
 
+	// What to do when an instance has ended later than `deadline` after its activation: called
+	// with the time by which it was late, in the executor's thread, before the instance counts
+	// as ended. Null: only count it. Only while the scheduler is stopped.
+	using Missed = void (*)(Task &task, std::chrono::nanoseconds late, void *argument);
+	Status set_deadline(std::chrono::nanoseconds deadline, Missed missed = nullptr,
+		void *argument = nullptr) noexcept;
+	// Instances that have missed the deadline. Any thread.
+	std::uint64_t missed_deadlines() const noexcept
+	{
+		return missed_deadlines_.load(std::memory_order_relaxed);
+	}
+
 protected:
 	// Whether to activate the task. Called while it is idle: after each push at its inputs,
 	// after its runs, and at the start. Override it for a condition of your own. It runs under
@@ -518,8 +532,15 @@ private:
 	void activate_if_ready() noexcept;
 	void rearm() noexcept;
 	void count_armed() noexcept;
+	void judge() noexcept;
 
 	Scheduler *scheduler_;
+	// 0: none. The time of the activation, on CLOCK_MONOTONIC, if there is one.
+	std::int64_t deadline_ns_ = 0;
+	std::int64_t activated_ns_ = 0;
+	Missed missed_ = nullptr;
+	void *missed_argument_ = nullptr;
+	std::atomic<std::uint64_t> missed_deadlines_{0};
 	Task *next_ready_ = nullptr;
 	Input *first_input_ = nullptr;
 	std::uint32_t required_ = 0;
@@ -530,6 +551,64 @@ private:
 	Group *group_ = nullptr;
 	Task *next_of_group_ = nullptr;
 	Task *next_ = nullptr;
+};
+
+// A task that calls a function object, such as a lambda. It is copied or moved into the task.
+//
+//	flow::Call show(scheduler, "show", [] { … });
+//	flow::Input images(show, image);
+template <typename Function> class Call final : public Task {
+public:
+	Call(Scheduler &scheduler, const char *name, Function function,
+		unsigned priority = 255) noexcept
+	    : Task(scheduler, name, priority), function_(static_cast<Function &&>(function))
+	{
+	}
+
+	void execute() override
+	{
+		function_();
+	}
+
+private:
+	Function function_;
+};
+
+// An input for the newest value of a channel. Unsynchronised, unless `arming` says otherwise.
+template <typename T> class LatestInput : public Input {
+public:
+	LatestInput(Task &task, Latest<T> &channel,
+		Arming arming = Arming().unsynchronised()) noexcept
+	    : Input(task, channel, arming), values_(channel)
+	{
+	}
+
+	// Any thread.
+	T read() const noexcept
+	{
+		return values_.read();
+	}
+
+private:
+	Latest<T> &values_;
+};
+
+// An input for the values of a queue, each of which makes one instance.
+template <typename T, std::size_t capacity> class QueueInput : public Input {
+public:
+	QueueInput(Task &task, Queue<T, capacity> &channel, Arming arming = Arming()) noexcept
+	    : Input(task, channel, arming), values_(channel)
+	{
+	}
+
+	// Takes the oldest value, if there is one.
+	bool pop(T &value) noexcept
+	{
+		return values_.pop(value);
+	}
+
+private:
+	Queue<T, capacity> &values_;
 };
 
 // Tasks of which none runs again before all have run.
@@ -616,8 +695,9 @@ struct Settings {
 	// How long an executor without work spins before it sleeps. Spinning saves the wake-up, but
 	// keeps other threads off its processor. No effect on a single processor.
 	std::chrono::nanoseconds spin = std::chrono::microseconds(5);
-	// The folder to trace to, new or empty; null for no trace. Needs a library that was built
-	// with PUNCTUAL_FLOW_TRACE.
+	// The folder to trace to, new or empty; null for no trace. The second start of a scheduler
+	// that traces to the same folder appends "-2" to its name, the third "-3", and so on. Needs
+	// a library that was built with PUNCTUAL_FLOW_TRACE.
 	const char *trace = nullptr;
 	// The program's name in the trace.
 	const char *program = nullptr;
@@ -671,6 +751,7 @@ private:
 	enum class State : std::uint8_t { stopped, starting, running, stopping };
 
 	void flaw(Error error, const char *subject) noexcept;
+	void forget_name(const char *name, const char *kind) noexcept;
 	bool is_stopped() const noexcept
 	{
 		return state_.load(std::memory_order_relaxed) == State::stopped;
@@ -688,6 +769,7 @@ private:
 	Status finish_stop() noexcept;
 	void run_executor(unsigned number) noexcept;
 	void unlock_and_wake() noexcept;
+	void unlock_and_wake(std::uint64_t called) noexcept;
 	static void *enter_thread(void *place);
 
 	// Protects everything below, except what only one thread uses.
@@ -705,6 +787,8 @@ private:
 
 	// Held by start, stop and reset.
 	Lock control_;
+	// Starts that traced.
+	unsigned traces_ = 0;
 	unsigned executors_ = 0;
 	unsigned threads_ = 0;
 	struct Place {

@@ -16,6 +16,7 @@ mod disturbed;
 mod doctor;
 mod drivers;
 mod ending;
+mod graphs;
 mod guests;
 mod latency;
 mod loss;
@@ -84,6 +85,7 @@ fn trials() -> Vec<Trial> {
         .map(|(name, test)| shared(*name, test))
         .collect();
     trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));
+    trials.extend(graphs::ALL.iter().map(|(name, test)| shared(*name, test)));
     trials.extend(probes::ALL.iter().map(|(name, test)| shared(*name, test)));
     let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));

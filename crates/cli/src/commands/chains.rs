@@ -3,11 +3,17 @@
 use super::options;
 use super::results::Results;
 use crate::args;
-use crate::console::Console;
+use crate::console::{self, Console};
 use crate::failure::{Code, Failure};
-use punctual_model::Dataflow;
-use punctual_workflow::chains::{Analyser, Options};
+use crate::output::print;
+use crate::terminal;
+use punctual_conformance::Verdict;
+use punctual_model::{Dataflow, Instant};
+use punctual_report::conformance::{self as report, Checked};
+use punctual_report::flow::misses;
+use punctual_workflow::chains::{Analysed, Analyser, Deadlines, List, Lists, Options};
 use punctual_workflow::{Destination, Error};
+use std::path::PathBuf;
 
 pub fn run(arguments: args::Chains) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
@@ -18,7 +24,11 @@ pub fn run(arguments: args::Chains) -> Result<(), Failure> {
         let message = "--graph - and --json both write to standard output; name a file for one of them";
         return Err(Failure::new(Code::Usage, message));
     }
+    let list = |path: &Option<PathBuf>| path.as_deref().map(|path| List::new(path, force)).transpose();
     let options = Options {
+        range: options::range(&arguments.range),
+        deadlines: Deadlines::new(&arguments.deadlines, arguments.contract.as_deref())?,
+        lists: Lists { instances: list(&arguments.jobs_out)?, passages: list(&arguments.passages_out)? },
         trace: arguments.trace,
         chains: arguments.chains,
         curve_horizon: arguments.curve_horizon as usize,
@@ -26,11 +36,30 @@ pub fn run(arguments: args::Chains) -> Result<(), Failure> {
         model: arguments.model,
         threads: options::threads(&arguments.threads)?,
     };
-    let model = Analyser::open(&options, &console)?.run(&console)?;
+    let trace = options.trace.display().to_string();
+    let Analysed { model, verdict } = Analyser::open(options, &console)?.run(&console)?;
     if let (Some(destination), Some(flow)) = (&graph, &model.dataflow) {
         write_graph(destination, flow, console)?;
     }
-    results.deliver(&model, arguments.quiet, console)
+    results.deliver(&model, arguments.quiet, console)?;
+    let begin = model.dataflow.as_ref().map_or(Instant::from_ns(0), |flow| flow.from_ns);
+    verdict.map_or(Ok(()), |verdict| judge(verdict, trace, begin, results.is_json()))
+}
+
+/// Prints which deadlines were missed, how often and when; to standard error where the model is JSON.
+fn judge(verdict: Verdict, input: String, begin: Instant, is_json: bool) -> Result<(), Failure> {
+    let checked = [Checked { input, verdict }];
+    let page = terminal::page();
+    let text = report::text(&checked, true, &page) + &misses(&checked[0].verdict, begin, &page);
+    if is_json {
+        console::line(text.trim_end());
+    } else {
+        print(&format!("\n{text}"))?;
+    }
+    match report::violations(&checked) {
+        0 => Ok(()),
+        number => Err(Failure::new(Code::Exceeded, format!("deadlines are missed: {number} times"))),
+    }
 }
 
 fn write_graph(destination: &Destination, flow: &Dataflow, console: Console) -> Result<(), Failure> {

@@ -10,10 +10,10 @@ use punctual_workflow::record::{BUFFER_BYTES, Options, Recorded, dated_path, rec
 
 pub fn run(arguments: args::Record) -> Result<(), Failure> {
     let output = arguments.output.clone().unwrap_or_else(dated_path);
-    let folder = RecordingFolder::new(&output, arguments.force)?;
     if !arguments.flow_probes.is_empty() {
-        return flow_probes::trace(arguments, folder);
+        return flow_probes::trace(arguments, &output);
     }
+    let folder = RecordingFolder::new(&output, arguments.force)?;
     let console = Console::new(arguments.watch.quiet).beside(&arguments.watch.target.command);
     let mut watch = options::watch(&arguments.watch, BUFFER_BYTES)?;
     watch.observe.switches = arguments.detail == Detail::Switches;

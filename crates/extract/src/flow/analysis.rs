@@ -1,6 +1,7 @@
 //! The second pass: follows every instance from its activation to its end, and every datum along the chains.
 
 use super::chains::Chains;
+use super::ends::Ends;
 use super::graph::Graph;
 use super::inputs::{Activated, Inputs, Place};
 use super::instances::Instance;
@@ -37,11 +38,31 @@ pub struct Analysis<'a> {
     pub(super) tasks: Tasks,
     pub(super) paths: Paths,
     pub(super) losses: Losses,
+    pub(super) ends: Ends,
     producers: FxHashMap<u32, Running>,
     /// By producer: the push that its next activation takes, where the trace tells.
     told: FxHashMap<u32, (u16, Option<u64>)>,
+    /// Instances that have not been handed out yet, if they are wanted.
+    executed: Option<Vec<Executed>>,
     /// What the kernel did with threads, and which thread each producer is.
     kernel: Option<(&'a Threads, FxHashMap<u32, u32>)>,
+}
+
+/// An instance that is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// The number of its task.
+    pub task: u16,
+    /// Its own.
+    pub instance: u64,
+    /// When it was activated, started and stopped.
+    pub activation: Instant,
+    /// Start.
+    pub start: Instant,
+    /// Stop.
+    pub stop: Instant,
+    /// Who executed it.
+    pub producer: u32,
 }
 
 /// What a producer is doing.
@@ -68,11 +89,13 @@ impl<'a> Analysis<'a> {
         Analysis {
             graph,
             chains,
+            ends: Ends::new(graph),
             losses: Losses::new(graph, tree.nodes.iter().map(|node| node.task)),
-            paths: Paths::new(tree, chains, inboxes),
+            paths: Paths::new(tree, chains, inboxes, (graph.from(), graph.until())),
             tasks,
             producers: FxHashMap::default(),
             told: FxHashMap::default(),
+            executed: None,
             kernel: None,
         }
     }
@@ -92,6 +115,17 @@ impl<'a> Analysis<'a> {
     pub fn with_latencies(mut self) -> Self {
         self.paths.ended = Some(Vec::new());
         self
+    }
+
+    /// Keeps every whole instance until [`Analysis::executed`] takes it.
+    pub fn with_instances(mut self) -> Self {
+        self.executed = Some(Vec::new());
+        self
+    }
+
+    /// Hands out the instances that stopped since the last call.
+    pub fn executed(&mut self) -> impl Iterator<Item = Executed> + '_ {
+        self.executed.iter_mut().flat_map(|executed| executed.drain(..))
     }
 
     /// Hands out the latencies that ended since the last call, with the numbers of their chains.
@@ -337,6 +371,10 @@ impl<'a> Analysis<'a> {
             (Some(activation), Some((start, producer))) if producer == event.producer => {
                 task.queuing.add(event.number, activation, start);
                 task.execution.add(event.number, start, event.at);
+                if let Some(executed) = &mut self.executed {
+                    let (task, instance, stop) = (task.number, event.number, event.at);
+                    executed.push(Executed { task, instance, activation, start, stop, producer });
+                }
                 if let Some(split) = split(&self.kernel, event, start) {
                     let Split { running, preempted, suspended } = split;
                     for (part, time) in task.by_kernel.iter_mut().zip([running, preempted, suspended]) {

@@ -43,6 +43,20 @@ pub enum ChainError {
         /// Tasks that its data activate.
         instead: Vec<String>,
     },
+    /// No data of a task reaches the other.
+    NoPath {
+        /// The first task.
+        from: String,
+        /// The last.
+        to: String,
+    },
+    /// There are too many paths between two tasks.
+    TooMany {
+        /// The first task.
+        from: String,
+        /// The last.
+        to: String,
+    },
     /// It has fewer than two tasks, or too many.
     Length(usize),
 }
@@ -71,6 +85,18 @@ impl fmt::Display for ChainError {
                     true => write!(f, ", nor any other task"),
                     false => write!(f, "; after {from} can come {}", some(instead)),
                 }
+            }
+            ChainError::NoPath { from, to } => {
+                write!(
+                    f,
+                    "no data of {from} are seen to reach {to}: no path of channels and tasks leads to it"
+                )
+            }
+            ChainError::TooMany { from, to } => {
+                write!(
+                    f,
+                    "there are more than {MOST_CHAINS} paths from {from} to {to}; name one, task by task"
+                )
             }
             ChainError::Length(1) => write!(f, "a chain has at least two tasks, separated by commas"),
             ChainError::Length(tasks) => write!(f, "a chain has 2 to {MOST_TASKS} tasks, and not {tasks}"),
@@ -119,6 +145,20 @@ impl Chains {
             }
         }
         Ok(Chains { chains: found, is_too_many: false })
+    }
+
+    /// Every path between two tasks of these names. Fails as [`Chains::given`] does, and if there is none or
+    /// too many.
+    pub fn between(graph: &Graph, first: &str, last: &str) -> Result<Vec<Vec<String>>, ChainError> {
+        let (from, to) = (graph.task(first)?, graph.task(last)?);
+        let mut search = Search { components: BTreeMap::new(), graph, found: Vec::new(), steps: 0 };
+        let is_complete = search.extend_to(&mut vec![from], Some(to));
+        let names = |chain: &Vec<u16>| chain.iter().map(|task| graph.task_names[task].clone()).collect();
+        match (is_complete, search.found.is_empty()) {
+            (true, false) => Ok(search.found.iter().map(names).collect()),
+            (true, true) => Err(ChainError::NoPath { from: first.to_owned(), to: last.to_owned() }),
+            (false, _) => Err(ChainError::TooMany { from: first.to_owned(), to: last.to_owned() }),
+        }
     }
 
     /// The tasks of each chain, by number.
@@ -236,6 +276,11 @@ impl Search<'_> {
 
     /// Lists all paths with this beginning; false if there are too many.
     fn extend(&mut self, path: &mut Vec<u16>) -> bool {
+        self.extend_to(path, None)
+    }
+
+    /// The same for paths to a task.
+    fn extend_to(&mut self, path: &mut Vec<u16>, to: Option<u16>) -> bool {
         // One iterator per task of the path, so that its length does not overflow the stack.
         let mut open: Vec<Vec<u16>> = Vec::new();
         loop {
@@ -250,8 +295,15 @@ impl Search<'_> {
                     .filter(|next| !path.contains(next))
                     .collect();
                 nexts.reverse();
-                if nexts.is_empty() && path.len() >= 2 && self.is_last(last) {
+                let is_end = match to {
+                    Some(to) => to == last,
+                    None => nexts.is_empty() && self.is_last(last),
+                };
+                if is_end && path.len() >= 2 {
                     self.found.push(path.clone());
+                }
+                if to == Some(last) {
+                    nexts.clear();
                 }
                 open.push(nexts);
             }

@@ -34,6 +34,7 @@ impl Analysis<'_> {
             discarded_events: totals.discarded,
             missing_packets: totals.missing_packets,
             damaged_packets: totals.damaged_packets,
+            connections: Some(self.graph.connections),
             channels: self
                 .graph
                 .channel_names
@@ -90,6 +91,7 @@ impl Analysis<'_> {
             from_unknown: by(Maker::Unknown),
             pushed_by: pushed_by.collect(),
             activates: activates.collect(),
+            barrier: graph.barriers.contains_key(&number),
         }
     }
 
@@ -116,6 +118,7 @@ impl Analysis<'_> {
     fn chain(&self, tasks: &[u16], state: &ChainState) -> Chain {
         let names: Vec<String> = tasks.iter().map(|task| self.graph.task_names[task].clone()).collect();
         Chain {
+            end_to_end: Some(self.ends.is_end_to_end(tasks)),
             sources: state.sources,
             overwritten: state.overwritten,
             overtaken: state.overtaken,
@@ -134,7 +137,9 @@ impl Analysis<'_> {
 
     fn latency(&self, names: &[String], latencies: &Latencies) -> Option<Latency> {
         let worst = self.path(names, latencies.worst.as_ref()?);
-        Some(Latency { distribution: latencies.histogram.distribution()?, worst })
+        let distribution = latencies.histogram.distribution()?;
+        let series = latencies.series.finish(self.graph.from());
+        Some(Latency { distribution, worst, series, alternatives: Vec::new() })
     }
 
     /// A way step by step, with the sums of its parts.

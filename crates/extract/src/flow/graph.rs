@@ -3,6 +3,7 @@
 
 use super::names;
 use punctual_model::Instant;
+use punctual_model::dataflow::Connections;
 use punctual_trace::flow::{About, Arming, Barrier, Connection, Event, Gap, Item, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,8 +130,8 @@ pub struct Graph {
     pub(super) barriers: BTreeMap<u16, Barrier>,
     /// Whether the trace tells which push an activation takes.
     pub(super) has_told_takes: bool,
-    /// Whether these are all connections.
-    pub(super) is_declared_whole: bool,
+    /// How connections are known; `declared` has those that were seen too.
+    pub(super) connections: Connections,
     /// By task: the channels to each task after it.
     pub(super) successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>>,
     /// Producers that execute tasks, or might.
@@ -244,7 +245,11 @@ impl GraphBuilder {
             armings,
             barriers: about.barriers.clone(),
             has_told_takes: about.has_told_takes,
-            is_declared_whole: about.has_all_inputs,
+            connections: match (about.has_all_inputs, about.has_seen_inputs) {
+                (true, _) => Connections::Declared,
+                (false, true) => Connections::Seen,
+                (false, false) => Connections::Inferred,
+            },
             executing,
             missing_activations: missing(&self.tasks),
             is_whole: self.gaps == 0 && missing_from == u64::MAX,
@@ -261,7 +266,8 @@ impl GraphBuilder {
         for Connection { channel, task } in declared {
             activates.entry(*channel).or_default().insert(*task, 0);
         }
-        let is_connection = |connection: &Connection| !about.has_all_inputs || declared.contains(connection);
+        let is_known = about.has_all_inputs || about.has_seen_inputs;
+        let is_connection = |connection: &Connection| !is_known || declared.contains(connection);
         for (connection, count) in self.activations.iter().filter(|(connection, _)| is_connection(connection))
         {
             activates.entry(connection.channel).or_default().insert(connection.task, *count);
@@ -321,6 +327,13 @@ impl GraphBuilder {
     }
 }
 
+/// Whether each activation of a task takes the threshold of each of its queues: it waits for all of them.
+pub(super) fn serial_takes(about: &About, task: u16) -> bool {
+    let mut inputs = about.inputs.iter().filter(|input| input.connection.task == task);
+    (about.has_all_inputs || about.has_seen_inputs)
+        && inputs.all(|input| input.arming.is_some_and(|arming| !arming.optional && !arming.is_final))
+}
+
 /// By channel, the tasks that it activates, and how often.
 type Activates = BTreeMap<u16, BTreeMap<u16, u64>>;
 
@@ -362,6 +375,11 @@ impl Graph {
         self.events == 0
     }
 
+    /// Number of events.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Time of the first event.
     pub fn from(&self) -> Instant {
         Instant::from_ns(self.from)
@@ -372,9 +390,25 @@ impl Graph {
         Instant::from_ns(self.until)
     }
 
+    /// A task's name.
+    pub fn task_name(&self, number: u16) -> &str {
+        self.task_names.get(&number).map_or("", String::as_str)
+    }
+
     /// Names of all tasks, by number.
     pub fn tasks(&self) -> impl Iterator<Item = &str> {
         self.task_names.values().map(String::as_str)
+    }
+
+    /// Whether tasks push to this channel.
+    pub(super) fn has_maker(&self, channel: u16) -> bool {
+        let makers = self.pushes.get(&channel).into_iter().flat_map(BTreeMap::keys);
+        makers.into_iter().any(|maker| matches!(maker, Maker::Task(_)))
+    }
+
+    /// Whether no connection is missing from the graph.
+    pub(super) fn knows_connections(&self) -> bool {
+        self.connections != Connections::Inferred
     }
 
     /// Tasks that a task's data can activate, with the channels between.

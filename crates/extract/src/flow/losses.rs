@@ -70,7 +70,7 @@ impl Pushes {
             tasks.keys().for_each(|task| known.entry(*task).or_insert(on(channel)).join(on(channel)));
         }
         // A program that does not declare all its connections may read any channel.
-        let declares = graph.is_declared_whole;
+        let declares = graph.knows_connections();
         move |task| known.get(&task).copied().filter(|_| declares).unwrap_or(any)
     }
 

@@ -79,8 +79,8 @@ impl Inbox {
 
 impl Paths {
     /// Nothing is on its way yet. `inboxes` has one for each node.
-    pub fn new(tree: Tree, chains: &Chains, inboxes: Vec<Inbox>) -> Paths {
-        let chains = chains.chains.iter().map(|_| ChainState::default()).collect();
+    pub fn new(tree: Tree, chains: &Chains, inboxes: Vec<Inbox>, span: (Instant, Instant)) -> Paths {
+        let chains = chains.chains.iter().map(|_| ChainState::new(span.0, span.1)).collect();
         Paths { tree, chains, inboxes, ended: None }
     }
 

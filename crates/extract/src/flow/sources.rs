@@ -2,7 +2,8 @@
 
 use super::Histogram;
 use super::lineage::{Carried, Way};
-use punctual_model::Instant;
+use punctual_model::dataflow::Moment;
+use punctual_model::{Duration, Instant};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -14,11 +15,55 @@ const MOST_WAITING: usize = 1 << 14;
 pub struct Latencies {
     pub histogram: Histogram,
     pub worst: Option<Way>,
+    pub series: Series,
+}
+
+/// Parts of the trace's span.
+const PARTS: u64 = 240;
+
+/// Least and greatest latencies by the part of the trace in which they ended.
+#[derive(Debug, Default)]
+pub struct Series {
+    begin: Instant,
+    /// Length of a part, at least 1 ns.
+    length: u64,
+    /// Count, least and greatest.
+    parts: Vec<(u64, Duration, Duration)>,
+}
+
+impl Series {
+    fn new(begin: Instant, end: Instant) -> Series {
+        let length = end.since(begin).ns() / PARTS + 1;
+        Series { begin, length, parts: Vec::new() }
+    }
+
+    #[inline]
+    fn add(&mut self, at: Instant, latency: Duration) {
+        let part = (at.since(self.begin).ns() / self.length.max(1)).min(PARTS) as usize;
+        if self.parts.len() <= part {
+            self.parts.resize(part + 1, (0, Duration::ZERO, Duration::ZERO));
+        }
+        let (count, least, greatest) = &mut self.parts[part];
+        *least = if *count == 0 { latency } else { latency.min(*least) };
+        *greatest = latency.max(*greatest);
+        *count += 1;
+    }
+
+    pub fn finish(&self, begin: Instant) -> Vec<Moment> {
+        let moment = |(part, (count, min_ns, max_ns)): (usize, &(u64, Duration, Duration))| Moment {
+            from_ns: begin + Duration::from_ns(part as u64 * self.length),
+            count: *count,
+            min_ns: *min_ns,
+            max_ns: *max_ns,
+        };
+        self.parts.iter().enumerate().filter(|(_, (count, ..))| *count > 0).map(moment).collect()
+    }
 }
 
 impl Latencies {
     #[inline]
     fn add(&mut self, way: Way) {
+        self.series.add(way.stop, way.latency());
         if self.histogram.add(way.latency()) {
             self.worst = Some(way);
         }
@@ -82,6 +127,13 @@ pub struct ChainState {
 }
 
 impl ChainState {
+    /// Nothing yet, of a trace with this span.
+    pub fn new(begin: Instant, end: Instant) -> ChainState {
+        let mut state = ChainState::default();
+        (state.reaction.series, state.age.series) = (Series::new(begin, end), Series::new(begin, end));
+        state
+    }
+
     /// A source's instance puts its first datum on the chain.
     #[inline]
     pub fn put(&mut self, carried: &Carried) {

@@ -8,3 +8,4 @@ mod oracle;
 mod programs;
 mod simulator;
 mod truth;
+mod undeclared;

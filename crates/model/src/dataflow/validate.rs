@@ -124,10 +124,26 @@ fn distribution(path: &str, value: &Distribution) -> Valid {
         ("max_ns", value.max_ns),
     ];
     rising(path, &ends)?;
-    let p99_ns = value.p99_ns.unwrap_or(value.max_ns);
-    rising(path, &[ends[3], ("p99_ns", p99_ns), ends[4]])?;
+    let percentiles = [("p95_ns", value.p95_ns), ("p99_ns", value.p99_ns), ("p999_ns", value.p999_ns)];
+    let known = percentiles.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let tail: Vec<_> = std::iter::once(ends[3]).chain(known).chain([ends[4]]).collect();
+    rising(path, &tail)?;
+    histogram(path, value)?;
     let mean_ns = value.mean_ns.unwrap_or(value.max_ns);
     rising(path, &[ends[0], ("mean_ns", mean_ns), ends[4]])
+}
+
+/// Whether its bins hold all values and are in order.
+fn histogram(path: &str, value: &Distribution) -> Valid {
+    let path = format!("{path}.histogram");
+    let (Some(first), Some(last)) = (value.histogram.first(), value.histogram.last()) else { return Ok(()) };
+    let is_rising = value.histogram.windows(2).all(|pair| pair[0].until_ns < pair[1].until_ns);
+    if !is_rising || first.until_ns < value.min_ns {
+        return Err(ReadError::value(path, "bins in order, from `min_ns` on", "others"));
+    }
+    equal(&path, "to end with `max_ns`", value.max_ns.ns(), last.until_ns.ns())?;
+    let counts = value.histogram.iter().map(|bin| bin.count);
+    equal(&path, "as many as `count`", value.count, counts.fold(0, u64::saturating_add))
 }
 
 fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&str>) -> Valid {
@@ -154,6 +170,10 @@ fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&s
 
 fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&str>) -> Valid {
     distribution(path, &value.distribution)?;
+    for (index, alternative) in value.alternatives.iter().enumerate() {
+        let path = format!("{path}.alternatives[{index}].distribution");
+        alternative.distribution.iter().try_for_each(|value| distribution(&path, value))?;
+    }
     let (path, worst) = (format!("{path}.worst"), &value.worst);
     equal(&format!("{path}.path"), "a step for each task of the chain", tasks.len(), worst.path.len())?;
     let mut at = worst.from_ns;

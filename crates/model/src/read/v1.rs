@@ -109,6 +109,7 @@ fn section(program: Program, traced: Traced) -> Dataflow {
         discarded_events: program.discarded_events,
         missing_packets: program.missing_packets,
         damaged_packets: program.damaged_packets,
+        connections: None,
         channels: program.channels,
         tasks: program.tasks,
         chains: program.chains,

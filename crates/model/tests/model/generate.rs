@@ -323,8 +323,11 @@ fn distribution() -> impl Strategy<Value = Distribution> {
         quartile_1_ns: ends[1],
         median_ns: ends[2],
         quartile_3_ns: ends[3],
+        p95_ns: mean.map(|_| ends[3]),
         p99_ns: mean.map(|_| ends[4]),
+        p999_ns: mean.map(|_| ends[5]),
         max_ns: ends[5],
+        histogram: mean.map(|_| vec![Bin { until_ns: ends[5], count }]).unwrap_or_default(),
         mean_ns: mean.map(|index| ends[index]),
     })
 }
@@ -400,7 +403,7 @@ fn latency() -> impl Strategy<Value = Latency> {
             let max_ns = worst.total();
             let least = |end: Duration| end.min(max_ns);
             let Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, .. } = distribution;
-            let Distribution { mean_ns, p99_ns, .. } = distribution;
+            let Distribution { mean_ns, p95_ns, p99_ns, p999_ns, .. } = distribution;
             let distribution = Distribution {
                 count: count % (1 << 60) + 1,
                 min_ns: least(min_ns),
@@ -409,9 +412,12 @@ fn latency() -> impl Strategy<Value = Latency> {
                 quartile_3_ns: least(quartile_3_ns),
                 max_ns,
                 mean_ns: mean_ns.map(least),
+                p95_ns: p95_ns.map(least),
                 p99_ns: p99_ns.map(least),
+                p999_ns: p999_ns.map(least),
+                histogram: Vec::new(),
             };
-            Latency { distribution, worst }
+            Latency { distribution, worst, series: Vec::new(), alternatives: Vec::new() }
         },
     )
 }
@@ -442,6 +448,7 @@ fn chain() -> impl Strategy<Value = Chain> {
             sinks_lost,
             sinks_incomplete,
             sinks_in_flight,
+            end_to_end: [None, Some(true), Some(false)][incomplete as usize % 3],
             reaction,
             age,
         }
@@ -464,6 +471,8 @@ fn dataflow() -> impl Strategy<Value = Dataflow> {
                 discarded_events: counts[1],
                 missing_packets: counts[2],
                 damaged_packets: counts[3],
+                connections: [None, Some(Connections::Seen), Some(Connections::Inferred)]
+                    [counts[0] as usize % 3],
                 channels: vec![Channel {
                     name: "c".to_owned(),
                     id: 7,
@@ -478,6 +487,7 @@ fn dataflow() -> impl Strategy<Value = Dataflow> {
                         declared: chains_omitted,
                         keeps: [None, Some(Keeps::Queue), Some(Keeps::Newest)][counts[5] as usize % 3],
                     }],
+                    barrier: chains_omitted,
                 }],
                 tasks: vec![one, other],
                 chains,

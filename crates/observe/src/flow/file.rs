@@ -1,5 +1,5 @@
-//! Probe files: which function of a framework is which event, where identities and names lie, and what cannot
-//! be seen of a program from outside. Several files add up: the framework's, then the program's.
+//! Probe files: which function of a framework is which event or connection, where identities and names lie,
+//! and what cannot be seen of a program from outside. Several files add up: the framework's, then the program's.
 
 use super::place::{Number, Place, Text};
 use super::skeleton::types::flow_limits;
@@ -37,11 +37,58 @@ pub struct Declared {
     pub arming: Option<Arming>,
 }
 
-/// One event, and where it happens.
+/// What a probe sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sees {
+    /// An event.
+    Event(Kind),
+    /// A push that notifies inputs only when it completes the channel's count. The function of the other
+    /// pushes is called then, and tells it.
+    BarrierPush,
+    /// An input, each time it is notified: the channel, the task (the probe's id), and how it counts.
+    Connection(Box<InputPlaces>),
+}
+
+/// Where a connection's channel lies, and how its input counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputPlaces {
+    /// The channel's id.
+    pub channel: Number,
+    /// Whether it is synchronised, as a number that is not 0.
+    pub synchronised: Option<Number>,
+    /// Its threshold.
+    pub threshold: Option<Number>,
+    /// Whether it is final, as a number that is not 0.
+    pub is_final: Option<Number>,
+    /// Whether data of unsynchronised inputs overwrite each other.
+    pub overwrites: bool,
+}
+
+impl Sees {
+    /// The event, if it is one.
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Sees::Event(kind) => Some(*kind),
+            Sees::BarrierPush => Some(Kind::Push),
+            Sees::Connection(_) => None,
+        }
+    }
+
+    /// Its name in files.
+    pub fn name(&self) -> &'static str {
+        self.kind().map_or(CONNECTION, Kind::name)
+    }
+}
+
+const CONNECTION: &str = "connection";
+
+/// One event or connection, and where it happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The event.
-    pub kind: Kind,
+    /// What it sees.
+    pub sees: Sees,
+    /// The policy of whoever calls these functions: activations of a program with it.
+    pub policy: Option<String>,
     /// Functions that are this event; the program must have at least one.
     pub symbols: Vec<String>,
     /// Whether it happens when they return.
@@ -105,6 +152,22 @@ struct RawProbe {
     id: Option<toml::Spanned<String>>,
     #[serde(default)]
     name: Option<toml::Spanned<String>>,
+    #[serde(default)]
+    barrier: Option<toml::Spanned<bool>>,
+    #[serde(default)]
+    policy: Option<toml::Spanned<String>>,
+    #[serde(default)]
+    task: Option<toml::Spanned<String>>,
+    #[serde(default)]
+    channel: Option<toml::Spanned<String>>,
+    #[serde(default)]
+    synchronised: Option<toml::Spanned<String>>,
+    #[serde(default)]
+    threshold: Option<toml::Spanned<String>>,
+    #[serde(default, rename = "final")]
+    is_final: Option<toml::Spanned<String>>,
+    #[serde(default)]
+    unsynchronised: Option<toml::Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -144,7 +207,7 @@ impl ProbeFile {
     /// Fails unless all four events are declared and there is room for their probes.
     pub fn check(&self) -> Result<(), String> {
         for kind in Kind::ALL {
-            if !self.probes.iter().any(|probe| probe.kind == kind) {
+            if !self.probes.iter().any(|probe| probe.sees == Sees::Event(kind)) {
                 return Err(format!(
                     "there is no [[probe]] with event = \"{}\"; a trace needs all four",
                     kind.name()
@@ -163,16 +226,7 @@ impl RawFile {
     fn read(self) -> Result<ProbeFile, (usize, String)> {
         let probes = self.probe.into_iter().map(RawProbe::read).collect::<Result<_, _>>()?;
         let mut file = ProbeFile { framework: self.framework, probes, ..ProbeFile::default() };
-        if let Some(policy) = self.policy {
-            let is_name = !policy.get_ref().trim().is_empty() && !policy.get_ref().contains(char::is_control);
-            if !is_name {
-                return Err((
-                    policy.span().start,
-                    "policy names none; such as \"fifo\", \"lifo\", \"priority\"".into(),
-                ));
-            }
-            file.policy = Some(policy.into_inner());
-        }
+        file.policy = self.policy.as_ref().map(read_policy).transpose()?;
         if let Some(executors) = self.executors {
             if *executors.get_ref() == 0 {
                 return Err((executors.span().start, "executors = 0: nobody would execute a task".into()));
@@ -221,7 +275,8 @@ impl RawConnection {
 
 impl RawProbe {
     fn read(self) -> Result<Probe, (usize, String)> {
-        let (kind, at_return, id, name) = (self.kind()?, self.at_return()?, self.id()?, self.name()?);
+        let (sees, at_return, name) = (self.sees()?, self.at_return()?, self.name()?);
+        let (id, policy) = (self.id(&sees)?, self.policy()?);
         let at = self.symbol.span().start;
         let symbols = match self.symbol.into_inner() {
             Symbols::One(symbol) => vec![symbol],
@@ -230,19 +285,78 @@ impl RawProbe {
         if symbols.is_empty() || symbols.iter().any(String::is_empty) {
             return Err((at, "symbol names no function".into()));
         }
-        let probe = Probe { kind, symbols, at_return, id, name };
+        let probe = Probe { sees, policy, symbols, at_return, id, name };
         match probe.fault() {
             Some(fault) => Err((at, fault)),
             None => Ok(probe),
         }
     }
 
-    fn kind(&self) -> Result<Kind, (usize, String)> {
+    fn sees(&self) -> Result<Sees, (usize, String)> {
         let event = self.event.get_ref();
+        if event == CONNECTION {
+            return self.input().map(Box::new).map(Sees::Connection);
+        }
+        self.refuse_parts_of_inputs()?;
         let known = Kind::ALL.into_iter().find(|kind| kind.name() == event);
-        known.ok_or_else(|| {
-            let fault = format!("unknown event \"{event}\"; expected push, activation, start or stop");
+        let kind = known.ok_or_else(|| {
+            let fault =
+                format!("unknown event \"{event}\"; expected push, activation, start, stop or connection");
             (self.event.span().start, fault)
+        })?;
+        match &self.barrier {
+            Some(barrier) if *barrier.get_ref() && kind != Kind::Push => {
+                Err((barrier.span().start, format!("barrier = true is for pushes, not for a {event}")))
+            }
+            Some(barrier) if *barrier.get_ref() => Ok(Sees::BarrierPush),
+            _ => Ok(Sees::Event(kind)),
+        }
+    }
+
+    /// Keys that only connections have.
+    fn refuse_parts_of_inputs(&self) -> Result<(), (usize, String)> {
+        let keys = [
+            ("task", &self.task),
+            ("channel", &self.channel),
+            ("synchronised", &self.synchronised),
+            ("threshold", &self.threshold),
+            ("final", &self.is_final),
+            ("unsynchronised", &self.unsynchronised),
+        ];
+        match keys.into_iter().find_map(|(key, value)| Some((key, value.as_ref()?))) {
+            Some((key, value)) => {
+                Err((value.span().start, format!("{key} is for probes with event = \"{CONNECTION}\"")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn input(&self) -> Result<InputPlaces, (usize, String)> {
+        let needed = |key: &str, value| {
+            let missing = || {
+                let fault = format!("a connection needs {key} = \"…\", such as \"u32 at [arg0+16]+8\"");
+                (self.event.span().start, fault)
+            };
+            number(key, value)?.ok_or_else(missing)
+        };
+        let overwrites = match &self.unsynchronised {
+            None => false,
+            Some(keeps) if keeps.get_ref() == "newest" => true,
+            Some(keeps) => {
+                let fault = format!("unsynchronised = \"{}\" is not valid; expected newest", keeps.get_ref());
+                return Err((keeps.span().start, fault));
+            }
+        };
+        if let (Some(unsynchronised), None) = (&self.unsynchronised, &self.synchronised) {
+            let fault = "unsynchronised = \"newest\" needs to know which inputs are: synchronised = \"…\"";
+            return Err((unsynchronised.span().start, fault.into()));
+        }
+        Ok(InputPlaces {
+            channel: needed("channel", &self.channel)?,
+            synchronised: number("synchronised", &self.synchronised)?,
+            threshold: number("threshold", &self.threshold)?,
+            is_final: number("final", &self.is_final)?,
+            overwrites,
         })
     }
 
@@ -257,11 +371,23 @@ impl RawProbe {
         }
     }
 
-    fn id(&self) -> Result<Option<Number>, (usize, String)> {
-        let Some(id) = &self.id else { return Ok(None) };
-        let number = id.get_ref().parse::<Number>();
-        let number = number.map_err(|what| (id.span().start, format!("id = \"{}\": {what}", id.get_ref())));
-        number.map(Some)
+    /// Of a connection, the task's.
+    fn id(&self, sees: &Sees) -> Result<Option<Number>, (usize, String)> {
+        match (sees, &self.id) {
+            (Sees::Connection(_), Some(id)) => {
+                Err((id.span().start, "a connection has two ids: task and channel".into()))
+            }
+            (Sees::Connection(_), None) => number("task", &self.task),
+            _ => number("id", &self.id),
+        }
+    }
+
+    fn policy(&self) -> Result<Option<String>, (usize, String)> {
+        let Some(policy) = &self.policy else { return Ok(None) };
+        if self.event.get_ref() != Kind::Activation.name() {
+            return Err((policy.span().start, "policy is for activations: whoever queues them".into()));
+        }
+        read_policy(policy).map(Some)
     }
 
     fn name(&self) -> Result<Name, (usize, String)> {
@@ -276,26 +402,56 @@ impl RawProbe {
     }
 }
 
+fn number(key: &str, value: &Option<toml::Spanned<String>>) -> Result<Option<Number>, (usize, String)> {
+    let Some(value) = value else { return Ok(None) };
+    let number = value.get_ref().parse::<Number>();
+    let number =
+        number.map_err(|what| (value.span().start, format!("{key} = \"{}\": {what}", value.get_ref())));
+    number.map(Some)
+}
+
+fn read_policy(policy: &toml::Spanned<String>) -> Result<String, (usize, String)> {
+    let text = policy.get_ref();
+    match !text.trim().is_empty() && !text.contains(char::is_control) {
+        true => Ok(text.clone()),
+        false => {
+            let fault = "policy names none; such as \"fifo\", \"lifo\", \"priority\"";
+            Err((policy.span().start, fault.into()))
+        }
+    }
+}
+
 impl Probe {
+    /// Whether it names channels, or tasks: connections name none.
+    pub fn names(&self, channel: bool) -> bool {
+        self.sees.kind().is_some_and(|kind| (kind == Kind::Push) == channel)
+    }
+
     /// What its parts, each possible by itself, make impossible together.
     fn fault(&self) -> Option<String> {
-        match (self.kind, self.at_return, &self.id) {
-            (Kind::Stop, true, Some(_)) => {
+        let is_stop = self.sees == Sees::Event(Kind::Stop);
+        match (is_stop, self.at_return, &self.id) {
+            (true, true, Some(_)) => {
                 return Some(
                     "at its return a function's arguments are gone: leave the id out, it is that of the \
                      running task"
                         .into(),
                 );
             }
-            (Kind::Stop, ..) | (_, false, Some(_)) => {}
-            (kind, true, _) => {
+            (true, ..) | (_, false, Some(_)) => {}
+            (false, true, _) => {
                 return Some(format!(
                     "a {} is at the entry of a function; at its return its arguments are gone",
-                    kind.name()
+                    self.sees.name()
                 ));
             }
-            (kind, false, None) => {
-                return Some(format!("a {} needs an id, such as id = \"u32 at arg0+8\"", kind.name()));
+            (false, false, None) => {
+                let key = if matches!(self.sees, Sees::Connection(_)) { "task" } else { "id" };
+                return Some(format!(
+                    "a {} needs {}, such as {key} = \"u32 at arg0+8\"",
+                    self.sees.name(),
+                    if key == "id" { "an id" } else { "its task" }
+                ));
             }
         }
         let is_address = self.id.as_ref().is_some_and(|id| id.place.is_argument());
@@ -311,129 +467,4 @@ impl Place {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FILE: &str = r#"
-framework = "X"
-[[probe]]
-event = "push"
-symbol = "push"
-id = "u32 at arg0+8"
-name = "id"
-[[probe]]
-event = "activation"
-symbol = ["queue", "queue_too"]
-id = "u32 at [arg1]+8"
-name = "string at [arg1]+0x10"
-[[probe]]
-event = "start"
-symbol = "run"
-id = "arg1"
-[[probe]]
-event = "stop"
-symbol = "run"
-at = "return"
-"#;
-
-    fn parse(text: &str) -> Result<ProbeFile, (usize, String)> {
-        let file = ProbeFile::parse(text.as_bytes())?;
-        file.check().map_err(|what| (1, what))?;
-        Ok(file)
-    }
-
-    #[test]
-    fn a_file_is_read() {
-        let file = parse(FILE).unwrap();
-        assert_eq!(file.framework.as_deref(), Some("X"));
-        assert_eq!(file.probes.len(), 4);
-        assert_eq!(file.probes[1].symbols, ["queue", "queue_too"]);
-        assert_eq!(file.probes[1].id.as_ref().unwrap().place.offsets, [0, 8]);
-        assert!(file.probes[3].at_return && file.probes[3].id.is_none());
-        assert_eq!((file.policy, file.executors, file.connections), (None, None, Vec::new()));
-        // Nothing needs a name.
-        assert!(parse(&FILE.replace("framework = \"X\"", "")).is_ok());
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_its_line() {
-        for (from, to, line, expected) in [
-            ("event = \"push\"", "event = \"shove\"", 4, "expected push, activation, start or stop"),
-            ("u32 at arg0+8", "u32 at arg9+8", 6, "arg0 to arg5"),
-            ("u32 at arg0+8", "i32 at arg0+8", 6, "u8, u16, u32 or u64"),
-            ("at = \"return\"", "at = \"leave\"", 20, "expected entry or return"),
-            ("at = \"return\"", "at = \"return\"\nid = \"arg0\"", 19, "arguments are gone"),
-            ("id = \"arg1\"", "", 15, "needs an id"),
-            ("symbol = \"push\"", "symbol = []", 5, "names no function"),
-            ("symbol = \"push\"", "symbols = \"push\"", 5, "unknown field"),
-            (
-                "[[probe]]\nevent = \"stop\"\nsymbol = \"run\"\nat = \"return\"\n",
-                "",
-                1,
-                "no [[probe]] with event = \"stop\"",
-            ),
-            ("framework = \"X\"", "policy = \" \"", 2, "policy names none"),
-            ("framework = \"X\"", "executors = 0", 2, "nobody would execute"),
-            ("framework = \"X\"", "executors = -1", 2, "expected u32"),
-        ] {
-            let text = FILE.replacen(from, to, 1);
-            let (at, what) = parse(&text).expect_err(to);
-            assert!(what.contains(expected), "{to}: {what}");
-            assert_eq!(at, line, "{to}: {what}");
-        }
-        for (connection, expected) in [
-            ("channel = \"\"\ntask = \"t\"", "names none"),
-            ("channel = \"c\"", "missing field `task`"),
-            ("channel = \"c\"\ntask = \"t\"\nthreshold = 0", "one push at least"),
-            ("channel = \"c\"\ntask = \"t\"\nsynchronized = true", "unknown field"),
-            ("channel = \"c\"\ntask = \"t\"\nfinal = 1", "expected a boolean"),
-        ] {
-            let (line, what) =
-                ProbeFile::parse(format!("[[connection]]\n{connection}\n").as_bytes()).expect_err(connection);
-            assert!(what.contains(expected), "{connection}: {what}");
-            assert!(line <= 4, "{connection}: line {line}");
-        }
-    }
-
-    #[test]
-    fn inputs_are_declared_as_far_as_they_are_known() {
-        let arming_of = |text: &str| {
-            let file =
-                ProbeFile::parse(format!("[[connection]]\nchannel = \"c\"\ntask = \"t\"\n{text}").as_bytes())
-                    .unwrap();
-            let [Declared { channel, task, arming }] = &file.connections[..] else { panic!("{file:?}") };
-            assert_eq!((channel.as_str(), task.as_str()), ("c", "t"));
-            *arming
-        };
-        assert_eq!(arming_of(""), None);
-        assert_eq!(arming_of("threshold = 3"), Some(Arming { threshold: 3, ..Arming::default() }));
-        assert_eq!(arming_of("synchronised = true"), Some(Arming::default()));
-        let newest = Arming { synchronised: false, optional: true, is_final: true, ..Arming::default() };
-        assert_eq!(arming_of("synchronised = false\noptional = true\nfinal = true"), Some(newest));
-    }
-
-    #[test]
-    fn files_add_up() {
-        let connection = "[[connection]]\nchannel = \"c\"\ntask = \"t\"\n";
-        let mut file = parse(FILE).unwrap();
-        file.add(
-            ProbeFile::parse(format!("policy = \"fifo\"\nexecutors = 2\n{connection}").as_bytes()).unwrap(),
-        );
-        file.add(
-            ProbeFile::parse(
-                format!("policy = \"lifo\"\n{connection}threshold = 2\n{connection}").as_bytes(),
-            )
-            .unwrap(),
-        );
-        assert_eq!((file.framework.as_deref(), file.probes.len()), (Some("X"), 4));
-        assert_eq!((file.policy.as_deref(), file.executors), (Some("lifo"), Some(2)));
-        let thresholds: Vec<_> =
-            file.connections.iter().map(|it| it.arming.map(|arming| arming.threshold)).collect();
-        assert_eq!(thresholds, [None, Some(2)]);
-        // Of one that is of a program alone, what is missing is said.
-        assert!(
-            ProbeFile::parse(b"policy = \"fifo\"").unwrap().check().unwrap_err().contains("event = \"push\"")
-        );
-        assert!(ProbeFile::parse(&[0xff]).unwrap_err().1.contains("not a probes file"));
-    }
-}
+mod tests;

@@ -158,7 +158,20 @@ mod tests {
     fn distribution(ends: [u64; 5]) -> Distribution {
         let [min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns] = ends.map(Duration::from_ns);
         let (mean_ns, p99_ns) = (None, None);
-        Distribution { count: 5, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, mean_ns, p99_ns }
+        let (p95_ns, p999_ns, histogram) = (None, None, Vec::new());
+        Distribution {
+            count: 5,
+            min_ns,
+            quartile_1_ns,
+            median_ns,
+            quartile_3_ns,
+            max_ns,
+            mean_ns,
+            p95_ns,
+            p99_ns,
+            p999_ns,
+            histogram,
+        }
     }
 
     #[test]

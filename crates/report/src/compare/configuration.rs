@@ -137,6 +137,7 @@ impl Configuration {
                 .by
                 .iter()
                 .map(|by| if *by == By::File { Some(number.to_string()) } else { by.value_in(input) })
+                .chain(alone(input, grouping).then(|| Some(number.to_string())))
                 .collect();
             match found.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, runs)) => runs.push(number),
@@ -161,6 +162,13 @@ impl Configuration {
             .position(|property| *property == by)
             .map_or(&Value::Unknown, |index| &self.properties[index])
     }
+}
+
+/// Whether a program does not say by which policy it ran, or with how many executors: it may have been any, so
+/// nobody knows which other runs are of the same configuration. Who groups by something else says which.
+fn alone(input: &Input, grouping: &Grouping) -> bool {
+    let is_unknown = |by: By| grouping.by.contains(&by) && by.value_in(input).is_none();
+    input.model.dataflow.is_some() && (is_unknown(By::Policy) || is_unknown(By::Executors))
 }
 
 impl Value {

@@ -29,6 +29,9 @@ fn distribution(min: u64, median: u64, max: u64) -> Distribution {
         max_ns,
         mean_ns: Some(median_ns),
         p99_ns: Some(max_ns),
+        p95_ns: None,
+        p999_ns: None,
+        histogram: Vec::new(),
     }
 }
 
@@ -48,7 +51,12 @@ fn latency(max: u64) -> Option<Latency> {
         waiting_ns: zero,
         path: Vec::new(),
     };
-    Some(Latency { distribution: distribution(max / 4, max / 2, max), worst })
+    Some(Latency {
+        distribution: distribution(max / 4, max / 2, max),
+        worst,
+        series: Vec::new(),
+        alternatives: Vec::new(),
+    })
 }
 
 fn task(name: &str, execution: [u64; 2], queuing: [u64; 2]) -> FlowTask {

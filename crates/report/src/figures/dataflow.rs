@@ -178,12 +178,24 @@ pub const TIMES: &[Entry<DataflowTasks>] = &[
         Some(inner(distribution, distribution.mean_ns?))
     })
     .table(Drop(4)),
+    task("p95_ns", "p95", Unit::Time, Bound::Estimate, "95 % of them take at most this.", |row| {
+        let distribution = &row.times?.distribution;
+        Some(inner(distribution, distribution.p95_ns?))
+    })
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(10)),
     task("p99_ns", "p99", Unit::Time, Bound::Estimate, "99 % of them take at most this.", |row| {
         let distribution = &row.times?.distribution;
         Some(inner(distribution, distribution.p99_ns?))
     })
     .rounded(Rounding::ThreeDigits)
     .table(Drop(3)),
+    task("p999_ns", "p99.9", Unit::Time, Bound::Estimate, "99.9 % of them take at most this.", |row| {
+        let distribution = &row.times?.distribution;
+        Some(inner(distribution, distribution.p999_ns?))
+    })
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(11)),
     of_times!("max_ns", "Max", Unit::Time, Bound::Upper, "The greatest.";
         |distribution| end(distribution, distribution.max_ns))
     .table(Keep)
@@ -256,12 +268,24 @@ pub const LATENCY: &[Entry<Chains>] = &[
         Some(inner(distribution, distribution.mean_ns?))
     })
     .table(Drop(3)),
+    chain("p95_ns", "p95", Unit::Time, Bound::Estimate, "95 % of them take at most this.", |row| {
+        let distribution = &row.latency()?.distribution;
+        Some(inner(distribution, distribution.p95_ns?))
+    })
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(9)),
     chain("p99_ns", "p99", Unit::Time, Bound::Estimate, "99 % of them take at most this.", |row| {
         let distribution = &row.latency()?.distribution;
         Some(inner(distribution, distribution.p99_ns?))
     })
     .rounded(Rounding::ThreeDigits)
     .table(Drop(1)),
+    chain("p999_ns", "p99.9", Unit::Time, Bound::Estimate, "99.9 % of them take at most this.", |row| {
+        let distribution = &row.latency()?.distribution;
+        Some(inner(distribution, distribution.p999_ns?))
+    })
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(10)),
     of_latency!("max_ns", "Max", Unit::Time, Bound::Upper, "The greatest.";
         |latency| end(&latency.distribution, latency.distribution.max_ns))
     .table(Keep)

@@ -1,6 +1,7 @@
 //! Chains: a table of their latencies, and the longest path of each.
 
 use super::distribution::{greatest, since};
+use super::ends::{alternatives, doubts};
 use crate::figures::{LATENCY, LatencyRow};
 use crate::number::{count, counted};
 use crate::table;
@@ -55,8 +56,8 @@ pub(crate) fn unknown_inputs(connections: &[String]) -> String {
     };
     format!(
         "The trace does not say how these inputs buffer data: {}{more}. An instance is assumed to have read \
-         everything pushed since the previous activation. If an input is a queue, latencies through it are \
-         longer; declare it where the trace is made.",
+         everything pushed since the previous activation. If an input is a queue or keeps the newest value, \
+         latencies through it may be others; declare it where the trace is made.",
         connections[..connections.len().min(MOST)].join(", ")
     )
 }
@@ -66,7 +67,7 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
     let mut text = String::new();
     for chain in &flow.chains {
         for (kind, latency) in [("reaction", &chain.reaction), ("age", &chain.age)] {
-            let Some(Latency { worst, distribution }) = latency else { continue };
+            let Some(Latency { worst, distribution, .. }) = latency else { continue };
             let same =
                 kind == "age" && chain.reaction.as_ref().is_some_and(|reaction| reaction.worst == *worst);
             let (name, total) = (name(chain), greatest(distribution));
@@ -86,6 +87,9 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
             text += &paragraph(&line, page);
         }
     }
+    for line in doubts(flow) {
+        text += &paragraph(&line, page);
+    }
     let unknown: Vec<String> = flow
         .unknown_inputs()
         .into_iter()
@@ -93,6 +97,9 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
         .collect();
     if !unknown.is_empty() {
         text += &paragraph(&unknown_inputs(&unknown), page);
+        for line in alternatives(flow) {
+            text += &paragraph(&line, page);
+        }
     }
     if flow.chains.iter().any(|chain| chain.lost + chain.sinks_lost > 0) {
         text += &paragraph(

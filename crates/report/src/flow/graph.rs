@@ -46,6 +46,9 @@ fn notes(channel: &Channel) -> Vec<String> {
     if channel.missing_pushes > 0 {
         notes.push(format!("at least {} missing", counted(channel.missing_pushes, "push")));
     }
+    if channel.is_unread() {
+        notes.push(if channel.barrier { "its count was never complete" } else { "no reader seen" }.into());
+    }
     notes.extend(channel.activates.iter().filter(|activates| is_never_last(activates, channel)).map(
         |activates| {
             let task = visible(&activates.task);

@@ -26,6 +26,9 @@ fn distribution(count: u64, values: [u64; 5]) -> Distribution {
         max_ns,
         mean_ns,
         p99_ns: Some(max_ns),
+        p95_ns: None,
+        p999_ns: None,
+        histogram: Vec::new(),
     }
 }
 
@@ -79,7 +82,12 @@ fn model_with(second: &str) -> TimingModel {
         path: vec![step("cam", 3_000, Some("image")), step(second, 3_100, None)],
     };
     [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
-    let reaction = Latency { distribution: distribution(3, [100, 100, 145, 145, 1_145]), worst };
+    let reaction = Latency {
+        distribution: distribution(3, [100, 100, 145, 145, 1_145]),
+        worst,
+        series: Vec::new(),
+        alternatives: Vec::new(),
+    };
     let chain = Chain {
         tasks: vec!["cam".into(), second.into()],
         sources: 5,
@@ -87,6 +95,7 @@ fn model_with(second: &str) -> TimingModel {
         lost: 1,
         in_flight: 1,
         sinks: 0,
+        end_to_end: Some(true),
         reaction: Some(reaction),
         ..Chain::default()
     };
@@ -104,6 +113,7 @@ fn model_with(second: &str) -> TimingModel {
             declared: true,
             keeps: Some(Keeps::Queue),
         }],
+        barrier: false,
     };
     let flow = Dataflow {
         from_ns: Instant::from_ns(1_000_000_000),
@@ -259,6 +269,9 @@ fn a_single_value_is_not_shown_as_a_range() {
             max_ns,
             mean_ns,
             p99_ns,
+            p95_ns: None,
+            p999_ns: None,
+            histogram: Vec::new(),
         })
     };
     assert_eq!(cells_of(1, [4_961_237; 5]), ["4.961237 ms"; 5]);

@@ -6,6 +6,7 @@ mod chains;
 mod graph;
 mod kernel;
 mod layout;
+mod series;
 pub(crate) mod states;
 mod tasks;
 

@@ -26,6 +26,12 @@ pub enum Kind {
     Flag,
 }
 
+/// What a list is called in a file, and the names and kinds of its columns.
+pub struct Schema {
+    pub name: &'static str,
+    pub columns: Vec<(&'static str, Kind)>,
+}
+
 /// One column.
 pub struct Column {
     pub name: &'static str,

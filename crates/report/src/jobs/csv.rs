@@ -1,7 +1,7 @@
 //! A job list as comma-separated values.
 
-use super::column::{COLUMNS, Value};
-use super::row::{Error, Row};
+use super::column::{Schema, Value};
+use super::row::Error;
 use csv::Writer;
 use std::io::Write;
 
@@ -12,16 +12,16 @@ pub struct List<W: Write> {
 }
 
 impl<W: Write> List<W> {
-    pub fn new(out: W) -> Result<Self, Error> {
+    pub fn new(out: W, schema: &Schema) -> Result<Self, Error> {
         let mut out = Writer::from_writer(out);
-        out.write_record(COLUMNS.iter().map(|column| column.name)).map_err(Error::write)?;
+        out.write_record(schema.columns.iter().map(|(name, _)| *name)).map_err(Error::write)?;
         Ok(Self { out, text: Vec::new() })
     }
 
-    pub fn row(&mut self, row: &Row) -> Result<(), Error> {
-        for column in &COLUMNS {
+    pub fn row(&mut self, values: &[Value<'_>]) -> Result<(), Error> {
+        for value in values {
             self.text.clear();
-            match (column.value)(row) {
+            match value {
                 Value::Text(text) => self.text.write_all(text.as_bytes()),
                 Value::Separator(separator) => write!(self.text, "{separator}"),
                 Value::Number(number) => write!(self.text, "{number}"),

@@ -4,8 +4,8 @@
 //! All numbers are signed, so that differences of two columns (arrival to release, say) are right in every
 //! tool that reads them.
 
-use super::column::{COLUMNS, Kind, Value};
-use super::row::{Error, Row};
+use super::column::{Kind, Schema, Value};
+use super::row::Error;
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
@@ -33,8 +33,11 @@ enum Pending {
 
 pub struct List<W: Write + Send> {
     out: SerializedFileWriter<W>,
+    schema: Schema,
     columns: Vec<Pending>,
     group_rows: usize,
+    /// The numbers of a row.
+    numbers: Vec<i64>,
     rows: usize,
     /// Texts of this group, so that each is held once.
     names: HashMap<String, ByteArray>,
@@ -42,48 +45,51 @@ pub struct List<W: Write + Send> {
 }
 
 impl<W: Write + Send> List<W> {
-    pub fn new(out: W, clock: &str) -> Result<Self, Error> {
-        Self::in_groups(out, clock, GROUP_ROWS)
+    pub fn new(out: W, clock: &str, schema: Schema) -> Result<Self, Error> {
+        Self::in_groups(out, clock, schema, GROUP_ROWS)
     }
 
-    pub fn in_groups(out: W, clock: &str, group_rows: usize) -> Result<Self, Error> {
-        let out = SerializedFileWriter::new(out, schema().map_err(failed)?, Arc::new(properties(clock)))
-            .map_err(failed)?;
-        let columns = COLUMNS
+    pub fn in_groups(out: W, clock: &str, schema: Schema, group_rows: usize) -> Result<Self, Error> {
+        let types = types(&schema).map_err(failed)?;
+        let properties = Arc::new(properties(clock, &schema));
+        let out = SerializedFileWriter::new(out, types, properties).map_err(failed)?;
+        let columns = schema
+            .columns
             .iter()
-            .map(|column| match column.kind {
+            .map(|(_, kind)| match kind {
                 Kind::Text => Pending::Text(Vec::new()),
                 Kind::Number => Pending::Number(Vec::new()),
                 Kind::Known => Pending::Known(Vec::new(), Vec::new()),
                 Kind::Flag => Pending::Flag(Vec::new()),
             })
             .collect();
-        Ok(Self { out, columns, group_rows, rows: 0, names: HashMap::new(), separators: HashMap::new() })
+        let numbers = vec![0; schema.columns.len()];
+        let (names, separators) = (HashMap::new(), HashMap::new());
+        Ok(Self { out, schema, columns, group_rows, numbers, rows: 0, names, separators })
     }
 
-    pub fn row(&mut self, row: &Row) -> Result<(), Error> {
+    /// `what` is what the row is of, for messages.
+    pub fn row(&mut self, values: &[Value<'_>], what: &dyn Fn() -> String) -> Result<(), Error> {
         // All that can fail comes first, so that no column is ever longer than another.
-        let mut numbers = [0; COLUMNS.len()];
-        for (column, number) in COLUMNS.iter().zip(&mut numbers) {
-            if let Value::Number(value) = (column.value)(row) {
-                *number = i64::try_from(value).map_err(|_| {
+        for ((value, (name, _)), number) in values.iter().zip(&self.schema.columns).zip(&mut self.numbers) {
+            if let Value::Number(value) = value {
+                *number = i64::try_from(*value).map_err(|_| {
                     Error::write(format!(
-                        "job {} of thread {} has a {} of {value}, and a Parquet file's numbers end at {}",
-                        row.number,
-                        row.tid,
-                        column.name,
+                        "{} has a {name} of {value}, and a Parquet file's numbers end at {}",
+                        what(),
                         i64::MAX
                     ))
                 })?;
             }
         }
-        for ((column, pending), number) in COLUMNS.iter().zip(&mut self.columns).zip(numbers) {
-            match (pending, (column.value)(row)) {
-                (Pending::Text(texts), Value::Text(text)) => texts.push(interned(&mut self.names, &text)),
+        let columns = values.iter().zip(&mut self.columns).zip(&self.schema.columns);
+        for (((value, pending), (name, _)), number) in columns.zip(self.numbers.iter().copied()) {
+            match (pending, value) {
+                (Pending::Text(texts), Value::Text(text)) => texts.push(interned(&mut self.names, text)),
                 (Pending::Text(texts), Value::Separator(separator)) => {
                     texts.push(
                         self.separators
-                            .entry(separator)
+                            .entry(*separator)
                             .or_insert_with(|| separator.to_string().into_bytes().into())
                             .clone(),
                     );
@@ -94,8 +100,8 @@ impl<W: Write + Send> List<W> {
                     known.push(1);
                 }
                 (Pending::Known(_, known), Value::Unknown) => known.push(0),
-                (Pending::Flag(flags), Value::Flag(flag)) => flags.push(flag),
-                (_, value) => unreachable!("column {} gave {value:?}", column.name),
+                (Pending::Flag(flags), Value::Flag(flag)) => flags.push(*flag),
+                (_, value) => unreachable!("column {name} gave {value:?}"),
             }
         }
         self.rows += 1;
@@ -166,18 +172,19 @@ fn write_columns<W: Write + Send>(
     group.close().map(|_| ())
 }
 
-fn schema() -> Result<Arc<Type>, ParquetError> {
-    let fields = COLUMNS
+fn types(schema: &Schema) -> Result<Arc<Type>, ParquetError> {
+    let fields = schema
+        .columns
         .iter()
-        .map(|column| {
-            let (physical, repetition) = match column.kind {
+        .map(|(name, kind)| {
+            let (physical, repetition) = match kind {
                 Kind::Text => (Physical::BYTE_ARRAY, Repetition::REQUIRED),
                 Kind::Number => (Physical::INT64, Repetition::REQUIRED),
                 Kind::Known => (Physical::INT64, Repetition::OPTIONAL),
                 Kind::Flag => (Physical::BOOLEAN, Repetition::REQUIRED),
             };
-            let field = Type::primitive_type_builder(column.name, physical).with_repetition(repetition);
-            let field = if column.kind == Kind::Text {
+            let field = Type::primitive_type_builder(name, physical).with_repetition(repetition);
+            let field = if *kind == Kind::Text {
                 field.with_logical_type(Some(LogicalType::String)).with_converted_type(ConvertedType::UTF8)
             } else {
                 field
@@ -185,10 +192,10 @@ fn schema() -> Result<Arc<Type>, ParquetError> {
             field.build().map(Arc::new)
         })
         .collect::<Result<_, _>>()?;
-    Type::group_type_builder("jobs").with_fields(fields).build().map(Arc::new)
+    Type::group_type_builder(schema.name).with_fields(fields).build().map(Arc::new)
 }
 
-fn properties(clock: &str) -> WriterProperties {
+fn properties(clock: &str, schema: &Schema) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("punctual {}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::SNAPPY)
@@ -198,8 +205,10 @@ fn properties(clock: &str) -> WriterProperties {
         ]));
     // Instants grow and never repeat: a dictionary of them is larger than they are, their differences are
     // small.
-    for column in COLUMNS.iter().filter(|column| column.name.ends_with("_ns") || column.name == "job") {
-        let path = ColumnPath::from(column.name);
+    let is_growing = |name: &str| name.ends_with("_ns") || name == "job" || name == "instance";
+    let numbers = schema.columns.iter().filter(|(name, kind)| *kind != Kind::Text && is_growing(name));
+    for (name, _) in numbers {
+        let path = ColumnPath::from(*name);
         properties = properties
             .set_column_dictionary_enabled(path.clone(), false)
             .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);

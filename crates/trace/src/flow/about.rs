@@ -101,6 +101,9 @@ pub struct About {
     /// Whether each activation is told which push it takes, instead of counting ([`Take`](super::Take)).
     /// Instances of a task may overlap then.
     pub has_told_takes: bool,
+    /// Whether each input was seen when it was notified, so that `inputs` are all through which data of this
+    /// trace went.
+    pub has_seen_inputs: bool,
     /// Barriers, by channel.
     pub barriers: BTreeMap<u16, Barrier>,
 }
@@ -123,6 +126,7 @@ impl Default for About {
             inputs: Vec::new(),
             has_all_inputs: false,
             has_told_takes: false,
+            has_seen_inputs: false,
             barriers: BTreeMap::new(),
         }
     }

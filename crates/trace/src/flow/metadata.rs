@@ -111,8 +111,10 @@ fn env(text: &mut String, about: &About) {
         .iter()
         .enumerate()
         .for_each(|(number, input)| line(&format!("connection_{number}"), quoted(&input_text(input))));
-    if about.has_all_inputs {
-        line("connections", quoted("all"));
+    match (about.has_all_inputs, about.has_seen_inputs) {
+        (true, _) => line("connections", quoted("all")),
+        (false, true) => line("connections", quoted("seen")),
+        (false, false) => {}
     }
     if about.has_told_takes {
         line("takes", quoted("told"));
@@ -195,6 +197,7 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     about.inputs.dedup();
     about.has_all_inputs = values.text("env.connections") == Some("all");
     about.has_told_takes = values.text("env.takes") == Some("told");
+    about.has_seen_inputs = values.text("env.connections") == Some("seen");
     about.barriers =
         values.numbered("env.barrier_").filter_map(|(_, value)| barrier(value.as_str())).collect();
     Ok(Metadata { about, names_order: order.is_some(), damage })

@@ -72,7 +72,7 @@ fn as_text(file: &ProbeFile, located: &[Located]) -> String {
                 format!("{} at {:#x}{cost}", function.file.display(), function.offset)
             }
         };
-        let _ = writeln!(text, "  {:10} {}{at}: {place}", probe.kind.name(), it.symbol);
+        let _ = writeln!(text, "  {:10} {}{at}: {place}", probe.sees.name(), it.symbol);
     }
     for Declared { channel, task, arming } in &file.connections {
         let arming = arming.map(describe).unwrap_or_default();
@@ -108,7 +108,7 @@ fn as_json(file: &ProbeFile, located: &[Located]) -> String {
         .map(|it| {
             let probe = &file.probes[it.probe];
             json!({
-                "event": probe.kind.name(),
+                "event": probe.sees.name(),
                 "symbol": it.symbol,
                 "at_return": probe.at_return,
                 "file": it.function.as_ref().map(|function| function.file.display().to_string()),

@@ -1,12 +1,64 @@
-//! Connections, which a probes file declares by name, in a trace, which numbers channels and tasks.
+//! Connections in a trace, which numbers channels and tasks: those that a probes file declares by name, and
+//! those that were seen.
 
 use super::doubts::noun;
-use punctual_observe::flow::Declared;
-use punctual_trace::flow::{About, Connection, Input};
+use punctual_observe::flow::{Declared, InputPlaces};
+use punctual_trace::flow::{About, Arming, Barrier, Connection, Input};
 use std::collections::BTreeMap;
 
 /// Most names to list.
 const LISTED: usize = 12;
+
+/// Inputs that were seen when they were notified.
+pub struct Inputs {
+    seen: BTreeMap<Connection, Option<Arming>>,
+    /// Whether the program ran before, so that queues may hold pushes that nobody saw.
+    is_late: bool,
+}
+
+/// A larger threshold is that of an input that is not set up.
+const MOST_PUSHES: u32 = 1 << 20;
+
+impl Inputs {
+    pub fn new(is_late: bool) -> Inputs {
+        Inputs { seen: BTreeMap::new(), is_late }
+    }
+
+    /// An input was notified. What the file does not say how to read is ignored.
+    pub fn see(
+        &mut self,
+        connection: Connection,
+        places: &InputPlaces,
+        synchronised: bool,
+        threshold: u32,
+        is_final: bool,
+    ) {
+        let is_queue = synchronised
+            && places.threshold.is_some()
+            && (1..=MOST_PUSHES).contains(&threshold)
+            && !self.is_late;
+        let is_newest = !synchronised && places.synchronised.is_some() && places.overwrites;
+        let optional = places.threshold.is_some() && threshold == 0;
+        let threshold = if is_queue { threshold } else { 1 };
+        let arming = Arming { threshold, synchronised, optional, is_final, pending: 0 };
+        self.seen.insert(connection, (is_queue || is_newest).then_some(arming));
+    }
+
+    /// All inputs: how declared ones count is what the file says, if it does.
+    pub fn with(&self, declared: Vec<Input>, barriers: &BTreeMap<u16, Barrier>) -> Vec<Input> {
+        let mut known = declared;
+        for (connection, arming) in &self.seen {
+            // A barrier holds no value that could be overwritten.
+            let arming =
+                arming.filter(|arming| arming.synchronised || !barriers.contains_key(&connection.channel));
+            match known.iter_mut().find(|input| input.connection == *connection) {
+                Some(input) => input.arming = input.arming.or(arming),
+                None => known.push(Input { connection: *connection, arming }),
+            }
+        }
+        known
+    }
+}
 
 /// The connections whose channel and task have been seen.
 pub fn known(declared: &[Declared], about: &About) -> Vec<Input> {

@@ -107,6 +107,11 @@ impl Doubts {
         }
     }
 
+    /// Whether a thread has executed tasks.
+    pub fn executes(&self, thread: u32) -> bool {
+        self.executing.contains_key(&thread)
+    }
+
     /// How many threads executed tasks.
     pub fn executors(&self) -> usize {
         self.executing.len()
@@ -187,6 +192,14 @@ impl Doubts {
             );
             say(is_much(unread, all + unread), text);
         }
+        if counts.unconnected > 0 {
+            let text = format!(
+                "the channel or the task could not be read at {}: are the places of these probes elsewhere? \
+                 Connections may be missing",
+                counted(counts.unconnected, "connection")
+            );
+            say(false, text);
+        }
         for (channel, count) in [true, false].into_iter().zip(counts.nameless).filter(|(_, count)| *count > 0)
         {
             let text = format!(
@@ -205,10 +218,7 @@ impl Doubts {
             say(false, text);
         }
         for channel in [true, false] {
-            let is_name = file
-                .probes
-                .iter()
-                .any(|probe| (probe.kind == Kind::Push) == channel && probe.name == Name::Id);
+            let is_name = file.probes.iter().any(|probe| probe.names(channel) && probe.name == Name::Id);
             let (seen, which) = (self.objects[usize::from(!channel)].len(), usize::from(!channel));
             if is_name && seen >= 2 && with_characters[which] == 0 {
                 let text = format!(
@@ -224,7 +234,8 @@ impl Doubts {
     /// The most addresses at which one probe read ids.
     fn places(&self, kind: Kind, file: &ProbeFile) -> u64 {
         let mut places: HashMap<u32, u64> = HashMap::new();
-        let of_kind = |probe: u32| file.probes.get(probe as usize).is_some_and(|probe| probe.kind == kind);
+        let of_kind =
+            |probe: u32| file.probes.get(probe as usize).is_some_and(|probe| probe.sees.kind() == Some(kind));
         self.places
             .keys()
             .filter(|(probe, _)| of_kind(*probe))
@@ -302,6 +313,15 @@ impl Doubts {
                 "only {starts} of {activations} activations were started: do other functions start tasks too?"
             );
             say(false, text);
+        }
+        // What was queued or executed before the probes were there is a few at most.
+        if counts.earlier > tasks.max(SOME as u64) + self.executors() as u64 {
+            let text = format!(
+                "{} or stops of what was not seen to be activated or started: do activation, start and stop \
+                 have the same id?",
+                counted(counts.earlier, "start")
+            );
+            say(is_much(counts.earlier, starts + stops + counts.earlier), text);
         }
         if counts.unreadable[Kind::Start as usize] > 0 {
             return;

@@ -1,16 +1,28 @@
 //! Writes events seen from outside a program to a trace: threads become producers, identities numbers.
 
-use super::connections;
+use super::connections::{self, Inputs};
 use super::doubts::{Doubts, Event, Finding, is_text, noun};
 use crate::error::{Error, Result};
 use crate::platform;
-use punctual_observe::flow::{Counted, Name, ProbeFile, Seen};
-use punctual_trace::flow::{About, Kind, OBJECTS, Writer};
-use std::collections::{BTreeMap, HashMap};
+use punctual_observe::flow::{Counted, Located, Name, ProbeFile, Seen, Sees};
+use punctual_trace::flow::{About, Barrier, Connection, Kind, OBJECTS, Writer};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 /// Room for the events of some milliseconds of a busy thread.
 const PACKET_BYTES: usize = 48 + 8 * 506;
+
+/// The count of a barrier between its rounds: probes see each round's end, so no number of pushes is one.
+const NEVER: u32 = u32::MAX;
+
+/// What is traced, and how.
+pub struct Source<'a> {
+    pub file: &'a ProbeFile,
+    pub located: &'a [Located],
+    pub program: &'a Path,
+    /// Whether it ran before, so that inputs may hold pushes that nobody saw.
+    pub is_late: bool,
+}
 
 /// A trace that is being written.
 pub struct Recorder<'a> {
@@ -29,10 +41,15 @@ pub struct Recorder<'a> {
     by_kind: [u64; 4],
     lost: u64,
     doubts: Doubts,
+    inputs: Inputs,
+    /// Whether there is a probe that sees all connections.
+    sees_inputs: bool,
+    policies: BTreeSet<String>,
 }
 
 impl<'a> Recorder<'a> {
-    pub fn create(folder: &Path, file: &'a ProbeFile, program: &Path) -> Result<Recorder<'a>> {
+    pub fn create(folder: &Path, source: &Source<'a>) -> Result<Recorder<'a>> {
+        let Source { file, program, .. } = *source;
         let here = platform::here();
         let about = About {
             program: Some(program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()),
@@ -44,9 +61,10 @@ impl<'a> Recorder<'a> {
         };
         // The first producer counts losses that belong to no thread.
         let writer = Writer::create(folder, &about, 0, PACKET_BYTES)?;
-        let is_name = |channel: bool| {
-            file.probes.iter().any(|probe| (probe.kind == Kind::Push) == channel && probe.name == Name::Id)
-        };
+        let is_name =
+            |channel: bool| file.probes.iter().any(|probe| probe.names(channel) && probe.name == Name::Id);
+        let sees_input =
+            |it: &Located| it.function.is_some() && matches!(file.probes[it.probe].sees, Sees::Connection(_));
         Ok(Recorder {
             file,
             writer,
@@ -60,6 +78,9 @@ impl<'a> Recorder<'a> {
             by_kind: [0; 4],
             lost: 0,
             doubts: Doubts::default(),
+            inputs: Inputs::new(source.is_late),
+            sees_inputs: source.located.iter().any(sees_input),
+            policies: BTreeSet::new(),
         })
     }
 
@@ -100,12 +121,55 @@ impl<'a> Recorder<'a> {
             Seen::Event { at, thread, kind, probe, id, place, number } => {
                 let object = self.object(kind == Kind::Push, id)?;
                 let producer = self.producer(thread)?;
+                self.configuration(kind, object, probe, thread);
                 self.writer.event(producer, at.ns(), kind, object, number.into())?;
                 self.by_kind[kind as usize] += 1;
                 self.doubts.event(Event { kind, object, id, thread, number, probe, place });
             }
+            Seen::Round { at, thread, channel } => {
+                let (channel, producer) = (self.object(true, channel)?, self.producer(thread)?);
+                for count in [1, NEVER] {
+                    self.writer.count(producer, at.ns(), channel, count)?;
+                }
+            }
+            Seen::Connection { probe, channel, task, synchronised, threshold, is_final } => {
+                let connection =
+                    Connection { channel: self.object(true, channel)?, task: self.object(false, task)? };
+                if let Some(Sees::Connection(places)) =
+                    self.file.probes.get(probe as usize).map(|it| &it.sees)
+                {
+                    self.inputs.see(connection, places, synchronised, threshold, is_final);
+                    self.is_new = true;
+                }
+            }
         }
         Ok(())
+    }
+
+    /// What an event shows of the program's configuration.
+    fn configuration(&mut self, kind: Kind, object: u16, probe: u32, thread: u32) {
+        let Some(probe) = self.file.probes.get(probe as usize) else { return };
+        if probe.sees == Sees::BarrierPush && !self.about.barriers.contains_key(&object) {
+            self.about.barriers.insert(object, Barrier { count: NEVER, arrived: 0 });
+            self.is_new = true;
+        }
+        if let Some(policy) = probe.policy.as_ref().filter(|policy| !self.policies.contains(*policy)) {
+            self.policies.insert(policy.clone());
+            self.is_new = true;
+        }
+        self.is_new |= kind == Kind::Start && !self.doubts.executes(thread);
+    }
+
+    /// What the metadata say of the program: what its files declare, and else what was seen.
+    fn describe(&mut self, counted: Counted) {
+        let seen: Vec<&str> = self.policies.iter().map(String::as_str).collect();
+        let policy = (!seen.is_empty()).then(|| seen.join(", "));
+        self.about.policy = self.file.policy.clone().or(policy);
+        let executors = u32::try_from(self.doubts.executors()).ok().filter(|executors| *executors > 0);
+        self.about.executors = self.file.executors.or(executors);
+        let declared = connections::known(&self.file.connections, &self.about);
+        self.about.inputs = self.inputs.with(declared, &self.about.barriers);
+        self.about.has_seen_inputs = self.sees_inputs && counted.unconnected == 0;
     }
 
     /// Keeps the first name that was read.
@@ -168,7 +232,7 @@ impl<'a> Recorder<'a> {
             self.lost = counted.lost;
         }
         if std::mem::take(&mut self.is_new) {
-            self.about.inputs = connections::known(&self.file.connections, &self.about);
+            self.describe(counted);
             self.writer.describe(&self.about)?;
         }
         Ok(self.writer.flush()?)

@@ -12,6 +12,7 @@
 namespace punctual::flow {
 
 class Event;
+class Lock;
 class Scheduler;
 class Task;
 enum class Policy : std::uint8_t;
@@ -52,20 +53,42 @@ private:
 
 // Where an executor waits for work: it spins for a while, then sleeps. Wakers hold the scheduler's
 // lock.
+//
+// A sleeping executor is woken after unlocking, so that it does not find the lock held. One under a
+// real-time policy is woken before: a waker of low priority could be preempted in between, for as
+// long as others like. On the waker's own processor it has preempted the waker, so it does not spin
+// for the lock, but sleeps, which lends the waker its priority.
 class alignas(64) Parking {
 public:
+	// Whether the executor is under a real-time policy. It sets this before it waits.
+	void set_urgent(bool urgent) noexcept
+	{
+		urgent_ = urgent;
+	}
 	// The executor calls this under the scheduler's lock,
 	void enter() noexcept
 	{
 		word_.store(waiting, std::memory_order_relaxed);
 	}
-	// then this without it, which returns when it has been woken since it entered.
-	void wait(std::int64_t spin_ns) noexcept;
+	// then this without it, which returns with the lock when it has been called since it
+	// entered.
+	void wait(std::int64_t spin_ns, Lock &lock) noexcept;
+	// Under the lock. True: wake() is to follow when the lock is free.
+	bool call() noexcept;
 	void wake() noexcept;
 
+	// The same without a lock.
+	void wait() noexcept;
+	void release() noexcept;
+
 private:
+	bool spin(std::int64_t spin_ns) const noexcept;
+
 	static constexpr std::uint32_t waiting = 0, woken = 1, asleep = 2;
 	std::atomic<std::uint32_t> word_{woken};
+	bool urgent_ = false;
+	// The processor of whoever called it.
+	std::atomic<int> caller_{-1};
 };
 
 // The waiting events, in a heap. All functions but run() need the scheduler's lock.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The four events of a dataflow program, at functions of a framework that does not trace them
- * itself. The loader sets which function is which event, and where identities and names lie;
+ * The events and connections of a dataflow program, at functions of a framework that does not
+ * trace them itself. The loader sets which function is which event, and where identities and names lie;
  * nothing here knows a framework.
  */
 #include "kernel.h"
@@ -10,7 +10,13 @@
 
 const volatile struct flow_probe probes[MOST_PROBES] = {};
 
+/* The program ran before; its tasks may be queued or executing. */
+const volatile bool is_late = false;
+
 __u64 counters[FLOW_COUNTERS] = {};
+
+/* All probes begin at once, after the last one is in place. */
+volatile __u32 is_on = 0;
 
 struct flow_interface *types_for_skeleton;
 
@@ -30,7 +36,7 @@ struct object {
 	__u32 first; /* pushes of a channel, activations of a task */
 	__u32 starts;
 	__u32 names_sent;
-	__u32 unused;
+	__u32 is_barrier;
 };
 
 /* The name of one object, read where its id or name is found elsewhere too, shows whether it is
@@ -43,6 +49,19 @@ struct {
 	__type(key, struct object_key);
 	__type(value, struct object);
 } objects SEC(".maps");
+
+/* Inputs that were sent, and how they counted then. */
+struct input_key {
+	__u64 channel;
+	__u64 task;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct input_key);
+	__type(value, __u64);
+} inputs SEC(".maps");
 
 /* What a thread executes. */
 struct execution {
@@ -180,6 +199,53 @@ static __always_inline struct object *lookup(const struct arguments *arguments,
 	return object;
 }
 
+static __always_inline __u32 number_at(
+	const struct arguments *arguments, const volatile struct flow_place *place)
+{
+	__u64 value = 0, address;
+
+	if (!place->bytes || !identity(arguments, place, &value, &address))
+		return 0;
+	return (__u32)value;
+}
+
+/* Sends an input when it is seen first, and when it counts in another way than before. */
+static __always_inline int connection(const struct arguments *arguments,
+	const volatile struct flow_probe *probe, __u64 at, __u32 which)
+{
+	struct flow_connection *sent;
+	struct input_key key = {};
+	__u64 counts, *before, place, other;
+	__u32 synchronised, threshold, is_final;
+
+	if (!identity(arguments, &probe->id, &key.task, &place) ||
+		!identity(arguments, &probe->channel, &key.channel, &other)) {
+		count(FLOW_UNCONNECTED);
+		return 0;
+	}
+	synchronised = number_at(arguments, &probe->synchronised) != 0;
+	threshold = number_at(arguments, &probe->threshold);
+	is_final = number_at(arguments, &probe->is_final) != 0;
+	counts = (__u64)threshold << 2 | synchronised << 1 | is_final;
+	before = bpf_map_lookup_elem(&inputs, &key);
+	if (before && *before == counts)
+		return 0;
+	sent = bpf_ringbuf_reserve(&records, sizeof(*sent), 0);
+	if (!sent) {
+		count(FLOW_LOST);
+		return 0;
+	}
+	fill(&sent->event, at, key.task, place, 0, which, FLOW_CONNECTION);
+	sent->channel = key.channel;
+	sent->synchronised = synchronised;
+	sent->threshold = threshold;
+	sent->is_final = is_final;
+	sent->unused = 0;
+	bpf_ringbuf_submit(sent, BPF_RB_NO_WAKEUP);
+	bpf_map_update_elem(&inputs, &key, &counts, BPF_ANY);
+	return 0;
+}
+
 static __always_inline int handle(struct pt_regs *registers)
 {
 	__u64 at = bpf_ktime_get_ns();
@@ -193,17 +259,23 @@ static __always_inline int handle(struct pt_regs *registers)
 	__u32 number, kind;
 	__u64 id = 0, place = 0;
 
-	if (which >= MOST_PROBES)
+	if (which >= MOST_PROBES || !is_on)
 		return 0;
 	probe = &probes[which];
 	take_arguments(registers, &arguments);
 	kind = probe->kind;
+	if (kind == FLOW_CONNECTION)
+		return connection(&arguments, probe, at, (__u32)which);
 	if (probe->has_id && !identity(&arguments, &probe->id, &id, &place)) {
 		count(FLOW_UNREADABLE + (kind & 3));
 		return 0;
 	}
 	if (kind == FLOW_STOP) {
 		running = bpf_map_lookup_elem(&executions, &tid);
+		if (!running && is_late) {
+			count(FLOW_EARLIER);
+			return 0;
+		}
 		if (!running || !running->runs || (probe->has_id && running->task != id)) {
 			count(FLOW_UNMATCHED);
 			return 0;
@@ -217,13 +289,25 @@ static __always_inline int handle(struct pt_regs *registers)
 			count(FLOW_LOST);
 			return 0;
 		}
+		if (kind == FLOW_START && is_late && !object->first) {
+			/* Its next activation will be that of its next start. */
+			count(FLOW_EARLIER);
+			bpf_map_delete_elem(&executions, &tid);
+			return 0;
+		}
 		if (kind == FLOW_START) {
 			struct execution begun = {.task = id, .runs = 1};
 
 			number = __sync_fetch_and_add(&object->starts, 1);
 			begun.number = number;
 			bpf_map_update_elem(&executions, &tid, &begun, BPF_ANY);
+		} else if (object->is_barrier && !probe->is_barrier && kind == FLOW_PUSH) {
+			/* Within a push of the barrier, which was counted: now inputs are notified. */
+			number = object->first;
+			kind = FLOW_ROUND;
 		} else {
+			if (probe->is_barrier)
+				object->is_barrier = 1;
 			number = __sync_fetch_and_add(&object->first, 1);
 		}
 	}

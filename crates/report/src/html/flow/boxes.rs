@@ -109,6 +109,9 @@ mod tests {
             max_ns: us(1_000),
             mean_ns: None,
             p99_ns: None,
+            p95_ns: None,
+            p999_ns: None,
+            histogram: Vec::new(),
         };
         let rows = [Row { name: "a<b".into(), boxes: [Some(&found), None] }];
         let page = figure(

@@ -1,8 +1,9 @@
 //! Chains: box plots of their latencies, and the parts of the worst of each.
 
 use super::boxes::{self, Kinds, Row};
+use super::series;
 use crate::figures::LATENCY;
-use crate::flow::{greatest, latency_rows, since, waited};
+use crate::flow::{doubts, greatest, latency_rows, since, waited};
 use crate::html::cell;
 use crate::html::scale::{Scale, percent};
 use crate::number::{at_most, count, counted};
@@ -44,8 +45,10 @@ pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
                    instance that has read its datum or a later one. Data age: from the activation of the \
                    source instance of the newest datum that a sink instance has read to its end.";
     html! {
-        div.figures { (boxes::figure("End-to-end latency", &rows, &kinds, caption)) }
+        div.figures { (boxes::figure(crate::flow::title(flow), &rows, &kinds, caption)) }
+        @for line in doubts(flow) { p.missing { (line) } }
         (table(flow))
+        (series::over_time(flow, begin))
         (worst(flow, begin))
     }
 }

@@ -28,6 +28,9 @@ fn distribution(max: u64) -> Distribution {
         max_ns: parts[4],
         mean_ns: Some(parts[3]),
         p99_ns: Some(parts[4]),
+        p95_ns: None,
+        p999_ns: None,
+        histogram: Vec::new(),
     }
 }
 
@@ -77,6 +80,7 @@ fn channel(id: u32, name: &str, from: &[&str], to: &[(&str, u64, bool)]) -> Chan
                 keeps: None,
             })
             .collect(),
+        barrier: false,
     }
 }
 
@@ -124,12 +128,23 @@ pub(super) fn program() -> Dataflow {
         ],
         tasks: vec![flow_task(0, "camera"), flow_task(1, HOSTILE), flow_task(2, "sink")],
         chains: vec![Chain {
+            end_to_end: Some(true),
             tasks: vec!["camera".into(), HOSTILE.into(), "sink".into()],
             sources: 101,
             lost: 1,
             sinks: 100,
-            reaction: Some(Latency { distribution: distribution(2_000), worst: worst.clone() }),
-            age: Some(Latency { distribution: distribution(2_000), worst }),
+            reaction: Some(Latency {
+                distribution: distribution(2_000),
+                worst: worst.clone(),
+                series: Vec::new(),
+                alternatives: Vec::new(),
+            }),
+            age: Some(Latency {
+                distribution: distribution(2_000),
+                worst,
+                series: Vec::new(),
+                alternatives: Vec::new(),
+            }),
             ..Chain::default()
         }],
         ..Dataflow::default()

@@ -1,0 +1,149 @@
+//! A part of a trace, as if the program had been traced in that time only: what is pushed, activated and
+//! executed in it.
+//!
+//! An instance belongs to the part if it is activated in it. Numbers are counted from the part's beginning.
+
+use super::graph::serial_takes;
+use punctual_model::Instant;
+use punctual_trace::flow::{About, Arming, Barrier, Event, Gap, Item, Kind};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Passes on the items of a part of a trace.
+#[derive(Clone, Debug)]
+pub struct Clip {
+    from: Instant,
+    until: Instant,
+    /// The first number of each channel's pushes and each task's instances in the part.
+    pushes: FxHashMap<u16, u64>,
+    instances: FxHashMap<u16, u64>,
+    /// How many there were before, and the counts of barriers at the beginning.
+    before: Before,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Before {
+    pushes: BTreeMap<u16, u64>,
+    activations: BTreeMap<u16, u64>,
+    barriers: BTreeMap<u16, Rounds>,
+    is_incomplete: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rounds {
+    count: u32,
+    arrived: u32,
+    rounds: u64,
+}
+
+impl Rounds {
+    fn end(&mut self) {
+        if self.arrived >= self.count {
+            self.arrived = 0;
+            self.rounds += 1;
+        }
+    }
+}
+
+impl Clip {
+    /// The part between two times of a trace that `about` describes.
+    pub fn new(from: Instant, until: Instant, about: &About) -> Clip {
+        let rounds = |barrier: &Barrier| Rounds { count: barrier.count, arrived: barrier.arrived, rounds: 0 };
+        let barriers = about.barriers.iter().map(|(channel, barrier)| (*channel, rounds(barrier))).collect();
+        Clip {
+            from,
+            until,
+            pushes: FxHashMap::default(),
+            instances: FxHashMap::default(),
+            before: Before { barriers, ..Before::default() },
+        }
+    }
+
+    /// The item as the part has it; `None` if it is not in it.
+    #[inline]
+    pub fn item(&mut self, item: &Item) -> Option<Item> {
+        match item {
+            Item::Event(event) if event.at < self.from => {
+                self.before.event(event);
+                None
+            }
+            Item::Event(event) if event.at > self.until => None,
+            Item::Event(event) => self.event(event).map(Item::Event),
+            Item::Gap(gap) => self.gap(gap).map(Item::Gap),
+            Item::Count(count) if count.at < self.from => {
+                if let Some(rounds) = self.before.barriers.get_mut(&count.channel) {
+                    rounds.count = count.count;
+                    rounds.end();
+                }
+                None
+            }
+            Item::Count(count) => (count.at <= self.until).then_some(Item::Count(*count)),
+        }
+    }
+
+    fn event(&mut self, event: &Event) -> Option<Event> {
+        let first = match event.kind {
+            Kind::Push => *self.pushes.entry(event.object).or_insert(event.number),
+            Kind::Activation => *self.instances.entry(event.object).or_insert(event.number),
+            Kind::Start | Kind::Stop => *self.instances.get(&event.object)?,
+        };
+        // An instance of before, or one whose order with another producer's is unknown.
+        let number = event.number.checked_sub(first)?;
+        Some(Event { number, ..*event })
+    }
+
+    fn gap(&mut self, gap: &Gap) -> Option<Gap> {
+        self.before.is_incomplete |= gap.from < self.from;
+        (gap.until >= self.from && gap.from <= self.until).then_some(*gap)
+    }
+
+    /// What the part's trace would say of the program, after all of it was passed on: how much inputs and
+    /// barriers held when it began. Where that is unknown, so is how the input counts.
+    pub fn about(&self, about: &About) -> About {
+        let mut part = about.clone();
+        for (channel, barrier) in &mut part.barriers {
+            if let Some(Rounds { count, arrived, .. }) = self.before.barriers.get(channel) {
+                (barrier.count, barrier.arrived) = (*count, *arrived);
+            }
+        }
+        let takes = |task: u16| serial_takes(about, task) && !self.before.is_incomplete;
+        for input in &mut part.inputs {
+            let (channel, task) = (input.connection.channel, input.connection.task);
+            input.arming = input.arming.and_then(|arming| {
+                if !arming.synchronised {
+                    return Some(arming);
+                }
+                let pending = takes(task).then(|| self.before.pending(&arming, channel, task)).flatten()?;
+                Some(Arming { pending, ..arming })
+            });
+        }
+        part
+    }
+}
+
+impl Before {
+    fn event(&mut self, event: &Event) {
+        match event.kind {
+            Kind::Push => {
+                *self.pushes.entry(event.object).or_default() += 1;
+                if let Some(rounds) = self.barriers.get_mut(&event.object) {
+                    rounds.arrived = rounds.arrived.saturating_add(1);
+                    rounds.end();
+                }
+            }
+            Kind::Activation => *self.activations.entry(event.object).or_default() += 1,
+            Kind::Start | Kind::Stop => {}
+        }
+    }
+
+    /// What a queue holds of which each activation has taken the threshold.
+    fn pending(&self, arming: &Arming, channel: u16, task: u16) -> Option<u32> {
+        let pushes = match self.barriers.get(&channel) {
+            Some(rounds) => rounds.rounds,
+            None => self.pushes.get(&channel).copied().unwrap_or(0),
+        };
+        let activations = self.activations.get(&task).copied().unwrap_or(0);
+        let taken = activations.checked_mul(arming.threshold.into())?;
+        u32::try_from((pushes + u64::from(arming.pending)).checked_sub(taken)?).ok()
+    }
+}
