@@ -267,7 +267,8 @@ install: man completions
 		DESTDIR=$(DESTDIR) install
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include crates/daemon/include/punctual-plugin.h
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf \
-		dist/grafana-dashboard.json
+		dist/grafana-dashboard.json dist/org.freedesktop.RealtimeKit1.conf \
+		dist/org.freedesktop.RealtimeKit1.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual/flow-probes dist/flow-probes/*
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/punctual \
 		README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md

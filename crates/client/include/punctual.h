@@ -90,6 +90,7 @@ enum punctual_error {
 /* Scheduling policies: the numbers of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE in <sched.h>.
  */
 enum punctual_policy {
+	PUNCTUAL_POLICY_OTHER = 0,
 	PUNCTUAL_POLICY_FIFO = 1,
 	PUNCTUAL_POLICY_RR = 2,
 	PUNCTUAL_POLICY_DEADLINE = 6
@@ -191,10 +192,19 @@ int punctual_params_get_period(const struct punctual_params *params, uint64_t *n
 int punctual_params_set_deadline(struct punctual_params *params, uint64_t ns);
 int punctual_params_get_deadline(const struct punctual_params *params, uint64_t *ns);
 
+/* B: the longest time that less urgent threads can delay a job, by locks for example; 0, if not
+ * declared. */
+int punctual_params_set_blocking(struct punctual_params *params, uint64_t ns);
+int punctual_params_get_blocking(const struct punctual_params *params, uint64_t *ns);
+
 /* P: greater is more urgent, as with sched_setscheduler(2). The kernel's priority may be another
  * one; the order is kept. */
 int punctual_params_set_priority(struct punctual_params *params, uint32_t priority);
 int punctual_params_get_priority(const struct punctual_params *params, uint32_t *priority);
+
+/* The nice level, -20 to 19, for plugins of kind NICE. */
+int punctual_params_set_nice(struct punctual_params *params, int nice);
+int punctual_params_get_nice(const struct punctual_params *params, int *nice);
 
 /*
  * The only plugin to ask, by its name in the daemon's configuration; NULL (as at first): all, in
@@ -267,13 +277,16 @@ uint64_t punctual_spec_get_id(const struct punctual_spec *spec);
  */
 int punctual_spec_get_accepted_runtime(const struct punctual_spec *spec, uint64_t *ns);
 
+/* In place of a processor: the thread is not pinned. */
+#define PUNCTUAL_PROCESSOR_ANY 0x7fffffff
+
 /*
  * The daemon's answer when the spec was created, changed or attached: the plugin that took it
  * (its name, as much as fits into `size` bytes, always ended), the processor that its thread is
- * pinned to, the policy (enum punctual_policy), its priority (0 under PUNCTUAL_POLICY_DEADLINE;
- * later specs of others may shift it: punctual_list_specs asks), 1 or 0 for whether a recommended
- * parameter was missing, and for whether the admission test failed and was ignored. None of them
- * asks the daemon.
+ * pinned to (PUNCTUAL_PROCESSOR_ANY if it is not), the policy (enum punctual_policy), its priority
+ * (0 under PUNCTUAL_POLICY_DEADLINE; later specs of others may shift it: punctual_list_specs asks),
+ * 1 or 0 for whether a recommended parameter was missing, and for whether the admission test failed
+ * and was ignored. None of them asks the daemon.
  */
 int punctual_spec_get_plugin(const struct punctual_spec *spec, char *plugin, size_t size);
 int punctual_spec_get_processor(const struct punctual_spec *spec);
@@ -354,6 +367,7 @@ struct punctual_spec_info {
 	pid_t process;
 	/* 0 if none is attached. */
 	pid_t thread;
+	/* PUNCTUAL_PROCESSOR_ANY if it is not pinned. */
 	uint32_t processor;
 	/* enum punctual_policy. */
 	int policy;

@@ -3,9 +3,9 @@
 use crate::connection::{Connection, Fault};
 use crate::error::{Error, Refusal};
 use punctual_protocol::{
-    Admission, Admitted, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, INTERFACE,
-    NoParameters, Parameters, Plugin, PluginList, ReportUse, Spec, SpecId, SpecList, SpecNumber, SpecReply,
-    Status, Used,
+    Admission, Admitted, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec, INTERFACE,
+    NoParameters, Parameters, Plugin, PluginList, ReplaceSpecs, Replaced, ReportUse, Spec, SpecId, SpecList,
+    SpecNumber, SpecReply, Status, Used,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -111,8 +111,20 @@ impl Client {
 
     /// Creates a spec, if the daemon admits it. It schedules no thread yet. The name appears in lists.
     pub fn create_spec(&mut self, parameters: &Parameters, name: Option<&str>) -> Result<Admission, Error> {
+        self.create_spec_of(None, parameters, name)
+    }
+
+    /// Creates a spec that belongs to another process of the same user and ends with it; as root, of any
+    /// user.
+    pub fn create_spec_of(
+        &mut self,
+        process: Option<u32>,
+        parameters: &Parameters,
+        name: Option<&str>,
+    ) -> Result<Admission, Error> {
         let (parameters, name) = (parameters.clone(), name.map(str::to_owned));
-        let reply: Admitted = self.call("CreateSpec", CreateSpec { parameters, name }, Kind::Action)?;
+        let reply: Admitted =
+            self.call("CreateSpec", CreateSpec { parameters, name, process }, Kind::Action)?;
         Ok(reply.admission)
     }
 
@@ -121,6 +133,13 @@ impl Client {
         let parameters = parameters.clone();
         let reply: Admitted = self.call("ChangeSpec", ChangeSpec { spec, parameters }, Kind::Action)?;
         Ok(reply.admission)
+    }
+
+    /// Releases, changes and creates specs at once: all are admitted together, or nothing changes. Returns
+    /// the admissions of the changed specs, then those of the new ones.
+    pub fn replace_specs(&mut self, replacement: ReplaceSpecs) -> Result<Vec<Admission>, Error> {
+        let reply: Replaced = self.call("ReplaceSpecs", replacement, Kind::Action)?;
+        Ok(reply.admissions)
     }
 
     /// Detaches a spec's thread, if any, and releases the spec.
@@ -168,6 +187,11 @@ impl Client {
     pub fn list_clients(&mut self) -> Result<Vec<ClientInfo>, Error> {
         let reply: ClientList = self.call("ListClients", NoParameters {}, Kind::Question)?;
         Ok(reply.clients)
+    }
+
+    /// How many items the lists have for this user.
+    pub fn count(&mut self) -> Result<Counts, Error> {
+        self.call("Count", NoParameters {}, Kind::Question)
     }
 
     /// The daemon's status.

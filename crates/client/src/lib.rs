@@ -14,5 +14,6 @@ pub use client::{Client, DEFAULT_SOCKET, DEFAULT_TIMEOUT, SOCKET_VARIABLE, defau
 pub use error::{Error, Refusal};
 pub use pace::{Ended, Pace};
 pub use punctual_protocol::{
-    Admission, Answer, ClientInfo, Parameters, Plugin, Policy, Processor, Spec, SpecId, Status, Used,
+    Admission, Answer, ChangeSpec, ClientInfo, Counts, CreateSpec, PARAMETERS, Parameters, Plugin, Policy,
+    Processor, ReplaceSpecs, Spec, SpecId, Status, Unit, Used,
 };

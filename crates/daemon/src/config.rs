@@ -6,11 +6,13 @@
 mod enforcement;
 mod file;
 mod plugins;
+mod realtimekit;
 mod settings;
 
 pub use crate::machine::{Machine, processor_list};
 pub use crate::text::Error;
 pub use plugins::{Kind, PluginConfig};
+pub use realtimekit::RealtimeKit;
 pub use settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
 
 use crate::rules::Rules;

@@ -120,6 +120,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         .map_err(|error| Failure::other(format!("preparing to hold threads to their runtime: {error}")))?;
     registry.recover(left);
     let mut server = Server::new(poll, listener, &signals.pipe, registry).map_err(watching)?;
+    server.serve_bus(config.realtimekit.clone());
     manager::notify("READY=1");
     log::info(&format!("version {} is ready at {}", env!("CARGO_PKG_VERSION"), config.socket.path.display()));
     let mut events = Events::default();
@@ -132,7 +133,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
                     break Ok(());
                 }
                 if signals.reload.swap(false, Ordering::Relaxed) {
-                    reload(options, &config, &mut server.registry);
+                    reload(options, &config, &mut server);
                 }
             }
             Err(error) => break Err(Failure::other(format!("waiting for events: {error}"))),
@@ -145,15 +146,16 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Loads the configuration again, or keeps the current one.
-fn reload(options: &Options, running: &Config, registry: &mut Registry) {
+fn reload(options: &Options, running: &Config, server: &mut Server) {
     manager::notify(&manager::reloading());
     match options.load(When::Reload) {
         Ok((config, setup)) => {
             if (&config.socket, &config.state) != (&running.socket, &running.state) {
                 log::warning("another socket or state folder takes effect at the next start only");
             }
-            registry.reload(setup);
-            registry.last_reload_error = None;
+            server.registry.reload(setup);
+            server.registry.last_reload_error = None;
+            server.serve_bus(config.realtimekit);
             log::info("the configuration was read again");
         }
         Err(failure) => {
@@ -161,7 +163,7 @@ fn reload(options: &Options, running: &Config, registry: &mut Registry) {
                 "keeping the current configuration, since the new one is wrong:\n{}",
                 failure.message
             ));
-            registry.last_reload_error = Some(failure.message);
+            server.registry.last_reload_error = Some(failure.message);
         }
     }
     manager::notify("READY=1");

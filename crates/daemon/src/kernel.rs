@@ -100,6 +100,7 @@ impl Scheduling {
             },
             AssignedPolicy::Fifo(priority) => Self { policy: libc::SCHED_FIFO as u32, priority, ..none },
             AssignedPolicy::RoundRobin(priority) => Self { policy: libc::SCHED_RR as u32, priority, ..none },
+            AssignedPolicy::Other { nice } => Self { policy: libc::SCHED_OTHER as u32, nice, ..none },
             AssignedPolicy::Dispatched { priority } => {
                 Self { policy: DISPATCHED, priority: priority.unwrap_or(0), ..none }
             }
@@ -117,6 +118,7 @@ impl Scheduling {
             libc::SCHED_DEADLINE => Some(AssignedPolicy::Deadline { runtime, deadline, period }),
             libc::SCHED_FIFO => Some(AssignedPolicy::Fifo(self.priority)),
             libc::SCHED_RR => Some(AssignedPolicy::RoundRobin(self.priority)),
+            libc::SCHED_OTHER => Some(AssignedPolicy::Other { nice: self.nice }),
             _ => None,
         }
     }

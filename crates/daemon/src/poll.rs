@@ -22,6 +22,8 @@ pub enum Token {
     Thread(u64),
     /// Something is to be known of threads that are held to their runtime.
     Enforcer,
+    /// A client of the system bus asks.
+    Bus,
 }
 
 impl Token {
@@ -35,6 +37,7 @@ impl Token {
             Token::Process(number) => (3, number),
             Token::Thread(number) => (4, number),
             Token::Enforcer => (5, 0),
+            Token::Bus => (6, 0),
         };
         kind << Self::KIND | number & ((1 << Self::KIND) - 1)
     }
@@ -47,7 +50,8 @@ impl Token {
             2 => Token::Connection(number),
             3 => Token::Process(number),
             4 => Token::Thread(number),
-            _ => Token::Enforcer,
+            5 => Token::Enforcer,
+            _ => Token::Bus,
         }
     }
 }
@@ -119,6 +123,7 @@ mod tests {
             Token::Process(1 << 40),
             Token::Thread(0),
             Token::Enforcer,
+            Token::Bus,
         ] {
             assert_eq!(Token::from_number(token.number()), token);
         }

@@ -10,10 +10,11 @@ use crate::registry::{AttachedThread, Caller, Loaded, Registry, Spec};
 use crate::thread;
 use punctual_model::Instant;
 use punctual_protocol::{
-    Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, METHOD_PREFIX,
-    NoParameters, Plugin, PluginList, Processor, ReportUse, SpecList, SpecNumber, SpecReply, Status,
+    Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec,
+    METHOD_PREFIX, NoParameters, Plugin, PluginList, Processor, Replaced, ReportUse, SpecList, SpecNumber,
+    SpecReply, Status,
 };
-use punctual_schedule::{AssignedPolicy, Load, SpecId};
+use punctual_schedule::{ANYWHERE, AssignedPolicy, Load, SpecId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -120,14 +121,20 @@ fn scheduler(
 ) -> Result<(), Error> {
     match method {
         "CreateSpec" => {
-            let CreateSpec { parameters, name } = message::read(parameters)?;
-            let spec = registry.create(caller, parameters, name)?.id;
+            let CreateSpec { parameters, name, process } = message::read(parameters)?;
+            let spec = registry.create_of(caller, process, parameters, name)?;
             admitted(spec, caller, registry, out)
         }
         "ChangeSpec" => {
             let ChangeSpec { spec, parameters } = message::read(parameters)?;
             registry.change(caller, SpecId(spec), parameters)?;
             admitted(SpecId(spec), caller, registry, out)
+        }
+        "ReplaceSpecs" => {
+            let specs = registry.replace(caller, message::read(parameters)?)?;
+            let admission = |id| Ok(admission(registry.get(&caller.who, id)?, registry));
+            let admissions = specs.into_iter().map(admission).collect::<Result<_, Error>>()?;
+            reply(Replaced { admissions }, out)
         }
         "AttachThread" => {
             let AttachThread { spec, thread } = message::read(parameters)?;
@@ -193,6 +200,15 @@ fn query(
             });
             reply(ClientList { clients: clients.collect() }, out)
         }
+        "Count" => {
+            none()?;
+            let counts = Counts {
+                specs: number(registry.count(who)),
+                plugins: number(registry.plugins().len()),
+                clients: number(registry.clients(who).len()),
+            };
+            reply(counts, out)
+        }
         "GetStatus" => {
             none()?;
             let (specs, attached) = registry.counts();
@@ -222,9 +238,14 @@ fn number(count: usize) -> u32 {
 }
 
 fn admission(spec: &Spec, registry: &Registry) -> Admission {
+    let mut policy_nice = None;
     let (policy, policy_priority) = match registry.assignment(spec).map(|assignment| assignment.policy) {
         Some(AssignedPolicy::Fifo(priority)) => (punctual_protocol::Policy::Fifo, Some(priority)),
         Some(AssignedPolicy::RoundRobin(priority)) => (punctual_protocol::Policy::Rr, Some(priority)),
+        Some(AssignedPolicy::Other { nice }) => {
+            policy_nice = Some(nice);
+            (punctual_protocol::Policy::Other, None)
+        }
         Some(AssignedPolicy::Dispatched { priority: Some(priority) }) => {
             (punctual_protocol::Policy::Fifo, Some(priority))
         }
@@ -236,10 +257,11 @@ fn admission(spec: &Spec, registry: &Registry) -> Admission {
         plugin: (*registry.plugins()[spec.admission.plugin].name).to_owned(),
         answer: if spec.admission.partial { Answer::Partial } else { Answer::Ok },
         admission_ignored: spec.admission.offer.ignored,
-        processor: spec.admission.offer.processor,
+        processor: Some(spec.admission.offer.processor).filter(|&processor| processor != ANYWHERE),
         accepted_runtime: spec.admission.offer.accepted_runtime,
         policy,
         policy_priority,
+        policy_nice,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::kernel::{Processors, Scheduling, State};
 use punctual_model::Duration;
-use punctual_schedule::{Assignment, Parameters};
+use punctual_schedule::{ANYWHERE, Assignment, Parameters};
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
@@ -42,6 +42,8 @@ pub struct Record {
     pub partial: bool,
     /// Whether the admission test was ignored.
     pub ignored: bool,
+    /// Whether it ends with its thread.
+    pub ends_with_thread: bool,
     /// How its thread is scheduled, or would have been when it was admitted.
     pub assigned: Applied,
     /// Its thread.
@@ -65,12 +67,12 @@ pub struct Attached {
     pub previous: Option<Applied>,
 }
 
-/// Scheduling that was set for a thread: always on one processor.
+/// Scheduling that was set for a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     /// How.
     pub scheduling: Scheduling,
-    /// Its processor.
+    /// Its processor, or [`ANYWHERE`].
     pub processor: u32,
 }
 
@@ -85,9 +87,18 @@ impl Applied {
         Some(Assignment { processor: self.processor, policy: self.scheduling.assigned()? })
     }
 
-    /// As the kernel sees it.
-    pub fn state(&self) -> Option<State> {
-        Some(State { scheduling: self.scheduling, processors: Processors::one(self.processor)? })
+    /// As the kernel sees it, of a thread that was `before`.
+    pub fn state(&self, before: &State) -> Option<State> {
+        let processors = match self.processor {
+            ANYWHERE => before.processors,
+            processor => Processors::one(processor)?,
+        };
+        Some(State { scheduling: self.scheduling, processors })
+    }
+
+    /// Whether it needs a processor that does not exist here.
+    pub fn is_beyond(&self) -> bool {
+        self.processor != ANYWHERE && Processors::one(self.processor).is_none()
     }
 }
 
@@ -112,7 +123,9 @@ struct AllParameters {
     desired_runtime: Option<Duration>,
     period: Option<Duration>,
     deadline: Option<Duration>,
+    blocking: Option<Duration>,
     priority: Option<u32>,
+    nice: Option<i32>,
     plugin: Option<String>,
     ignore_admission: bool,
 }
@@ -167,7 +180,9 @@ pub(crate) mod tests {
                 desired_runtime: most,
                 period: most,
                 deadline: most,
+                blocking: most,
                 priority: Some(u32::MAX),
+                nice: Some(i32::MIN),
                 plugin: Some(name.clone()),
                 ignore_admission: true,
             },
@@ -177,6 +192,7 @@ pub(crate) mod tests {
             accepted_runtime: most,
             partial: true,
             ignored: true,
+            ends_with_thread: true,
             assigned: applied,
             thread: Some(Attached {
                 number: u32::MAX,

@@ -5,10 +5,13 @@ mod attached;
 mod attachment;
 mod clients;
 mod enforcement;
+mod hint;
 mod limit;
 mod process;
+mod realtimekit;
 mod recovery;
 mod reload;
+mod replace;
 
 pub use attached::AttachedThread;
 pub use process::{Caller, Process};
@@ -28,6 +31,7 @@ use limit::Limit;
 use punctual_model::Duration;
 use punctual_schedule::{Answer, Assignment, Limits, Offer, Parameters, Plugin, Refusal, SpecId};
 use rustc_hash::FxHashMap as HashMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// A plugin and its configuration.
@@ -44,6 +48,8 @@ pub struct Loaded {
 /// What an administrator decides; a reload replaces all of it at once.
 #[derive(Debug)]
 pub struct Setup {
+    /// Where it was read from.
+    pub path: PathBuf,
     /// In the order in which they are asked.
     pub plugins: Vec<Loaded>,
     /// The rules.
@@ -69,6 +75,7 @@ impl Setup {
         let access = Box::new(rules);
         Ok((
             Self {
+                path: config.path.clone(),
                 plugins: plugins.collect(),
                 access,
                 quotas: config.quotas,
@@ -97,6 +104,8 @@ pub struct Spec {
     pub admission: Admission,
     /// Its thread.
     pub thread: Option<AttachedThread>,
+    /// Whether it ends with that.
+    ends_with_thread: bool,
     slot: usize,
 }
 
@@ -151,7 +160,7 @@ impl Refusals {
     }
 
     /// What a client that asked for this plugin, or for any, is told.
-    fn error(self, asked: Option<&str>) -> Error {
+    fn error(self, asked: Option<&str>, hint: Option<String>) -> Error {
         let Refusals { reasons, denied, bound, considered } = self;
         match (denied, bound) {
             (Some((reason, rule)), _) if considered == 0 => {
@@ -165,8 +174,8 @@ impl Refusals {
             }
             (None, Some(bound)) if considered == 1 => bound.into(),
             _ => match asked {
-                Some(plugin) if reasons.is_empty() => Error::NoSuchPlugin { plugin: plugin.to_owned() },
-                _ => Error::NotAdmitted { reasons },
+                Some(plugin) if reasons.is_empty() => Error::NoSuchPlugin { plugin: plugin.to_owned(), hint },
+                _ => Error::NotAdmitted { reasons: reasons.into_iter().chain(hint).collect() },
             },
         }
     }
@@ -248,6 +257,16 @@ impl Registry {
         specs
     }
 
+    /// How many specs a caller may see. Takes no time, unless they may see some of others.
+    pub fn count(&self, who: &Who) -> usize {
+        let observes = |loaded: &Loaded| self.setup.access.may_observe(who, &loaded.name);
+        match who.is_root() {
+            true => self.specs.len(),
+            false if self.setup.plugins.iter().any(observes) => self.list(who).len(),
+            false => self.specs_of_user.get(&who.user).copied().unwrap_or_default(),
+        }
+    }
+
     /// Whether a caller may say what the thread of a spec takes.
     fn may_report(&self, who: &Who, id: SpecId) -> Result<(), Error> {
         let own = self.get(who, id).map(drop);
@@ -291,10 +310,7 @@ impl Registry {
             return Err(Error::TooMany { what: "specs".into(), limit: self.setup.quotas.specs as u64 });
         }
         let choice = self.choose(&caller.who, &parameters, None, None)?;
-        let slot = self.journal.take().map_err(|error| {
-            log::error(&error.to_string());
-            Error::TooMany { what: "specs in the journal".into(), limit: self.specs.len() as u64 }
-        })?;
+        let slot = self.slot()?;
         let id = SpecId(self.journal.number());
         let spec = Spec {
             id,
@@ -304,6 +320,7 @@ impl Registry {
             parameters,
             admission: choice.admission,
             thread: None,
+            ends_with_thread: false,
             slot,
         };
         self.setup.plugins[choice.admission.plugin].plugin.admit(
@@ -321,6 +338,25 @@ impl Registry {
         }
         self.prepare_to_enforce(id);
         Ok(&self.specs[&id])
+    }
+
+    /// Admits a spec that belongs to another process; to the caller's, if none.
+    pub fn create_of(
+        &mut self,
+        caller: &Caller,
+        process: Option<u32>,
+        parameters: Parameters,
+        name: Option<String>,
+    ) -> Result<SpecId, Error> {
+        let Some(process) = process else {
+            return self.create(caller, parameters, name).map(|spec| spec.id);
+        };
+        let number = self.translate(self.live_process(caller)?, process)?;
+        let owner = self.process_of(number, caller.who.user)?;
+        let caller = Caller { who: caller.who.clone(), process: Some(owner) };
+        let created = self.create(&caller, parameters, name).map(|spec| spec.id);
+        self.drop_if_idle(owner);
+        created
     }
 
     /// Replaces all parameters, or none after an error.
@@ -447,6 +483,15 @@ impl Registry {
         self.restore_limit();
     }
 
+    /// A free slot of the journal.
+    fn slot(&mut self) -> Result<usize, Error> {
+        self.journal.take().map_err(|error| {
+            let reason = format!("{error}; free some space there, or configure another state.directory");
+            log::error(&reason);
+            Error::KernelRefused { reason }
+        })
+    }
+
     /// Adds an admitted spec everywhere except to its plugin and the journal.
     fn enter(&mut self, spec: Spec) {
         self.books.add(&spec.who, spec.admission.plugin, spec.admission.share);
@@ -499,6 +544,10 @@ impl Registry {
                     continue;
                 }
             };
+            if parameters.blocking.is_some_and(|it| it > Duration::ZERO) && loaded.config.kind.is_external() {
+                refusals.reasons.push(format!("{name}: does not count blocking"));
+                continue;
+            }
             if loaded.config.kind.is_edf() && !self.limit_can_be_lifted() {
                 refusals.reasons.push(format!("{name}: {}", attached::NOT_LIFTED));
                 continue;
@@ -527,7 +576,7 @@ impl Registry {
                 Answer::No(refusal) => refusals.refused(name, refusal),
             }
         }
-        partial.ok_or_else(|| refusals.error(parameters.plugin.as_deref()))
+        partial.ok_or_else(|| refusals.error(named, self.setup.hint(parameters)))
     }
 
     /// Whether the rules permit a spec for a plugin, and with which parameters.
@@ -578,6 +627,7 @@ impl Registry {
             accepted_runtime: spec.admission.offer.accepted_runtime,
             partial: spec.admission.partial,
             ignored: spec.admission.offer.ignored,
+            ends_with_thread: spec.ends_with_thread,
             assigned: assigned.unwrap_or_default(),
             thread: spec.thread.as_ref().map(|attached| Attached {
                 number: attached.thread.number,
@@ -610,7 +660,9 @@ fn cut(parameters: &Parameters, greatest: Option<Duration>) -> Parameters {
 
 fn reason(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::Lacks(parameter) => format!("needs a declared {parameter}"),
+        Refusal::Lacks(parameter) => {
+            format!("needs a declared {}", parameter.strip_suffix("_ns").unwrap_or(parameter))
+        }
         Refusal::Bound(it) => format!("{} is {}, it must be {}", it.parameter, it.value, it.bound),
         Refusal::Unschedulable(why) => why.clone(),
     }

@@ -4,10 +4,12 @@
 pub mod connection;
 pub mod peer;
 
+use crate::config::RealtimeKit;
 use crate::error::Error;
 use crate::log;
 use crate::poll::{Events, Poll, Ready, Token};
 use crate::protocol::{self, About};
+use crate::realtimekit::Service;
 use crate::registry::{Caller, Registry};
 use connection::{Connection, LONGEST_MESSAGE, Outcome};
 use peer::Peer;
@@ -47,6 +49,8 @@ pub struct Server {
     listener: OwnedFd,
     /// All specs.
     pub registry: Registry,
+    /// RealtimeKit's interface, where that is configured.
+    pub realtimekit: Option<Service>,
     connections: HashMap<u64, Connection>,
     next: u64,
     accounts: HashMap<u32, Account>,
@@ -73,6 +77,7 @@ impl Server {
             poll,
             listener,
             registry,
+            realtimekit: None,
             connections: HashMap::default(),
             next: 1,
             accounts: HashMap::default(),
@@ -108,7 +113,7 @@ impl Server {
             self.registry.check_unwatched();
             self.swept = Instant::now();
         }
-        let (mut listener, mut signal, mut enforcer) = (false, false, false);
+        let (mut listener, mut signal, mut enforcer, mut bus) = (false, false, false, false);
         // Ends before requests: a connection of an ended process speaks for no one.
         for (token, _) in events.iter() {
             match token {
@@ -117,6 +122,7 @@ impl Server {
                 Token::Listener => listener = true,
                 Token::Signal => signal = true,
                 Token::Enforcer => enforcer = true,
+                Token::Bus => bus = true,
                 Token::Connection(_) => {}
             }
         }
@@ -133,10 +139,29 @@ impl Server {
                 self.serve(number, ready);
             }
         }
+        if let Some(service) = self.realtimekit.as_ref().filter(|_| bus) {
+            service.counter().serve(&mut self.registry);
+        }
         if listener {
             self.accept();
         }
         Ok(signal)
+    }
+
+    /// Serves RealtimeKit's interface as configured now; continues if nothing changed.
+    pub fn serve_bus(&mut self, kit: Option<RealtimeKit>) {
+        if self.realtimekit.as_ref().map(|service| &service.kit) == kit.as_ref() {
+            return;
+        }
+        // The old one gives the name back first.
+        self.realtimekit = None;
+        self.realtimekit = kit.and_then(|kit| match Service::start(kit, &self.poll) {
+            Ok(service) => Some(service),
+            Err(error) => {
+                log::error(&format!("RealtimeKit's interface cannot be served: {error}"));
+                None
+            }
+        });
     }
 
     /// How many connections there are.

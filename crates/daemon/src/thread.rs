@@ -221,6 +221,13 @@ pub fn groups(process: u32) -> io::Result<Vec<u32>> {
         .unwrap_or_default())
 }
 
+/// The effective group of a process.
+pub fn process_group(process: u32) -> io::Result<u32> {
+    let text = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let group = line(&text, "Gid:").and_then(|line| line.split_ascii_whitespace().nth(1)?.parse().ok());
+    group.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
+}
+
 /// The effective user of a process.
 pub fn process_user(process: u32) -> io::Result<u32> {
     let text = fs::read_to_string(format!("/proc/{process}/status"))?;

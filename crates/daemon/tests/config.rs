@@ -28,7 +28,7 @@ fn the_default_is_valid_without_a_warning_and_lifts_nothing() {
         config.plugins.iter().all(|plugin| !plugin.kind.is_edf()),
         "with EDF, sched_rt_runtime_us would be lifted"
     );
-    assert_eq!(config.plugins[0].priorities, (1, 49), "below the kernel's threaded interrupts");
+    assert_eq!(config.plugins[0].priorities, (10, 49), "below the kernel's threaded interrupts");
     assert_eq!(config.rules.as_deref(), Some(Path::new("/etc/punctual/rules.conf")));
 }
 
@@ -147,11 +147,11 @@ fn commented_defaults_are_the_actual_defaults() {
     let (shown, _) = parse(&uncommented.join("\n")).unwrap();
     let (bare, _) = parse(RM).unwrap();
     assert_eq!(
-        Config { rules: None, plugins: Vec::new(), ..shown.clone() },
+        Config { rules: None, realtimekit: None, plugins: Vec::new(), ..shown.clone() },
         Config { plugins: Vec::new(), socket: shown.socket.clone(), ..bare.clone() }
     );
     assert_eq!((&shown.socket.path, shown.socket.mode), (&bare.socket.path, bare.socket.mode));
-    assert_eq!(shown.plugin_names(), ["RM", "FP", "RR", "EDF", "TT", "mine"]);
+    assert_eq!(shown.plugin_names(), ["RM", "FP", "RR", "EDF", "NICE", "TT", "mine"]);
     let (shown, bare) = (&shown.plugins[0], &bare.plugins[0]);
     assert_eq!((shown.threshold, shown.test), (bare.threshold, bare.test));
 }
@@ -222,7 +222,7 @@ fn errors_name_the_place() {
         ("[[plugin]]\nname = \"X\"\n".into(), "p.toml:2:8: plugin 'X' is nothing yet; expected kind ="),
         (
             "[[plugin]]\nname = \"X\"\nkind = \"RMS\"\n".into(),
-            "p.toml:3:8: kind 'RMS' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\" or \"TT\"",
+            "p.toml:3:8: kind 'RMS' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\", \"NICE\" or \"TT\"",
         ),
         ("[[plugin]]\nname = \"X\"\nkind = \"EDF.so\"\n".into(), "; a shared object goes to object"),
         (plugin("object = \"/x.so\""), "p.toml:4:10: plugin 'X' has both kind and object"),
@@ -471,7 +471,7 @@ fn examples_in_the_documents_are_valid() {
             shown += 1;
         }
     }
-    assert_eq!(shown, 3);
+    assert_eq!(shown, 4);
 }
 
 #[test]

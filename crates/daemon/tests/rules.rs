@@ -381,8 +381,8 @@ fn some_parameters() -> impl Strategy<Value = Parameters> {
             period,
             deadline,
             priority,
-            plugin: None,
             ignore_admission,
+            ..Parameters::default()
         },
     )
 }
@@ -417,6 +417,7 @@ fn read_off(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, boo
             Property::MaxDeadline(limit) => deadline.is_none_or(|deadline| deadline <= limit),
             Property::MinPriority(limit) => parameters.priority.is_none_or(|priority| priority >= limit),
             Property::MaxPriority(limit) => parameters.priority.is_none_or(|priority| priority <= limit),
+            Property::MinNice(limit) => parameters.nice.is_none_or(|nice| nice >= limit),
             Property::IgnoreAdmission(may) => may || !parameters.ignore_admission,
             Property::Observe(_) => true,
         })

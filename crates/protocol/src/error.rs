@@ -52,6 +52,9 @@ pub enum Error {
     NoSuchPlugin {
         /// The name.
         plugin: String,
+        /// What to do about it, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
     },
     /// It belongs to another user.
     #[serde(rename = "io.punctual.Scheduler1.NotOwner")]
@@ -143,7 +146,10 @@ impl Error {
             },
             Error::NoSuchSpec { spec } => format!("there is no spec {spec}"),
             Error::NoSuchThread { thread } => format!("there is no thread {thread}"),
-            Error::NoSuchPlugin { plugin } => format!("there is no plugin named {plugin}"),
+            Error::NoSuchPlugin { plugin, hint } => {
+                let hint = hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
+                format!("there is no plugin named {plugin}{hint}")
+            }
             Error::NotOwner { what } => format!("not permitted: {what}"),
             Error::AlreadyAttached { spec, thread } => {
                 format!("thread {thread} is already attached to spec {spec}")
@@ -169,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_message_is_one_line_whatever_it_quotes() {
-        let error = Error::NoSuchPlugin { plugin: "R\nM\u{1b}[1m".into() };
+        let error = Error::NoSuchPlugin { plugin: "R\nM\u{1b}[1m".into(), hint: None };
         assert_eq!(error.to_string(), "there is no plugin named R\\nM\\u{1b}[1m");
     }
 

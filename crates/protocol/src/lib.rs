@@ -11,11 +11,11 @@ mod text;
 
 pub use error::Error;
 pub use messages::{
-    Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, Enforced,
-    NoParameters, Plugin, PluginList, Processor, ReportUse, Spec, SpecId, SpecList, SpecNumber, SpecReply,
-    Status, Used,
+    Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec,
+    Enforced, NoParameters, Plugin, PluginList, Processor, ReplaceSpecs, Replaced, ReportUse, Spec, SpecId,
+    SpecList, SpecNumber, SpecReply, Status, Used,
 };
-pub use parameters::{Bound, Limits, PARAMETERS, Parameter, Parameters, Unit, parameter};
+pub use parameters::{Bound, Limits, NICE_LEVELS, PARAMETERS, Parameter, Parameters, Unit, parameter};
 pub use punctual_model::Policy;
 pub use text::one_line;
 

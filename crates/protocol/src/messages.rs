@@ -30,8 +30,9 @@ pub struct Admission {
     pub answer: Answer,
     /// Whether the admission test failed and was ignored on request.
     pub admission_ignored: bool,
-    /// The processor that its thread is pinned to.
-    pub processor: u32,
+    /// The processor that its thread is pinned to; `None` if it stays where it may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<u32>,
     /// Q^a, if a runtime was declared.
     #[serde(rename = "accepted_runtime_ns", default, skip_serializing_if = "Option::is_none")]
     pub accepted_runtime: Option<Duration>,
@@ -41,6 +42,9 @@ pub struct Admission {
     /// The priority under SCHED_FIFO and SCHED_RR.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_priority: Option<u32>,
+    /// The nice level under SCHED_OTHER.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_nice: Option<i32>,
 }
 
 /// A spec as the daemon knows it.
@@ -186,6 +190,17 @@ pub struct Status {
     pub last_reload_error: Option<String>,
 }
 
+/// The reply of `Count`: how many items the lists have for the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Of `ListSpecs`.
+    pub specs: u32,
+    /// Of `ListPlugins`.
+    pub plugins: u32,
+    /// Of `ListClients`.
+    pub clients: u32,
+}
+
 /// The parameters of `CreateSpec`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -195,6 +210,10 @@ pub struct CreateSpec {
     /// A name for lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The process that it belongs to and ends with, in the PID namespace of the client: another one of the
+    /// same user, or, for root, any. The client's own, if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
 }
 
 /// The parameters of `ChangeSpec`.
@@ -205,6 +224,33 @@ pub struct ChangeSpec {
     pub spec: SpecId,
     /// All its new parameters.
     pub parameters: Parameters,
+}
+
+/// The parameters of `ReplaceSpecs`: one change of mode.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplaceSpecs {
+    /// Specs to release.
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
+    pub release: Vec<SpecId>,
+    /// Specs with new parameters; their threads stay attached.
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
+    pub change: Vec<ChangeSpec>,
+    /// New specs.
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
+    pub create: Vec<CreateSpec>,
+}
+
+/// A list may be null, which means empty.
+fn or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    Option::<Vec<T>>::deserialize(from).map(Option::unwrap_or_default)
+}
+
+/// The reply of `ReplaceSpecs`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// Of the changed specs and then of the new ones, in their order.
+    pub admissions: Vec<Admission>,
 }
 
 /// The parameters of `AttachThread`.
@@ -324,6 +370,6 @@ mod tests {
     fn null_is_read_as_absent() {
         let create = json!({"parameters": {"period_ns": null, "ignore_admission": null}, "name": null});
         let read: CreateSpec = serde_json::from_value(create).expect("a request");
-        assert_eq!(read, CreateSpec { parameters: Parameters::default(), name: None });
+        assert_eq!(read, CreateSpec { parameters: Parameters::default(), name: None, process: None });
     }
 }

@@ -17,8 +17,12 @@ pub struct Parameters {
     pub period: Option<Duration>,
     #[serde(rename = "deadline_ns", default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
+    #[serde(rename = "blocking_ns", default, skip_serializing_if = "Option::is_none")]
+    pub blocking: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
+    #[serde(default, deserialize_with = "nice_level", skip_serializing_if = "Option::is_none")]
+    pub nice: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
@@ -32,6 +36,8 @@ pub enum Unit {
     Time,
     /// A priority as in `sched_setscheduler(2)`.
     Priority,
+    /// A nice level as in `setpriority(2)`.
+    Nice,
     /// A name.
     Name,
     /// A flag.
@@ -59,7 +65,7 @@ impl Parameter {
     /// Its type in the Varlink interface.
     pub fn varlink_type(&self) -> &'static str {
         match self.unit {
-            Unit::Time | Unit::Priority => "?int",
+            Unit::Time | Unit::Priority | Unit::Nice => "?int",
             Unit::Name => "?string",
             Unit::Flag => "?bool",
         }
@@ -74,9 +80,10 @@ impl Parameter {
     }
 }
 
-/// All parameters, in the order of ReTiF's Table 3. The Varlink interface, the options of `punctual ctl run`
+/// All parameters: those of ReTiF's Table 3 in its order, and ours among them. The Varlink interface, the
+/// options of `punctual ctl run`
 /// and `punctual rules explain`, and `docs/daemon.md` list the same ones: tests compare them.
-pub const PARAMETERS: [Parameter; 7] = [
+pub const PARAMETERS: [Parameter; 9] = [
     Parameter {
         name: "runtime",
         field: "runtime_ns",
@@ -110,11 +117,27 @@ pub const PARAMETERS: [Parameter; 7] = [
         default: "the period",
     },
     Parameter {
+        name: "blocking",
+        field: "blocking_ns",
+        symbol: "B",
+        unit: Unit::Time,
+        meaning: "The longest time that less urgent threads can delay a job, by locks for example",
+        default: "0",
+    },
+    Parameter {
         name: "priority",
         field: "priority",
         symbol: "P",
         unit: Unit::Priority,
         meaning: "The priority; higher is more urgent, as with chrt(1)",
+        default: "",
+    },
+    Parameter {
+        name: "nice",
+        field: "nice",
+        symbol: "",
+        unit: Unit::Nice,
+        meaning: "The nice level, for plugins of kind NICE; lower is more urgent",
         default: "",
     },
     Parameter {
@@ -142,6 +165,19 @@ pub const PARAMETERS: [Parameter; 7] = [
 /// If there is no such parameter.
 pub fn parameter(name: &str) -> &'static Parameter {
     PARAMETERS.iter().find(|it| it.name == name).unwrap_or_else(|| panic!("there is no parameter {name}"))
+}
+
+/// The kernel's nice levels.
+pub const NICE_LEVELS: std::ops::RangeInclusive<i32> = -20..=19;
+
+/// A nice level; beyond the kernel's is an error.
+fn nice_level<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i32>, D::Error> {
+    match Option::<i32>::deserialize(from)? {
+        Some(nice) if !NICE_LEVELS.contains(&nice) => {
+            Err(serde::de::Error::custom(format_args!("nice is {nice}, but must be -20 to 19")))
+        }
+        nice => Ok(nice),
+    }
 }
 
 /// A flag may be null, which means false.
@@ -216,10 +252,12 @@ impl Parameters {
             ("desired_runtime_ns", self.desired_runtime),
             ("period_ns", self.period),
             ("deadline_ns", self.deadline),
+            ("blocking_ns", self.blocking),
         ];
         for (parameter, time) in times {
             if let Some(time) = time {
-                at_least(parameter, time, Duration::from_ns(1), "a declared time cannot be zero")?;
+                let least = Duration::from_ns(u64::from(parameter != "blocking_ns"));
+                at_least(parameter, time, least, "a declared time cannot be zero")?;
                 at_most(
                     parameter,
                     time,
@@ -307,7 +345,9 @@ mod tests {
             desired_runtime: ns(1),
             period: ns(1),
             deadline: ns(1),
+            blocking: ns(1),
             priority: Some(1),
+            nice: Some(1),
             plugin: Some("RM".into()),
             ignore_admission: true,
         };
@@ -343,6 +383,7 @@ mod tests {
             let unit = match it.unit {
                 Unit::Time => "ns",
                 Unit::Priority => "1 to 99",
+                Unit::Nice => "-20 to 19",
                 Unit::Name => "name",
                 Unit::Flag => "true, false",
             };
@@ -361,6 +402,16 @@ mod tests {
 
     fn broken(parameters: Parameters) -> &'static str {
         parameters.check(&Limits::default()).expect_err("a bound is broken").parameter
+    }
+
+    #[test]
+    fn nice_levels_are_the_kernels() {
+        let read = |nice: i64| serde_json::from_value::<Parameters>(serde_json::json!({ "nice": nice }));
+        assert_eq!(read(-20).expect("a level").nice, Some(-20));
+        assert_eq!(read(19).expect("a level").nice, Some(19));
+        for wrong in [-21, 20, 1 << 40] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     fn broken_for_deadline(parameters: Parameters) -> &'static str {
@@ -386,6 +437,8 @@ mod tests {
         );
         assert_eq!(broken(Parameters { period: ns(1 << 63), ..p() }), "period_ns");
         assert_eq!(broken(Parameters { deadline: ns(u64::MAX), ..p() }), "deadline_ns");
+        assert_eq!(broken(Parameters { blocking: ns(1 << 63), ..p() }), "blocking_ns");
+        assert_eq!(Parameters { blocking: ns(0), ..p() }.check(&Limits::default()), Ok(()));
         assert_eq!(broken(Parameters { priority: Some(0), ..p() }), "priority");
         assert_eq!(broken(Parameters { priority: Some(100), ..p() }), "priority");
         let long = Parameters { runtime: ns(GREATEST), period: ns(GREATEST), deadline: ns(GREATEST), ..p() };

@@ -4,7 +4,7 @@ use crate::figures::Fit;
 use crate::number::{about, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, paragraph, visible};
-use punctual_client::{Admission, Answer, ClientInfo, Plugin, Spec, Status, Used};
+use punctual_client::{Admission, Answer, ClientInfo, Parameters, Plugin, Spec, Status, Used};
 use punctual_model::{Duration, Instant};
 
 const SPECS: [Column; 12] = [
@@ -59,6 +59,20 @@ const CLIENTS: [Column; 4] = [
 
 fn plain(cells: Vec<String>) -> Vec<(String, Tone)> {
     cells.into_iter().map(|text| (text, Tone::Plain)).collect()
+}
+
+/// An admission in a few words, such as for `systemctl status`.
+pub fn admission(admission: &Admission, declared: &Parameters) -> String {
+    let runtime = admission.accepted_runtime.map_or(String::new(), |runtime| format!(", {runtime}"));
+    let period = declared.period.map_or(String::new(), |period| format!(" every {period}"));
+    let deadline = declared.deadline.map_or(String::new(), |deadline| format!(" within {deadline}"));
+    let place = admission.processor.map_or(String::new(), |processor| format!(" on processor {processor}"));
+    format!(
+        "spec {} under {}{runtime}{period}{deadline}{place}, {}",
+        admission.spec,
+        visible(&admission.plugin),
+        policy(admission)
+    )
 }
 
 /// One line for each spec.
@@ -152,7 +166,7 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
         admission.spec.to_string(),
         visible(spec.name.as_deref().unwrap_or("–")),
         visible(&admission.plugin),
-        admission.processor.to_string(),
+        admission.processor.map_or("any".into(), |processor| processor.to_string()),
         policy(admission),
         time(declared.period),
         time(admission.accepted_runtime),
@@ -175,7 +189,8 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
 
 fn policy(admission: &Admission) -> String {
     let priority = admission.policy_priority.map_or(String::new(), |priority| format!(" {priority}"));
-    format!("{}{priority}", admission.policy.short_name())
+    let nice = admission.policy_nice.map_or(String::new(), |nice| format!(" nice {nice}"));
+    format!("{}{priority}{nice}", admission.policy.short_name())
 }
 
 /// One line for each processor of each plugin, in the order of their turns.

@@ -77,7 +77,7 @@ fn main() {
         "{:4} {:11} {:>4} {:>9} {:>5} {:>8} {:>9} {:>9}",
         "", "test", "load", "deadlines", "specs", "refused", "median µs", "99 % µs"
     );
-    for kind in Kind::ALL {
+    for kind in Kind::REAL_TIME {
         for (test, load, tight) in [
             (Test::Utilization, 0.6, false),
             (Test::Exact, 0.6, false),

@@ -2,6 +2,7 @@
 
 use crate::edf::Edf;
 use crate::fixed::Fixed;
+use crate::nice::Nice;
 use crate::plugin::Plugin;
 use crate::rm::RateMonotonic;
 use crate::settings::{Kind, Settings};
@@ -14,6 +15,7 @@ pub fn plugin(kind: Kind, settings: Settings) -> Result<Box<dyn Plugin>, String>
         Kind::Rm => Box::new(RateMonotonic::new(settings)),
         Kind::Fp => Box::new(Fixed::fifo(settings)),
         Kind::Rr => Box::new(Fixed::round_robin(settings)),
+        Kind::Nice => Box::new(Nice::new(settings)),
     })
 }
 
@@ -40,7 +42,8 @@ mod tests {
         for kind in Kind::ALL {
             let plugin = plugin(kind, settings()).unwrap();
             assert_eq!(plugin.name(), "A");
-            assert_eq!(plugin.loads().iter().map(|load| load.processor).collect::<Vec<_>>(), [0, 1]);
+            let processors: Vec<u32> = plugin.loads().iter().map(|load| load.processor).collect();
+            assert_eq!(processors, if kind == Kind::Nice { vec![] } else { vec![0, 1] });
         }
     }
 

@@ -29,6 +29,8 @@ struct Processor {
     tasks: BTreeMap<(Duration, SpecId), Task>,
     /// The bandwidth that the kernel keeps for ordinary threads.
     reserved: Utilization,
+    /// How many of the tasks declare a blocking.
+    blocked: usize,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ struct Request {
     most: Duration,
     period: Duration,
     deadline: Duration,
+    blocking: Duration,
 }
 
 impl Request {
@@ -62,6 +65,7 @@ impl Request {
         let period = parameters.period.ok_or(Refusal::Lacks("period_ns"))?;
         parameters.check(&settings.limits).map_err(Refusal::Bound)?;
         parameters.check_deadline_class(&settings.limits).map_err(Refusal::Bound)?;
+        settings.check_blocking(parameters)?;
         let most = parameters.desired_runtime.map_or(least, |desired| desired.max(least));
         let deadline = parameters.deadline.unwrap_or(period);
         if deadline < settings.limits.least_period {
@@ -74,7 +78,8 @@ impl Request {
                 ),
             }));
         }
-        Ok(Self { least, most, period: period.min(deadline), deadline })
+        let blocking = parameters.blocking.unwrap_or_default();
+        Ok(Self { least, most, period: period.min(deadline), deadline, blocking })
     }
 }
 
@@ -85,6 +90,7 @@ impl Edf {
         let processor = |&number| Processor {
             books: Books::new(number),
             tasks: BTreeMap::new(),
+            blocked: 0,
             reserved: settings
                 .reserves_on(number)
                 .iter()
@@ -142,7 +148,9 @@ impl Edf {
             .within_threshold(request, request.period, books.rate, books.processor, threshold)?
             .min(request.deadline);
         let task = Task::new(most, request.period, request.deadline, true);
-        if books.utilization + task.utilization() + reserved <= Utilization::ONE {
+        let task = Task { blocking: request.blocking, ..task };
+        let is_blocked = self.processors[place].blocked > 0 || request.blocking > Duration::ZERO;
+        if !is_blocked && books.utilization + task.utilization() + reserved <= Utilization::ONE {
             return Ok(most);
         }
         let others = self.processors[place].tasks.iter().filter(|((_, spec), _)| Some(*spec) != replaced);
@@ -206,6 +214,7 @@ impl Plugin for Edf {
             let processor = &mut self.processors[place];
             processor.books.add(Some(&task));
             processor.tasks.insert((task.deadline, spec), task);
+            processor.blocked += usize::from(task.blocking > Duration::ZERO);
             self.specs.insert(spec, Admitted { place, task });
         }
     }
@@ -215,6 +224,7 @@ impl Plugin for Edf {
             let processor = &mut self.processors[admitted.place];
             processor.books.remove(Some(&admitted.task));
             processor.tasks.remove(&(admitted.task.deadline, spec));
+            processor.blocked -= usize::from(admitted.task.blocking > Duration::ZERO);
         }
     }
 

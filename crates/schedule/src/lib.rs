@@ -1,6 +1,6 @@
 //! Decides whether declared timing needs can be met, and how: admission tests, partitioning among processors,
-//! the plugins `EDF`, `RM`, `FP` and `RR`; time-triggered tables ([`table`]) and guarantees in their slack
-//! ([`slot_shifting`]).
+//! the plugins `EDF`, `RM`, `FP`, `RR` and `NICE`; time-triggered tables ([`table`]) and guarantees in their
+//! slack ([`slot_shifting`]).
 //!
 //! Pure: no I/O, no clock, no kernel. The daemon carries out what a plugin decides.
 //!
@@ -9,6 +9,7 @@
 //! | EDF | SCHED_DEADLINE | least loaded | Σ Q / min(T, D) ≤ U: sufficient | Σ Q / T ≤ U, processor demand |
 //! | RM | SCHED_FIFO | least loaded | Σ Q / min(T, D) ≤ U: necessary only | Σ Q / T ≤ U, response times |
 //! | FP, RR | SCHED_FIFO, SCHED_RR | fewest specs | as RM (the paper: none) | as RM |
+//! | NICE | SCHED_OTHER | any | none: it promises nothing | none |
 //!
 //! Q is the runtime of a spec, T its period, D its deadline, U the plugin's threshold (the paper's U^thr).
 //!
@@ -31,6 +32,7 @@ mod demand;
 mod edf;
 mod fixed;
 mod levels;
+mod nice;
 mod partitioned;
 mod plugin;
 mod reserve;
@@ -44,7 +46,7 @@ mod utilization;
 mod work;
 
 pub use builtin::plugin;
-pub use plugin::{Answer, AssignedPolicy, Assignment, Load, Offer, Plugin, Refusal, SpecId};
+pub use plugin::{ANYWHERE, Answer, AssignedPolicy, Assignment, Load, Offer, Plugin, Refusal, SpecId};
 pub use punctual_analysis::Platform;
 pub use punctual_protocol::{Bound, Limits, Parameters};
 pub use reserve::{Reserve, ReserveKind};

@@ -24,6 +24,11 @@ pub enum AssignedPolicy {
     Fifo(u32),
     /// SCHED_RR at a priority of 1 to 99.
     RoundRobin(u32),
+    /// SCHED_OTHER at a nice level.
+    Other {
+        /// −20 to 19.
+        nice: i32,
+    },
     /// None: a dispatcher of a time-triggered table schedules the thread. The daemon changes nothing.
     Dispatched {
         /// The priority under SCHED_FIFO that it has in its slots; none: by sched_ext.
@@ -31,10 +36,13 @@ pub enum AssignedPolicy {
     },
 }
 
+/// In place of a processor: the thread is not pinned, and keeps its affinity.
+pub const ANYWHERE: u32 = u32::MAX;
+
 /// Where and how a spec's thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// The processor it is pinned to.
+    /// The processor it is pinned to, or [`ANYWHERE`].
     pub processor: u32,
     /// Policy and its parameters.
     pub policy: AssignedPolicy,
@@ -43,7 +51,7 @@ pub struct Assignment {
 /// What a plugin would do for a spec. Not binding until [`Plugin::admit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The processor the thread would run on.
+    /// The processor the thread would run on, or [`ANYWHERE`].
     pub processor: u32,
     /// Q^a, if a runtime was declared.
     pub accepted_runtime: Option<Duration>,

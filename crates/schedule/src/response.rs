@@ -21,6 +21,9 @@
 //! with the blocking B, the interrupts I and a pass of the scheduler s; the first pass is part of B. What the
 //! kernel takes for ordinary threads (`reserve`) is added to W, if the specs make it take that.
 //!
+//! A declared blocking is added to W of its level, once: less urgent threads can only delay a busy period by
+//! what they held when it began. Of tasks that share a level, the longest counts.
+//!
 //! The `response-time-analysis` crate has the same analysis for arrival curves. Its numbers wrap in release
 //! builds, its work is not bounded, and it analyses one task at a time, so n tasks take n² terms per
 //! iteration. Here the property tests compare with it.
@@ -44,6 +47,8 @@ pub(crate) struct FixedPriorities<'a> {
     runtimes: Vec<u64>,
     /// The end of each level in `tasks`.
     ends: Vec<usize>,
+    /// The longest declared blocking of each level's guaranteed tasks.
+    blockings: Vec<u64>,
     /// What the kernel takes, if that is known.
     platform: Option<&'a Platform>,
     /// What it takes for ordinary threads.
@@ -61,8 +66,11 @@ impl<'a> FixedPriorities<'a> {
         self.platform.map_or(0, |platform| platform.switch.ns().saturating_mul(2))
     }
 
-    fn blocking(&self) -> u64 {
-        self.platform.map_or(0, |platform| platform.blocking.ns())
+    /// What the level that ends at `end` can be blocked, by the kernel and by less urgent threads.
+    fn blocking(&self, end: usize) -> u64 {
+        let level = self.ends.partition_point(|&other| other < end);
+        let declared = self.blockings.get(level).copied().unwrap_or_default();
+        self.platform.map_or(0, |platform| platform.blocking.ns()).saturating_add(declared)
     }
 
     /// Appends a task, to the level of the previous one unless [`end_level`](Self::end_level) was called in
@@ -75,6 +83,9 @@ impl<'a> FixedPriorities<'a> {
 
     /// Ends a level: the tasks that follow are less urgent.
     pub(crate) fn end_level(&mut self) {
+        let begin = self.ends.last().copied().unwrap_or_default();
+        let guaranteed = self.tasks[begin..].iter().filter(|task| task.guaranteed);
+        self.blockings.push(guaranteed.map(|task| task.blocking.ns()).max().unwrap_or_default());
         self.ends.push(self.tasks.len());
     }
 
@@ -98,7 +109,9 @@ impl<'a> FixedPriorities<'a> {
             {
                 continue;
             }
-            busy = self.prove_level(members.filter(at_stake), end, busy, work)?;
+            // A blocking of its own makes a busy period longer than those of the levels below.
+            let known = if self.blockings.iter().all(|blocking| *blocking == 0) { busy } else { 0 };
+            busy = self.prove_level(members.filter(at_stake), end, known, work)?;
         }
         Ok(())
     }
@@ -211,14 +224,14 @@ impl<'a> FixedPriorities<'a> {
         let terms = self.periods[..end].iter().zip(&self.runtimes[..end]);
         let jobs: u128 =
             terms.map(|(&period, &runtime)| u128::from(t.div_ceil(period)) * u128::from(runtime)).sum();
-        Ok(jobs + self.kernel(t) - u128::from(self.switches()))
+        Ok(jobs + self.kernel(t, end) - u128::from(self.switches()))
     }
 
-    /// B + I(t), with what ordinary threads get; beyond 64 bits, more than any deadline.
-    fn kernel(&self, t: u64) -> u128 {
+    /// B + I(t) of a level, with what ordinary threads get; beyond 64 bits, more than any deadline.
+    fn kernel(&self, t: u64, end: usize) -> u128 {
         let interrupts = self.platform.map_or(Some(0), |platform| platform.interference(t));
         let reserved: u128 = self.reserves.iter().map(|reserve| reserve.taken(t)).sum();
-        interrupts.map_or(u128::from(u64::MAX), u128::from) + u128::from(self.blocking()) + reserved
+        interrupts.map_or(u128::from(u64::MAX), u128::from) + u128::from(self.blocking(end)) + reserved
     }
 }
 
@@ -263,7 +276,7 @@ impl Linear {
     fn suffices_for(&self, task: &Task) -> bool {
         let deadline = task.deadline.ns();
         let others = (self.rate - task.rate).part_of(deadline);
-        let carried = self.carried + task.rate.part_of(task.runtime.ns());
+        let carried = self.carried + task.rate.part_of(task.runtime.ns()) + u128::from(task.blocking.ns());
         self.rate <= crate::Utilization::ONE && carried.saturating_add(others) <= u128::from(deadline)
     }
 }
@@ -325,6 +338,29 @@ mod tests {
     fn lehoczky_arbitrary_deadlines() {
         // The first job of the second task takes 114, its fifth 118; the busy period ends with the seventh.
         assert_eq!(response(&[(26, 70), (62, 100)]), 118);
+    }
+
+    /// Buttazzo, Hard Real-Time Computing Systems, 7.9: R = B + C + Σ ⌈R / T⌉ · C of the more urgent ones.
+    #[test]
+    fn blocking_counts_once() {
+        let with = |blocking: u64, deadline: u64| {
+            let mut set = FixedPriorities::default();
+            for (at, (runtime, period)) in [(3, 7), (3, 12), (5, 40)].into_iter().enumerate() {
+                let [runtime, period] = [runtime, period].map(Duration::from_ns);
+                let task =
+                    Task::new(runtime, period, Duration::from_ns(if at == 1 { deadline } else { 40 }), true);
+                let blocking = Duration::from_ns(if at == 1 { blocking } else { 0 });
+                set.push(Task { blocking, ..task });
+                set.end_level();
+            }
+            set.prove(0, &mut Work::unlimited()).is_ok()
+        };
+        // 3 + 3 = 6; with 1 it is 7; with 2 the first one comes again: 2 + 3 + 2 · 3 = 11.
+        assert!(with(0, 6) && !with(0, 5));
+        assert!(with(1, 7) && !with(1, 6));
+        assert!(with(2, 11) && !with(2, 10));
+        // The third one, which declares none, is not delayed by it: 5 + 2 · 3 + 3 · 3 = 20.
+        assert!(with(2, 12));
     }
 
     #[test]

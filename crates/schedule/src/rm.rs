@@ -65,6 +65,9 @@ impl Plugin for RateMonotonic {
         if let Err(bound) = parameters.check(&self.settings.limits) {
             return Answer::No(Refusal::Bound(bound));
         }
+        if let Err(refusal) = self.settings.check_blocking(parameters) {
+            return Answer::No(refusal);
+        }
         let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("period_ns")) };
         let books = self.partitioned.books_without(replacing);
         let places = least_loaded(&books, may_use, |books| (books.utilization, books.specs));

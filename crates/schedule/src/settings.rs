@@ -1,7 +1,8 @@
 //! The settings of built-in plugins, as an administrator configures them (ReTiF, Section 3.5).
 
-use crate::{Limits, Reserve, Utilization};
+use crate::{Limits, Parameters, Refusal, Reserve, Utilization};
 use punctual_analysis::Platform;
+use punctual_model::Duration;
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,11 +17,16 @@ pub enum Kind {
     Fp,
     /// Like FP, by SCHED_RR.
     Rr,
+    /// Nice levels, by SCHED_OTHER: no promise.
+    Nice,
 }
 
 impl Kind {
+    /// Those that give real-time priorities, and test what they admit.
+    pub const REAL_TIME: [Kind; 4] = [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr];
+
     /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr];
+    pub const ALL: [Kind; 5] = [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr, Kind::Nice];
 }
 
 impl fmt::Display for Kind {
@@ -30,6 +36,7 @@ impl fmt::Display for Kind {
             Kind::Rm => "RM",
             Kind::Fp => "FP",
             Kind::Rr => "RR",
+            Kind::Nice => "NICE",
         })
     }
 }
@@ -39,7 +46,7 @@ impl FromStr for Kind {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let kind = Kind::ALL.into_iter().find(|kind| kind.to_string().eq_ignore_ascii_case(name));
-        kind.ok_or_else(|| format!("there is no built-in plugin `{name}`; there is EDF, RM, FP or RR"))
+        kind.ok_or_else(|| format!("there is no built-in plugin `{name}`; there is EDF, RM, FP, RR or NICE"))
     }
 }
 
@@ -154,6 +161,18 @@ impl Settings {
     pub(crate) fn reserves_on(&self, processor: u32) -> Vec<Reserve> {
         let counts = |reserve: &&Reserve| self.test == Test::Exact && reserve.processor == processor;
         self.reserves.iter().filter(counts).copied().collect()
+    }
+
+    /// Refuses a blocking that the test would not count.
+    pub(crate) fn check_blocking(&self, parameters: &Parameters) -> Result<(), Refusal> {
+        match parameters.blocking {
+            Some(blocking) if blocking > Duration::ZERO && self.test == Test::Utilization => {
+                let why =
+                    "the test of utilization does not count blocking; the plugin needs admission = \"exact\"";
+                Err(Refusal::Unschedulable(why.into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// U^thr. Valid if the settings passed [`check`](Self::check).

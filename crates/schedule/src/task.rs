@@ -9,6 +9,8 @@ pub(crate) struct Task {
     pub(crate) runtime: Duration,
     pub(crate) period: Duration,
     pub(crate) deadline: Duration,
+    /// B: how long less urgent threads can delay a job.
+    pub(crate) blocking: Duration,
     /// Whether its own deadlines must be met: false if its admission test was ignored. It interferes with
     /// others either way.
     pub(crate) guaranteed: bool,
@@ -25,16 +27,19 @@ impl Task {
     ) -> Option<Self> {
         let (runtime, period) = (runtime?, parameters.period?);
         let deadline = parameters.deadline.unwrap_or(period);
-        Some(Self::new(runtime, period, deadline, guaranteed))
+        let blocking = parameters.blocking.unwrap_or_default();
+        Some(Self { blocking, ..Self::new(runtime, period, deadline, guaranteed) })
     }
 
     pub(crate) fn new(runtime: Duration, period: Duration, deadline: Duration, guaranteed: bool) -> Self {
-        Self { runtime, period, deadline, guaranteed, rate: Utilization::new(runtime, period) }
+        let blocking = Duration::ZERO;
+        Self { runtime, period, deadline, blocking, guaranteed, rate: Utilization::new(runtime, period) }
     }
 
     /// The same with another runtime.
     pub(crate) fn with_runtime(self, runtime: Duration) -> Self {
-        Self::new(runtime, self.period, self.deadline, self.guaranteed)
+        let blocking = self.blocking;
+        Self { blocking, ..Self::new(runtime, self.period, self.deadline, self.guaranteed) }
     }
 
     /// U = Q^a / min(T, D) (ReTiF, Equation 1).

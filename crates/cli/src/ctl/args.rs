@@ -62,7 +62,8 @@ pub enum Command {
 
 /// Parameters declared by hand. Options about a model exclude each of them, so that clap does not ask for a
 /// model in vain.
-const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline", "priority"];
+const DECLARED: [&str; 7] =
+    ["period", "runtime", "desired_runtime", "deadline", "blocking", "priority", "nice"];
 
 /// Run a command under admitted specs
 ///

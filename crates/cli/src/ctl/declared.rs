@@ -26,8 +26,20 @@ pub struct Declared {
     #[arg(long, value_name = "TIME", value_parser = time, help = parameter("deadline").help())]
     pub deadline: Option<Duration>,
 
+    #[arg(long, value_name = "TIME", value_parser = time, help = parameter("blocking").help())]
+    pub blocking: Option<Duration>,
+
     #[arg(long, value_name = "N", help = parameter("priority").help())]
     pub priority: Option<u32>,
+
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i32).range(-20..=19),
+        help = parameter("nice").help()
+    )]
+    pub nice: Option<i32>,
 
     #[arg(long, help = parameter("ignore_admission").help())]
     pub ignore_admission: bool,
@@ -41,7 +53,9 @@ impl Declared {
             desired_runtime: self.desired_runtime,
             period: self.period,
             deadline: self.deadline,
+            blocking: self.blocking,
             priority: self.priority,
+            nice: self.nice,
             plugin,
             ignore_admission: self.ignore_admission,
         }

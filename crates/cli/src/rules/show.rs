@@ -113,6 +113,7 @@ fn value(property: Property) -> (&'static str, Value) {
         }
         rules::Value::Time(time) => ("value_ns", json!(time.ns())),
         rules::Value::Priority(priority) => ("value", json!(priority)),
+        rules::Value::Nice(nice) => ("value", json!(nice)),
         rules::Value::Flag(flag) => ("value", json!(flag)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::connection::{Shared, shared};
 use super::failure::{Failure, guarded, text};
-use super::spec::policy;
+use super::spec::{ANY_PROCESSOR, policy};
 use crate::client::Client;
 use punctual_model::Duration;
 use punctual_protocol::{Answer, ClientInfo, Parameters, Plugin, Spec};
@@ -112,7 +112,7 @@ fn spec(spec: Spec, behind: &mut Behind) -> CSpec {
         user: spec.user,
         process: spec.process as libc::pid_t,
         thread: spec.thread.unwrap_or(0) as libc::pid_t,
-        processor: admission.processor,
+        processor: admission.processor.unwrap_or(ANY_PROCESSOR),
         policy: policy(admission.policy),
         policy_priority: admission.policy_priority.unwrap_or(0),
         accepted_runtime_ns: admission.accepted_runtime.map_or(0, Duration::ns),

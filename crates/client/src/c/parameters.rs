@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, guarded};
 use punctual_model::Duration;
-use punctual_protocol::Parameters;
+use punctual_protocol::{NICE_LEVELS, Parameters};
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -138,6 +138,7 @@ time!(punctual_params_set_runtime, punctual_params_get_runtime, runtime);
 time!(punctual_params_set_desired_runtime, punctual_params_get_desired_runtime, desired_runtime);
 time!(punctual_params_set_period, punctual_params_get_period, period);
 time!(punctual_params_set_deadline, punctual_params_get_deadline, deadline);
+time!(punctual_params_set_blocking, punctual_params_get_blocking, blocking);
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn punctual_params_set_priority(params: *mut Parameters, priority: u32) -> c_int {
@@ -154,6 +155,26 @@ unsafe extern "C" fn punctual_params_set_priority(params: *mut Parameters, prior
 unsafe extern "C" fn punctual_params_get_priority(params: *const Parameters, priority: *mut u32) -> c_int {
     // SAFETY: the header demands valid parameters and a valid place.
     unsafe { read(params, priority, |params| params.priority) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_params_set_nice(params: *mut Parameters, nice: c_int) -> c_int {
+    // SAFETY: the header demands valid parameters.
+    unsafe {
+        change(params, |params| {
+            if !NICE_LEVELS.contains(&nice) {
+                return Err(Failure::invalid(format!("nice is {nice}, but must be -20 to 19")));
+            }
+            params.nice = Some(nice);
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_params_get_nice(params: *const Parameters, nice: *mut c_int) -> c_int {
+    // SAFETY: the header demands valid parameters and a valid place.
+    unsafe { read(params, nice, |params| params.nice) }
 }
 
 #[unsafe(no_mangle)]

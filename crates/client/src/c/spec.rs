@@ -10,6 +10,9 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// In place of a processor: the thread is not pinned.
+pub(super) const ANY_PROCESSOR: u32 = i32::MAX as u32;
+
 /// Marks an undeclared time, or a loop that has not been started.
 const NONE: u64 = u64::MAX;
 
@@ -195,7 +198,7 @@ unsafe extern "C" fn punctual_spec_get_plugin(spec: *const Spec, plugin: *mut c_
 #[unsafe(no_mangle)]
 unsafe extern "C" fn punctual_spec_get_processor(spec: *const Spec) -> c_int {
     // SAFETY: the header demands a live spec.
-    unsafe { with(spec, |spec| Ok(spec.admission()?.processor as c_int)) }
+    unsafe { with(spec, |spec| Ok(spec.admission()?.processor.unwrap_or(ANY_PROCESSOR) as c_int)) }
 }
 
 #[unsafe(no_mangle)]

@@ -4,7 +4,7 @@ use super::parameters::NAME;
 use super::{ERROR, answered, ask, published};
 use crate::c::{Failure, bounded_text, guarded};
 use crate::client::Client;
-use crate::error::Error;
+use punctual_protocol::Counts;
 use std::ffi::{c_char, c_int, c_uint};
 
 #[repr(C)]
@@ -39,8 +39,8 @@ pub struct RtfTaskInfo {
 /// `CONNECTED` of `enum CLIENT_STATE`. Clients that disconnected have ended and are not listed.
 const CONNECTED: c_int = 1;
 
-fn counted<T>(list: impl FnOnce(&mut Client) -> Result<Vec<T>, Error>) -> c_int {
-    let count = guarded(|| Ok(number(ask(list)?.len())));
+fn counted(of: fn(Counts) -> u32) -> c_int {
+    let count = guarded(|| Ok(number(of(ask(Client::count)?))));
     if count < 0 { ERROR } else { count }
 }
 
@@ -69,17 +69,17 @@ unsafe fn put<T>(place: *mut T, value: T) -> Result<(), Failure> {
 
 #[unsafe(no_mangle)]
 extern "C" fn rtf_connections_info() -> c_int {
-    counted(Client::list_clients)
+    counted(|counts| counts.clients)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn rtf_plugins_info() -> c_int {
-    counted(Client::list_plugins)
+    counted(|counts| counts.plugins)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn rtf_tasks_info() -> c_int {
-    counted(Client::list_specs)
+    counted(|counts| counts.specs)
 }
 
 #[unsafe(no_mangle)]

@@ -43,6 +43,7 @@ impl RtfParams {
             priority: (self.priority != 0).then_some(self.priority),
             plugin: (!name.is_empty()).then(|| name.to_owned()),
             ignore_admission: self.ignore_admission != 0,
+            ..Parameters::default()
         })
     }
 }

@@ -3,6 +3,7 @@
 
 use super::enforcement::EnforcementTable;
 use super::plugins::{Kind, PluginConfig};
+use super::realtimekit::{self, RealtimeKit};
 use super::settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
 use crate::machine::{Machine, processor_list};
 use crate::supply;
@@ -32,6 +33,7 @@ struct Document {
     quotas: QuotasTable,
     #[serde(default)]
     kernel: KernelTable,
+    realtimekit: Option<Spanned<realtimekit::Table>>,
     #[serde(default)]
     enforcement: EnforcementTable,
     #[serde(default)]
@@ -155,15 +157,23 @@ impl Reader<'_> {
             };
             plugin.reserves = reserves.iter().filter(is_its).copied().collect();
         }
-        Config {
-            path: self.path.to_owned(),
-            socket,
-            state,
-            rules,
-            quotas,
-            lift_realtime_limit,
-            enforcement,
-            plugins,
+        let realtimekit = document.realtimekit.and_then(|table| self.realtimekit(table, &plugins));
+        let path = self.path.to_owned();
+        Config { path, socket, state, rules, quotas, lift_realtime_limit, enforcement, realtimekit, plugins }
+    }
+
+    fn realtimekit(
+        &mut self,
+        table: Spanned<realtimekit::Table>,
+        plugins: &[PluginConfig],
+    ) -> Option<RealtimeKit> {
+        let at = table.span();
+        match table.into_inner().read(plugins, at) {
+            Ok(kit) => Some(kit),
+            Err(wrong) => {
+                wrong.into_iter().for_each(|(at, message)| self.error(at, message));
+                None
+            }
         }
     }
 
@@ -452,7 +462,8 @@ impl Reader<'_> {
                     ""
                 };
                 let message = format!(
-                    "kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\" or \"TT\"{hint}",
+                    "kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\", \"NICE\" or \
+                     \"TT\"{hint}",
                     kind.get_ref()
                 );
                 self.error(kind.span(), message);
@@ -470,8 +481,8 @@ impl Reader<'_> {
                 self.error(
                     at,
                     format!(
-                        "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\", \"RR\" or \
-                         \"TT\", or object = \"/path/plugin.so\""
+                        "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\", \"RR\", \
+                         \"NICE\" or \"TT\", or object = \"/path/plugin.so\""
                     ),
                 );
                 Kind::BuiltIn(punctual_schedule::Kind::Fp)
@@ -611,8 +622,10 @@ fn is_pair(given: &Value) -> bool {
 
 /// What it means that two plugins share processors (ReTiF, Section 7.2: each keeps books of its own).
 fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
-    // Which processors have a table, the configuration does not say.
-    if first.kind == Kind::Table || second.kind == Kind::Table {
+    // Which processors have a table, the configuration does not say; and nice levels take none.
+    let takes_none =
+        |it: &PluginConfig| matches!(it.kind, Kind::Table | Kind::BuiltIn(punctual_schedule::Kind::Nice));
+    if takes_none(first) || takes_none(second) {
         return None;
     }
     let shared: Vec<u32> =

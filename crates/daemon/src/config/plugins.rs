@@ -42,6 +42,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether others decide than the tests of `punctual_schedule`.
+    pub fn is_external(&self) -> bool {
+        !matches!(self, Kind::BuiltIn(_))
+    }
+
     /// Whether it schedules by SCHED_DEADLINE.
     pub fn is_edf(&self) -> bool {
         *self == Kind::BuiltIn(punctual_schedule::Kind::Edf)

@@ -1,6 +1,7 @@
 //! What `punctuald.toml` says.
 
 use super::plugins::PluginConfig;
+use super::realtimekit::RealtimeKit;
 use std::path::PathBuf;
 
 /// Default path of the socket.
@@ -24,6 +25,8 @@ pub struct Config {
     pub lift_realtime_limit: bool,
     /// How threads are held to their runtime.
     pub enforcement: crate::enforce::Policy,
+    /// How RealtimeKit's interface is served, if at all.
+    pub realtimekit: Option<RealtimeKit>,
     /// In the order in which they are asked.
     pub plugins: Vec<PluginConfig>,
 }

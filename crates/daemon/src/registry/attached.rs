@@ -25,7 +25,7 @@ pub struct AttachedThread {
 impl AttachedThread {
     /// How the thread is scheduled, if someone else changed that: for people.
     pub fn otherwise(&self) -> Option<String> {
-        let (is, applied) = (State::read(self.thread.number).ok()?, self.applied.state()?);
+        let (is, applied) = (State::read(self.thread.number).ok()?, self.applied.state(&self.before)?);
         if applied.scheduling.is_dispatched() {
             // Its slots are over, or the table is.
             return is.scheduling.matches(&self.before.scheduling).then(|| is.scheduling.to_string());
@@ -39,7 +39,7 @@ impl AttachedThread {
     /// The states that this daemon may have given the thread, which may be demoted.
     pub(super) fn applied_states(&self, demoted: Option<Scheduling>) -> Vec<State> {
         let applied = [Some(self.applied), self.previous].into_iter().flatten();
-        let states: Vec<State> = applied.filter_map(|applied| applied.state()).collect();
+        let states: Vec<State> = applied.filter_map(|applied| applied.state(&self.before)).collect();
         let demoted = demoted.zip(states.first().copied());
         let demoted = demoted.map(|(scheduling, state)| State { scheduling, ..state });
         states.into_iter().chain(demoted).collect()

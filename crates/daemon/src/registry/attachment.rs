@@ -22,22 +22,34 @@ impl Registry {
     /// Schedules a thread as admitted. Where its cpuset excludes the spec's processor, the spec moves to one
     /// that it has, if that can take it.
     pub fn attach(&mut self, caller: &Caller, id: SpecId, named: u32) -> Result<(), Error> {
-        let done = self.attach_here(caller, id, named);
+        let process = self.live_process(caller)?;
+        self.get(&caller.who, id)?;
+        let number = self.translate(process, named)?;
+        self.attach_number(caller, id, named, number)
+    }
+
+    /// The same, for a thread by its number here too.
+    pub(super) fn attach_number(
+        &mut self,
+        caller: &Caller,
+        id: SpecId,
+        named: u32,
+        number: u32,
+    ) -> Result<(), Error> {
+        let done = self.attach_here(caller, id, named, number);
         let Err(Error::KernelRefused { .. }) = done else { return done };
-        let number = self.translate(self.live_process(caller)?, named)?;
         let place = self.specs[&id].admission.offer.processor;
         match kernel::cpuset(number) {
             Ok(cpuset) if !cpuset.has(place) => {
                 self.move_within(caller, id, &cpuset)?;
-                self.attach_here(caller, id, named)
+                self.attach_here(caller, id, named, number)
             }
             _ => done,
         }
     }
 
     /// Schedules a thread as admitted, on the processor of its spec.
-    fn attach_here(&mut self, caller: &Caller, id: SpecId, named: u32) -> Result<(), Error> {
-        let process = self.live_process(caller)?;
+    fn attach_here(&mut self, caller: &Caller, id: SpecId, named: u32, number: u32) -> Result<(), Error> {
         let spec = self.get(&caller.who, id)?;
         let owner = spec.who.user;
         if let Some(attached) = &spec.thread {
@@ -47,7 +59,6 @@ impl Registry {
             self.thread_ended(id);
         }
         let no_such = || Error::NoSuchThread { thread: named };
-        let number = self.translate(process, named)?;
         if number == 0 || number > i32::MAX as u32 {
             return Err(no_such());
         }
@@ -90,7 +101,7 @@ impl Registry {
                 used: None,
             },
         );
-        let enacted = match applied.state() {
+        let enacted = match applied.state(&before) {
             Some(state) => state.enact(number, &before).map_err(|error| kernel_error(error, named)),
             None => Err(no_such_processor(applied.processor)),
         };
@@ -128,7 +139,7 @@ impl Registry {
     }
 
     /// Translates a TID of a process's PID namespace to this one.
-    fn translate(&mut self, process: u64, named: u32) -> Result<u32, Error> {
+    pub(super) fn translate(&mut self, process: u64, named: u32) -> Result<u32, Error> {
         let Some(process) = self.processes.get_mut(&process) else { return Ok(named) };
         if process.shares_namespace.is_none() {
             let shares = thread::shares_namespace(process.number);
@@ -217,6 +228,9 @@ impl Registry {
         if process != number {
             self.repair_after_exec(process, &before, &applied);
         }
+        if self.specs.get(&id).is_some_and(|spec| spec.ends_with_thread) {
+            self.end_specs(&[id]);
+        }
         self.restore_limit();
     }
 
@@ -234,7 +248,7 @@ impl Registry {
             .threads
             .get(&process)
             .and_then(|id| self.specs[id].thread.as_ref())
-            .and_then(|attached| attached.applied.state());
+            .and_then(|attached| attached.applied.state(&attached.before));
         let done = match own {
             Some(state) => state.enact(process, &now),
             None => before.restore(process, applied),
@@ -272,7 +286,9 @@ impl Registry {
     /// Refuses what could not be enacted anyway.
     pub(super) fn check_enactable(&self, id: SpecId) -> Result<(), Error> {
         let applied = self.assigned(id)?;
-        applied.state().ok_or_else(|| no_such_processor(applied.processor))?;
+        if applied.is_beyond() {
+            return Err(no_such_processor(applied.processor));
+        }
         if applied.scheduling.is_deadline() && !self.limit_can_be_lifted() {
             Err(refused(NOT_LIFTED))
         } else {
@@ -301,7 +317,7 @@ impl Registry {
         if attached.applied == now || !attached.thread.lives() {
             return Ok(());
         }
-        let (number, before) = (attached.thread.number, attached.applied);
+        let (number, before, first) = (attached.thread.number, attached.applied, attached.before);
         let shared = self.enforcer.shared();
         // The thread is not demoted or promoted meanwhile.
         let mut enforced = shared.lock();
@@ -323,7 +339,7 @@ impl Registry {
         }
         // One that is demoted gets its new policy when it is promoted.
         let state = |applied: Applied| {
-            let state = applied.state()?;
+            let state = applied.state(&first)?;
             Some(State { scheduling: demoted.unwrap_or(state.scheduling), ..state })
         };
         if demoted.is_none() {
@@ -371,7 +387,7 @@ impl Registry {
         }
     }
 
-    fn attached_under(&self, plugin: usize) -> Vec<SpecId> {
+    pub(super) fn attached_under(&self, plugin: usize) -> Vec<SpecId> {
         let mut ids: Vec<SpecId> =
             self.threads.values().copied().filter(|id| self.specs[id].admission.plugin == plugin).collect();
         ids.sort_unstable();

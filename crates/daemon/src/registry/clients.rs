@@ -52,6 +52,17 @@ impl Registry {
         Ok(key)
     }
 
+    /// Another process of the user who asks; of any user, if that is root.
+    pub(super) fn process_of(&mut self, process: u32, user: u32) -> Result<u64, Error> {
+        let gone = |_| Error::NoSuchThread { thread: process };
+        let (pidfd, _) = thread::pin_process(process).map_err(gone)?;
+        let owner = thread::process_user(process).map_err(gone)?;
+        if owner != user && user != 0 {
+            return Err(Error::NotOwner { what: format!("process {process} belongs to another user") });
+        }
+        self.process(process, pidfd, owner).map_err(gone)
+    }
+
     /// A connection of a process was closed.
     pub fn disconnected(&mut self, process: u64) {
         if let Some(it) = self.processes.get_mut(&process) {

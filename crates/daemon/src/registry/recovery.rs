@@ -10,7 +10,7 @@ use crate::log;
 use crate::poll::Token;
 use crate::record::{Attached, Record};
 use crate::thread::{self, Owner, Thread};
-use punctual_schedule::{Answer, Assignment, Offer, Parameters, SpecId};
+use punctual_schedule::{ANYWHERE, Answer, Assignment, Offer, Parameters, SpecId};
 use std::mem::discriminant;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -58,6 +58,9 @@ impl Registry {
             if let Err(why) = taken_over {
                 log::warning(&format!("spec {} has lost its thread: {why}", id.0));
             }
+            if self.specs[&id].ends_with_thread && self.specs[&id].thread.is_none() {
+                self.end_specs(&[id]);
+            }
             self.write_record(id);
         }
         for (from, attached) in pinned {
@@ -104,6 +107,7 @@ impl Registry {
             parameters: record.parameters,
             admission,
             thread: None,
+            ends_with_thread: record.ends_with_thread,
             slot,
         });
         Ok(())
@@ -116,7 +120,7 @@ impl Registry {
 
     /// Whether a plugin may use a processor.
     pub(super) fn has_processor(&self, plugin: usize, processor: u32) -> bool {
-        self.setup.plugins[plugin].config.processors.contains(&processor)
+        processor == ANYWHERE || self.setup.plugins[plugin].config.processors.contains(&processor)
     }
 
     /// Admits a spec as it was offered and assigned before; without an assignment, or where the plugin gives
@@ -169,7 +173,8 @@ impl Registry {
         }
         // Until the assignment is applied, the thread may have either of two.
         let previous = [Some(attached.applied), attached.previous].into_iter().flatten().find(|before| {
-            let as_before = before.state().is_some_and(|state| now.scheduling.matches(&state.scheduling));
+            let as_before =
+                before.state(&attached.before).is_some_and(|state| now.scheduling.matches(&state.scheduling));
             *before != applied && as_before
         });
         self.set_thread(
@@ -187,8 +192,9 @@ impl Registry {
         self.await_enforcement(id);
         let lifted = if applied.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
         let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
-            let state =
-                applied.state().ok_or_else(|| format!("there is no processor {}", applied.processor))?;
+            let state = applied
+                .state(&attached.before)
+                .ok_or_else(|| format!("there is no processor {}", applied.processor))?;
             state.enact(attached.number, &now).map_err(|error| error.to_string())
         });
         let enacted = enacted.and_then(|()| self.notify_plugin(id, attached.number));
@@ -210,7 +216,7 @@ fn pin(attached: &Attached) -> Option<(Thread, Owner)> {
 /// What an earlier daemon may have made of it; it may have been demoted.
 fn applied_states(attached: &Attached) -> Vec<State> {
     let applied = [Some(attached.applied), attached.previous].into_iter().flatten();
-    let mut states: Vec<State> = applied.filter_map(|applied| applied.state()).collect();
+    let mut states: Vec<State> = applied.filter_map(|applied| applied.state(&attached.before)).collect();
     let demoted = enforce::demoted(&attached.before.scheduling);
     let fixed = states.first().filter(|state| state.scheduling.is_fixed_priority()).copied();
     states.extend(fixed.map(|state| State { scheduling: demoted, ..state }));

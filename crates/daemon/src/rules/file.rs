@@ -5,6 +5,7 @@ use super::rule::Rule;
 use crate::access::{Domain, Share};
 use crate::text::{Error, Problem};
 use punctual_model::Duration;
+use punctual_protocol::NICE_LEVELS;
 use std::path::Path;
 
 /// Whom names stand for.
@@ -126,6 +127,10 @@ fn property(key: &str, value: &str, priorities: (u32, u32)) -> Result<Property, 
         Make::Share(make) => share(key, value).map(make),
         Make::Time(make) => time().map(make),
         Make::Priority(make) => priority().map(make),
+        Make::Nice(make) => match value.parse::<i32>() {
+            Ok(nice) if NICE_LEVELS.contains(&nice) => Ok(make(nice)),
+            _ => Err(format!("{key} is '{value}'; expected a nice level, -20 to 19")),
+        },
         Make::Flag(make) => {
             value.parse().map(make).map_err(|_| format!("{key} is '{value}'; expected true or false"))
         }

@@ -24,6 +24,8 @@ pub enum Property {
     MinPriority(u32),
     /// P^max.
     MaxPriority(u32),
+    /// The least nice level.
+    MinNice(i32),
     /// I.
     IgnoreAdmission(bool),
     /// Seeing the specs of all users, and reporting what their threads took.
@@ -39,6 +41,8 @@ pub enum Value {
     Time(Duration),
     /// One of the kernel's.
     Priority(u32),
+    /// One of the kernel's.
+    Nice(i32),
     /// `true` or `false`.
     Flag(bool),
 }
@@ -58,6 +62,7 @@ pub(super) enum Make {
     Share(fn(Share) -> Property),
     Time(fn(Duration) -> Property),
     Priority(fn(u32) -> Property),
+    Nice(fn(i32) -> Property),
     Flag(fn(bool) -> Property),
 }
 
@@ -79,7 +84,7 @@ pub struct Condition {
 }
 
 /// All conditions, in the order of the document.
-pub const CONDITIONS: [Condition; 10] = [
+pub const CONDITIONS: [Condition; 11] = [
     Condition {
         key: "max_utilization",
         unit: "processors, above 0",
@@ -146,6 +151,14 @@ pub const CONDITIONS: [Condition; 10] = [
         declared: |it| it.priority.map(Value::Priority),
     },
     Condition {
+        key: "min_nice",
+        unit: "the kernel's, -20 to 19",
+        applies_to: "the declared nice level: lower is more urgent",
+        side: Side::Least,
+        make: Make::Nice(Property::MinNice),
+        declared: |it| it.nice.map(Value::Nice),
+    },
+    Condition {
         key: "ignore_adm_test",
         unit: "`true`, `false`",
         applies_to: "whether a spec may be admitted that fails the admission test. Beware: it takes from all \
@@ -177,8 +190,9 @@ impl Property {
             Property::MaxDeadline(_) => 5,
             Property::MinPriority(_) => 6,
             Property::MaxPriority(_) => 7,
-            Property::IgnoreAdmission(_) => 8,
-            Property::Observe(_) => 9,
+            Property::MinNice(_) => 8,
+            Property::IgnoreAdmission(_) => 9,
+            Property::Observe(_) => 10,
         }]
     }
 
@@ -192,6 +206,7 @@ impl Property {
             | Property::MinDeadline(time)
             | Property::MaxDeadline(time) => Value::Time(time),
             Property::MinPriority(priority) | Property::MaxPriority(priority) => Value::Priority(priority),
+            Property::MinNice(nice) => Value::Nice(nice),
             Property::IgnoreAdmission(may) | Property::Observe(may) => Value::Flag(may),
         }
     }
@@ -247,6 +262,7 @@ impl fmt::Display for Value {
             Value::Share(share) => f.write_str(&decimal(*share)),
             Value::Time(time) => f.write_str(&microseconds(*time)),
             Value::Priority(priority) => write!(f, "{priority}"),
+            Value::Nice(nice) => write!(f, "{nice}"),
             Value::Flag(flag) => write!(f, "{flag}"),
         }
     }
@@ -278,6 +294,7 @@ mod tests {
                 Make::Share(make) => make(Share::ONE),
                 Make::Time(make) => make(Duration::from_us(1)),
                 Make::Priority(make) => make(1),
+                Make::Nice(make) => make(1),
                 Make::Flag(make) => make(true),
             };
             assert_eq!(property.key(), condition.key);

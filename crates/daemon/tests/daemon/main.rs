@@ -4,9 +4,11 @@
 //! Whoever is not root cannot run these, and is told so.
 
 mod actor;
+mod bus;
 mod cpusets;
 mod enforcement;
 mod faults;
+mod modes;
 mod objects;
 mod owners;
 mod restart;
@@ -66,9 +68,16 @@ fn main() -> ExitCode {
         supply::TESTS,
         objects::TESTS,
         enforcement::TESTS,
+        modes::TESTS,
     ] {
         trials.extend(tests(shared, false));
     }
+    trials.extend(bus::TESTS.iter().map(|&(name, needs, test)| {
+        Trial::ignorable_test(name, move || {
+            let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+            bus::run(needs, test)
+        })
+    }));
     for alone in [undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE] {
         trials.extend(tests(alone, true));
     }

@@ -43,6 +43,9 @@ fn specs_are_their_users() {
     assert_eq!(two.fail("ChangeSpec", json!({ "spec": spec, "parameters": { "priority": 2 } })), "NotOwner");
     assert_eq!(two.fail("AttachThread", json!({ "spec": spec, "thread": two.pid() })), "NotOwner");
     assert_eq!(two.ask("ListSpecs", json!({}))["specs"], json!([]));
+    assert_eq!(two.ask("Count", json!({})), json!({ "specs": 0, "plugins": 2, "clients": 1 }));
+    assert_eq!(one.ask("Count", json!({})), json!({ "specs": 1, "plugins": 2, "clients": 1 }));
+    assert_eq!(root.ask("Count", json!({})), json!({ "specs": 1, "plugins": 2, "clients": 3 }));
     assert_eq!(two.ask("ListClients", json!({}))["clients"].as_array().unwrap().len(), 1);
     assert_eq!(root.ask("GetSpec", mine())["spec"]["user"], json!(4001));
     assert_eq!(root.ask("ListClients", json!({}))["clients"].as_array().unwrap().len(), 3);

@@ -124,6 +124,10 @@ fn requests(rules: &Rules) -> Vec<Parameters> {
                     [limit - 1, limit, limit + 1].map(|it| Parameters { priority: Some(it), ..like() }),
                 );
             }
+            Property::MinNice(limit) => {
+                requests
+                    .extend([limit - 1, limit, limit + 1].map(|it| Parameters { nice: Some(it), ..like() }));
+            }
             Property::IgnoreAdmission(_) => requests.push(Parameters { ignore_admission: true, ..like() }),
             Property::Observe(_) => {}
         }

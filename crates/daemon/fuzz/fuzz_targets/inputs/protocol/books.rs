@@ -112,6 +112,7 @@ fn in_order(registry: &Registry, loaded: &Loaded, specs: &[&Spec]) {
             u64::MAX - period - if last { 1 << 63 } else { 0 }
         }
         Kind::Fp | Kind::Rr => spec.parameters.priority.unwrap_or(0).into(),
+        Kind::Nice => 0,
     };
     let mut assigned: Vec<(u64, u32)> = specs
         .iter()
@@ -119,7 +120,9 @@ fn in_order(registry: &Registry, loaded: &Loaded, specs: &[&Spec]) {
             AssignedPolicy::Fifo(priority) | AssignedPolicy::RoundRobin(priority) => {
                 Some((urgency(spec), priority))
             }
-            AssignedPolicy::Deadline { .. } | AssignedPolicy::Dispatched { .. } => None,
+            AssignedPolicy::Deadline { .. }
+            | AssignedPolicy::Other { .. }
+            | AssignedPolicy::Dispatched { .. } => None,
         })
         .collect();
     assigned.sort_unstable();
@@ -155,6 +158,7 @@ fn as_offered(registry: &Registry, loaded: &Loaded, spec: &Spec) {
         | (Kind::Rr, AssignedPolicy::RoundRobin(priority)) => {
             assert!((least..=greatest).contains(&priority), "{assigned:?}");
         }
+        (Kind::Nice, AssignedPolicy::Other { nice }) => assert_eq!(Some(nice), declared.nice),
         (kind, assigned) => panic!("{kind} does not tell {assigned:?}"),
     }
 }
@@ -168,7 +172,7 @@ pub fn is_tested(registry: &Registry, spec: &Spec) -> bool {
     match kind(loaded) {
         Kind::Edf => true,
         Kind::Rm => registry.counts().0 <= (greatest - least) as usize,
-        Kind::Fp | Kind::Rr => false,
+        Kind::Fp | Kind::Rr | Kind::Nice => false,
     }
 }
 

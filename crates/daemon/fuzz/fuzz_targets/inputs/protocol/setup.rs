@@ -69,6 +69,7 @@ pub fn setup(number: u8) -> Setup {
     let (config, rules) = &read[usize::from(number) % read.len()];
     let plugins = config.plugins(Limits::default()).expect("plugins").into_iter().zip(&config.plugins);
     Setup {
+        path: config.path.clone(),
         plugins: plugins
             .map(|(plugin, config)| Loaded { name: plugin.name().into(), plugin, config: config.clone() })
             .collect(),
