@@ -279,6 +279,10 @@ install: man completions
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctual-watch@.service \
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/punctual-watch@.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system dist/punctuald.socket
+	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system-generators
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctual-generator \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system-generators/punctual-generator
+	chmod 755 $(DESTDIR)$(PREFIX)/lib/systemd/system-generators/punctual-generator
 	install -D -m 644 dist/punctual-watch.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/punctual-watch.conf
 	for section in 1 5 8; do \
 		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$$section $(MANUALS)/*.$$section || exit; \

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod declared;
 mod run;
+mod unit;
 
 use crate::failure::{Code, Failure};
 use crate::output::print;
@@ -19,17 +20,26 @@ pub fn run(arguments: Ctl) -> Result<(), Failure> {
     // A plan that fails does not need the daemon.
     let plan = match arguments.command {
         Command::Run(arguments) => Plan::Run(run::Plan::new(*arguments)?),
+        Command::Unit { name } => match unit::Plan::new(name)? {
+            Some(plan) => Plan::Unit(plan),
+            None => return Ok(()),
+        },
         other => Plan::Ask(other),
     };
-    let mut client = Client::connect_to(&socket)?;
+    let mut client = match (Client::connect_to(&socket), &plan) {
+        (Err(error), Plan::Unit(plan)) => return plan.refused(error.into()),
+        (client, _) => client?,
+    };
     match plan {
         Plan::Run(plan) => run::run(plan, client),
+        Plan::Unit(plan) => plan.run(&mut client),
         Plan::Ask(command) => ask(&command, &mut client),
     }
 }
 
 enum Plan {
     Run(run::Plan),
+    Unit(unit::Plan),
     Ask(Command),
 }
 
@@ -61,7 +71,7 @@ fn ask(command: &Command, client: &mut Client) -> Result<(), Failure> {
         Command::Plugins { json: false } => print(&daemon::plugins(&client.list_plugins()?, &page)),
         Command::Release { specs } => release(specs, client),
         // Already made a plan by `run`.
-        Command::Run(_) => Ok(()),
+        Command::Run(_) | Command::Unit { .. } => Ok(()),
     }
 }
 

@@ -47,6 +47,7 @@ pub mod table;
 pub mod timeline;
 pub mod top;
 pub mod tt;
+pub mod unit;
 
 pub use agreement::{Agreement, read_agreement, read_contract};
 pub use bounds::{Bounds, read_bounds};

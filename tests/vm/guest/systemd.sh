@@ -253,6 +253,49 @@ the_manual_is_right_about_varlinkctl() {
 	done <"$list"
 }
 
+# unit NAME LINES…: a service of alice's that waits, and its drop-in.
+unit() {
+	name=$1
+	shift
+	mkdir -p "/etc/systemd/system/$name.service.d"
+	printf '[Service]\nUser=alice\nExecStart=sleep 1000\n' >"/etc/systemd/system/$name.service"
+	printf '[X-Punctual]\n' >"/etc/systemd/system/$name.service.d/timing.conf"
+	printf '%s\n' "$@" >>"/etc/systemd/system/$name.service.d/timing.conf"
+	systemctl daemon-reload
+}
+no_unit() {
+	systemctl stop "$1.service"
+	rm -r "/etc/systemd/system/$1.service" "/etc/systemd/system/$1.service.d"
+	systemctl daemon-reload
+}
+
+a_unit_declares_its_timing() {
+	unit control Period=10ms Runtime=2ms Plugin=RM
+	systemctl start control.service
+	main=$(property MainPID control.service)
+	is SCHED_FIFO policy "$main"
+	is alice stat -c %U "/proc/$main"
+	systemctl status --no-pager control.service |
+		grep 'Status: "spec [0-9]* under RM, 2 ms every 10 ms on processor'
+	punctual ctl list | grep control.service
+	systemctl restart control.service
+	is SCHED_FIFO policy "$(property MainPID control.service)"
+	is 1 status specs
+	no_unit control
+	until_so is 0 status specs
+}
+
+a_unit_that_is_refused_fails_unless_it_may_not() {
+	unit greedy Period=10ms Runtime=11ms
+	fails systemctl start greedy.service
+	is failed property ActiveState greedy.service
+	journalctl --no-pager -u greedy.service | grep 'runtime is 11 ms, but must be at most 10 ms'
+	unit greedy Period=10ms Runtime=11ms Required=no
+	systemctl start greedy.service
+	is SCHED_OTHER policy "$(property MainPID greedy.service)"
+	no_unit greedy
+}
+
 taken_away_it_leaves_nothing() {
 	begin --period 10ms --runtime 2ms --plugin EDF
 	systemctl disable --now punctuald.socket punctuald.service
@@ -278,6 +321,7 @@ all='the_system_is_up units_are_in_order little_is_exposed the_first_request_sta
 	deadlines_lift_the_limit_and_restore_it who_has_no_rule_is_refused
 	killed_it_is_started_again_and_knows_all killed_often_it_still_comes_back
 	a_wrong_configuration_is_waited_out what_ended_while_it_was_away_is_undone
+	a_unit_declares_its_timing a_unit_that_is_refused_fails_unless_it_may_not
 	a_stop_undoes_all a_kill_by_systemctl_is_a_stop it_may_do_nothing_else'
 for name in $all; do
 	check "$name"

@@ -58,6 +58,15 @@ pub enum Command {
         specs: Vec<u64>,
     },
     Run(Box<Run>),
+    /// Schedule the main process of a systemd unit as its section [X-Punctual] says
+    ///
+    /// For ExecStartPost= of a service; the generator that is installed adds it to each unit with that
+    /// section. The unit fails if the spec is refused, unless Required=no.
+    Unit {
+        /// The unit
+        #[arg(value_name = "UNIT")]
+        name: String,
+    },
 }
 
 /// Parameters declared by hand. Options about a model exclude each of them, so that clap does not ask for a

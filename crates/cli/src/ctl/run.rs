@@ -1,11 +1,13 @@
 //! `punctual ctl run`: runs a command under admitted specs.
 
 use super::args::Run;
+use super::unit::tell_manager;
 use crate::console;
 use crate::failure::{Code, Failure};
 use punctual_client::{Client, Error, Parameters, Refusal};
 use punctual_conformance::Contract;
 use punctual_model::TimingModel;
+use punctual_report::daemon;
 use punctual_workflow::specs::{self, Choice, Need, Needs, Reason, Watcher, printable};
 use punctual_workflow::{Agreement, ThreadFilter, plain_reason as reason, read_agreement};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
@@ -139,7 +141,9 @@ fn become_command(
 ) -> Result<(), Failure> {
     let spec = client.create_spec(parameters, Some(name))?.spec;
     // This is the only thread of this process.
-    client.attach_thread(spec, std::process::id())?;
+    let admission = client.attach_thread(spec, std::process::id())?;
+    // Of a service, where systemd listens.
+    tell_manager(&daemon::admission(&admission, parameters));
     let mut program = Command::new(&command[0]);
     let error = program.args(&command[1..]).exec();
     // The spec ends with this process.
