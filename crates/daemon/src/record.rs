@@ -96,6 +96,11 @@ impl Applied {
         Some(State { scheduling: self.scheduling, processors })
     }
 
+    /// Whether the kernel's own admission test has to be off: it pins no thread under SCHED_DEADLINE.
+    pub fn needs_lifted_limit(&self) -> bool {
+        self.scheduling.is_deadline() && self.processor != ANYWHERE
+    }
+
     /// Whether it needs a processor that does not exist here.
     pub fn is_beyond(&self) -> bool {
         self.processor != ANYWHERE && Processors::one(self.processor).is_none()

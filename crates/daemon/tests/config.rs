@@ -151,7 +151,7 @@ fn commented_defaults_are_the_actual_defaults() {
         Config { plugins: Vec::new(), socket: shown.socket.clone(), ..bare.clone() }
     );
     assert_eq!((&shown.socket.path, shown.socket.mode), (&bare.socket.path, bare.socket.mode));
-    assert_eq!(shown.plugin_names(), ["RM", "FP", "RR", "EDF", "NICE", "TT", "mine"]);
+    assert_eq!(shown.plugin_names(), ["RM", "FP", "RR", "EDF", "GEDF", "NICE", "TT", "mine"]);
     let (shown, bare) = (&shown.plugins[0], &bare.plugins[0]);
     assert_eq!((shown.threshold, shown.test), (bare.threshold, bare.test));
 }
@@ -222,7 +222,8 @@ fn errors_name_the_place() {
         ("[[plugin]]\nname = \"X\"\n".into(), "p.toml:2:8: plugin 'X' is nothing yet; expected kind ="),
         (
             "[[plugin]]\nname = \"X\"\nkind = \"RMS\"\n".into(),
-            "p.toml:3:8: kind 'RMS' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\", \"NICE\" or \"TT\"",
+            "p.toml:3:8: kind 'RMS' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\", \"GEDF\", \
+             \"NICE\" or \"TT\"",
         ),
         ("[[plugin]]\nname = \"X\"\nkind = \"EDF.so\"\n".into(), "; a shared object goes to object"),
         (plugin("object = \"/x.so\""), "p.toml:4:10: plugin 'X' has both kind and object"),

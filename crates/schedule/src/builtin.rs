@@ -2,6 +2,7 @@
 
 use crate::edf::Edf;
 use crate::fixed::Fixed;
+use crate::global::Global;
 use crate::nice::Nice;
 use crate::plugin::Plugin;
 use crate::rm::RateMonotonic;
@@ -15,6 +16,7 @@ pub fn plugin(kind: Kind, settings: Settings) -> Result<Box<dyn Plugin>, String>
         Kind::Rm => Box::new(RateMonotonic::new(settings)),
         Kind::Fp => Box::new(Fixed::fifo(settings)),
         Kind::Rr => Box::new(Fixed::round_robin(settings)),
+        Kind::Gedf => Box::new(Global::new(settings)),
         Kind::Nice => Box::new(Nice::new(settings)),
     })
 }

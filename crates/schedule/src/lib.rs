@@ -1,6 +1,6 @@
 //! Decides whether declared timing needs can be met, and how: admission tests, partitioning among processors,
-//! the plugins `EDF`, `RM`, `FP`, `RR` and `NICE`; time-triggered tables ([`table`]) and guarantees in their
-//! slack ([`slot_shifting`]).
+//! the plugins `EDF`, `RM`, `FP`, `RR`, `GEDF` and `NICE`; time-triggered tables ([`table`]) and guarantees
+//! in their slack ([`slot_shifting`]).
 //!
 //! Pure: no I/O, no clock, no kernel. The daemon carries out what a plugin decides.
 //!
@@ -9,6 +9,7 @@
 //! | EDF | SCHED_DEADLINE | least loaded | Σ Q / min(T, D) ≤ U: sufficient | Σ Q / T ≤ U, processor demand |
 //! | RM | SCHED_FIFO | least loaded | Σ Q / min(T, D) ≤ U: necessary only | Σ Q / T ≤ U, response times |
 //! | FP, RR | SCHED_FIFO, SCHED_RR | fewest specs | as RM (the paper: none) | as RM |
+//! | GEDF | SCHED_DEADLINE | any of its own | Goossens, Funk and Baruah: sufficient | the same |
 //! | NICE | SCHED_OTHER | any | none: it promises nothing | none |
 //!
 //! Q is the runtime of a spec, T its period, D its deadline, U the plugin's threshold (the paper's U^thr).
@@ -31,6 +32,7 @@ mod builtin;
 mod demand;
 mod edf;
 mod fixed;
+mod global;
 mod levels;
 mod nice;
 mod partitioned;

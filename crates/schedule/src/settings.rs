@@ -17,16 +17,25 @@ pub enum Kind {
     Fp,
     /// Like FP, by SCHED_RR.
     Rr,
+    /// Global EDF, by SCHED_DEADLINE.
+    Gedf,
     /// Nice levels, by SCHED_OTHER: no promise.
     Nice,
 }
 
 impl Kind {
-    /// Those that give real-time priorities, and test what they admit.
+    /// Those that give each thread a processor, and test what they admit.
     pub const REAL_TIME: [Kind; 4] = [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr];
 
     /// All kinds.
-    pub const ALL: [Kind; 5] = [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr, Kind::Nice];
+    pub const ALL: [Kind; 6] = [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr, Kind::Gedf, Kind::Nice];
+}
+
+impl Kind {
+    /// Whether it schedules by SCHED_DEADLINE, and so takes no priorities.
+    pub fn is_deadline(self) -> bool {
+        matches!(self, Kind::Edf | Kind::Gedf)
+    }
 }
 
 impl fmt::Display for Kind {
@@ -36,6 +45,7 @@ impl fmt::Display for Kind {
             Kind::Rm => "RM",
             Kind::Fp => "FP",
             Kind::Rr => "RR",
+            Kind::Gedf => "GEDF",
             Kind::Nice => "NICE",
         })
     }
@@ -46,7 +56,9 @@ impl FromStr for Kind {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let kind = Kind::ALL.into_iter().find(|kind| kind.to_string().eq_ignore_ascii_case(name));
-        kind.ok_or_else(|| format!("there is no built-in plugin `{name}`; there is EDF, RM, FP, RR or NICE"))
+        kind.ok_or_else(|| {
+            format!("there is no built-in plugin `{name}`; there is EDF, RM, FP, RR, GEDF or NICE")
+        })
     }
 }
 
@@ -131,7 +143,7 @@ impl Settings {
         }
         let (lowest, highest) = self.priorities;
         let (least, greatest) = self.limits.priorities;
-        if kind != Kind::Edf && !(least.max(1) <= lowest && lowest <= highest && highest <= greatest) {
+        if !kind.is_deadline() && !(least.max(1) <= lowest && lowest <= highest && highest <= greatest) {
             return Err(format!(
                 "plugin `{name}`: priorities {lowest} to {highest} are not a range within the kernel's \
                  {least} to {greatest}"
@@ -145,7 +157,7 @@ impl Settings {
         if self.platforms.is_empty() {
             return Ok(());
         }
-        if kind == Kind::Edf || self.test != Test::Exact {
+        if kind.is_deadline() || self.test != Test::Exact {
             return Err(format!(
                 "plugin `{name}`: the kernel's latency counts only in the exact test of RM, FP and RR"
             ));

@@ -57,6 +57,10 @@ impl Utilization {
         whole.saturating_mul(u128::from(span)).saturating_add(part)
     }
 
+    pub(crate) fn from_raw(raw: u128) -> Self {
+        Self(raw)
+    }
+
     /// In units of 2⁻⁶⁴ of a processor.
     pub(crate) fn raw(self) -> u128 {
         self.0

@@ -358,10 +358,10 @@ impl Reader<'_> {
         let priorities = match &table.priorities {
             None => self.machine.priorities,
             // The paper's configuration has [100, 100] for EDF, above all that are.
-            Some(given) if kind.is_edf() && is_pair(given.get_ref()) => self.machine.priorities,
+            Some(given) if kind.is_deadline() && is_pair(given.get_ref()) => self.machine.priorities,
             Some(given) => self.priorities(given),
         };
-        if let (true, Some(given)) = (kind.is_edf(), &table.priorities) {
+        if let (true, Some(given)) = (kind.is_deadline(), &table.priorities) {
             self.warning(
                 given.span(),
                 format!("priorities mean nothing to '{name}': SCHED_DEADLINE comes before every priority"),
@@ -418,7 +418,7 @@ impl Reader<'_> {
     ) -> (Vec<Platform>, Option<String>) {
         let span = given.span();
         let path = self.path_of(given);
-        let counts = matches!(kind, Kind::BuiltIn(kind) if *kind != punctual_schedule::Kind::Edf);
+        let counts = matches!(kind, Kind::BuiltIn(kind) if !kind.is_deadline());
         if !counts || test != Test::Exact {
             let message = "latency counts only in the exact test of RM, FP and RR; leave it out";
             self.error(span, message);
@@ -462,7 +462,7 @@ impl Reader<'_> {
                     ""
                 };
                 let message = format!(
-                    "kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\", \"NICE\" or \
+                    "kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\", \"RR\", \"GEDF\", \"NICE\" or \
                      \"TT\"{hint}",
                     kind.get_ref()
                 );
@@ -482,7 +482,7 @@ impl Reader<'_> {
                     at,
                     format!(
                         "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\", \"RR\", \
-                         \"NICE\" or \"TT\", or object = \"/path/plugin.so\""
+                         \"GEDF\", \"NICE\" or \"TT\", or object = \"/path/plugin.so\""
                     ),
                 );
                 Kind::BuiltIn(punctual_schedule::Kind::Fp)
@@ -636,9 +636,9 @@ fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
     let before = |one: &PluginConfig, other: &PluginConfig| match (&one.kind, &other.kind) {
         // What a shared object gives out is its own.
         (Kind::Object(_), _) | (_, Kind::Object(_)) => None,
-        (one, other) if one.is_edf() && other.is_edf() => None,
-        (one, _) if one.is_edf() => Some(true),
-        (_, other) if other.is_edf() => Some(false),
+        (one, other) if one.is_deadline() && other.is_deadline() => None,
+        (one, _) if one.is_deadline() => Some(true),
+        (_, other) if other.is_deadline() => Some(false),
         _ if one.priorities.0 > other.priorities.1 => Some(true),
         _ if one.priorities.1 < other.priorities.0 => Some(false),
         _ => None,

@@ -48,6 +48,11 @@ impl Kind {
     }
 
     /// Whether it schedules by SCHED_DEADLINE.
+    pub fn is_deadline(&self) -> bool {
+        matches!(self, Kind::BuiltIn(kind) if kind.is_deadline())
+    }
+
+    /// Whether it schedules by SCHED_DEADLINE on one processor each.
     pub fn is_edf(&self) -> bool {
         *self == Kind::BuiltIn(punctual_schedule::Kind::Edf)
     }

@@ -82,10 +82,11 @@ impl Registry {
         }
         let before = State::read(number).map_err(|error| kernel_error(error, named))?;
         let applied = self.assigned(id)?;
+        self.check_cluster(id, &applied, &before)?;
         if let Some(pidfd) = thread.pidfd() {
             self.poll.add(pidfd, Token::Thread(id.0)).map_err(failed)?;
         }
-        if applied.scheduling.is_deadline() {
+        if applied.needs_lifted_limit() {
             self.lift_limit()?;
         }
         self.await_enforcement(id);
@@ -283,13 +284,33 @@ impl Registry {
             .ok_or_else(|| refused(format!("plugin {} has no assignment for spec {}", plugin.name(), id.0)))
     }
 
+    /// A thread that is not pinned may run on all processors that its plugin counts, and on no others.
+    fn check_cluster(&self, id: SpecId, applied: &Applied, before: &State) -> Result<(), Error> {
+        if !applied.scheduling.is_deadline() || applied.needs_lifted_limit() {
+            return Ok(());
+        }
+        let config = &self.setup.plugins[self.specs[&id].admission.plugin].config;
+        let is_its = |processor: u32| config.processors.contains(&processor);
+        let most = kernel::Processors::MOST as u32;
+        match (0..most).all(|processor| before.processors.has(processor) == is_its(processor)) {
+            true => Ok(()),
+            false => Err(Error::NotAdmitted {
+                reasons: vec![format!(
+                    "{}: the thread may run on processors {:?}, but has to be allowed on those of the plugin \
+                     and on no others: see taskset(1), cpuset(7)",
+                    config.name, before.processors
+                )],
+            }),
+        }
+    }
+
     /// Refuses what could not be enacted anyway.
     pub(super) fn check_enactable(&self, id: SpecId) -> Result<(), Error> {
         let applied = self.assigned(id)?;
         if applied.is_beyond() {
             return Err(no_such_processor(applied.processor));
         }
-        if applied.scheduling.is_deadline() && !self.limit_can_be_lifted() {
+        if applied.needs_lifted_limit() && !self.limit_can_be_lifted() {
             Err(refused(NOT_LIFTED))
         } else {
             Ok(())
@@ -328,7 +349,7 @@ impl Registry {
         let is_unchanged = is.scheduling.matches(&before.scheduling)
             || before.scheduling.is_dispatched()
             || enforced.demoted(id.0).is_some_and(|demoted| is.scheduling.matches(&demoted));
-        if now.scheduling.is_deadline() && is_unchanged {
+        if now.needs_lifted_limit() && is_unchanged {
             self.lift_limit()?;
         }
         self.set_applied(id, now, Some(before));

@@ -63,7 +63,7 @@ impl Registry {
     }
 
     fn needs_lifted_limit(&self) -> bool {
-        let needs = |attached: &AttachedThread| attached.applied.scheduling.is_deadline();
+        let needs = |attached: &AttachedThread| attached.applied.needs_lifted_limit();
         self.threads.values().any(|id| self.specs[id].thread.as_ref().is_some_and(needs))
     }
 

@@ -190,7 +190,7 @@ impl Registry {
             },
         );
         self.await_enforcement(id);
-        let lifted = if applied.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
+        let lifted = if applied.needs_lifted_limit() { self.lift_limit() } else { Ok(()) };
         let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
             let state = applied
                 .state(&attached.before)

@@ -8,6 +8,7 @@ mod bus;
 mod cpusets;
 mod enforcement;
 mod faults;
+mod global;
 mod modes;
 mod objects;
 mod owners;
@@ -78,7 +79,7 @@ fn main() -> ExitCode {
             bus::run(needs, test)
         })
     }));
-    for alone in [undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE] {
+    for alone in [global::ALONE, undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE] {
         trials.extend(tests(alone, true));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

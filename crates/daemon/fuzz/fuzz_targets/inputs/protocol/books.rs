@@ -105,7 +105,7 @@ fn within_threshold(loaded: &Loaded, specs: &[&Spec], thresholds: &Thresholds) {
 /// Priorities are in the order of periods, or of priorities that were asked for.
 fn in_order(registry: &Registry, loaded: &Loaded, specs: &[&Spec]) {
     let urgency = |spec: &Spec| match kind(loaded) {
-        Kind::Edf => 0,
+        Kind::Edf | Kind::Gedf => 0,
         Kind::Rm => {
             let last = loaded.config.test == Test::Exact && spec.parameters.runtime.is_none();
             let period = spec.parameters.period.map_or(u64::MAX >> 1, |period| period.ns());
@@ -146,7 +146,7 @@ fn as_offered(registry: &Registry, loaded: &Loaded, spec: &Spec) {
     let (least, greatest) = loaded.config.priorities;
     let limits = Limits::default();
     match (kind(loaded), assigned.policy) {
-        (Kind::Edf, AssignedPolicy::Deadline { runtime, deadline, period }) => {
+        (Kind::Edf | Kind::Gedf, AssignedPolicy::Deadline { runtime, deadline, period }) => {
             assert!(
                 limits.least_runtime <= runtime && runtime <= deadline && deadline <= period,
                 "{assigned:?}"
@@ -170,7 +170,7 @@ pub fn is_tested(registry: &Registry, spec: &Spec) -> bool {
     let loaded = &registry.plugins()[spec.admission.plugin];
     let (least, greatest) = loaded.config.priorities;
     match kind(loaded) {
-        Kind::Edf => true,
+        Kind::Edf | Kind::Gedf => true,
         Kind::Rm => registry.counts().0 <= (greatest - least) as usize,
         Kind::Fp | Kind::Rr | Kind::Nice => false,
     }
