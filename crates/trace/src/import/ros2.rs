@@ -14,8 +14,9 @@ use super::error::Error;
 use super::notes::Notes;
 use crate::ctf18::{Item, Reader, Totals};
 use calls::Kinds;
-use follow::{Follow, Out};
+use follow::{Follow, Out, Producer, Step};
 use graph::Graph;
+use punctual_model::Instant;
 use std::path::{Path, PathBuf};
 use survey::Survey;
 
@@ -30,6 +31,9 @@ pub enum Variables {
     /// These, by names of tasks: writer and reader.
     Declared(Vec<(String, String)>),
 }
+
+/// Takes what happened: with the item that showed it, when, who, what.
+type Each<'a> = &'a mut dyn FnMut(&Item<'_>, Instant, Producer, Step) -> Result<(), Error>;
 
 /// A trace of ROS 2.
 pub struct Trace {
@@ -105,12 +109,7 @@ impl Trace {
     fn pass(
         &self,
         graph: &mut Graph,
-        each: &mut dyn FnMut(
-            &Item<'_>,
-            punctual_model::Instant,
-            follow::Producer,
-            follow::Step,
-        ) -> Result<(), Error>,
+        each: Each,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(Totals, follow::Unknown), Error> {
         let mut follow = Follow::default();
