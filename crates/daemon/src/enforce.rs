@@ -13,7 +13,6 @@ mod worker;
 use crate::kernel::{self, Processors, Scheduling, State};
 use crate::log;
 use crate::poll::{Poll, Token};
-use crate::record::Applied;
 use crate::thread::Thread;
 use lock::{Guard, Inheriting};
 use punctual_protocol::Enforced;
@@ -72,7 +71,7 @@ pub struct Target {
     /// It.
     pub thread: Arc<Thread>,
     /// As it is scheduled by admission.
-    pub applied: Applied,
+    pub applied: State,
     /// The processors that it had before, and that what it starts gets.
     pub home: Processors,
     /// As it is scheduled when it has used up its budget.
@@ -166,9 +165,10 @@ impl Core {
         self.of(spec).and_then(Watched::enforced)
     }
 
-    /// The scheduling that admission gives to the thread of a spec from now on.
-    pub fn reschedule(&mut self, spec: u64, applied: Applied) {
-        if let Some(watched) = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key)) {
+    /// What admission makes of the thread of a spec from now on.
+    pub fn reschedule(&mut self, spec: u64, applied: Option<State>) {
+        let watched = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key));
+        if let Some((watched, applied)) = watched.zip(applied) {
             watched.target.applied = applied;
         }
     }

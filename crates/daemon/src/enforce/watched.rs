@@ -149,8 +149,7 @@ impl Watched {
     /// before it was attached.
     pub(super) fn born(&mut self) -> Vec<(u32, State, Processors)> {
         let born = self.births.as_mut().map(Births::read).unwrap_or_default();
-        let Some(from) = self.target.applied.state() else { return Vec::new() };
-        born.into_iter().map(|child| (child, from, self.target.home)).collect()
+        born.into_iter().map(|child| (child, self.target.applied, self.target.home)).collect()
     }
 
     /// Takes its events, and does what is to be done.
@@ -182,15 +181,15 @@ impl Watched {
     }
 
     /// What it is to have now.
-    fn expected(&self) -> Option<State> {
-        let state = self.target.applied.state()?;
-        Some(if self.is_demoted() { State { scheduling: self.target.demoted, ..state } } else { state })
+    fn expected(&self) -> State {
+        let applied = self.target.applied;
+        if self.is_demoted() { State { scheduling: self.target.demoted, ..applied } } else { applied }
     }
 
     /// Whether someone else changed it, and what is done about that.
     fn heed_changes(&mut self, policy: &Policy) -> Option<Notice> {
         let number = self.target.thread.number;
-        let (is, expected) = (State::read(number).ok()?, self.expected()?);
+        let (is, expected) = (State::read(number).ok()?, self.expected());
         self.is_foreign = false;
         if is.scheduling.matches(&expected.scheduling) && is.processors == expected.processors {
             return None;

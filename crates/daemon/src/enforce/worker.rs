@@ -165,7 +165,7 @@ fn measure(target: &Target, key: u64, poll: &impl AsFd) -> Result<Events, String
         watch(meter.events())?;
         events.meter = Some(meter);
     }
-    if target.applied.state().is_some_and(|state| state.processors != target.home) {
+    if target.applied.processors != target.home {
         let births = Births::new(number).map_err(|error| unavailable(&error))?;
         watch(births.events())?;
         events.births = Some(births);

@@ -35,7 +35,7 @@ impl Registry {
         }
         let Some(demoted) = self.enforcer.forget(id.0) else { return };
         let Some(attached) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return };
-        let (number, applied) = (attached.thread.number, attached.applied.state());
+        let (number, applied) = (attached.thread.number, attached.applied.state(&attached.before));
         let (Ok(is), Some(applied)) = (State::read(number), applied) else { return };
         if is.scheduling.matches(&demoted) {
             if let Err(error) = applied.enact(number, &is) {
@@ -128,7 +128,7 @@ fn target(spec: &Spec) -> Option<Target> {
     let (runtime, period) = held.unwrap_or_default();
     Some(Target {
         thread: attached.thread.clone(),
-        applied: attached.applied,
+        applied: attached.applied.state(&attached.before)?,
         home: attached.before.processors,
         demoted: enforce::demoted(&attached.before.scheduling),
         runtime: runtime.ns(),

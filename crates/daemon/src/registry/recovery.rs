@@ -33,7 +33,8 @@ impl Registry {
             if let Some(attached) = &attached {
                 self.limit.thread_left(&attached.applied);
                 if pin(attached).is_some() {
-                    pinned.extend(attached.applied.state().map(|state| (state.processors, *attached)));
+                    let state = attached.applied.state(&attached.before);
+                    pinned.extend(state.map(|state| (state.processors, *attached)));
                 }
             }
             match self.readmit_record(slot, record) {
