@@ -112,12 +112,6 @@ impl Machine<'_> {
                 .args(["-cpu", if kernel.arch == Arch::Amd64 { "max,rdrand=off,rdseed=off" } else { "max" }]);
             append.push_str(" nokaslr norandmaps random.trust_cpu=off");
         } else {
-            if kernel.arch == Arch::Amd64 {
-                // Where the host is busy, the kernel would take QEMU's TSC for unstable, and read an emulated
-                // HPET at each look at the clock, which takes so long that real-time threads starve the rest.
-                // And it would find no interrupts of the timer where QEMU gets no processor while it waits.
-                append.push_str(" tsc=reliable no_timer_check");
-            }
             // In threads of their own, processors keep code that another has rewritten, as tracing does.
             let processors = self.processors.to_string();
             command.args(["-smp", &processors, "-accel", "tcg,thread=single", "-cpu", "max"]);
