@@ -96,13 +96,13 @@ pub(super) const SUBJECTS: &[Subject] = &[
             },
             Table {
                 decision: Some(Decision { what: "reaction time", has_properties: true }),
-                ..of_chains("reaction", "End-to-end latency of chains: reaction time", |model, table| {
+                ..of_chains("reaction", "Latency of chains: reaction time", |model, table| {
                     chains(model, table, true)
                 })
             },
             Table {
                 decision: Some(Decision { what: "data age", has_properties: false }),
-                ..of_chains("age", "End-to-end latency of chains: data age", |model, table| {
+                ..of_chains("age", "Latency of chains: data age", |model, table| {
                     chains(model, table, false)
                 })
             },

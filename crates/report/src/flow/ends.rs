@@ -32,8 +32,8 @@ pub fn doubts(flow: &Dataflow) -> Vec<String> {
     if flow.connections == Some(Connections::Inferred) && !flow.chains.is_empty() {
         lines.push(
             "Connections were inferred from which pushes activated which tasks: an input whose data never \
-             arrive last is not found, so a chain may begin earlier or go on. None is known to be end-to-end; \
-             declare the connections, or use a probe with event = \"connection\"."
+             arrive last is not found, so a chain may begin earlier or go on. None is known to be \
+             end-to-end: declare the connections, or use a probe with event = \"connection\"."
                 .into(),
         );
     } else {
