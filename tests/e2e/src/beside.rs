@@ -221,7 +221,7 @@ fn page() -> Result<Outcome> {
     let alone = page(&[&trace])?;
     for expected in [
         "Dataflow program rover",
-        "End-to-end latency",
+        "Chains: latency from the first task to the last",
         "cam → navi → moto",
         "around the worst reaction time",
         "570 µs",
