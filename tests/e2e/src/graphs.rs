@@ -55,7 +55,10 @@ fn flow(ended: &Ended) -> Result<Dataflow> {
 }
 
 fn names(flow: &Dataflow) -> Vec<String> {
-    flow.chains.iter().map(|chain| chain.tasks.join(" ")).collect()
+    let mut names: Vec<String> = flow.chains.iter().map(|chain| chain.tasks.join(" ")).collect();
+    // They come in the order in which their tasks were seen.
+    names.sort_unstable();
+    names
 }
 
 fn found() -> Result<Outcome> {
