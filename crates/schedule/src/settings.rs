@@ -143,7 +143,8 @@ impl Settings {
         }
         let (lowest, highest) = self.priorities;
         let (least, greatest) = self.limits.priorities;
-        if !kind.is_deadline() && !(least.max(1) <= lowest && lowest <= highest && highest <= greatest) {
+        let is_range = least.max(1) <= lowest && lowest <= highest && highest <= greatest;
+        if !kind.is_deadline() && !is_range {
             return Err(format!(
                 "plugin `{name}`: priorities {lowest} to {highest} are not a range within the kernel's \
                  {least} to {greatest}"
