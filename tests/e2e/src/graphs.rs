@@ -1,5 +1,5 @@
-//! Graphs of probed programs that nobody declared: a join and barriers on one executor, deadlines, lists, parts
-//! of a trace, and programs that run already.
+//! Graphs of probed programs that nobody declared: a join and barriers on one executor, deadlines, lists,
+//! parts of a trace, and programs that run already.
 
 use crate::run::{Ended, directory, punctual, run, workload};
 use crate::{Outcome, Result, Test, ensure, fail, skip};

@@ -80,7 +80,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_is_called_end_to_end_is(seed in any::<u64>(), events in 1..500_usize, executors in 1..3_usize) {
+    fn whatever_is_called_end_to_end_is(
+        seed in any::<u64>(),
+        events in 1..500_usize,
+        executors in 1..3_usize,
+    ) {
         let mut numbers = Numbers(seed);
         let program = Program { executors, ..random(&mut numbers) };
         let history = Simulator::new(&program, numbers.below(u64::MAX)).run(events);

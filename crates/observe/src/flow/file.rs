@@ -1,5 +1,6 @@
 //! Probe files: which function of a framework is which event or connection, where identities and names lie,
-//! and what cannot be seen of a program from outside. Several files add up: the framework's, then the program's.
+//! and what cannot be seen of a program from outside. Several files add up: the framework's, then the
+//! program's.
 
 use super::place::{Number, Place, Text};
 use super::skeleton::types::flow_limits;

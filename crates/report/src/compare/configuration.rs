@@ -164,8 +164,8 @@ impl Configuration {
     }
 }
 
-/// Whether a program does not say by which policy it ran, or with how many executors: it may have been any, so
-/// nobody knows which other runs are of the same configuration. Who groups by something else says which.
+/// Whether a program does not say by which policy it ran, or with how many executors: it may have been any,
+/// so nobody knows which other runs are of the same configuration. Who groups by something else says which.
 fn alone(input: &Input, grouping: &Grouping) -> bool {
     let is_unknown = |by: By| grouping.by.contains(&by) && by.value_in(input).is_none();
     input.model.dataflow.is_some() && (is_unknown(By::Policy) || is_unknown(By::Executors))

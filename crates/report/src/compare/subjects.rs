@@ -102,9 +102,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
             },
             Table {
                 decision: Some(Decision { what: "data age", has_properties: false }),
-                ..of_chains("age", "Latency of chains: data age", |model, table| {
-                    chains(model, table, false)
-                })
+                ..of_chains("age", "Latency of chains: data age", |model, table| chains(model, table, false))
             },
         ],
     },

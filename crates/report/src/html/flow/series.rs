@@ -37,7 +37,8 @@ pub(super) fn over_time(flow: &Dataflow, begin: Instant) -> Markup {
                             li {
                                 span { (kind) " of " bdi { (name(chain)) } ": up to "
                                     (at_most(latency.distribution.max_ns)) }
-                                svg.bars.series height=(HEIGHT) role="img" aria-label={ (kind) " over time" } {
+                                svg.bars.series height=(HEIGHT) role="img"
+                                    aria-label={ (kind) " over time" } {
                                     @for moment in &latency.series {
                                         (bar(moment, latency, begin, span))
                                     }
