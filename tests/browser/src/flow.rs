@@ -117,7 +117,10 @@ fn split(whole: &Distribution) -> ByKernel {
             quartile_3_ns: time,
             max_ns: time,
             mean_ns: Some(time),
+            p95_ns: Some(time),
             p99_ns: Some(time),
+            p999_ns: Some(time),
+            histogram: Vec::new(),
         }
     };
     let part = |time: Duration| time.saturating_sub(Duration::from_ns(100 * US));

@@ -5,7 +5,7 @@
 
 use super::graph::serial_takes;
 use punctual_model::Instant;
-use punctual_trace::flow::{About, Arming, Barrier, Event, Gap, Item, Kind};
+use punctual_trace::flow::{About, Arming, Barrier, Event, Gap, Item, Kind, Take};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -78,7 +78,20 @@ impl Clip {
                 None
             }
             Item::Count(count) => (count.at <= self.until).then_some(Item::Count(*count)),
+            Item::Take(take) => self.take(take).map(Item::Take),
         }
+    }
+
+    /// A push of before is not known in the part.
+    fn take(&self, take: &Take) -> Option<Take> {
+        if take.at < self.from || take.at > self.until {
+            return None;
+        }
+        let first = self.pushes.get(&take.channel);
+        Some(Take {
+            number: take.number.zip(first).and_then(|(number, first)| number.checked_sub(*first)),
+            ..*take
+        })
     }
 
     fn event(&mut self, event: &Event) -> Option<Event> {
