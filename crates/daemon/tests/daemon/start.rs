@@ -122,7 +122,7 @@ fn uncommented(name: &str) -> String {
 
 fn one_edit_is_named_and_enough() {
     let installed = punctual_daemon::config::DEFAULT_TEXT.replace("/etc/punctual/rules.conf", "rules.conf");
-    let daemon = Daemon::start(&installed);
+    let mut daemon = Daemon::start(&installed);
     let thread = Sleeper::start();
     let edit = |name: &str| {
         let file = daemon.path("punctuald.toml");
@@ -149,6 +149,8 @@ fn one_edit_is_named_and_enough() {
         assert_eq!(plugin, json!(name));
         daemon.connect().ask("ReleaseSpec", json!({ "spec": spec }));
     }
+    // So that it restores `sched_rt_runtime_us`, which EDF lifted.
+    assert!(daemon.stop().success());
 }
 
 /// Where the journal has no room, the client reads which folder is full, and of what.
