@@ -44,17 +44,6 @@ void Task::activate_if_ready() noexcept
 		Activation::activate(&object_);
 }
 
-// Called without the lock, at the end of an instance.
-void Task::judge() noexcept
-{
-	std::int64_t late = monotonic_ns() - activated_ns_ - deadline_ns_;
-	if (late <= 0)
-		return;
-	missed_deadlines_.fetch_add(1, std::memory_order_relaxed);
-	if (missed_ != nullptr)
-		missed_(*this, std::chrono::nanoseconds(late), missed_argument_);
-}
-
 void Task::rearm() noexcept
 {
 	state_ = State::idle;
@@ -169,7 +158,7 @@ void Activation::activate(Object *object) noexcept
 	task.required_armed_ = 0;
 	task.finals_armed_ = 0;
 	if (task.deadline_ns_ != 0)
-		task.activated_ns_ = monotonic_ns();
+		task.note_activation();
 	for (Input *input = task.first_input_; input != nullptr; input = input->next_of_task_)
 		input->take();
 	task.scheduler_->ready_.add(task);

@@ -532,6 +532,7 @@ private:
 	void activate_if_ready() noexcept;
 	void rearm() noexcept;
 	void count_armed() noexcept;
+	void note_activation() noexcept;
 	void judge() noexcept;
 
 	Scheduler *scheduler_;

@@ -340,7 +340,9 @@ fn flow_task(id: u32) -> impl Strategy<Value = FlowTask> {
             let executions = times.as_ref().map_or(0, |(execution, ..)| execution.count);
             let times = times.map(|(execution, queuing, (instance, at))| {
                 let worst = Worst { instance, at_ns: Instant::from_ns(at) };
-                let queuing = Distribution { count: execution.count, ..queuing };
+                let (count, mut histogram) = (execution.count, queuing.histogram);
+                histogram.iter_mut().for_each(|bin| bin.count = count);
+                let queuing = Distribution { count, histogram, ..queuing };
                 (Times { distribution: execution, worst }, Times { distribution: queuing, worst })
             });
             let by_kernel = times.as_ref().filter(|_| counts.0 % 2 == 0).map(|(execution, _)| ByKernel {

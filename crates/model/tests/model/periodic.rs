@@ -87,8 +87,11 @@ fn known_arrivals_count_if_the_model_is_measured_on_them() {
     assert_eq!(broken(&on_arrival, &[release]), [(Model::PeriodicEarly, 0)]);
     let on_arrival = Periodic { on: PeriodicOn::Arrival, ..model(100, 10, 4) };
     assert_eq!(broken(&on_arrival, &[release]), []);
+    // A signal made it early: its arrival has not come, and says nothing. The release still counts.
     let due_after = Release { arrival: Some(Instant::from_ns(105)), ..release };
-    assert_eq!(broken(&on_arrival, &[due_after]), [(Model::PeriodicLate, 0)]);
+    assert_eq!(broken(&on_arrival, &[due_after]), []);
+    let early = Release { arrival: Some(Instant::from_ns(105)), window: Window::at(Instant::from_ns(99)) };
+    assert_eq!(broken(&on_arrival, &[early]), [(Model::PeriodicEarly, 0)]);
 }
 
 #[test]
