@@ -46,8 +46,20 @@ struct Admitted {
 /// period until that period. Its periods begin when the thread is attached, and not when it is released: so
 /// each job of a thread could be held, for up to T − D. A server with T = D holds nobody who is released at
 /// most every D.
-fn served(task: Task) -> Task {
-    Task::new(task.runtime, task.period.min(task.deadline), task.deadline, task.guaranteed)
+pub(crate) fn served(task: Task) -> Task {
+    let period = task.period.min(task.deadline);
+    Task { blocking: task.blocking, ..Task::new(task.runtime, period, task.deadline, task.guaranteed) }
+}
+
+/// Whether the kernel takes a deadline as the period of its server.
+pub(crate) fn check_served(deadline: Duration, settings: &Settings) -> Result<(), Refusal> {
+    let least = settings.limits.least_period;
+    if deadline >= least {
+        return Ok(());
+    }
+    let bound =
+        format!("at least {least} (sched_deadline_period_min_us, since the kernel gets it as the period)");
+    Err(Refusal::Bound(Bound { parameter: "deadline_ns", value: deadline.ns(), bound }))
 }
 
 /// The parameters of a request, with everything that is mandatory. The period is that of the kernel's server.
@@ -68,16 +80,7 @@ impl Request {
         settings.check_blocking(parameters)?;
         let most = parameters.desired_runtime.map_or(least, |desired| desired.max(least));
         let deadline = parameters.deadline.unwrap_or(period);
-        if deadline < settings.limits.least_period {
-            return Err(Refusal::Bound(Bound {
-                parameter: "deadline_ns",
-                value: deadline.ns(),
-                bound: format!(
-                    "at least {} (sched_deadline_period_min_us, since the kernel gets it as the period)",
-                    settings.limits.least_period
-                ),
-            }));
-        }
+        check_served(deadline, settings)?;
         let blocking = parameters.blocking.unwrap_or_default();
         Ok(Self { least, most, period: period.min(deadline), deadline, blocking })
     }

@@ -7,6 +7,7 @@
 //!
 //! Sufficient, not exact: no exact test of global EDF is known that takes bounded time.
 
+use crate::edf::{check_served, served};
 use crate::task::Task;
 use crate::{
     ANYWHERE, Answer, AssignedPolicy, Assignment, Load, Offer, Parameters, Plugin, Refusal, Settings, SpecId,
@@ -65,7 +66,9 @@ impl Global {
         if parameters.blocking.is_some_and(|blocking| blocking > Duration::ZERO) {
             return Err(Refusal::Unschedulable("global EDF does not count blocking; EDF does".into()));
         }
-        let window = parameters.deadline.unwrap_or(period).min(period);
+        let deadline = parameters.deadline.unwrap_or(period);
+        check_served(deadline, &self.settings)?;
+        let window = deadline.min(period);
         let (greatest, taken) = self.greatest(replaced);
         let needed = Utilization::new(least, window);
         if needed > greatest {
@@ -126,7 +129,8 @@ impl Plugin for Global {
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer) {
         self.release(spec);
         let runtime = offer.accepted_runtime.or(parameters.runtime);
-        let Some(task) = Task::from_parameters(parameters, runtime, !offer.ignored) else { return };
+        let task = Task::from_parameters(parameters, runtime, !offer.ignored).map(served);
+        let Some(task) = task else { return };
         self.sum += task.utilization();
         self.densities.insert((task.utilization(), spec));
         self.tasks.insert(spec, task);
@@ -205,6 +209,20 @@ mod tests {
         assert_eq!(plugin.sum, Utilization::ZERO);
         assert!(try_admit(&mut plugin, 6, &ms(10, 10)).is_some());
         assert!(try_admit(&mut plugin, 7, &ms(1, 100)).is_none(), "2 − 1 is all that the heavy one leaves");
+    }
+
+    /// Otherwise the kernel would hold a thread that wakes up between its deadline and its next period.
+    #[test]
+    fn a_short_deadline_is_the_period_of_the_server() {
+        let mut plugin = global(2, 1.0);
+        let parameters = Parameters { deadline: Some(Duration::from_ms(20)), ..ms(5, 100) };
+        assert!(try_admit(&mut plugin, 1, &parameters).is_some());
+        let Some(Assignment { policy: AssignedPolicy::Deadline { deadline, period, .. }, .. }) =
+            plugin.assignment(SpecId(1))
+        else {
+            panic!("it was admitted");
+        };
+        assert_eq!((deadline, period), (Duration::from_ms(20), Duration::from_ms(20)));
     }
 
     proptest! {

@@ -137,6 +137,16 @@ fn edf_has_the_kernel_serve_deadlines_as_periods() {
     }
 }
 
+/// 4 ms and a blocking of 5 ms in 10 ms leave 1 ms.
+#[test]
+fn edf_counts_the_blocking_of_admitted_specs() {
+    let mut edf = new_plugin(Kind::Edf, Test::Exact, &[0], (1, 1), 1.0);
+    let blocked = Parameters { blocking: Some(Duration::from_ms(5)), ..task(4, 10, 10) };
+    take(&mut *edf, 1, &blocked);
+    refused(edf.consider(&task(2, 10, 10), None));
+    take(&mut *edf, 2, &task(1, 10, 10));
+}
+
 #[test]
 fn edf_refuses_what_the_kernel_would() {
     let edf = new_plugin(Kind::Edf, Test::Exact, &[0], (1, 1), 1.0);

@@ -38,7 +38,8 @@ impl Registry {
     ) -> Result<(), Error> {
         let done = self.attach_here(caller, id, named, number);
         let Err(Error::KernelRefused { .. }) = done else { return done };
-        let place = self.specs[&id].admission.offer.processor;
+        let Some(spec) = self.specs.get(&id) else { return done };
+        let place = spec.admission.offer.processor;
         match kernel::cpuset(number) {
             Ok(cpuset) if !cpuset.has(place) => {
                 self.move_within(caller, id, &cpuset)?;
@@ -57,6 +58,8 @@ impl Registry {
                 return Err(Error::AlreadyAttached { spec: id.0, thread: attached.named });
             }
             self.thread_ended(id);
+            // It may have ended with its thread.
+            self.get(&caller.who, id)?;
         }
         let no_such = || Error::NoSuchThread { thread: named };
         if number == 0 || number > i32::MAX as u32 {
@@ -339,6 +342,7 @@ impl Registry {
             return Ok(());
         }
         let (number, before, first) = (attached.thread.number, attached.applied, attached.before);
+        self.check_cluster(id, &now, &first)?;
         let shared = self.enforcer.shared();
         // The thread is not demoted or promoted meanwhile.
         let mut enforced = shared.lock();
