@@ -82,7 +82,7 @@ impl Budget {
 
     /// Of another runtime, period and deadline, for the same thread.
     pub fn with(&self, times: (u64, u64, u64), now: u64) -> Budget {
-        let due = self.due.map(|due| due.min(now + times.1));
+        let due = self.due.map(|due| due.min(now.saturating_add(times.1)));
         Budget {
             due,
             running: match self.running {
@@ -159,7 +159,7 @@ impl Budget {
         if has_blocked {
             self.released = Some(if is_certain { now.saturating_sub(late) } else { now });
         }
-        if has_blocked && !self.is_stopped && self.due.is_none_or(|due| now + self.tolerance >= due) {
+        if has_blocked && !self.is_stopped && self.due.is_none_or(|due| now.saturating_add(self.tolerance) >= due) {
             self.counted.jobs += 1;
             self.cost = 0;
             self.renew(now.saturating_sub(late));
@@ -168,7 +168,7 @@ impl Budget {
 
     /// A budget begins.
     fn renew(&mut self, start: u64) {
-        self.due = Some(self.due.map_or(start, |due| due.max(start)) + self.period);
+        self.due = Some(self.due.map_or(start, |due| due.max(start)).saturating_add(self.period));
         self.used = std::mem::take(&mut self.debt);
         self.is_counted = false;
     }
@@ -196,10 +196,10 @@ impl Budget {
             Running::Preempted(_) | Running::Blocked => now,
         };
         let took = now.saturating_sub(since);
-        self.cost += took;
+        self.cost = self.cost.saturating_add(took);
         self.counted.worst = self.counted.worst.max(self.cost);
         if !self.is_stopped {
-            self.used += took;
+            self.used = self.used.saturating_add(took);
         }
         self.running = Running::Since(now.max(since));
     }
@@ -221,19 +221,21 @@ impl Budget {
         self.due.map(|due| due.saturating_sub(self.tolerance))
     }
 
-    /// It went on without blocking, and other budgets have become due meanwhile.
+    /// It went on without blocking, and other budgets have become due meanwhile. However many: they may be
+    /// shorter than what a look takes.
     fn catch_up(&mut self, now: u64) {
-        let Some(mut due) = self.due else { return };
-        while self.used > self.runtime && due <= now + self.tolerance {
-            self.used -= self.runtime;
-            self.is_counted = false;
-            due += self.period;
-            if self.used <= self.runtime {
-                // What it did not ask for in time is lost.
-                due = due.max(now);
-            }
+        let Some(due) = self.due else { return };
+        let latest = now.saturating_add(self.tolerance);
+        if self.used <= self.runtime || due > latest {
+            return;
         }
-        self.due = Some(due);
+        let asked = (self.used - self.runtime).div_ceil(self.runtime);
+        let count = asked.min(((latest - due) / self.period).saturating_add(1));
+        self.used -= count * self.runtime;
+        self.is_counted = false;
+        let due = due.saturating_add(count.saturating_mul(self.period));
+        // What it did not ask for in time is lost.
+        self.due = Some(if self.used <= self.runtime { due.max(now) } else { due });
     }
 
     /// What is left of the budget.
@@ -247,7 +249,7 @@ impl Budget {
         let beyond = self.used.saturating_sub(self.runtime);
         self.is_stopped = true;
         self.debt = beyond % self.runtime;
-        let due = self.due.unwrap_or(0) + beyond / self.runtime * self.period;
+        let due = self.due.unwrap_or(0).saturating_add((beyond / self.runtime).saturating_mul(self.period));
         self.due = Some(due);
         due.saturating_sub(self.tolerance)
     }
@@ -356,6 +358,40 @@ mod tests {
         )
     }
 
+    impl Budget {
+        /// What [`Budget::catch_up`] does, one by one.
+        fn pay_one_after_another(&mut self, now: u64) {
+            let mut due = self.due.unwrap();
+            while self.used > self.runtime && due <= now.saturating_add(self.tolerance) && due < u64::MAX {
+                self.used -= self.runtime;
+                due = due.saturating_add(self.period);
+                if self.used <= self.runtime {
+                    due = due.max(now);
+                }
+            }
+            self.due = Some(due);
+        }
+    }
+
+    /// Times up to the greatest, and many of a few ns.
+    fn ends() -> impl Strategy<Value = u64> {
+        prop_oneof![1..4u64, 1..100 * MS, u64::MAX - 3..=u64::MAX, (0..64u32).prop_map(|bit| 1 << bit)]
+    }
+
+    #[test]
+    fn a_budget_of_a_nanosecond_is_looked_at_at_once() {
+        let mut budget = Budget::new((1, 2, 2), 0);
+        budget.advance(&[at(0, What::In)], 0);
+        // An hour of them: one by one they would take minutes.
+        let now = 3_600_000 * MS;
+        assert!(budget.exhausted(now).is_some());
+        assert_eq!(budget.counted().overruns, 1);
+        let until = budget.stop();
+        assert!(until > now, "it pays for what it took");
+        budget.resume(until);
+        assert_eq!(budget.left(), 1);
+    }
+
     proptest! {
         /// Whoever keeps to what was declared is never stopped, however late others make it.
         #[test]
@@ -382,6 +418,37 @@ mod tests {
                 }
             }
             prop_assert_eq!(budget.counted().overruns, 0);
+        }
+
+        /// However short or long budgets are, a look takes no longer, counts at most one overrun and comes to
+        /// the same as paying one budget after another.
+        #[test]
+        fn budgets_of_any_length_are_paid_at_once(
+            runtime in ends(), period in ends(), ran in ends(), times in 1..4usize,
+        ) {
+            let runtime = runtime.min(period);
+            let mut budget = Budget::new((runtime, period, period), 0);
+            budget.advance(&[at(0, What::In)], 0);
+            let mut now = 0u64;
+            for _ in 0..times {
+                now = now.saturating_add(ran);
+                let mut step_by_step = budget.clone();
+                let before = budget.counted().overruns;
+                let is_exhausted = budget.exhausted(now).is_some();
+                prop_assert!(budget.counted().overruns <= before + 1);
+                prop_assert_eq!(is_exhausted, budget.used > runtime);
+                step_by_step.is_seen(now);
+                if step_by_step.used / runtime < 1000 && step_by_step.due != Some(u64::MAX) {
+                    step_by_step.pay_one_after_another(now);
+                    prop_assert_eq!((budget.used, budget.due), (step_by_step.used, step_by_step.due));
+                }
+                if is_exhausted {
+                    let until = budget.stop();
+                    prop_assert!(budget.debt < runtime);
+                    now = now.max(until);
+                    budget.resume(now);
+                }
+            }
         }
 
         /// Whoever takes all it can get gets its share, and no more than one budget and what was found too
