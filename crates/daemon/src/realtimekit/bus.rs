@@ -8,7 +8,7 @@ use crate::poll::Poll;
 use std::collections::HashMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use zbus::blocking::{self, MessageIterator, connection};
@@ -29,7 +29,7 @@ pub struct Service {
     pub kit: RealtimeKit,
     /// Dropped first: who waits for an answer then gets an error.
     counter: Counter,
-    connection: Arc<Mutex<Option<blocking::Connection>>>,
+    slot: Arc<Slot<blocking::Connection>>,
     _stop: Sender<()>,
 }
 
@@ -38,12 +38,12 @@ impl Service {
     pub fn start(kit: RealtimeKit, poll: &Poll) -> io::Result<Service> {
         let (counter, desk) = Counter::open(poll)?;
         let (stop, stopped) = channel();
-        let connection = Arc::new(Mutex::new(None));
-        let (slot, shared) = (connection.clone(), Arc::new(kit.clone()));
+        let slot = Arc::new(Slot::new());
+        let (theirs, shared) = (slot.clone(), Arc::new(kit.clone()));
         thread::Builder::new()
             .name("realtimekit".into())
-            .spawn(move || serve(&shared, &desk, &slot, &stopped))?;
-        Ok(Service { kit, counter, connection, _stop: stop })
+            .spawn(move || serve(&shared, &desk, &theirs, &stopped))?;
+        Ok(Service { kit, counter, slot, _stop: stop })
     }
 
     /// The event loop's end.
@@ -55,31 +55,65 @@ impl Service {
 /// Its thread waits for messages, or for the next attempt: both end.
 impl Drop for Service {
     fn drop(&mut self) {
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(connection) = connection {
+        if let Some(connection) = self.slot.end() {
             // Not here: the bus may wait for an answer of this thread.
             thread::spawn(move || connection.close());
         }
     }
 }
 
-fn serve(
-    kit: &Arc<RealtimeKit>,
-    desk: &Desk,
-    slot: &Mutex<Option<blocking::Connection>>,
-    stopped: &Receiver<()>,
-) {
+/// The connection, until the service ends.
+#[derive(Debug)]
+struct Slot<T>(Mutex<(Option<T>, bool)>);
+
+impl<T> Slot<T> {
+    fn new() -> Slot<T> {
+        Slot(Mutex::new((None, false)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Option<T>, bool)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection is there; given back if the service has ended meanwhile.
+    fn put(&self, connection: T) -> Result<(), T> {
+        let mut slot = self.lock();
+        if slot.1 {
+            return Err(connection);
+        }
+        slot.0 = Some(connection);
+        Ok(())
+    }
+
+    /// The connection has ended.
+    fn clear(&self) -> Option<T> {
+        self.lock().0.take()
+    }
+
+    /// The service ends.
+    fn end(&self) -> Option<T> {
+        let mut slot = self.lock();
+        slot.1 = true;
+        slot.0.take()
+    }
+}
+
+fn serve(kit: &Arc<RealtimeKit>, desk: &Desk, slot: &Slot<blocking::Connection>, stopped: &Receiver<()>) {
     let (mut wait, mut told) = (RETRY.0, None);
     loop {
         match connect(kit, desk) {
             Ok(connection) => {
-                log::info(&format!("serving {NAME}"));
                 (wait, told) = (RETRY.0, None);
                 let messages = MessageIterator::from(&connection);
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
+                if let Err(connection) = slot.put(connection) {
+                    // With it, the name is given back.
+                    let _ = connection.close();
+                    return;
+                }
+                log::info(&format!("serving {NAME}"));
                 // Until the connection ends.
                 for _ in messages.take_while(Result::is_ok) {}
-                slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+                slot.clear();
             }
             Err(error) => {
                 let message = match error {
@@ -286,5 +320,21 @@ impl Interface {
     #[zbus(property(emits_changed_signal = "const"))]
     fn min_nice_level(&self) -> i32 {
         self.kit.min_nice_level
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_comes_too_late_is_given_back() {
+        let slot = Slot::new();
+        assert_eq!(slot.put(1), Ok(()));
+        assert_eq!(slot.clear(), Some(1));
+        assert_eq!(slot.put(2), Ok(()));
+        assert_eq!(slot.end(), Some(2));
+        assert_eq!(slot.put(3), Err(3));
+        assert_eq!(slot.clear(), None);
     }
 }
