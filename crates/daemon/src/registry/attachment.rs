@@ -10,7 +10,7 @@ use crate::poll::Token;
 use crate::record::Applied;
 use crate::thread::{self, Owner, Thread};
 use punctual_protocol::Used;
-use punctual_schedule::SpecId;
+use punctual_schedule::{ANYWHERE, SpecId};
 use std::io;
 use std::sync::Arc;
 
@@ -118,12 +118,14 @@ impl Registry {
         });
         let enacted = enacted
             .and_then(|()| self.notify_plugin(id, number).map_err(|reason| Error::KernelRefused { reason }));
-        match enacted {
-            Ok(()) => self.enforce(id),
-            Err(_) => {
-                self.restore_thread(id);
-                self.restore_limit();
-            }
+        let enacted = enacted.and_then(|()| {
+            self.enforce(id);
+            // Until then, a thread that an attached one has started was sent to the processors of that.
+            self.reassert(id)
+        });
+        if enacted.is_err() {
+            self.restore_thread(id);
+            self.restore_limit();
         }
         enacted
     }
@@ -164,8 +166,7 @@ impl Registry {
         if self.get(&caller.who, id)?.thread.is_none() {
             return Err(Error::NotAttached { spec: id.0 });
         }
-        self.restore_thread(id);
-        self.restore_limit();
+        self.let_go(id);
         Ok(())
     }
 
@@ -385,6 +386,31 @@ impl Registry {
         self.set_applied(id, before, None);
         enforced.reschedule(id.0, before.state(&first));
         Err(error)
+    }
+
+    /// Gives a spec's thread what it is assigned, if it has something else meanwhile; unless it is demoted.
+    /// Where it may run anywhere, it stays where someone else has sent it.
+    pub(super) fn reassert(&mut self, id: SpecId) -> Result<(), Error> {
+        let Some(attached) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return Ok(()) };
+        let (number, named) = (attached.thread.number, attached.named);
+        let Some(mut state) = attached.applied.state(&attached.before) else { return Ok(()) };
+        let previous = attached.previous.and_then(|previous| previous.state(&attached.before));
+        let is_free = attached.applied.processor == ANYWHERE;
+        let shared = self.enforcer.shared();
+        // The thread is not demoted or promoted meanwhile.
+        let enforced = shared.lock();
+        if enforced.demoted(id.0).is_some() || state.scheduling.is_dispatched() {
+            return Ok(());
+        }
+        let failed = |error| kernel_error(error, named);
+        let is = State::read(number).map_err(failed)?;
+        if is_free && previous.is_none_or(|previous| previous.processors != is.processors) {
+            state.processors = is.processors;
+        }
+        if is.scheduling.matches(&state.scheduling) && is.processors == state.processors {
+            return Ok(());
+        }
+        state.enact(number, &is).map_err(failed)
     }
 
     fn set_applied(&mut self, id: SpecId, applied: Applied, previous: Option<Applied>) {

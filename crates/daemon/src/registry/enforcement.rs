@@ -103,9 +103,17 @@ impl Registry {
         };
         log::warning(&format!("{}: {what}", described(&self.specs[&id])));
         if detach {
-            self.restore_thread(id);
-            self.restore_limit();
+            self.let_go(id);
         }
+    }
+
+    /// Detaches a spec's thread. A spec that ends with it, ends.
+    pub(super) fn let_go(&mut self, id: SpecId) {
+        if self.specs.get(&id).is_some_and(|spec| spec.ends_with_thread) {
+            return self.end_specs(&[id]);
+        }
+        self.restore_thread(id);
+        self.restore_limit();
     }
 }
 

@@ -76,7 +76,9 @@ impl Registry {
             if !self.specs[&spec].ends_with_thread {
                 return Err(Error::AlreadyAttached { spec: spec.0, thread: number });
             }
-            return self.change(&caller, spec, parameters.clone()).map(drop);
+            self.change(&caller, spec, parameters.clone())?;
+            // It may have given its priority back itself.
+            return self.reassert(spec);
         }
         let spec = self.create(&caller, parameters.clone(), Some(NAME.into()))?.id;
         let attached = self.attach_number(&caller, spec, number, number);

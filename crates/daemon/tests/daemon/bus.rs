@@ -3,6 +3,7 @@
 
 use crate::rig::{Daemon, OTHER, PATIENCE, seen, until};
 use libtest_mimic::{Completion, Failed};
+use punctual_daemon::kernel::{self, Processors, Scheduling};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,6 +15,8 @@ use std::process::{Child, Command, Output, Stdio};
 pub const TESTS: &[(&str, &[&str], fn())] = &[
     ("bus::threads_get_priorities_and_lose_them", &[BUS, SEND], threads_get_priorities_and_lose_them),
     ("bus::refusals_are_those_of_rtkit", &[BUS, SEND], refusals_are_those_of_rtkit),
+    ("bus::a_priority_that_was_given_back_is_given_again", &[BUS, SEND], a_priority_is_given_again),
+    ("bus::a_detached_thread_ends_its_spec", &[BUS, SEND], a_detached_thread_ends_its_spec),
     ("bus::budgets_are_admitted", &[BUS, SEND], budgets_are_admitted),
     ("bus::a_killed_daemon_keeps_its_threads", &[BUS, SEND], a_killed_daemon_keeps_its_threads),
     ("bus::the_name_is_taken_again_after_the_bus_ended", &[BUS, SEND], the_name_is_taken_again),
@@ -287,6 +290,41 @@ fn refusals_are_those_of_rtkit() {
     }
     assert_eq!((seen(player.tid()).0, seen(unlimited.tid()).0), (OTHER, OTHER));
     assert_eq!(rig.specs(), Vec::<Value>::new());
+}
+
+/// A program that calls `sched_setscheduler(2)` itself, and then asks again.
+fn a_priority_is_given_again() {
+    let rig = Rig::start(RULES, "");
+    let player = Player::limited(NOBODY);
+    let (before, thread) = (seen(player.tid()), player.tid());
+    for priority in [10, 10, 12] {
+        rig.realtime(NOBODY, thread, priority).unwrap();
+        assert_eq!((seen(thread).0, seen(thread).1, seen(thread).3.as_str()), (RR, priority, "0"));
+        kernel::schedule(thread, &Scheduling::ordinary()).unwrap();
+        if priority == 10 {
+            kernel::pin(thread, &Processors::from_words([u64::MAX; Processors::MOST / 64])).unwrap();
+        }
+    }
+    rig.nice(NOBODY, thread, -11).unwrap();
+    assert_eq!((seen(thread).0, seen(thread).2, seen(thread).3), (OTHER, -11, before.3.clone()));
+    kernel::schedule(thread, &Scheduling::ordinary()).unwrap();
+    rig.nice(NOBODY, thread, -11).unwrap();
+    assert_eq!((seen(thread).0, seen(thread).2), (OTHER, -11));
+    assert_eq!(rig.specs().len(), 1);
+    rig.call(0, "org.freedesktop.RealtimeKit1.ResetKnown", &[]).unwrap();
+    assert_eq!(seen(thread), before);
+}
+
+/// Nobody knows its number, so that nobody would attach another.
+fn a_detached_thread_ends_its_spec() {
+    let rig = Rig::start(RULES, "budget = [2000, 10000]\n");
+    let player = Player::limited(NOBODY);
+    let before = seen(player.tid());
+    rig.realtime(NOBODY, player.tid(), 10).unwrap();
+    let spec = rig.specs()[0]["admission"]["spec"].clone();
+    rig.daemon.connect().ask("DetachThread", json!({ "spec": spec }));
+    assert_eq!(seen(player.tid()), before);
+    rig.daemon.assert_empty();
 }
 
 /// Two tenths of a processor each: four of them leave no fifth.
