@@ -14,6 +14,7 @@ use crate::kernel::{self, Processors, Scheduling, State};
 use crate::log;
 use crate::poll::{Poll, Token};
 use crate::thread::Thread;
+use budget::Budget;
 use lock::{Guard, Inheriting};
 use punctual_protocol::Enforced;
 use rustc_hash::FxHashMap;
@@ -27,6 +28,9 @@ use watched::{Events, Watched};
 
 /// How long an attachment may wait for the first perf event of this daemon; usually some 10 ms.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Threads of which it is kept what they took, though nobody holds them: those with the farthest budgets.
+const MOST_OWED: usize = 4096;
 
 /// What is done about a thread that exceeds its runtime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,6 +139,8 @@ pub struct Core {
     next: u64,
     /// Those that are not measured yet.
     fresh: Vec<u64>,
+    /// What threads have taken that are not held any more, until their next budget is due.
+    owed: FxHashMap<u64, Budget>,
     /// To be closed, which takes its time.
     gone: Vec<Events>,
     notices: Vec<Notice>,
@@ -185,10 +191,20 @@ impl Core {
         self.forget(spec);
         let key = self.next;
         self.next += 1;
-        self.threads.insert(key, Watched::new(spec, target, now()));
+        let now = now();
+        let owed = target.is_held().then(|| self.owed.remove(&target.thread.identity)).flatten();
+        let owed = owed.filter(|it| it.due() > now);
+        self.threads.insert(key, Watched::new(spec, target, owed.as_ref(), now));
         self.by_spec.insert(spec, key);
         self.fresh.push(key);
         true
+    }
+
+    /// A thread is measured from now on, or anew.
+    fn measure_anew(&mut self, key: u64) {
+        if !self.fresh.contains(&key) {
+            self.fresh.push(key);
+        }
     }
 
     /// Sends what a thread has started to the processors that the thread had before, unless it is attached
@@ -205,8 +221,24 @@ impl Core {
     fn forget(&mut self, spec: u64) -> Option<Scheduling> {
         let mut watched = self.threads.remove(&self.by_spec.remove(&spec)?)?;
         let demoted = watched.is_demoted().then_some(watched.target.demoted);
+        if let Some(budget) = watched.owed() {
+            self.keep(watched.target.thread.identity, budget);
+        }
         self.gone.push(watched.ended());
         demoted
+    }
+
+    /// Keeps what a thread has taken: attached again, it gets no new budget.
+    fn keep(&mut self, thread: u64, budget: Budget) {
+        let now = now();
+        self.owed.retain(|_, it| it.due() > now);
+        if self.owed.len() >= MOST_OWED {
+            let next = self.owed.iter().min_by_key(|(_, it)| it.due()).map(|(&thread, _)| thread);
+            next.map(|thread| self.owed.remove(&thread));
+        }
+        if budget.due() > now {
+            self.owed.insert(thread, budget);
+        }
     }
 }
 
@@ -337,4 +369,25 @@ pub fn demoted(before: &Scheduling) -> Scheduling {
 /// Whether the kernel tells of perf events too late to hold a thread to anything.
 pub fn must_poll() -> bool {
     meter::is_told_late()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meter::{Record, What};
+
+    #[test]
+    fn what_is_owed_is_kept_until_it_is_paid() {
+        let mut core = Core::default();
+        let mut budget = Budget::new((1, 1_000_000_000_000, 1), now());
+        core.keep(1, budget.clone());
+        assert!(core.owed.is_empty(), "nothing was taken");
+        budget.advance(&[Record { time: now(), what: What::In }], 0);
+        (1..=MOST_OWED as u64 + 10).for_each(|thread| core.keep(thread, budget.clone()));
+        assert_eq!(core.owed.len(), MOST_OWED);
+        let mut paid = Budget::new((1, 1, 1), 0);
+        paid.advance(&[Record { time: 0, what: What::In }], 0);
+        core.keep(0, paid);
+        assert!(!core.owed.contains_key(&0));
+    }
 }

@@ -80,16 +80,22 @@ impl Budget {
         }
     }
 
-    /// Of another runtime, period and deadline, for the same thread.
+    /// Of another runtime, period and deadline, for the same thread. That is no new budget: while something of
+    /// this one is used, the next is due when it was, and what is used up stays used up.
     pub fn with(&self, times: (u64, u64, u64), now: u64) -> Budget {
-        let due = self.due.map(|due| due.min(now.saturating_add(times.1)));
+        let is_used = self.used > 0;
+        let earlier = |due: u64| if is_used { due } else { due.min(now.saturating_add(times.1)) };
+        let used = match self.used.checked_sub(self.runtime) {
+            Some(beyond) => times.0.saturating_add(beyond),
+            None => self.used.min(times.0),
+        };
         Budget {
-            due,
+            due: self.due.map(earlier),
             running: match self.running {
-                Running::Unknown(_) => Running::Unknown(now),
+                Running::Unknown(_) if !is_used => Running::Unknown(now),
                 known => known,
             },
-            used: self.used,
+            used,
             debt: self.debt,
             cost: self.cost,
             is_counted: self.is_counted,
@@ -97,6 +103,27 @@ impl Budget {
             counted: self.counted,
             ..Budget::new(times, now)
         }
+    }
+
+    /// For the same thread, which was not held meanwhile, and is from now on.
+    pub fn taken_over(&self, times: (u64, u64, u64), now: u64) -> Budget {
+        let mut budget = self.with(times, now);
+        if std::mem::take(&mut budget.is_stopped) {
+            // Whole budgets of what it took beyond are paid by the time until the next.
+            budget.used = budget.runtime.saturating_add(std::mem::take(&mut budget.debt));
+        }
+        Budget {
+            running: Running::Unknown(now),
+            cost: 0,
+            is_counted: false,
+            counted: Counted::default(),
+            ..budget
+        }
+    }
+
+    /// When the next budget is due; 0 if that is whenever it begins to run.
+    pub fn due(&self) -> u64 {
+        self.due.unwrap_or(0)
     }
 
     /// What was counted so far.
@@ -159,7 +186,10 @@ impl Budget {
         if has_blocked {
             self.released = Some(if is_certain { now.saturating_sub(late) } else { now });
         }
-        if has_blocked && !self.is_stopped && self.due.is_none_or(|due| now.saturating_add(self.tolerance) >= due) {
+        if has_blocked
+            && !self.is_stopped
+            && self.due.is_none_or(|due| now.saturating_add(self.tolerance) >= due)
+        {
             self.counted.jobs += 1;
             self.cost = 0;
             self.renew(now.saturating_sub(late));
@@ -252,6 +282,14 @@ impl Budget {
         let due = self.due.unwrap_or(0).saturating_add((beyond / self.runtime).saturating_mul(self.period));
         self.due = Some(due);
         due.saturating_sub(self.tolerance)
+    }
+
+    /// From now on it is not known whether it runs.
+    pub fn lose_sight(&mut self, now: u64) {
+        if let Running::Since(_) = self.running {
+            self.is_seen(now);
+        }
+        self.running = Running::Unknown(now);
     }
 
     /// Goes on after it was stopped.
@@ -376,6 +414,42 @@ mod tests {
     /// Times up to the greatest, and many of a few ns.
     fn ends() -> impl Strategy<Value = u64> {
         prop_oneof![1..4u64, 1..100 * MS, u64::MAX - 3..=u64::MAX, (0..64u32).prop_map(|bit| 1 << bit)]
+    }
+
+    #[test]
+    fn who_comes_back_gets_no_new_budget() {
+        let times = (2 * MS, 10 * MS, 10 * MS);
+        let mut budget = Budget::new(times, 0);
+        budget.advance(&[at(0, What::In), at(MS, BLOCKS)], 0);
+        budget.lose_sight(MS);
+        // It comes back each millisecond, and runs for one.
+        budget = budget.taken_over(times, 2 * MS);
+        assert_eq!((budget.left(), budget.due()), (MS, 10 * MS));
+        budget.advance(&[at(2 * MS, What::In)], 0);
+        assert_eq!(budget.exhausted(4 * MS), Some(9 * MS));
+        assert_eq!(budget.stop(), 9 * MS);
+        budget.lose_sight(4 * MS);
+        // Back from a demotion, it is still used up, and pays for what it got too much.
+        budget = budget.taken_over(times, 5 * MS);
+        assert_eq!(budget.exhausted(5 * MS), Some(9 * MS));
+        budget.advance(&[at(5 * MS, What::In)], 0);
+        assert_eq!(budget.stop(), 9 * MS);
+        budget.resume(10 * MS);
+        assert_eq!((budget.left(), budget.due()), (MS, 20 * MS));
+    }
+
+    #[test]
+    fn another_period_gives_no_new_budget() {
+        let times = (2 * MS, 100 * MS, 100 * MS);
+        let mut budget = Budget::new(times, 0);
+        budget.advance(&[at(0, What::In), at(2 * MS, BLOCKS)], 0);
+        let short = budget.with((MS, 2 * MS, 2 * MS), 2 * MS);
+        assert_eq!((short.left(), short.due()), (0, 100 * MS));
+        let back = short.with(times, 4 * MS);
+        assert_eq!((back.left(), back.due()), (0, 100 * MS));
+        // Nothing was taken: then the next one comes as early as is promised now.
+        let unused = Budget { used: 0, ..budget };
+        assert_eq!(unused.with((MS, 2 * MS, 2 * MS), 2 * MS).due(), 4 * MS);
     }
 
     #[test]

@@ -31,6 +31,15 @@ pub(super) struct Events {
     pub(super) births: Option<Births>,
 }
 
+/// Why nothing is open of a thread.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unmeasured {
+    /// It is ending, or another thread is about to take its number over by executing a program.
+    Ending,
+    /// It cannot be, and why.
+    Refused(String),
+}
+
 /// A thread that is held to its runtime, or whose children are sent home.
 #[derive(Debug)]
 pub(super) struct Watched {
@@ -50,8 +59,10 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(spec: u64, target: Target, now: u64) -> Watched {
-        let budget = Budget::new(target.times(), now);
+    /// Of a thread that may have taken something of its budget already.
+    pub(super) fn new(spec: u64, target: Target, owed: Option<&Budget>, now: u64) -> Watched {
+        let times = target.times();
+        let budget = owed.map_or_else(|| Budget::new(times, now), |owed| owed.taken_over(times, now));
         Watched {
             spec,
             target,
@@ -105,7 +116,7 @@ impl Watched {
     /// Begins to measure, or says why it cannot be.
     pub(super) fn begin(
         &mut self,
-        events: Result<Events, String>,
+        events: Result<Events, Unmeasured>,
         policy: &Policy,
         now: u64,
     ) -> Option<Notice> {
@@ -119,13 +130,23 @@ impl Watched {
                 // What it took before is not known.
                 self.budget = self.budget.with(self.target.times(), now);
                 self.meter = Some(meter);
-                self.look_at = policy.polls.then_some(now + self.target.runtime.max(GRAIN));
+                let left = self.budget.left().max(GRAIN);
+                self.set_limit(if self.is_demoted() { NEVER } else { left });
+                if !self.is_demoted() {
+                    self.look_at = policy.polls.then_some(now.saturating_add(left));
+                }
                 None
             }
-            Err(why) if !self.target.is_held() => {
+            Err(Unmeasured::Ending) => {
+                if !self.is_demoted() {
+                    self.look_at = Some(now.saturating_add(RETRY));
+                }
+                None
+            }
+            Err(Unmeasured::Refused(why)) if !self.target.is_held() => {
                 self.fails(format!("what it starts stays on its processor: {why}"))
             }
-            Err(why) => self.fails(format!("its runtime is not enforced: {why}")),
+            Err(Unmeasured::Refused(why)) => self.fails(format!("its runtime is not enforced: {why}")),
         }
     }
 
@@ -145,6 +166,51 @@ impl Watched {
         Events { meter: self.meter.take(), births: self.births.take() }
     }
 
+    /// Its events have ended, with the thread or without it: when it executes a program of other rights, or
+    /// another of its process executes one. Whether it is to be measured anew.
+    pub(super) fn lost(&mut self) -> (Events, bool) {
+        self.settle(&mut Vec::new());
+        if !self.target.thread.lives() {
+            return (self.ended(), false);
+        }
+        if !self.is_demoted() {
+            self.look_at = None;
+        }
+        (Events { meter: self.meter.take(), births: self.births.take() }, true)
+    }
+
+    /// What it has taken, when nobody holds it any more.
+    pub(super) fn owed(&mut self) -> Option<Budget> {
+        if !self.target.is_held() || !self.target.thread.lives() {
+            return None;
+        }
+        self.settle(&mut Vec::new());
+        Some(self.budget.clone())
+    }
+
+    /// Counts what it has taken until now, after which nothing is known.
+    fn settle(&mut self, records: &mut Vec<Record>) {
+        let now = super::now();
+        self.take(records);
+        self.budget.lose_sight(now);
+    }
+
+    /// Takes what its meter has recorded.
+    fn take(&mut self, records: &mut Vec<Record>) {
+        records.clear();
+        if let Some(meter) = self.meter.as_mut() {
+            meter.read(records);
+            let waited = meter.waited();
+            self.budget.advance(records, waited);
+        }
+    }
+
+    /// Whether it is time to measure it anew. Asked once.
+    pub(super) fn lacks_events(&mut self, now: u64) -> bool {
+        let lacks = !self.is_demoted() && self.meter.is_none();
+        lacks && self.look_at.take_if(|at| *at <= now).is_some()
+    }
+
     /// What it has started since the last call, and where it is sent: to the processors that the thread had
     /// before it was attached.
     pub(super) fn born(&mut self) -> Vec<(u32, State, Processors)> {
@@ -156,11 +222,10 @@ impl Watched {
     pub(super) fn look(&mut self, policy: &Policy, records: &mut Vec<Record>) -> Option<Notice> {
         // Before the records are read: later ones belong to the next look.
         let now = super::now();
-        let meter = self.meter.as_mut()?;
-        records.clear();
-        meter.read(records);
-        let waited = meter.waited();
-        self.budget.advance(records, waited);
+        if self.meter.is_none() && !self.is_demoted() {
+            return None;
+        }
+        self.take(records);
         if !self.target.thread.lives() {
             self.look_at = None;
             return None;
@@ -177,7 +242,11 @@ impl Watched {
                 self.hold(now, has_fired, policy)
             }
         };
-        changed.or(done)
+        match done {
+            // Nobody tells of that again.
+            Some(Notice { event: Event::Exhausted, .. }) => done,
+            done => changed.or(done),
+        }
     }
 
     /// What it is to have now.
@@ -239,10 +308,9 @@ impl Watched {
             Overruns::Demote | Overruns::Detach => match self.demote() {
                 Ok(()) if policy.overruns == Overruns::Detach => Some(self.notice(Event::Exhausted)),
                 Ok(()) => self.may_tell(QUIET.0).then(|| self.notice(Event::Overrun)),
-                Err(error) if error.is_gone() => None,
                 Err(error) => {
-                    self.set_limit(RETRY);
-                    self.fails(error.to_string())
+                    self.leave_until(now.saturating_add(RETRY), now, policy);
+                    if error.is_gone() { None } else { self.fails(error.to_string()) }
                 }
             },
         }
@@ -279,7 +347,8 @@ impl Watched {
         self.budget.resume(now);
         let left = self.budget.left().max(GRAIN);
         (self.scheduled, self.problem) = (Scheduled::AsAdmitted, None);
-        self.look_at = policy.polls.then_some(now + left);
+        // One whose events were lost meanwhile is measured anew.
+        self.look_at = if self.meter.is_none() { Some(now) } else { policy.polls.then_some(now + left) };
         self.set_limit(left);
         None
     }
@@ -300,5 +369,63 @@ pub(super) fn demoted(before: &Scheduling) -> Scheduling {
     match before.policy as i32 {
         libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE => before.without_slice(),
         _ => Scheduling::ordinary(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread::Thread;
+    use std::sync::Arc;
+
+    const MS: u64 = 1_000_000;
+    const POLLS: Policy = Policy { overruns: Overruns::Demote, changes: Changes::Show, polls: true };
+
+    /// This thread, of which the kernel refuses to make what it is to be when it is demoted.
+    fn watched() -> Watched {
+        let number = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        let (applied, mut demoted) = (State::read(number).unwrap(), Scheduling::ordinary());
+        demoted.policy = 77;
+        let target = Target {
+            thread: Arc::new(Thread::pin(number).unwrap().0),
+            applied,
+            home: applied.processors,
+            demoted,
+            runtime: MS,
+            period: 10 * MS,
+            deadline: 10 * MS,
+        };
+        Watched::new(1, target, None, 0)
+    }
+
+    #[test]
+    fn a_refused_demotion_is_tried_again_later() {
+        let mut watched = watched();
+        watched.budget.advance(&[Record { time: 0, what: What::In }], 0);
+        watched.look_at = Some(0);
+        let told = watched.hold(5 * MS, true, &POLLS);
+        assert!(matches!(told, Some(Notice { event: Event::Failed(_), .. })), "{told:?}");
+        assert_eq!((watched.is_demoted(), watched.due()), (false, Some(5 * MS + RETRY)));
+        // That is told once.
+        assert_eq!(watched.hold(5 * MS + RETRY, true, &POLLS), None);
+    }
+
+    #[test]
+    fn a_thread_without_events_is_measured_anew() {
+        let mut watched = watched();
+        let (events, lives) = watched.lost();
+        assert!(lives && events.meter.is_none());
+        let ending = || Err(Unmeasured::Ending);
+        assert_eq!(watched.begin(ending(), &POLLS, MS), None);
+        assert_eq!(watched.due(), Some(MS + RETRY));
+        assert!(!watched.lacks_events(MS));
+        assert!(watched.lacks_events(MS + RETRY) && !watched.lacks_events(MS + RETRY));
+        // One that is demoted is promoted first.
+        (watched.scheduled, watched.look_at) = (Scheduled::Demoted(7 * MS), Some(7 * MS));
+        let _ = watched.lost();
+        assert_eq!(watched.begin(ending(), &POLLS, MS), None);
+        assert_eq!((watched.due(), watched.lacks_events(7 * MS)), (Some(7 * MS), false));
+        assert_eq!(watched.promote(7 * MS, &POLLS), None);
+        assert!(watched.lacks_events(7 * MS));
     }
 }

@@ -2,7 +2,7 @@
 //! them.
 
 use super::meter::{self, Births, Meter};
-use super::watched::{Events, GRAIN};
+use super::watched::{Events, GRAIN, Unmeasured};
 use super::{Shared, Target, now, ring, silence};
 use crate::kernel::{self, Scheduling};
 use crate::log;
@@ -107,10 +107,14 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
         let mut core = shared.lock();
         let policy = core.policy;
         let Some(watched) = core.threads.get_mut(key) else { continue };
+        let lacks_events = watched.lacks_events(at);
         let born = watched.born();
         let notice = watched.look(&policy, records);
         for (child, from, home) in born {
             core.send_home(child, &from, &home);
+        }
+        if lacks_events {
+            core.measure_anew(*key);
         }
         tell(shared, &mut core, notice);
     }
@@ -123,10 +127,16 @@ fn tell(shared: &Shared, core: &mut super::Core, notice: Option<super::Notice>) 
     }
 }
 
-/// A thread has ended: its events would come forever.
+/// The events of a thread have ended, and would be told forever. The thread need not have: then it gets others.
 fn end(shared: &Shared, key: u64) {
-    let events = shared.lock().threads.get_mut(&key).map(|it| it.ended());
-    drop(events);
+    let mut core = shared.lock();
+    let lost = core.threads.get_mut(&key).map(|it| it.lost());
+    if lost.as_ref().is_some_and(|(_, lives)| *lives) {
+        core.measure_anew(key);
+    }
+    drop(core);
+    // Closing takes its time.
+    drop(lost);
 }
 
 /// Begins to measure those that are new, and closes what was measured. Whether it is all over.
@@ -153,24 +163,31 @@ fn begin(shared: &Shared, poll: &impl AsFd) -> bool {
     is_over
 }
 
-fn measure(target: &Target, key: u64, poll: &impl AsFd) -> Result<Events, String> {
+fn measure(target: &Target, key: u64, poll: &impl AsFd) -> Result<Events, Unmeasured> {
     let number = target.thread.number;
     let watch = |fd: std::os::fd::BorrowedFd<'_>| {
         epoll::add(poll, fd, epoll::EventData::new_u64(key), epoll::EventFlags::IN)
-            .map_err(|error| format!("watching for its events: {error}"))
+            .map_err(|error| Unmeasured::Refused(format!("watching for its events: {error}")))
     };
     let mut events = Events { meter: None, births: None };
     if target.is_held() {
-        let meter = Meter::new(number, target.runtime.max(GRAIN)).map_err(|error| unavailable(&error))?;
+        let meter = Meter::new(number, target.runtime.max(GRAIN)).map_err(unmeasured)?;
         watch(meter.events())?;
         events.meter = Some(meter);
     }
     if target.applied.processors != target.home {
-        let births = Births::new(number).map_err(|error| unavailable(&error))?;
+        let births = Births::new(number).map_err(unmeasured)?;
         watch(births.events())?;
         events.births = Some(births);
     }
     Ok(events)
+}
+
+fn unmeasured(error: io::Error) -> Unmeasured {
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Unmeasured::Ending,
+        _ => Unmeasured::Refused(unavailable(&error)),
+    }
 }
 
 fn unavailable(error: &std::io::Error) -> String {

@@ -27,6 +27,10 @@ pub const ALONE: &[(&str, fn())] = &[
     ("enforcement::a_demoted_thread_gets_its_new_priority", a_demoted_thread_gets_its_new_priority),
     ("enforcement::a_thread_that_was_real_time_is_demoted_too", a_thread_that_was_real_time_is_demoted_too),
     ("enforcement::who_exceeds_its_runtime_may_be_detached", who_exceeds_its_runtime_may_be_detached),
+    ("enforcement::who_was_put_back_is_detached_too", who_was_put_back_is_detached_too),
+    ("enforcement::a_program_of_other_rights_is_held_too", a_program_of_other_rights_is_held_too),
+    ("enforcement::a_demoted_thread_that_executes_is_promoted", a_demoted_thread_that_executes_is_promoted),
+    ("enforcement::who_attaches_again_gets_no_new_budget", who_attaches_again_gets_no_new_budget),
 ];
 
 fn config(enforcement: &str) -> String {
@@ -66,6 +70,21 @@ impl Drop for Hog {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A shell that runs as another user whoever executes it, so that the kernel ends all measuring of who does.
+fn shell_of_another(daemon: &Daemon) -> std::path::PathBuf {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let path = daemon.path("another");
+    std::fs::copy("/bin/sh", &path).unwrap();
+    chown(&path, Some(65534), Some(65534)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    path
+}
+
+/// Whether a thread executes that shell.
+fn is_another(thread: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{thread}/comm")).unwrap() == "another\n"
 }
 
 fn parameters(priority: u32, runtime_ms: u64, period_ms: u64) -> Value {
@@ -153,6 +172,72 @@ fn who_exceeds_its_runtime_may_be_detached() {
     until("the detachment", || !is_attached(&mut client));
     assert_eq!(seen(hog.tid()), before);
     assert!(daemon.log().contains("it is detached"), "{}", daemon.log());
+}
+
+/// Someone else changes it, which is seen when it has used up its budget; the next one comes in an hour.
+fn who_was_put_back_is_detached_too() {
+    let daemon = Daemon::start(&config("[enforcement]\noverruns = \"detach\""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let spec = client.schedule(parameters(40, 200, 3_600_000), hog.tid());
+    kernel::schedule(hog.tid(), &Scheduling::from_policy(AssignedPolicy::Fifo(3))).unwrap();
+    let is_attached =
+        |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"].get("thread").is_some();
+    until("the detachment", || !is_attached(&mut client));
+    assert_eq!(seen(hog.tid()).0, OTHER);
+}
+
+fn a_program_of_other_rights_is_held_too() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let shell = shell_of_another(&daemon);
+    let script = "read line; exec \"$0\" -c 'ulimit -t 10; while :; do :; done'";
+    let mut hog =
+        Hog(Command::new("sh").args(["-c", script]).arg(shell).stdin(Stdio::piped()).spawn().unwrap());
+    let spec = client.schedule(parameters(40, 4, 40), hog.tid());
+    until("its measuring", || enforced(&mut client, spec)["jobs"] == json!(0));
+    std::io::Write::write_all(&mut hog.0.stdin.take().unwrap(), b"go\n").unwrap();
+    until("the program", || is_another(hog.tid()));
+    let before = overruns(&mut client, spec);
+    until("overruns", || overruns(&mut client, spec) >= before + 3);
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    until("a promotion", || seen(hog.tid()).0 == FIFO);
+    assert_eq!(enforced(&mut client, spec).get("problem"), None);
+}
+
+fn a_demoted_thread_that_executes_is_promoted() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let shell = shell_of_another(&daemon);
+    let script = "while read -r line < \"$1\"; [ -z \"$line\" ]; do :; done; exec \"$0\" -c \
+                  'ulimit -t 10; while :; do :; done'";
+    daemon.write("go", "\n");
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(shell).arg(daemon.path("go")).stdin(Stdio::null());
+    let hog = Hog(command.spawn().unwrap());
+    let spec = client.schedule(parameters(40, 10, 3000), hog.tid());
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    daemon.write("go", "go\n");
+    until("the program", || is_another(hog.tid()));
+    assert_eq!(seen(hog.tid()).0, OTHER, "that is no new budget");
+    until("a promotion", || seen(hog.tid()).0 == FIFO);
+    let before = overruns(&mut client, spec);
+    until("another demotion", || overruns(&mut client, spec) > before && seen(hog.tid()).0 == OTHER);
+}
+
+fn who_attaches_again_gets_no_new_budget() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let spec = client.schedule(parameters(40, 500, 10_000), hog.tid());
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    for round in 0..3 {
+        client.ask("DetachThread", json!({ "spec": spec }));
+        client.ask("AttachThread", json!({ "spec": spec, "thread": hog.tid() }));
+        until("a demotion", || overruns(&mut client, spec) == 1);
+        let it = enforced(&mut client, spec);
+        assert!(it["worst_cost_ns"].as_u64().unwrap() < 500_000_000, "{round}: {it}");
+    }
 }
 
 fn demotion_survives_a_kill() {
