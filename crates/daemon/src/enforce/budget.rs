@@ -80,8 +80,8 @@ impl Budget {
         }
     }
 
-    /// Of another runtime, period and deadline, for the same thread. That is no new budget: while something of
-    /// this one is used, the next is due when it was, and what is used up stays used up.
+    /// Of another runtime, period and deadline, for the same thread. That is no new budget: while something
+    /// of this one is used, the next is due when it was, and what is used up stays used up.
     pub fn with(&self, times: (u64, u64, u64), now: u64) -> Budget {
         let is_used = self.used > 0;
         let earlier = |due: u64| if is_used { due } else { due.min(now.saturating_add(times.1)) };

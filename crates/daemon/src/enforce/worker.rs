@@ -127,7 +127,7 @@ fn tell(shared: &Shared, core: &mut super::Core, notice: Option<super::Notice>) 
     }
 }
 
-/// The events of a thread have ended, and would be told forever. The thread need not have: then it gets others.
+/// The events of a thread have ended, and would be told forever. If the thread has not, it gets others.
 fn end(shared: &Shared, key: u64) {
     let mut core = shared.lock();
     let lost = core.threads.get_mut(&key).map(|it| it.lost());
