@@ -200,6 +200,10 @@ impl Tracer {
             RunningTarget::Command(command) => command.end(patience, || ring.drain(&mut *each).map(drop))?,
             RunningTarget::Process(_) => None,
         };
+        // All at once: taking probes out one by one takes long, and what only some of them see fits nothing.
+        if let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() {
+            bss.is_on = 0;
+        }
         self.links.clear();
         self.ring.drain(each)?;
         Ok(status)
