@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Builds, checks and dismantles a graph. One thread at a time, while the scheduler is stopped.
+#include "futex.hpp"
 #include <punctual/flow.hpp>
 
 #include <cstring>
@@ -229,8 +230,7 @@ void Task::judge() noexcept
 		missed_(*this, std::chrono::nanoseconds(late), missed_argument_);
 }
 
-Status Task::set_deadline(
-	std::chrono::nanoseconds deadline, Missed missed, void *argument) noexcept
+Status Task::set_deadline(std::chrono::nanoseconds deadline, Missed missed, void *argument) noexcept
 {
 	if (scheduler_ == nullptr || !scheduler_->is_stopped())
 		return {Error::running, name()};
