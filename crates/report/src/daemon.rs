@@ -319,7 +319,9 @@ mod tests {
         let enforced = json!({"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4,
             "demoted": true, "put_back": 1});
         let held = Spec { enforced: serde_json::from_value(enforced).expect("figures"), ..a_spec() };
-        for text in [statistics(&[held.clone()], &Page::default()), specs(&[held], &Page::default())] {
+        for text in
+            [statistics(std::slice::from_ref(&held), &Page::default()), specs(&[held], &Page::default())]
+        {
             let line = text.lines().nth(1).expect("a line");
             for part in
                 [" 12 ", " 3.25 ms ", " 5 ", " 4 ", "DEMOTED until its next period", "put back 1 time"]

@@ -44,6 +44,8 @@ impl Format {
 /// Writes a job list, row by row. Holds at most one row group of a Parquet file.
 pub struct Writer<W: Write + Send>(List<W>);
 
+// One of them at a time.
+#[allow(clippy::large_enum_variant)]
 enum List<W: Write + Send> {
     Csv(Csv<W>),
     Parquet(Box<Parquet<W>>),

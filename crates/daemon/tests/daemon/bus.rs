@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// Tests, and the programs that they need.
+#[allow(clippy::type_complexity)] // Name, what it needs, and the test.
 pub const TESTS: &[(&str, &[&str], fn())] = &[
     ("bus::threads_get_priorities_and_lose_them", &[BUS, SEND], threads_get_priorities_and_lose_them),
     ("bus::refusals_are_those_of_rtkit", &[BUS, SEND], refusals_are_those_of_rtkit),

@@ -11,6 +11,7 @@ use crate::monitor::Monitor;
 use crate::recording::Recording;
 use punctual_report::jobs::Writer;
 use std::cell::Cell;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs::{self, File, Permissions};
@@ -101,13 +102,13 @@ impl JobFolder {
         let (mut jobs, mut broken) = (0_u64, None);
         listing.each_row(monitor, |key, row| {
             let Some(folder) = tasks.get(&key).filter(|_| broken.is_none()) else { return };
-            if !writers.contains_key(&key) {
-                match begin(folder) {
-                    Ok(writer) => drop(writers.insert(key, writer)),
+            let writer = match writers.entry(key) {
+                Entry::Occupied(begun) => begun.into_mut(),
+                Entry::Vacant(place) => match begin(folder) {
+                    Ok(writer) => place.insert(writer),
                     Err(error) => return broken = Some(error),
-                }
-            }
-            let writer = writers.get_mut(&key).expect("it was begun");
+                },
+            };
             broken = writer.row(row).map_err(io::Error::other).err();
             jobs += 1;
         })?;
