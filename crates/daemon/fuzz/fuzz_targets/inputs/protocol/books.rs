@@ -102,14 +102,16 @@ fn within_threshold(loaded: &Loaded, specs: &[&Spec], thresholds: &Thresholds) {
     assert!(sum <= threshold + 1e-9, "{sum} of a processor is given out by {loaded:?}");
 }
 
-/// Priorities are in the order of periods, or of priorities that were asked for.
+/// Priorities are in the order of deadlines, or of priorities that were asked for.
 fn in_order(registry: &Registry, loaded: &Loaded, specs: &[&Spec]) {
     let urgency = |spec: &Spec| match kind(loaded) {
         Kind::Edf | Kind::Gedf => 0,
         Kind::Rm => {
-            let last = loaded.config.test == Test::Exact && spec.parameters.runtime.is_none();
-            let period = spec.parameters.period.map_or(u64::MAX >> 1, |period| period.ns());
-            u64::MAX - period - if last { 1 << 63 } else { 0 }
+            // Whoever declares no runtime comes last.
+            let last = spec.parameters.runtime.is_none();
+            let deadline = spec.parameters.deadline.or(spec.parameters.period);
+            let deadline = deadline.map_or(u64::MAX >> 1, |deadline| deadline.ns());
+            u64::MAX - deadline - if last { 1 << 63 } else { 0 }
         }
         Kind::Fp | Kind::Rr => spec.parameters.priority.unwrap_or(0).into(),
         Kind::Nice => 0,
