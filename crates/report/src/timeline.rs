@@ -22,6 +22,7 @@ mod error;
 mod lanes;
 pub mod latency;
 mod packets;
+mod passages;
 mod proto;
 mod scheduling;
 mod threads;

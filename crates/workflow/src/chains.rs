@@ -3,6 +3,7 @@
 
 mod deadlines;
 mod lists;
+mod passages;
 
 pub use deadlines::Deadlines;
 pub use lists::{List, Lists};

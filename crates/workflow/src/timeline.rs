@@ -4,6 +4,7 @@
 mod dataflow;
 mod latency;
 
+use crate::chains::Trace;
 use crate::display_name;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
@@ -13,11 +14,11 @@ use crate::models::{self, Observed};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{Primaries, each_job};
+use punctual_extract::flow::Options as FlowOptions;
 use punctual_extract::{Extractor, Options as ExtractOptions, StreamOptions};
 use punctual_model::TimingModel;
 use punctual_report::counted;
 use punctual_report::timeline::{Counts, Timeline, time_table};
-use punctual_trace::flow::Reader;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ pub struct TimelineMaker {
     /// Shown alone.
     table: Option<TimingModel>,
     recording: Option<Recording>,
-    flow: Option<Reader>,
+    flow: Option<Trace>,
     threads: ThreadFilter,
 }
 
@@ -97,7 +98,9 @@ impl TimelineMaker {
         if let (None, Some((_, path))) = (&recording, &flow) {
             threads.refuse_without_threads(&display_name(path))?;
         }
-        Ok(TimelineMaker { table: None, recording, flow: flow.map(|(reader, _)| reader), threads })
+        let options = FlowOptions { curve_horizon: 1 };
+        let flow = flow.map(|(reader, path)| Trace::new(reader, &path, &[], options)).transpose()?;
+        Ok(TimelineMaker { table: None, recording, flow, threads })
     }
 
     /// Writes the timeline. `name` is what errors call `out`.
@@ -121,9 +124,9 @@ impl TimelineMaker {
             contents.push(threads);
             all_threads = bystanders > 0;
         }
-        if let Some(reader) = &self.flow {
+        if let Some(trace) = &self.flow {
             let is_behind_threads = self.recording.is_some();
-            let (program, span) = dataflow::write(reader, out, name, is_behind_threads, monitor)?;
+            let (program, span) = dataflow::write(trace, out, name, is_behind_threads, monitor)?;
             contents.push(program);
             if let (Some(recording), Some((from, until))) = (&self.recording, span) {
                 if until < recording.from() || recording.reader().until() < from {

@@ -304,13 +304,18 @@ pub fn of_one_time(directory: &Path, steps: &Path, trace: &Path) -> Result {
         timeline.arg(&file).args(folders);
         let ended = run(timeline)?;
         ended.expect_code(0)?;
-        let names_both =
-            [" scheduler events; ", " executions, "].iter().all(|part| ended.stderr.contains(part));
+        let names_both = [" scheduler events; ", " executions, ", " through chains"]
+            .iter()
+            .all(|part| ended.stderr.contains(part));
         ensure!(names_both, "it does not say that it shows both: {}", ended.all());
         let bytes = fs::read(&file)?;
         let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
-        // What runs where no thread does, and a group of rows of the program.
-        ensure!(has(b"swapper") && has(b"Executors"), "{} bytes, which are not of both", bytes.len());
+        // What runs where no thread does, a group of rows of the program, and the way of its data.
+        ensure!(
+            has(b"swapper") && has(b"Executors") && has(": reaction".as_bytes()),
+            "{} bytes, which are not of both",
+            bytes.len()
+        );
     }
     Ok(())
 }

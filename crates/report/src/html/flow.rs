@@ -4,6 +4,7 @@
 mod boxes;
 mod chains;
 mod graph;
+mod histograms;
 mod kernel;
 mod layout;
 mod series;

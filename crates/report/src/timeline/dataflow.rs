@@ -2,11 +2,14 @@
 //! 2024, Figure 4), and who executed what.
 //!
 //! A task's row shows its instances, queued and executing; a channel's the pushes; a producer's what it
-//! executed. An arrow leads from a push to the activation that it made.
+//! executed. An arrow leads from a push to the activation that it made. A chain's rows show the way of each
+//! datum from its source's activation to its sink's end.
 
 use super::Error;
 use super::packets::{Argument, Flow, Packets};
+use super::passages::Passages;
 use super::proto::{BY_RANK, Track};
+use crate::jobs::Passage;
 use punctual_model::{Instant, Platform};
 use punctual_trace::About as OfThreads;
 use punctual_trace::flow::{About, Event, Item, Kind};
@@ -23,6 +26,8 @@ pub struct Counts {
     pub executions: u64,
     /// Pushes.
     pub pushes: u64,
+    /// Ways of data from source to sink.
+    pub passages: u64,
     /// Starts, stops and activations whose counterpart is not in the trace.
     pub left_out: u64,
 }
@@ -31,10 +36,11 @@ pub struct Counts {
 pub struct Dataflow<W: Write> {
     packets: Packets<W>,
     about: About,
-    groups: [u64; 3],
+    groups: [u64; 4],
     tasks: BTreeMap<u16, Task>,
     channels: BTreeMap<u16, u64>,
     producers: BTreeMap<u32, Producer>,
+    passages: Passages,
     counts: Counts,
 }
 
@@ -78,9 +84,9 @@ impl<W: Write> Dataflow<W> {
     }
 
     fn begin(mut packets: Packets<W>, about: &About, from: Instant) -> Result<Self, Error> {
-        let mut groups = [0; 3];
-        for (group, (name, rank)) in groups.iter_mut().zip([("Tasks", 0), ("Channels", 1), ("Executors", 2)])
-        {
+        let mut groups = [0; 4];
+        let names = [("Tasks", 0), ("Channels", 1), ("Executors", 2), ("Chains", 3)];
+        for (group, (name, rank)) in groups.iter_mut().zip(names) {
             *group = packets.new_track();
             let track = Track {
                 id: *group,
@@ -99,6 +105,7 @@ impl<W: Write> Dataflow<W> {
             tasks,
             channels,
             producers,
+            passages: Passages::new(groups[3]),
             counts: Counts::default(),
         })
     }
@@ -114,6 +121,16 @@ impl<W: Write> Dataflow<W> {
             }
             Item::Count(_) | Item::Take(_) => Ok(()),
         }
+    }
+
+    /// Takes the way of a datum, or of the newest one that a sink read. They come in the order of their ends.
+    pub fn passage(&mut self, passage: &Passage<'_>) -> Result<(), Error> {
+        if self.passages.show(passage, &mut self.packets)? {
+            self.counts.passages += 1;
+        } else {
+            self.counts.left_out += 1;
+        }
+        Ok(())
     }
 
     /// Ends it. What still waits or runs is left out.

@@ -3,6 +3,7 @@
 use super::decode::Decoded;
 use proptest::prelude::*;
 use punctual_model::Instant;
+use punctual_report::jobs::Passage;
 use punctual_report::timeline::dataflow::{Counts, Dataflow};
 use punctual_trace::flow::{About, Event, Gap, Item, Kind};
 
@@ -58,7 +59,7 @@ fn drawn(items: &[Item]) -> (Decoded, Counts) {
 #[test]
 fn states_follow_the_events() {
     let (decoded, counts) = drawn(&executions(0));
-    assert_eq!(counts, Counts { executions: 2, pushes: 1, left_out: 0 });
+    assert_eq!(counts, Counts { executions: 2, pushes: 1, ..Counts::default() });
     let slices_on = |track: &str| {
         let slices = decoded.slices.iter().filter(|slice| decoded.tracks[&slice.track] == track);
         let mut seen: Vec<_> = slices
@@ -91,7 +92,45 @@ fn an_instance_is_not_taken_for_the_next_one() {
     let states: Vec<_> =
         decoded.slices.iter().map(|slice| (slice.begin, slice.end, slice.name.as_str())).collect();
     assert_eq!(states, [(2, 5, "queued")]);
-    assert_eq!(counts, Counts { executions: 0, pushes: 0, left_out: 2 });
+    assert_eq!(counts, Counts { left_out: 2, ..Counts::default() });
+}
+
+/// From these times to those, of one chain.
+fn passages(spans: &[(u64, u64)]) -> (Decoded, Counts) {
+    let mut timeline = Dataflow::new(Vec::new(), &about(), Instant::from_ns(0)).unwrap();
+    for (number, (from, until)) in (0..).zip(spans) {
+        let [from, until] = [*from, *until].map(Instant::from_ns);
+        let (source, sink) = (number, 100 + number);
+        let passage = Passage { chain: "cam1 → navi", latency: "reaction", source, from, sink, until };
+        timeline.passage(&passage).unwrap();
+    }
+    let (bytes, counts) = timeline.finish().unwrap();
+    (Decoded::new(&bytes), counts)
+}
+
+#[test]
+fn data_on_their_way_at_the_same_time_have_rows_of_their_own() {
+    let (decoded, counts) = passages(&[(10, 40), (20, 50), (45, 60)]);
+    assert_eq!(counts, Counts { passages: 3, ..Counts::default() });
+    assert!(decoded.slices.iter().all(|it| decoded.tracks[&it.track] == "cam1 → navi: reaction"));
+    let mut seen: Vec<_> = decoded
+        .slices
+        .iter()
+        .map(|it| (it.begin, it.end, it.name.as_str(), it.numbers["sink instance"]))
+        .collect();
+    seen.sort_unstable();
+    assert_eq!(seen, [(10, 40, "0 → 100", 100), (20, 50, "1 → 101", 101), (45, 60, "2 → 102", 102)]);
+    let track = |begin| decoded.slices.iter().find(|it| it.begin == begin).unwrap().track;
+    assert_eq!(track(10), track(45));
+    assert_ne!(track(10), track(20));
+}
+
+#[test]
+fn rows_of_a_chain_are_bounded() {
+    let spans: Vec<_> = (0..300).map(|at| (at, 1_000)).collect();
+    let (decoded, counts) = passages(&spans);
+    assert_eq!(counts, Counts { passages: 256, left_out: 44, ..Counts::default() });
+    assert_eq!(decoded.slices.len(), 256);
 }
 
 proptest! {

@@ -1,10 +1,11 @@
 //! Lists of all instances of a dataflow program and of all latencies of its chains.
 
+use super::passages::{ended, names};
 use crate::destination::{Destination, Pending};
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
-use punctual_extract::flow::{Analysis, Chains, EndToEndKind, Graph};
-use punctual_report::jobs::{self, Format, Instance, InstanceWriter, Passage, PassageWriter};
+use punctual_extract::flow::{Analysis, Chains, Graph};
+use punctual_report::jobs::{self, Format, Instance, InstanceWriter, PassageWriter};
 use std::path::Path;
 
 /// Where lists go.
@@ -65,12 +66,9 @@ impl<'a> Listing<'a> {
             let writer = PassageWriter::new(begin(list)?, list.format, clock);
             Ok::<_, Error>(Open { list, writer: writer.map_err(|error| list.failed(&error))? })
         });
-        let name = |chain: &Vec<u16>| {
-            chain.iter().map(|task| graph.task_name(*task)).collect::<Vec<_>>().join(" → ")
-        };
         Ok(Listing {
             graph,
-            chains: chains.numbers().iter().map(name).collect(),
+            chains: names(graph, chains),
             instances: instances.transpose()?,
             passages: passages.transpose()?,
             failure: None,
@@ -94,18 +92,8 @@ impl<'a> Listing<'a> {
             }
         }
         if let Some(Open { list, writer }) = self.passages.as_mut().filter(|_| self.failure.is_none()) {
-            for it in analysis.ended() {
-                let written = writer.row(&Passage {
-                    chain: &self.chains[it.chain],
-                    latency: match it.kind {
-                        EndToEndKind::Reaction => "reaction",
-                        EndToEndKind::Age => "age",
-                    },
-                    source: it.source,
-                    from: it.from,
-                    sink: it.sink,
-                    until: it.until,
-                });
+            for passage in ended(analysis, &self.chains) {
+                let written = writer.row(&passage);
                 self.failure = self.failure.take().or(written.err().map(|error| list.failed(&error)));
             }
         }

@@ -1,27 +1,31 @@
 //! The timeline of a dataflow program.
 
+use crate::chains::Trace;
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Unit};
 use punctual_model::Instant;
 use punctual_report::counted;
 use punctual_report::timeline::dataflow::Dataflow;
-use punctual_trace::flow::{Item, Reader};
+use punctual_trace::flow::Item;
 use std::io::Write;
 
-/// Writes a program, behind the threads if there are some. Returns what is shown of it, in words, and its
+/// Writes a program in two passes, behind the threads if there are some. Returns what is shown of it, in words, and its
 /// time.
 pub fn write(
-    reader: &Reader,
+    trace: &Trace,
     out: &mut impl Write,
     name: &str,
     is_behind_threads: bool,
     monitor: &dyn Monitor,
 ) -> Result<(String, Option<(Instant, Instant)>)> {
     let failed = |error: &dyn std::fmt::Display| Error::file(name.to_owned()).because(error.to_string());
+    let reader = trace.reader();
     let begin = |out, from| match is_behind_threads {
         true => Dataflow::behind_threads(out, reader.about(), from),
         false => Dataflow::new(out, reader.about(), from),
     };
+    let followed = trace.followed(monitor)?;
+    let mut passages = followed.passages();
     let progress = monitor.begin("drawing", reader.bytes(), Unit::Bytes);
     let mut out = Some(out);
     let mut timeline: Option<Dataflow<_>> = None;
@@ -39,7 +43,8 @@ pub fn write(
             }
         }
         if let Some(timeline) = timeline.as_mut().filter(|_| broken.is_none()) {
-            broken = timeline.item(&item).err();
+            let ended = passages.item(&item, |passage| timeline.passage(&passage));
+            broken = timeline.item(&item).and(ended).err();
         }
     };
     let totals = reader.read(&mut take, &mut |bytes| progress.set(bytes))?;
@@ -65,9 +70,13 @@ pub fn write(
         monitor.warn(&format!("not shown: {}", missing.join(", ")));
     }
     let (executions, pushes) = (counted(counts.executions, "execution"), counted(counts.pushes, "push"));
+    let passages = match counts.passages {
+        0 => String::new(),
+        passages => format!(", {} through chains", counted(passages, "passage")),
+    };
     let left_out = match counts.left_out {
         0 => String::new(),
         left_out => format!(" ({} without a counterpart left out)", counted(left_out, "event")),
     };
-    Ok((format!("{executions}, {pushes}{left_out}"), span))
+    Ok((format!("{executions}, {pushes}{passages}{left_out}"), span))
 }

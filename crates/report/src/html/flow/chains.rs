@@ -1,7 +1,7 @@
 //! Chains: box plots of their latencies, and the parts of the worst of each.
 
 use super::boxes::{self, Kinds, Row};
-use super::series;
+use super::{histograms, series};
 use crate::figures::LATENCY;
 use crate::flow::{doubts, greatest, latency_rows, since, waited};
 use crate::html::cell;
@@ -48,6 +48,7 @@ pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
         div.figures { (boxes::figure(crate::flow::title(flow), &rows, &kinds, caption)) }
         @for line in doubts(flow) { p.missing { (line) } }
         (table(flow))
+        (histograms::histograms(flow))
         (series::over_time(flow, begin))
         (worst(flow, begin))
     }

@@ -3,7 +3,7 @@
 use super::chains::name;
 use crate::number::{at_least, at_most, counted};
 use maud::{Markup, html};
-use punctual_model::dataflow::{Dataflow, Latency, Moment};
+use punctual_model::dataflow::{Chain, Dataflow, Latency, Moment};
 use punctual_model::{Duration, Instant};
 
 /// Chains that are drawn.
@@ -52,7 +52,8 @@ pub(super) fn over_time(flow: &Dataflow, begin: Instant) -> Markup {
     }
 }
 
-fn latencies(chain: &punctual_model::dataflow::Chain) -> impl Iterator<Item = (&'static str, &Latency)> + '_ {
+/// Its reaction times and data ages, as far as there are any.
+pub(super) fn latencies(chain: &Chain) -> impl Iterator<Item = (&'static str, &Latency)> + '_ {
     let age = chain.age.iter().map(|latency| ("Data age", latency));
     chain.reaction.iter().map(|latency| ("Reaction time", latency)).chain(age)
 }

@@ -253,6 +253,29 @@ fn times_and_worst_cases_are_drawn_and_printed() {
 }
 
 #[test]
+fn latencies_are_drawn_by_length_and_over_time() {
+    let mut flow = program();
+    let drawn = |flow: &Dataflow| {
+        let page = page(&model_of(vec![], flow.clone()), None, None, "aton");
+        section(&page, "flow-chains").to_owned()
+    };
+    let without = drawn(&flow);
+    assert!(!without.contains("how long") && !without.contains("over time"));
+    let reaction = flow.chains[0].reaction.as_mut().unwrap();
+    reaction.distribution.histogram =
+        [(500, 1), (1_000, 98), (2_000, 1)].map(|(until, count)| Bin { until_ns: us(until), count }).to_vec();
+    reaction.series = [(0, 99), (5_000_000, 1)]
+        .map(|(from, count)| Moment { from_ns: at(from), count, min_ns: us(200), max_ns: us(2_000) })
+        .to_vec();
+    let chains = drawn(&flow);
+    // One bar for each range and part of the trace, of the reaction time alone.
+    assert_eq!(chains.matches("<rect").count(), without.matches("<rect").count() + 3 + 2);
+    for text in ["98 times, up to 1 ms", "1 time, up to 2 ms", "99 latencies, 200 µs to 2 ms"] {
+        assert!(chains.contains(text), "{text}: {chains}");
+    }
+}
+
+#[test]
 fn the_kernels_part_is_a_table_if_known() {
     let mut flow = program();
     assert!(!page(&model_of(vec![], flow.clone()), None, None, "aton").contains("flow-kernel"));
