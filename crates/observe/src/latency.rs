@@ -17,12 +17,12 @@ pub use processor::{
 };
 
 use crate::command::{Output, Running, Waiting};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use load::Loaded;
 use processor::Shared;
 use std::ffi::OsString;
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use symbols::Symbols;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
@@ -146,16 +146,29 @@ impl Meter {
     /// Ends the measurement, for good, and asks the command to end. Returns the command's process if it goes
     /// on nevertheless.
     pub fn stop(&mut self) -> Result<Option<u32>, Error> {
-        self.set_inactive();
+        self.set_inactive()?;
         let Some(command) = &mut self.command else { return Ok(None) };
         let ended = command.end(PATIENCE, || Ok(()))?;
         Ok(ended.is_none().then(|| command.pid()))
     }
 
-    fn set_inactive(&mut self) {
+    fn set_inactive(&mut self) -> Result<(), Error> {
         self.shared.iter_mut().for_each(|processor| processor.set_active(false));
-        // Programs that began before may be halfway; they take microseconds.
-        std::thread::sleep(Duration::from_millis(1));
+        // Programs that began before may be halfway; they take microseconds, unless a host holds their
+        // processor up.
+        let end = Instant::now() + PATIENCE;
+        loop {
+            std::thread::sleep(Duration::from_millis(1));
+            match self.shared.iter().find(|processor| processor.is_being_written()) {
+                None => return Ok(()),
+                Some(_) if Instant::now() < end => {}
+                Some(stuck) => {
+                    let number = stuck.number;
+                    let what = format!("the programs on processor {number} do not end what they write");
+                    return Err(Error::new(ErrorKind::Kernel, what));
+                }
+            }
+        }
     }
 
     /// What was not seen since the beginning.

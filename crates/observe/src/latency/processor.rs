@@ -369,7 +369,7 @@ impl Shared {
         grown
     }
 
-    /// The latencies of woken real-time threads so far.
+    /// The latencies of woken real-time threads so far, but for those that are just being written.
     pub fn threads(&self, symbols: &Symbols) -> Vec<Thread> {
         // SAFETY: within the mapping.
         let slots = unsafe { &raw const (*self.shared()).threads };
@@ -378,6 +378,23 @@ impl Shared {
             unsafe { thread(slots.cast::<latency_thread>().add(at as usize), symbols) }
         };
         (0..length(slots)).filter_map(read).collect()
+    }
+
+    /// Whether a program is halfway through what it writes.
+    pub fn is_being_written(&self) -> bool {
+        let shared = self.shared();
+        // SAFETY: within the mapping; the programs write whole words.
+        let (threads, culprits) = unsafe { (&raw const (*shared).threads, &raw const (*shared).culprits) };
+        let is_odd = |sequence: u32| sequence % 2 != 0;
+        let thread = |at: u64| {
+            // SAFETY: within the mapping; the index is below the length.
+            is_odd(unsafe { addr_of!((*threads)[at as usize].sequence).read_volatile() })
+        };
+        let culprit = |at: u64| {
+            // SAFETY: as above.
+            is_odd(unsafe { addr_of!((*culprits)[at as usize].sequence).read_volatile() })
+        };
+        (0..length(threads)).any(thread) || (0..length(culprits)).any(culprit)
     }
 
     /// What was not seen so far.
@@ -418,7 +435,8 @@ fn witnessed(event: &latency_event, symbols: &Symbols) -> Option<Witnessed> {
     Some(Witnessed { at: Instant::from_ns(event.at), tid: event.tid, kind, place })
 }
 
-/// The latencies in the slot at `place`; `None` if it is free.
+/// The latencies in the slot at `place`; `None` if it is free, or is being written: for as long as the host
+/// holds the processor up, the greatest is then in part the one before.
 ///
 /// # Safety
 /// `place` is valid for reading.
@@ -430,7 +448,7 @@ unsafe fn thread(place: *const latency_thread, symbols: &Symbols) -> Option<Thre
         return None;
     }
     // SAFETY: as the caller says.
-    let (slot, is_whole) = unsafe { consistent(place, |place| addr_of!((*place).sequence).read_volatile()) };
+    let slot = unsafe { consistent(place, |place| addr_of!((*place).sequence).read_volatile()) }?;
     Some(Thread {
         pid: slot.tgid,
         tid: slot.tid,
@@ -441,26 +459,25 @@ unsafe fn thread(place: *const latency_thread, symbols: &Symbols) -> Option<Thre
         total: Duration::from_ns(slot.total),
         max: Duration::from_ns(slot.max),
         max_at: Instant::from_ns(slot.max_at),
-        worst: (is_whole && slot.worst.ready == slot.max_at).then(|| waited(&slot.worst, symbols)),
+        worst: (slot.worst.ready == slot.max_at).then(|| waited(&slot.worst, symbols)),
     })
 }
 
-/// What is at `place`, and whether that is not being written; `sequence` reads its sequence.
+/// What is at `place`; `None` if it is being written. `sequence` reads its sequence.
 ///
 /// # Safety
 /// `place` is valid for reading.
-unsafe fn consistent<T>(place: *const T, sequence: impl Fn(*const T) -> u32) -> (T, bool) {
+unsafe fn consistent<T>(place: *const T, sequence: impl Fn(*const T) -> u32) -> Option<T> {
     for _ in 0..1000 {
         let before = sequence(place);
         // SAFETY: as the caller says.
         let copy = unsafe { place.read_volatile() };
         if before % 2 == 0 && before == sequence(place) {
-            return (copy, true);
+            return Some(copy);
         }
         std::thread::yield_now();
     }
-    // SAFETY: as the caller says.
-    (unsafe { place.read_volatile() }, false)
+    None
 }
 
 fn waited(wait: &latency_wait, symbols: &Symbols) -> Wait {
@@ -484,8 +501,8 @@ fn waited(wait: &latency_wait, symbols: &Symbols) -> Wait {
 /// `place` is valid for reading.
 unsafe fn culprit(place: *const latency_culprit, symbols: &Symbols) -> Option<Culprit> {
     // SAFETY: as the caller says.
-    let (copy, is_whole) = unsafe { consistent(place, |place| addr_of!((*place).sequence).read_volatile()) };
-    (is_whole && copy.maximum.duration > 0).then(|| describe(&copy, symbols))
+    let copy = unsafe { consistent(place, |place| addr_of!((*place).sequence).read_volatile()) };
+    copy.filter(|copy| copy.maximum.duration > 0).map(|copy| describe(&copy, symbols))
 }
 
 fn describe(culprit: &latency_culprit, symbols: &Symbols) -> Culprit {
@@ -531,3 +548,7 @@ fn is_own(frame: &Frame) -> bool {
     ];
     OWN.iter().any(|prefix| frame.function.starts_with(prefix))
 }
+
+#[cfg(test)]
+#[path = "processor_tests.rs"]
+mod tests;

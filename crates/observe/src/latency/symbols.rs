@@ -32,7 +32,7 @@ impl Symbols {
         Ok(symbols)
     }
 
-    fn parse(text: &str) -> Symbols {
+    pub(super) fn parse(text: &str) -> Symbols {
         let mut functions: Vec<(u64, String)> = text.lines().filter_map(function_of).collect();
         functions.sort_by_key(|function| function.0);
         Symbols { functions, modules: Vec::new() }
