@@ -50,13 +50,23 @@ static void mask(void)
 	is_masked = false;
 }
 
+static void maybe_interrupt(void);
+
+/* An interrupt that comes meanwhile waits for the end, as HPET masks it, or comes just before. */
 static __u64 latency_clock(void)
 {
+	__u64 time;
+
+	maybe_interrupt();
 	mask();
 	if (cpu.paused_at)
 		noted += note_takes;
-	return now + noted;
+	time = now + noted;
+	maybe_interrupt();
+	return time;
 }
+
+static void keep(int greatest);
 
 /* An interrupt, while the observer is at work. */
 static void interrupt(void)
@@ -72,7 +82,7 @@ static void interrupt(void)
 	latency_source(&cpu, 40);
 	noted += 100;
 	need_resched |= wakes;
-	latency_exit(&cpu, 0, &ended);
+	keep(latency_exit(&cpu, 0, &ended));
 	need_resched = before;
 	is_masked = false;
 }
@@ -80,7 +90,7 @@ static void interrupt(void)
 /* What the programs in the kernel do when a variable has grown. */
 static void keep(int greatest)
 {
-	if (!greatest || !note_takes)
+	if (!greatest || !note_takes || cpu.paused_at)
 		return;
 	latency_pause(&cpu);
 	noted += note_takes;
@@ -89,7 +99,7 @@ static void keep(int greatest)
 	latency_resume(&cpu);
 }
 
-/* An interrupt comes now and then where the parser asks for something. */
+/* An interrupt comes now and then where the parser asks for something, several in a row too. */
 static void maybe_interrupt(void)
 {
 	static unsigned random;

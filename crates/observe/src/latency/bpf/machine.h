@@ -24,6 +24,13 @@ static __always_inline int latency_need_resched(void);
 struct latency_who;
 static __always_inline void latency_running(struct latency_who *who);
 
+/*
+ * So often is the clock read until no interrupt has come meanwhile. Where reading it takes long,
+ * and masks interrupts (HPET on a busy host), one is often due at the end, and again at that of the
+ * next try.
+ */
+#define LATENCY_ATTEMPTS 8
+
 #ifndef __noinline
 #define __noinline __attribute__((noinline))
 #endif
@@ -183,7 +190,7 @@ static __always_inline struct latency_moment latency_now(struct latency_cpu *cpu
 	struct latency_moment at = {0};
 	__u64 taken;
 
-	for (int attempt = 0; attempt < 3; attempt++) {
+	for (int attempt = 0; attempt < LATENCY_ATTEMPTS; attempt++) {
 		taken = *interference;
 		at.now = latency_read(cpu);
 		at.time = cpu->paused_at ? cpu->paused_at : at.now - taken;
@@ -211,7 +218,7 @@ static __always_inline __attribute__((unused)) struct latency_glimpse latency_gl
 	__u64 taken, entry, paused_at;
 	__u8 serving;
 
-	for (int attempt = 0; attempt < 3; attempt++) {
+	for (int attempt = 0; attempt < LATENCY_ATTEMPTS; attempt++) {
 		taken = cpu->interference;
 		serving = cpu->serving;
 		entry = cpu->entry;
@@ -239,7 +246,7 @@ static __always_inline void take_overhead(struct latency_cpu *cpu)
 	volatile __u64 *interference = &cpu->interference;
 	__u64 taken, now;
 
-	for (int attempt = 0; attempt < 3; attempt++) {
+	for (int attempt = 0; attempt < LATENCY_ATTEMPTS; attempt++) {
 		taken = *interference;
 		now = latency_read(cpu);
 		if (taken == *interference)
@@ -259,7 +266,7 @@ static __always_inline void latency_pause(struct latency_cpu *cpu)
 	__u64 taken;
 
 	/* An interrupt in between has begun after this instant, and what it opened would, too. */
-	for (int attempt = 0; attempt < 3; attempt++) {
+	for (int attempt = 0; attempt < LATENCY_ATTEMPTS; attempt++) {
 		taken = *interference;
 		*paused_at = latency_read(cpu) - taken;
 		if (taken == *interference)
@@ -431,10 +438,15 @@ static __always_inline __attribute__((unused)) void latency_wait_chosen(
 static __always_inline __attribute__((unused)) struct latency_wait *latency_wait_over(
 	struct latency_cpu *cpu, __u64 ready)
 {
-	if (cpu->waits[0].is_over && cpu->waits[0].ready == ready)
-		return &cpu->waits[0];
-	if (cpu->waits[1].is_over && cpu->waits[1].ready == ready)
-		return &cpu->waits[1];
+	__u8 place = *(volatile __u8 *)&cpu->wait & 1;
+	struct latency_wait *latest = &cpu->waits[place];
+	struct latency_wait *other = &cpu->waits[!place];
+
+	/* If it was begun again, the other one is not whole. */
+	if (latest->is_over && latest->ready == ready)
+		return latest;
+	if (other->is_over && other->ready == ready)
+		return other;
 	return NULL;
 }
 
@@ -673,7 +685,7 @@ static __always_inline int latency_schedule(struct latency_cpu *cpu, __u64 addre
 static __always_inline int end_schedule(
 	struct latency_cpu *cpu, struct latency_moment at, __u64 address)
 {
-	struct latency_wait *wait;
+	struct latency_wait *wait = latency_wait(cpu);
 	int greatest = 0;
 
 	spend(cpu, at.time);
@@ -687,7 +699,6 @@ static __always_inline int end_schedule(
 	cpu->scheduled_overhead = cpu->overhead;
 	if (cpu->waiting == WAIT_CHOSEN) {
 		cpu->waiting = WAIT_NONE;
-		wait = latency_wait(cpu);
 		wait->overhead = cpu->overhead - wait->overhead;
 		wait->is_over = 1;
 	}
