@@ -9,8 +9,8 @@ use punctual_report::timeline::dataflow::Dataflow;
 use punctual_trace::flow::Item;
 use std::io::Write;
 
-/// Writes a program in two passes, behind the threads if there are some. Returns what is shown of it, in words,
-/// and its time.
+/// Writes a program in two passes, behind the threads if there are some. Returns what is shown of it, in
+/// words, and its time.
 pub fn write(
     trace: &Trace,
     out: &mut impl Write,
