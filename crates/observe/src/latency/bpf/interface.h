@@ -70,7 +70,11 @@ struct latency_nmi_entry {
 	__u64 execution;
 };
 
-/* The wake-up that a thread of high priority waits for, and its latency. */
+/*
+ * The wake-up that a thread of high priority waits for, and its latency. What the wake-up is,
+ * whoever asks for it writes, here or on another processor, with the run queue locked; the rest is
+ * this processor's alone.
+ */
 struct latency_wakeup {
 	__u64 ready;
 	__u64 begin;	/* in thread time */
@@ -78,9 +82,19 @@ struct latency_wakeup {
 	__u64 entry;	/* of what was being served then, if it was not known what that was; or 0 */
 	__s32 prio;
 	__u32 tid;
-	__u8 is_pending;
+	__u32 asked;	 /* how many wake-ups there were, this one included */
+	__u32 settled;	 /* the last one that nobody waits for any more */
+	__u8 is_remote;	 /* another processor asks for it */
 	__u8 is_running; /* the scheduler has chosen it */
-	__u8 is_remote;	 /* another processor woke it; nothing has happened here yet */
+	/* Where this processor noticed what another one had asked for. */
+	__u32 noticed;
+	__u64 noticed_ready;
+	__u64 noticed_begin;
+	__u64 noticed_overhead;
+	/* What the scheduler has chosen. */
+	__u32 chosen;
+	__u64 chosen_ready;
+	__u64 chosen_overhead;
 };
 
 /*

@@ -96,17 +96,36 @@ static __always_inline bool is_in(__u64 address, const volatile struct range *ra
 	return address - range->begin < range->length;
 }
 
-/* The wait for a wake-up that another processor has asked for begins when this one notices. */
+/* Whether a thread waits that was woken. */
+static __always_inline bool is_pending(const volatile struct latency_wakeup *wakeup)
+{
+	return wakeup->asked != wakeup->settled;
+}
+
+/* Whether another processor has asked for the wake-up, and nothing has happened here since. */
+static __always_inline bool is_unnoticed(const struct latency_wakeup *wakeup)
+{
+	return wakeup->is_remote && wakeup->noticed != wakeup->asked;
+}
+
+/*
+ * The wait for a wake-up that another processor has asked for begins when this one notices. The
+ * other may be about to ask for the next one.
+ */
 static __always_inline void notice_wakeup(
 	struct latency_shared *shared, __u64 ready, __u64 thread_time)
 {
-	shared->wakeup.is_remote = 0;
-	shared->wakeup.ready = ready;
-	shared->wakeup.begin = thread_time;
-	shared->wakeup.overhead = shared->cpu.overhead;
-	shared->wakeup.entry = 0;
-	if (shared->wakeup.is_pending)
-		latency_wait_begins(&shared->cpu, ready, thread_time, shared->cpu.overhead);
+	struct latency_wakeup *wakeup = &shared->wakeup;
+	__u32 asked = *(volatile __u32 *)&wakeup->asked;
+
+	if (asked == wakeup->settled)
+		return;
+	wakeup->noticed_ready = ready;
+	wakeup->noticed_begin = thread_time;
+	wakeup->noticed_overhead = shared->cpu.overhead;
+	barrier();
+	wakeup->noticed = asked;
+	latency_wait_begins(&shared->cpu, ready, thread_time, shared->cpu.overhead);
 }
 
 /* Without a threshold, the verifier removes this. */
@@ -217,7 +236,7 @@ int irqs_off(struct irqs_context *context)
 	if (is_in(address, &interrupt_entry)) {
 		log_event(shared, LATENCY_INTERRUPT_ENTRY, 0, 0);
 		latency_entry(&shared->cpu, address);
-		if (shared->wakeup.is_remote)
+		if (is_unnoticed(&shared->wakeup))
 			notice_wakeup(shared, shared->cpu.entry, shared->cpu.entry_time);
 	} else if (is_in(address, &nmi_entry)) {
 		latency_nmi_entry(&shared->cpu);
@@ -287,23 +306,6 @@ static __always_inline struct latency_thread *entry_of(
 	return NULL;
 }
 
-/*
- * Another processor asks for the wake-up, and this one has called the scheduler before it was
- * interrupted for that; or another wait has been in the way.
- */
-static __noinline int begin_late(struct latency_shared *shared)
-{
-	struct latency_wakeup *wakeup;
-
-	if (!shared)
-		return 0;
-	wakeup = &shared->wakeup;
-	if (shared->cpu.waiting && latency_wait(&shared->cpu)->ready == wakeup->ready)
-		return 0;
-	return latency_wait_begins_late(
-		&shared->cpu, wakeup->ready, wakeup->begin, wakeup->overhead, wakeup->entry);
-}
-
 /* The scheduling context has ended, and the chosen thread runs. */
 static __noinline int measure(struct latency_shared *shared)
 {
@@ -316,14 +318,13 @@ static __noinline int measure(struct latency_shared *shared)
 	if (!shared)
 		return 0;
 	wakeup = &shared->wakeup;
-	ready = wakeup->ready;
-	overhead = wakeup->overhead;
-	/* Another thread has been woken meanwhile, which goes before this one. */
-	if (!wakeup->is_running)
-		return 0;
 	wakeup->is_running = 0;
+	/* Another thread has been woken meanwhile, which goes before this one. */
+	if (wakeup->chosen != wakeup->asked)
+		return 0;
+	ready = wakeup->chosen_ready;
 	now = shared->cpu.scheduled;
-	overhead = shared->cpu.scheduled_overhead - overhead;
+	overhead = shared->cpu.scheduled_overhead - wakeup->chosen_overhead;
 	if (now < ready || now - ready < overhead) {
 		shared->unmeasured++;
 		return 0;
@@ -384,7 +385,7 @@ int BPF_PROG(scheduler_entry, bool is_preemption)
 		return 0;
 	log_event(shared, LATENCY_SCHEDULER_ENTRY, 0, 0);
 	shared->is_settled = 1;
-	if (shared->wakeup.is_remote && latency_is_idle()) {
+	if (is_unnoticed(&shared->wakeup) && latency_is_idle()) {
 		/* It woke by itself, from whatever sleep it was in. */
 		struct latency_moment at = latency_now(&shared->cpu);
 
@@ -394,25 +395,59 @@ int BPF_PROG(scheduler_entry, bool is_preemption)
 	return 0;
 }
 
+/*
+ * The thread that now runs was woken. If another processor asked for that, this one may not have
+ * noticed; or another wait has been in the way.
+ */
+static __noinline int chosen(struct latency_shared *shared, __u32 asked)
+{
+	volatile struct latency_wakeup *wakeup;
+	__u64 ready, begin, overhead, entry;
+
+	if (!shared)
+		return 0;
+	wakeup = &shared->wakeup;
+	if (wakeup->noticed == asked) {
+		ready = wakeup->noticed_ready;
+		begin = wakeup->noticed_begin;
+		overhead = wakeup->noticed_overhead;
+		entry = 0;
+	} else {
+		ready = wakeup->ready;
+		begin = wakeup->begin;
+		overhead = wakeup->overhead;
+		entry = wakeup->entry;
+	}
+	/* Another thread is being woken meanwhile, which goes before this one. */
+	if (wakeup->tid != (__u32)bpf_get_current_task_btf()->pid)
+		return 0;
+	wakeup->noticed = asked;
+	barrier();
+	if (!shared->cpu.waiting || latency_wait(&shared->cpu)->ready != ready)
+		latency_wait_begins_late(&shared->cpu, ready, begin, overhead, entry);
+	latency_wait_chosen(&shared->cpu, ready);
+	wakeup->chosen_ready = ready;
+	wakeup->chosen_overhead = overhead;
+	wakeup->chosen = asked;
+	wakeup->is_running = 1;
+	wakeup->settled = asked;
+	return 0;
+}
+
 /* Whether the thread that now runs is the one that was woken, if one was. */
 static __always_inline void choose(struct latency_shared *shared)
 {
-	struct latency_wakeup *wakeup = &shared->wakeup;
+	volatile struct latency_wakeup *wakeup = &shared->wakeup;
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 asked = wakeup->asked;
 
+	if (asked == wakeup->settled)
+		return;
 	if ((__u32)task->pid == wakeup->tid) {
-		*(volatile __u8 *)&wakeup->is_remote = 0;
-		begin_late(shared);
-		/* Meanwhile, a thread may have been woken that goes before this one. */
-		if (*(volatile __u32 *)&wakeup->tid != (__u32)task->pid)
-			return;
-		latency_wait_chosen(&shared->cpu, wakeup->ready);
-		wakeup->is_running = 1;
-		wakeup->is_pending = 0;
+		chosen(shared, asked);
 	} else if (task->prio <= wakeup->prio) {
 		/* It was not the ready thread of highest priority. */
-		wakeup->is_pending = 0;
-		wakeup->is_remote = 0;
+		wakeup->settled = asked;
 		shared->cpu.waiting = WAIT_NONE;
 	}
 }
@@ -421,13 +456,16 @@ SEC("tp_btf/sched_exit_tp")
 int BPF_PROG(scheduler_exit, bool has_switched)
 {
 	struct latency_shared *shared = here();
+	int greatest;
 
 	if (!shared)
 		return 0;
 	log_event(shared, LATENCY_SCHEDULER_EXIT, 0, 0);
-	if (shared->wakeup.is_pending)
+	/* First, so that who is woken from here on is compared with the thread that runs. */
+	greatest = latency_scheduled(&shared->cpu, 0);
+	if (is_pending(&shared->wakeup))
 		choose(shared);
-	keep(ctx, shared, latency_scheduled(&shared->cpu, 0));
+	keep(ctx, shared, greatest);
 	return 0;
 }
 
@@ -435,15 +473,14 @@ int BPF_PROG(scheduler_exit, bool has_switched)
 
 /*
  * Whether the thread that runs on this processor, of which the run queue is locked, goes before
- * those of a priority, or is their equal. Inside the scheduler it may be about to sleep.
+ * the woken one, or is its equal. Inside the scheduler it may be about to sleep, or be that one.
  */
-static __always_inline bool is_outranked(
-	const struct latency_shared *shared, __u32 number, bool is_remote, int prio)
+static __always_inline bool is_outranked(const struct latency_shared *shared, __u32 number,
+	bool is_remote, const struct task_struct *woken)
 {
 	struct task_struct *running = bpf_get_current_task_btf();
+	bool may_leave;
 
-	if (shared->cpu.phase == PHASE_SCHEDULER)
-		return false;
 	if (is_remote) {
 		const struct rq *queue = &runqueues ? bpf_per_cpu_ptr(&runqueues, number) : NULL;
 
@@ -451,7 +488,10 @@ static __always_inline bool is_outranked(
 			return false;
 		running = queue->curr;
 	}
-	return running->prio <= prio;
+	may_leave = running->__state || running->pid == woken->pid;
+	if (may_leave && *(const volatile __u8 *)&shared->cpu.phase == PHASE_SCHEDULER)
+		return false;
+	return running->prio <= woken->prio;
 }
 
 static __always_inline void wake_elsewhere(struct latency_shared *shared)
@@ -502,24 +542,23 @@ int BPF_PROG(woken, struct task_struct *task)
 	if (!is_remote)
 		log_event(shared, LATENCY_WAKEUP, 0, task->pid);
 	wakeup = &shared->wakeup;
-	if (wakeup->is_pending && wakeup->prio <= task->prio)
+	if (is_pending(wakeup) && wakeup->prio <= task->prio)
 		return 0;
-	if (is_outranked(shared, number, is_remote, task->prio))
+	if (is_outranked(shared, number, is_remote, task))
 		return 0;
-	wakeup->is_pending = 0;
-	wakeup->is_running = 0;
-	wakeup->is_remote = 0;
+	/* That processor may look at any time, if it is another one. */
+	wakeup->settled = wakeup->asked;
 	barrier();
 	wakeup->prio = task->prio;
 	wakeup->tid = task->pid;
+	barrier();
+	wakeup->is_remote = is_remote;
 	if (is_remote)
 		wake_elsewhere(shared);
 	else
 		wake_here(shared);
 	barrier();
-	wakeup->is_remote = is_remote;
-	barrier();
-	wakeup->is_pending = 1;
+	wakeup->asked++;
 	return 0;
 }
 
@@ -529,8 +568,8 @@ int BPF_PROG(migrated, struct task_struct *task, int to)
 	__u32 number = task->thread_info.cpu;
 	struct latency_shared *shared = bpf_map_lookup_elem(&processors, &number);
 
-	if (shared && shared->wakeup.is_pending && shared->wakeup.tid == (__u32)task->pid)
-		shared->wakeup.is_pending = 0;
+	if (shared && shared->wakeup.tid == (__u32)task->pid)
+		shared->wakeup.settled = shared->wakeup.asked;
 	return 0;
 }
 
@@ -592,7 +631,7 @@ int BPF_PROG(hotplug, __u32 number, int target, int step)
 	if (target > step && step <= bringup) {
 		latency_online(&shared->cpu);
 		shared->is_settled = 0;
-		shared->wakeup.is_pending = 0;
+		shared->wakeup.settled = shared->wakeup.asked;
 		shared->wakeup.is_running = 0;
 	}
 	return 0;
