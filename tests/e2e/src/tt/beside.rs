@@ -1,8 +1,10 @@
 //! A table beside what else the machine does, and its page.
 
-use super::{OnOverrun, dispatch, dispatched, is_emulated, seconds, table, threads, unsuitable, write};
+use super::seen::dispatched;
+use super::{dispatch, is_emulated, seconds, table, threads, unsuitable, write};
 use crate::run::{Running, directory, punctual, run, workload};
 use crate::{Outcome, Result, Test, ensure, skip};
+use punctual_model::table::OnOverrun;
 use rustix::process::Signal;
 use std::fs;
 use std::process::Command;

@@ -1,0 +1,113 @@
+//! A table while it is dispatched: its status, threads that are stopped, and tables that are refused.
+
+use super::{checked, dispatch, given, seconds, start_slots, stat_field, table, unsuitable, write};
+use crate::run::{Running, directory, punctual, run, wait_until};
+use crate::{Outcome, Result, Test, ensure, skip};
+use punctual_model::table::OnOverrun;
+use rustix::process::Signal;
+
+/// They need a processor for themselves.
+pub const ALONE: &[(&str, Test)] = &[
+    ("tt::a_stopped_thread_gets_no_slot_of_others", stopped::<false>),
+    ("tt::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<false>),
+    ("tt::status_shows_slots_and_threads", status::<false>),
+    ("tt::a_table_for_another_machine_is_refused", refused),
+    ("tt::sched_ext::a_stopped_thread_gets_no_slot_of_others", stopped::<true>),
+    ("tt::sched_ext::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<true>),
+    ("tt::sched_ext::status_shows_slots_and_threads", status::<true>),
+];
+
+fn stopped<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:busy"])?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let recording = slots.folder.path().join("recording");
+    let mut tt = dispatch::<EXT>(&table);
+    tt.args(["--for", &seconds(2), "--record"]).arg(&recording).args(given(&slots));
+    let tt = Running::start(tt)?;
+    for _ in 0..5 {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        slots.running.signal(Signal::STOP)?;
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        slots.running.signal(Signal::CONT)?;
+    }
+    let ended = tt.end()?;
+    ended.expect_code(0)?;
+    checked(&recording, &table)?;
+    slots.running.signal(Signal::TERM)?;
+    slots.running.end()?.expect_code(0)?;
+    ensure!(slots.log.is_file(), "the threads logged nothing");
+    Ok(Outcome::Completed)
+}
+
+fn stop_on_overrun<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy"])?;
+    let table = write(table(&["a"], OnOverrun::Stop), slots.folder.path())?;
+    let mut tt = dispatch::<EXT>(&table);
+    tt.args(given(&slots));
+    let tt = Running::start(tt)?;
+    let state = || stat_field(slots.tids["a"], 0).unwrap_or_default();
+    wait_until("the thread to be stopped", || state() == "T")?;
+    tt.signal(Signal::TERM)?;
+    let ended = tt.end()?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("is stopped until the table ends"), "{}", ended.all());
+    wait_until("the thread to go on", || state() == "R")?;
+    Ok(Outcome::Completed)
+}
+
+fn status<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:busy"])?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let mut tt = dispatch::<EXT>(&table);
+    tt.args(given(&slots));
+    let tt = Running::start(tt)?;
+    let mut last = String::new();
+    let is_shown = || {
+        let Ok(ended) = run(punctual(["tt", "status", "--json"])) else { return false };
+        last.clone_from(&ended.stdout);
+        let Ok(all) = ended.json() else { return false };
+        let it = &all["tables"][0];
+        it["pid"] == tt.pid()
+            && it["tasks"][0]["tid"] == slots.tids["a"]
+            && it["tasks"][1]["overruns"].as_u64() > Some(0)
+            && it["processors"][0]["turns"].as_u64() > Some(10)
+    };
+    let waited = wait_until("the status", is_shown);
+    ensure!(waited.is_ok(), "{last}");
+    let text = run(punctual(["tt", "status"]))?;
+    ensure!(text.stdout.contains(if EXT { "sched_ext" } else { "user space" }), "{}", text.all());
+    // A second table for the same processor is refused.
+    let mut second = dispatch::<EXT>(&table);
+    second.args(["--for", "1"]);
+    let second = run(second)?;
+    second.expect_code(4)?;
+    tt.signal(Signal::INT)?;
+    tt.end()?.expect_code(0)?;
+    let none = run(punctual(["tt", "status"]))?;
+    ensure!(none.stdout.contains("No table"), "{}", none.all());
+    Ok(Outcome::Completed)
+}
+
+fn refused() -> Result<Outcome> {
+    let folder = directory()?;
+    let mut elsewhere = table(&["a"], OnOverrun::Continue);
+    elsewhere.processors = vec![1_000];
+    elsewhere.runs.iter_mut().for_each(|run| run.processor = 1_000);
+    let path = write(elsewhere, folder.path())?;
+    let ended = run(punctual(["tt", "run", &path, "--for", "1"]))?;
+    ended.expect_code(4)?;
+    ensure!(ended.stderr.contains("processor 1000"), "{}", ended.all());
+    let mut check = punctual(["tt", "check"]);
+    check.arg(folder.path()).arg(&path);
+    run(check)?.expect_code(5)?;
+    Ok(Outcome::Completed)
+}
