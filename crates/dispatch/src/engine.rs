@@ -39,8 +39,10 @@ pub enum Engine {
 pub struct Ext {
     pub dispatcher: ext::Dispatcher,
     home: Option<PathBuf>,
-    /// Threads as they were before the partition was made, which takes processors from all others.
-    before: BTreeMap<u32, State>,
+    /// Processors of threads before the partition was made, which takes some from all others.
+    before: BTreeMap<u32, Processors>,
+    /// Those that had a priority, until they are bound.
+    lowered: ext::Lowered,
 }
 
 impl Engine {
@@ -107,7 +109,8 @@ impl Ext {
         let mount = freezer::mount().ok_or_else(|| unsupported("cgroups are not mounted".into()))?;
         let matching = scope.matching();
         let cgroup = ext::shared_cgroup(matching.iter()).map_err(unsupported)?;
-        let before = matching.iter().filter_map(|thread| Some((thread.tid, State::read(thread.tid).ok()?)));
+        let known: Vec<u32> = matching.iter().map(|thread| thread.tid).collect();
+        let before = known.iter().filter_map(|tid| Some((*tid, kernel::processors(*tid).ok()?)));
         let before = before.collect();
         let own = ext::cgroup_of(std::process::id()).map_err(|error| unsupported(error.to_string()))?;
         let procs = |cgroup: &str| mount.join(cgroup.trim_start_matches('/')).join("cgroup.procs");
@@ -119,9 +122,24 @@ impl Ext {
                 .map_err(|error| Error::unsupported(&format!("entering the cgroup {cgroup}"), error))?;
             home = Some(procs(&own));
         }
-        let partition = ext::Partition::make(&mount, &cgroup, scope.plan, guardian)?;
-        let made = ext::Dispatcher::prepare(Arc::clone(scope.plan), partition, scope.priorities);
-        made.map(|dispatcher| Ext { dispatcher, home, before })
+        let partition = ext::Partition::planned(&mount, &cgroup, scope.plan);
+        guardian.note(partition.undo().clone())?;
+        let mut lowered = ext::Lowered::default();
+        let made = lowered.during(
+            || scope.starting().unwrap_or_else(|| known.clone()),
+            guardian,
+            || {
+                partition.make()?;
+                ext::Dispatcher::prepare(Arc::clone(scope.plan), partition, scope.priorities)
+            },
+        );
+        match made {
+            Ok(dispatcher) => Ok(Ext { dispatcher, home, before, lowered }),
+            Err(error) => {
+                lowered.give_back(|_| false);
+                Err(error)
+            }
+        }
     }
 
     /// Has the table carried out from `start` on.
@@ -132,7 +150,13 @@ impl Ext {
     /// What a thread was before the table, which now is as `found`.
     pub fn before(&self, tid: u32, found: State) -> State {
         let known = self.before.get(&tid).copied();
-        known.unwrap_or_else(|| State { processors: self.widened(found.processors), ..found })
+        let processors = known.unwrap_or_else(|| self.widened(found.processors));
+        State { scheduling: self.lowered.before(tid, found.scheduling), processors }
+    }
+
+    /// Gives threads that are not bound their priority again.
+    pub fn give_back(&mut self, is_bound: impl Fn(u32) -> bool) {
+        self.lowered.give_back(is_bound);
     }
 
     /// Whoever has all processors that the partition has left to it had the partition's, too.
@@ -164,6 +188,12 @@ impl Drop for Ext {
 }
 
 impl Scope<'_> {
+    /// Threads that match a task by now, if few have to be looked at.
+    fn starting(&self) -> Option<Vec<u32>> {
+        self.within?;
+        Some(self.matching().into_iter().map(|thread| thread.tid).collect())
+    }
+
     /// Threads that are here already and match a task.
     fn matching(&self) -> Vec<Candidate> {
         let own = std::process::id();

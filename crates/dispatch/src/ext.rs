@@ -7,11 +7,13 @@
 mod interface;
 mod lane;
 mod load;
+mod lowered;
 mod mender;
 mod partition;
 mod support;
 mod timer;
 
+pub use lowered::Lowered;
 pub use partition::{Partition, cgroup_of, shared_cgroup};
 pub use support::{LONGEST_WAIT, longest_wait, support, works};
 
@@ -20,7 +22,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::rows::{COMING, Cursor, Rows, Stretch};
 use crate::threads::used_ns;
-use crate::undo::SCHED_EXT;
+use crate::undo::{SCHED_EXT, without_priority};
 use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
 use lane::{Awaited, Lane};
@@ -61,9 +63,7 @@ pub struct Dispatcher {
 
 /// How threads of the table are scheduled.
 pub fn scheduling() -> Scheduling {
-    let mut ext = Scheduling::ordinary();
-    ext.policy = SCHED_EXT;
-    ext
+    without_priority(SCHED_EXT)
 }
 
 impl Dispatcher {

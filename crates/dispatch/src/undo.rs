@@ -24,8 +24,8 @@ pub enum Undo {
         priorities: Vec<u32>,
         /// Processors of the table.
         processors: Vec<u32>,
-        /// Whether the thread is given to sched_ext.
-        sched_ext: bool,
+        /// Policies without a priority that the dispatcher gives.
+        policies: Vec<u32>,
     },
     /// A process that was stopped because a thread of it overran its slots.
     Stopped {
@@ -99,13 +99,13 @@ impl Undo {
     /// What could not be put back, and why.
     pub fn run(&self) -> Result<(), String> {
         match self {
-            Undo::Thread { tid, identity, before, priorities, processors, sched_ext } => {
-                let given = given(before, priorities, processors, *sched_ext);
+            Undo::Thread { tid, identity, before, priorities, processors, policies } => {
+                let given = given(before, priorities, processors, policies);
                 restore_thread(*tid, *identity, before, &given)
             }
             Undo::Stopped { tid, identity } => continue_process(*tid, *identity),
             Undo::Cgroup { path, parent, before, priorities, processors } => {
-                let given = given(before, priorities, processors, false);
+                let given = given(before, priorities, processors, &[]);
                 remove_cgroup(path, parent, &mut |tid| {
                     // One that ends meanwhile needs nothing.
                     let _ = before.restore(tid, &given);
@@ -129,7 +129,7 @@ impl Undo {
     /// until the kernel releases the cgroup ([`remove_emptied`]). `run` repeats at the end what fails here.
     pub fn vacate(&self) {
         let Undo::Cgroup { path, parent, before, priorities, processors } = self else { return };
-        let given = given(before, priorities, processors, false);
+        let given = given(before, priorities, processors, &[]);
         let _ = fs::write(path.join("cgroup.freeze"), "0");
         // What is moved may start more meanwhile.
         for _ in 0..10 {
@@ -179,18 +179,20 @@ pub fn threads_in(cgroup: &Path) -> Vec<u32> {
     list.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
+/// A policy that has no priority, as SCHED_EXT.
+pub fn without_priority(policy: u32) -> Scheduling {
+    let mut scheduling = Scheduling::ordinary();
+    scheduling.policy = policy;
+    scheduling
+}
+
 /// Everything that the dispatcher may have made of the thread.
-fn given(before: &State, priorities: &[u32], processors: &[u32], sched_ext: bool) -> Vec<State> {
+fn given(before: &State, priorities: &[u32], processors: &[u32], policies: &[u32]) -> Vec<State> {
     let fifo = priorities.iter().map(|&priority| Scheduling::from_policy(AssignedPolicy::Fifo(priority)));
-    let mut schedulings: Vec<Scheduling> = fifo.collect();
-    if sched_ext {
-        let mut ext = Scheduling::ordinary();
-        ext.policy = SCHED_EXT;
-        schedulings.push(ext);
-    }
+    let without = policies.iter().map(|&policy| without_priority(policy));
     let places = processors.iter().filter_map(|&number| Processors::one(number));
     let elsewhere = places.map(|processors| State { scheduling: before.scheduling, processors });
-    let policies = schedulings.into_iter().map(|scheduling| State { scheduling, ..*before });
+    let policies = fifo.chain(without).map(|scheduling| State { scheduling, ..*before });
     // `State::restore` looks at both parts on their own.
     policies.chain(elsewhere).collect()
 }
@@ -338,7 +340,7 @@ mod tests {
         let before_all = before.clone();
         Undo::Cgroup { path, parent, before: before_all, priorities, processors }.run().expect("no cgroup");
         let (priorities, processors) = (vec![80], vec![0]);
-        Undo::Thread { tid: u32::MAX >> 2, identity: 1, before, priorities, processors, sched_ext: false }
+        Undo::Thread { tid: u32::MAX >> 2, identity: 1, before, priorities, processors, policies: vec![] }
             .run()
             .expect("no thread");
         let text = serde_json::to_string(&Undo::File { path: nowhere.clone() }).expect("JSON");

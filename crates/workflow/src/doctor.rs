@@ -1,5 +1,7 @@
 //! What works on this machine: observing, measuring, and dispatching tables.
 
+mod quiet;
+
 use crate::error::plain_reason;
 use punctual_dispatch::{Support, support};
 use punctual_observe::{Check, Verdict};
@@ -7,8 +9,6 @@ use punctual_observe::{Check, Verdict};
 const MEASURING: &str = "measuring threads";
 const DISPATCH: &str = "time-triggered dispatch";
 const DISPATCHING: &str = "punctual tt run";
-const QUIET: &str = "quiet processors";
-const PRECISE: &str = "slots that begin within some microseconds";
 
 /// Checks everything by trying it.
 pub fn doctor() -> Vec<Check> {
@@ -16,7 +16,7 @@ pub fn doctor() -> Vec<Check> {
     let found = support();
     checks.push(measuring());
     checks.extend(monitors());
-    checks.extend([dispatch(&found), quiet(&found)]);
+    checks.extend([dispatch(&found), quiet::quiet(&found)]);
     checks
 }
 
@@ -79,25 +79,5 @@ fn dispatch(found: &Support) -> Check {
             Ok(()) => check(Verdict::Works, "by sched_ext, or from user space", None),
             Err(why) => check(Verdict::Works, &format!("from user space; not by sched_ext: {why}"), None),
         },
-    }
-}
-
-fn quiet(found: &Support) -> Check {
-    let missing = found.boot_options.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name);
-    let missing: Vec<&str> = missing.collect();
-    if missing.is_empty() {
-        let set =
-            found.boot_options.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
-        let detail = set.collect::<Vec<_>>().join(" ");
-        return Check { name: QUIET, ok: Verdict::Works, detail, advice: None, needed_for: PRECISE };
-    }
-    let advice = "boot with irqaffinity= naming the processors without a table, and with rcu_nocbs= and \
-                  nohz_full= naming those with one";
-    Check {
-        name: QUIET,
-        ok: Verdict::Degraded,
-        detail: format!("the kernel was booted without {}", missing.join(", ")),
-        advice: Some(advice.into()),
-        needed_for: PRECISE,
     }
 }

@@ -115,6 +115,11 @@ impl Machine<'_> {
             // In threads of their own, processors keep code that another has rewritten, as tracing does.
             let processors = self.processors.to_string();
             command.args(["-smp", &processors, "-accel", "tcg,thread=single", "-cpu", "max"]);
+            if kernel.arch == Arch::Amd64 {
+                // The kernel compares the TSC with an emulated timer, which is late where the host is busy;
+                // without the TSC, each look at the clock takes microseconds.
+                append.push_str(" tsc=reliable");
+            }
             if let Some(disk) = disk {
                 command.arg("-drive").arg(format!("if=none,id=disk,format=raw,file={}", disk.display()));
                 command.args(["-device", "virtio-blk-pci,drive=disk,serial=lab"]);

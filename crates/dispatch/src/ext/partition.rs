@@ -5,7 +5,6 @@
 //! they keep every limit that they have.
 
 use crate::error::Error;
-use crate::guardian::Guardian;
 use crate::plan::Plan;
 use crate::threads::Candidate;
 use crate::undo::{Undo, threads_in};
@@ -15,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A partition that was made, and how to remove it.
+/// A partition, and how to remove it.
 #[derive(Debug)]
 pub struct Partition {
     pub path: PathBuf,
@@ -23,6 +22,11 @@ pub struct Partition {
     parent: PathBuf,
     /// Its processors.
     pub processors: Processors,
+    list: String,
+    /// From the root downwards, files that do not hand on the controller cpuset, and those that name
+    /// processors for partitions.
+    controls: Vec<PathBuf>,
+    exclusive: Vec<PathBuf>,
     undo: Undo,
 }
 
@@ -51,56 +55,57 @@ pub fn cgroup_of(tid: u32) -> io::Result<String> {
 }
 
 impl Partition {
-    /// Makes one below `cgroup`, with the processors of the table. The guardian is told before.
-    pub fn make(
-        mount: &Path,
-        cgroup: &str,
-        plan: &Plan,
-        guardian: &mut Guardian,
-    ) -> Result<Partition, Error> {
+    /// One below `cgroup`, with the processors of the table. It is not made yet.
+    pub fn planned(mount: &Path, cgroup: &str, plan: &Plan) -> Partition {
         let parent = mount.join(cgroup.trim_start_matches('/'));
         let path = parent.join(format!("punctual-tt-{}", std::process::id()));
-        let list = list(plan);
         // From below the root to the parent.
         let above: Vec<PathBuf> =
             parent.ancestors().take_while(|folder| *folder != mount).map(Path::to_path_buf).collect();
-        let controls: Vec<PathBuf> =
-            above.iter().chain([&mount.to_path_buf()]).map(|folder| folder.join(CONTROL)).collect();
+        let folders = above.iter().map(PathBuf::as_path).chain([mount]);
+        let mut controls: Vec<PathBuf> = folders.map(|folder| folder.join(CONTROL)).collect();
+        controls.retain(|file| !has_cpuset(file));
+        controls.reverse();
+        let exclusive: Vec<PathBuf> = above.iter().rev().map(|folder| folder.join(EXCLUSIVE)).collect();
         let undo = Undo::Partition {
             path: path.clone(),
             parent: parent.clone(),
             processors: plan.lanes.iter().map(|lane| lane.processor).collect(),
-            exclusive: above.iter().filter_map(|folder| before(folder.join(EXCLUSIVE))).collect(),
-            controls: controls.iter().rev().filter(|file| !has_cpuset(file)).cloned().collect(),
+            exclusive: exclusive.iter().rev().cloned().map(before).collect(),
+            controls: controls.clone(),
         };
-        guardian.note(undo.clone())?;
-        let made = || {
-            fs::create_dir(&path)?;
-            fs::write(path.join("cgroup.type"), "threaded")?;
-            for file in controls.iter().rev().filter(|file| !has_cpuset(file)) {
-                fs::write(file, "+cpuset")?;
-            }
-            for folder in above.iter().rev() {
-                extend(&folder.join(EXCLUSIVE), &list)?;
-            }
-            for file in ["cpuset.cpus", EXCLUSIVE] {
-                fs::write(path.join(file), &list)?;
-            }
-            fs::write(path.join("cpuset.cpus.partition"), "isolated")?;
-            let is = fs::read_to_string(path.join("cpuset.cpus.partition"))?;
-            match is.trim() {
-                "isolated" => Ok(()),
-                why => Err(io::Error::other(format!("the kernel reports \"{why}\""))),
-            }
-        };
-        match made() {
-            Ok(()) => Ok(Partition { path, parent, processors: set(plan), undo }),
-            Err(error) => {
-                // What fails is tried again at the end.
-                let _ = undo.run();
-                let what = format!("making processors {list} a partition of {}", parent.display());
-                Err(Error::unsupported(&what, error))
-            }
+        Partition { path, parent, processors: set(plan), list: list(plan), controls, exclusive, undo }
+    }
+
+    /// How to remove it, to be noted before it is made.
+    pub fn undo(&self) -> &Undo {
+        &self.undo
+    }
+
+    /// Makes it.
+    pub fn make(&self) -> Result<(), Error> {
+        self.try_make().map_err(|error| {
+            // What fails is tried again at the end.
+            let _ = self.undo.run();
+            let what = format!("making processors {} a partition of {}", self.list, self.parent.display());
+            Error::unsupported(&what, error)
+        })
+    }
+
+    fn try_make(&self) -> io::Result<()> {
+        let Partition { path, list, .. } = self;
+        fs::create_dir(path)?;
+        fs::write(path.join("cgroup.type"), "threaded")?;
+        self.controls.iter().try_for_each(|file| fs::write(file, "+cpuset"))?;
+        self.exclusive.iter().try_for_each(|file| extend(file, list))?;
+        for file in ["cpuset.cpus", EXCLUSIVE] {
+            fs::write(path.join(file), list)?;
+        }
+        fs::write(path.join("cpuset.cpus.partition"), "isolated")?;
+        let is = fs::read_to_string(path.join("cpuset.cpus.partition"))?;
+        match is.trim() {
+            "isolated" => Ok(()),
+            why => Err(io::Error::other(format!("the kernel reports \"{why}\""))),
         }
     }
 
@@ -145,9 +150,9 @@ fn has_cpuset(file: &Path) -> bool {
     fs::read_to_string(file).is_ok_and(|list| list.split_whitespace().any(|name| name == "cpuset"))
 }
 
-fn before(file: PathBuf) -> Option<(PathBuf, String)> {
+fn before(file: PathBuf) -> (PathBuf, String) {
     let text = fs::read_to_string(&file).unwrap_or_default();
-    Some((file, text.trim().to_owned()))
+    (file, text.trim().to_owned())
 }
 
 /// Adds processors to a list.

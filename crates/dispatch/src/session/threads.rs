@@ -85,6 +85,15 @@ impl Session {
         Ok(())
     }
 
+    /// Gives threads their priority again that lost it before the table began, and were not bound.
+    pub(super) fn raise_others(&mut self) {
+        let Session { engine, threads, .. } = self;
+        if let Engine::Ext(ext) = engine {
+            let is = |tid| threads.iter().flatten().any(|known| known.thread.number == tid);
+            ext.give_back(is);
+        }
+    }
+
     /// Binds a thread to a task. If it cannot be bound, that is said once.
     fn bind(&mut self, task: usize, found: &Candidate, others: usize) -> Result<(), Error> {
         let Some(home) = self.plan.home(task) else { return Ok(()) };
@@ -233,7 +242,7 @@ impl Session {
             before: Box::new(before),
             priorities: if sched_ext { Vec::new() } else { self.given_priorities() },
             processors: self.plan.processors(),
-            sched_ext,
+            policies: if sched_ext { vec![SCHED_EXT] } else { Vec::new() },
         }
     }
 

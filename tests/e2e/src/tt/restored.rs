@@ -1,6 +1,8 @@
 //! Everything is as it was before, however the dispatcher ends.
 
-use super::{Slots, checked, dispatch, given, is_emulated, start_slots, stat_field, table, unsuitable, write};
+use super::{
+    Slots, checked, dispatch, given, is_emulated, start_slots, stat_field, table, unsuitable, write,
+};
 use crate::run::{Running, children, punctual, run, wait_until};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::table::OnOverrun;

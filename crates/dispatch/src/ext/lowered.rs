@@ -1,0 +1,101 @@
+//! Threads of the table with a real-time priority, as ordinary ones until they are bound.
+//!
+//! Making a partition and enabling a scheduler wait for RCU, and for what the kernel does on each processor.
+//! A thread that never sleeps would keep its processor from both, or the one to which the partition moves
+//! it; on PREEMPT_RT, where RCU itself runs at a low priority, for ever.
+
+use crate::error::Error;
+use crate::guardian::Guardian;
+use crate::undo::Undo;
+use punctual_daemon::kernel::{self, Scheduling, State};
+use punctual_daemon::thread::Thread;
+use punctual_schedule::AssignedPolicy;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How often threads are looked at: some get their priority while the partition is being made.
+const OFTEN: Duration = Duration::from_millis(50);
+
+/// The priority of who looks at them: they may have any, and be on its processor.
+const GREATEST: u32 = 99;
+
+/// By number, how threads were scheduled, and how they are again.
+#[derive(Debug, Default)]
+pub struct Lowered(BTreeMap<u32, (Scheduling, Undo)>);
+
+impl Lowered {
+    /// Does `work`, which waits for all processors. Lowers the threads that `threads` finds before and, again
+    /// and again, meanwhile. The guardian is told before.
+    pub fn during<T>(
+        &mut self,
+        threads: impl Fn() -> Vec<u32> + Send,
+        guardian: &mut Guardian,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.lower(&threads(), guardian)?;
+        let (is_going, is_done) = channel();
+        let (result, looked) = std::thread::scope(|scope| {
+            let looking = scope.spawn(|| self.look_until(is_done, threads, guardian));
+            let result = work();
+            drop(is_going);
+            (result, looking.join())
+        });
+        looked.unwrap_or_else(|_| Err(Error::other("lowering priorities", "the thread for it panicked")))?;
+        result
+    }
+
+    fn look_until(
+        &mut self,
+        is_done: Receiver<()>,
+        threads: impl Fn() -> Vec<u32>,
+        guardian: &mut Guardian,
+    ) -> Result<(), Error> {
+        // Without it, it only looks later.
+        let _ = kernel::schedule(0, &Scheduling::from_policy(AssignedPolicy::Fifo(GREATEST)));
+        while is_done.recv_timeout(OFTEN) == Err(RecvTimeoutError::Timeout) {
+            self.lower(&threads(), guardian)?;
+        }
+        Ok(())
+    }
+
+    fn lower(&mut self, threads: &[u32], guardian: &mut Guardian) -> Result<(), Error> {
+        for &tid in threads {
+            // One that ends meanwhile keeps nobody waiting.
+            let (Ok((thread, _)), Ok(before)) = (Thread::pin(tid), State::read(tid)) else { continue };
+            if !before.scheduling.is_fixed_priority() && !before.scheduling.is_deadline() {
+                continue;
+            }
+            let undo = Undo::Thread {
+                tid,
+                identity: thread.identity,
+                before: Box::new(before),
+                priorities: Vec::new(),
+                processors: Vec::new(),
+                policies: vec![libc::SCHED_OTHER as u32],
+            };
+            guardian.note(undo.clone())?;
+            match kernel::schedule(tid, &Scheduling::ordinary()) {
+                Ok(()) => _ = self.0.insert(tid, (before.scheduling, undo)),
+                Err(refused) if refused.is_gone() => {}
+                Err(refused) => return Err(Error::unsupported("dispatch by sched_ext", refused)),
+            }
+        }
+        Ok(())
+    }
+
+    /// How a thread was scheduled that is `found` so.
+    pub fn before(&self, tid: u32, found: Scheduling) -> Scheduling {
+        let known = self.0.get(&tid).filter(|_| found.matches(&Scheduling::ordinary()));
+        known.map_or(found, |(before, _)| *before)
+    }
+
+    /// Gives threads their priority again, except those that are bound by now. What fails is tried again at
+    /// the end.
+    pub fn give_back(&mut self, is_bound: impl Fn(u32) -> bool) {
+        let all = std::mem::take(&mut self.0);
+        for (_, (_, undo)) in all.into_iter().filter(|(tid, _)| !is_bound(*tid)) {
+            let _ = undo.run();
+        }
+    }
+}
