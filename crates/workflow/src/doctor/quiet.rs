@@ -74,8 +74,8 @@ mod tests {
         assert_eq!(none.detail, "the kernel was booted without irqaffinity, rcu_nocbs, nohz_full");
         assert_eq!(
             advice(&none),
-            "boot with irqaffinity= naming the processors without a table, and with rcu_nocbs= and nohz_full= \
-             naming those with one"
+            "boot with irqaffinity= naming the processors without a table, and with rcu_nocbs= and \
+             nohz_full= naming those with one"
         );
         let some = found(false, &ALL[..2]);
         assert_eq!(some.detail, "the kernel was booted without nohz_full");
@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(none.detail, "the kernel was booted without irqaffinity, rcu_nocbs");
         assert_eq!(
             advice(&none),
-            "boot with irqaffinity= naming the processors without a table, and with rcu_nocbs= naming those with \
-             one; nohz_full= for these is for --dispatcher user-space only"
+            "boot with irqaffinity= naming the processors without a table, and with rcu_nocbs= naming those \
+             with one; nohz_full= for these is for --dispatcher user-space only"
         );
         let right = found(true, &ALL[..2]);
         assert_eq!((right.ok, &*right.detail), (Verdict::Works, "irqaffinity=0 rcu_nocbs=1-3"));

@@ -13,8 +13,13 @@ use std::process::Command;
 
 /// They need a processor for themselves.
 pub const ALONE: &[(&str, Test)] = &[
+    ("tt::a_busy_thread_with_a_priority_does_not_keep_the_table_from_beginning", busy_before::<false>),
     ("tt::everything_is_put_back_after_kill_and_sigterm", restored::<false>),
     ("tt::a_killed_guardian_is_replaced", guardian::<false>),
+    (
+        "tt::sched_ext::a_busy_thread_with_a_priority_does_not_keep_the_table_from_beginning",
+        busy_before::<true>,
+    ),
     ("tt::sched_ext::everything_is_put_back_after_kill_and_sigterm", restored::<true>),
     ("tt::sched_ext::a_killed_guardian_is_replaced", guardian::<true>),
     ("tt::sched_ext::an_ejected_scheduler_is_replaced_in_user_space", ejected),
@@ -59,20 +64,52 @@ pub fn left_over() -> Vec<String> {
     left
 }
 
+/// Runs a command whose last word is a thread.
+fn set(command: &str, tid: u32) -> Result {
+    let mut words = command.split(' ');
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).arg(tid.to_string());
+    run(command)?.expect_code(0)
+}
+
+/// A thread of the table that has a priority, never sleeps and is on the table's processor before it begins.
+fn busy_before<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:sleeper"])?;
+    // From user space, one above the dispatcher would keep that from its processor.
+    let priority = if EXT { "chrt -f -p 85" } else { "chrt -f -p 60" };
+    for command in ["taskset -cp 1", priority] {
+        set(command, slots.tids["a"])?;
+    }
+    let before = states(&slots)?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let recording = slots.folder.path().join("recording");
+    let mut tt = dispatch::<EXT>(&table);
+    tt.arg("--record").arg(&recording).args(given(&slots));
+    let tt = Running::start(tt)?;
+    let is_dispatched = || {
+        let all = run(punctual(["tt", "status", "--json"])).ok().and_then(|ended| ended.json().ok());
+        all.is_some_and(|all| all["tables"][0]["tasks"][0]["turns"].as_u64() > Some(5))
+    };
+    wait_until("the thread to be dispatched", is_dispatched)?;
+    tt.signal(Signal::TERM)?;
+    tt.end()?.expect_code(0)?;
+    checked(&recording, &table)?;
+    wait_until("everything to be put back", || {
+        states(&slots).is_ok_and(|now| now == before) && left_over().is_empty()
+    })?;
+    Ok(Outcome::Completed)
+}
+
 fn restored<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
     let slots = start_slots(&["a:busy", "b:sleeper", "c:forks"])?;
-    // A busy thread with a real-time priority would keep the kernel from making a partition.
-    let (busy, sleeper) = if EXT { ("b", "a") } else { ("a", "b") };
-    for (command, name) in [("chrt -f -p 7", busy), ("chrt -b -p 0", sleeper), ("taskset -cp 0", "c")] {
-        let words = command.split(' ').chain([""; 0]);
-        let mut words: Vec<String> = words.map(str::to_owned).collect();
-        words.push(slots.tids[name].to_string());
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
-        run(command)?.expect_code(0)?;
+    for (command, name) in [("chrt -f -p 7", "a"), ("chrt -b -p 0", "b"), ("taskset -cp 0", "c")] {
+        set(command, slots.tids[name])?;
     }
     let before = states(&slots)?;
     let table = write(table(&["a", "b", "c"], OnOverrun::Continue), slots.folder.path())?;
