@@ -21,7 +21,7 @@ pub fn quiet(found: &Support) -> Check {
         name: "quiet processors",
         ok,
         detail,
-        advice: advice.map(Into::into),
+        advice,
         needed_for: "slots that begin within some microseconds",
     };
     let is_by_sched_ext = found.sched_ext.is_ok();
