@@ -6,6 +6,7 @@
 mod about;
 mod event;
 mod header;
+mod live;
 mod merge;
 mod metadata;
 mod notes;
@@ -16,5 +17,6 @@ mod writer;
 
 pub use about::{About, Arming, Barrier, ByteOrder, Connection, Input};
 pub use event::{Count, Event, Gap, Item, Kind, NUMBERS, OBJECTS, Take};
+pub use live::Events;
 pub use reader::{Reader, Totals};
 pub use writer::{Writer, metadata};

@@ -15,11 +15,12 @@ use crate::error::{Error, Result};
 use crate::folder::RecordingFolder;
 use crate::monitor::{Monitor, Seen};
 use crate::watch::{TICK, warn_command_failed, warn_still_running};
-use doubts::Finding;
+pub(crate) use doubts::Finding;
+pub(crate) use recorder::{Recorder, Sink, Source, about};
+use punctual_observe::Output;
 use punctual_observe::flow::{self as probes, Counted, Held, Located, ProbeFile};
 use punctual_report::counted;
 use punctual_trace::flow::Kind;
-use recorder::{Recorder, Source};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -49,23 +50,20 @@ pub struct Traced {
 }
 
 /// A program whose functions have been found, and which is not traced yet.
-pub struct ProgramTracer {
+pub struct Probed {
     /// The files, as they were given.
     files: String,
     file: ProbeFile,
     located: Vec<Located>,
     target: Target,
     program: PathBuf,
-    folder: RecordingFolder,
-    limit: Option<Duration>,
 }
 
-impl ProgramTracer {
+impl Probed {
     /// Reads the files and finds the functions in the program.
-    pub fn new(options: Options) -> Result<ProgramTracer> {
-        let Options { files: paths, target, folder, limit } = options;
-        let file = files::read(&paths)?;
-        let files = files::names(&paths);
+    pub fn new(paths: &[PathBuf], target: Target) -> Result<Probed> {
+        let file = files::read(paths)?;
+        let files = files::names(paths);
         let program = match &target {
             Target::Command(words) => probes::program_of(words)?,
             Target::Process(pid) => probes::program_of_process(*pid)?,
@@ -78,13 +76,64 @@ impl ProgramTracer {
             return Err(Error::target(format!("{program} has no function for: {}", names.join(", ")))
                 .advise(format!("punctual flow-probes check {files} {program} lists what was looked for")));
         }
-        Ok(ProgramTracer { files, file, located, target, program, folder, limit })
+        Ok(Probed { files, file, located, target, program })
+    }
+
+    /// Puts the probes in place; a command, which prints to `output`, has been forked then, but does not run
+    /// yet.
+    pub fn hold(&self, output: Output) -> Result<Held> {
+        Ok(Held::start(&self.file, &self.located, &self.target, output)?)
+    }
+
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self.target, Target::Command(_))
+    }
+
+    pub(crate) fn source(&self) -> Source<'_> {
+        let Probed { file, located, program, .. } = self;
+        Source { file, located, program, is_late: !self.is_command() }
+    }
+
+    /// That the files do not fit the program, if that is certain; with what else is to be said then.
+    pub(crate) fn misfit(
+        &self,
+        events: u64,
+        counts: Counted,
+        findings: &[Finding],
+        [empty, wrong]: [&str; 2],
+    ) -> Option<Error> {
+        if events == 0 && counts.unreadable.iter().any(|count| *count > 0) {
+            let framework = self.file.framework.as_deref().unwrap_or("the framework");
+            let error = Error::target(format!("{} does not fit this build of {framework}", self.files))
+                .because("nothing could be read where it points");
+            return Some(error.advise(empty.to_owned()));
+        }
+        let is_certain = findings.iter().any(|finding| finding.is_certain);
+        is_certain.then(|| {
+            let error = Error::target(format!("{} does not fit this program (see above)", self.files));
+            error.advise(wrong.to_owned())
+        })
+    }
+}
+
+/// A program that is to be traced into a folder.
+pub struct ProgramTracer {
+    probed: Probed,
+    folder: RecordingFolder,
+    limit: Option<Duration>,
+}
+
+impl ProgramTracer {
+    /// Reads the files and finds the functions in the program.
+    pub fn new(options: Options) -> Result<ProgramTracer> {
+        let Options { files, target, folder, limit } = options;
+        Ok(ProgramTracer { probed: Probed::new(&files, target)?, folder, limit })
     }
 
     /// Puts the probes in place; a command has been forked then, but does not run yet.
     pub fn hold(&self) -> Result<Held> {
         self.folder.clear()?;
-        Ok(Held::start(&self.file, &self.located, &self.target)?)
+        self.probed.hold(Output::Shared)
     }
 
     /// Traces the program, from its first instruction on if it is a command.
@@ -95,7 +144,7 @@ impl ProgramTracer {
 
     /// Traces the program until the limit, its end, or `stop`.
     pub fn run(self, held: Held, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Traced> {
-        let mut recorder = Recorder::create(self.folder.path(), &self.source())?;
+        let mut recorder = Recorder::create(self.folder.path(), &self.probed.source())?;
         let mut tracer = held.go()?;
         let end = self.limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut progress = monitor.watching(self.limit);
@@ -118,7 +167,7 @@ impl ProgramTracer {
         let status = tracer.finish(PATIENCE, &mut |seen| recorder.take(seen, &mut failure))?;
         drop(progress);
         match status {
-            None if self.is_command() => warn_still_running(process, monitor),
+            None if self.probed.is_command() => warn_still_running(process, monitor),
             None => {}
             Some(status)
                 if !status.success() && !is_stopped() && end.is_none_or(|end| Instant::now() < end) =>
@@ -137,15 +186,6 @@ impl ProgramTracer {
         Ok(Traced { path: self.folder.path().to_path_buf(), events })
     }
 
-    fn is_command(&self) -> bool {
-        matches!(self.target, Target::Command(_))
-    }
-
-    fn source(&self) -> Source<'_> {
-        let ProgramTracer { file, located, program, .. } = self;
-        Source { file, located, program, is_late: !self.is_command() }
-    }
-
     /// Warns about doubts, and fails if the trace is certainly wrong.
     fn judge(
         &self,
@@ -156,23 +196,18 @@ impl ProgramTracer {
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let place = self.folder.path().display();
-        if events == 0 && counts.unreadable.iter().any(|count| *count > 0) {
-            let framework = self.file.framework.as_deref().unwrap_or("the framework");
-            return Err(Error::target(format!("{} does not fit this build of {framework}", self.files))
-                .because("nothing could be read where it points")
-                .advise(format!("the trace {place} is empty")));
+        let advice = [format!("the trace {place} is empty"), format!("do not trust the trace {place}")];
+        let misfit = self.probed.misfit(events, counts, findings, advice.each_ref().map(String::as_str));
+        // Of one of which nothing could be read there is nothing else to be said.
+        if events > 0 || counts.unreadable == [0; 4] {
+            warn(counts, by_kind, findings, monitor);
         }
-        warn(counts, by_kind, findings, monitor);
-        if findings.iter().any(|finding| finding.is_certain) {
-            return Err(Error::target(format!("{} does not fit this program (see above)", self.files))
-                .advise(format!("do not trust the trace {place}")));
-        }
-        Ok(())
+        misfit.map_or(Ok(()), Err)
     }
 }
 
 /// Warns about everything that was missed or contradicts the files.
-fn warn(counts: Counted, by_kind: [u64; 4], findings: &[Finding], monitor: &dyn Monitor) {
+pub(crate) fn warn(counts: Counted, by_kind: [u64; 4], findings: &[Finding], monitor: &dyn Monitor) {
     if counts.lost > 0 {
         let lost = counted(counts.lost, "event");
         monitor.warn(&format!("{lost} lost; the trace counts them as discarded"));

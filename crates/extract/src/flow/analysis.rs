@@ -15,6 +15,7 @@ use super::tree::{Node, Tree};
 use punctual_model::Instant;
 use punctual_trace::flow::{Count, Event, Gap, Item, Kind, NUMBERS, Take};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// Options of the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +33,13 @@ impl Default for Options {
 /// Follows instances and data through a trace.
 #[derive(Debug)]
 pub struct Analysis<'a> {
-    pub(super) graph: &'a Graph,
+    pub(super) graph: Cow<'a, Graph>,
     /// The chains, each as the numbers of its tasks.
-    pub(super) chains: &'a Chains,
+    pub(super) chains: Cow<'a, Chains>,
+    /// What the graph says of the trace.
+    is_whole: bool,
+    missing_from: u64,
+    has_told_takes: bool,
     pub(super) tasks: Tasks,
     pub(super) paths: Paths,
     pub(super) losses: Losses,
@@ -78,20 +83,27 @@ enum Running {
 impl<'a> Analysis<'a> {
     /// An analysis of a trace with this graph.
     pub fn new(graph: &'a Graph, chains: &'a Chains, options: &Options) -> Analysis<'a> {
-        let inputs = Inputs::by_task(graph);
-        let mut tree = Tree::new(graph, chains, &inputs);
-        let tasks = Tasks::new(graph, &mut tree, inputs, options.curve_horizon);
+        Analysis::of(Cow::Borrowed(graph), Cow::Borrowed(chains), options)
+    }
+
+    pub(super) fn of(graph: Cow<'a, Graph>, chains: Cow<'a, Chains>, options: &Options) -> Analysis<'a> {
+        let inputs = Inputs::by_task(&graph);
+        let mut tree = Tree::new(&graph, &chains, &inputs);
+        let tasks = Tasks::new(&graph, &mut tree, inputs, options.curve_horizon);
         let inbox = |node: &Node| {
             let inputs = &tasks.state(node.task).inputs;
             Inbox::new(inputs.registers, inputs.counters.len())
         };
         let inboxes = tree.nodes.iter().map(inbox).collect();
         Analysis {
+            is_whole: graph.is_whole,
+            missing_from: graph.missing_from,
+            has_told_takes: graph.has_told_takes,
+            ends: Ends::new(&graph),
+            losses: Losses::new(&graph, tree.nodes.iter().map(|node| node.task)),
+            paths: Paths::new(tree, &chains, inboxes, (graph.from(), graph.until())),
             graph,
             chains,
-            ends: Ends::new(graph),
-            losses: Losses::new(graph, tree.nodes.iter().map(|node| node.task)),
-            paths: Paths::new(tree, chains, inboxes, (graph.from(), graph.until())),
             tasks,
             producers: FxHashMap::default(),
             told: FxHashMap::default(),
@@ -183,7 +195,7 @@ impl<'a> Analysis<'a> {
     #[inline]
     fn event(&mut self, event: &Event) {
         // Events are missing, and no gap says where.
-        if event.at.ns() > self.graph.missing_from {
+        if event.at.ns() > self.missing_from {
             self.losses.is_cut = true;
         }
         if event.kind == Kind::Push {
@@ -258,7 +270,7 @@ impl<'a> Analysis<'a> {
         let task = &mut self.tasks.states[task_index];
         let is_next = is_next(task.last_activation, event.number);
         // In a complete trace they are only slightly out of order.
-        let is_missing = !is_next && !self.graph.is_whole;
+        let is_missing = !is_next && !self.is_whole;
         if is_missing {
             task.activations.interrupt();
         }
@@ -270,12 +282,12 @@ impl<'a> Analysis<'a> {
         let activated = Activated {
             instance: event.number,
             is_behind_missing: is_missing,
-            is_whole: self.graph.is_whole,
+            is_whole: self.is_whole,
             has_met_gap: self.losses.is_any(),
-            told: if self.graph.has_told_takes { self.told.remove(&event.producer) } else { None },
+            told: if self.has_told_takes { self.told.remove(&event.producer) } else { None },
         };
         task.unexplained += u64::from(!task.inputs.take(activated, &mut task.taken));
-        let busy = task.busy.until(event.at).filter(|_| self.graph.is_whole);
+        let busy = task.busy.until(event.at).filter(|_| self.is_whole);
         task.busy.begin(event.at, task.live.is_empty());
         let Some(instance) = task.live.add(event.number) else {
             // It has started already.
@@ -327,7 +339,7 @@ impl<'a> Analysis<'a> {
     fn read_newest(&mut self, task_index: usize, event: &Event) {
         let task = &mut self.tasks.states[task_index];
         // An earlier instance may have been the first to read it.
-        let is_missing = !self.graph.is_whole
+        let is_missing = !self.is_whole
             && (!is_next(task.last_start, event.number) || task.live.waits_before(event.number));
         let Some(instance) = task.live.get(event.number) else { return };
         for (node, window) in task.nodes.iter().zip(&mut instance.windows) {

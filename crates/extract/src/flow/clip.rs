@@ -5,7 +5,7 @@
 
 use super::graph::serial_takes;
 use punctual_model::Instant;
-use punctual_trace::flow::{About, Arming, Barrier, Event, Gap, Item, Kind, Take};
+use punctual_trace::flow::{About, Arming, Barrier, Count, Event, Gap, Item, Kind, Take};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -21,12 +21,13 @@ pub struct Clip {
     before: Before,
 }
 
+/// What came before a part.
 #[derive(Clone, Debug, Default)]
-struct Before {
+pub(super) struct Before {
     pushes: BTreeMap<u16, u64>,
     activations: BTreeMap<u16, u64>,
     barriers: BTreeMap<u16, Rounds>,
-    is_incomplete: bool,
+    pub is_incomplete: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,15 +49,14 @@ impl Rounds {
 impl Clip {
     /// The part between two times of a trace that `about` describes.
     pub fn new(from: Instant, until: Instant, about: &About) -> Clip {
-        let rounds = |barrier: &Barrier| Rounds { count: barrier.count, arrived: barrier.arrived, rounds: 0 };
-        let barriers = about.barriers.iter().map(|(channel, barrier)| (*channel, rounds(barrier))).collect();
-        Clip {
-            from,
-            until,
-            pushes: FxHashMap::default(),
-            instances: FxHashMap::default(),
-            before: Before { barriers, ..Before::default() },
-        }
+        let mut before = Before::default();
+        before.know(about);
+        Clip::behind(from, until, before)
+    }
+
+    /// The part between two times, with what came before.
+    pub(super) fn behind(from: Instant, until: Instant, before: Before) -> Clip {
+        Clip { from, until, pushes: FxHashMap::default(), instances: FxHashMap::default(), before }
     }
 
     /// The item as the part has it; `None` if it is not in it.
@@ -71,10 +71,7 @@ impl Clip {
             Item::Event(event) => self.event(event).map(Item::Event),
             Item::Gap(gap) => self.gap(gap).map(Item::Gap),
             Item::Count(count) if count.at < self.from => {
-                if let Some(rounds) = self.before.barriers.get_mut(&count.channel) {
-                    rounds.count = count.count;
-                    rounds.end();
-                }
+                self.before.count(count);
                 None
             }
             Item::Count(count) => (count.at <= self.until).then_some(Item::Count(*count)),
@@ -135,6 +132,31 @@ impl Clip {
 }
 
 impl Before {
+    /// Takes the barriers of which it did not know.
+    pub fn know(&mut self, about: &About) {
+        for (channel, barrier) in &about.barriers {
+            let Barrier { count, arrived } = *barrier;
+            self.barriers.entry(*channel).or_insert(Rounds { count, arrived, rounds: 0 });
+        }
+    }
+
+    /// Takes an item that comes before the part.
+    pub fn item(&mut self, item: &Item) {
+        match item {
+            Item::Event(event) => self.event(event),
+            Item::Count(count) => self.count(count),
+            Item::Gap(_) => self.is_incomplete = true,
+            Item::Take(_) => {}
+        }
+    }
+
+    fn count(&mut self, count: &Count) {
+        if let Some(rounds) = self.barriers.get_mut(&count.channel) {
+            rounds.count = count.count;
+            rounds.end();
+        }
+    }
+
     fn event(&mut self, event: &Event) {
         match event.kind {
             Kind::Push => {

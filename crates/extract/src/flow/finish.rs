@@ -54,7 +54,7 @@ impl Analysis<'_> {
     }
 
     fn channel(&self, number: u16, name: &str) -> Channel {
-        let graph = self.graph;
+        let graph = &*self.graph;
         let pushes = graph.pushes.get(&number).into_iter().flatten();
         let by = |maker: Maker| {
             graph.pushes.get(&number).and_then(|pushes| pushes.get(&maker)).copied().unwrap_or(0)

@@ -30,7 +30,7 @@ struct Producer {
 const IDLE: Producer = Producer { running: Maker::Outside, push: None, executes: false };
 
 /// Collects the graph of a trace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct GraphBuilder {
     producers: FxHashMap<u32, Producer>,
     pushes: FxHashMap<(Maker, u16), u64>,
@@ -171,6 +171,24 @@ impl GraphBuilder {
     /// Activations of the producer that follow belong to this channel.
     fn belongs_to(&mut self, producer: u32, channel: u16) {
         self.producers.entry(producer).or_insert(IDLE).push = Some(channel);
+    }
+
+    /// A number that grows with every part of the graph that is seen for the first time.
+    pub(super) fn extent(&self) -> usize {
+        let GraphBuilder { producers, pushes, unknown, activations, channels, tasks, .. } = self;
+        producers.len() + pushes.len() + unknown.len() + activations.len() + channels.len() + tasks.len()
+    }
+
+    /// How many pushes and activations are missing by their numbers, so far.
+    pub(super) fn missing(&self) -> u64 {
+        self.channels.values().chain(self.tasks.values()).map(Numbered::missing).sum()
+    }
+
+    /// Events of anybody may be missing from here on.
+    pub(super) fn doubt(&mut self) {
+        for producer in self.producers.values_mut() {
+            (producer.running, producer.push) = (Maker::Unknown, None);
+        }
     }
 
     fn gap(&mut self, gap: &Gap) {
@@ -370,6 +388,13 @@ fn missing(seen: &FxHashMap<u16, Numbered>) -> BTreeMap<u16, u64> {
 }
 
 impl Graph {
+    /// The graph of a part in which nothing is missing.
+    pub(super) fn of_whole_part(mut self) -> Graph {
+        self.missing_pushes.clear();
+        self.missing_activations.clear();
+        Graph { is_whole: true, missing_from: u64::MAX, ..self }
+    }
+
     /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events == 0

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// Between two looks into the buffer: it holds 300,000 events.
 const NAP: Duration = Duration::from_millis(10);
 
+/// Most events that are handed on at once, unless all are: what a full buffer holds.
+const MOST_AT_ONCE: usize = 300_000;
+
 /// What is traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -89,8 +92,13 @@ impl std::fmt::Debug for Tracer {
 
 impl Held {
     /// Puts probes into a process: that of a command before its first instruction. `located` is from
-    /// [`locate`](super::locate) and has all events.
-    pub fn start(file: &ProbeFile, located: &[Located], target: &Target) -> Result<Held, Error> {
+    /// [`locate`](super::locate) and has all events; `output` is where a command prints.
+    pub fn start(
+        file: &ProbeFile,
+        located: &[Located],
+        target: &Target,
+        output: Output,
+    ) -> Result<Held, Error> {
         silence_libbpf();
         system::require_privileges()?;
         let mut open = FlowSkelBuilder::default()
@@ -104,7 +112,7 @@ impl Held {
         let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
         let ring = Ring::open(&skeleton.maps.records, decode)?;
         let target = match target {
-            Target::Command(words) => HeldTarget::Command(Waiting::start(words, Output::Shared)?),
+            Target::Command(words) => HeldTarget::Command(Waiting::start(words, output)?),
             Target::Process(pid) => HeldTarget::Process(Process::open(*pid)?),
         };
         let mut held = Held { skeleton, ring, target, links: Vec::new() };
@@ -162,6 +170,11 @@ impl Tracer {
     pub fn poll(&mut self, timeout: Duration, each: &mut dyn FnMut(Seen)) -> Result<(), Error> {
         std::thread::sleep(timeout.min(NAP));
         self.ring.drain(each).map(drop)
+    }
+
+    /// Hands on what has come; returns whether that is all. What comes faster than it is taken stays.
+    pub fn drain(&mut self, each: &mut dyn FnMut(Seen)) -> Result<bool, Error> {
+        Ok(self.ring.drain_at_most(MOST_AT_ONCE, each)? < MOST_AT_ONCE)
     }
 
     /// Whether the process has ended.

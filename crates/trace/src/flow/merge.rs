@@ -3,13 +3,12 @@
 
 use super::notes::{self, Note, Notes};
 use super::numbers::Numbers;
-use super::stream::{Cursor, Head};
+use super::stream::Head;
 use super::{Count, Event, Gap, Item, Kind, Take};
 use punctual_model::Instant;
-use std::io;
 
 /// Ticks to nanoseconds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Clock {
     pub frequency: u64,
 }
@@ -40,61 +39,93 @@ fn rank(head: &Head) -> Rank {
     }
 }
 
-/// Gives everything in the streams, in order; tells every now and then how far it has come in its files. On
-/// an error, which stream's it is. Gives how many of the events were parts of notes, if there can be any.
-pub fn merge(
-    cursors: &mut [Cursor<'_>],
+/// A stream that is merged with others.
+pub trait Stream {
+    /// Why it cannot be read.
+    type Error;
+    /// What comes next.
+    fn head(&self) -> &Head;
+    /// Goes on to what comes next.
+    fn advance(&mut self) -> Result<(), Self::Error>;
+    /// Whose events they are.
+    fn producer(&self) -> u32;
+    /// When the last event was that was read.
+    fn tick(&self) -> u64;
+    /// How far it has come in its file.
+    fn offset(&self) -> u64;
+}
+
+/// Streams on their way to one sequence.
+pub struct Merge {
     clock: Clock,
-    has_notes: bool,
-    each: &mut (impl FnMut(Item) + ?Sized),
-    progress: &mut dyn FnMut(u64),
-) -> Result<u64, (usize, io::Error)> {
-    let mut numbers = Numbers::default();
-    let mut notes = vec![Notes::default(); if has_notes { cursors.len() } else { 0 }];
-    let mut parts = 0;
-    let mut ranks: Vec<Rank> = cursors.iter().map(|cursor| rank(&cursor.head)).collect();
-    let mut given = 0_u64;
-    loop {
-        let (mut first, mut second) = (0, END);
-        for (index, rank) in ranks.iter().enumerate().skip(1) {
-            if *rank < ranks[first] {
-                (first, second) = (index, ranks[first]);
-            } else {
-                second = second.min(*rank);
-            }
-        }
-        if ranks.get(first).is_none_or(|rank| *rank == END) {
-            progress(cursors.iter().map(Cursor::offset).sum());
-            return Ok(parts);
-        }
-        if second.0 == ranks[first].0 {
-            first = unless_too_early(first, cursors, &ranks, &numbers);
-        }
-        let cursor = &mut cursors[first];
-        // As long as no other stream has something at the same tick, it goes on.
+    numbers: Numbers,
+    /// By stream, if there can be any.
+    notes: Option<Vec<Notes>>,
+    /// How many events were parts of notes.
+    pub parts: u64,
+}
+
+impl Merge {
+    pub fn new(clock: Clock, has_notes: bool) -> Merge {
+        Merge { clock, numbers: Numbers::default(), notes: has_notes.then(Vec::new), parts: 0 }
+    }
+
+    /// Gives everything in the streams, in order; tells every now and then how far it has come in its files.
+    /// More may follow, of these streams and of further ones behind them, if nothing of it comes before what
+    /// was given. On an error, which stream's it is.
+    pub fn run<S: Stream>(
+        &mut self,
+        streams: &mut [S],
+        each: &mut (impl FnMut(Item) + ?Sized),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), (usize, S::Error)> {
+        let Merge { clock, numbers, notes, parts } = self;
+        notes.iter_mut().for_each(|notes| notes.resize(streams.len(), Notes::default()));
+        let mut ranks: Vec<Rank> = streams.iter().map(|stream| rank(stream.head())).collect();
+        let mut given = 0_u64;
         loop {
-            match notes.get_mut(first).and_then(|notes| part_of_note(cursor, notes)) {
-                None => each(item(cursor, clock, &mut numbers)),
-                Some(note) => {
-                    parts += 1;
-                    let at = clock.instant(cursor.tick());
-                    let producer = cursor.producer();
-                    let noted = |note| noted(note, at, producer, &numbers);
-                    note.map(noted).into_iter().for_each(&mut *each);
+            let (mut first, mut second) = (0, END);
+            for (index, rank) in ranks.iter().enumerate().skip(1) {
+                if *rank < ranks[first] {
+                    (first, second) = (index, ranks[first]);
+                } else {
+                    second = second.min(*rank);
                 }
             }
-            cursor.advance().map_err(|error| (first, error))?;
-            given += 1;
+            if ranks.get(first).is_none_or(|rank| *rank == END) {
+                progress(streams.iter().map(Stream::offset).sum());
+                return Ok(());
+            }
+            if second.0 == ranks[first].0 {
+                first = unless_too_early(first, streams, &ranks, numbers);
+            }
+            let stream = &mut streams[first];
+            // As long as no other stream has something at the same tick, it goes on.
+            loop {
+                let notes = notes.as_mut().and_then(|notes| notes.get_mut(first));
+                match notes.and_then(|notes| part_of_note(stream.head(), notes)) {
+                    None => each(item(stream, *clock, numbers)),
+                    Some(note) => {
+                        *parts += 1;
+                        let at = clock.instant(stream.tick());
+                        let producer = stream.producer();
+                        let noted = |note| noted(note, at, producer, numbers);
+                        note.map(noted).into_iter().for_each(&mut *each);
+                    }
+                }
+                stream.advance().map_err(|error| (first, error))?;
+                given += 1;
+                if given % 65_536 == 0 {
+                    break;
+                }
+                if rank(stream.head()).0 >= second.0 {
+                    break;
+                }
+            }
+            ranks[first] = rank(stream.head());
             if given % 65_536 == 0 {
-                break;
+                progress(streams.iter().map(Stream::offset).sum());
             }
-            if rank(&cursor.head).0 >= second.0 {
-                break;
-            }
-        }
-        ranks[first] = rank(&cursor.head);
-        if given % 65_536 == 0 {
-            progress(cursors.iter().map(Cursor::offset).sum());
         }
     }
 }
@@ -102,8 +133,8 @@ pub fn merge(
 /// The same stream, or another that has something at the same tick, if the first would start an instance
 /// whose activation has not come: it is in another stream behind events of the same tick.
 #[cold]
-fn unless_too_early(first: usize, cursors: &[Cursor<'_>], ranks: &[Rank], numbers: &Numbers) -> usize {
-    let is_too_early = |index: usize| match &cursors[index].head {
+fn unless_too_early<S: Stream>(first: usize, streams: &[S], ranks: &[Rank], numbers: &Numbers) -> usize {
+    let is_too_early = |index: usize| match streams[index].head() {
         Head::Event { raw, .. } => raw.kind == Kind::Start && !numbers.is_activated(raw.object, raw.number),
         _ => false,
     };
@@ -116,8 +147,8 @@ fn unless_too_early(first: usize, cursors: &[Cursor<'_>], ranks: &[Rank], number
 
 /// Of a part of a note, the note if it is the last one.
 #[inline]
-fn part_of_note(cursor: &Cursor<'_>, notes: &mut Notes) -> Option<Option<Note>> {
-    match &cursor.head {
+fn part_of_note(head: &Head, notes: &mut Notes) -> Option<Option<Note>> {
+    match head {
         Head::Event { raw, .. } if notes::is_part(raw) => Some(notes.take(raw)),
         _ => {
             notes.interrupt();
@@ -138,9 +169,9 @@ fn noted(note: Note, at: Instant, producer: u32, numbers: &Numbers) -> Item {
 }
 
 #[inline]
-fn item(cursor: &Cursor<'_>, clock: Clock, numbers: &mut Numbers) -> Item {
-    let producer = cursor.producer();
-    match cursor.head {
+fn item(stream: &impl Stream, clock: Clock, numbers: &mut Numbers) -> Item {
+    let producer = stream.producer();
+    match *stream.head() {
         Head::Event { tick, raw } => Item::Event(Event {
             at: clock.instant(tick),
             producer,

@@ -2,7 +2,7 @@
 //! missing.
 
 use super::header::{HEADER, Header};
-use super::merge::{Clock, merge};
+use super::merge::{Clock, Merge};
 use super::stream::{Cursor, Found};
 use super::{About, ByteOrder, Item, metadata};
 use crate::damage::{Damage, Damages};
@@ -118,8 +118,8 @@ impl Reader {
         let clock = Clock { frequency: self.about.frequency };
         // Others have no notes, and may have such a channel.
         let has_notes = !self.about.barriers.is_empty() || self.about.has_told_takes;
-        let parts = merge(&mut cursors, clock, has_notes, each, progress)
-            .map_err(|(index, error)| failed(index, error))?;
+        let mut merge = Merge::new(clock, has_notes);
+        merge.run(&mut cursors, each, progress).map_err(|(index, error)| failed(index, error))?;
         let mut totals = Totals::default();
         let mut damages = Damages::default();
         damages.extend(self.damages.iter().cloned());
@@ -131,7 +131,7 @@ impl Reader {
             totals.damaged_packets += damaged_packets;
             damages.extend(cursor.damages.into_list());
         }
-        totals.events -= parts;
+        totals.events -= merge.parts;
         totals.damages = damages.into_list();
         Ok(totals)
     }

@@ -2,6 +2,7 @@
 
 use super::ByteOrder;
 use super::header::{EVENT, HEADER, Header, Raw};
+use super::merge::Stream as _;
 use crate::damage::{Damage, Damages};
 use crate::source::{Bytes, Stream};
 use std::io;
@@ -47,7 +48,7 @@ pub struct Cursor<'a> {
     taken: Option<Header>,
     /// Packets that were left out since, or a part of one.
     left_out: u64,
-    pub head: Head,
+    head: Head,
     pub found: Found,
     pub damages: Damages,
 }
@@ -82,41 +83,6 @@ impl<'a> Cursor<'a> {
         };
         cursor.advance()?;
         Ok(cursor)
-    }
-
-    /// Whose events they are.
-    pub fn producer(&self) -> u32 {
-        self.taken.map_or(u32::try_from(self.stream.number).unwrap_or(u32::MAX), |header| header.producer)
-    }
-
-    /// When the last event was that was read.
-    pub fn tick(&self) -> u64 {
-        self.last
-    }
-
-    /// How far it has come in its file.
-    pub fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    /// Goes on to what comes next.
-    #[inline]
-    pub fn advance(&mut self) -> io::Result<()> {
-        if let Some(bytes) =
-            self.window[..self.position_end].get(self.position..).and_then(<[u8]>::first_chunk)
-        {
-            let raw = Raw::parse(bytes, self.order);
-            let tick = self.begin.wrapping_add(u64::from(raw.low.wrapping_sub(self.begin as u32)));
-            if (self.last..=self.end).contains(&tick) {
-                self.position += EVENT;
-                self.last = tick;
-                self.found.events += 1;
-                self.head = Head::Event { tick, raw };
-                return Ok(());
-            }
-            self.out_of_order();
-        }
-        self.next_packet()
     }
 
     #[cold]
@@ -247,6 +213,45 @@ impl<'a> Cursor<'a> {
             0 => Head::End,
             packets => Head::Gap { from: self.last, until: u64::MAX, discarded: 0, packets },
         };
+    }
+}
+
+impl super::merge::Stream for Cursor<'_> {
+    type Error = io::Error;
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    #[inline]
+    fn advance(&mut self) -> io::Result<()> {
+        if let Some(bytes) =
+            self.window[..self.position_end].get(self.position..).and_then(<[u8]>::first_chunk)
+        {
+            let raw = Raw::parse(bytes, self.order);
+            let tick = self.begin.wrapping_add(u64::from(raw.low.wrapping_sub(self.begin as u32)));
+            if (self.last..=self.end).contains(&tick) {
+                self.position += EVENT;
+                self.last = tick;
+                self.found.events += 1;
+                self.head = Head::Event { tick, raw };
+                return Ok(());
+            }
+            self.out_of_order();
+        }
+        self.next_packet()
+    }
+
+    fn producer(&self) -> u32 {
+        self.taken.map_or(u32::try_from(self.stream.number).unwrap_or(u32::MAX), |header| header.producer)
+    }
+
+    fn tick(&self) -> u64 {
+        self.last
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
     }
 }
 

@@ -1,4 +1,5 @@
-//! Writes events seen from outside a program to a trace: threads become producers, identities numbers.
+//! Makes a trace of events seen from outside a program: threads become producers, identities numbers. Where
+//! it goes is another's: to the disk, or to whoever follows it.
 
 use super::connections::{self, Inputs};
 use super::doubts::{Doubts, Event, Finding, is_text, noun};
@@ -24,12 +25,55 @@ pub struct Source<'a> {
     pub is_late: bool,
 }
 
-/// A trace that is being written.
-pub struct Recorder<'a> {
+/// Where a trace goes. Times are nanoseconds.
+pub trait Sink {
+    /// Another producer; its number.
+    fn add_producer(&mut self) -> Result<usize>;
+    /// An event; those of a producer come in order.
+    fn event(&mut self, producer: usize, at: u64, kind: Kind, object: u16, number: u64) -> Result<()>;
+    /// A barrier's count is another from here on.
+    fn count(&mut self, producer: usize, at: u64, channel: u16, count: u32) -> Result<()>;
+    /// So many events found no room.
+    fn discard(&mut self, events: u32) -> Result<()>;
+    /// What is true of the whole trace has changed.
+    fn describe(&mut self, about: &About) -> Result<()>;
+    /// Everything so far is to be where it goes.
+    fn flush(&mut self) -> Result<()>;
+}
+
+impl Sink for Writer {
+    fn add_producer(&mut self) -> Result<usize> {
+        Ok(Writer::add_producer(self)?)
+    }
+
+    fn event(&mut self, producer: usize, at: u64, kind: Kind, object: u16, number: u64) -> Result<()> {
+        Ok(Writer::event(self, producer, at, kind, object, number)?)
+    }
+
+    fn count(&mut self, producer: usize, at: u64, channel: u16, count: u32) -> Result<()> {
+        Ok(Writer::count(self, producer, at, channel, count)?)
+    }
+
+    /// The first producer counts losses, which belong to no thread.
+    fn discard(&mut self, events: u32) -> Result<()> {
+        Ok(Writer::discard(self, 0, events)?)
+    }
+
+    fn describe(&mut self, about: &About) -> Result<()> {
+        Ok(Writer::describe(self, about)?)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(Writer::flush(self)?)
+    }
+}
+
+/// A trace in the making.
+pub struct Recorder<'a, S> {
     file: &'a ProbeFile,
-    writer: Writer,
+    sink: S,
     about: About,
-    /// Whether the metadata on disk is out of date.
+    /// Whether what the sink knows of the trace is out of date.
     is_new: bool,
     producers: HashMap<u32, usize>,
     objects: [HashMap<u64, u16>; 2],
@@ -47,27 +91,45 @@ pub struct Recorder<'a> {
     policies: BTreeSet<String>,
 }
 
-impl<'a> Recorder<'a> {
-    pub fn create(folder: &Path, source: &Source<'a>) -> Result<Recorder<'a>> {
-        let Source { file, program, .. } = *source;
-        let here = platform::here();
-        let about = About {
-            program: Some(program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()),
-            platform: Some(format!("Linux {} {}", here.kernel, here.machine)),
-            policy: file.policy.clone(),
-            executors: file.executors,
-            clock_zero: u64::try_from(platform::clock_zero()).ok(),
-            ..About::default()
-        };
-        // The first producer counts losses that belong to no thread.
+impl<'a> Recorder<'a, Writer> {
+    /// A trace on the disk.
+    pub fn create(folder: &Path, source: &Source<'a>) -> Result<Recorder<'a, Writer>> {
+        let about = about(source);
         let writer = Writer::create(folder, &about, 0, PACKET_BYTES)?;
+        Ok(Recorder::new(source, about, writer))
+    }
+
+    pub fn finish(mut self, counted: Counted) -> Result<()> {
+        self.tick(counted)?;
+        Ok(self.sink.finish()?)
+    }
+}
+
+/// What is known of a trace before its first event.
+pub fn about(source: &Source<'_>) -> About {
+    let Source { file, program, .. } = *source;
+    let here = platform::here();
+    About {
+        program: Some(program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()),
+        platform: Some(format!("Linux {} {}", here.kernel, here.machine)),
+        policy: file.policy.clone(),
+        executors: file.executors,
+        clock_zero: u64::try_from(platform::clock_zero()).ok(),
+        ..About::default()
+    }
+}
+
+impl<'a, S: Sink> Recorder<'a, S> {
+    /// A trace that goes to this sink, which knows what is known of it.
+    pub fn new(source: &Source<'a>, about: About, sink: S) -> Recorder<'a, S> {
+        let Source { file, .. } = *source;
         let is_name =
             |channel: bool| file.probes.iter().any(|probe| probe.names(channel) && probe.name == Name::Id);
         let sees_input =
             |it: &Located| it.function.is_some() && matches!(file.probes[it.probe].sees, Sees::Connection(_));
-        Ok(Recorder {
+        Recorder {
             file,
-            writer,
+            sink,
             about,
             is_new: false,
             producers: HashMap::new(),
@@ -81,7 +143,12 @@ impl<'a> Recorder<'a> {
             inputs: Inputs::new(source.is_late),
             sees_inputs: source.located.iter().any(sees_input),
             policies: BTreeSet::new(),
-        })
+        }
+    }
+
+    /// Where it goes.
+    pub fn sink(&mut self) -> &mut S {
+        &mut self.sink
     }
 
     pub fn events(&self) -> u64 {
@@ -122,14 +189,14 @@ impl<'a> Recorder<'a> {
                 let object = self.object(kind == Kind::Push, id)?;
                 let producer = self.producer(thread)?;
                 self.configuration(kind, object, probe, thread);
-                self.writer.event(producer, at.ns(), kind, object, number.into())?;
+                self.sink.event(producer, at.ns(), kind, object, number.into())?;
                 self.by_kind[kind as usize] += 1;
                 self.doubts.event(Event { kind, object, id, thread, number, probe, place });
             }
             Seen::Round { at, thread, channel } => {
                 let (channel, producer) = (self.object(true, channel)?, self.producer(thread)?);
                 for count in [1, NEVER] {
-                    self.writer.count(producer, at.ns(), channel, count)?;
+                    self.sink.count(producer, at.ns(), channel, count)?;
                 }
             }
             Seen::Connection { probe, channel, task, synchronised, threshold, is_final } => {
@@ -216,7 +283,7 @@ impl<'a> Recorder<'a> {
         if let Some(&producer) = self.producers.get(&thread) {
             return Ok(producer);
         }
-        let producer = self.writer.add_producer()?;
+        let producer = self.sink.add_producer()?;
         self.producers.insert(thread, producer);
         self.about.producers.insert(producer as u32, format!("thread {thread}"));
         self.about.threads.insert(producer as u32, thread);
@@ -224,23 +291,18 @@ impl<'a> Recorder<'a> {
         Ok(producer)
     }
 
-    /// Called several times a second; the trace on disk is complete afterwards.
+    /// Called several times a second; the sink has everything so far afterwards.
     pub fn tick(&mut self, counted: Counted) -> Result<()> {
         let lost = counted.lost - self.lost;
         if lost > 0 && !self.producers.is_empty() {
-            self.writer.discard(0, u32::try_from(lost).unwrap_or(u32::MAX))?;
+            self.sink.discard(u32::try_from(lost).unwrap_or(u32::MAX))?;
             self.lost = counted.lost;
         }
         if std::mem::take(&mut self.is_new) {
             self.describe(counted);
-            self.writer.describe(&self.about)?;
+            self.sink.describe(&self.about)?;
         }
-        Ok(self.writer.flush()?)
-    }
-
-    pub fn finish(mut self, counted: Counted) -> Result<()> {
-        self.tick(counted)?;
-        Ok(self.writer.finish()?)
+        self.sink.flush()
     }
 }
 
