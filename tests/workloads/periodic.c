@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST = 256 };
+enum { MOST = 4096 };
 
 static struct task {
 	pthread_t thread;

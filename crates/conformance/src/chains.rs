@@ -34,6 +34,11 @@ impl ChainChecker {
         self.chains.iter().map(|it| &it.tasks[..])
     }
 
+    /// How all chains stand.
+    pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
+        self.chains.iter().map(|it| &it.tally)
+    }
+
     /// The program has no such chain.
     pub fn is_absent(&mut self, chain: usize, why: String) {
         if let Some(chain) = self.chains.get_mut(chain) {

@@ -4,6 +4,7 @@
 //! bounded queue. What finds no room is counted, and the observation never waits.
 
 mod alarms;
+mod chains;
 mod flight;
 mod gauges;
 mod latencies;
@@ -19,19 +20,21 @@ use crate::error::{Error, Result};
 use crate::model_file::display_name;
 use crate::monitor::Monitor;
 use crate::platform;
+use crate::probes::Probed;
 use crate::watch::{self, Sink, Watch};
 use alarms::Alarms;
+use chains::Chains;
 use flight::FlightRecorder;
 use gauges::Gauges;
 use latencies::Latencies;
 use punctual_conformance::{Checker, Contract, Note, Verdict, Violation};
-use punctual_observe::{Observer, Statistics};
+use punctual_observe::{Observer, Statistics, Target};
 use punctual_report::counted;
 use punctual_trace::Record;
 use sampler::Sampler;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -46,6 +49,8 @@ pub struct Options {
     pub watch: Watch,
     /// The contract, or a timing model.
     pub contract: PathBuf,
+    /// Probes files of the dataflow program that is the target, for its chains.
+    pub flow_probes: Vec<PathBuf>,
     /// A command for the shell, run for violations.
     pub on_violation: Option<String>,
     /// Whether the systemd journal is told.
@@ -89,15 +94,17 @@ pub fn guard(
     output: Output,
     monitor: &dyn Monitor,
 ) -> Result<Guarded> {
-    let Options { mut watch, contract: path, on_violation, journal, keep, before, metrics, bounds } = options;
+    let Options { contract: path, on_violation, journal, keep, before, metrics, bounds, .. } = options;
+    let (mut watch, flow_probes) = (options.watch, options.flow_probes);
     watch.check()?;
     let mut contract = read_contract(&path)?;
     tell_unproven(&bounds.apply(&mut contract), monitor);
     bounds.doubt(&platform::here()).iter().for_each(|doubt| monitor.warn(doubt));
-    if contract.tasks.is_empty() && contract.latencies.is_empty() {
-        return Err(Error::usage(format!("{} has no tasks and no processors to watch", display_name(&path))));
-    }
-    let unwatched = Unwatched::new(&contract, monitor);
+    let probed = (!flow_probes.is_empty())
+        .then(|| Probed::new(&flow_probes, chains::program(&watch.observe.target)?))
+        .transpose()?;
+    can_be_watched(&contract, probed.is_some(), &path)?;
+    let unwatched = Unwatched::new(&contract, probed.is_some(), monitor);
     watch.observe.switches = keep.is_some();
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
     let gauges = metrics.map(|address| Gauges::serve(address, &contract)).transpose()?;
@@ -105,10 +112,17 @@ pub fn guard(
         monitor.hint(&format!("metrics are at http://{}/metrics", gauges.address()));
     }
     let alarms = Alarms::start(output, on_violation, journal)?;
+    let held = probed.as_ref().map(|it| it.hold(watch.observe.command_output)).transpose()?;
+    if let Some(held) = &held {
+        watch.observe.target = Target::Pids(vec![held.process()]);
+    }
+    let begun = Instant::now();
     let (sink, watched) = watch::run(&watch, stop, monitor, |_| {
         let mut unwatched = unwatched;
         let latencies = unwatched.start_latencies(&contract, monitor);
-        if contract.tasks.is_empty() && latencies.is_none() {
+        let started = probed.as_ref().zip(held).map(|(it, held)| Chains::start(it, held, &contract));
+        let chains = started.transpose()?;
+        if contract.tasks.is_empty() && latencies.is_none() && chains.is_none() {
             return Err(unwatched.refusal());
         }
         Ok(Guard {
@@ -122,6 +136,7 @@ pub fn guard(
             path,
             bounds,
             latencies,
+            chains,
             unwatched,
             reload,
             earlier: 0,
@@ -130,13 +145,15 @@ pub fn guard(
         })
     })?;
     let lost = watched.summary.statistics.lost;
-    let Guard { checker, mut sampler, mut alarms, flight, earlier, latencies, unwatched, .. } = sink;
+    let Guard { checker, mut sampler, mut alarms, flight, earlier, latencies, chains, unwatched, .. } = sink;
     let mut tell = |violation: &Violation| {
         if sampler.admits(violation) {
             alarms.tell(Alarm::Violation(violation.clone()));
         }
     };
     let mut verdict = checker.finish(lost, &mut tell);
+    let is_stopped = stop.load(Ordering::Relaxed) || watch.limit.is_some_and(|it| begun.elapsed() >= it);
+    let chains = chains.map(|it| it.finish(&mut verdict, is_stopped, monitor, &mut tell));
     if let Some(Err(error)) = latencies.map(|it| it.finish(&mut verdict, &mut tell)) {
         monitor.warn(&format!("the last scheduling latencies were not read: {error:#}"));
     }
@@ -146,7 +163,8 @@ pub fn guard(
     if let Some(flight) = flight {
         flight.finish(&mut counters, monitor);
     }
-    Ok(Guarded { verdict, earlier, counters, failure: watched.failure })
+    let failure = watched.failure.or(chains.and_then(Result::err));
+    Ok(Guarded { verdict, earlier, counters, failure })
 }
 
 /// Judges records as they come.
@@ -162,6 +180,7 @@ struct Guard<'a> {
     /// What was proven.
     bounds: Bounds,
     latencies: Option<Latencies>,
+    chains: Option<Chains<'a>>,
     unwatched: Unwatched,
     reload: &'a AtomicBool,
     /// Violations of contracts before this one.
@@ -181,6 +200,9 @@ impl Guard<'_> {
             Ok(mut contract) => {
                 tell_unproven(&self.bounds.apply(&mut contract), self.monitor);
                 let mut verdict = self.checker.change_contract(&contract);
+                if let Some(chains) = &mut self.chains {
+                    chains.change(&contract, &mut verdict);
+                }
                 self.change_latencies(&contract, &mut verdict);
                 if let Some(gauges) = &mut self.gauges {
                     gauges.change_contract(&contract);
@@ -194,7 +216,7 @@ impl Guard<'_> {
 
     /// Those of processors are measured anew if something else was agreed on.
     fn change_latencies(&mut self, contract: &Contract, verdict: &mut Verdict) {
-        self.unwatched = Unwatched::new(contract, self.monitor);
+        self.unwatched = Unwatched::new(contract, self.chains.is_some(), self.monitor);
         if self.latencies.as_ref().is_some_and(|it| it.are_of(contract)) {
             return;
         }
@@ -202,6 +224,21 @@ impl Guard<'_> {
             self.monitor.warn(&format!("the last scheduling latencies were not read: {error:#}"));
         }
         self.latencies = self.unwatched.start_latencies(contract, self.monitor);
+    }
+
+    /// Judges what the dataflow program did.
+    fn look_at_chains(&mut self, now: punctual_model::Instant) {
+        let Guard { chains: Some(chains), sampler, alarms, violations, flight, .. } = self else { return };
+        let before = *violations;
+        chains.look(now, &mut |violation: &Violation| {
+            *violations += 1;
+            if sampler.admits(violation) {
+                alarms.tell(Alarm::Violation(violation.clone()));
+            }
+        });
+        if let Some(flight) = flight.as_mut().filter(|_| *violations > before) {
+            flight.trigger();
+        }
     }
 
     /// Judges what was measured of processors.
@@ -230,6 +267,28 @@ impl Guard<'_> {
     }
 }
 
+/// Whether a contract says how long data take.
+fn has_chains(contract: &Contract) -> bool {
+    contract.chains.iter().any(|chain| chain.has_times())
+}
+
+/// Refuses a contract of which nothing is watched, and probes for nothing.
+fn can_be_watched(contract: &Contract, has_probes: bool, path: &Path) -> Result<()> {
+    let name = display_name(path);
+    if has_probes && !has_chains(contract) {
+        return Err(Error::usage(format!("{name} has no chains to watch"))
+            .advise("leave out --flow-probes, or agree on reaction_time or data_age of a [[chain]]"));
+    }
+    if contract.tasks.is_empty() && contract.latencies.is_empty() && !has_probes {
+        let error = Error::usage(format!("{name} has no tasks and no processors to watch"));
+        return Err(match has_chains(contract) {
+            true => error.advise("--flow-probes watches its chains"),
+            false => error,
+        });
+    }
+    Ok(())
+}
+
 /// Says which tasks are not compared with a bound although others are.
 pub(crate) fn tell_unproven(names: &[String], monitor: &dyn Monitor) {
     if !names.is_empty() {
@@ -244,12 +303,10 @@ struct Unwatched {
 }
 
 impl Unwatched {
-    fn new(contract: &Contract, monitor: &dyn Monitor) -> Unwatched {
+    fn new(contract: &Contract, has_probes: bool, monitor: &dyn Monitor) -> Unwatched {
         let mut unwatched = Unwatched::default();
-        if contract.chains.iter().any(|chain| chain.has_times()) {
-            let text = "chains are not watched: their events are in the program's own trace, and not in the \
-                        kernel; punctual check CONTRACT TRACE judges each";
-            unwatched.note(Note { task: "".into(), text: text.into() }, monitor);
+        if has_chains(contract) && !has_probes {
+            unwatched.note(chains::unwatched(), monitor);
         }
         unwatched
     }
@@ -324,6 +381,11 @@ impl Sink for Guard<'_> {
             flight.trigger_with(last.flat_map(|(tid, glance)| glance.last_records(tid)));
         }
         self.look_at_latencies(false);
+        self.look_at_chains(observer.now());
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.chains.as_mut().is_some_and(Chains::has_ended)
     }
 
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {
@@ -335,8 +397,10 @@ impl Sink for Guard<'_> {
             self.sampler.turn().into_iter().for_each(|more| self.alarms.tell(more));
             self.look_at_latencies(true);
             if let Some(gauges) = &self.gauges {
-                let processors = self.latencies.iter().flat_map(Latencies::tallies);
-                gauges.turn(&self.checker, processors, statistics);
+                let chains = self.chains.iter().flat_map(Chains::tallies);
+                let others = chains.chain(self.latencies.iter().flat_map(Latencies::tallies));
+                gauges.turn(&self.checker, others, statistics);
+                self.chains.iter().for_each(|chains| gauges.flow(&chains.counts()));
             }
         }
         if let Some(flight) = &mut self.flight {
@@ -354,3 +418,6 @@ impl Sink for Guard<'_> {
         TICK
     }
 }
+
+#[cfg(test)]
+mod tests;

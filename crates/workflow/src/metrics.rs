@@ -37,6 +37,14 @@ const BUCKETS: [f64; 22] = [
     1.0, 2.0, 5.0, 10.0,
 ];
 
+/// What is counted of a dataflow program.
+const FLOW: [(&str, &str); 4] = [
+    ("flow_events", "Events of the dataflow program"),
+    ("lost_flow_events", "Those that were lost; nothing is judged across them"),
+    ("chain_latencies", "Reaction times and data ages that were judged"),
+    ("chain_restarts", "How often judging of chains began anew, for losses or new parts of the program"),
+];
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Task {
     task: String,
@@ -66,6 +74,7 @@ pub struct Metrics {
     records: Counter,
     lost: Counter,
     skipped: Counter,
+    flow: [Counter; 4],
     stolen: Counter<f64, AtomicU64>,
     threads: Gauge,
     untracked: Gauge,
@@ -128,6 +137,7 @@ impl Metrics {
             records: Counter::default(),
             lost: Counter::default(),
             skipped: Counter::default(),
+            flow: Default::default(),
             stolen: Counter::default(),
             threads: Gauge::default(),
             untracked: Gauge::default(),
@@ -178,6 +188,9 @@ impl Metrics {
             "Runs of the observing programs that the kernel skipped",
             self.skipped.clone(),
         );
+        for ((name, help), counter) in FLOW.into_iter().zip(&self.flow) {
+            it.register(name, help, counter.clone());
+        }
         it.register_with_unit(
             "stolen",
             "Time that the hypervisor took from the processors",
@@ -263,6 +276,13 @@ impl Metrics {
         self.agreed.clear();
         self.headroom.clear();
         self.bound.clear();
+    }
+
+    /// What was counted of a dataflow program so far: events, those lost, latencies, and how often judging began
+    /// anew.
+    pub fn flow(&self, events: u64, lost: u64, latencies: u64, restarts: u64) {
+        let numbers = [events, lost, latencies, restarts];
+        self.flow.iter().zip(numbers).for_each(|(counter, number)| set(counter, number));
     }
 
     /// The counters of the observation so far, and how many threads are watched.

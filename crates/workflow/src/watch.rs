@@ -51,6 +51,11 @@ pub(crate) trait Sink {
     /// Called several times a second, when all records so far have been taken, to look at what threads do.
     fn look(&mut self, _observer: &Observer) {}
 
+    /// Whether what it takes elsewhere has ended, and the observation with it.
+    fn has_ended(&mut self) -> bool {
+        false
+    }
+
     /// Called several times a second.
     fn tick(&mut self, statistics: &Statistics) -> Result<()>;
 
@@ -98,7 +103,7 @@ pub(crate) fn run<S: Sink>(
         failure =
             failure.or(polled.err().map(Error::from)).or_else(|| sink.tick(&observer.statistics()).err());
         progress.update(&|| Seen { summary: sink.progress(), lost: observer.statistics().lost });
-        target_ended = observer.target_ended();
+        target_ended = observer.target_ended() || sink.has_ended();
     }
     let summary = observer.finish(&mut |record| take(&mut sink, record, &mut failure))?;
     drop(progress);

@@ -27,6 +27,7 @@ mod probes;
 mod proven;
 mod recordings;
 mod run;
+mod survives;
 mod table;
 mod targets;
 mod tool;
@@ -35,6 +36,7 @@ mod transitions;
 mod truth;
 mod tt;
 mod watch;
+mod watched_chains;
 mod witness;
 
 use libtest_mimic::{Arguments, Trial};
@@ -82,6 +84,7 @@ fn trials() -> Vec<Trial> {
         .chain(table::ALL)
         .chain(top::ALL)
         .chain(watch::ALL)
+        .chain(watched_chains::ALL)
         .map(|(name, test)| shared(*name, test))
         .collect();
     trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));
@@ -99,6 +102,7 @@ fn trials() -> Vec<Trial> {
             periods::ALONE,
             proven::ALONE,
             recordings::ALONE,
+            survives::ALONE,
             truth::ALONE,
             tt::slots::ALONE,
             tt::live::ALONE,

@@ -44,7 +44,7 @@ fn all_real_time() -> Result<Outcome> {
 }
 
 /// A cgroup that is removed at the end.
-struct Cgroup(PathBuf);
+pub struct Cgroup(PathBuf);
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
@@ -52,31 +52,54 @@ impl Drop for Cgroup {
     }
 }
 
-fn cgroup() -> Result<Outcome> {
-    // Alone, or beside cgroups of version 1.
-    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
-    let Some(root) = roots.into_iter().find(|root| root.join("cgroup.controllers").exists()) else {
-        return skip("no cgroups of version 2 here");
-    };
-    let group = Cgroup(root.join(format!("punctual-e2e-{}", std::process::id())));
-    if let Err(error) = std::fs::create_dir(&group.0) {
-        return skip(format!("no cgroup can be made here: {error}"));
+impl Cgroup {
+    /// Makes one; or why it cannot be.
+    pub fn make(name: &str) -> std::result::Result<Cgroup, String> {
+        // Alone, or beside cgroups of version 1.
+        let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
+        let root = roots.into_iter().find(|root| root.join("cgroup.controllers").exists());
+        let root = root.ok_or("no cgroups of version 2 here")?;
+        let group = Cgroup(root.join(format!("punctual-{name}-{}", std::process::id())));
+        std::fs::create_dir(&group.0).map_err(|error| format!("no cgroup can be made here: {error}"))?;
+        Ok(group)
     }
+
+    /// Its name, as threads have it: it is one below the root.
+    pub fn name(&self) -> String {
+        self.0.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Puts a process into it; or why that cannot be.
+    pub fn take(&self, pid: u32) -> std::result::Result<(), String> {
+        std::fs::write(self.0.join("cgroup.procs"), pid.to_string())
+            .map_err(|error| format!("no real-time process can be put into a cgroup here: {error}"))
+    }
+
+    /// It can only be removed when it is empty.
+    pub fn wait_until_empty(&self) -> Result {
+        let procs = self.0.join("cgroup.procs");
+        wait_until("the cgroup to be empty", || {
+            std::fs::read_to_string(&procs).is_ok_and(|procs| procs.is_empty())
+        })
+    }
+}
+
+fn cgroup() -> Result<Outcome> {
+    let group = match Cgroup::make("e2e") {
+        Ok(group) => group,
+        Err(why) => return skip(why),
+    };
     let inside = start_periodic()?;
     let outside = start_periodic()?;
-    if let Err(error) = std::fs::write(group.0.join("cgroup.procs"), inside.pid().to_string()) {
-        return skip(format!("no real-time process can be put into a cgroup here: {error}"));
+    if let Err(why) = group.take(inside.pid()) {
+        return skip(why);
     }
     let model = extract_json(&["--cgroup", &group.0.to_string_lossy()]);
     let count =
         |pid| model.as_ref().map_or(0, |model| model.tasks().iter().filter(|task| task.pid == pid).count());
     let found = (count(inside.pid()), count(outside.pid()));
-    // It can only be removed when it is empty.
     drop(inside);
-    let procs = group.0.join("cgroup.procs");
-    wait_until("the cgroup to be empty", || {
-        std::fs::read_to_string(&procs).is_ok_and(|procs| procs.is_empty())
-    })?;
+    group.wait_until_empty()?;
     model?;
     ensure!(
         found == (1, 0),

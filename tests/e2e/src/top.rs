@@ -15,6 +15,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("top::stops_and_goes_on", stops),
     ("top::ends_with_its_terminal", vanishes),
     ("top::resizes_and_does_without_colours", resizes),
+    ("top::matches_threads_by_their_control_group", groups),
     ("top::keeps_the_last_state_of_a_command", command),
     ("top::refuses_what_is_no_terminal", refuses),
 ];
@@ -318,6 +319,39 @@ fn resizes() -> Result<Outcome> {
     ensure!(names(&screen).first() == Some(&"task-0"), "not the thread that misses its deadline: {screen}");
     terminal.keys(&["q"])?;
     terminal.expect_as_before(folder.path())?;
+    Ok(Outcome::Completed)
+}
+
+/// Of two programs that are alike, the one in the control group has the deadline.
+fn groups() -> Result<Outcome> {
+    let terminal = terminal!();
+    let group = match Cgroup::make("top") {
+        Ok(group) => group,
+        Err(why) => return skip(why),
+    };
+    let (inside, outside, folder) = (start_threads()?, start_threads()?, directory()?);
+    if let Err(why) = group.take(inside.pid()) {
+        return skip(why);
+    }
+    let contract = format!(
+        "[[task]]\nname = \"inside\"\nthread = {{ cgroup = \"/{}\" }}\ndeadline = \"70 ms\"\n",
+        group.name()
+    );
+    std::fs::write(folder.path().join("app.contract.toml"), contract)?;
+    let pids = format!("--pid {} {}", inside.pid(), outside.pid());
+    terminal.tmux(&["resize-window", "-x", "180", "-y", "30"])?;
+    terminal.top(folder.path(), &format!("{pids} --interval 100ms --contract app.contract.toml"))?;
+    terminal.wait_for(&["6 threads", "Deadline", " 70 ms "])?;
+    let with = |screen: &str| screen.lines().filter(|line| line.contains(" 70 ms ")).count();
+    // Three threads of one of them have it, and none of the other.
+    wait_until("the deadline of three threads", || terminal.screen().is_ok_and(|it| with(&it) == 3))?;
+    let screen = terminal.screen()?;
+    let all = screen.lines().filter(|line| line.starts_with("task-")).count();
+    terminal.keys(&["q"])?;
+    terminal.expect_as_before(folder.path())?;
+    drop(inside);
+    group.wait_until_empty()?;
+    ensure!((all, with(&screen)) == (6, 3), "{screen}");
     Ok(Outcome::Completed)
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2016 # what until_so evaluates is to be expanded each time
-# Tests the daemon under systemd: units as `make install` installs them, users with and without rights,
+# Tests the daemon and the watch under systemd: units as `make install` installs them, users with and without rights,
 # restarts, removal. Prints like cargo test.
 set -u
 list=$(mktemp)
@@ -27,7 +27,8 @@ check() {
 	else
 		echo "test systemd::$1 ... FAILED"
 		sed 's/^/    /' "$said"
-		journalctl --no-pager --quiet -u punctuald.service -u punctuald.socket -n 15 | sed 's/^/    /'
+		journalctl --no-pager --quiet -u punctuald.service -u punctuald.socket \
+			-u punctual-watch@beat.service -n 15 | sed 's/^/    /'
 		failed=$((failed + 1))
 	fi
 }
@@ -241,6 +242,54 @@ it_may_do_nothing_else() {
 	inside sh -c "cat $limit >/tmp/limit; cat /tmp/limit >$limit"
 }
 
+the_watch_is_in_order() {
+	[ -z "$(systemd-analyze verify --man=no punctual-watch@beat.service 2>&1 | tee /dev/stderr)" ]
+	systemd-analyze security --no-pager --threshold=20 punctual-watch@beat.service | tail -n 1
+}
+
+# agree WCET: what the jobs of a thread that waits again and again may take.
+agree() {
+	mkdir -p /etc/punctual
+	printf '[[task]]\nname = "beat"\nthread = { comm = "bash" }\nwcet = "%s"\n' "$1" \
+		>/etc/punctual/beat.contract.toml
+}
+metrics() {
+	bash -c 'exec 3<>/dev/tcp/127.0.0.1/9464
+		printf "GET /metrics HTTP/1.1\r\nHost: lab\r\n\r\n" >&3; cat <&3'
+}
+# sample NAME VALUE: that it has a value like this, as a pattern.
+sample() { metrics | tr -d '\r' | grep -q "^$1{task=\"beat\",term=\"wcet\"} $2"; }
+
+a_watch_starts_and_tells() {
+	unit=punctual-watch@beat.service
+	# Without a contract there is nothing to watch.
+	systemctl start $unit
+	is inactive property ActiveState $unit
+	agree 1ns
+	echo 'OPTIONS=--keep /var/lib/punctual-watch/beat' >/etc/punctual/beat.env
+	mkfifo /tmp/beat
+	chrt -f 10 bash -c 'exec 3<>/tmp/beat; until read -r -t 0.05 _ <&3; do :; done' &
+	systemctl start $unit
+	until_so sample punctual_violations_total '[1-9]'
+	is 'active running' eval "property ActiveState $unit; property SubState $unit"
+	main=$(property MainPID $unit)
+	is punctual-watch stat -c %U "/proc/$main"
+	# CAP_PERFMON (38) and CAP_BPF (39).
+	is 000000c000000000 sed -n 's/^CapEff:\t//p' "/proc/$main/status"
+	is '1 2' sed -n 's/^NoNewPrivs:\t//p; s/^Seccomp:\t//p' "/proc/$main/status"
+	until_so eval 'journalctl --no-pager --quiet -t punctual PUNCTUAL_TASK=beat | grep -q "wcet .*, agreed at most 1 ns"'
+	until_so eval 'ls /var/lib/punctual-watch/beat | grep -q .'
+	agree 1h
+	systemctl reload $unit
+	until_so sample punctual_agreed 3600
+	is "$main" property MainPID $unit
+	systemctl stop $unit
+	# That the contract was broken is no failure of the unit.
+	is success property Result $unit
+	echo >/tmp/beat
+	wait
+}
+
 # What docs/daemon.md shows of varlinkctl, as it stands there; ReleaseSpec names a spec that is not there.
 the_manual_is_right_about_varlinkctl() {
 	sed -n 's/ *#.*//; /^S=\|^varlinkctl /p' /lab/daemon.md >"$list"
@@ -322,7 +371,8 @@ all='the_system_is_up units_are_in_order little_is_exposed the_first_request_sta
 	killed_it_is_started_again_and_knows_all killed_often_it_still_comes_back
 	a_wrong_configuration_is_waited_out what_ended_while_it_was_away_is_undone
 	a_unit_declares_its_timing a_unit_that_is_refused_fails_unless_it_may_not
-	a_stop_undoes_all a_kill_by_systemctl_is_a_stop it_may_do_nothing_else'
+	a_stop_undoes_all a_kill_by_systemctl_is_a_stop it_may_do_nothing_else
+	the_watch_is_in_order a_watch_starts_and_tells'
 for name in $all; do
 	check "$name"
 done

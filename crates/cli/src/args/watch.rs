@@ -27,7 +27,8 @@ use std::time::Duration;
   punctual watch robot.contract.toml --keep /var/tmp/robot        and keep what happened before
   punctual watch robot.contract.toml --cgroup /sys/fs/cgroup/system.slice/robot.service
   punctual watch robot.contract.toml --on-violation 'logger -p user.crit \"$PUNCTUAL_TASK\"'
-  punctual watch robot.contract.toml --json -- ./robot            a program, from start to end"))]
+  punctual watch robot.contract.toml --json -- ./robot            a program, from start to end
+  punctual watch robot.contract.toml --flow-probes punctual-flow --pid 1234    and the chains of its data"))]
 pub struct Watching {
     /// The contract (*.toml), or a timing model as one; - is standard input
     #[arg(value_name = "CONTRACT", value_hint = ValueHint::FilePath)]
@@ -39,6 +40,13 @@ pub struct Watching {
 
     #[command(flatten)]
     pub target: Target,
+
+    /// Watch chains of a dataflow program, at the functions that FILE names (docs/flow-probes.md)
+    ///
+    /// The program is COMMAND, or a single --pid that runs already. May be given several times; all add up.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["cgroup", "all_rt"])]
+    pub flow_probes: Vec<PathBuf>,
 
     /// Run COMMAND by /bin/sh for a violation
     ///

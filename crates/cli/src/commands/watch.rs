@@ -32,6 +32,7 @@ pub fn run(arguments: args::Watching) -> Result<(), Failure> {
     let options = Options {
         watch,
         contract: arguments.contract,
+        flow_probes: arguments.flow_probes,
         on_violation: arguments.on_violation,
         journal: !arguments.no_journal,
         keep: arguments.keep,

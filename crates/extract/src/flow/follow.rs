@@ -143,6 +143,13 @@ impl Follower {
         self.begin_anew(Instant::from_ns(until.ns().saturating_add(1)));
     }
 
+    /// Follows other chains, by what comes from now on.
+    pub fn change(&mut self, chains: impl IntoIterator<Item = Vec<String>>) {
+        let next = Instant::from_ns(self.last.ns().saturating_add(1));
+        self.chains = Follower::new(chains).chains;
+        self.begin_anew(next);
+    }
+
     /// Follows what comes from then on only; the graph is known already.
     fn begin_anew(&mut self, from: Instant) {
         self.part = Part::new(Some((from, self.before.clone())));

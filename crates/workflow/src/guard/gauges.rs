@@ -1,5 +1,6 @@
 //! The metrics of a watch: jobs as they are judged, and once a second how the terms of the contract stand.
 
+use super::chains::Counts;
 use crate::error::Result;
 use crate::metrics::{Endpoint, Metrics, TaskMetrics};
 use crate::record;
@@ -63,14 +64,19 @@ impl Gauges {
         task.response = task.response.max(Some(response));
     }
 
-    /// Takes over what is known a second later.
+    /// Takes over what was counted of a dataflow program.
+    pub fn flow(&self, counts: &Counts) {
+        self.metrics.flow(counts.events, counts.lost, counts.data, counts.restarts);
+    }
+
+    /// Takes over what is known a second later; `others` are chains and processors.
     pub fn turn<'a>(
         &self,
         checker: &'a Checker,
-        processors: impl Iterator<Item = &'a Tally>,
+        others: impl Iterator<Item = &'a Tally>,
         statistics: &Statistics,
     ) {
-        for tally in checker.tallies().iter().chain(processors) {
+        for tally in checker.tallies().iter().chain(others) {
             for Standing { term, agreed, worst, violations, .. } in &tally.standings {
                 let value = |value: u64| match term.unit() {
                     Unit::Time => value as f64 / 1e9,

@@ -1,0 +1,156 @@
+//! What a watch of months has to survive: more threads than there is room for, a clock that is set, a machine
+//! that sleeps.
+
+use crate::run::{Running, directory, punctual, run, sleeps, wait_until, workload};
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use rustix::process::Signal;
+use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+pub const ALONE: &[(&str, Test)] = &[
+    ("survives::more_threads_than_there_is_room_for", many),
+    ("survives::a_clock_that_is_set", clock),
+    ("survives::a_machine_that_sleeps", sleep),
+];
+
+/// A thread that keeps to what is agreed on, unless the watch takes one clock for another.
+const CONTRACT: &str = "[[task]]\nname = \"task-0\"\nseparator = \"clock_nanosleep*\"\nperiod = \"20ms\"\n\
+    jitter = \"10s\"\nskips = 1000000\nresponse = \"10s\"\nwcet = \"1h\"\n";
+
+/// The lab's machines have this file.
+fn is_lab() -> bool {
+    Path::new("/lab/job").exists()
+}
+
+/// Threads beyond the room in the kernel's map are not watched: said, and counted.
+fn many() -> Result<Outcome> {
+    if is_lab() {
+        return skip("thousands of threads take too long in software emulation");
+    }
+    const THREADS: u64 = 2_600;
+    let processors = std::thread::available_parallelism().map_or(1, |it| it.get());
+    if processors > 30 {
+        return skip(format!("with {processors} processors there is room for more threads"));
+    }
+    let directory = directory()?;
+    let contract = directory.path().join("run.toml");
+    let many = "[[task]]\nname = \"many\"\nthread = { comm = \"task-*\" }\nseparator = \"clock_nanosleep*\"\n\
+        response = \"1h\"\n";
+    fs::write(&contract, many)?;
+    let mut watch = punctual(["watch", "--json", "--no-journal"]);
+    let program = [&workload("periodic"), "--tasks", &THREADS.to_string(), "--rate", "1000", "--for", "15"];
+    watch.arg(&contract).arg("--").args(program);
+    let ended = run(watch)?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("times a thread was not watched when it ran"), "{}", ended.all());
+    let end = last(&ended.stdout)?;
+    let task = &end["outcome"]["inputs"][0]["tasks"][0];
+    let threads = task["threads"].as_u64().unwrap_or(0);
+    // All that there is room for, and no other.
+    ensure!(threads > 1_000 && threads < THREADS, "{threads} threads: {task:#}");
+    ensure!(task["jobs"].as_u64() >= Some(threads), "{task:#}");
+    Ok(Outcome::Completed)
+}
+
+fn last(output: &str) -> Result<Value> {
+    let Some(line) = output.lines().last() else { return fail("nothing was printed") };
+    serde_json::from_str(line).or_else(|error| fail(format!("{error}: {line}")))
+}
+
+/// A program and its watch.
+struct Watched {
+    program: Running,
+    watcher: Running,
+    jobs: u64,
+}
+
+impl Watched {
+    fn start(folder: &Path) -> Result<Watched> {
+        let contract = folder.join("run.toml");
+        fs::write(&contract, CONTRACT)?;
+        let mut program = Command::new(workload("periodic"));
+        program.args(["--for", "600", "20000"]);
+        let program = Running::start(program)?;
+        let mut watch = punctual(["watch", "--json", "--no-journal"]);
+        watch.arg(&contract).args(["--pid", &program.pid().to_string()]);
+        let mut watched = Watched { watcher: Running::start(watch)?, program, jobs: 0 };
+        watched.goes_on()?;
+        Ok(watched)
+    }
+
+    /// Some jobs later.
+    fn goes_on(&mut self) -> Result {
+        let jobs = || sleeps(self.program.pid(), "task-0").unwrap_or(0);
+        let before = jobs();
+        wait_until("some jobs", || jobs() > before + 50)?;
+        self.jobs += 50;
+        Ok(())
+    }
+
+    /// It has judged them all, and found nothing wrong.
+    fn is_kept(self) -> Result {
+        self.watcher.signal(Signal::INT)?;
+        let ended = self.watcher.end()?;
+        ended.expect_code(0)?;
+        let input = &last(&ended.stdout)?["outcome"]["inputs"][0];
+        ensure!(input["violations"] == 0 && input["gaps"] == 0, "{}", ended.all());
+        // It may have begun a little later than its program.
+        ensure!(input["tasks"][0]["jobs"].as_u64() > Some(self.jobs - 50), "{}", ended.all());
+        Ok(())
+    }
+}
+
+/// CLOCK_REALTIME jumps: a day on, two days back, and home.
+fn clock() -> Result<Outcome> {
+    if !is_lab() {
+        return skip("sets the machine's clock, so it runs only in machines of the lab");
+    }
+    let directory = directory()?;
+    let mut watched = Watched::start(directory.path())?;
+    let set = |days: i64| -> Result {
+        let now = clock_gettime(ClockId::Realtime);
+        let to = Timespec { tv_sec: now.tv_sec + days * 86_400, ..now };
+        clock_settime(ClockId::Realtime, to).or_else(|error| fail(format!("the clock was not set: {error}")))
+    };
+    for days in [1, -2, 1] {
+        set(days)?;
+        watched.goes_on()?;
+    }
+    watched.is_kept()?;
+    Ok(Outcome::Completed)
+}
+
+/// The machine suspends to idle, and its clock wakes it.
+fn sleep() -> Result<Outcome> {
+    if !is_lab() {
+        return skip("suspends the machine, so it runs only in machines of the lab");
+    }
+    let (state, alarm) = ("/sys/power/state", "/sys/class/rtc/rtc0/wakealarm");
+    if !fs::read_to_string(state).is_ok_and(|states| states.contains("freeze")) {
+        return skip("this kernel cannot suspend");
+    }
+    if !Path::new(alarm).exists() {
+        return skip("this machine has no clock that could wake it");
+    }
+    let directory = directory()?;
+    let mut watched = Watched::start(directory.path())?;
+    fs::write(alarm, "0")?;
+    fs::write(alarm, "+3")?;
+    let slept = || {
+        let boot = clock_gettime(ClockId::Boottime);
+        let awake = clock_gettime(ClockId::Monotonic);
+        boot.tv_sec - awake.tv_sec
+    };
+    let before = slept();
+    if let Err(error) = fs::write(state, "freeze") {
+        return skip(format!("this machine does not suspend: {error}"));
+    }
+    let after = slept();
+    ensure!(after > before, "it did not sleep: {before} s, {after} s");
+    watched.goes_on()?;
+    watched.is_kept()?;
+    Ok(Outcome::Completed)
+}
