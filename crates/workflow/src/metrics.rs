@@ -278,8 +278,8 @@ impl Metrics {
         self.bound.clear();
     }
 
-    /// What was counted of a dataflow program so far: events, those lost, latencies, and how often judging began
-    /// anew.
+    /// What was counted of a dataflow program so far: events, those lost, latencies, and how often judging
+    /// began anew.
     pub fn flow(&self, events: u64, lost: u64, latencies: u64, restarts: u64) {
         let numbers = [events, lost, latencies, restarts];
         self.flow.iter().zip(numbers).for_each(|(counter, number)| set(counter, number));

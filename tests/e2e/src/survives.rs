@@ -1,7 +1,8 @@
-//! What a watch of months has to survive: more threads than there is room for, a clock that is set, a machine
-//! that sleeps.
+//! What a watch of months has to survive: more threads than there is room for, a full disk, a clock that is
+//! set, a machine that sleeps.
 
 use crate::run::{Running, directory, punctual, run, sleeps, wait_until, workload};
+use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use rustix::process::Signal;
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
@@ -12,6 +13,7 @@ use std::process::Command;
 
 pub const ALONE: &[(&str, Test)] = &[
     ("survives::more_threads_than_there_is_room_for", many),
+    ("survives::a_full_disk", full_disk),
     ("survives::a_clock_that_is_set", clock),
     ("survives::a_machine_that_sleeps", sleep),
 ];
@@ -52,6 +54,34 @@ fn many() -> Result<Outcome> {
     // All that there is room for, and no other.
     ensure!(threads > 1_000 && threads < THREADS, "{threads} threads: {task:#}");
     ensure!(task["jobs"].as_u64() >= Some(threads), "{task:#}");
+    Ok(Outcome::Completed)
+}
+
+/// It costs the recording of the moment, which is said and counted, and no alarm.
+fn full_disk() -> Result<Outcome> {
+    let directory = directory()?;
+    let (mount, contract) = (directory.path().join("small"), directory.path().join("run.toml"));
+    fs::create_dir(&mount)?;
+    let Some(mut mounted) = tool("mount", &["-t", "tmpfs", "-o", "size=16k", "none"]) else {
+        return skip("no mount here");
+    };
+    if !mounted.arg(&mount).status()?.success() {
+        return skip("no tmpfs can be mounted here");
+    }
+    fs::write(&contract, "[[task]]\nname = \"task-0\"\nseparator = \"clock_nanosleep*\"\nwcet = \"1ns\"\n")?;
+    let mut watch = punctual(["watch", "--json", "--no-journal", "--keep"]);
+    watch.arg(&mount).arg(&contract).args(["--", &workload("periodic"), "--for", "3", "2000"]);
+    let ended = run(watch);
+    if let Some(mut unmount) = tool("umount", &[]) {
+        unmount.arg(&mount).status()?;
+    }
+    let ended = ended?;
+    ended.expect_code(8)?;
+    ensure!(ended.stderr.contains("the watch goes on without this recording"), "{}", ended.all());
+    let end = last(&ended.stdout)?;
+    ensure!(end["recordings"]["kept"] == 0 && end["recordings"]["failed"].as_u64() >= Some(1), "{end:#}");
+    let task = &end["outcome"]["inputs"][0]["tasks"][0];
+    ensure!(task["jobs"].as_u64() > Some(100) && task["terms"][0]["violations"] == task["jobs"], "{task:#}");
     Ok(Outcome::Completed)
 }
 

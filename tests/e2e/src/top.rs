@@ -3,6 +3,7 @@
 
 use crate::model;
 use crate::run::{Running, binary, directory, punctual, run, sleeps, wait_until, workload};
+use crate::targets::Cgroup;
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use std::path::Path;

@@ -42,7 +42,7 @@ fn in_two_passes(items: &[Item], about: &About, chains: &[Vec<String>]) -> Vec<L
     found
 }
 
-/// What is known of the program when these items have come: its connections when a channel is first pushed on.
+/// What is known of the program by now: its connections when a channel is first pushed on.
 fn known(about: &About, items: &[Item], sees: &mut BTreeSet<u16>) -> About {
     for item in items {
         if let Item::Event(event) = item {
@@ -82,9 +82,8 @@ fn program(numbers: &mut Numbers) -> Program {
 }
 
 fn in_order(mut found: Vec<Latency>) -> Vec<(usize, bool, u64, u64, Instant, Instant)> {
-    let key = |(chain, it): Latency| {
-        (chain, it.kind == EndToEndKind::Age, it.source, it.sink, it.from, it.until)
-    };
+    let key =
+        |(chain, it): Latency| (chain, it.kind == EndToEndKind::Age, it.source, it.sink, it.from, it.until);
     found.sort_by_key(|latency| key(*latency));
     found.into_iter().map(key).collect()
 }

@@ -105,9 +105,4 @@ impl Events {
         }
         let Ok(()) = self.merge.run(&mut self.streams, each, &mut |_| {});
     }
-
-    /// Forgets what has not been given.
-    pub fn clear(&mut self) {
-        self.streams.iter_mut().for_each(|stream| stream.events.clear());
-    }
 }

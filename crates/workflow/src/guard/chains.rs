@@ -47,8 +47,10 @@ impl Live {
 impl Sink for Live {
     fn add_producer(&mut self) -> Result<usize> {
         if self.producers == MOST_PRODUCERS {
-            return Err(Error::target(format!("more than {MOST_PRODUCERS} threads of the program were seen"))
-                .because("chains are followed through the events of so many at most"));
+            return Err(Error::target(format!(
+                "more than {MOST_PRODUCERS} threads of the program were seen"
+            ))
+            .because("chains are followed through the events of so many at most"));
         }
         self.producers += 1;
         Ok(self.events.add_producer())
@@ -108,7 +110,6 @@ impl Judge {
     pub fn until(&mut self, until: Instant, now: Instant, live: &mut Live, each: &mut dyn FnMut(&Violation)) {
         if live.lost > self.lost {
             self.lost = live.lost;
-            live.events.clear();
             self.follower.lose(now);
         }
         self.items.clear();
@@ -228,7 +229,8 @@ impl<'a> Chains<'a> {
         let counts = self.tracer.counted();
         let findings = self.recorder.findings(counts);
         let why = findings.iter().find(|finding| finding.is_certain).map(|finding| finding.text.clone());
-        let error = self.probed.misfit(self.recorder.events(), counts, &findings, ["no chain was seen"; 2])?;
+        let error =
+            self.probed.misfit(self.recorder.events(), counts, &findings, ["no chain was seen"; 2])?;
         Some(match why {
             Some(why) => error.because(why),
             None => error,

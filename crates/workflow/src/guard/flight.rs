@@ -250,10 +250,21 @@ fn at(record: &Record) -> Option<Instant> {
     })
 }
 
-/// Writes a recording, named by the time of day.
+/// A place for a recording that is named by the time of day. Where the clock was set back, or begins anew
+/// with each start of the machine, there may be one of that name: this one gets a number.
+fn place(folder: &Path, now: SystemTime) -> PathBuf {
+    let now = humantime::format_rfc3339_seconds(now).to_string().replace(':', "-");
+    let name = |number: u64| match number {
+        1 => folder.join(format!("violation-{now}.recording")),
+        _ => folder.join(format!("violation-{now}-{number}.recording")),
+    };
+    let is_free = |path: &PathBuf| !path.exists();
+    (1..=2 * MOST_RECORDINGS).map(name).find(is_free).unwrap_or_else(|| name(1))
+}
+
+/// Writes a recording.
 fn write(folder: &Path, stretch: Stretch) -> Result<PathBuf> {
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let path = folder.join(format!("violation-{}.recording", now.replace(':', "-")));
+    let path = place(folder, SystemTime::now());
     let about: About = platform::about(stretch.from, true);
     let mut writer = RecordingWriter::start(&RecordingFolder::new(&path, false)?, &about, None)?;
     for record in stretch.known.iter().chain(&stretch.records) {
@@ -323,6 +334,19 @@ mod tests {
         // The next one begins with the threads that live by then.
         ring.push(&activation(1_000, 2_000_000));
         assert_eq!(ring.take(Totals::default()).known.len(), 1);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_costs_no_recording() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let names = [1, 2, 3].map(|_| {
+            let path = place(folder.path(), then);
+            std::fs::create_dir(&path).expect("a place that is free");
+            path.file_name().expect("a name").to_string_lossy().into_owned()
+        });
+        let expected = ["", "-2", "-3"].map(|it| format!("violation-2001-09-09T01-46-40Z{it}.recording"));
+        assert_eq!(names, expected);
     }
 
     #[test]

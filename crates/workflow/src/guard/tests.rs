@@ -2,7 +2,7 @@
 //! is fatal, and nobody waits for whoever takes alarms.
 
 use super::*;
-use crate::monitor::{Progress, Silent, Unit, Watching};
+use crate::Silent;
 use punctual_conformance::Term;
 use punctual_model::{Call, Instant as At, Object, Policy, Separator, Window};
 use punctual_trace::{Activation, Begin, Resumed, TaskRecord};
@@ -11,19 +11,6 @@ use std::sync::mpsc::channel;
 const JOBS: u64 = 100_000;
 const CONTRACT: &str = "[[task]]\nname = \"storm\"\nseparator = \"clock_nanosleep*\"\nwcet = \"1ns\"\n\
     response = \"1ns\"\nperiod = \"10us\"\njitter = \"1s\"\n";
-
-struct Nobody;
-
-impl Monitor for Nobody {
-    fn warn(&self, _: &str) {}
-    fn hint(&self, _: &str) {}
-    fn begin(&self, _: &'static str, _: u64, _: Unit) -> Box<dyn Progress> {
-        Box::new(Silent)
-    }
-    fn watching(&self, _: Option<Duration>) -> Box<dyn Watching> {
-        Box::new(Silent)
-    }
-}
 
 /// A thread with a job every 10 µs: each breaks both terms.
 fn records(each: &mut dyn FnMut(&Record)) {
@@ -52,7 +39,7 @@ fn records(each: &mut dyn FnMut(&Record)) {
             stop: At::from_ns((job - 1) * 10_000 + 3_000),
             cpu: punctual_model::Duration::from_ns(job * 2_000),
             arrival: None,
-            resumed: Some(Resumed::new(Some(release), release.latest() + punctual_model::Duration::from_us(1))),
+            resumed: Some(Resumed::new(Some(release), At::from_ns(job * 10_000 + 1_000))),
         }));
     }
 }
@@ -76,7 +63,7 @@ fn guard<'a>(alarms: Alarms, folder: &Path, reload: &'a AtomicBool) -> Guard<'a>
         reload,
         earlier: 0,
         violations: 0,
-        monitor: &Nobody,
+        monitor: &Silent,
     }
 }
 
@@ -109,7 +96,7 @@ fn a_storm_is_counted_and_not_fatal() {
     let verdict = checker.finish(0, &mut |_| {});
     sampler.turn().into_iter().for_each(|more| alarms.tell(more));
     let mut counters = alarms.finish();
-    flight.into_iter().for_each(|it| it.finish(&mut counters, &Nobody));
+    flight.into_iter().for_each(|it| it.finish(&mut counters, &Silent));
     assert_eq!((failures, verdict.gaps), (0, 0));
     let tally = &verdict.tallies[0];
     let of = |term: Term| tally.standing(term).map_or(0, |it| it.violations);

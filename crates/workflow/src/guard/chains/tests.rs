@@ -1,8 +1,8 @@
 //! A watch says of a program's events what `check` says of the trace that is made of the same events.
 
 use super::{Judge, Live};
+use crate::Silent;
 use crate::check::{Options, check};
-use crate::monitor::{Monitor, Progress, Silent, Unit, Watching};
 use crate::probes::{Recorder, Source, about};
 use crate::recording::TimeRange;
 use proptest::prelude::*;
@@ -58,11 +58,12 @@ const TASKS: [&str; 3] = ["sense", "plan", "act"];
 /// By channel: its reader, and whether that keeps all of it.
 const READERS: [(u64, bool); 4] = [(0, true), (1, true), (2, true), (2, false)];
 
-/// A program of three tasks on two executors, with a timer: sense makes data for plan and for act, of which the
-/// latter reads the newest; plan makes some for act. Threads have numbers from 100.
+/// A program of three tasks on two executors, with a timer: sense makes data for plan and for act, of which
+/// the latter reads the newest; plan makes some for act. Threads have numbers from 100.
 struct Program {
     seen: Vec<Seen>,
     seed: u64,
+    now: u64,
     numbers: [[u32; 4]; 2],
     is_connected: [bool; 4],
     is_named: [[bool; 4]; 2],
@@ -74,7 +75,9 @@ impl Program {
         (self.seed >> 33) % end
     }
 
-    fn event(&mut self, at: u64, thread: u32, kind: Kind, id: u64) {
+    /// An event within so many nanoseconds.
+    fn event(&mut self, most: u64, thread: u32, kind: Kind, id: u64) {
+        self.now += 1 + self.below(most);
         let is_push = kind == Kind::Push;
         let which = usize::from(!is_push);
         if !std::mem::replace(&mut self.is_named[which][id as usize], true) {
@@ -85,12 +88,12 @@ impl Program {
         // Start and stop are of the instance that was activated last.
         let number = if matches!(kind, Kind::Push | Kind::Activation) { *next } else { *next - 1 };
         *next += u32::from(matches!(kind, Kind::Push | Kind::Activation));
-        let (at, probe) = (Instant::from_ns(at), kind as u32);
+        let (at, probe) = (Instant::from_ns(self.now), kind as u32);
         self.seen.push(Seen::Event { at, thread, kind, probe, id, place: 0, number });
     }
 
-    fn push(&mut self, at: u64, thread: u32, channel: u64) {
-        self.event(at, thread, Kind::Push, channel);
+    fn push(&mut self, most: u64, thread: u32, channel: u64) {
+        self.event(most, thread, Kind::Push, channel);
         if !std::mem::replace(&mut self.is_connected[channel as usize], true) {
             let (task, synchronised) = READERS[channel as usize];
             self.seen.push(Seen::Connection {
@@ -104,61 +107,40 @@ impl Program {
         }
     }
 
-    /// One datum of the timer through the program; gives when all is over.
-    fn round(&mut self, at: u64) -> u64 {
-        let mut now = at;
-        let mut wait = |this: &mut Program, most: u64| {
-            now += 1 + this.below(most);
-            now
-        };
-        self.push(wait(self, 5_000), 102, 0);
-        self.event(wait(self, 100), 102, Kind::Activation, 0);
-        self.event(wait(self, 20_000), 100, Kind::Start, 0);
+    /// One datum of the timer through the program.
+    fn round(&mut self) {
+        self.push(5_000, 102, 0);
+        self.event(100, 102, Kind::Activation, 0);
+        self.event(20_000, 100, Kind::Start, 0);
         // The newest value is read by act whenever it starts.
-        self.push(wait(self, 20_000), 100, 3);
+        self.push(20_000, 100, 3);
         let has_plan = self.below(10) > 0;
         if has_plan {
-            self.push(wait(self, 10_000), 100, 1);
-            self.event(wait(self, 100), 100, Kind::Activation, 1);
+            self.push(10_000, 100, 1);
+            self.event(100, 100, Kind::Activation, 1);
         }
-        self.event(wait(self, 20_000), 100, Kind::Stop, 0);
+        self.event(20_000, 100, Kind::Stop, 0);
         if has_plan {
-            self.event(wait(self, 30_000), 101, Kind::Start, 1);
-            self.push(wait(self, 30_000), 101, 2);
-            self.event(wait(self, 100), 101, Kind::Activation, 2);
-            self.event(wait(self, 5_000), 101, Kind::Stop, 1);
-            self.event(wait(self, 20_000), 100, Kind::Start, 2);
-            self.event(wait(self, 20_000), 100, Kind::Stop, 2);
+            self.event(30_000, 101, Kind::Start, 1);
+            self.push(30_000, 101, 2);
+            self.event(100, 101, Kind::Activation, 2);
+            self.event(5_000, 101, Kind::Stop, 1);
+            self.event(20_000, 100, Kind::Start, 2);
+            self.event(20_000, 100, Kind::Stop, 2);
         }
-        now
     }
 
     fn run(seed: u64, rounds: usize) -> Vec<Seen> {
         let mut program = Program {
             seen: Vec::new(),
             seed,
+            now: 1_000_000,
             numbers: Default::default(),
             is_connected: [false; 4],
             is_named: Default::default(),
         };
-        let mut at = 1_000_000;
-        for _ in 0..rounds {
-            at = program.round(at) + 1_000;
-        }
+        (0..rounds).for_each(|_| program.round());
         program.seen
-    }
-}
-
-struct Nobody;
-
-impl Monitor for Nobody {
-    fn warn(&self, _: &str) {}
-    fn hint(&self, _: &str) {}
-    fn begin(&self, _: &'static str, _: u64, _: Unit) -> Box<dyn Progress> {
-        Box::new(Silent)
-    }
-    fn watching(&self, _: Option<std::time::Duration>) -> Box<dyn Watching> {
-        Box::new(Silent)
     }
 }
 
@@ -190,7 +172,7 @@ fn replayed(source: &Source<'_>, seen: &[Seen]) -> Vec<Tally> {
         bounds: Default::default(),
         workers: NonZeroUsize::MIN,
     };
-    let mut checked = check(&options, &Nobody).expect("a verdict");
+    let mut checked = check(&options, &Silent).expect("a verdict");
     checked.remove(0).verdict.tallies
 }
 
@@ -275,9 +257,10 @@ fn nothing_is_judged_across_losses() {
 #[test]
 fn an_event_that_comes_too_late_is_lost() {
     let mut seen = Program::run(3, 100);
-    let late = seen.iter().position(|it| matches!(it, Seen::Event { number: 20, kind: Kind::Push, id: 2, .. }));
-    let event = seen.remove(late.expect("a push"));
-    seen.insert(late.expect("a push") + 300, event);
+    let is_late = |it: &Seen| matches!(it, Seen::Event { number: 20, kind: Kind::Push, id: 2, .. });
+    let place = seen.iter().position(is_late).expect("a push");
+    let event = seen.remove(place);
+    seen.insert(place + 300, event);
     let (verdict, _) = with_source(|source| live(source, &seen, 10, &[]));
     assert!(verdict.lost == 1 && verdict.gaps >= 1, "{verdict:?}");
 }
