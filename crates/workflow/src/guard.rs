@@ -9,6 +9,7 @@ mod flight;
 mod gauges;
 mod latencies;
 mod sampler;
+mod unwatched;
 
 pub use alarms::{Alarm, Counters, Output};
 
@@ -27,16 +28,17 @@ use chains::Chains;
 use flight::FlightRecorder;
 use gauges::Gauges;
 use latencies::Latencies;
-use punctual_conformance::{Checker, Contract, Note, Verdict, Violation};
+use punctual_conformance::{Checker, Contract, Verdict, Violation};
 use punctual_observe::{Observer, Statistics, Target};
 use punctual_report::counted;
 use punctual_trace::Record;
 use sampler::Sampler;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use unwatched::{Unwatched, can_be_watched};
 
 /// How long records may wait in the kernel's buffer: most of the time from a record to its alarm.
 const TICK: Duration = Duration::from_millis(50);
@@ -228,7 +230,9 @@ impl Guard<'_> {
 
     /// Judges what the dataflow program did.
     fn look_at_chains(&mut self, now: punctual_model::Instant) {
-        let Guard { chains: Some(chains), sampler, alarms, violations, flight, .. } = self else { return };
+        let Guard { chains: Some(chains), sampler, alarms, violations, flight, monitor, .. } = self else {
+            return;
+        };
         let before = *violations;
         chains.look(now, &mut |violation: &Violation| {
             *violations += 1;
@@ -239,6 +243,7 @@ impl Guard<'_> {
         if let Some(flight) = flight.as_mut().filter(|_| *violations > before) {
             flight.trigger();
         }
+        chains.unseen(now).iter().for_each(|unseen| monitor.warn(unseen));
     }
 
     /// Judges what was measured of processors.
@@ -267,72 +272,10 @@ impl Guard<'_> {
     }
 }
 
-/// Whether a contract says how long data take.
-fn has_chains(contract: &Contract) -> bool {
-    contract.chains.iter().any(|chain| chain.has_times())
-}
-
-/// Refuses a contract of which nothing is watched, and probes for nothing.
-fn can_be_watched(contract: &Contract, has_probes: bool, path: &Path) -> Result<()> {
-    let name = display_name(path);
-    if has_probes && !has_chains(contract) {
-        return Err(Error::usage(format!("{name} has no chains to watch"))
-            .advise("leave out --flow-probes, or agree on reaction_time or data_age of a [[chain]]"));
-    }
-    if contract.tasks.is_empty() && contract.latencies.is_empty() && !has_probes {
-        let error = Error::usage(format!("{name} has no tasks and no processors to watch"));
-        return Err(match has_chains(contract) {
-            true => error.advise("--flow-probes watches its chains"),
-            false => error,
-        });
-    }
-    Ok(())
-}
-
 /// Says which tasks are not compared with a bound although others are.
 pub(crate) fn tell_unproven(names: &[String], monitor: &dyn Monitor) {
     if !names.is_empty() {
         monitor.warn(&format!("not compared with a proven bound, since there is none: {}", names.join(", ")));
-    }
-}
-
-/// What of the contract is not watched, and why.
-#[derive(Default)]
-struct Unwatched {
-    notes: Vec<Note>,
-}
-
-impl Unwatched {
-    fn new(contract: &Contract, has_probes: bool, monitor: &dyn Monitor) -> Unwatched {
-        let mut unwatched = Unwatched::default();
-        if has_chains(contract) && !has_probes {
-            unwatched.note(chains::unwatched(), monitor);
-        }
-        unwatched
-    }
-
-    /// Tells it at once, and again at the end.
-    fn note(&mut self, note: Note, monitor: &dyn Monitor) {
-        monitor.warn(&note.text);
-        self.notes.push(note);
-    }
-
-    fn latencies(&mut self, why: &str, monitor: &dyn Monitor) {
-        self.note(latencies::unwatched(why), monitor);
-    }
-
-    fn start_latencies(&mut self, contract: &Contract, monitor: &dyn Monitor) -> Option<Latencies> {
-        let started = Latencies::start(contract);
-        started.unwrap_or_else(|error| {
-            self.latencies(&format!("{error:#}"), monitor);
-            None
-        })
-    }
-
-    fn refusal(self) -> Error {
-        let why: Vec<String> = self.notes.into_iter().map(|note| note.text).collect();
-        Error::new(crate::ErrorKind::Unsupported, "nothing of the contract can be watched")
-            .because(why.join("; "))
     }
 }
 

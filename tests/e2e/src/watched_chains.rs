@@ -99,7 +99,7 @@ fn running() -> Result<Outcome> {
     }
     let directory = directory()?;
     let contract = directory.path().join("run.toml");
-    let chain = "[[chain]]\ntasks = [\"cam1\", \"craT\", \"navi\"]\ndata_age = \"1ns\"\n";
+    let chain = "[[chain]]\ntasks = [\"navi\", \"ter1\"]\ndata_age = \"1ns\"\n";
     fs::write(&contract, chain)?;
     let mut command = Command::new(&program);
     command.args(["--seconds", "60", "--executors", "2"]).stdout(Stdio::null());
@@ -113,12 +113,12 @@ fn running() -> Result<Outcome> {
     let watcher = Running::start(watch)?;
     wait_until("a violation", || fs::read_to_string(&told).is_ok_and(|text| text.ends_with("}\n")))?;
     let scraped = |name: &str| text(address).and_then(|text| value(&text, name)).unwrap_or(0.0);
-    let broken = "punctual_violations_total{task=\"cam1 → craT → navi\",term=\"data_age\"}";
+    let broken = "punctual_violations_total{task=\"navi → ter1\",term=\"data_age\"}";
     wait_until("metrics", || scraped(broken) > 0.0 && scraped("punctual_flow_events_total") > 0.0)?;
     ensure!(scraped("punctual_lost_flow_events_total") == 0.0, "events were lost");
     let ended = watcher.end()?;
     ended.expect_code(8)?;
-    ensure!(ended.stdout.contains("cam1 → craT → navi: data_age "), "{}", ended.all());
+    ensure!(ended.stdout.contains("navi → ter1: data_age "), "{}", ended.all());
     ensure!(ended.stdout.contains("(instance "), "{}", ended.all());
     Ok(Outcome::Completed)
 }

@@ -20,6 +20,8 @@ const ON_ITS_WAY: u64 = 50_000_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most threads that write events: as in a trace.
 const MOST_PRODUCERS: usize = 4_096;
+/// How long after the begin it is said which chains have not been seen.
+const PATIENT: u64 = 10_000_000_000;
 /// Events after which it is clear whether the probes fit the program.
 const TELLING: u64 = 10_000;
 
@@ -170,6 +172,8 @@ pub struct Chains<'a> {
     /// Why it ended.
     failure: Option<Error>,
     is_told_to_fit: bool,
+    /// When it is to be said which chains have not been seen, unless that was.
+    absent_at: Option<Instant>,
 }
 
 /// What is counted of it.
@@ -193,7 +197,7 @@ impl<'a> Chains<'a> {
         let recorder = Recorder::new(&source, about.clone(), Live::new(about));
         let judge = Judge::new(contract);
         let tracer = held.go()?;
-        Ok(Chains { probed, tracer, recorder, judge, failure: None, is_told_to_fit: false })
+        Ok(Chains { probed, tracer, recorder, judge, failure: None, is_told_to_fit: false, absent_at: None })
     }
 
     /// Judges by this contract from now on; adds what came of the one before to a verdict.
@@ -235,6 +239,18 @@ impl<'a> Chains<'a> {
             Some(why) => error.because(why),
             None => error,
         })
+    }
+
+    /// The chains that have not been seen some seconds after the begin, and why: once.
+    pub fn unseen(&mut self, now: Instant) -> Vec<String> {
+        let at = *self.absent_at.get_or_insert(Instant::from_ns(now.ns().saturating_add(PATIENT)));
+        if now < at {
+            return Vec::new();
+        }
+        self.absent_at = Some(Instant::from_ns(u64::MAX));
+        let names: Vec<String> = self.tallies().map(|tally| tally.task.to_string()).collect();
+        let absent = self.judge.follower.absent();
+        absent.map(|(chain, why)| format!("{} is not seen so far: {why}", names[chain])).collect()
     }
 
     /// Whether there is nothing more to come.

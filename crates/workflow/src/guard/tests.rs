@@ -6,6 +6,7 @@ use crate::Silent;
 use punctual_conformance::Term;
 use punctual_model::{Call, Instant as At, Object, Policy, Separator, Window};
 use punctual_trace::{Activation, Begin, Resumed, TaskRecord};
+use std::path::Path;
 use std::sync::mpsc::channel;
 
 const JOBS: u64 = 100_000;
