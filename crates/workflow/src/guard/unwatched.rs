@@ -34,6 +34,7 @@ pub fn can_be_watched(contract: &Contract, has_probes: bool, path: &Path) -> Res
 #[derive(Default)]
 pub struct Unwatched {
     pub notes: Vec<Note>,
+    is_crowded: bool,
 }
 
 impl Unwatched {
@@ -49,6 +50,15 @@ impl Unwatched {
     fn note(&mut self, note: Note, monitor: &dyn Monitor) {
         monitor.warn(&note.text);
         self.notes.push(note);
+    }
+
+    /// So often a thread was not watched when it ran, for lack of room.
+    pub fn untracked(&mut self, times: u64, monitor: &dyn Monitor) {
+        if times > 0 && !self.is_crowded {
+            self.is_crowded = true;
+            let text = "there are more threads than can be watched at once; jobs of some are not judged";
+            self.note(Note { task: "".into(), text: text.into() }, monitor);
+        }
     }
 
     pub fn latencies(&mut self, why: &str, monitor: &dyn Monitor) {

@@ -176,31 +176,62 @@ fn replayed(source: &Source<'_>, seen: &[Seen]) -> Vec<Tally> {
     checked.remove(0).verdict.tallies
 }
 
-/// What a watch says, that takes events in such batches; `losses` are places where some are lost.
-fn live(source: &Source<'_>, seen: &[Seen], batch: usize, losses: &[usize]) -> (Verdict, Vec<Violation>) {
-    let contract = Contract::parse(CONTRACT).expect("a contract");
-    let about = about(source);
-    let mut recorder = Recorder::new(source, about.clone(), Live::new(about));
-    let mut judge = Judge::new(&contract);
-    let (mut counted, mut told, mut now) = (Counted::default(), Vec::new(), 0);
-    for (number, seen) in seen.chunks(batch).enumerate() {
-        for seen in seen {
-            if let Seen::Event { at, .. } = seen {
-                now = at.ns();
-            }
-            take(&mut recorder, seen);
+/// A watch of a program that was not observed.
+struct Watch<'a> {
+    recorder: Recorder<'a, Live>,
+    judge: Judge,
+    counted: Counted,
+    now: u64,
+    told: Vec<Violation>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(source: &Source<'a>) -> Watch<'a> {
+        let about = about(source);
+        Watch {
+            recorder: Recorder::new(source, about.clone(), Live::new(about)),
+            judge: Judge::new(&Contract::parse(CONTRACT).expect("a contract")),
+            counted: Counted::default(),
+            now: 0,
+            told: Vec::new(),
         }
-        counted.lost += u64::from(losses.contains(&number));
-        recorder.tick(counted).expect("a sink in memory");
-        // What is on its way comes later.
-        let until = Instant::from_ns(now.saturating_sub(40_000));
-        judge.until(until, Instant::from_ns(now), recorder.sink(), &mut |it| told.push(it.clone()));
     }
-    let end = Instant::from_ns(u64::MAX);
-    judge.until(end, end, recorder.sink(), &mut |it| told.push(it.clone()));
-    let mut verdict = Verdict::default();
-    judge.finish(&mut verdict);
-    (verdict, told)
+
+    /// Takes events in such batches; `losses` are those in which some are lost.
+    fn take(&mut self, seen: &[Seen], batch: usize, losses: &[usize]) {
+        for (number, seen) in seen.chunks(batch).enumerate() {
+            for seen in seen {
+                if let Seen::Event { at, .. } = seen {
+                    self.now = at.ns();
+                }
+                take(&mut self.recorder, seen);
+            }
+            self.counted.lost += u64::from(losses.contains(&number));
+            self.recorder.tick(self.counted).expect("a sink in memory");
+            // What is on its way comes later.
+            self.until(self.now.saturating_sub(40_000), self.now);
+        }
+    }
+
+    fn until(&mut self, until: u64, now: u64) {
+        let Watch { recorder, judge, told, .. } = self;
+        let (until, now) = (Instant::from_ns(until), Instant::from_ns(now));
+        judge.until(until, now, recorder.sink(), &mut |it| told.push(it.clone()));
+    }
+
+    fn finish(mut self) -> (Verdict, Vec<Violation>) {
+        self.until(u64::MAX, u64::MAX);
+        let mut verdict = Verdict::default();
+        self.judge.finish(&mut verdict);
+        (verdict, self.told)
+    }
+}
+
+/// What a watch says.
+fn live(source: &Source<'_>, seen: &[Seen], batch: usize, losses: &[usize]) -> (Verdict, Vec<Violation>) {
+    let mut watch = Watch::new(source);
+    watch.take(seen, batch, losses);
+    watch.finish()
 }
 
 fn with_source<T>(then: impl FnOnce(&Source<'_>) -> T) -> T {
@@ -291,4 +322,25 @@ fn a_program_that_grows_late_is_said() {
     let (verdict, _) = with_source(|source| live(source, &seen, 1_000, &[]));
     assert!(verdict.notes.iter().any(|note| note.text.contains("1 time new parts")), "{:?}", verdict.notes);
     assert!(verdict.violations() > 1_000);
+}
+
+/// What was agreed on first counts until then, and data on their way belong to neither.
+#[test]
+fn another_contract_begins_anew() {
+    let seen = Program::run(9, 400);
+    let (before, after) = seen.split_at(seen.len() / 2);
+    let text = "[[chain]]\ntasks = [\"plan\", \"act\"]\nreaction_time = \"1ns\"\n";
+    let contract = Contract::parse(text).expect("a contract");
+    with_source(|source| {
+        let mut watch = Watch::new(source);
+        watch.take(before, 30, &[]);
+        let (mut first, told) = (Verdict::default(), watch.told.len() as u64);
+        watch.judge.change(&contract, &mut first);
+        assert_eq!((first.tallies.len(), first.violations()), (3, told));
+        watch.take(after, 30, &[]);
+        let (second, all) = watch.finish();
+        let [tally] = &second.tallies[..] else { panic!("{second:?}") };
+        assert!(tally.jobs > 100 && tally.violations() == tally.jobs, "{tally:?}");
+        assert_eq!(all.len() as u64, told + tally.jobs);
+    });
 }
