@@ -4,7 +4,7 @@
 use crate::error::{Error, ErrorKind};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -59,8 +59,9 @@ impl Waiting {
                 command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             }
         }
+        let ours = gate.as_raw_fd();
         // SAFETY: `wait_at_gate` only makes calls that are allowed between fork and exec.
-        unsafe { command.pre_exec(move || wait_at_gate(&theirs)) };
+        unsafe { command.pre_exec(move || wait_at_gate(&theirs, ours)) };
         // `spawn` returns when the program runs, so another thread has to wait for that.
         let spawning = std::thread::spawn(move || command.spawn());
         let mut pid = [0; 4];
@@ -91,11 +92,13 @@ impl Waiting {
 
 /// Tells the parent the process's number and waits for its answer. If the other end is closed instead, the
 /// observation has failed, and the command must not run.
-fn wait_at_gate(gate: &UnixStream) -> std::io::Result<()> {
+fn wait_at_gate(gate: &UnixStream, parents: RawFd) -> std::io::Result<()> {
     let mut byte = 0u8;
     // SAFETY: calls that are allowed between fork and exec, on an open descriptor and buffers of the size
-    // given.
+    // given. `parents` is this process's copy of the parent's end, which nobody else here uses: with it, the
+    // parent's end would stay open when the parent has gone.
     let answered = unsafe {
+        libc::close(parents);
         let pid = libc::getpid().to_ne_bytes();
         libc::write(gate.as_raw_fd(), pid.as_ptr().cast(), pid.len());
         libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) == 1
@@ -162,5 +165,26 @@ impl Running {
             meanwhile()?;
         }
         Ok(self.status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As when probes are refused: the process that waits must not outlive its parent's interest.
+    #[test]
+    fn a_command_that_is_never_let_go_ends() {
+        let waiting = Waiting::start(&["true".into()], Output::Shared).expect("a process that waits");
+        let process = format!("/proc/{}", waiting.pid());
+        assert!(std::path::Path::new(&process).exists());
+        drop(waiting);
+        for _ in 0..60_000 {
+            if !std::path::Path::new(&process).exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("it waits for ever");
     }
 }
