@@ -2,12 +2,14 @@
 
 mod contract;
 mod prove;
+mod summary;
 mod top;
 mod tt;
 mod watch;
 
 pub use contract::{Check, Contract};
 pub use prove::Prove;
+pub use summary::{Merge, Summarize};
 pub use top::Top;
 pub use tt::{Tt, TtCheck, TtCommand, TtRun};
 pub use watch::Watching;
@@ -46,6 +48,8 @@ pub enum Command {
     FlowProbes(FlowProbes),
     Replay(Replay),
     Jobs(Jobs),
+    Summarize(Summarize),
+    Merge(Merge),
     Import(Import),
     Show(Show),
     Report(Report),

@@ -17,6 +17,7 @@ pub mod replay;
 pub mod report;
 mod results;
 pub mod show;
+pub mod summary;
 pub mod table;
 pub mod timeline;
 pub mod top;

@@ -64,6 +64,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::FlowProbes(arguments) => commands::flow_probes::run(&arguments),
         Command::Replay(arguments) => commands::replay::run(arguments),
         Command::Jobs(arguments) => commands::jobs::run(arguments),
+        Command::Summarize(arguments) => commands::summary::summarize(arguments),
+        Command::Merge(arguments) => commands::summary::merge(&arguments),
         Command::Import(arguments) => commands::import::run(arguments),
         Command::Timeline(arguments) => commands::timeline::run(arguments),
         Command::Chains(arguments) => commands::chains::run(arguments),

@@ -143,6 +143,12 @@ impl DistanceSummary {
         })
     }
 
+    /// How many entries the curve may have: fewer than its horizon only if spans are too long to be exact.
+    pub(crate) fn reach(&self) -> u64 {
+        let length = self.curve().map_or(0, |curve| curve.delta_min_ns.len());
+        if length < self.entries() { length as u64 } else { self.horizon as u64 }
+    }
+
     fn entries(&self) -> usize {
         usize::try_from(self.count.saturating_sub(1)).unwrap_or(usize::MAX).min(self.horizon)
     }

@@ -4,6 +4,7 @@ use crate::lane::OpenJob;
 use crate::lanes::Lanes;
 use crate::run::Run;
 use crate::stream::Options as StreamOptions;
+use crate::summary::stream::StreamSummary;
 use crate::task::{JobSeen, Task};
 use punctual_model::{self as model, EndedBy, Instant};
 use punctual_trace::{Activation, Begin, Record, TaskRecord};
@@ -66,6 +67,13 @@ impl Thread {
         model::Task { name: self.renamed.clone().unwrap_or(task.name), ..task }
     }
 
+    /// Its task, which ends here.
+    fn end(&self, until: Instant, ended_by: EndedBy, summarizes: bool) -> Ended {
+        let task = self.task.to_model(until, ended_by);
+        let streams = if summarizes { self.task.summaries(&task) } else { Vec::new() };
+        Ended { task, streams }
+    }
+
     fn take_name(&mut self) {
         if let Some(name) = self.renamed.take() {
             self.task.about_mut().name = name;
@@ -73,11 +81,27 @@ impl Thread {
     }
 }
 
+/// A task that has ended.
+pub struct Ended {
+    pub(crate) task: model::Task,
+    /// What merges with other runs, if that was asked for.
+    pub(crate) streams: Vec<StreamSummary>,
+}
+
+impl Ended {
+    /// The task.
+    pub fn task(&self) -> &model::Task {
+        &self.task
+    }
+}
+
 /// Takes records, in order for each thread, and returns the tasks at the end.
 pub struct Extractor {
     options: Options,
+    /// Whether tasks are kept with what merges with other runs.
+    summarizes: bool,
     threads: FxHashMap<u32, Thread>,
-    ended: Vec<model::Task>,
+    ended: Vec<Ended>,
     jobs: u64,
     gaps: u64,
     omitted: u64,
@@ -90,6 +114,7 @@ impl Extractor {
     pub fn new(options: Options) -> Self {
         Self {
             options,
+            summarizes: false,
             threads: FxHashMap::default(),
             ended: Vec::new(),
             jobs: 0,
@@ -98,6 +123,11 @@ impl Extractor {
             unknown: 0,
             refed: 0,
         }
+    }
+
+    /// The same, for [`Extractor::finish_summarized`].
+    pub fn summarizing(options: Options) -> Self {
+        Self { summarizes: true, ..Self::new(options) }
     }
 
     /// Takes one record.
@@ -219,16 +249,22 @@ impl Extractor {
     /// What [`Extractor::finish`] would return if the observation ended here.
     pub fn tasks(&self, until: Instant) -> Vec<model::Task> {
         let alive = self.threads.values().map(|thread| thread.so_far(until, true));
-        in_order(self.ended.iter().cloned().chain(alive).collect())
+        in_order(self.ended.iter().map(|ended| ended.task.clone()).chain(alive).collect())
     }
 
     /// All tasks, ordered by process, thread and phase.
-    pub fn finish(mut self, until: Instant) -> Vec<model::Task> {
+    pub fn finish(self, until: Instant) -> Vec<model::Task> {
+        self.finish_summarized(until).into_iter().map(|ended| ended.task).collect()
+    }
+
+    /// The same; if it was [`Extractor::summarizing`], with what [`crate::Summary`] is made of.
+    pub fn finish_summarized(mut self, until: Instant) -> Vec<Ended> {
         for mut thread in self.threads.into_values() {
             thread.take_name();
-            self.ended.push(thread.task.to_model(until, EndedBy::ObservationEnd));
+            self.ended.push(thread.end(until, EndedBy::ObservationEnd, self.summarizes));
         }
-        in_order(self.ended)
+        self.ended.sort_by_key(|ended| order(&ended.task));
+        self.ended
     }
 
     fn activation(&mut self, activation: &Activation, each: &mut impl FnMut(&JobSeen)) {
@@ -254,7 +290,7 @@ impl Extractor {
                 old.take_name();
                 let until = old.task.last_seen();
                 self.gaps += 1;
-                self.keep(old.task.to_model(until, EndedBy::Loss));
+                self.keep(old.end(until, EndedBy::Loss, self.summarizes));
             }
             self.threads.insert(record.tid, Thread::new(Task::new(record.clone(), 0), next));
             return;
@@ -293,7 +329,7 @@ impl Extractor {
             return;
         }
         let phase = thread.task.phase() + 1;
-        self.keep(thread.task.to_model(record.at, ended_by));
+        self.keep(thread.end(record.at, ended_by, self.summarizes));
         let mut thread = Thread::new(Task::new(record.clone(), phase), next);
         thread.command_known = true;
         self.threads.insert(record.tid, thread);
@@ -312,14 +348,14 @@ impl Extractor {
         }
         if let Some(mut thread) = self.threads.remove(&tid) {
             thread.take_name();
-            self.keep(thread.task.to_model(at, ended_by));
+            self.keep(thread.end(at, ended_by, self.summarizes));
         }
     }
 
-    fn keep(&mut self, task: model::Task) {
-        let worked = task.streams.iter().any(|stream| stream.jobs > 0);
+    fn keep(&mut self, ended: Ended) {
+        let worked = ended.task.streams.iter().any(|stream| stream.jobs > 0);
         if self.ended.len() < MAX_TASKS || (worked && self.ended.len() < MAX_TASKS_WITH_JOBS) {
-            self.ended.push(task);
+            self.ended.push(ended);
         } else {
             self.omitted += 1;
         }
@@ -345,12 +381,16 @@ impl Extractor {
         let until = thread.task.last_seen().max(thread.task.about().at);
         let about = TaskRecord { at: until, ..thread.task.about().clone() };
         let phase = thread.task.phase() + 1;
-        self.keep(thread.task.to_model(until, EndedBy::Loss));
+        self.keep(thread.end(until, EndedBy::Loss, self.summarizes));
         self.threads.insert(tid, Thread::new(Task::new(about, phase), sequence));
     }
 }
 
 fn in_order(mut tasks: Vec<model::Task>) -> Vec<model::Task> {
-    tasks.sort_by_key(|task| (task.pid, task.tid, task.from_ns, task.phase));
+    tasks.sort_by_key(order);
     tasks
+}
+
+fn order(task: &model::Task) -> (u32, u32, Instant, u32) {
+    (task.pid, task.tid, task.from_ns, task.phase)
 }

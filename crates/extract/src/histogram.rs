@@ -7,6 +7,7 @@
 use punctual_model::dataflow::{Bin, Distribution};
 use punctual_model::{Duration, Quantiles};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Buckets in a row that need no hashing, once there are many values. Most values are close to one another.
 const NEAR: usize = 64;
@@ -50,17 +51,30 @@ impl<const BITS: u32> Histogram<BITS> {
         is_greatest
     }
 
+    /// Adds the same time so many times.
+    pub(crate) fn add_times(&mut self, ns: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.count_in(bucket::<BITS>(ns), times);
+        self.min = if self.count == 0 { ns } else { self.min.min(ns) };
+        self.max = self.max.max(ns);
+        self.count = self.count.saturating_add(times);
+        self.sum = self.sum.saturating_add(u128::from(ns) * u128::from(times));
+    }
+
     #[inline]
     fn count_in(&mut self, bucket: u32, times: u64) {
         match self.near.get_mut(bucket.wrapping_sub(self.first) as usize) {
-            Some(count) => *count += times,
+            Some(count) => *count = count.saturating_add(times),
             None => self.count_in_others(bucket, times),
         }
     }
 
     #[inline(never)]
     fn count_in_others(&mut self, bucket: u32, times: u64) {
-        *self.others.entry(bucket).or_default() += times;
+        let count = self.others.entry(bucket).or_default();
+        *count = count.saturating_add(times);
         if self.near.is_empty() && self.count >= FEW {
             self.near = vec![0; NEAR];
             self.first = bucket.saturating_sub(NEAR as u32 / 2);
@@ -75,8 +89,8 @@ impl<const BITS: u32> Histogram<BITS> {
         other.counts().for_each(|(bucket, count)| self.count_in(bucket, count));
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
-        self.count += other.count;
-        self.sum += other.sum;
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
     }
 
     /// Counts of buckets, in no order; a bucket may come twice.
@@ -146,15 +160,21 @@ impl<const BITS: u32> Histogram<BITS> {
         })
     }
 
-    /// The end of each bucket and the number of times in it, in order.
-    pub fn values(&self) -> Vec<(u64, u64)> {
+    /// Each bucket and the number of times in it, in order.
+    fn buckets(&self) -> Vec<(u32, u64)> {
         let mut counts: Vec<_> = self.counts().collect();
         counts.sort_unstable();
         counts.dedup_by(|later, first| {
             let is_same = later.0 == first.0;
-            first.1 += if is_same { later.1 } else { 0 };
+            first.1 = first.1.saturating_add(if is_same { later.1 } else { 0 });
             is_same
         });
+        counts
+    }
+
+    /// The end of each bucket and the number of times in it, in order.
+    pub fn values(&self) -> Vec<(u64, u64)> {
+        let counts = self.buckets();
         let value = |(bucket, count)| (end::<BITS>(bucket).clamp(self.min, self.max), count);
         counts.into_iter().map(value).collect()
     }
@@ -165,6 +185,48 @@ impl<const BITS: u32> Histogram<BITS> {
         let count = self.count;
         (count > 0)
             .then_some(move |per_mille: u64| Duration::from_ns(at_rank(&values, rank(count, per_mille))))
+    }
+}
+
+/// A histogram in a file: its buckets in ascending order.
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    min: u64,
+    max: u64,
+    sum: u128,
+    buckets: Vec<(u32, u64)>,
+}
+
+impl<const BITS: u32> Serialize for Histogram<BITS> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Histogram { min, max, sum, .. } = *self;
+        Packed { min, max, sum, buckets: self.buckets() }.serialize(serializer)
+    }
+}
+
+impl<'de, const BITS: u32> Deserialize<'de> for Histogram<BITS> {
+    /// Refuses what no times make.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Packed { min, max, sum, buckets } = Packed::deserialize(deserializer)?;
+        let mut histogram = Histogram { min, max, sum, ..Histogram::default() };
+        let count = buckets.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
+        let ends = buckets.first().zip(buckets.last()).map(|(first, last)| (first.0, last.0));
+        let fits = match ends {
+            None => (min, max, sum) == (0, 0, 0),
+            Some(ends) => ends == (bucket::<BITS>(min), bucket::<BITS>(max)) && min <= max,
+        };
+        let is_sorted = buckets.is_sorted_by(|one, next| one.0 < next.0);
+        let Some(count) = count.filter(|_| fits && is_sorted && buckets.iter().all(|(_, count)| *count > 0))
+        else {
+            return Err(de::Error::custom("a histogram with ascending buckets from its least to its greatest value"));
+        };
+        let bounds = u128::from(min) * u128::from(count)..=u128::from(max) * u128::from(count);
+        if !bounds.contains(&sum) {
+            return Err(de::Error::custom("a histogram whose sum its values can have"));
+        }
+        buckets.into_iter().for_each(|(bucket, count)| histogram.count_in(bucket, count));
+        histogram.count = count;
+        Ok(histogram)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::lane::{Closed, Lane, OpenJob, Sleeps};
 use crate::primary::{self, Choice};
 use crate::stream::{Circumstances, Options};
+use crate::summary::stream::StreamSummary;
 use punctual_model::{self as model, Call, Disturbance, Duration, Instant, Job, Object, Segment, Separator};
 use punctual_trace::Activation;
 
@@ -280,6 +281,16 @@ impl Lanes {
             Some((place, reason))
         });
         (streams, primary)
+    }
+
+    /// Summaries of the streams that [`Lanes::to_model`] returned, for merging with other runs.
+    pub fn summaries(&self, streams: &[model::Stream]) -> Vec<StreamSummary> {
+        let all = self.lanes.iter().chain(self.all_sleeps());
+        let used = all.filter(|lane| lane.stream().releases() > 0);
+        (0..)
+            .zip(streams.iter().zip(used))
+            .map(|(place, (model, lane))| StreamSummary::new(place, model, lane.stream().close()))
+            .collect()
     }
 
     /// The stream that explains the task best, alone.

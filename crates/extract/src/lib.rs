@@ -23,13 +23,15 @@ pub mod curve;
 pub mod flow;
 pub mod periodic;
 pub mod stream;
+pub mod summary;
 pub mod suspension;
 pub mod wcet;
 
-pub use extractor::{Extractor, Options, Progress};
+pub use extractor::{Ended, Extractor, Options, Progress};
 pub use histogram::Histogram;
 pub use lane::OpenJob;
 pub use lanes::MAX_SEPARATORS;
-pub use replay::{Replay, Source, replay};
+pub use replay::{Replay, Source, replay, replay_into};
 pub use stream::{Options as StreamOptions, Stream};
+pub use summary::{Run, Summary};
 pub use task::JobSeen;

@@ -23,7 +23,7 @@ mod block;
 pub(crate) mod choice;
 mod joined;
 mod late;
-mod lateness;
+pub(crate) mod lateness;
 mod layers;
 mod models;
 mod nearby;
@@ -191,7 +191,7 @@ impl PeriodicSummary {
     }
 
     /// Whether every arrival is known but those of disturbed releases.
-    fn knows_arrivals(&self) -> bool {
+    pub(crate) fn knows_arrivals(&self) -> bool {
         self.known_arrivals > 0 && self.known_arrivals + self.excused == self.count
     }
 

@@ -59,10 +59,19 @@ pub fn replay<S: Source>(
     replay: &Replay,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Extractor, S::Error> {
+    replay_into(Extractor::new(replay.options.clone()), source, replay, progress)
+}
+
+/// The same into an extractor without records, made of the same options.
+pub fn replay_into<S: Source>(
+    mut extractor: Extractor,
+    source: &S,
+    replay: &Replay,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Extractor, S::Error> {
     let (workers, taken) = (replay.workers.get(), AtomicU64::new(0));
     let mut count = Count { taken: &taken, since: 0, progress };
     let pieces = if workers > 1 { cut(source, workers) } else { Vec::new() };
-    let mut extractor = Extractor::new(replay.options.clone());
     if pieces.len() > 1 {
         in_pieces(source, workers, &pieces, &replay.options, &count, &mut extractor)?;
         return Ok(extractor);

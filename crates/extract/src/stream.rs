@@ -4,6 +4,7 @@
 use crate::curve::DistanceSummary;
 use crate::histogram::Times;
 use crate::periodic::PeriodicSummary;
+use crate::summary::spread::Spread;
 use crate::suspension::SuspensionSummary;
 use crate::wcet::CostSummary;
 use punctual_model as model;
@@ -55,6 +56,21 @@ pub struct Stream {
     suspension: SuspensionSummary,
     cost_times: Times,
     response_times: Times,
+}
+
+/// The parts of a stream that has ended that its models do not show, but those of several runs need.
+pub(crate) struct Closed {
+    /// Most entries that the curves may have.
+    pub curve_reach: u64,
+    pub wcet_reach: u64,
+    /// `None` if times are out of range.
+    pub spread: Option<Spread>,
+    pub cost_times: Times,
+    pub response_times: Times,
+    /// Weighed: each release counts many times.
+    pub lateness: Times,
+    /// Whether every arrival is known.
+    pub knows_arrivals: bool,
 }
 
 impl Stream {
@@ -142,6 +158,23 @@ impl Stream {
         let periodic = self.periodic.model()?;
         let jitter = periodic.typical.map_or(periodic.jitter_ns, |typical| typical.jitter_ns);
         Some(jitter.ns() as f64 / periodic.period_ns.ns() as f64)
+    }
+
+    /// What merges with other runs, besides [`Stream::to_model`].
+    pub(crate) fn close(&self) -> Closed {
+        let mut lateness = Times::default();
+        for (ns, weight) in self.periodic.weighed().1.unwrap_or_default() {
+            lateness.add_times(ns, weight);
+        }
+        Closed {
+            curve_reach: if self.has_curve { self.distances.reach() } else { 0 },
+            wcet_reach: self.costs.reach(),
+            spread: self.periodic.spread(),
+            cost_times: self.cost_times.clone(),
+            response_times: self.response_times.clone(),
+            lateness,
+            knows_arrivals: self.periodic.knows_arrivals(),
+        }
     }
 
     /// All models of the stream, so far.

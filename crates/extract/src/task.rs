@@ -3,6 +3,7 @@
 use crate::lane::OpenJob;
 use crate::lanes::Lanes;
 use crate::stream::{Circumstances, Options};
+use crate::summary::stream::StreamSummary;
 use punctual_model::{self as model, Disturbance, EndedBy, Instant, Job, Segment, Separator};
 use punctual_trace::{Activation, TaskRecord};
 
@@ -120,6 +121,11 @@ impl Task {
     pub fn to_model(&self, until: Instant, ended_by: EndedBy) -> model::Task {
         let (streams, primary) = self.lanes.to_model();
         self.with(streams, primary, until, ended_by)
+    }
+
+    /// What [`Lanes::summaries`] returns of a task that has ended.
+    pub fn summaries(&self, task: &model::Task) -> Vec<StreamSummary> {
+        self.lanes.summaries(&task.streams)
     }
 
     /// The task without streams other than its primary one.

@@ -102,6 +102,12 @@ impl CostSummary {
         greatest.iter().map(|&total| Duration::from_ns(total as u64)).collect()
     }
 
+    /// How many entries the curve may have: fewer than its horizon only if totals are too great to be exact.
+    pub(crate) fn reach(&self) -> u64 {
+        let length = self.curve().len();
+        if length < self.entries() { length as u64 } else { self.horizon as u64 }
+    }
+
     fn entries(&self) -> usize {
         usize::try_from(self.count).unwrap_or(usize::MAX).min(self.horizon)
     }

@@ -8,6 +8,7 @@
 
 mod analysed;
 mod checklist;
+pub mod blame;
 pub mod compare;
 mod comparison;
 pub mod conformance;

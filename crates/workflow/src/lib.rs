@@ -43,6 +43,7 @@ pub mod record;
 pub mod replay;
 mod spec_metrics;
 pub mod specs;
+pub mod summary;
 pub mod table;
 pub mod timeline;
 pub mod top;

@@ -216,17 +216,18 @@ impl Lateness {
         }
     }
 
-    /// The percentiles; releases without a known arrival count from that of the model. `None` if there are
-    /// such releases and no model, or if its activations overlap and are not known.
-    pub fn quantiles(&self, grid: Option<&Grid>) -> Option<Quantiles> {
+    /// How late releases were, in order, each value with its weight; releases without a known arrival count
+    /// from that of the model. `None` if there are such releases and no model, or if its activations overlap
+    /// and are not known; or of nothing.
+    pub fn weighed(&self, grid: Option<&Grid>) -> Option<Weighed> {
         let ends = [(0, self.first[0]), (self.count.saturating_sub(1), self.last[1])];
         let ends = &ends[..self.count.min(2) as usize];
+        let mut values: Weighed =
+            self.known.values().into_iter().map(|(value, count)| (value, count * PARTS)).collect();
         if self.strata.all.is_empty() && ends.iter().all(|(_, place)| place.is_counted) {
-            return self.known.quantiles();
+            return (!values.is_empty()).then_some(values);
         }
         let grid = grid?;
-        let mut values: Vec<(u64, u64)> =
-            self.known.values().into_iter().map(|(value, count)| (value, count * PARTS)).collect();
         for stratum in &self.strata.all {
             for (key, latest) in &stratum.kept {
                 let weight = u128::from(stratum.count) * u128::from(PARTS) / stratum.kept.len() as u128;
@@ -239,15 +240,23 @@ impl Lateness {
             }
         }
         values.sort_unstable();
-        let count = values.iter().map(|(_, weight)| weight).sum();
-        let quantile = |per_mille| Duration::from_ns(at_rank(&values, rank(count, per_mille)));
-        Some(Quantiles {
-            p50_ns: quantile(500),
-            p90_ns: quantile(900),
-            p99_ns: quantile(990),
-            p999_ns: quantile(999),
-        })
+        Some(values)
     }
+}
+
+/// How late releases were, in order, and how many times [`PARTS`] were as late.
+pub(crate) type Weighed = Vec<(u64, u64)>;
+
+/// The percentiles of values with weights; `None` of nothing.
+pub(crate) fn quantiles(values: &[(u64, u64)]) -> Option<Quantiles> {
+    let count = values.iter().map(|(_, weight)| weight).sum();
+    let quantile = |per_mille| Duration::from_ns(at_rank(values, rank(count, per_mille)));
+    (!values.is_empty()).then(|| Quantiles {
+        p50_ns: quantile(500),
+        p90_ns: quantile(900),
+        p99_ns: quantile(990),
+        p999_ns: quantile(999),
+    })
 }
 
 impl Grid {

@@ -5,12 +5,13 @@ use crate::periodic::block::Entry;
 use crate::periodic::choice::{self, Candidate};
 use crate::periodic::joined::{Joined, Located};
 use crate::periodic::late::LATE;
-use crate::periodic::lateness::{Grid, Starts};
+use crate::periodic::lateness::{self, Grid, Starts, Weighed};
 use crate::periodic::resolve::{self, Evidence};
 use crate::periodic::score::{self, Gap, REACH};
 use crate::periodic::segment::Segment;
 use crate::periodic::{FEWEST, PeriodicSummary, give_up, keep_slip, late, nearby};
 use crate::ratio::Ratio;
+use crate::summary::spread::Spread;
 use punctual_model::{
     self as model, Choice, Disturbance, Duration, FEWEST_TYPICAL, Fraction, Instant, LeftOut, PeriodicOn,
     Quantiles, Slip, Typical,
@@ -44,11 +45,17 @@ impl PeriodicSummary {
     /// The periodic model, and percentiles of lateness: after known arrivals, else after those of the typical
     /// model.
     pub fn models(&self) -> (Option<model::Periodic>, Option<Quantiles>) {
+        let (model, lateness) = self.weighed();
+        (model, lateness.and_then(|values| lateness::quantiles(&values)))
+    }
+
+    /// The periodic model, and how late how many releases were, each with its weight.
+    pub(crate) fn weighed(&self) -> (Option<model::Periodic>, Option<Weighed>) {
         if self.out_of_range {
             return (None, None);
         }
         let Some((model, starts, base)) = self.inferred() else {
-            return (None, self.lateness.quantiles(None));
+            return (None, self.lateness.weighed(None));
         };
         let (offset, jitter) = model
             .typical
@@ -58,16 +65,46 @@ impl PeriodicSummary {
             model.period_exact.unwrap_or(Fraction { numerator: model.period_ns.ns(), denominator: 1 });
         let base = base.unwrap_or(i128::from(offset) - i128::from(self.base));
         let grid = Grid { base, exact, jitter: jitter.ns(), starts };
-        let lateness = self.lateness.quantiles(Some(&grid));
+        let lateness = self.lateness.weighed(Some(&grid));
         (Some(model), lateness)
     }
 
     /// The model; the first release and activation of each segment, unless activations were skipped inside
     /// one; and from where the typical latest bounds are late, if that is known.
-    fn inferred(&self) -> Option<(model::Periodic, Option<Starts>, Option<i128>)> {
+    fn inferred(&self) -> Option<Inferred> {
         if self.out_of_range || self.count < FEWEST {
             return None;
         }
+        self.explained(|query, found| {
+            let inferred = query.inferred(found);
+            query.better(&inferred).map(|regular| (regular, None, None)).or(inferred)
+        })
+    }
+
+    /// The least jitter for every period, with the activations of the model. `None` if that is out of range.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        if self.out_of_range {
+            return None;
+        }
+        if self.count == 0 {
+            return Some(Spread::default());
+        }
+        self.explained(|query, found| match query.better(&query.inferred(found)) {
+            Some(regular) => Spread::around(
+                i64::try_from(regular.period_ns.ns()).ok()?,
+                i64::try_from(regular.jitter_ns.ns()).ok()?,
+                (self.count - 1).saturating_add(regular.skipped),
+            ),
+            None => {
+                let shifts = found.map_or(vec![0; query.segments.len()], |it| never_falling(&it.shifts));
+                let sides = Sides::new(&query.segments, &shifts);
+                Spread::new(&sides.lower, &sides.upper)
+            }
+        })
+    }
+
+    /// What a query finds with the slips that give the shorter description, and that description.
+    fn explained<R>(&self, of: impl FnOnce(&Query, Option<&Evidence>) -> R) -> R {
         // The gaps of the block have not been looked at.
         let mut summary = self.clone();
         summary.take_block();
@@ -77,7 +114,10 @@ impl PeriodicSummary {
         let (not_releases, signalled) =
             (disturbed_by(Disturbance::Ending), disturbed_by(Disturbance::Signal));
         let unknown = (self.count - self.known_arrivals) as i64;
-        let resolve = |query: &Query| resolve::resolve(&query.segments, unknown, &not_releases, &signalled);
+        let resolve = |query: &Query| match self.count < FEWEST {
+            true => None,
+            false => resolve::resolve(&query.segments, unknown, &not_releases, &signalled),
+        };
         let mut query = summary.query();
         let mut found = resolve(&query);
         if let Some(unshifted) = summary.unshifted_query() {
@@ -89,19 +129,7 @@ impl PeriodicSummary {
                 (query, found) = (unshifted, other);
             }
         }
-        let inferred = match found {
-            Some(evidence) => query
-                .chosen(&evidence)
-                .map(|(model, lowest)| (model, query.starts(&evidence.shifts), Some(lowest))),
-            None => {
-                let starts = query.starts(&vec![0; query.segments.len()]);
-                query.with_least_jitter().map(|model| (model, starts, None))
-            }
-        };
-        let Some(regular) = query.regular() else { return inferred };
-        let most = regular.jitter_ns.ns() + regular.period_ns.ns() / 2;
-        let is_worse = inferred.as_ref().is_none_or(|(model, ..)| model.jitter_ns.ns() > most);
-        if is_worse { Some((regular, None, None)) } else { inferred }
+        of(&query, found.as_ref())
     }
 
     /// All releases in segments that are joined where there is no slip.
@@ -178,7 +206,30 @@ struct Query<'a> {
     slips: Vec<(i64, i64)>,
 }
 
+/// A model; the first release and activation of each segment; from where typical latest bounds are late.
+type Inferred = (model::Periodic, Option<Starts>, Option<i128>);
+
 impl Query<'_> {
+    /// The model of the shortest description, if there is one; else that of least jitter.
+    fn inferred(&self, found: Option<&Evidence>) -> Option<Inferred> {
+        match found {
+            Some(evidence) => self
+                .chosen(evidence)
+                .map(|(model, lowest)| (model, self.starts(&evidence.shifts), Some(lowest))),
+            None => {
+                let starts = self.starts(&vec![0; self.segments.len()]);
+                self.with_least_jitter().map(|model| (model, starts, None))
+            }
+        }
+    }
+
+    /// The model of arrivals on a grid, if the jitter of the other one is greater by half a period.
+    fn better(&self, than: &Option<Inferred>) -> Option<model::Periodic> {
+        let regular = self.regular()?;
+        let most = regular.jitter_ns.ns() + regular.period_ns.ns() / 2;
+        than.as_ref().is_none_or(|(model, ..)| model.jitter_ns.ns() > most).then_some(regular)
+    }
+
     /// The models with the period that has the shortest description, and from where the typical latest bounds
     /// are late.
     fn chosen(&self, evidence: &Evidence) -> Option<(model::Periodic, i128)> {

@@ -1,0 +1,216 @@
+//! Summaries of whole runs, which merge in any order: what is left of a run's streams once nothing follows
+//! them. `docs/design/fleets.md` gives the reasons.
+//!
+//! Pieces of one stream, which follow each other, are merged by [`crate::Stream`].
+
+mod blame;
+pub(crate) mod curve;
+mod file;
+mod json;
+mod period;
+pub(crate) mod spread;
+pub(crate) mod stream;
+mod task;
+
+pub use blame::Blame;
+pub use file::{FileError, MAGIC};
+
+use crate::extractor::Ended;
+use curve::RunNumber;
+use punctual_model::{Duration, Instant, Platform, Section, Threads, TimingModel};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use task::TaskSummary;
+
+/// One observation, or one recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The machine's name; empty if unknown.
+    pub host: String,
+    /// The recording, as the user named it.
+    pub name: String,
+    /// The real time at the clock's zero, if known.
+    pub clock_zero: Option<i64>,
+    /// When it began.
+    pub from: Instant,
+    /// When it ended.
+    pub until: Instant,
+    /// The clock of its instants.
+    pub clock: String,
+    /// The machine.
+    pub platform: Platform,
+    /// Activation records.
+    pub records: u64,
+    /// Records known to be lost.
+    pub lost: u64,
+    /// Threads not watched.
+    pub untracked: u64,
+    /// Events that the kernel side skipped.
+    pub skipped: u64,
+    /// Time the hypervisor took.
+    pub stolen: Duration,
+    /// Tasks left out.
+    pub omitted: u64,
+}
+
+impl Run {
+    /// What no other run has.
+    fn identity(&self) -> (&str, Option<i64>, Instant, Instant) {
+        (&self.host, self.clock_zero, self.from, self.until)
+    }
+}
+
+/// What merges of any number of runs. The same bits in any order.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// In the order of their identities.
+    runs: Vec<Run>,
+    /// In the order of their keys.
+    tasks: Vec<TaskSummary>,
+}
+
+/// A run is in both of two summaries: its jobs would count twice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SameRun(pub Box<Run>);
+
+impl std::error::Error for SameRun {}
+
+impl fmt::Display for SameRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the run {} is in both, and would count twice", self.0.name)
+    }
+}
+
+impl Summary {
+    /// Of one run, from [`crate::Extractor::finish_summarized`].
+    pub fn new(run: Run, ended: Vec<Ended>) -> Summary {
+        Summary { runs: vec![run], tasks: task::of_run(ended) }
+    }
+
+    /// Its runs, in order.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Number of tasks.
+    pub fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Adds other runs. Associative and commutative; [`Summary::default`] is neutral.
+    ///
+    /// # Errors
+    /// If both have the same run; then nothing has changed.
+    pub fn merge(&mut self, mut other: Summary) -> Result<(), SameRun> {
+        if let Some(run) = other.runs.iter().find(|run| self.place(run).is_ok()) {
+            return Err(SameRun(Box::new(run.clone())));
+        }
+        let old = std::mem::take(&mut self.runs);
+        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+        let (mut left, mut right) = (old.into_iter().peekable(), std::mem::take(&mut other.runs).into_iter().peekable());
+        loop {
+            let next = self.runs.len() as RunNumber;
+            let is_mine = match (left.peek(), right.peek()) {
+                (Some(one), Some(other)) => one.identity() < other.identity(),
+                (one, _) => one.is_some(),
+            };
+            let (from, numbers) = if is_mine { (&mut left, &mut mine) } else { (&mut right, &mut theirs) };
+            let Some(run) = from.next() else { break };
+            self.runs.push(run);
+            numbers.push(next);
+        }
+        if !mine.iter().copied().eq(0..mine.len() as RunNumber) {
+            self.tasks.iter_mut().for_each(|task| task.renumber(&mine));
+        }
+        for mut task in other.tasks {
+            task.renumber(&theirs);
+            match self.tasks.binary_search_by(|mine| mine.key.cmp(&task.key)) {
+                Ok(place) => self.tasks[place].merge(&task),
+                Err(place) => self.tasks.insert(place, task),
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, run: &Run) -> Result<usize, usize> {
+        self.runs.binary_search_by(|other| other.identity().cmp(&run.identity()))
+    }
+
+    /// The models of all runs together.
+    pub fn to_model(&self) -> TimingModel {
+        let sum = |of: fn(&Run) -> u64| self.runs.iter().map(of).fold(0, u64::saturating_add);
+        let mut clocks: Vec<&str> = self.runs.iter().map(|run| run.clock.as_str()).collect();
+        clocks.sort_unstable();
+        clocks.dedup();
+        TimingModel {
+            platform: self.platform().known(),
+            threads: Some(Threads {
+                from_ns: self.runs.iter().map(|run| run.from).min().unwrap_or_default(),
+                until_ns: self.runs.iter().map(|run| run.until).max().unwrap_or_default(),
+                records: sum(|run| run.records),
+                lost_records: sum(|run| run.lost),
+                untracked_threads: sum(|run| run.untracked),
+                skipped_events: sum(|run| run.skipped),
+                stolen_ns: Duration::from_ns(sum(|run| run.stolen.ns())),
+                omitted_tasks: sum(|run| run.omitted),
+                tasks: self.task_models(),
+            }),
+            ..TimingModel::new(clocks.join(" and "))
+        }
+    }
+
+    /// Tasks of several runs first, then the others as they are in their recordings.
+    fn task_models(&self) -> Vec<punctual_model::Task> {
+        let mut tasks: Vec<&TaskSummary> = self.tasks.iter().collect();
+        let place = |task: &&TaskSummary| {
+            task.alone.as_ref().map(|alone| (alone.run, alone.pid, alone.tid, task.from, alone.phase))
+        };
+        tasks.sort_by_key(place);
+        let recording = |task: &TaskSummary| match (&task.alone, self.runs.len(), task.runs) {
+            (_, 0 | 1, _) => None,
+            (Some(alone), ..) => Some(self.name(alone.run)),
+            (None, _, 1) => Some("1 run".to_owned()),
+            (None, _, runs) => Some(format!("{runs} runs")),
+        };
+        (1..).zip(tasks).map(|(number, task)| task.to_model(number, recording(task))).collect()
+    }
+
+    /// What is the same, or not known, of all machines.
+    fn platform(&self) -> Platform {
+        fn common<T: PartialEq + Default>(mut values: impl Iterator<Item = T>) -> T {
+            let Some(first) = values.next() else { return T::default() };
+            if values.all(|value| value == first) { first } else { T::default() }
+        }
+        let platforms = || self.runs.iter().map(|run| &run.platform);
+        Platform {
+            kernel: common(platforms().map(|it| it.kernel.clone())),
+            machine: common(platforms().map(|it| it.machine.clone())),
+            cpus: common(platforms().map(|it| it.cpus)),
+        }
+    }
+
+    /// A run for the user: with its host, if there are several.
+    fn name(&self, run: RunNumber) -> String {
+        let Some(run) = self.runs.get(run as usize) else { return String::new() };
+        match self.runs.iter().all(|other| other.host == run.host) {
+            true => run.name.clone(),
+            false => format!("{}:{}", run.host, run.name),
+        }
+    }
+
+    /// Whether its parts fit together and make a valid timing model.
+    fn check(&self) -> Result<(), String> {
+        if !self.runs.is_sorted_by(|one, next| one.identity() < next.identity()) {
+            return Err("expected runs in order, each once".to_owned());
+        }
+        if !self.tasks.is_sorted_by(|one, next| one.key < next.key) {
+            return Err("expected tasks in order, each once".to_owned());
+        }
+        for (index, task) in self.tasks.iter().enumerate() {
+            let wrong = |expected| format!("tasks[{index}] ({}): expected {expected}", task.key.name);
+            task.check(self.runs.len()).map_err(wrong)?;
+        }
+        let model = self.to_model();
+        model.threads.iter().try_for_each(|threads| threads.validate("threads")).map_err(|error| error.to_string())
+    }
+}

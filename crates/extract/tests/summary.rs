@@ -1,0 +1,292 @@
+//! Summaries of runs merge in any order and grouping to the same bits, and to models that allow every run.
+
+mod common;
+
+use common::records::{options, records};
+use common::{Seen, jobs, releases, stream};
+use proptest::prelude::*;
+use punctual_extract::summary::{FileError, MAGIC};
+use punctual_extract::{Extractor, Run, StreamOptions, Summary};
+use punctual_model::check::{arrival_counts, check_stream};
+use punctual_model::{Duration, Instant, Platform, RecordedJob, Release, Stream, TimingModel};
+use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
+
+const UNTIL: Instant = Instant::from_ns(u64::MAX >> 4);
+
+fn run(number: u64) -> Run {
+    Run {
+        host: format!("machine{}", number % 3),
+        name: format!("run{number}"),
+        clock_zero: Some(1_700_000_000_000_000_000),
+        from: Instant::from_ns(number),
+        until: UNTIL,
+        clock: "CLOCK_MONOTONIC".into(),
+        platform: Platform { kernel: "6.18".into(), machine: "x86_64".into(), cpus: 2 },
+        records: number,
+        lost: 0,
+        untracked: 1,
+        skipped: 2,
+        stolen: Duration::from_us(3),
+        omitted: 4,
+    }
+}
+
+fn summary(number: u64, records: &[Record], horizon: usize) -> Summary {
+    let mut extractor = Extractor::summarizing(options(horizon, false));
+    records.iter().for_each(|record| extractor.record(record));
+    Summary::new(run(number), extractor.finish_summarized(UNTIL))
+}
+
+fn merged(summaries: impl IntoIterator<Item = Summary>) -> Summary {
+    summaries.into_iter().fold(Summary::default(), |mut all, summary| {
+        all.merge(summary).expect("other runs");
+        all
+    })
+}
+
+/// Records of a thread that sleeps until each release and then works: those of `common::stream`.
+fn thread(tid: u32, name: &str, jobs: &[Seen]) -> Vec<Record> {
+    let mut cpu = Duration::ZERO;
+    let begins = Record::Task(Box::new(TaskRecord {
+        tid,
+        pid: 1,
+        sequence: 0,
+        at: Instant::from_ns(0),
+        begin: Begin::Seen,
+        name: name.into(),
+        command: "command".into(),
+        policy: punctual_model::Policy::Fifo,
+        priority: 50,
+        nice: None,
+        reservation: None,
+        affinity: "0-1".into(),
+    }));
+    let activations = (1..).zip(jobs).map(|(sequence, seen)| {
+        cpu = cpu + Duration::from_ns(seen.cost % (1 << 40));
+        let earliest = seen.release.window.earliest();
+        Record::Activation(Activation {
+            tid,
+            sequence,
+            separator: punctual_model::Separator {
+                call: punctual_model::Call::FutexWait,
+                object: punctual_model::Object::Address(0x1000 * u64::from(tid)),
+            },
+            slept: true,
+            stop: earliest,
+            cpu,
+            arrival: seen.release.arrival,
+            resumed: Some(Resumed::new(Some(seen.release.window), seen.release.window.latest())),
+        })
+    });
+    std::iter::once(begins).chain(activations).collect()
+}
+
+/// Runs of a thread `many`, each with other jobs.
+fn runs(most: usize) -> impl Strategy<Value = Vec<Vec<Seen>>> {
+    prop::collection::vec(jobs(most), 1..5)
+}
+
+/// The models without what means nothing for a single run of several: the offset is its own.
+fn without_period(stream: &Stream) -> Stream {
+    let mut stream = stream.clone();
+    stream.arrival.periodic = None;
+    stream.percentiles = None;
+    stream
+}
+
+/// Least jitter of releases with these activations: brute force.
+fn jitter(releases: &[(i128, i128, i128)], numerator: i128, denominator: i128) -> i128 {
+    let above = |(k, at): (i128, i128)| at * denominator - k * numerator;
+    let top = releases.iter().map(|&(k, _, latest)| above((k, latest))).max().unwrap_or(0);
+    let bottom = releases.iter().map(|&(k, floor, _)| above((k, floor))).min().unwrap_or(0);
+    -(bottom - top).div_euclid(denominator)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn merges_are_associative_and_commutative_and_survive_files(
+        records in prop::collection::vec(records(120), 3),
+        horizons in prop::collection::vec(1..40_usize, 3),
+        swap in any::<bool>(),
+    ) {
+        let [a, b, c] = [0, 1, 2].map(|at| summary(at as u64, &records[at], horizons[at]));
+        let bytes = merged([a.clone(), b.clone(), c.clone()]).to_bytes();
+        let left = merged([merged([a.clone(), b.clone()]), c.clone()]);
+        let right = merged([a.clone(), merged([b.clone(), c.clone()])]);
+        prop_assert!(left.to_bytes() == bytes && right.to_bytes() == bytes);
+        let other = if swap { merged([c.clone(), a.clone(), b.clone()]) } else { merged([b.clone(), merged([c.clone(), a.clone()])]) };
+        prop_assert!(other.to_bytes() == bytes);
+        prop_assert!(merged([Summary::default(), merged([c, b, a])]).to_bytes() == bytes);
+        let read = Summary::from_bytes(&bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert!(read.to_bytes() == bytes);
+        prop_assert_eq!(read.to_model(), other.to_model());
+        prop_assert_eq!(read.blame(), other.blame());
+        let json = read.to_model().to_json();
+        prop_assert!(TimingModel::from_json(&json).is_ok());
+    }
+
+    #[test]
+    fn a_task_alone_is_that_of_a_replay(records in records(200), horizon in 1..40_usize) {
+        let mut extractor = Extractor::new(options(horizon, false));
+        records.iter().for_each(|record| extractor.record(record));
+        let expected = extractor.finish(UNTIL);
+        let model = Summary::from_bytes(&summary(0, &records, horizon).to_bytes()).expect("valid").to_model();
+        let found = model.tasks();
+        let alone = found.iter().filter(|task| task.pid != 0);
+        prop_assert!(alone.clone().all(|task| expected.contains(task)));
+        // Others are several tasks of a thread, or of one run.
+        let several = found.iter().filter(|task| task.pid == 0).count();
+        prop_assert!(several > 0 || found == expected);
+        let releases = |tasks: &[punctual_model::Task]| -> u64 {
+            tasks.iter().flat_map(|task| &task.streams).map(|stream| stream.releases).sum()
+        };
+        prop_assert_eq!(releases(found), releases(&expected));
+        let suspensions = |tasks: &[punctual_model::Task]| tasks.iter().map(|task| task.name.clone()).collect::<std::collections::BTreeSet<_>>();
+        prop_assert_eq!(suspensions(found), suspensions(&expected));
+    }
+
+    #[test]
+    fn models_of_several_runs_allow_each(runs in runs(80), horizon in 1..60_usize) {
+        let all = merged((0..).zip(&runs).map(|(number, jobs)| summary(number, &thread(7, "many", jobs), horizon)));
+        let model = all.to_model();
+        let several: Vec<_> = model.tasks().iter().filter(|task| !task.streams.is_empty()).collect();
+        prop_assume!(!several.is_empty() && runs.iter().all(|jobs| jobs.len() > 1));
+        prop_assert_eq!(several.len(), 1);
+        let found = &several[0].streams[several[0].primary.unwrap_or(0)];
+        // What brute force over the jobs of each run allows.
+        let stream_options = StreamOptions { curve_horizon: horizon, wcet_horizon: horizon, jobs_only: false };
+        for jobs in &runs {
+            let seen: Vec<Release> = releases(jobs);
+            let violations = check_stream(&without_period(found), &seen, &[]);
+            prop_assert!(violations.is_empty(), "{}", violations[0]);
+            if let Some(curve) = &found.arrival.curve {
+                prop_assert!(arrival_counts(curve, &seen).is_empty());
+            }
+            let alone = stream(&stream_options, jobs).to_model(found.separator);
+            prop_assert!(found.releases >= alone.releases);
+        }
+    }
+
+    #[test]
+    fn jitter_of_several_runs_is_the_greatest(
+        period in 1_000_u64..1_000_000,
+        runs in prop::collection::vec((0..1_u64 << 40, prop::collection::vec(0..900_u64, 3..60)), 1..6),
+    ) {
+        let jobs = |(begin, late): &(u64, Vec<u64>)| -> Vec<Seen> {
+            (0..).zip(late).map(|(k, late)| Seen::at(begin + k * period + late)).collect()
+        };
+        let all = merged((0..).zip(&runs).map(|(number, run)| summary(number, &thread(7, "many", &jobs(run)), 8)));
+        let model = all.to_model();
+        let task = &model.tasks()[0];
+        let found = task.streams[task.primary.expect("a stream")].arrival.periodic.clone().expect("a period");
+        prop_assume!(found.skipped == 0 && found.extra == 0);
+        let (numerator, denominator) = match found.period_exact {
+            Some(exact) => (i128::from(exact.numerator), i128::from(exact.denominator)),
+            None => (i128::from(found.period_ns.ns()), 1),
+        };
+        let least = runs.iter().map(|(begin, late)| {
+            let points: Vec<_> = (0..)
+                .zip(late)
+                .map(|(k, late)| {
+                    let at = i128::from(*begin) + k * i128::from(period) + i128::from(*late);
+                    (k, at, at)
+                })
+                .collect();
+            jitter(&points, numerator, denominator)
+        });
+        let least = least.max().expect("a run");
+        let printed = i128::from(found.jitter_ns.ns());
+        // A single run has whole offsets; so have several with a fraction.
+        prop_assert!(printed == least || (denominator > 1 && printed == least + 1), "{printed} for {least}");
+        prop_assert!(found.least_jitter_ns <= found.jitter_ns);
+    }
+
+    #[test]
+    fn files_that_were_changed_are_refused_or_valid(
+        records in records(60),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+        mends in any::<bool>(),
+    ) {
+        let mut bytes = summary(0, &records, 8).to_bytes();
+        let head = MAGIC.len() + 8;
+        for (at, byte) in changes {
+            let at = head + at.index(bytes.len() - head);
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if mends && bytes.len() >= head {
+            let sum = crc32fast::hash(&bytes[head..]);
+            bytes[head - 4..head].copy_from_slice(&sum.to_le_bytes());
+        }
+        if let Ok(mut read) = Summary::from_bytes(&bytes) {
+            prop_assert!(TimingModel::from_json(&read.to_model().to_json()).is_ok());
+            // Whatever is accepted merges.
+            if read.merge(summary(1, &records, 8)).is_ok() {
+                let json = read.to_model().to_json();
+                prop_assert!(TimingModel::from_json(&json).is_ok(), "{:?}", TimingModel::from_json(&json));
+                prop_assert!(!read.runs().is_empty());
+                read.blame();
+            }
+        }
+    }
+}
+
+#[test]
+fn other_files_are_refused_with_the_reason() {
+    let good = Summary::new(run(0), Vec::new()).to_bytes();
+    assert!(Summary::from_bytes(&good).is_ok());
+    assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
+    assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
+    let mut newer = good.clone();
+    newer[MAGIC.len()] = 2;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(2)));
+    for cut in MAGIC.len()..good.len() {
+        assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
+    }
+    let long = [&good[..], &[0]].concat();
+    assert_eq!(Summary::from_bytes(&long).err(), Some(FileError::Damaged));
+}
+
+#[test]
+fn a_run_counts_once() {
+    let one = || Summary::new(run(0), Vec::new());
+    let mut both = one();
+    let refused = both.merge(one()).expect_err("the same run");
+    assert_eq!(refused.to_string(), "the run run0 is in both, and would count twice");
+    assert_eq!(both.to_bytes(), one().to_bytes());
+}
+
+/// Three runs, worked out by hand: costs, separations and jitter, and who is to blame.
+#[test]
+fn extremes_name_their_runs() {
+    let jobs = |releases: &[u64], costs: &[u64]| -> Vec<Seen> {
+        releases.iter().zip(costs).map(|(at, cost)| Seen { cost: *cost, ..Seen::at(*at) }).collect()
+    };
+    let runs = [
+        jobs(&[1_000_000, 2_000_000, 3_000_000, 4_000_000], &[0, 10_000, 10_000, 10_000]),
+        jobs(&[5_000_000, 6_000_300, 7_000_000, 8_000_000], &[0, 1_000, 30_000, 1_000]),
+        jobs(&[9_000_000, 10_000_000, 11_000_000, 12_000_000, 13_000_000], &[0, 5, 5, 5, 5]),
+    ];
+    let all = merged((0..).zip(&runs).map(|(number, jobs)| summary(number, &thread(7, "many", jobs), 8)));
+    let model = all.to_model();
+    let [task] = model.tasks() else { panic!("{:?}", model.tasks()) };
+    assert_eq!((task.pid, task.tid, task.recording.as_deref()), (0, 1, Some("3 runs")));
+    let stream = &task.streams[task.primary.expect("a stream")];
+    assert_eq!((stream.releases, stream.separator.to_string()), (13, "futex_wait 0x1".to_owned()));
+    let periodic = stream.arrival.periodic.as_ref().expect("a period");
+    assert_eq!((periodic.period_ns.ns(), periodic.jitter_ns.ns(), periodic.offset_ns), (1_000_000, 300, 0));
+    let wcet: Vec<u64> = stream.execution.as_ref().expect("jobs").wcet_ns.iter().map(|it| it.ns()).collect();
+    assert_eq!(wcet, [30_000, 31_000, 32_000, 32_000]);
+    let blame = all.blame();
+    let run_of = |what: &str| blame.iter().find(|it| it.what == what).map(|it| it.run.as_str());
+    assert_eq!(run_of("jitter"), Some("machine1:run1"));
+    assert_eq!(run_of("least separation"), Some("machine1:run1"));
+    assert_eq!(run_of("WCET(1..4)"), Some("machine1:run1"));
+    let recorded: Vec<RecordedJob> = Vec::new();
+    assert!(recorded.is_empty());
+}

@@ -1,0 +1,132 @@
+//! Summaries of recordings, and the models of all runs together.
+
+use crate::destination::Destination;
+use crate::error::{Error, Result, plain_reason};
+use crate::filter::ThreadFilter;
+use crate::monitor::{Monitor, Unit};
+use crate::recording::{Recording, TimeRange};
+use punctual_extract::{Extractor, Options as ExtractOptions, Replay, Run, Summary, replay_into};
+use punctual_report::blame::Blame;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// What to summarize.
+pub struct Options {
+    /// Folders of recordings: at least one.
+    pub recordings: Vec<PathBuf>,
+    /// Which part of each.
+    pub range: TimeRange,
+    /// Whose models to keep.
+    pub threads: ThreadFilter,
+    /// Which models.
+    pub models: ExtractOptions,
+    /// The number of workers; the result does not depend on it.
+    pub workers: NonZeroUsize,
+}
+
+/// One summary of all recordings.
+pub fn summarize(options: &Options, monitor: &dyn Monitor) -> Result<Summary> {
+    let open = options.recordings.iter().map(|path| Recording::open(path, &options.range));
+    let recordings: Vec<Recording> = open.collect::<Result<_>>()?;
+    if let Some(latency) = recordings.iter().find(|it| it.about().latency) {
+        let path = latency.path().display();
+        return Err(Error::usage(format!("{path} is a measurement of scheduling latency"))
+            .because("a summary is of threads")
+            .advise("merge timing models of latencies with punctual latency"));
+    }
+    let mut all = Summary::default();
+    for recording in &recordings {
+        let summary = summary(recording, options, monitor)?;
+        recording.report_problems(monitor);
+        add(&mut all, summary, recording.path())?;
+    }
+    if all.tasks() == 0 {
+        monitor.hint(match options.threads.is_empty() {
+            true => "no recording has threads",
+            false => "no thread matches --thread",
+        });
+    }
+    Ok(all)
+}
+
+fn summary(recording: &Recording, options: &Options, monitor: &dyn Monitor) -> Result<Summary> {
+    let progress = monitor.begin("summarizing", recording.activations(), Unit::Activations);
+    let replay = Replay { workers: options.workers, options: options.models.clone() };
+    let records = std::sync::atomic::AtomicU64::new(0);
+    let advance = |activations: u64| {
+        records.store(activations, std::sync::atomic::Ordering::Relaxed);
+        progress.set(activations);
+    };
+    let extractor = Extractor::summarizing(options.models.clone());
+    let extractor = replay_into(extractor, recording, &replay, &advance)?;
+    let (about, totals) = (recording.about(), recording.reader().totals());
+    let until = recording.reader().until();
+    let run = Run {
+        host: about.host.clone(),
+        name: recording.path().display().to_string(),
+        clock_zero: about.clock_zero,
+        from: recording.from(),
+        until,
+        clock: about.clock.clone(),
+        platform: about.platform.clone(),
+        records: records.into_inner(),
+        lost: totals.lost + recording.unreadable(),
+        untracked: totals.untracked,
+        skipped: totals.skipped,
+        stolen: totals.stolen,
+        omitted: extractor.progress().omitted,
+    };
+    let mut ended = extractor.finish_summarized(until);
+    ended.retain(|ended| options.threads.matches(&ended.task().name));
+    Ok(Summary::new(run, ended))
+}
+
+/// Reads summaries and merges them: in any order, with the same result.
+pub fn merge(files: &[PathBuf]) -> Result<Summary> {
+    let mut all = Summary::default();
+    for file in files {
+        add(&mut all, read(file)?, file)?;
+    }
+    Ok(all)
+}
+
+/// Reads a summary.
+pub fn read(path: &Path) -> Result<Summary> {
+    let name = path.display();
+    let bytes = fs::read(path).map_err(|error| {
+        let reason = match path.is_dir() {
+            true => "it is a folder; punctual summarize makes a summary of a recording".to_owned(),
+            false => plain_reason(&error),
+        };
+        Error::file(format!("cannot read {name}")).because(reason)
+    })?;
+    Summary::from_bytes(&bytes)
+        .map_err(|error| Error::file(format!("cannot read {name}")).because(error.to_string()))
+}
+
+fn add(all: &mut Summary, other: Summary, source: &Path) -> Result<()> {
+    all.merge(other).map_err(|error| {
+        Error::usage(format!("cannot add {}", source.display()))
+            .because(error.to_string())
+            .advise("name every run once")
+    })
+}
+
+/// Writes a summary.
+pub fn write(summary: &Summary, destination: &Destination) -> Result<()> {
+    destination.write_or_rescue(&summary.to_bytes())
+}
+
+/// Which run each extreme is from.
+pub fn blame(summary: &Summary) -> Vec<Blame> {
+    let blame = |it: punctual_extract::summary::Blame| Blame {
+        task: it.task,
+        number: it.number,
+        separator: it.separator,
+        what: it.what,
+        value: it.value,
+        run: it.run,
+    };
+    summary.blame().into_iter().map(blame).collect()
+}
