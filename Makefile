@@ -85,6 +85,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-record     what recording costs beyond extracting
   make bench-replay     speed of replay, size of recordings
   make bench-extract    jobs per second that extraction handles (printed only)
+  make bench-import     reading and merging 1,000 summaries (printed only)
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
   make bench-check      speed of checking a recording, beside replay
@@ -235,6 +236,9 @@ bench-daemon: build
 bench-extract: setup
 	$(CARGO) run --release -p punctual-extract --example bench_extract
 
+bench-import: setup
+	$(CARGO) run --release -p punctual-extract --example bench_merge
+
 bench-table: setup
 	$(CARGO) build --release -p punctual-bench --bin bench-table
 	@$(CARGO_TARGET_DIR)/release/bench-table
@@ -356,7 +360,8 @@ vm-shell: lab
 .PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
 	bench-daemon \
-	bench-extract bench-table bench-accuracy bench-truth bench-latency bench-check bench-watch bench-tt \
+	bench-extract bench-import bench-table bench-accuracy bench-truth bench-latency bench-check bench-watch \
+	bench-tt \
 	lab vm-test vm-systemd \
 	vm-bench vm-kernels vm-shell man completions install install-debug packages try-packages clean
 endif

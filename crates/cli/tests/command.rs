@@ -210,6 +210,50 @@ fn jobs_are_listed_and_partitioned() {
     assert_eq!(run(&["jobs", &fixture.model]).status.code(), Some(5));
 }
 
+#[test]
+fn summaries_merge_to_the_model_of_a_replay() {
+    let fixture = Fixture::new();
+    let (one, again) = (fixture.path("one.summary"), fixture.path("again.summary"));
+    let made = run(&["summarize", "-q", &fixture.recording, "-o", &one]);
+    assert!(made.status.success() && made.stdout.is_empty(), "{made:?}");
+    assert!(run(&["merge", "-q", &one, "-o", &again]).status.success());
+    assert_eq!(fs::read(&one).expect("written"), fs::read(&again).expect("written"));
+    let merged = run(&["merge", "-q", "--json", &again]);
+    assert!(merged.status.success(), "{merged:?}");
+    let read = |json: &str| punctual_model::TimingModel::from_json(json).expect("a model");
+    let replayed = read(&fs::read_to_string(&fixture.model).expect("written"));
+    let found = read(&text(&merged.stdout));
+    let threads = |model: &punctual_model::TimingModel| {
+        let threads = model.threads.clone().expect("threads");
+        (threads.records, threads.from_ns, threads.until_ns, threads.stolen_ns)
+    };
+    assert_eq!((threads(&found), &found.platform), (threads(&replayed), &replayed.platform));
+    let alone: Vec<_> = found.tasks().iter().filter(|task| task.pid != 0).collect();
+    assert!(alone.len() > 3 && alone.iter().all(|task| replayed.tasks().contains(task)));
+
+    // The halves of a recording are two runs.
+    let halves = [["--until", "1"], ["--from", "1"]].map(|range| {
+        let half = fixture.path(&format!("half{}.summary", range[0]));
+        let made = run(&["summarize", "-q", &fixture.recording, range[0], range[1], "-o", &half]);
+        assert!(made.status.success(), "{made:?}");
+        half
+    });
+    let [first, second] = &halves;
+    let forwards = run(&["merge", "-q", "--json", first, second]);
+    assert_eq!(forwards.stdout, run(&["merge", "-q", "--json", second, first]).stdout);
+    let blame = run(&["merge", "-q", "--blame", first, second]);
+    assert!(text(&blame.stdout).contains("response time"), "{blame:?}");
+
+    let twice = run(&["merge", &one, &again]);
+    assert_eq!(twice.status.code(), Some(2), "{twice:?}");
+    assert!(text(&twice.stderr).contains("would count twice"), "{twice:?}");
+    for wrong in [&fixture.recording, &fixture.model] {
+        let refused = run(&["merge", wrong]);
+        assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+        assert!(text(&refused.stderr).contains("punctual summarize"), "{refused:?}");
+    }
+}
+
 fn full() -> File {
     OpenOptions::new().write(true).open("/dev/full").expect("/dev/full")
 }

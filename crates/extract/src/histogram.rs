@@ -218,7 +218,9 @@ impl<'de, const BITS: u32> Deserialize<'de> for Histogram<BITS> {
         let is_sorted = buckets.is_sorted_by(|one, next| one.0 < next.0);
         let Some(count) = count.filter(|_| fits && is_sorted && buckets.iter().all(|(_, count)| *count > 0))
         else {
-            return Err(de::Error::custom("a histogram with ascending buckets from its least to its greatest value"));
+            return Err(de::Error::custom(
+                "a histogram with ascending buckets from its least to its greatest value",
+            ));
         };
         let bounds = u128::from(min) * u128::from(count)..=u128::from(max) * u128::from(count);
         if !bounds.contains(&sum) {

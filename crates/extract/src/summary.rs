@@ -107,7 +107,8 @@ impl Summary {
         }
         let old = std::mem::take(&mut self.runs);
         let (mut mine, mut theirs) = (Vec::new(), Vec::new());
-        let (mut left, mut right) = (old.into_iter().peekable(), std::mem::take(&mut other.runs).into_iter().peekable());
+        let (mut left, mut right) =
+            (old.into_iter().peekable(), std::mem::take(&mut other.runs).into_iter().peekable());
         loop {
             let next = self.runs.len() as RunNumber;
             let is_mine = match (left.peek(), right.peek()) {
@@ -211,6 +212,10 @@ impl Summary {
             task.check(self.runs.len()).map_err(wrong)?;
         }
         let model = self.to_model();
-        model.threads.iter().try_for_each(|threads| threads.validate("threads")).map_err(|error| error.to_string())
+        model
+            .threads
+            .iter()
+            .try_for_each(|threads| threads.validate("threads"))
+            .map_err(|error| error.to_string())
     }
 }

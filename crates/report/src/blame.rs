@@ -1,9 +1,8 @@
 //! Which run of several each extreme is from, as a table.
 
-use crate::{Page, visible};
 use crate::figures::Fit;
 use crate::table::{Column, Table, Tone, figures, words};
-
+use crate::{Page, visible};
 use punctual_model::{Duration, Separator};
 
 /// An extreme of a task that several runs have.

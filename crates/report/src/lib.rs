@@ -7,8 +7,8 @@
 //! bounds down.
 
 mod analysed;
-mod checklist;
 pub mod blame;
+mod checklist;
 pub mod compare;
 mod comparison;
 pub mod conformance;

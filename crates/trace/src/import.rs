@@ -1,8 +1,8 @@
 //! Imports other tools' traces as records. What a source lacks is reported, not guessed.
 //!
 //! [`thread`] turns plain events (calls entered and left, threads switched and woken) into activations, as
-//! the eBPF programs do in the kernel. Each format has its own module: [`lime`], [`lttng`] and [`perf`]; and
-//! [`ros2`], whose traces become those of dataflow programs.
+//! the eBPF programs do in the kernel. Each format has its own module: [`lime`], [`lttng`], [`perf`] and
+//! [`trace_cmd`]; and [`ros2`], whose traces become those of dataflow programs.
 
 mod error;
 mod lime;
@@ -12,8 +12,11 @@ mod objects;
 mod perf;
 pub mod ros2;
 mod summary;
+mod switched;
 mod table;
 mod thread;
+mod trace_cmd;
+mod tracepoints;
 
 use crate::{About, Record, ctf18};
 use std::fs::File;
@@ -35,6 +38,7 @@ enum Source {
     Lime(Box<lime::Folder>),
     Lttng(Box<lttng::Trace>),
     Perf(Box<perf::Trace>),
+    TraceCmd(Box<trace_cmd::Trace>),
 }
 
 impl Import {
@@ -48,10 +52,13 @@ impl Import {
             let (about, bytes) = (folder.about().clone(), folder.bytes());
             return Ok(Import { source: Source::Lime(Box::new(folder)), about, bytes });
         }
-        let mut magic = [0; 8];
+        let mut magic = [0; 10];
         let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
         match read {
-            Ok(()) if &magic == b"PERFILE2" || &magic == b"2ELIFREP" => {
+            Ok(()) if &magic == trace_cmd::MAGIC => {
+                Ok(Import::of_trace_cmd(trace_cmd::Trace::open(path, options)?))
+            }
+            Ok(()) if magic.starts_with(b"PERFILE2") || magic.starts_with(b"2ELIFREP") => {
                 let trace = perf::Trace::open(path, options)?;
                 let (about, bytes) = (trace.about().clone(), trace.bytes());
                 Ok(Import { source: Source::Perf(Box::new(trace)), about, bytes })
@@ -59,9 +66,22 @@ impl Import {
             Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Err(Error::io(path, &error)),
             _ => Err(Error::new(
                 ErrorKind::NotATrace,
-                format!("{} is neither a perf.data file nor a folder of LTTng or LiME", path.display()),
+                format!(
+                    "{} is neither a perf.data or trace.dat file nor a folder of LTTng or LiME",
+                    path.display()
+                ),
             )),
         }
+    }
+
+    /// Takes the contents of a `trace.dat`, which `path` names in messages.
+    pub fn of_trace_dat(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Import, Error> {
+        Ok(Import::of_trace_cmd(trace_cmd::Trace::in_memory(path, bytes, options)?))
+    }
+
+    fn of_trace_cmd(trace: trace_cmd::Trace) -> Import {
+        let (about, bytes) = (trace.about().clone(), trace.bytes());
+        Import { source: Source::TraceCmd(Box::new(trace)), about, bytes }
     }
 
     /// Takes the kernel's trace of an LTTng session.
@@ -92,6 +112,7 @@ impl Import {
             Source::Lime(folder) => folder.run(each, progress),
             Source::Lttng(trace) => trace.run(each, progress),
             Source::Perf(trace) => trace.run(each, progress),
+            Source::TraceCmd(trace) => trace.run(each, progress),
         }
     }
 }

@@ -32,6 +32,7 @@ mod table;
 mod targets;
 mod tool;
 mod top;
+mod trace_cmd;
 mod transitions;
 mod truth;
 mod tt;
@@ -103,6 +104,7 @@ fn trials() -> Vec<Trial> {
             proven::ALONE,
             recordings::ALONE,
             survives::ALONE,
+            trace_cmd::ALONE,
             truth::ALONE,
             tt::slots::ALONE,
             tt::live::ALONE,

@@ -8,9 +8,9 @@ use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
 use punctual_report::{blame, counted};
+use punctual_workflow::Destination;
 use punctual_workflow::replay::processors;
 use punctual_workflow::summary::{self, Options};
-use punctual_workflow::Destination;
 
 pub fn summarize(arguments: args::Summarize) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);

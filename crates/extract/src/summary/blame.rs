@@ -68,7 +68,8 @@ fn in_ranges(
     let values: Vec<(usize, Extreme)> = (first..).zip(values).collect();
     for range in values.chunk_by(|one, next| one.1.run == next.1.run) {
         if let (Some((from, _)), Some((until, last))) = (range.first(), range.last()) {
-            let name = if from == until { format!("{what}({from})") } else { format!("{what}({from}..{until})") };
+            let name =
+                if from == until { format!("{what}({from})") } else { format!("{what}({from}..{until})") };
             into.push((name, *last));
         }
     }

@@ -29,7 +29,9 @@ impl std::error::Error for FileError {}
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FileError::NotASummary => write!(f, "it is no summary: punctual summarize makes one of a recording"),
+            FileError::NotASummary => {
+                write!(f, "it is no summary: punctual summarize makes one of a recording")
+            }
             FileError::Version(version) => write!(
                 f,
                 "it has version {version} of the format; this Punctual reads version {VERSION}: \
@@ -61,7 +63,9 @@ impl Summary {
         if !bytes.starts_with(MAGIC) {
             return Err(FileError::NotASummary);
         }
-        let word = |at: usize| bytes.get(at..at + 4).and_then(|word| Some(u32::from_le_bytes(word.try_into().ok()?)));
+        let word = |at: usize| {
+            bytes.get(at..at + 4).and_then(|word| Some(u32::from_le_bytes(word.try_into().ok()?)))
+        };
         let version = word(MAGIC.len()).ok_or(FileError::Damaged)?;
         if version != VERSION {
             return Err(FileError::Version(version));

@@ -26,8 +26,8 @@ impl Period {
         Period { numerator, denominator, votes: releases, choice: model.choice }
     }
 
-    /// Shorter ones first. A property of the period alone, so that which are kept does not depend on the order
-    /// of merges.
+    /// Shorter ones first. A property of the period alone, so that which are kept does not depend on the
+    /// order of merges.
     fn order(&self) -> (u32, u64, u64) {
         (digits(self.numerator) + digits(self.denominator), self.denominator, self.numerator)
     }
@@ -90,7 +90,9 @@ pub(crate) fn are_valid(periods: &[Period]) -> bool {
     let is_lowest = |period: &Period| {
         period.ratio().is_some_and(|ratio| {
             (ratio.numerator(), ratio.denominator()) == (period.numerator.into(), period.denominator.into())
-        }) && period.numerator < 1 << 63 && period.denominator < 1 << 62 && period.rounded().is_some()
+        }) && period.numerator < 1 << 63
+            && period.denominator < 1 << 62
+            && period.rounded().is_some()
     };
     periods.len() <= MOST
         && periods.is_sorted_by(|one, next| one.order() < next.order())

@@ -1,9 +1,9 @@
 //! The least jitter of several runs for every period at once, as a convex hull.
 //!
 //! With its activations given, a run's least jitter for a period T is the height of the strip of slope T that
-//! holds all its releases: `max(u.y − T·u.x) − min(l.y − T·l.x)` over the corners u and l of its two hulls. That
-//! is the greatest `y − T·x` over all differences u − l, so the greatest jitter of several runs comes from the
-//! hull of all their differences. (papers: LiME, Section IV-C, for one run.)
+//! holds all its releases: `max(u.y − T·u.x) − min(l.y − T·l.x)` over the corners u and l of its two hulls.
+//! That is the greatest `y − T·x` over all differences u − l, so the greatest jitter of several runs comes
+//! from the hull of all their differences. (papers: LiME, Section IV-C, for one run.)
 
 use crate::hull::{self, LIMIT, Point};
 use crate::ratio::Ratio;
@@ -97,7 +97,8 @@ impl Spread {
     /// The least jitter for this period, rounded up, and the first run that needs it. Zero of nothing.
     pub fn jitter(&self, period: Ratio) -> Option<Extreme> {
         let height = |corner: &Corner| -hull::above(corner.point(), period.negated());
-        let greatest = self.corners.iter().max_by_key(|corner| (height(corner), std::cmp::Reverse(corner.run)))?;
+        let greatest =
+            self.corners.iter().max_by_key(|corner| (height(corner), std::cmp::Reverse(corner.run)))?;
         let ns = -(-height(greatest)).div_euclid(period.denominator());
         Some(Extreme { ns: u64::try_from(ns.max(0)).unwrap_or(u64::MAX), run: greatest.run })
     }
@@ -116,9 +117,7 @@ impl Spread {
     /// Whether this is what [`Spread::lowest`] returns, of so many runs.
     pub fn is_valid(&self, runs: usize) -> bool {
         let within = |number: i64| (-MOST..=MOST).contains(&number);
-        let fits = |corner: &Corner| {
-            within(corner.x) && within(corner.y) && (corner.run as usize) < runs
-        };
+        let fits = |corner: &Corner| within(corner.x) && within(corner.y) && (corner.run as usize) < runs;
         self.corners.iter().all(fits) && *self == Spread::lowest(self.corners.clone())
     }
 }

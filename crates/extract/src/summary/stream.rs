@@ -199,18 +199,15 @@ impl StreamSummary {
             back_to_back: self.back_to_back,
             arrival: Arrival {
                 periodic: alone.map_or_else(|| self.periodic(), |alone| alone.periodic.clone()),
-                sporadic: self
-                    .separation
-                    .map(|it| Sporadic { min_separation_ns: Duration::from_ns(it.ns) }),
+                sporadic: self.separation.map(|it| Sporadic { min_separation_ns: Duration::from_ns(it.ns) }),
                 curve: (!delta_min_ns.is_empty()).then_some(model::Curve { delta_min_ns, delta_max_ns }),
             },
-            execution: (!wcet_ns.is_empty())
-                .then(|| Execution { wcet_ns, mean_ns: self.cost_times.mean() }),
+            execution: (!wcet_ns.is_empty()).then(|| Execution { wcet_ns, mean_ns: self.cost_times.mean() }),
             suspension: self.suspension(),
-            response: self.response_times.greatest().map(|max_ns| Response {
-                max_ns,
-                mean_ns: self.response_times.mean(),
-            }),
+            response: self
+                .response_times
+                .greatest()
+                .map(|max_ns| Response { max_ns, mean_ns: self.response_times.mean() }),
             percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
         }
     }
@@ -269,7 +266,7 @@ impl StreamSummary {
             (self.least.values.len() == self.greatest.values.len(), "curves of the same length"),
             (self.spread.as_ref().is_none_or(|it| it.is_valid(runs)), "the corners of a hull"),
             (period::are_valid(&self.periods), "periods in order"),
-            (self.slips.len() <= MAX_SLIPS && self.slips.is_sorted(), "the first slips, in order"),
+            (self.has_valid_slips(), "the first slips, in order, and as many as are counted"),
             (self.has_valid_segments(), "as many bounds as segments"),
             (self.primary_jobs <= self.jobs(), "no more jobs of primary streams than jobs"),
             (self.suspended.is_some() == (self.jobs() > 0), "suspension of jobs"),
@@ -280,6 +277,23 @@ impl StreamSummary {
             (self.response_times.count() == self.jobs(), "a response time for each job"),
         ];
         fits.into_iter().find(|(fits, _)| !fits).map_or(Ok(()), |(_, expected)| Err(expected))
+    }
+
+    fn has_valid_slips(&self) -> bool {
+        let sum = |sign: i128| -> i128 {
+            self.slips
+                .iter()
+                .map(|(_, activations)| sign * i128::from(*activations))
+                .filter(|it| *it > 0)
+                .sum()
+        };
+        let is_whole = self.slips.len() < MAX_SLIPS;
+        let fits = |listed: i128, all: u64| listed == all.into() || (!is_whole && listed < all.into());
+        self.slips.len() <= MAX_SLIPS
+            && self.slips.is_sorted()
+            && self.slips.iter().all(|(_, activations)| *activations != 0)
+            && fits(sum(1), self.skipped)
+            && fits(sum(-1), self.extra)
     }
 
     fn has_valid_segments(&self) -> bool {

@@ -1,17 +1,15 @@
 //! `perf.data` with scheduler tracepoints (`perf sched record`), and system calls where it has them (`-e
 //! 'sched:*,raw_syscalls:*'`).
 
-mod format;
 mod header;
 mod source;
-mod threads;
 
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::summary::{Imported, Options};
 use super::table::Machine;
+use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads, formats};
 use crate::{About, Record, Totals};
-use format::Format;
 use linux_perf_data::linux_perf_event_reader::{
     EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
 };
@@ -25,14 +23,13 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use threads::Threads;
 
-/// Tracepoints that say who ran when.
-const SWITCH: &str = "sched_switch";
-/// Those of system calls.
-const ENTER: &str = "sys_enter";
-/// What tells a priority that a lock lends from one that was set.
-const LEND: &str = "sched_pi_setprio";
+/// What perf's own tracepoints do not say.
+const LACKS: Lacks = Lacks {
+    tool: "perf",
+    lend: "sched:sched_pi_setprio",
+    calls: "perf record -e 'sched:*,raw_syscalls:*' -a",
+};
 
 /// A file that perf recorded.
 pub struct Trace {
@@ -64,8 +61,7 @@ impl Trace {
     /// Reads the headers.
     pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
         let opened = open(path)?;
-        let formats =
-            format::formats(opened.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
+        let formats = formats(opened.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
         if !formats.values().any(|format| format.name == SWITCH) {
             let why = "it has no tracepoint sched:sched_switch; record with perf sched record, or perf \
                 record -e 'sched:*,raw_syscalls:*' -a";
@@ -78,7 +74,7 @@ impl Trace {
         }
         let machine = Machine::from_name(&about.platform.machine);
         let has = |name: &str| formats.values().any(|format| format.name == name);
-        say_what_is_missing(&mut notes, has(ENTER), has(LEND), machine.is_some());
+        LACKS.say(&mut notes, has(ENTER), has(LEND), machine.is_some());
         let threads = Threads::new(options.include_best_effort, machine);
         let conversion = Conversion { formats, notes, threads, until: about.from, lost: 0 };
         Ok(Trace { path: path.to_path_buf(), opened, about, conversion })
@@ -164,7 +160,7 @@ impl Conversion {
         let bytes = raw.as_slice();
         let number = bytes.first_chunk().map(|number| u16::from_le_bytes(*number));
         let Some(format) = number.and_then(|number| self.formats.get(&number)) else { return false };
-        let seen = threads::Seen {
+        let seen = Seen {
             at: given.max(self.until),
             cpu: sample.cpu.unwrap_or(0),
             pid: sample.pid.unwrap_or(0),
@@ -274,36 +270,5 @@ fn about(file: &PerfFile, notes: &mut Notes) -> About {
         ),
         switches: true,
         latency: false,
-    }
-}
-
-fn say_what_is_missing(notes: &mut Notes, has_calls: bool, has_loans: bool, is_known_machine: bool) {
-    notes.say(
-        "perf does not say: which of FIFO and RR a thread is under (taken as FIFO), reservations, \
-        affinity, command lines",
-    );
-    if !has_loans {
-        notes.say(
-            "priorities are those of the moment: one that a lock lends a thread begins a task \
-            (sched:sched_pi_setprio would tell)",
-        );
-    }
-    notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
-    match (has_calls, is_known_machine) {
-        (false, _) => notes.say(
-            "it has no system calls: every sleep divides jobs; perf record -e \
-            'sched:*,raw_syscalls:*' -a has them",
-        ),
-        (true, false) => notes.say(
-            "the system calls of its machine are not known here: every sleep \
-            divides jobs",
-        ),
-        (true, true) => {
-            notes.say("until when a thread sleeps is behind a pointer: arrivals are not known");
-            notes.say(
-                "what a descriptor is, and whether it blocks, is not known: a read, accept or receive \
-                    divides jobs only where it slept",
-            );
-        }
     }
 }

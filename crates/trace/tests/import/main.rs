@@ -1,10 +1,14 @@
-//! Other tools' traces: LiME's, as the description of its format has it, and perf's, as it records here. Bad
-//! ones never panic.
+//! Other tools' traces: LiME's, as the description of its format has it; those of perf and trace-cmd, as they
+//! record here. Bad ones never panic.
 
 mod lime;
 mod lttng;
 mod perf;
 mod perf_file;
+mod trace_cmd;
+mod trace_dat;
+#[path = "../../fuzz/fuzz_targets/trace_dat_input.rs"]
+mod trace_dat_input;
 
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
 use punctual_trace::{Activation, Record};

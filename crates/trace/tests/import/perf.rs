@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// Kernel priorities: of FIFO 60, of nobody in particular, and of SCHED_DEADLINE.
-const FIFO_60: i32 = 39;
+pub const FIFO_60: i32 = 39;
 const OTHER: i32 = 120;
 const DEADLINE: i32 = -1;
-const IDLE: (i32, i32) = (0, 120);
-const SLEEP: i64 = 230;
+pub const IDLE: (i32, i32) = (0, 120);
+pub const SLEEP: i64 = 230;
 const READ: i64 = 0;
 
 fn at(us: u64) -> Instant {
@@ -37,7 +37,7 @@ fn tasks(records: &[Record]) -> Vec<&TaskRecord> {
 
 /// Thread 40 of period 10 ms: 1 ms of work with a sleep for the disk of 200 µs in it. Its calls come before
 /// the switches that they cause.
-fn periodic(jobs: u64) -> File {
+pub fn periodic(jobs: u64) -> File {
     let mut file = File::default();
     file.name(0, 39, 40, "control", false);
     for job in 1..=jobs {

@@ -8,7 +8,7 @@ pub const EXIT: u16 = 303;
 pub const LEND: u16 = 304;
 
 /// As the kernel describes them.
-const FORMATS: &str = "name: sched_switch\nID: 300\nformat:
+pub const FORMATS: &str = "name: sched_switch\nID: 300\nformat:
 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
 \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
 
@@ -162,6 +162,25 @@ impl File {
     pub fn round(&mut self) -> &mut Self {
         self.record(68, 0, &[]);
         self
+    }
+
+    /// Its tracepoints: nanoseconds, processor, thread, and what they say.
+    pub fn samples(&self) -> Vec<(u64, u32, i32, Vec<u8>)> {
+        let word =
+            |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        let (mut samples, mut rest) = (Vec::new(), &self.data[..]);
+        while rest.len() >= 8 {
+            let (kind, size) = (word(rest, 0), usize::from(u16::from_le_bytes([rest[6], rest[7]])));
+            let (record, after) = rest.split_at(size);
+            if kind == 9 {
+                let body = &record[8..];
+                let ns = u64::from_le_bytes(body[8..16].try_into().expect("8 bytes"));
+                let raw = body[28..28 + word(body, 24) as usize].to_vec();
+                samples.push((ns, word(body, 16), word(body, 4) as i32, raw));
+            }
+            rest = after;
+        }
+        samples
     }
 
     /// The whole file.

@@ -1,14 +1,13 @@
 //! The threads of a kernel trace of LTTng, followed through its events.
 
+use super::super::switched::{self, MOST_GONE};
 use super::super::table;
-use super::super::thread::{Leave, Out, Thread};
+use super::super::thread::{Out, Thread};
 use super::calls::{Enter, Happening, MACHINE, Seen, Switched};
 use crate::{Begin, TaskRecord};
-use punctual_model::{Call, Instant, Policy};
+use punctual_model::Instant;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Numbers of threads that have ended which are remembered; what comes of them later is their last switch.
-const MOST_GONE: usize = 100_000;
 /// Processors that are followed.
 const MOST_CPUS: usize = 1 << 13;
 
@@ -115,21 +114,11 @@ impl Threads {
     }
 
     fn leave_processor(&mut self, seen: &Seen, from: &Switched, state: i64, out: Out) {
-        // As tracepoints report them: parked (0x40) and idle (0x80) are sleeps.
-        const DEAD: i64 = 0x10 | 0x20;
-        /// Preempted while it was about to sleep, or running.
-        const PREEMPTED: i64 = 0x100;
-        if state & DEAD != 0 {
+        if switched::is_dead(state) {
             return;
         }
         let Some(followed) = self.follow(from, seen.at, out) else { return };
-        let yields = state == 0 && from.priority == -1 && followed.thread.is_in(Call::SchedYield);
-        let leave = match state {
-            _ if yields => Leave::Asleep { interruptible: true },
-            0 => Leave::Preempted,
-            state if state & PREEMPTED != 0 => Leave::Preempted,
-            state => Leave::Asleep { interruptible: state & 1 != 0 },
-        };
+        let leave = switched::leave(&followed.thread, state, from.priority);
         followed.thread.switch_out(seen.at, seen.cpu, leave, out);
     }
 
@@ -159,11 +148,7 @@ impl Threads {
         if known.is_none() && priority >= 100 && !self.include_best_effort {
             return None;
         }
-        let begin = match known {
-            None => Begin::Seen,
-            Some(before) if policy(before) != policy(priority) => Begin::Policy,
-            Some(_) => Begin::Priority,
-        };
+        let begin = switched::begin(known, priority);
         let name = self.names.get(&tid).cloned().unwrap_or_else(|| switched.name.clone());
         let task = self.task(tid, priority, at, begin, name);
         match self.followed.get_mut(&tid) {
@@ -189,21 +174,8 @@ impl Threads {
     }
 
     fn task(&self, tid: u32, priority: i64, at: Instant, begin: Begin, name: String) -> TaskRecord {
-        TaskRecord {
-            tid,
-            pid: self.pids.get(&tid).copied().unwrap_or(tid),
-            sequence: 0,
-            at,
-            begin,
-            name,
-            // No text at all would say that it is a thread of the kernel.
-            command: "(unknown)".into(),
-            policy: policy(priority),
-            priority: if (0..100).contains(&priority) { 99 - priority as u32 } else { 0 },
-            nice: (100..140).contains(&priority).then(|| priority as i32 - 120),
-            reservation: None,
-            affinity: String::new(),
-        }
+        let pid = self.pids.get(&tid).copied().unwrap_or(tid);
+        switched::task(tid, pid, priority, at, begin, name)
     }
 
     fn ended(&mut self, tid: u32, at: Instant, out: Out) {
@@ -233,14 +205,5 @@ impl Threads {
         for (_, mut followed) in threads {
             followed.thread.end(at, out);
         }
-    }
-}
-
-/// By the kernel's own priority, which is less the more urgent.
-fn policy(priority: i64) -> Policy {
-    match priority {
-        ..=-1 => Policy::Deadline,
-        0..=99 => Policy::Fifo,
-        _ => Policy::Other,
     }
 }

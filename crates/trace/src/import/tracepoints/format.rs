@@ -1,4 +1,4 @@
-//! Where the fields of a tracepoint are: the descriptions that perf keeps of them
+//! Where the fields of a tracepoint are: the descriptions that perf and trace-cmd keep of them
 //! (`/sys/kernel/tracing/events/…/format`, as text).
 
 use std::collections::HashMap;
@@ -33,13 +33,24 @@ impl Format {
         Some(u64::from_le_bytes(all.get(8 * index..8 * index + 8)?.try_into().ok()?))
     }
 
+    /// A text that the record has elsewhere: the field says where, and how long.
+    pub fn far_text(&self, field: &str, record: &[u8]) -> Option<String> {
+        let place = self.number(field, record)? as u32;
+        let (at, length) = ((place & 0xffff) as usize, (place >> 16) as usize);
+        Some(until_zero(record.get(at..at + length)?))
+    }
+
     /// A text with a zero at its end.
     pub fn text(&self, field: &str, record: &[u8]) -> Option<String> {
         let field = self.fields.get(field)?;
         let bytes = record.get(field.offset..field.offset.checked_add(field.size)?)?;
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+        Some(until_zero(bytes))
     }
+}
+
+fn until_zero(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 fn number(bytes: &[u8], signed: bool) -> Option<i64> {
@@ -50,7 +61,13 @@ fn number(bytes: &[u8], signed: bool) -> Option<i64> {
     Some(if signed { (value as i64) >> unused } else { (value >> unused) as i64 })
 }
 
-/// All descriptions in perf's section of tracing data, by the number that records have.
+/// Offset and size of a field in one of these descriptions.
+pub fn place(description: &str, name: &str) -> Option<(usize, usize)> {
+    let lines = description.lines().filter_map(|line| line.trim_start().strip_prefix("field:"));
+    lines.filter_map(field).find(|(found, _)| found == name).map(|(_, field)| (field.offset, field.size))
+}
+
+/// All descriptions in a stretch of tracing data, by the number that records have.
 pub fn formats(section: &[u8]) -> HashMap<u16, Format> {
     let text = String::from_utf8_lossy(section);
     let mut formats = HashMap::new();

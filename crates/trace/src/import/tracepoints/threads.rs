@@ -1,14 +1,12 @@
-//! The threads of a perf recording, followed through its tracepoints.
+//! The threads of a recording of tracepoints, followed through them.
 
+use super::super::switched::{self, MOST_GONE};
 use super::super::table::{self, Machine};
-use super::super::thread::{Leave, Out, Thread};
+use super::super::thread::{Out, Thread};
 use super::format::Format;
 use crate::{Begin, TaskRecord};
-use punctual_model::{Call, Instant, Policy};
+use punctual_model::Instant;
 use std::collections::{HashMap, HashSet};
-
-/// Numbers of threads that have ended which are remembered; what comes of them later is their last switch.
-const MOST_GONE: usize = 100_000;
 
 /// A tracepoint that was hit, with who ran there at that moment.
 pub struct Seen<'a> {
@@ -118,27 +116,16 @@ impl Threads {
     }
 
     fn leave_processor(&mut self, seen: &Seen, out: Out) {
-        // As tracepoints report them, which is not how the kernel keeps them: parked (0x40) and idle (0x80)
-        // are sleeps.
-        const DEAD: i64 = 0x10 | 0x20;
-        /// Preempted while it was about to sleep, or running.
-        const PREEMPTED: i64 = 0x100;
         let (Some(tid), Some(priority), Some(state)) =
             (seen.tid("prev_pid"), seen.number("prev_prio"), seen.number("prev_state"))
         else {
             return;
         };
-        if state & DEAD != 0 {
+        if switched::is_dead(state) {
             return;
         }
         let Some(followed) = self.follow(tid, priority, seen, "prev_comm", out) else { return };
-        let yields = state == 0 && priority == -1 && followed.thread.is_in(Call::SchedYield);
-        let leave = match state {
-            _ if yields => Leave::Asleep { interruptible: true },
-            0 => Leave::Preempted,
-            state if state & PREEMPTED != 0 => Leave::Preempted,
-            state => Leave::Asleep { interruptible: state & 1 != 0 },
-        };
+        let leave = switched::leave(&followed.thread, state, priority);
         followed.thread.switch_out(seen.at, seen.cpu, leave, out);
     }
 
@@ -183,11 +170,7 @@ impl Threads {
         }
         let name =
             self.names.get(&tid).cloned().or_else(|| seen.format.text(name, seen.bytes)).unwrap_or_default();
-        let begin = match known {
-            None => Begin::Seen,
-            Some(before) if policy(before) != policy(priority) => Begin::Policy,
-            Some(_) => Begin::Priority,
-        };
+        let begin = switched::begin(known, priority);
         let task = self.task(tid, priority, seen.at, begin, name)?;
         match self.followed.get_mut(&tid) {
             Some(followed) => {
@@ -222,22 +205,14 @@ impl Threads {
     }
 
     fn task(&self, tid: i32, priority: i64, at: Instant, begin: Begin, name: String) -> Option<TaskRecord> {
-        let tid_number = u32::try_from(tid).ok()?;
-        Some(TaskRecord {
-            tid: tid_number,
-            pid: self.pids.get(&tid).and_then(|pid| u32::try_from(*pid).ok()).unwrap_or(tid_number),
-            sequence: 0,
-            at,
-            begin,
-            name,
-            // No text at all would say that it is a thread of the kernel.
-            command: "(unknown)".into(),
-            policy: policy(priority),
-            priority: if (0..100).contains(&priority) { 99 - priority as u32 } else { 0 },
-            nice: (100..140).contains(&priority).then(|| priority as i32 - 120),
-            reservation: None,
-            affinity: String::new(),
-        })
+        let number = u32::try_from(tid).ok()?;
+        let pid = self.pids.get(&tid).and_then(|pid| u32::try_from(*pid).ok()).unwrap_or(number);
+        Some(switched::task(number, pid, priority, at, begin, name))
+    }
+
+    /// The process that a thread belongs to, if it is known.
+    pub fn process(&self, tid: i32) -> Option<i32> {
+        self.pids.get(&tid).copied()
     }
 
     /// A thread is created. Its name is its creator's until it says otherwise.
@@ -275,14 +250,5 @@ impl Threads {
         for (_, mut followed) in threads {
             followed.thread.end(at, out);
         }
-    }
-}
-
-/// By the kernel's own priority, which is less the more urgent.
-fn policy(priority: i64) -> Policy {
-    match priority {
-        ..=-1 => Policy::Deadline,
-        0..=99 => Policy::Fifo,
-        _ => Policy::Other,
     }
 }

@@ -1,0 +1,143 @@
+//! The events of one processor, page by page.
+
+use super::bytes::{Bytes, Packing};
+use super::file::{Cpu, Header, Layout};
+use super::pages::Page;
+use std::ops::Range;
+
+/// What there is next of a processor.
+pub enum Next {
+    /// An event, whose bytes are in [`Stream::bytes`].
+    Event { at: u64, place: Range<usize> },
+    /// Events are missing before the next one: at least so many.
+    Missed(u64),
+    /// Something that cannot be read; events are missing.
+    Damage(String),
+}
+
+/// The data of a processor, as far as they have been read.
+pub struct Stream {
+    pub cpu: u32,
+    layout: Layout,
+    packing: Option<Packing>,
+    /// Where the data begin, where the next block is, and where they end.
+    begin: u64,
+    at: u64,
+    end: u64,
+    /// Packed blocks that follow.
+    blocks: u32,
+    block: Vec<u8>,
+    /// Where the page in the block begins, and how far it has been read.
+    from: usize,
+    page: Page,
+}
+
+/// Pages read at once, of data that are not packed.
+const PAGES: u64 = 16;
+
+/// Most bytes of an unpacked block: trace-cmd packs some pages at a time.
+const MOST_BLOCK: u64 = 8 << 20;
+
+impl Stream {
+    /// Of a processor.
+    pub fn new(bytes: &Bytes, header: &Header, cpu: &Cpu) -> Result<Stream, String> {
+        let mut stream = Stream {
+            cpu: cpu.number,
+            layout: header.layout,
+            packing: header.is_packed.then_some(header.packing),
+            begin: cpu.offset,
+            at: cpu.offset,
+            end: cpu.offset + cpu.size,
+            blocks: 0,
+            block: Vec::new(),
+            from: 0,
+            page: Page::default(),
+        };
+        if header.is_packed && cpu.size > 0 {
+            stream.blocks = stream.word(bytes)?;
+        }
+        Ok(stream)
+    }
+
+    /// Bytes of it that have been read.
+    pub fn done(&self) -> u64 {
+        self.at - self.begin
+    }
+
+    /// The bytes of an event.
+    pub fn bytes(&self, place: &Range<usize>) -> &[u8] {
+        &self.block[self.from..][place.clone()]
+    }
+
+    /// What comes next; `None` at the end.
+    pub fn next(&mut self, bytes: &Bytes) -> Option<Next> {
+        loop {
+            let page = self.block.get(self.from..).unwrap_or_default();
+            let page = &page[..page.len().min(self.layout.page)];
+            match self.page.next(page) {
+                Ok(Some((at, place))) => return Some(Next::Event { at, place }),
+                Err(()) => return Some(Next::Damage("an event that does not fit into its page".to_owned())),
+                Ok(None) => {}
+            }
+            self.from += self.layout.page;
+            if self.from >= self.block.len() {
+                self.from = 0;
+                match self.fill(bytes) {
+                    Ok(true) => {}
+                    Ok(false) => return None,
+                    Err(why) => {
+                        // What follows cannot be found.
+                        (self.at, self.blocks) = (self.end, 0);
+                        self.block.clear();
+                        self.page = Page::default();
+                        return Some(Next::Damage(why));
+                    }
+                }
+            }
+            let page = &self.block[self.from..self.block.len().min(self.from + self.layout.page)];
+            self.page = Page::default();
+            match Page::new(page, self.layout) {
+                Some(page) => self.page = page,
+                None => return Some(Next::Damage("a page that is longer than it can be".to_owned())),
+            }
+            if self.page.missed > 0 {
+                return Some(Next::Missed(self.page.missed));
+            }
+        }
+    }
+
+    /// Reads the next block; returns whether there is one.
+    fn fill(&mut self, bytes: &Bytes) -> Result<bool, String> {
+        let Some(packing) = self.packing else {
+            let length = (self.end - self.at).min(PAGES * self.layout.page as u64);
+            bytes.read_into(self.at, length, &mut self.block)?;
+            self.at += length;
+            return Ok(length > 0);
+        };
+        if self.blocks == 0 {
+            self.block.clear();
+            return Ok(false);
+        }
+        self.blocks -= 1;
+        let (packed, length) = (u64::from(self.word(bytes)?), u64::from(self.word(bytes)?));
+        if packed > self.end - self.at || !(1..=MOST_BLOCK).contains(&length) {
+            return Err(format!("byte {}: a packed block that cannot be", self.at));
+        }
+        let packed_bytes = bytes.read(self.at, packed)?;
+        let at = self.at;
+        self.at += packed;
+        self.block = packing
+            .unpack(&packed_bytes, length)
+            .map_err(|why| format!("byte {at}: a packed block: {why}"))?;
+        Ok(true)
+    }
+
+    fn word(&mut self, bytes: &Bytes) -> Result<u32, String> {
+        if self.end - self.at < 4 {
+            return Err(format!("byte {}: a packed block should be here", self.at));
+        }
+        let word = bytes.read(self.at, 4)?;
+        self.at += 4;
+        Ok(word.first_chunk().map_or(0, |word| u32::from_le_bytes(*word)))
+    }
+}

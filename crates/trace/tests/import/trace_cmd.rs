@@ -1,0 +1,126 @@
+//! What trace-cmd records: the same events as in a `perf.data` are the same records, in every kind of file.
+
+use super::perf::{FIFO_60, IDLE, SLEEP, periodic};
+use super::perf_file::{File, SLEEPS};
+use super::trace_dat::{Event, Kind, PAGE, file, pages};
+use super::trace_dat_input;
+use super::{activations, mutations};
+use punctual_trace::import::{ErrorKind, Import, Imported, Options};
+use punctual_trace::{About, Record};
+use std::fs;
+use std::path::Path;
+
+const KINDS: [Kind; 4] = [Kind::Six, Kind::Seven("none"), Kind::Seven("zlib"), Kind::Seven("zstd")];
+
+/// The events, spread over two processors' data.
+fn cpus(events: &[Event]) -> Vec<Vec<u8>> {
+    let of = |cpu: usize| events.iter().enumerate().filter(move |(at, _)| at / 3 % 2 == cpu);
+    // The processor of an event is the one whose data it is in.
+    [0, 1].map(|cpu| pages(&of(cpu).map(|(_, event)| event).collect::<Vec<_>>(), &[])).to_vec()
+}
+
+fn import(bytes: Vec<u8>) -> Result<(About, Vec<Record>, Imported), punctual_trace::import::Error> {
+    let import = Import::of_trace_dat(Path::new("trace.dat"), bytes, &Options::default())?;
+    let (about, mut records) = (import.about().clone(), Vec::new());
+    let imported = import.run(
+        &mut |record| {
+            records.push(record.clone());
+            true
+        },
+        &mut |_| {},
+    )?;
+    Ok((about, records, imported))
+}
+
+/// Without what the two tools tell differently: names and processes of threads, and on which processor.
+fn comparable(records: &[Record]) -> Vec<Record> {
+    let same = |record: &Record| match record.clone() {
+        Record::Task(mut task) => {
+            (task.pid, task.name) = (task.tid, String::new());
+            Some(Record::Task(task))
+        }
+        Record::Switch(mut switch) => {
+            switch.cpu = 0;
+            Some(Record::Switch(switch))
+        }
+        Record::Renamed { .. } => None,
+        other => Some(other),
+    };
+    records.iter().filter_map(same).collect()
+}
+
+#[test]
+fn the_same_events_are_the_same_records_as_from_perf() {
+    let perf = periodic(40);
+    let folder = super::folder(&[]);
+    let path = folder.path().join("perf.data");
+    fs::write(&path, perf.bytes()).expect("written");
+    let (expected, _) = super::import(&path).expect("imported");
+    assert_eq!(activations(&expected).len(), 80);
+    let data = cpus(&perf.samples());
+    for kind in KINDS {
+        let (about, records, imported) = import(file(kind, "mono", &data)).expect("imported");
+        let machine = (about.host.as_str(), about.platform.kernel.as_str(), about.platform.machine.as_str());
+        assert_eq!(machine, ("machine", "6.12.0-rt", "x86_64"));
+        assert_eq!((about.clock.as_str(), about.platform.cpus), ("CLOCK_MONOTONIC", 2));
+        assert_eq!(about.from.ns(), 10_001_000);
+        assert_eq!(activations(&records), activations(&expected), "{kind:?}");
+        assert_eq!(comparable(&records), comparable(&expected), "{kind:?}");
+        assert_eq!(imported.totals.lost, 0);
+    }
+}
+
+#[test]
+fn lost_events_end_tasks() {
+    let mut perf = File::default();
+    for job in 1..=20_u64 {
+        perf.waking(job * 10_000, 0, 40)
+            .switch(job * 10_000 + 5, (0, 120, 0), (40, FIFO_60))
+            .leave(job * 10_000 + 6, 40, SLEEP, 0)
+            .enter(job * 10_000 + 400, 40, SLEEP, [1, 1, 0x7ffc_0000, 0, 0, 0])
+            .switch(job * 10_000 + 405, (40, FIFO_60, SLEEPS), IDLE);
+    }
+    let events = perf.samples();
+    let all: Vec<&Event> = events.iter().collect();
+    let whole = import(file(Kind::Six, "mono", &[pages(&all, &[])])).expect("imported");
+    let cut = import(file(Kind::Six, "mono", &[pages(&all, &[52])])).expect("imported");
+    assert_eq!((whole.2.totals.lost, cut.2.totals.lost), (0, 1));
+    let sequences = |records: &[Record]| -> Vec<u32> {
+        activations(records).iter().map(|activation| activation.sequence).collect()
+    };
+    let is_gapless = |sequences: &[u32]| sequences.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    assert!(is_gapless(&sequences(&whole.1)) && !is_gapless(&sequences(&cut.1)));
+    assert!(cut.2.notes.iter().any(|note| note.contains("events lost: at least 1")), "{:?}", cut.2.notes);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_the_reason() {
+    let data = cpus(&periodic(3).samples());
+    let refused = |bytes: Vec<u8>, why: &str| {
+        let error = import(bytes).map(|_| ()).expect_err(why);
+        assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains(why), "{error}");
+    };
+    refused(file(Kind::Six, "x86-tsc", &data), "does not count nanoseconds");
+    refused(file(Kind::Seven("lz9"), "mono", &data), "packed with lz9");
+    let whole = file(Kind::Six, "mono", &data);
+    refused(whole[..whole.len() - PAGE].to_vec(), "cut short");
+    let mut big = whole.clone();
+    big[12] = 1;
+    refused(big, "big-endian");
+    let mut newer = whole.clone();
+    newer[10] = b'8';
+    refused(newer, "version 8");
+    for cut in 10..300.min(whole.len()) {
+        assert!(import(whole[..cut].to_vec()).is_err(), "{cut}");
+    }
+}
+
+#[test]
+fn changed_files_never_panic() {
+    let data = cpus(&periodic(12).samples());
+    for kind in KINDS {
+        let whole = file(kind, "mono", &data);
+        trace_dat_input::read(&whole);
+        mutations(&whole, 400, trace_dat_input::read);
+    }
+}

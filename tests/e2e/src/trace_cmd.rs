@@ -1,0 +1,112 @@
+//! trace-cmd and Punctual record the same threads at once; the import has the models of our own recording.
+
+use crate::model::{only_task, primary};
+use crate::run::{directory, punctual, run, workload};
+use crate::tool::tool;
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use punctual_model::{Stream, Task, TimingModel};
+use std::path::Path;
+use std::process::Command;
+
+/// Tests that need the machine to themselves.
+pub const ALONE: &[(&str, Test)] = &[("trace_cmd::the_models_of_our_own_recording", at_once)];
+
+/// Some machines deny ftrace's filters of functions even to root, and trace-cmd gives up where it cannot
+/// clear them. There, it sees files in their place that nobody reads.
+const WITHOUT_FILTERS: &str = "
+    tracing=/sys/kernel/tracing
+    [ -e $tracing/events ] || mount -t tracefs nodev $tracing
+    echo 1 >\"$1/one\" && : >\"$1/none\"
+    put() { [ ! -e \"$1\" ] || (: >>\"$1\") 2>/dev/null || mount --bind \"$2\" \"$1\"; }
+    put /proc/sys/kernel/ftrace_enabled \"$1/one\"
+    for file in set_ftrace_filter set_ftrace_notrace set_ftrace_pid set_ftrace_notrace_pid; do
+        put $tracing/$file \"$1/none\"
+    done
+    shift
+    exec trace-cmd \"$@\"";
+
+const EVENTS: [&str; 8] = [
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup_new",
+    "sched_process_exit",
+    "sched_process_exec",
+    "sched_pi_setprio",
+    "task_newtask",
+    "raw_syscalls",
+];
+
+/// Around the recording of our own, so that both see the same.
+fn trace_cmd(directory: &Path, version: &str, data: &Path) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", WITHOUT_FILTERS, "sh"]).arg(directory);
+    command.args(["record", "-q", "-C", "mono", "--file-version", version]);
+    EVENTS.iter().for_each(|event| drop(command.args(["-e", event])));
+    command.arg("-o").arg(data).current_dir(directory);
+    command
+}
+
+fn at_once() -> Result<Outcome> {
+    crate::undisturbed(at_once_once)
+}
+
+fn at_once_once() -> Result<Outcome> {
+    if tool("trace-cmd", &[]).is_none() || tool("unshare", &[]).is_none() {
+        return skip("no trace-cmd here");
+    }
+    for version in ["6", "7"] {
+        let directory = directory()?;
+        let (data, own) = (directory.path().join("trace.dat"), directory.path().join("own"));
+        let mut recorder = trace_cmd(directory.path(), version, &data);
+        let mut record = punctual(["record", "-q", "-o"]);
+        record.arg(&own).args(["--", &workload("periodic"), "--for", "1", "2000", "5000", "10000"]);
+        recorder.arg(record.get_program()).args(record.get_args());
+        let recorded = run(recorder)?;
+        if !data.exists() {
+            let why = recorded.stderr.lines().next().unwrap_or_default().to_owned();
+            return skip(format!("trace-cmd cannot record here: {why}"));
+        }
+        let imported = directory.path().join("imported");
+        let mut import = punctual(["import", "-o"]);
+        import.arg(&imported).arg(&data);
+        let ended = run(import)?;
+        ended.expect_code(0)?;
+        let [ours, theirs] = [own, imported].map(|folder| model(&folder));
+        let (ours, theirs) = (ours?, theirs?);
+        ensure!(theirs.clock == ours.clock, "{} and {}", theirs.clock, ours.clock);
+        for name in ["task-0", "task-1", "task-2"] {
+            crate::timing(
+                compare(&ours, &theirs, name)
+                    .or_else(|error| fail(format!("version {version}: {error:?}; {}", ended.all()))),
+            )?;
+        }
+    }
+    Ok(Outcome::Completed)
+}
+
+fn model(folder: &Path) -> Result<TimingModel> {
+    let mut replay = punctual(["replay", "-q", "--json"]);
+    replay.arg(folder);
+    let ended = run(replay)?;
+    ended.expect_code(0)?;
+    Ok(TimingModel::from_json(&ended.stdout)?)
+}
+
+/// The same separator, period, process and priority; and as many jobs, but for those at either end.
+fn compare(ours: &TimingModel, theirs: &TimingModel, name: &str) -> Result {
+    let (our_task, their_task) = (only_task(ours, name)?, only_task(theirs, name)?);
+    let (our, their) = (primary(our_task)?, primary(their_task)?);
+    let what = |task: &Task| (task.pid, task.tid, task.policy, task.priority);
+    ensure!(what(our_task) == what(their_task), "{:?} and {:?}", what(our_task), what(their_task));
+    ensure!(our.separator.key() == their.separator.key(), "{} and {}", our.separator, their.separator);
+    let period = |stream: &Stream| stream.arrival.periodic.as_ref().map(|it| it.period_ns.ns());
+    let (one, other) = (period(our).unwrap_or(0), period(their).unwrap_or(0));
+    ensure!(one > 0 && one.abs_diff(other) <= one / 100, "{name}: periods {one} ns and {other} ns");
+    ensure!(
+        our.jobs.abs_diff(their.jobs) <= 3 + our.jobs / 50,
+        "{name}: {} and {} jobs",
+        our.jobs,
+        their.jobs
+    );
+    Ok(())
+}
