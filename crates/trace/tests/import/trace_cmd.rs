@@ -56,7 +56,7 @@ fn the_same_events_are_the_same_records_as_from_perf() {
     let path = folder.path().join("perf.data");
     fs::write(&path, perf.bytes()).expect("written");
     let (expected, _) = super::import(&path).expect("imported");
-    assert_eq!(activations(&expected).len(), 80);
+    assert_eq!(activations(&expected).len(), 120);
     let data = cpus(&perf.samples());
     for kind in KINDS {
         let (about, records, imported) = import(file(kind, "mono", &data)).expect("imported");

@@ -176,7 +176,9 @@ fn seven(mut bytes: Vec<u8>, packing: &str, clock: &str, cpus: &[Vec<u8>]) -> Ve
             false => data.clone(),
         };
         buffer.extend((number as u32).to_le_bytes());
-        buffer.extend([bytes.len() as u64, data.len() as u64].map(u64::to_le_bytes).concat());
+        // trace-cmd leaves out the number of blocks.
+        let size = data.len() - if is_packed { 4 } else { 0 };
+        buffer.extend([bytes.len() as u64, size as u64].map(u64::to_le_bytes).concat());
         bytes.extend(data);
     }
     let first = bytes.len() as u64;

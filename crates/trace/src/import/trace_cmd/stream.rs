@@ -32,6 +32,9 @@ pub struct Stream {
     page: Page,
 }
 
+/// The number of packed blocks in front of them, which trace-cmd leaves out of their size.
+const COUNT: u64 = 4;
+
 /// Pages read at once, of data that are not packed.
 const PAGES: u64 = 16;
 
@@ -47,7 +50,7 @@ impl Stream {
             packing: header.is_packed.then_some(header.packing),
             begin: cpu.offset,
             at: cpu.offset,
-            end: cpu.offset + cpu.size,
+            end: cpu.offset + cpu.size + if header.is_packed { COUNT } else { 0 },
             blocks: 0,
             block: Vec::new(),
             from: 0,
