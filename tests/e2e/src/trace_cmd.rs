@@ -3,7 +3,7 @@
 use crate::model::{only_task, primary};
 use crate::run::{directory, punctual, run, workload};
 use crate::tool::tool;
-use crate::{Outcome, Result, Test, ensure, fail, skip};
+use crate::{Outcome, Result, Test, ensure, in_context, skip};
 use punctual_model::{Stream, Task, TimingModel};
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,9 @@ fn trace_cmd(directory: &Path, version: &str, data: &Path) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", WITHOUT_FILTERS, "sh"]).arg(directory);
     command.args(["record", "-q", "-C", "mono", "--file-version", version]);
-    EVENTS.iter().for_each(|event| drop(command.args(["-e", event])));
+    for event in EVENTS {
+        command.args(["-e", event]);
+    }
     command.arg("-o").arg(data).current_dir(directory);
     command
 }
@@ -75,10 +77,8 @@ fn at_once_once() -> Result<Outcome> {
         let (ours, theirs) = (ours?, theirs?);
         ensure!(theirs.clock == ours.clock, "{} and {}", theirs.clock, ours.clock);
         for name in ["task-0", "task-1", "task-2"] {
-            crate::timing(
-                compare(&ours, &theirs, name)
-                    .or_else(|error| fail(format!("version {version}: {error:?}; {}", ended.all()))),
-            )?;
+            let compared = compare(&ours, &theirs, name);
+            crate::timing(in_context(&format!("version {version}, {}", ended.all()), compared))?;
         }
     }
     Ok(Outcome::Completed)
