@@ -29,7 +29,7 @@ fn main() {
     let model = all.to_model();
     let whole = begin.elapsed().as_secs_f64();
     println!(
-        "| summaries | tasks of each | kB per task | read and merged, s | and the model, s | merged, kB/task |"
+        "| summaries | tasks of each | kB per task | read, merged, s | and the model, s | merged, kB/task |"
     );
     println!("|---|---|---|---|---|---|");
     println!(
