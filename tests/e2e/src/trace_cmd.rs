@@ -17,7 +17,7 @@ const WITHOUT_FILTERS: &str = "
     tracing=/sys/kernel/tracing
     [ -e $tracing/events ] || mount -t tracefs nodev $tracing
     echo 1 >\"$1/one\" && : >\"$1/none\"
-    put() { [ ! -e \"$1\" ] || (: >>\"$1\") 2>/dev/null || mount --bind \"$2\" \"$1\"; }
+    put() { [ ! -e \"$1\" ] || (cat \"$2\" >\"$1\") 2>/dev/null || mount --bind \"$2\" \"$1\"; }
     put /proc/sys/kernel/ftrace_enabled \"$1/one\"
     for file in set_ftrace_filter set_ftrace_notrace set_ftrace_pid set_ftrace_notrace_pid; do
         put $tracing/$file \"$1/none\"
