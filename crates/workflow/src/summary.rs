@@ -64,7 +64,7 @@ fn summary(recording: &Recording, options: &Options, monitor: &dyn Monitor) -> R
     let until = recording.reader().until();
     let run = Run {
         host: about.host.clone(),
-        name: recording.path().display().to_string(),
+        name: name(recording, &options.range),
         clock_zero: about.clock_zero,
         from: recording.from(),
         until,
@@ -80,6 +80,18 @@ fn summary(recording: &Recording, options: &Options, monitor: &dyn Monitor) -> R
     let mut ended = extractor.finish_summarized(until);
     ended.retain(|ended| options.threads.matches(&ended.task().name));
     Ok(Summary::new(run, ended))
+}
+
+/// The folder, and which part of it.
+fn name(recording: &Recording, range: &TimeRange) -> String {
+    let mut name = recording.path().display().to_string();
+    if let Some(from) = range.from {
+        name += &format!(" from {}", humantime::format_duration(from));
+    }
+    if let Some(until) = range.until {
+        name += &format!(" until {}", humantime::format_duration(until));
+    }
+    name
 }
 
 /// Reads summaries and merges them: in any order, with the same result.
