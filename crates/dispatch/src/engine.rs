@@ -38,11 +38,30 @@ pub enum Engine {
 #[derive(Debug)]
 pub struct Ext {
     pub dispatcher: ext::Dispatcher,
-    home: Option<PathBuf>,
+    home: Home,
     /// Processors of threads before the partition was made, which takes some from all others.
     before: BTreeMap<u32, Processors>,
     /// Those that had a priority, until they are bound.
     lowered: ext::Lowered,
+}
+
+/// Where this process was before it entered the cgroup of the table's threads, if it did.
+#[derive(Debug)]
+struct Home(Option<PathBuf>);
+
+impl Home {
+    fn go_back(&mut self) {
+        if let Some(home) = self.0.take() {
+            // Where it was may be gone.
+            let _ = fs::write(home, std::process::id().to_string());
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.go_back();
+    }
 }
 
 impl Engine {
@@ -102,8 +121,13 @@ pub struct Scope<'a> {
 }
 
 impl Ext {
-    /// Sets the kernel's dispatcher up; nothing is dispatched yet.
-    pub fn prepare(scope: &Scope<'_>, guardian: &mut Guardian) -> Result<Ext, Error> {
+    /// Sets the kernel's dispatcher up; nothing is dispatched yet. If that fails, everything is as before;
+    /// `warn` hears what is not.
+    pub fn prepare(
+        scope: &Scope<'_>,
+        guardian: &mut Guardian,
+        warn: &mut dyn FnMut(String),
+    ) -> Result<Ext, Error> {
         let unsupported = |why: String| Error::unsupported("dispatch by sched_ext", why);
         ext::longest_wait(scope.plan, scope.until_start).map_err(unsupported)?;
         let mount = freezer::mount().ok_or_else(|| unsupported("cgroups are not mounted".into()))?;
@@ -114,16 +138,17 @@ impl Ext {
         let before = before.collect();
         let own = ext::cgroup_of(std::process::id()).map_err(|error| unsupported(error.to_string()))?;
         let procs = |cgroup: &str| mount.join(cgroup.trim_start_matches('/')).join("cgroup.procs");
-        let mut home = None;
+        let mut home = Home(None);
         if own != cgroup {
             // The ticks are threads of this process, and belong to the partition.
             let pid = std::process::id().to_string();
             fs::write(procs(&cgroup), pid)
                 .map_err(|error| Error::unsupported(&format!("entering the cgroup {cgroup}"), error))?;
-            home = Some(procs(&own));
+            home = Home(Some(procs(&own)));
         }
         let partition = ext::Partition::planned(&mount, &cgroup, scope.plan);
-        guardian.note(partition.undo().clone())?;
+        let undo = partition.undo().clone();
+        guardian.note(undo.clone())?;
         let mut lowered = ext::Lowered::default();
         let made = lowered.during(
             || scope.starting().unwrap_or_else(|| known.clone()),
@@ -136,7 +161,10 @@ impl Ext {
         match made {
             Ok(dispatcher) => Ok(Ext { dispatcher, home, before, lowered }),
             Err(error) => {
-                lowered.give_back(|_| false);
+                // Whoever dispatches instead needs its processors.
+                let removed = undo.run();
+                drop(home);
+                removed.err().into_iter().chain(lowered.give_back(|_| false)).for_each(warn);
                 Err(error)
             }
         }
@@ -154,9 +182,10 @@ impl Ext {
         State { scheduling: self.lowered.before(tid, found.scheduling), processors }
     }
 
-    /// Gives threads that are not bound their priority again.
-    pub fn give_back(&mut self, is_bound: impl Fn(u32) -> bool) {
-        self.lowered.give_back(is_bound);
+    /// Gives threads that are not bound their priority again. Returns what failed, in words.
+    #[must_use]
+    pub fn give_back(&mut self, is_bound: impl Fn(u32) -> bool) -> Vec<String> {
+        self.lowered.give_back(is_bound)
     }
 
     /// Whoever has all processors that the partition has left to it had the partition's, too.
@@ -180,10 +209,7 @@ impl Ext {
 impl Drop for Ext {
     fn drop(&mut self) {
         self.dispatcher.stop();
-        if let Some(home) = self.home.take() {
-            // Where it was may be gone.
-            let _ = fs::write(home, std::process::id().to_string());
-        }
+        self.home.go_back();
     }
 }
 

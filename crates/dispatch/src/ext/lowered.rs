@@ -41,10 +41,12 @@ impl Lowered {
             drop(is_going);
             (result, looking.join())
         });
-        looked.unwrap_or_else(|_| Err(Error::other("lowering priorities", "the thread for it panicked")))?;
-        result
+        let looked =
+            looked.unwrap_or_else(|_| Err(Error::other("lowering priorities", "the thread for it panicked")));
+        result.and_then(|done| looked.map(|()| done))
     }
 
+    /// What fails does not end it: `work` would wait for threads that come later. Returns the first failure.
     fn look_until(
         &mut self,
         is_done: Receiver<()>,
@@ -53,33 +55,37 @@ impl Lowered {
     ) -> Result<(), Error> {
         // Without it, it only looks later.
         let _ = kernel::schedule(0, &Scheduling::from_policy(AssignedPolicy::Fifo(GREATEST)));
+        let mut looked = Ok(());
         while is_done.recv_timeout(OFTEN) == Err(RecvTimeoutError::Timeout) {
-            self.lower(&threads(), guardian)?;
+            looked = looked.and(self.lower(&threads(), guardian));
         }
-        Ok(())
+        looked
     }
 
+    /// Lowers all of them that can be; returns the first failure.
     fn lower(&mut self, threads: &[u32], guardian: &mut Guardian) -> Result<(), Error> {
-        for &tid in threads {
-            // One that ends meanwhile keeps nobody waiting.
-            let (Ok((thread, _)), Ok(before)) = (Thread::pin(tid), State::read(tid)) else { continue };
-            if !before.scheduling.is_fixed_priority() && !before.scheduling.is_deadline() {
-                continue;
-            }
-            let undo = Undo::Thread {
-                tid,
-                identity: thread.identity,
-                before: Box::new(before),
-                priorities: Vec::new(),
-                processors: Vec::new(),
-                policies: vec![libc::SCHED_OTHER as u32],
-            };
-            guardian.note(undo.clone())?;
-            match kernel::schedule(tid, &Scheduling::ordinary()) {
-                Ok(()) => _ = self.0.insert(tid, (before.scheduling, undo)),
-                Err(refused) if refused.is_gone() => {}
-                Err(refused) => return Err(Error::unsupported("dispatch by sched_ext", refused)),
-            }
+        threads.iter().fold(Ok(()), |lowered, &tid| lowered.and(self.lower_one(tid, guardian)))
+    }
+
+    fn lower_one(&mut self, tid: u32, guardian: &mut Guardian) -> Result<(), Error> {
+        // One that ends meanwhile keeps nobody waiting.
+        let (Ok((thread, _)), Ok(before)) = (Thread::pin(tid), State::read(tid)) else { return Ok(()) };
+        if !before.scheduling.is_fixed_priority() && !before.scheduling.is_deadline() {
+            return Ok(());
+        }
+        let undo = Undo::Thread {
+            tid,
+            identity: thread.identity,
+            before: Box::new(before),
+            priorities: Vec::new(),
+            processors: Vec::new(),
+            policies: vec![libc::SCHED_OTHER as u32],
+        };
+        guardian.note(undo.clone())?;
+        match kernel::schedule(tid, &Scheduling::ordinary()) {
+            Ok(()) => _ = self.0.insert(tid, (before.scheduling, undo)),
+            Err(refused) if refused.is_gone() => {}
+            Err(refused) => return Err(Error::unsupported("dispatch by sched_ext", refused)),
         }
         Ok(())
     }
@@ -90,12 +96,15 @@ impl Lowered {
         known.map_or(found, |(before, _)| *before)
     }
 
-    /// Gives threads their priority again, except those that are bound by now. What fails is tried again at
-    /// the end.
-    pub fn give_back(&mut self, is_bound: impl Fn(u32) -> bool) {
-        let all = std::mem::take(&mut self.0);
-        for (_, (_, undo)) in all.into_iter().filter(|(tid, _)| !is_bound(*tid)) {
-            let _ = undo.run();
-        }
+    /// Gives threads their priority again, except those that are bound by now. Returns what failed, in words;
+    /// it is tried again at the end.
+    #[must_use]
+    pub fn give_back(&mut self, is_bound: impl Fn(u32) -> bool) -> Vec<String> {
+        let all = std::mem::take(&mut self.0).into_iter().filter(|(tid, _)| !is_bound(*tid));
+        let failed = |(tid, (_, undo)): (u32, (Scheduling, Undo))| {
+            let why = undo.run().err()?;
+            Some(format!("thread {tid} keeps SCHED_OTHER until the table ends: {why}"))
+        };
+        all.filter_map(failed).collect()
     }
 }

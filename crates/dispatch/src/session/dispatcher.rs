@@ -75,7 +75,7 @@ pub(super) fn prepare_ext(
     let until_start = options.start.map_or(LEAD, |start| start.since(plan.clock.now().min(start)));
     let scope = Scope { plan, within: options.within, priorities: options.priorities, until_start };
     let prepared = match is_apart {
-        true => Ext::prepare(&scope, guardian),
+        true => Ext::prepare(&scope, guardian, &mut |why| events.push(Event::Warning(why))),
         false => Err(unsupported(
             "the table uses all processors, and at least one must be left for everything else".into(),
         )),

@@ -1,7 +1,7 @@
 //! The threads of a session: finds those of tasks, binds them to the dispatcher, and gives them again what
 //! somebody else has changed.
 
-use super::Session;
+use super::{Event, Session};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::freezer::Freezer;
@@ -87,10 +87,10 @@ impl Session {
 
     /// Gives threads their priority again that lost it before the table began, and were not bound.
     pub(super) fn raise_others(&mut self) {
-        let Session { engine, threads, .. } = self;
+        let Session { engine, threads, events, .. } = self;
         if let Engine::Ext(ext) = engine {
             let is = |tid| threads.iter().flatten().any(|known| known.thread.number == tid);
-            ext.give_back(is);
+            events.extend(ext.give_back(is).into_iter().map(Event::Warning));
         }
     }
 
