@@ -19,6 +19,9 @@ use std::io::Write;
 /// Instances of a task that wait at the same time, as far as they are kept; of more, the first are left out.
 const MOST_WAITING: usize = 1024;
 
+/// Ways of data of one chain that are shown at the same time.
+pub const MOST_PASSAGES: usize = super::passages::MOST_ROWS;
+
 /// What such a timeline shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -30,6 +33,8 @@ pub struct Counts {
     pub passages: u64,
     /// Starts, stops and activations whose counterpart is not in the trace.
     pub left_out: u64,
+    /// Ways of data for which there was no row.
+    pub passages_left_out: u64,
 }
 
 /// Writes a timeline, event by event.
@@ -128,7 +133,7 @@ impl<W: Write> Dataflow<W> {
         if self.passages.show(passage, &mut self.packets)? {
             self.counts.passages += 1;
         } else {
-            self.counts.left_out += 1;
+            self.counts.passages_left_out += 1;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::jobs::Passage;
 use punctual_model::Instant;
 
 /// Rows of a chain; data that would need more are left out.
-const MOST_ROWS: usize = 256;
+pub(super) const MOST_ROWS: usize = 256;
 
 /// The rows of all chains.
 pub(super) struct Passages {

@@ -129,7 +129,7 @@ fn data_on_their_way_at_the_same_time_have_rows_of_their_own() {
 fn rows_of_a_chain_are_bounded() {
     let spans: Vec<_> = (0..300).map(|at| (at, 1_000)).collect();
     let (decoded, counts) = passages(&spans);
-    assert_eq!(counts, Counts { passages: 256, left_out: 44, ..Counts::default() });
+    assert_eq!(counts, Counts { passages: 256, passages_left_out: 44, ..Counts::default() });
     assert_eq!(decoded.slices.len(), 256);
 }
 

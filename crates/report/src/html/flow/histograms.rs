@@ -15,13 +15,12 @@ const HEIGHT: f64 = 64.0;
 
 /// A drawing for each chain, of its reaction times and data ages, all on one axis.
 pub(super) fn histograms(flow: &Dataflow) -> Markup {
-    let drawn: Vec<_> = flow
-        .chains
-        .iter()
-        .flat_map(|chain| latencies(chain).map(move |(kind, latency)| (kind, chain, latency)))
-        .filter(|(_, _, latency)| !latency.distribution.histogram.is_empty())
-        .take(2 * MOST_CHAINS)
-        .collect();
+    let of = |chain| {
+        let all = latencies(chain).filter(|(_, latency)| !latency.distribution.histogram.is_empty());
+        all.map(move |(kind, latency)| (kind, chain, latency))
+    };
+    let chains: Vec<&Chain> = flow.chains.iter().filter(|chain| of(chain).next().is_some()).collect();
+    let drawn: Vec<_> = chains.iter().take(MOST_CHAINS).flat_map(|chain| of(chain)).collect();
     if drawn.is_empty() {
         return html! {};
     }
@@ -53,6 +52,9 @@ pub(super) fn histograms(flow: &Dataflow) -> Markup {
                     }
                 }
                 (scale.axis())
+                @if chains.len() > MOST_CHAINS {
+                    p.missing { (counted((chains.len() - MOST_CHAINS) as u64, "chain")) " more in the table." }
+                }
             }
         }
     }
