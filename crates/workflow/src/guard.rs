@@ -165,7 +165,13 @@ pub fn guard(
     if let Some(flight) = flight {
         flight.finish(&mut counters, monitor);
     }
-    let failure = watched.failure.or(chains.and_then(Result::err));
+    let failure = match (watched.failure, chains.and_then(Result::err)) {
+        (Some(first), Some(other)) => {
+            monitor.warn(&format!("{other:#}"));
+            Some(first)
+        }
+        (first, other) => first.or(other),
+    };
     Ok(Guarded { verdict, earlier, counters, failure })
 }
 
@@ -243,7 +249,7 @@ impl Guard<'_> {
         if let Some(flight) = flight.as_mut().filter(|_| *violations > before) {
             flight.trigger();
         }
-        chains.unseen(now).iter().for_each(|unseen| monitor.warn(unseen));
+        chains.news(now).iter().for_each(|news| monitor.warn(news));
     }
 
     /// Judges what was measured of processors.

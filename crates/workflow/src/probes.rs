@@ -163,8 +163,8 @@ impl ProgramTracer {
                 lost: tracer.counted().lost,
             });
         }
-        let (process, counts) = (tracer.process(), tracer.counted());
-        let status = tracer.finish(PATIENCE, &mut |seen| recorder.take(seen, &mut failure))?;
+        let process = tracer.process();
+        let (status, counts) = tracer.finish(PATIENCE, &mut |seen| recorder.take(seen, &mut failure))?;
         drop(progress);
         match status {
             None if self.probed.is_command() => warn_still_running(process, monitor),
@@ -200,17 +200,23 @@ impl ProgramTracer {
         let misfit = self.probed.misfit(events, counts, findings, advice.each_ref().map(String::as_str));
         // Of one of which nothing could be read there is nothing else to be said.
         if events > 0 || counts.unreadable == [0; 4] {
-            warn(counts, by_kind, findings, monitor);
+            let losses = "the trace counts them as discarded";
+            warn(counts, by_kind, findings, losses, monitor);
         }
         misfit.map_or(Ok(()), Err)
     }
 }
 
-/// Warns about everything that was missed or contradicts the files.
-pub(crate) fn warn(counts: Counted, by_kind: [u64; 4], findings: &[Finding], monitor: &dyn Monitor) {
+/// Warns about everything that was missed or contradicts the files. `losses`: what becomes of lost events.
+pub(crate) fn warn(
+    counts: Counted,
+    by_kind: [u64; 4],
+    findings: &[Finding],
+    losses: &str,
+    monitor: &dyn Monitor,
+) {
     if counts.lost > 0 {
-        let lost = counted(counts.lost, "event");
-        monitor.warn(&format!("{lost} lost; the trace counts them as discarded"));
+        monitor.warn(&format!("{} lost; {losses}", counted(counts.lost, "event")));
     }
     findings.iter().for_each(|finding| monitor.warn(&finding.text));
     // What was called but could not be read or matched is in the findings.

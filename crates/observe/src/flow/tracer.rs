@@ -202,12 +202,12 @@ impl Tracer {
     }
 
     /// Asks a command to end if it still runs, takes the probes out, and hands on the rest. Returns how the
-    /// command ended; `None` if it still runs. A process is left alone.
+    /// command ended; `None` if it still runs. A process is left alone. The counters are those at the end.
     pub fn finish(
         mut self,
         patience: Duration,
         each: &mut dyn FnMut(Seen),
-    ) -> Result<Option<ExitStatus>, Error> {
+    ) -> Result<(Option<ExitStatus>, Counted), Error> {
         let Self { ring, target, .. } = &mut self;
         let status = match target {
             RunningTarget::Command(command) => command.end(patience, || ring.drain(&mut *each).map(drop))?,
@@ -219,6 +219,6 @@ impl Tracer {
         }
         self.links.clear();
         self.ring.drain(each)?;
-        Ok(status)
+        Ok((status, self.counted()))
     }
 }

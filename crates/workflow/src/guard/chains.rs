@@ -8,7 +8,7 @@ use crate::watch::{warn_command_failed, warn_still_running};
 use punctual_conformance::{ChainChecker, Contract, ContractChain, Note, Tally, Verdict, Violation};
 use punctual_extract::flow::Follower;
 use punctual_model::Instant;
-use punctual_observe::flow::{Held, Tracer};
+use punctual_observe::flow::{Counted, Held, Tracer};
 use punctual_report::counted;
 use punctual_trace::flow::{About, Events, Item, Kind};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use std::time::Duration;
 const ON_ITS_WAY: u64 = 50_000_000;
 /// How long a command may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Most threads that write events: as in a trace.
+/// Most threads whose events are followed: as in a trace.
 const MOST_PRODUCERS: usize = 4_096;
 /// How long after the begin it is said which chains have not been seen.
 const PATIENT: u64 = 10_000_000_000;
@@ -33,26 +33,57 @@ pub struct Live {
     is_new: bool,
     /// Events that were lost: there was no room, or their place had passed.
     lost: u64,
+    /// The time of the newest event.
+    newest: u64,
+    /// Whether there are threads for which there was no room, and whether that was told.
+    is_full: bool,
+    is_told_full: bool,
 }
 
 impl Live {
     pub fn new(about: About) -> Live {
-        Live { events: Events::default(), producers: 0, about, is_new: true, lost: 0 }
+        Live {
+            events: Events::default(),
+            producers: 0,
+            about,
+            is_new: true,
+            lost: 0,
+            newest: 0,
+            is_full: false,
+            is_told_full: false,
+        }
     }
 
-    fn taken(&mut self, is_in_time: bool) -> Result<()> {
+    fn taken(&mut self, at: u64, is_in_time: bool) -> Result<()> {
         self.lost += u64::from(!is_in_time);
+        self.newest = self.newest.max(at);
         Ok(())
+    }
+
+    /// Everything before this time has come. What is still in the buffer was written after the newest event.
+    fn complete(&self, is_all: bool, now: Instant) -> Instant {
+        let newest = if is_all { now.ns() } else { now.ns().min(self.newest) };
+        Instant::from_ns(newest.saturating_sub(ON_ITS_WAY))
+    }
+
+    /// That there are too many threads: once.
+    fn overflow(&mut self) -> Option<String> {
+        let is_news = self.is_full && !std::mem::replace(&mut self.is_told_full, self.is_full);
+        is_news.then(|| {
+            format!(
+                "more than {} of the program were seen: events of further ones count as lost",
+                counted(MOST_PRODUCERS as u64, "thread")
+            )
+        })
     }
 }
 
 impl Sink for Live {
     fn add_producer(&mut self) -> Result<usize> {
         if self.producers == MOST_PRODUCERS {
-            return Err(Error::target(format!(
-                "more than {MOST_PRODUCERS} threads of the program were seen"
-            ))
-            .because("chains are followed through the events of so many at most"));
+            self.is_full = true;
+            // There is none of this number: its events are lost.
+            return Ok(usize::MAX);
         }
         self.producers += 1;
         Ok(self.events.add_producer())
@@ -60,12 +91,12 @@ impl Sink for Live {
 
     fn event(&mut self, producer: usize, at: u64, kind: Kind, object: u16, number: u64) -> Result<()> {
         let is_in_time = self.events.event(producer, at, kind, object, number);
-        self.taken(is_in_time)
+        self.taken(at, is_in_time)
     }
 
     fn count(&mut self, producer: usize, at: u64, channel: u16, count: u32) -> Result<()> {
         let is_in_time = self.events.count(producer, at, channel, count);
-        self.taken(is_in_time)
+        self.taken(at, is_in_time)
     }
 
     fn discard(&mut self, events: u32) -> Result<()> {
@@ -125,14 +156,16 @@ impl Judge {
         });
     }
 
-    fn change(&mut self, contract: &Contract, verdict: &mut Verdict) {
+    /// Whether other chains are agreed on now.
+    fn change(&mut self, contract: &Contract, verdict: &mut Verdict) -> bool {
         if self.agreed == contract.chains {
-            return;
+            return false;
         }
         self.conclude(verdict);
         self.agreed.clone_from(&contract.chains);
         self.checker = ChainChecker::new(contract);
         self.follower.change(tasks(self.checker.as_ref()));
+        true
     }
 
     /// Adds what came of the contract so far to a verdict.
@@ -151,7 +184,7 @@ impl Judge {
         let restarts = self.follower.restarts();
         if restarts > 0 {
             let text = format!(
-                "{} new parts of the program were seen; data that were on their way then were not judged",
+                "new parts of the program appeared {}; data in flight then were not judged",
                 counted(restarts, "time")
             );
             verdict.notes.push(Note { task: "".into(), text });
@@ -202,7 +235,9 @@ impl<'a> Chains<'a> {
 
     /// Judges by this contract from now on; adds what came of the one before to a verdict.
     pub fn change(&mut self, contract: &Contract, verdict: &mut Verdict) {
-        self.judge.change(contract, verdict);
+        if self.judge.change(contract, verdict) {
+            self.absent_at = None;
+        }
     }
 
     /// Judges what came since the last call.
@@ -218,31 +253,24 @@ impl<'a> Chains<'a> {
         let is_all = tracer.drain(&mut |seen| recorder.take(seen, &mut failure))?;
         failure.map_or(Ok(()), Err)?;
         recorder.tick(tracer.counted())?;
-        if is_all {
-            let until = Instant::from_ns(now.ns().saturating_sub(ON_ITS_WAY));
-            judge.until(until, now, recorder.sink(), each);
-        }
+        let until = recorder.sink().complete(is_all, now);
+        judge.until(until, now, recorder.sink(), each);
         if !self.is_told_to_fit && self.recorder.events() >= TELLING {
             self.is_told_to_fit = true;
-            return self.misfit().map_or(Ok(()), Err);
+            return misfit(self.probed, &self.recorder, self.tracer.counted()).map_or(Ok(()), Err);
         }
         Ok(())
     }
 
-    fn misfit(&self) -> Option<Error> {
-        let counts = self.tracer.counted();
-        let findings = self.recorder.findings(counts);
-        let why = findings.iter().find(|finding| finding.is_certain).map(|finding| finding.text.clone());
-        let error =
-            self.probed.misfit(self.recorder.events(), counts, &findings, ["no chain was seen"; 2])?;
-        Some(match why {
-            Some(why) => error.because(why),
-            None => error,
-        })
+    /// What is to be told now besides violations.
+    pub fn news(&mut self, now: Instant) -> Vec<String> {
+        let mut news = self.unseen(now);
+        news.extend(self.recorder.sink().overflow());
+        news
     }
 
     /// The chains that have not been seen some seconds after the begin, and why: once.
-    pub fn unseen(&mut self, now: Instant) -> Vec<String> {
+    fn unseen(&mut self, now: Instant) -> Vec<String> {
         let at = *self.absent_at.get_or_insert(Instant::from_ns(now.ns().saturating_add(PATIENT)));
         if now < at {
             return Vec::new();
@@ -250,7 +278,7 @@ impl<'a> Chains<'a> {
         self.absent_at = Some(Instant::from_ns(u64::MAX));
         let names: Vec<String> = self.tallies().map(|tally| tally.task.to_string()).collect();
         let absent = self.judge.follower.absent();
-        absent.map(|(chain, why)| format!("{} is not seen so far: {why}", names[chain])).collect()
+        absent.map(|(chain, why)| format!("{} has not been seen yet: {why}", names[chain])).collect()
     }
 
     /// Whether there is nothing more to come.
@@ -281,10 +309,10 @@ impl<'a> Chains<'a> {
         monitor: &dyn Monitor,
         each: &mut dyn FnMut(&Violation),
     ) -> Result<()> {
-        let misfit = if self.failure.is_none() { self.misfit() } else { None };
-        let Chains { probed, tracer, mut recorder, mut judge, failure, .. } = self;
-        let (process, counts, mut failure) = (tracer.process(), tracer.counted(), failure.or(misfit));
-        let status = tracer.finish(PATIENCE, &mut |seen| recorder.take(seen, &mut failure))?;
+        let Chains { probed, tracer, mut recorder, mut judge, mut failure, .. } = self;
+        let process = tracer.process();
+        let (status, counts) = tracer.finish(PATIENCE, &mut |seen| recorder.take(seen, &mut failure))?;
+        let failure = failure.or_else(|| misfit(probed, &recorder, counts));
         match status {
             None if probed.is_command() => warn_still_running(process, monitor),
             Some(status) if !status.success() && !is_stopped => warn_command_failed(status, monitor),
@@ -293,10 +321,24 @@ impl<'a> Chains<'a> {
         recorder.tick(counts)?;
         let end = Instant::from_ns(u64::MAX);
         judge.until(end, end, recorder.sink(), each);
-        probes::warn(counts, recorder.by_kind(), &recorder.findings(counts), monitor);
+        let losses = "nothing is judged across them";
+        probes::warn(counts, recorder.by_kind(), &recorder.findings(counts), losses, monitor);
+        recorder.sink().overflow().iter().for_each(|full| monitor.warn(full));
         judge.finish(verdict);
         failure.map_or(Ok(()), Err)
     }
+}
+
+/// That the probes certainly do not fit the program, and why.
+fn misfit(probed: &Probed, recorder: &Recorder<'_, Live>, counts: Counted) -> Option<Error> {
+    let findings = recorder.findings(counts);
+    let why = findings.iter().find(|finding| finding.is_certain).map(|finding| finding.text.clone());
+    let advice = ["no chain was seen", "do not trust what was said of its chains"];
+    let error = probed.misfit(recorder.events(), counts, &findings, advice)?;
+    Some(match why {
+        Some(why) => error.because(why),
+        None => error,
+    })
 }
 
 /// The program among the targets of an observation.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Unit};
 use punctual_model::Instant;
 use punctual_report::counted;
-use punctual_report::timeline::dataflow::Dataflow;
+use punctual_report::timeline::dataflow::{Counts, Dataflow, MOST_PASSAGES};
 use punctual_trace::flow::Item;
 use std::io::Write;
 
@@ -69,14 +69,23 @@ pub fn write(
             .collect();
         monitor.warn(&format!("not shown: {}", missing.join(", ")));
     }
+    Ok((in_words(&counts), span))
+}
+
+fn in_words(counts: &Counts) -> String {
     let (executions, pushes) = (counted(counts.executions, "execution"), counted(counts.pushes, "push"));
     let passages = match counts.passages {
         0 => String::new(),
         passages => format!(", {} through chains", counted(passages, "passage")),
     };
-    let left_out = match counts.left_out {
-        0 => String::new(),
-        left_out => format!(" ({} without a counterpart left out)", counted(left_out, "event")),
-    };
-    Ok((format!("{executions}, {pushes}{passages}{left_out}"), span))
+    let mut left_out = Vec::new();
+    if counts.left_out > 0 {
+        left_out.push(format!("{} without a counterpart left out", counted(counts.left_out, "event")));
+    }
+    if counts.passages_left_out > 0 {
+        let passages = counted(counts.passages_left_out, "passage");
+        left_out.push(format!("{passages} left out: more than {MOST_PASSAGES} at a time"));
+    }
+    let left_out = if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join("; ")) };
+    format!("{executions}, {pushes}{passages}{left_out}")
 }

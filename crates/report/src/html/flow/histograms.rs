@@ -53,7 +53,8 @@ pub(super) fn histograms(flow: &Dataflow) -> Markup {
                 }
                 (scale.axis())
                 @if chains.len() > MOST_CHAINS {
-                    p.missing { (counted((chains.len() - MOST_CHAINS) as u64, "chain")) " more in the table." }
+                    @let more = (chains.len() - MOST_CHAINS) as u64;
+                    p.missing { (counted(more, "chain")) " more in the table." }
                 }
             }
         }

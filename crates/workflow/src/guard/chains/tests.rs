@@ -1,9 +1,9 @@
 //! A watch says of a program's events what `check` says of the trace that is made of the same events.
 
-use super::{Judge, Live};
+use super::{Judge, Live, MOST_PRODUCERS, ON_ITS_WAY};
 use crate::Silent;
 use crate::check::{Options, check};
-use crate::probes::{Recorder, Source, about};
+use crate::probes::{Recorder, Sink, Source, about};
 use crate::recording::TimeRange;
 use proptest::prelude::*;
 use punctual_conformance::{Contract, Tally, Verdict, Violation};
@@ -320,7 +320,7 @@ fn a_program_that_grows_late_is_said() {
     let (channel, task, probe) = (9, 1, 4);
     seen.push(Seen::Connection { probe, channel, task, synchronised: false, threshold: 1, is_final: false });
     let (verdict, _) = with_source(|source| live(source, &seen, 1_000, &[]));
-    assert!(verdict.notes.iter().any(|note| note.text.contains("1 time new parts")), "{:?}", verdict.notes);
+    assert!(verdict.notes.iter().any(|note| note.text.contains("appeared 1 time;")), "{:?}", verdict.notes);
     assert!(verdict.violations() > 1_000);
 }
 
@@ -343,4 +343,29 @@ fn another_contract_begins_anew() {
         assert!(tally.jobs > 100 && tally.violations() == tally.jobs, "{tally:?}");
         assert_eq!(all.len() as u64, told + tally.jobs);
     });
+}
+
+/// Behind the newest event of those that were read, nothing is missing even if more is in the buffer.
+#[test]
+fn what_is_still_in_the_buffer_is_awaited() {
+    let mut live = Live::new(Default::default());
+    let producer = live.add_producer().expect("room");
+    live.event(producer, 3 * ON_ITS_WAY, Kind::Push, 1, 0).expect("a sink in memory");
+    let now = Instant::from_ns(9 * ON_ITS_WAY);
+    assert_eq!(live.complete(true, now).ns(), 8 * ON_ITS_WAY);
+    assert_eq!(live.complete(false, now).ns(), 2 * ON_ITS_WAY);
+}
+
+/// Events of threads beyond those that are followed are lost, which is told once.
+#[test]
+fn threads_that_are_too_many_are_told_once() {
+    let mut live = Live::new(Default::default());
+    (0..MOST_PRODUCERS).for_each(|_| _ = live.add_producer().expect("room"));
+    assert_eq!((live.overflow(), live.lost), (None, 0));
+    for at in 1..=2 {
+        let more = live.add_producer().expect("no failure");
+        live.event(more, at, Kind::Push, 1, 0).expect("a sink in memory");
+    }
+    assert!(live.overflow().is_some_and(|text| text.contains("4,096 threads")));
+    assert_eq!((live.overflow(), live.lost), (None, 2));
 }
