@@ -64,7 +64,11 @@ impl Lowered {
 
     /// Lowers all of them that can be; returns the first failure.
     fn lower(&mut self, threads: &[u32], guardian: &mut Guardian) -> Result<(), Error> {
-        threads.iter().fold(Ok(()), |lowered, &tid| lowered.and(self.lower_one(tid, guardian)))
+        let mut lowered = Ok(());
+        for &tid in threads {
+            lowered = lowered.and(self.lower_one(tid, guardian));
+        }
+        lowered
     }
 
     fn lower_one(&mut self, tid: u32, guardian: &mut Guardian) -> Result<(), Error> {

@@ -25,8 +25,8 @@ struct latency_who;
 static __always_inline void latency_running(struct latency_who *who);
 
 /*
- * So often is the clock read until no interrupt has come meanwhile. Where reading it takes long,
- * and masks interrupts (HPET on a busy host), one is often due at the end, and again at that of the
+ * Attempts to read the clock without an interrupt in between. Where reading it takes long, and
+ * masks interrupts (HPET on a busy host), one is often due at the end, and again at that of the
  * next try.
  */
 #define LATENCY_ATTEMPTS 8
