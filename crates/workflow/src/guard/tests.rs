@@ -35,7 +35,7 @@ fn records(each: &mut dyn FnMut(&Record)) {
         each(&Record::Activation(Activation {
             tid: 7,
             sequence: job as u32,
-            separator: Separator { call: Call::ClockNanosleep, object: clock.clone() },
+            separator: Separator { call: Call::ClockNanosleep, object: clock },
             slept: true,
             stop: At::from_ns((job - 1) * 10_000 + 3_000),
             cpu: punctual_model::Duration::from_ns(job * 2_000),
