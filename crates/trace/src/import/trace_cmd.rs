@@ -148,8 +148,9 @@ fn take(
             let is_thread =
                 format.number("clone_flags", bytes).is_some_and(|flags| flags & CLONE_THREAD != 0);
             let child = number_of(format, "pid", bytes);
-            let process = if is_thread { threads.process(tid) } else { None };
-            threads.born(process.unwrap_or(child), child);
+            // A creator of before the recording is taken for its process, as it is where it is named.
+            let process = if is_thread && tid > 0 { threads.process(tid).unwrap_or(tid) } else { child };
+            threads.born(process, child);
         }
         "sched_process_exec" => {
             if let Some(file) = format.far_text("filename", bytes) {

@@ -2,7 +2,7 @@
 
 use super::perf::{FIFO_60, IDLE, SLEEP, periodic};
 use super::perf_file::{File, SLEEPS};
-use super::trace_dat::{Event, Kind, PAGE, file, pages};
+use super::trace_dat::{Event, Kind, PAGE, file, option, pages, with_options};
 use super::trace_dat_input;
 use super::{activations, mutations};
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
@@ -93,17 +93,77 @@ fn lost_events_end_tasks() {
     assert!(cut.2.notes.iter().any(|note| note.contains("events lost: at least 1")), "{:?}", cut.2.notes);
 }
 
+fn refused(bytes: Vec<u8>, why: &str) {
+    let error = import(bytes).map(|_| ()).expect_err(why);
+    assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains(why), "{error}");
+}
+
+#[test]
+fn processors_have_data_of_their_own() {
+    let data = cpus(&periodic(3).samples());
+    let whole = file(Kind::Six, "mono", &data);
+    let table = whole.windows(10).position(|word| word == b"flyrecord\0").expect("a table") + 10;
+    let mut shared = whole.clone();
+    shared.copy_within(table..table + 16, table + 16);
+    refused(shared, "the data of processors 0 and 1 overlap");
+    // The number, offset and size of the last processor are in front of the last option.
+    let mut twice = file(Kind::Seven("none"), "mono", &data);
+    let last = twice.len() - 14 - 20;
+    twice[last..last + 4].fill(0);
+    refused(twice, "processor 0 is listed twice");
+}
+
+#[test]
+fn sections_are_read_once() {
+    let whole = file(Kind::Seven("none"), "mono", &cpus(&periodic(3).samples()));
+    let again = |option: Vec<u8>| with_options(whole.clone(), &option, option.len() as u64 + 14);
+    assert!(import(again(option(99, &[1, 2]))).is_ok());
+    let buffer = [&[0; 8][..], b"\0mono\0", &(PAGE as u32).to_le_bytes(), &[0; 4]].concat();
+    refused(again(option(3, &buffer)), "the main buffer is listed twice");
+    let place = |magic: &[u8]| whole.windows(magic.len()).position(|bytes| bytes == magic).expect("there");
+    let header = place(b"header_page\0") as u64 - 16;
+    refused(again(option(16, &header.to_le_bytes())), "the description of pages is listed twice");
+    let formats = place(b"all\0") as u64 - 4 - 16;
+    refused(again(option(18, &formats.to_le_bytes())), "the section of event formats is listed twice");
+    // Sections that share the end of the file.
+    let size = 16 << 20;
+    let mut many = (0..17).fold(whole.clone(), |bytes, _| with_options(bytes, &[], size));
+    many.resize(many.len() + size as usize, 0);
+    refused(many, "its headers have more than 256 MiB");
+}
+
+#[test]
+fn threads_belong_to_the_process_of_their_creator() {
+    const CLONE_THREAD: u64 = 0x1_0000;
+    let processes =
+        |flags: u64| -> Vec<(u32, u32)> {
+            let born = [&[49, 1, 0, 0, 0, 0, 0, 0][..], &41_i32.to_le_bytes(), &[0; 4], &flags.to_le_bytes()];
+            let mut events = vec![(1_000, 0, 40, born.concat())];
+            let mut perf = File::default();
+            perf.switch(10, (0, 120, 0), (40, FIFO_60))
+                .switch(20, (40, FIFO_60, SLEEPS), (41, FIFO_60))
+                .switch(30, (41, FIFO_60, SLEEPS), IDLE);
+            events.extend(perf.samples());
+            let all: Vec<&Event> = events.iter().collect();
+            let (_, records, _) = import(file(Kind::Six, "mono", &[pages(&all, &[])])).expect("imported");
+            let process = |record: &Record| match record {
+                Record::Task(task) => Some((task.tid, task.pid)),
+                _ => None,
+            };
+            records.iter().filter_map(process).collect()
+        };
+    // Nothing says that the creator is not the first thread of its process.
+    assert_eq!(processes(CLONE_THREAD), [(40, 40), (41, 40)]);
+    assert_eq!(processes(0), [(40, 40), (41, 41)]);
+}
+
 #[test]
 fn what_cannot_be_read_is_refused_with_the_reason() {
     let data = cpus(&periodic(3).samples());
-    let refused = |bytes: Vec<u8>, why: &str| {
-        let error = import(bytes).map(|_| ()).expect_err(why);
-        assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains(why), "{error}");
-    };
     refused(file(Kind::Six, "x86-tsc", &data), "does not count nanoseconds");
     refused(file(Kind::Seven("lz9"), "mono", &data), "packed with lz9");
     let whole = file(Kind::Six, "mono", &data);
-    refused(whole[..whole.len() - PAGE].to_vec(), "cut short");
+    refused(whole[..whole.len() - PAGE].to_vec(), "is truncated");
     let mut big = whole.clone();
     big[12] = 1;
     refused(big, "big-endian");

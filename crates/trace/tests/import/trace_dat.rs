@@ -73,10 +73,18 @@ fn layout() -> Vec<u8> {
     [&b"header_page\0"[..], &sized(page), b"header_event\0", &sized(event)].concat()
 }
 
+/// The creation of a thread.
+const BORN: &str = "name: task_newtask\nID: 305\nformat:
+\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:unsigned long clone_flags;\toffset:16;\tsize:8;\tsigned:0;
+
+print fmt: \"\"
+";
+
 fn formats() -> Vec<u8> {
     let common = "format:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
-    let all: Vec<&str> =
-        FORMATS.split_inclusive("print fmt: \"\"\n").filter(|text| text.contains("ID:")).collect();
+    let known = FORMATS.split_inclusive("print fmt: \"\"\n").filter(|text| text.contains("ID:"));
+    let all: Vec<&str> = known.chain([BORN]).collect();
     let mut bytes = 1_u32.to_le_bytes().to_vec();
     bytes.extend(b"all\0");
     bytes.extend((all.len() as u32).to_le_bytes());
@@ -86,7 +94,17 @@ fn formats() -> Vec<u8> {
 
 const UNAME: &[u8] = b"Linux machine 6.12.0-rt x86_64\0";
 
-fn option(id: u16, data: &[u8]) -> Vec<u8> {
+/// With another section of options, after the last, which gives none that follows.
+pub fn with_options(mut bytes: Vec<u8>, options: &[u8], size: u64) -> Vec<u8> {
+    let (end, at) = (bytes.len(), bytes.len() as u64);
+    bytes[end - 8..].copy_from_slice(&at.to_le_bytes());
+    bytes.extend([[0; 8], size.to_le_bytes()].concat());
+    bytes.extend(options);
+    bytes.extend(option(0, &[0; 8]));
+    bytes
+}
+
+pub fn option(id: u16, data: &[u8]) -> Vec<u8> {
     [&id.to_le_bytes()[..], &(data.len() as u32).to_le_bytes(), data].concat()
 }
 

@@ -68,7 +68,7 @@ impl Packing {
     /// Unpacks to exactly so many bytes.
     pub fn unpack(self, packed: &[u8], length: u64) -> Result<Vec<u8>, String> {
         if length > MOST {
-            return Err(format!("{length} bytes at once cannot be"));
+            return Err(format!("its size {length} is invalid"));
         }
         let mut bytes = vec![0; length as usize];
         let taken = match self {

@@ -12,6 +12,9 @@ pub const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 const MOST_CPUS: u32 = 1 << 13;
 const MOST_SECTIONS: usize = 10_000;
 
+/// Most bytes of all sections together, unpacked.
+const MOST_UNPACKED: u64 = 256 << 20;
+
 /// Options of either version.
 mod option {
     pub const DONE: u16 = 0;
@@ -56,6 +59,10 @@ pub struct Header {
     pub cpus: Vec<Cpu>,
     /// What is left out.
     pub notes: Vec<&'static str>,
+    /// Bytes of sections so far, unpacked.
+    unpacked: u64,
+    /// Options of which there is one, as far as they have been read.
+    been: HashSet<u16>,
 }
 
 /// Reads the headers.
@@ -68,7 +75,7 @@ pub fn header(bytes: &Bytes) -> Result<Header, String> {
     cursor.byte()?;
     let page = cursor.word()?;
     if !page.is_power_of_two() || !(512..=1 << 20).contains(&page) {
-        return Err(format!("pages of {page} bytes cannot be"));
+        return Err(format!("page size {page} is invalid"));
     }
     let mut header = Header {
         formats: HashMap::new(),
@@ -80,18 +87,15 @@ pub fn header(bytes: &Bytes) -> Result<Header, String> {
         version: String::new(),
         cpus: Vec::new(),
         notes: Vec::new(),
+        unpacked: 0,
+        been: HashSet::new(),
     };
     match version.as_str() {
         "6" => header.read_6(&mut cursor)?,
         "7" => header.read_7(&mut cursor, bytes)?,
         other => return Err(format!("version {other} of the format is not read here: 6 and 7 are")),
     }
-    if let Some(cpu) = header.cpus.iter().find(|cpu| cpu.offset.saturating_add(cpu.size) > bytes.length()) {
-        return Err(format!(
-            "it was cut short: the data of processor {} do not lie within the file; copy all of it",
-            cpu.number
-        ));
-    }
+    check_cpus(&header.cpus, bytes.length())?;
     Ok(header)
 }
 
@@ -149,7 +153,7 @@ impl Header {
         let mut been = HashSet::new();
         while next != 0 {
             if !been.insert(next) || been.len() > MOST_SECTIONS {
-                return Err(format!("byte {next}: lists of options that go round in circles"));
+                return Err(format!("byte {next}: the option sections form a loop, or are too many"));
             }
             let section = self.section(bytes, next)?;
             let options = Bytes::Memory(section);
@@ -169,10 +173,12 @@ impl Header {
     fn option_7(&mut self, id: u16, data: Vec<u8>, bytes: &Bytes) -> Result<(), String> {
         match id {
             option::HEADER_INFO => {
+                self.only_once(id, "the description of pages")?;
                 let section = Bytes::Memory(self.section(bytes, long(&data))?);
                 self.header_info(&mut Cursor::new(&section, 0))?;
             }
             option::EVENT_FORMATS => {
+                self.only_once(id, "the section of event formats")?;
                 let section = Bytes::Memory(self.section(bytes, long(&data))?);
                 self.event_formats(&mut Cursor::new(&section, 0))?;
             }
@@ -182,18 +188,33 @@ impl Header {
         Ok(())
     }
 
+    /// An error if an option of this kind has been read.
+    fn only_once(&mut self, id: u16, what: &str) -> Result<(), String> {
+        if self.been.insert(id) { Ok(()) } else { Err(format!("{what} is listed twice")) }
+    }
+
     /// The contents of a section, unpacked.
-    fn section(&self, bytes: &Bytes, at: u64) -> Result<Vec<u8>, String> {
+    fn section(&mut self, bytes: &Bytes, at: u64) -> Result<Vec<u8>, String> {
         let mut cursor = Cursor::new(bytes, at);
         let (_, flags, _, size) = (cursor.half()?, cursor.half()?, cursor.word()?, cursor.long()?);
         if flags & 1 == 0 {
+            self.count_unpacked(size)?;
             return cursor.take(size);
         }
         let (packed, length) = (cursor.word()?, cursor.word()?);
+        self.count_unpacked(length.into())?;
         let packed = cursor.take(packed.into())?;
         self.packing
             .unpack(&packed, length.into())
             .map_err(|why| format!("byte {at}: a packed section: {why}"))
+    }
+
+    fn count_unpacked(&mut self, length: u64) -> Result<(), String> {
+        self.unpacked = self.unpacked.saturating_add(length);
+        match self.unpacked <= MOST_UNPACKED {
+            true => Ok(()),
+            false => Err(format!("its headers have more than {} MiB", MOST_UNPACKED >> 20)),
+        }
     }
 
     /// The data of a buffer: of the main one.
@@ -205,10 +226,14 @@ impl Header {
             self.note("buffers of instances");
             return Ok(());
         }
+        self.only_once(option::BUFFER, "the main buffer")?;
         self.clock = clock;
         let page = cursor.word()?;
         if page as usize != self.layout.page {
-            return Err(format!("pages of {page} bytes in a trace of pages of {}", self.layout.page));
+            return Err(format!(
+                "page size {page} of the buffer is not {}, that of the file",
+                self.layout.page
+            ));
         }
         for _ in 0..count_of_cpus(cursor.word()?)? {
             let (number, offset, size) = (cursor.word()?, cursor.long()?, cursor.long()?);
@@ -284,7 +309,32 @@ impl Header {
 }
 
 fn count_of_cpus(count: u32) -> Result<u32, String> {
-    if count <= MOST_CPUS { Ok(count) } else { Err(format!("{count} processors cannot be")) }
+    match count <= MOST_CPUS {
+        true => Ok(count),
+        false => Err(format!("it has {count} processors, more than {MOST_CPUS}")),
+    }
+}
+
+/// Whether each processor is listed once, with data of its own that lie within a file of this length.
+fn check_cpus(cpus: &[Cpu], length: u64) -> Result<(), String> {
+    let mut numbers = HashSet::new();
+    if let Some(cpu) = cpus.iter().find(|cpu| !numbers.insert(cpu.number)) {
+        return Err(format!("processor {} is listed twice", cpu.number));
+    }
+    if let Some(cpu) = cpus.iter().find(|cpu| cpu.offset.saturating_add(cpu.size) > length) {
+        return Err(format!(
+            "the file is truncated: the data of processor {} end beyond it; copy it again",
+            cpu.number
+        ));
+    }
+    let mut by_place: Vec<&Cpu> = cpus.iter().filter(|cpu| cpu.size > 0).collect();
+    by_place.sort_by_key(|cpu| cpu.offset);
+    match by_place.windows(2).find(|pair| pair[0].offset + pair[0].size > pair[1].offset) {
+        None => Ok(()),
+        Some(pair) => {
+            Err(format!("the data of processors {} and {} overlap", pair[0].number, pair[1].number))
+        }
+    }
 }
 
 /// A number of eight bytes; 0 of fewer.

@@ -13,6 +13,9 @@ const USED: u64 = (1 << 27) - 1;
 const MISSED: u64 = 1 << 31;
 const MISSED_COUNT: u64 = 1 << 30;
 
+/// No page follows so many lost events: a count above is damage.
+const MOST_MISSED: u64 = 1 << 32;
+
 /// An absolute time has this many bits; those above are the ones of the time before.
 const ABSOLUTE: u32 = 59;
 
@@ -43,7 +46,8 @@ impl Page {
             return None;
         }
         let count = if commit & MISSED_COUNT != 0 { number(end, layout.commit) } else { None };
-        let missed = if commit & MISSED != 0 { count.unwrap_or(1).max(1) } else { 0 };
+        let count = count.filter(|count| (1..=MOST_MISSED).contains(count));
+        let missed = if commit & MISSED != 0 { count.unwrap_or(1) } else { 0 };
         Some(Page { at: layout.data, end, time, missed })
     }
 
@@ -161,7 +165,13 @@ mod tests {
         assert_eq!(events(&page(0, 0, &[PADDING | 1 << 5, u32::MAX])), (vec![], true));
         assert!(Page::new(&page(0, 1 << 20, &[]), LAYOUT).is_none());
         assert_eq!(Page::new(&page(0, MISSED, &[]), LAYOUT).map(|page| page.missed), Some(1));
-        let counted = page(0, MISSED | MISSED_COUNT, &[]);
-        assert_eq!(Page::new(&counted, LAYOUT).map(|page| page.missed), Some(u64::MAX));
+        let counted = |count: u64| {
+            let mut page = page(0, MISSED | MISSED_COUNT, &[]);
+            page[16..24].copy_from_slice(&count.to_le_bytes());
+            Page::new(&page, LAYOUT).map(|page| page.missed)
+        };
+        assert_eq!([0, 7, MOST_MISSED].map(counted), [1, 7, MOST_MISSED].map(Some));
+        // Damage: at least one.
+        assert_eq!([MOST_MISSED + 1, u64::MAX].map(counted), [Some(1); 2]);
     }
 }

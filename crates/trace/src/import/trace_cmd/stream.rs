@@ -20,6 +20,8 @@ pub struct Stream {
     pub cpu: u32,
     layout: Layout,
     packing: Option<Packing>,
+    /// Most bytes of a block.
+    most: u64,
     /// Where the data begin, where the next block is, and where they end.
     begin: u64,
     at: u64,
@@ -41,13 +43,29 @@ const PAGES: u64 = 16;
 /// Most bytes of an unpacked block: trace-cmd packs some pages at a time.
 const MOST_BLOCK: u64 = 8 << 20;
 
+/// Most bytes of the blocks of all processors together, as one of each is held.
+const MOST_BLOCKS: u64 = 512 << 20;
+
+/// Most bytes of the block of a processor; an error if there is not room for a page.
+fn most_of_each(header: &Header) -> Result<u64, String> {
+    let count = header.cpus.iter().filter(|cpu| cpu.size > 0).count() as u64;
+    let most = (MOST_BLOCKS / count.max(1)).min(MOST_BLOCK);
+    let page = header.layout.page;
+    match page as u64 <= most {
+        true => Ok(most),
+        false => Err(format!("page size {page} is invalid for {count} processors: it is too large")),
+    }
+}
+
 impl Stream {
     /// Of a processor.
     pub fn new(bytes: &Bytes, header: &Header, cpu: &Cpu) -> Result<Stream, String> {
+        let most = most_of_each(header)?;
         let mut stream = Stream {
             cpu: cpu.number,
             layout: header.layout,
             packing: header.is_packed.then_some(header.packing),
+            most,
             begin: cpu.offset,
             at: cpu.offset,
             end: cpu.offset + cpu.size + if header.is_packed { COUNT } else { 0 },
@@ -87,12 +105,14 @@ impl Stream {
                 self.from = 0;
                 match self.fill(bytes) {
                     Ok(true) => {}
-                    Ok(false) => return None,
+                    Ok(false) => {
+                        self.free();
+                        return None;
+                    }
                     Err(why) => {
                         // What follows cannot be found.
                         (self.at, self.blocks) = (self.end, 0);
-                        self.block.clear();
-                        self.page = Page::default();
+                        self.free();
                         return Some(Next::Damage(why));
                     }
                 }
@@ -109,22 +129,28 @@ impl Stream {
         }
     }
 
+    /// Forgets the block: none follows.
+    fn free(&mut self) {
+        self.block = Vec::new();
+        self.page = Page::default();
+    }
+
     /// Reads the next block; returns whether there is one.
     fn fill(&mut self, bytes: &Bytes) -> Result<bool, String> {
         let Some(packing) = self.packing else {
-            let length = (self.end - self.at).min(PAGES * self.layout.page as u64);
+            let page = self.layout.page as u64;
+            let length = (self.end - self.at).min((self.most / page).min(PAGES) * page);
             bytes.read_into(self.at, length, &mut self.block)?;
             self.at += length;
             return Ok(length > 0);
         };
         if self.blocks == 0 {
-            self.block.clear();
             return Ok(false);
         }
         self.blocks -= 1;
         let (packed, length) = (u64::from(self.word(bytes)?), u64::from(self.word(bytes)?));
-        if packed > self.end - self.at || !(1..=MOST_BLOCK).contains(&length) {
-            return Err(format!("byte {}: a packed block that cannot be", self.at));
+        if packed > self.end - self.at || !(1..=self.most).contains(&length) {
+            return Err(format!("byte {}: the size of a packed block is invalid", self.at));
         }
         let packed_bytes = bytes.read(self.at, packed)?;
         let at = self.at;
