@@ -77,7 +77,8 @@ impl std::error::Error for SameRun {}
 
 impl fmt::Display for SameRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the run {} is in both, and would count twice", self.0.name)
+        let name = self.0.name.escape_debug();
+        write!(f, "the run {name} is already in an earlier file and would count twice; leave one of them out")
     }
 }
 
@@ -208,7 +209,8 @@ impl Summary {
             return Err("expected tasks in order, each once".to_owned());
         }
         for (index, task) in self.tasks.iter().enumerate() {
-            let wrong = |expected| format!("tasks[{index}] ({}): expected {expected}", task.key.name);
+            let wrong =
+                |expected| format!("tasks[{index}] ({}): expected {expected}", task.key.name.escape_debug());
             task.check(self.runs.len()).map_err(wrong)?;
         }
         let model = self.to_model();

@@ -273,16 +273,23 @@ fn other_files_are_refused_with_the_reason() {
     for cut in MAGIC.len()..good.len() {
         assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
     }
+    // A number that does not end, with its checksum.
+    let body = [0xff; 16];
+    let endless = [&good[..MAGIC.len() + 4], &crc32fast::hash(&body).to_le_bytes(), &body].concat();
+    assert_eq!(Summary::from_bytes(&endless).err(), Some(FileError::Undecodable));
     let long = [&good[..], &[0]].concat();
     assert_eq!(Summary::from_bytes(&long).err(), Some(FileError::Damaged));
 }
 
 #[test]
 fn a_run_counts_once() {
-    let one = || Summary::new(run(0), Vec::new());
+    let one = || Summary::new(Run { name: "run0\u{1b}[2J".into(), ..run(0) }, Vec::new());
     let mut both = one();
     let refused = both.merge(one()).expect_err("the same run");
-    assert_eq!(refused.to_string(), "the run run0 is in both, and would count twice");
+    assert_eq!(
+        refused.to_string(),
+        r"the run run0\u{1b}[2J is already in an earlier file and would count twice; leave one of them out"
+    );
     assert_eq!(both.to_bytes(), one().to_bytes());
 }
 

@@ -7,6 +7,7 @@ use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use punctual_extract::{Extractor, Options as ExtractOptions, Replay, Run, Summary, replay_into};
 use punctual_report::blame::Blame;
+use punctual_report::visible;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ fn summary(recording: &Recording, options: &Options, monitor: &dyn Monitor) -> R
         clock: about.clock.clone(),
         platform: about.platform.clone(),
         records: records.into_inner(),
-        lost: totals.lost + recording.unreadable(),
+        lost: totals.lost.saturating_add(recording.unreadable()),
         untracked: totals.untracked,
         skipped: totals.skipped,
         stolen: totals.stolen,
@@ -114,15 +115,12 @@ pub fn read(path: &Path) -> Result<Summary> {
         Error::file(format!("cannot read {name}")).because(reason)
     })?;
     Summary::from_bytes(&bytes)
-        .map_err(|error| Error::file(format!("cannot read {name}")).because(error.to_string()))
+        .map_err(|error| Error::file(format!("cannot read {name}")).because(visible(&error.to_string())))
 }
 
 fn add(all: &mut Summary, other: Summary, source: &Path) -> Result<()> {
-    all.merge(other).map_err(|error| {
-        Error::usage(format!("cannot add {}", source.display()))
-            .because(error.to_string())
-            .advise("name every run once")
-    })
+    all.merge(other)
+        .map_err(|error| Error::usage(format!("cannot add {}", source.display())).because(error.to_string()))
 }
 
 /// Writes a summary.

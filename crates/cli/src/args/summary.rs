@@ -47,7 +47,7 @@ pub struct Summarize {
     pub quiet: bool,
 }
 
-/// Merge summaries to the timing model of all runs together
+/// Merge summaries into a timing model of all runs together
 ///
 /// The same threads of several runs become one task, whose models allow everything that any run did. The
 /// result is the same for any order and any grouping of the runs; docs/fleets.md says what counts as the same

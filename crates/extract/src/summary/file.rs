@@ -20,7 +20,9 @@ pub enum FileError {
     Version(u32),
     /// It was changed, or is cut off.
     Damaged,
-    /// Its checksum is right, but not its contents.
+    /// Its checksum is right, but its contents are those of something else.
+    Undecodable,
+    /// The same, with what is wrong.
     Invalid(String),
 }
 
@@ -38,6 +40,9 @@ impl fmt::Display for FileError {
                  make it again with punctual summarize"
             ),
             FileError::Damaged => write!(f, "it is damaged or cut off: its checksum differs"),
+            FileError::Undecodable => {
+                write!(f, "its contents are not those of a summary; make it again with punctual summarize")
+            }
             FileError::Invalid(reason) => write!(f, "it is invalid: {reason}"),
         }
     }
@@ -81,8 +86,9 @@ impl Summary {
 
     /// Reads what follows the checksum.
     fn from_body(body: &[u8]) -> Result<Summary, FileError> {
-        let (summary, rest) = postcard::take_from_bytes::<Summary>(body)
-            .map_err(|error| FileError::Invalid(error.to_string()))?;
+        // What the codec says is of its inside, and helps nobody.
+        let (summary, rest) =
+            postcard::take_from_bytes::<Summary>(body).map_err(|_| FileError::Undecodable)?;
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));
         }

@@ -8,7 +8,7 @@ use punctual_model::{
     self as model, Duration, EndedBy, Instant, Object, Policy, Reservation, Separator, processor_list,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What makes a task the same in two runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -79,16 +79,13 @@ pub(crate) struct TaskSummary {
 
 /// The tasks of one run, in order.
 pub(crate) fn of_run(ended: Vec<Ended>) -> Vec<TaskSummary> {
-    let mut numbers: BTreeMap<Key, Vec<(u32, u32)>> = BTreeMap::new();
+    let mut numbers: BTreeMap<Key, HashMap<(u32, u32), usize>> = BTreeMap::new();
     let mut tasks: BTreeMap<Key, TaskSummary> = BTreeMap::new();
     for Ended { task, streams } in ended {
         let mut key = Key::new(&task);
         let threads = numbers.entry(key.clone()).or_default();
-        let thread = (task.pid, task.tid);
-        let number = threads.iter().position(|other| *other == thread).unwrap_or(threads.len());
-        if number == threads.len() {
-            threads.push(thread);
-        }
+        let next = threads.len();
+        let number = *threads.entry((task.pid, task.tid)).or_insert(next);
         key.number = u32::try_from(number).unwrap_or(u32::MAX);
         let summary = TaskSummary::new(key.clone(), &task, streams);
         match tasks.get_mut(&key) {
