@@ -7,6 +7,11 @@ pub(crate) fn primary(task: &Task) -> Option<&Stream> {
     task.streams.get(task.primary?)
 }
 
+/// Whether a task is of several runs (`punctual merge`): its instants mean nothing.
+pub(crate) fn is_merged(task: &Task) -> bool {
+    task.pid == 0
+}
+
 /// Whether two tasks are phases of one thread of one recording.
 pub(crate) fn same_thread(a: &Task, b: &Task) -> bool {
     (a.pid, a.tid, &a.recording) == (b.pid, b.tid, &b.recording)

@@ -36,7 +36,14 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
         text.push(format!("Why this separator: {}.", visible(reason.trim_end_matches('.'))));
     }
     match (Shape::new(stream), &stream.arrival.periodic) {
-        (Shape::Periodic(periodic), _) => text.extend(regular(periodic, stream, begin)),
+        (Shape::Periodic(periodic), _) if derived::is_merged(task) => {
+            let unplaced = Periodic { slips: Vec::new(), ..periodic.clone() };
+            text.extend(regular(&unplaced, stream, begin));
+        }
+        (Shape::Periodic(periodic), _) => {
+            text.extend(regular(periodic, stream, begin));
+            text.push(first_arrival(periodic, begin));
+        }
         (shape, periodic) => text.extend(irregular(&shape, periodic.as_ref())),
     }
     let curve = stream.arrival.curve.as_ref();
@@ -147,15 +154,18 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
         false => row.sentence("were", "releases", " late"),
     }));
     text.push(why_this_period(periodic, stream.releases));
-    text.push(match typical.filter(|typical| typical.offset_ns != periodic.offset_ns) {
+    text
+}
+
+fn first_arrival(periodic: &Periodic, begin: Instant) -> String {
+    match derived::typical(periodic).filter(|typical| typical.offset_ns != periodic.offset_ns) {
         None => format!("The first arrival was at {} (offset Φ).", relative(periodic.offset_ns, begin)),
         Some(typical) => format!(
             "The first arrival was at {} (offset Φ); counting every release, at {}.",
             relative(typical.offset_ns, begin),
             relative(periodic.offset_ns, begin)
         ),
-    });
-    text
+    }
 }
 
 /// How the period was chosen.
@@ -325,6 +335,20 @@ fn relative(ns: i64, begin: Instant) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_of_several_runs_has_no_instants() {
+        let mut task = crate::example::task("control", 3, 80);
+        let mut stream = crate::example::stream(1_000_000, 16_000);
+        let (skipped, slips) = (3, crate::example::disturbed().slips);
+        stream.arrival.periodic =
+            Some(Periodic { skipped, slips, ..crate::example::periodic(1_000_000, 16_000) });
+        let text = |task: &Task| arrivals(task, &stream, Instant::from_ns(0)).join(" ");
+        assert!(text(&task).contains("before the release at") && text(&task).contains("first arrival"));
+        task.pid = 0;
+        assert!(text(&task).contains("3 activations were skipped."), "{}", text(&task));
+        assert!(!text(&task).contains(" at +") && !text(&task).contains("first arrival"), "{}", text(&task));
+    }
 
     #[test]
     fn a_frequency_is_printed_exactly() {

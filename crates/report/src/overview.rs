@@ -1,6 +1,6 @@
 //! The table of all tasks: what a user sees first.
 
-use crate::derived::{left_out, primary, same_thread, typical};
+use crate::derived::{is_merged, left_out, primary, same_thread, typical};
 use crate::figures::{self, Phases, THREADS};
 use crate::number::{about, counted};
 use crate::shape::Shape;
@@ -93,6 +93,10 @@ pub(crate) fn how_long(model: &TimingModel) -> String {
         model.tasks().iter().filter_map(|task| task.recording.as_deref()).collect();
     recordings.sort_unstable();
     recordings.dedup();
+    // How many all are, the model does not say.
+    if model.tasks().iter().any(|task| is_merged(task) && task.recording.is_some()) {
+        return "Observed in several runs".to_owned();
+    }
     match recordings.len() {
         0 => {
             let span = model.spans().first().map(|(_, span)| span.until_ns.since(span.from_ns));
@@ -328,6 +332,15 @@ extra: releases beyond one for each period.
         let text = overview(&model(vec![monday, tuesday]), &Page::default(), Rows::default());
         assert_eq!(text.lines().count(), 3, "{text}");
         assert!(!text.contains("phase"), "{text}");
+    }
+
+    #[test]
+    fn how_long_counts_no_runs_as_recordings() {
+        let mut tasks = [task("one", 1, 80), task("other", 2, 80)];
+        tasks.iter_mut().for_each(|task| task.recording = Some(task.name.clone()));
+        assert_eq!(how_long(&model(tasks.to_vec())), "Observed in 2 recordings");
+        (tasks[0].pid, tasks[0].recording) = (0, Some("2 runs".into()));
+        assert_eq!(how_long(&model(tasks.to_vec())), "Observed in several runs");
     }
 
     #[test]

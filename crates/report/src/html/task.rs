@@ -4,7 +4,7 @@ use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
 use super::overview::{FEW_JOBS, brief};
 use super::segments::bars;
-use crate::derived::{primary, same_thread};
+use crate::derived::{is_merged, primary, same_thread};
 use crate::figures::{Group, THREADS, ThreadRow, Unit};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
@@ -27,7 +27,7 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
                 small { " thread " (task.tid) " of process " (task.pid) ", " (policy(task)) }
             }
             @if let Some(recording) = &task.recording {
-                p { "From the recording " bdi { (visible(recording)) } }
+                p { @if is_merged(task) { "Of " } @else { "From the recording " } bdi { (visible(recording)) } }
             }
             @for line in identity(model, task) { p { (line) } }
             (phases(model, task))
