@@ -5,10 +5,12 @@ use crate::error::{Error, Result, plain_reason};
 use crate::filter::ThreadFilter;
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
+use punctual_extract::summary::MAGIC;
 use punctual_extract::{Extractor, Options as ExtractOptions, Replay, Run, Summary, replay_into};
 use punctual_report::blame::Blame;
 use punctual_report::visible;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -107,7 +109,7 @@ pub fn merge(files: &[PathBuf]) -> Result<Summary> {
 /// Reads a summary.
 pub fn read(path: &Path) -> Result<Summary> {
     let name = path.display();
-    let bytes = fs::read(path).map_err(|error| {
+    let bytes = contents(path).map_err(|error| {
         let reason = match path.is_dir() {
             true => "it is a folder; punctual summarize makes a summary of a recording".to_owned(),
             false => plain_reason(&error),
@@ -116,6 +118,17 @@ pub fn read(path: &Path) -> Result<Summary> {
     })?;
     Summary::from_bytes(&bytes)
         .map_err(|error| Error::file(format!("cannot read {name}")).because(visible(&error.to_string())))
+}
+
+/// What is in a file; of one that is no summary, only its beginning, as it may have no end.
+fn contents(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
+    if bytes == MAGIC {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 fn add(all: &mut Summary, other: Summary, source: &Path) -> Result<()> {
