@@ -247,7 +247,9 @@ fn summaries_merge_to_the_model_of_a_replay() {
     let twice = run(&["merge", &one, &again]);
     assert_eq!(twice.status.code(), Some(2), "{twice:?}");
     assert!(text(&twice.stderr).contains("would count twice"), "{twice:?}");
-    for wrong in [&fixture.recording, &fixture.model] {
+    let phases = run(&["merge", &one, "--phases", "-o", &fixture.path("phases.summary")]);
+    assert_eq!(phases.status.code(), Some(2), "{phases:?}");
+    for wrong in [&fixture.recording, &fixture.model, "/dev/zero"] {
         let refused = run(&["merge", wrong]);
         assert_eq!(refused.status.code(), Some(5), "{refused:?}");
         assert!(text(&refused.stderr).contains("punctual summarize"), "{refused:?}");

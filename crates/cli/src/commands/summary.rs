@@ -36,6 +36,10 @@ pub fn merge(arguments: &args::Merge) -> Result<(), Failure> {
     let output = arguments.results.output.as_deref();
     let again = output.filter(|path| path.extension().is_some_and(|it| it == "summary"));
     let again = again.map(|path| Destination::new(path, arguments.results.force)).transpose()?;
+    if again.is_some() && arguments.results.phases {
+        let message = "--phases is for the table of tasks, which -o FILE.summary does not print";
+        return Err(Failure::new(Code::Usage, message));
+    }
     let results = if again.is_none() { Some(Results::new(&arguments.results)?) } else { None };
     if arguments.blame && results.as_ref().is_some_and(Results::is_json) {
         let message = "-o - and --blame both write to standard output; name a file for the timing model";
