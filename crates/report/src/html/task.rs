@@ -27,7 +27,10 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
                 small { " thread " (task.tid) " of process " (task.pid) ", " (policy(task)) }
             }
             @if let Some(recording) = &task.recording {
-                p { @if is_merged(task) { "Of " } @else { "From the recording " } bdi { (visible(recording)) } }
+                p {
+                    @if is_merged(task) { "Of " } @else { "From the recording " }
+                    bdi { (visible(recording)) }
+                }
             }
             @for line in identity(model, task) { p { (line) } }
             (phases(model, task))
