@@ -69,7 +69,7 @@ const SLACK: usize = 2_048;
 const SPARE_LATE: usize = 32;
 
 /// Most disturbed releases kept: the last ones.
-const MOST_DISTURBED: usize = 32;
+const MOST_DISTURBED: usize = punctual_model::MAX_ENDING;
 
 /// Most stalls kept: those of the latest releases.
 const MOST_STALLS: usize = 128;

@@ -94,6 +94,9 @@ pub const MAX_SLIPS: usize = 10;
 /// Fewest releases of which a typical model leaves any out.
 pub const FEWEST_TYPICAL: u64 = 20;
 
+/// Greatest number of wake-ups at the end of a thread that a typical model leaves out: they are no releases.
+pub const MAX_ENDING: usize = 32;
+
 /// Greatest number of releases that a typical model leaves out because they are early.
 pub const MAX_EARLY: usize = 4;
 

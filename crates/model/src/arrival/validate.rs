@@ -1,6 +1,8 @@
 //! Checks that the values of arrival models are consistent.
 
-use super::{Arrival, Curve, LeftOut, MAX_EARLY, MAX_LATE, MAX_SLIPS, Periodic, Slip};
+use super::{
+    Arrival, Curve, Disturbance, LeftOut, MAX_EARLY, MAX_ENDING, MAX_LATE, MAX_SLIPS, Periodic, Slip,
+};
 use crate::error::ReadError;
 use crate::section::Valid;
 use crate::valid::{at_most, in_order, never_decreases, not_zero};
@@ -72,9 +74,13 @@ fn left_out(path: &str, left_out: &[LeftOut]) -> Valid {
     if let Some(index) = left_out.iter().position(|release| release.off_ns == 0) {
         return Err(ReadError::value(format!("{path}[{index}].off_ns"), "a number other than zero", 0));
     }
-    let early = left_out.iter().filter(|release| release.off_ns < 0).count();
+    // Wake-ups at the end of a thread are not releases.
+    let is_ending = |release: &&LeftOut| release.reason == Some(Disturbance::Ending);
+    let ending = left_out.iter().filter(is_ending).count();
+    let early = left_out.iter().filter(|it| it.off_ns < 0 && !is_ending(it)).count();
+    at_most(&format!("{path}, ending"), ending, MAX_ENDING)?;
     at_most(&format!("{path}, early"), early, MAX_EARLY)?;
-    at_most(&format!("{path}, late"), left_out.len() - early, MAX_LATE)
+    at_most(&format!("{path}, late"), left_out.len() - ending - early, MAX_LATE)
 }
 
 fn curve(path: &str, curve: &Curve) -> Valid {

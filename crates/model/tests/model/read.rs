@@ -305,6 +305,10 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
         json!({"skipped": 12, "slips": slips(&eleven[..10]), "typical": left_out(&[-1, 1])}),
         json!({"typical": {"offset_ns": 1, "jitter_ns": 0,
             "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "stall"}]}}),
+        // A wake-up at the end of a thread is none of the four early releases.
+        json!({"typical": {"offset_ns": 1, "jitter_ns": 0, "left_out": [
+            {"at_ns": 3, "off_ns": -7}, {"at_ns": 4, "off_ns": -7}, {"at_ns": 5, "off_ns": -7},
+            {"at_ns": 6, "off_ns": -7}, {"at_ns": 7, "off_ns": -7, "reason": "ending"}]}}),
     ] {
         assert!(TimingModel::from_json(&with(valid.clone())).is_ok(), "{valid}");
     }
