@@ -65,7 +65,7 @@ fn thread(tid: u32, name: &str, jobs: &[Seen]) -> Vec<Record> {
         affinity: "0-1".into(),
     }));
     let activations = (1..).zip(jobs).map(|(sequence, seen)| {
-        cpu = cpu + Duration::from_ns(seen.cost % (1 << 40));
+        cpu += Duration::from_ns(seen.cost % (1 << 40));
         let earliest = seen.release.window.earliest();
         Record::Activation(Activation {
             tid,
