@@ -17,7 +17,7 @@ use std::time::Duration;
 /// How often threads are looked at: some get their priority while the partition is being made.
 const OFTEN: Duration = Duration::from_millis(50);
 
-/// The priority of who looks at them: they may have any, and be on its processor.
+/// Above any priority that they may have: one may occupy the processor of who looks at them.
 const GREATEST: u32 = 99;
 
 /// By number, how threads were scheduled, and how they are again.
