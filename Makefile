@@ -85,7 +85,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-record     what recording costs beyond extracting
   make bench-replay     speed of replay, size of recordings
   make bench-extract    jobs per second that extraction handles (printed only)
-  make bench-import     reading and merging 1,000 summaries (printed only)
+  make bench-import     speed of importing other tools' traces; merging 1,000 summaries
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
   make bench-check      speed of checking a recording, beside replay
@@ -236,8 +236,9 @@ bench-daemon: build
 bench-extract: setup
 	$(CARGO) run --release -p punctual-extract --example bench_extract
 
-bench-import: setup
-	$(CARGO) run --release -p punctual-extract --example bench_merge
+bench-import: build
+	$(CARGO) build --release -p punctual-bench --bin bench-import
+	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-import
 
 bench-table: setup
 	$(CARGO) build --release -p punctual-bench --bin bench-table

@@ -1,7 +1,6 @@
-//! How long it takes to read and merge summaries of many runs, and how large they are.
-//!
-//! `cargo run --release -p punctual-extract --example bench_merge [SUMMARIES [THREADS [JOBS]]]`
+//! Summaries of many runs, which are read and merged.
 
+use punctual_bench::Error;
 use punctual_extract::{Extractor, Options, Run, Summary};
 use punctual_model::{Call, Duration, Instant, Object, Platform, Policy, Separator, Window};
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
@@ -9,34 +8,35 @@ use std::time::Instant as Clock;
 
 /// Runs with jobs of their own; the others repeat them under other names.
 const DIFFERENT: u64 = 100;
+/// Of each thread of a run.
+const JOBS: u64 = 2_000;
 const PERIOD: u64 = 1_000_000;
 
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let mut number = |default: u64| arguments.next().map_or(default, |it| it.parse().expect("a number"));
-    let (summaries, threads, jobs) = (number(1_000), number(10), number(2_000));
+/// What reading and merging took.
+pub struct Merged {
+    /// Bytes of each task in a summary of one run, and in that of all.
+    pub bytes: [f64; 2],
+    /// Seconds until all were one summary.
+    pub merged: f64,
+    /// Seconds until that was a timing model.
+    pub whole: f64,
+}
+
+/// Merges as many summaries of runs of as many threads.
+pub fn merge(summaries: u64, threads: u64) -> Result<Merged, Error> {
     let files: Vec<Vec<u8>> =
-        (0..DIFFERENT.min(summaries)).map(|run| summary(run, run, threads, jobs)).collect();
-    let repeated = (files.len() as u64..summaries).map(|run| summary(run, run % DIFFERENT, threads, jobs));
-    let files: Vec<Vec<u8>> = files.iter().cloned().chain(repeated).collect();
+        (0..summaries).map(|run| summary(run, run % DIFFERENT, threads, JOBS)).collect();
     let bytes: usize = files.iter().map(Vec::len).sum();
     let begin = Clock::now();
     let mut all = Summary::default();
     for file in &files {
-        all.merge(Summary::from_bytes(file).expect("a summary")).expect("other runs");
+        all.merge(Summary::from_bytes(file)?)?;
     }
     let merged = begin.elapsed().as_secs_f64();
     let model = all.to_model();
     let whole = begin.elapsed().as_secs_f64();
-    println!(
-        "| summaries | tasks of each | kB per task | read, merged, s | and the model, s | merged, kB/task |"
-    );
-    println!("|---|---|---|---|---|---|");
-    println!(
-        "| {summaries} | {threads} | {:.1} | {merged:.2} | {whole:.2} | {:.1} |",
-        bytes as f64 / 1e3 / (summaries * threads) as f64,
-        all.to_bytes().len() as f64 / 1e3 / model.tasks().len() as f64,
-    );
+    let one = bytes as f64 / (summaries * threads) as f64;
+    Ok(Merged { bytes: [one, all.to_bytes().len() as f64 / model.tasks().len() as f64], merged, whole })
 }
 
 /// The summary of a run of periodic threads.
