@@ -86,7 +86,7 @@ units_are_in_order() {
 
 little_is_exposed() {
 	systemd-analyze security --no-pager punctuald.service | tail -n 1
-	systemd-analyze security --no-pager --threshold=20 punctuald.service >/dev/null
+	systemd-analyze security --no-pager --threshold=21 punctuald.service >/dev/null
 }
 
 the_first_request_starts_it() {
@@ -231,8 +231,8 @@ a_kill_by_systemctl_is_a_stop() {
 it_may_do_nothing_else() {
 	punctual ctl status >/dev/null
 	main=$(property MainPID)
-	# CAP_SYS_NICE (23) and CAP_SYS_PTRACE (19).
-	is 0000000000880000 sed -n 's/^CapEff:\t//p' "/proc/$main/status"
+	# CAP_SYS_PTRACE (19), CAP_SYS_ADMIN (21), CAP_SYS_NICE (23) and CAP_PERFMON (38).
+	is 0000004000a80000 sed -n 's/^CapEff:\t//p' "/proc/$main/status"
 	is '1 2' sed -n 's/^NoNewPrivs:\t//p; s/^Seccomp:\t//p' "/proc/$main/status"
 	inside() { nsenter --target "$main" --mount -- "$@"; }
 	fails inside sh -c 'echo x >/etc/x'
@@ -322,16 +322,32 @@ a_unit_declares_its_timing() {
 	unit control Period=10ms Runtime=2ms Plugin=RM
 	systemctl start control.service
 	main=$(property MainPID control.service)
-	is SCHED_FIFO policy "$main"
+	is 'SCHED_FIFO|SCHED_RESET_ON_FORK' policy "$main"
 	is alice stat -c %U "/proc/$main"
 	systemctl status --no-pager control.service |
 		grep 'Status: "spec [0-9]* under RM, 2 ms every 10 ms on processor'
 	punctual ctl list | grep control.service
 	systemctl restart control.service
-	is SCHED_FIFO policy "$(property MainPID control.service)"
+	is 'SCHED_FIFO|SCHED_RESET_ON_FORK' policy "$(property MainPID control.service)"
 	is 1 status specs
 	no_unit control
 	until_so is 0 status specs
+}
+
+# Whatever kernel.perf_event_paranoid says: Debian's level is 3.
+runtimes_are_enforced() {
+	cat /proc/sys/kernel/perf_event_paranoid
+	as alice punctual ctl run --quiet --period 100ms --runtime 5ms --plugin RM -- \
+		sh -c 'echo $$ >/tmp/spinning; while :; do :; done' &
+	until_so test -s /tmp/spinning
+	until_so is SCHED_OTHER policy "$(cat /tmp/spinning)"
+	until_so eval 'punctual ctl stats --json | tr -d " \n" | grep "\"overruns\":[1-9]"'
+	kill "$(cat /tmp/spinning)"
+	wait || true
+	rm /tmp/spinning
+	fails grep -q 'not enforced' <<-EOF
+		$(journalctl --no-pager --quiet -u punctuald.service)
+	EOF
 }
 
 a_unit_that_is_refused_fails_unless_it_may_not() {
@@ -370,6 +386,7 @@ all='the_system_is_up units_are_in_order little_is_exposed the_first_request_sta
 	deadlines_lift_the_limit_and_restore_it who_has_no_rule_is_refused
 	killed_it_is_started_again_and_knows_all killed_often_it_still_comes_back
 	a_wrong_configuration_is_waited_out what_ended_while_it_was_away_is_undone
+	runtimes_are_enforced
 	a_unit_declares_its_timing a_unit_that_is_refused_fails_unless_it_may_not
 	a_stop_undoes_all a_kill_by_systemctl_is_a_stop it_may_do_nothing_else
 	the_watch_is_in_order a_watch_starts_and_tells'

@@ -193,7 +193,15 @@ fn unmeasured(error: io::Error) -> Unmeasured {
 fn unavailable(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            format!("perf events: {error}; they need CAP_PERFMON and CAP_SYS_PTRACE")
+            // Debian and Ubuntu have levels above 2, the strictest of the kernel's own.
+            let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+            let admin = match level.trim().parse::<i32>() {
+                Ok(level @ 3..) => {
+                    format!(", and CAP_SYS_ADMIN, as kernel.perf_event_paranoid is {level}, above 2")
+                }
+                _ => String::new(),
+            };
+            format!("perf events: {error}; they need CAP_PERFMON, CAP_SYS_PTRACE{admin}")
         }
         Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP) => {
             format!("perf events: {error}; the kernel has none (CONFIG_PERF_EVENTS)")
