@@ -268,6 +268,26 @@ int punctual_spec_release(struct punctual_spec *spec);
  */
 void punctual_spec_free(struct punctual_spec *spec);
 
+/* What becomes of one spec in a change of mode. */
+struct punctual_replacement {
+	/* The spec that is changed or released; NULL: a new one is created. */
+	struct punctual_spec *spec;
+	/* The parameters; NULL: the spec is released. */
+	const struct punctual_params *params;
+	/* Of a new spec, as in punctual_spec_create. */
+	const char *name;
+};
+
+/*
+ * Asks the daemon for a change of mode: to release, change and create specs as one. All are
+ * admitted together, or nothing changes; threads of changed specs stay attached. On success the
+ * handle of a new spec is at `spec` of its replacement, and that of a released one is ended, with
+ * NULL in its place. After an error all is as it was. Errors as of punctual_spec_create and
+ * punctual_spec_change; PUNCTUAL_ERROR_INVALID, too, where a spec stands there twice.
+ */
+int punctual_replace_specs(struct punctual *connection, struct punctual_replacement *replacements,
+	size_t count);
+
 /* The daemon's number for the spec, as `punctual ctl list` shows it. */
 uint64_t punctual_spec_get_id(const struct punctual_spec *spec);
 

@@ -3,6 +3,7 @@
 mod connection;
 mod failure;
 mod lists;
+mod mode;
 mod parameters;
 mod spec;
 

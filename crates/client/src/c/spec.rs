@@ -30,7 +30,7 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    fn new(client: Arc<Shared>, declared: &Parameters, admission: Admission) -> Spec {
+    pub(super) fn new(client: Arc<Shared>, declared: &Parameters, admission: Admission) -> Spec {
         let spec = Spec {
             client,
             id: admission.spec,
@@ -44,6 +44,16 @@ impl Spec {
         spec.declare(declared);
         spec.admit(admission);
         spec
+    }
+
+    pub(super) fn id(&self) -> SpecId {
+        self.id
+    }
+
+    /// It has other parameters now.
+    pub(super) fn changed(&self, declared: &Parameters, admission: Admission) {
+        self.declare(declared);
+        self.admit(admission);
     }
 
     fn declare(&self, declared: &Parameters) {
@@ -76,7 +86,7 @@ unsafe fn with(spec: *const Spec, work: impl FnOnce(&Spec) -> Result<c_int, Fail
 
 /// # Safety
 /// `params` is NULL or what C may read.
-unsafe fn declared<'a>(params: *const Parameters) -> Result<&'a Parameters, Failure> {
+pub(super) unsafe fn declared<'a>(params: *const Parameters) -> Result<&'a Parameters, Failure> {
     // SAFETY: by this function's contract.
     unsafe { params.as_ref() }.ok_or_else(|| Failure::invalid("the parameters are NULL"))
 }
@@ -110,8 +120,7 @@ unsafe extern "C" fn punctual_spec_change(spec: *const Spec, params: *const Para
         with(spec, |spec| {
             let params = declared(params)?;
             let admission = spec.client.with(|client| client.change_spec(spec.id, params))?;
-            spec.declare(params);
-            spec.admit(admission);
+            spec.changed(params, admission);
             Ok(0)
         })
     }
@@ -154,7 +163,7 @@ unsafe extern "C" fn punctual_spec_release(spec: *mut Spec) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn punctual_spec_free(spec: *mut Spec) {
+pub(super) unsafe extern "C" fn punctual_spec_free(spec: *mut Spec) {
     if !spec.is_null() {
         // SAFETY: the header demands what punctual_spec_create gave, and that it is not used again.
         drop(unsafe { Box::from_raw(spec) });

@@ -248,6 +248,61 @@ static int loop(struct punctual *connection)
 	return 0;
 }
 
+/* One mode gives way to another: both at once would be too much for the processors. */
+static int modes(struct punctual *connection)
+{
+	struct punctual_params *params = punctual_params_new();
+	struct punctual_spec *first = NULL, *second = NULL;
+	char plugin[8];
+	uint64_t ns;
+
+	punctual_params_set_period(params, 100 * MS);
+	punctual_params_set_runtime(params, 10 * MS);
+	punctual_params_set_plugin(params, "RM");
+	CHECK(punctual_spec_create(connection, params, "first", &first) == 0);
+	CHECK(punctual_spec_create(connection, params, "second", &second) == 0);
+	CHECK(punctual_spec_attach(second, 0) == 0);
+	uint64_t id = punctual_spec_get_id(second);
+
+	struct punctual_params *most = punctual_params_new();
+	punctual_params_set_period(most, 200 * MS);
+	punctual_params_set_runtime(most, 20 * MS);
+	punctual_params_set_plugin(most, "RM");
+	struct punctual_params *none = punctual_params_new();
+	punctual_params_set_plugin(none, "no such");
+	struct punctual_replacement steps[] = {
+		{.params = none, .name = "third"}, {.spec = second, .params = most}, {.spec = first}};
+
+	/* Nothing has changed after an error. */
+	CHECK(punctual_replace_specs(NULL, steps, 3) == PUNCTUAL_ERROR_INVALID &&
+		punctual_replace_specs(connection, NULL, 3) == PUNCTUAL_ERROR_INVALID);
+	CHECK(punctual_replace_specs(connection, steps, 3) == PUNCTUAL_ERROR_NO_SUCH_PLUGIN);
+	CHECK(!steps[0].spec && steps[1].spec == second && steps[2].spec == first);
+	CHECK(punctual_spec_get_accepted_runtime(second, &ns) == 1 && ns == 10 * MS);
+	struct punctual_replacement twice[] = {{.spec = first}, {.spec = first}};
+	CHECK(punctual_replace_specs(connection, twice, 2) == PUNCTUAL_ERROR_INVALID &&
+		strstr(punctual_last_error_message(), "twice"));
+	struct punctual_replacement nothing[] = {{.name = "of no parameters"}};
+	CHECK(punctual_replace_specs(connection, nothing, 1) == PUNCTUAL_ERROR_INVALID);
+
+	punctual_params_set_plugin(none, "RM");
+	punctual_params_set_period(none, 50 * MS);
+	punctual_params_set_runtime(none, 5 * MS);
+	CHECK(punctual_replace_specs(connection, steps, 3) == 0);
+	CHECK(steps[0].spec && steps[1].spec == second && !steps[2].spec);
+	CHECK(punctual_spec_get_accepted_runtime(second, &ns) == 1 && ns == 20 * MS);
+	CHECK(punctual_spec_get_id(second) == id && policy() == SCHED_FIFO);
+	CHECK(punctual_spec_get_accepted_runtime(steps[0].spec, &ns) == 1 && ns == 5 * MS);
+	CHECK(punctual_spec_get_plugin(steps[0].spec, plugin, sizeof plugin) == 0 &&
+		strcmp(plugin, "RM") == 0);
+	CHECK(punctual_spec_release(steps[0].spec) == 0 && punctual_spec_release(second) == 0);
+	CHECK(punctual_replace_specs(connection, steps, 0) == 0);
+	punctual_params_free(none);
+	punctual_params_free(most);
+	punctual_params_free(params);
+	return 0;
+}
+
 static int children(struct punctual *connection, const struct punctual_spec *of_parent)
 {
 	pid_t child = fork();
@@ -328,7 +383,8 @@ int main(void)
 	struct punctual *connection = NULL;
 	CHECK(punctual_connect(NULL, &connection) == 0 && punctual_ping(connection) == 0);
 	CHECK(punctual_set_timeout(connection, 20000 * MS) == 0 && punctual_ping(connection) == 0);
-	if (arguments(connection) || life(connection) || loop(connection))
+	if (arguments(connection) || life(connection) || loop(connection) ||
+		modes(connection))
 		return 1;
 
 	struct punctual_params *params = punctual_params_new();
