@@ -2,11 +2,12 @@
 
 use crate::records::{begins, options, ordinary, records, sleep};
 use proptest::prelude::*;
-use punctual_conformance::{Answer, Checker, Contract, Verdict, Violation, check_model};
+use punctual_conformance::{Answer, Checker, Contract, Term, Verdict, Violation, check_model};
 use punctual_extract::Extractor;
 use punctual_model::{Instant, Threads, TimingModel};
 use punctual_trace::ctf::{Options, Reader, Recorder};
 use punctual_trace::{About, Begin, Record, TaskRecord, Totals};
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 /// The same records, of threads that keep one name each: a model knows a thread by its last name only.
@@ -175,8 +176,8 @@ fn shares_keep_what_one_keeps() {
     }
 }
 
-/// The same records, written to a recording and read back.
-fn recorded(records: &[Record]) -> Vec<Record> {
+/// The records as a recording.
+fn written(records: &[Record]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a directory");
     let about = About {
         platform: punctual_model::Platform::default(),
@@ -188,15 +189,27 @@ fn recorded(records: &[Record]) -> Vec<Record> {
         switches: true,
         latency: false,
     };
-    let path = folder.path().join("run.recording");
     let options = Options { packet_bytes: 4 << 10, ..Options::default() };
-    let mut recorder = Recorder::create(&path, &about, &options).expect("begun");
+    let mut recorder = Recorder::create(&folder.path().join("run"), &about, &options).expect("begun");
     records.iter().for_each(|record| recorder.record(record).expect("recorded"));
     recorder.finish(Instant::from_ns(u64::MAX / 2), Totals::default()).expect("written");
-    let reader = Reader::open(&path).expect("a recording");
+    folder
+}
+
+/// The records of a part of a recording.
+fn part(recording: &tempfile::TempDir, from: Option<u64>, until: Option<u64>) -> Vec<Record> {
+    let mut reader = Reader::open(&recording.path().join("run")).expect("a recording");
+    if from.is_some() || until.is_some() {
+        reader.select(from.map(Instant::from_ns), until.map(Instant::from_ns)).expect("selected");
+    }
     let mut read = Vec::new();
     reader.read(0..reader.stretches(), &mut |record| read.push(record.clone())).expect("read");
     read
+}
+
+/// The same records, written to a recording and read back.
+fn recorded(records: &[Record]) -> Vec<Record> {
+    part(&written(records), None, None)
 }
 
 /// A contract that the records break often.
@@ -228,4 +241,52 @@ proptest! {
         let contract = half_of(&records);
         prop_assert_eq!(check(&contract, &recorded(&records)), check(&contract, &records));
     }
+}
+
+/// What is of single jobs: task, thread, term, and the job's release and end.
+fn of_jobs(found: &[Violation]) -> BTreeMap<(String, u32, Term), BTreeSet<(u64, u64, u64)>> {
+    let mut all = BTreeMap::<_, BTreeSet<_>>::new();
+    for violation in found {
+        let single = matches!(violation.term, Term::Wcet | Term::Response | Term::Suspension);
+        let Some(it) = violation.subject.as_ref().filter(|it| single && !it.is_open) else { continue };
+        let of = all.entry((violation.task.to_string(), it.tid, violation.term)).or_default();
+        assert!(of.insert((it.release.ns(), it.end.ns(), violation.value)), "{violation} twice");
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A recording that is checked in two parts: no part finds what the whole does not, and all that they
+    /// miss is of the job of each thread that the cut goes through.
+    #[test]
+    fn parts_find_what_the_whole_finds(records in records(400), at in 0..=100_u64) {
+        let contract = half_of(&records);
+        let recording = written(&records);
+        let end = recording_end(&records);
+        let cut = end / 100 * at;
+        let whole = of_jobs(&check(&contract, &part(&recording, None, None)).0);
+        let first = of_jobs(&check(&contract, &part(&recording, None, Some(cut))).0);
+        let second = of_jobs(&check(&contract, &part(&recording, Some(cut + 1), None)).0);
+        for (of, found) in first.iter().chain(&second) {
+            let all = whole.get(of).cloned().unwrap_or_default();
+            prop_assert!(found.is_subset(&all), "{of:?}: {found:?} of {all:?}, cut at {cut}");
+        }
+        for (of, all) in &whole {
+            let has =
+                |part: &BTreeMap<_, BTreeSet<_>>, it| part.get(of).is_some_and(|part| part.contains(it));
+            let missed: Vec<_> = all.iter().filter(|it| !has(&first, it) && !has(&second, it)).collect();
+            prop_assert!(missed.len() <= 1, "{of:?}: {missed:?}, cut at {cut}");
+        }
+    }
+}
+
+/// The last time that a record tells.
+fn recording_end(records: &[Record]) -> u64 {
+    let time = |record: &Record| match record {
+        Record::Activation(it) => it.resumed.map_or(it.stop, |it| it.start).ns(),
+        _ => 0,
+    };
+    records.iter().map(time).max().unwrap_or(0)
 }
