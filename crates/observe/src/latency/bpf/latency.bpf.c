@@ -396,6 +396,16 @@ int BPF_PROG(scheduler_entry, bool is_preemption)
 }
 
 /*
+ * The wake-up of this number, and those before it, need no more attention. Another processor may
+ * settle later ones meanwhile.
+ */
+static __always_inline void settle(volatile struct latency_wakeup *wakeup, __u32 asked)
+{
+	if ((__s32)(asked - wakeup->settled) > 0)
+		wakeup->settled = asked;
+}
+
+/*
  * The thread that now runs was woken. If another processor asked for that, this one may not have
  * noticed; or another wait has been in the way.
  */
@@ -430,7 +440,7 @@ static __noinline int chosen(struct latency_shared *shared, __u32 asked)
 	wakeup->chosen_overhead = overhead;
 	wakeup->chosen = asked;
 	wakeup->is_running = 1;
-	wakeup->settled = asked;
+	settle(wakeup, asked);
 	return 0;
 }
 
@@ -447,7 +457,7 @@ static __always_inline void choose(struct latency_shared *shared)
 		chosen(shared, asked);
 	} else if (task->prio <= wakeup->prio) {
 		/* It was not the ready thread of highest priority. */
-		wakeup->settled = asked;
+		settle(wakeup, asked);
 		shared->cpu.waiting = WAIT_NONE;
 	}
 }
@@ -567,9 +577,16 @@ int BPF_PROG(migrated, struct task_struct *task, int to)
 {
 	__u32 number = task->thread_info.cpu;
 	struct latency_shared *shared = bpf_map_lookup_elem(&processors, &number);
+	volatile struct latency_wakeup *wakeup;
+	__u32 asked;
 
-	if (shared && shared->wakeup.tid == (__u32)task->pid)
-		shared->wakeup.settled = shared->wakeup.asked;
+	if (!shared)
+		return 0;
+	/* First its number: a wake-up that comes after this line is not settled. */
+	wakeup = &shared->wakeup;
+	asked = wakeup->asked;
+	if (wakeup->tid == (__u32)task->pid)
+		settle(wakeup, asked);
 	return 0;
 }
 
