@@ -164,7 +164,11 @@ impl Ext {
                 // Whoever dispatches instead needs its processors.
                 let removed = undo.run();
                 drop(home);
-                removed.err().into_iter().chain(lowered.give_back(|_| false)).for_each(warn);
+                if removed.is_ok() {
+                    guardian.withdraw(|noted| *noted == undo)?;
+                }
+                let kept = lowered.give_back(|_| false, guardian)?;
+                removed.err().into_iter().chain(kept).for_each(warn);
                 Err(error)
             }
         }
@@ -183,9 +187,12 @@ impl Ext {
     }
 
     /// Gives threads that are not bound their priority again. Returns what failed, in words.
-    #[must_use]
-    pub fn give_back(&mut self, is_bound: impl Fn(u32) -> bool) -> Vec<String> {
-        self.lowered.give_back(is_bound)
+    pub fn give_back(
+        &mut self,
+        is_bound: impl Fn(u32) -> bool,
+        guardian: &mut Guardian,
+    ) -> Result<Vec<String>, Error> {
+        self.lowered.give_back(is_bound, guardian)
     }
 
     /// Whoever has all processors that the partition has left to it had the partition's, too.

@@ -6,6 +6,8 @@
 
 mod interface;
 mod lane;
+#[cfg(test)]
+mod living;
 mod load;
 mod lowered;
 mod mender;

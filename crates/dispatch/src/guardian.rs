@@ -9,6 +9,8 @@ use crate::notes::{Notes, announce_end_of_parent};
 use crate::undo::{Undo, set_ordinary, wait_for_sched_ext};
 use punctual_daemon::kernel::{self, Scheduling};
 use punctual_schedule::AssignedPolicy;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -17,6 +19,16 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// How a process of this program becomes a guardian: the words after its name.
 pub const WORDS: [&str; 2] = ["tt", "guard"];
+
+/// What the dispatcher tells its guardian, a line each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Note<'a> {
+    /// A change that is about to be made.
+    Change(Cow<'a, Undo>),
+    /// One that was put back already: what is changed from now on is not the dispatcher's doing.
+    Withdrawn(Cow<'a, Undo>),
+}
 
 /// The guardian, as the dispatcher sees it.
 #[derive(Debug)]
@@ -39,12 +51,18 @@ impl Guardian {
 
     /// Notes a change. Make it after this returns.
     pub fn note(&mut self, undo: Undo) -> Result<(), Error> {
+        let written = write(self.notes.as_mut(), &Note::Change(Cow::Borrowed(&undo)));
         self.noted.push(undo);
-        let written = self.noted.last().map(|undo| write(self.notes.as_mut(), undo));
-        match written {
-            Some(Err(_)) => self.revive(),
-            _ => Ok(()),
-        }
+        written.or_else(|_| self.revive())
+    }
+
+    /// Withdraws notes of changes that were put back. Afterwards, whoever makes the same change keeps it.
+    pub fn withdraw(&mut self, is_put_back: impl Fn(&Undo) -> bool) -> Result<(), Error> {
+        let (over, left) = std::mem::take(&mut self.noted).into_iter().partition(|undo| is_put_back(undo));
+        self.noted = left;
+        let over: Vec<Undo> = over;
+        let mut withdrawn = over.into_iter().map(|undo| Note::Withdrawn(Cow::Owned(undo)));
+        withdrawn.try_for_each(|note| write(self.notes.as_mut(), &note)).or_else(|_| self.revive())
     }
 
     /// Replaces a guardian that somebody has killed.
@@ -58,7 +76,8 @@ impl Guardian {
     fn revive(&mut self) -> Result<(), Error> {
         let (process, mut notes) = spawn(&self.program, self.priority)?;
         for undo in &self.noted {
-            write(Some(&mut notes), undo).map_err(|error| Error::other("telling the guardian", error))?;
+            write(Some(&mut notes), &Note::Change(Cow::Borrowed(undo)))
+                .map_err(|error| Error::other("telling the guardian", error))?;
         }
         (self.process, self.notes) = (process, Some(notes));
         Ok(())
@@ -99,9 +118,9 @@ fn spawn(program: &[OsString], priority: u32) -> Result<(Child, ChildStdin), Err
     }
 }
 
-fn write(notes: Option<&mut ChildStdin>, undo: &Undo) -> std::io::Result<()> {
+fn write(notes: Option<&mut ChildStdin>, note: &Note<'_>) -> std::io::Result<()> {
     let notes = notes.ok_or(std::io::ErrorKind::BrokenPipe)?;
-    let mut line = serde_json::to_vec(undo)?;
+    let mut line = serde_json::to_vec(note)?;
     line.push(b'\n');
     notes.write_all(&line)
 }
@@ -117,10 +136,8 @@ pub fn serve(notes: impl Read + AsFd) -> std::io::Result<Vec<String>> {
     Ok(put_back(BufReader::new(Notes::new(notes)?)))
 }
 
-fn put_back(notes: impl BufRead) -> Vec<String> {
-    let read = |line: std::io::Result<String>| serde_json::from_str::<Undo>(&line.ok()?).ok();
-    // A line that was cut off announces a change that was not made.
-    let noted: Vec<Undo> = notes.lines().map_while(read).collect();
+pub(crate) fn put_back(notes: impl BufRead) -> Vec<String> {
+    let noted = changes(notes);
     let (partitions, others) = split(noted.iter().rev(), |undo| matches!(undo, Undo::Partition { .. }));
     let (threads, others) = split(others.into_iter(), |undo| matches!(undo, Undo::Thread { .. }));
     if !partitions.is_empty() {
@@ -134,6 +151,23 @@ fn put_back(notes: impl BufRead) -> Vec<String> {
     failed
 }
 
+/// The changes that were noted and not withdrawn, in order.
+fn changes(notes: impl BufRead) -> Vec<Undo> {
+    let read = |line: std::io::Result<String>| serde_json::from_str::<Note<'_>>(&line.ok()?).ok();
+    let mut noted: Vec<Undo> = Vec::new();
+    // A line that was cut off announces a change that was not made, or withdraws one that was put back.
+    for note in notes.lines().map_while(read) {
+        match note {
+            Note::Change(undo) => noted.push(undo.into_owned()),
+            Note::Withdrawn(undo) => {
+                let at = noted.iter().rposition(|noted| *noted == *undo);
+                at.into_iter().for_each(|at| drop(noted.remove(at)));
+            }
+        }
+    }
+    noted
+}
+
 fn split<'a>(
     all: impl Iterator<Item = &'a Undo>,
     is_first: impl Fn(&Undo) -> bool,
@@ -145,13 +179,21 @@ fn split<'a>(
 mod tests {
     use super::*;
 
+    fn line(note: Note<'_>) -> String {
+        serde_json::to_string(&note).expect("JSON") + "\n"
+    }
+
+    fn change(undo: Undo) -> Note<'static> {
+        Note::Change(Cow::Owned(undo))
+    }
+
     #[test]
     fn a_note_that_was_cut_off_is_left_out() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("made");
         std::fs::write(&path, "").expect("made");
-        let mut notes = serde_json::to_string(&Undo::File { path: path.clone() }).expect("JSON");
-        notes.push_str("\n{\"file\":{\"pa");
+        let mut notes = line(change(Undo::File { path: path.clone() }));
+        notes.push_str("{\"change\":{\"file\":{\"pa");
         assert_eq!(put_back(notes.as_bytes()), Vec::<String>::new());
         assert!(!path.exists());
     }
@@ -163,8 +205,7 @@ mod tests {
         std::fs::write(&path, "3").expect("written");
         let step = |before: &str, written: &str| {
             let (before, written) = (before.to_owned(), written.to_owned());
-            serde_json::to_string(&Undo::Setting { path: path.clone(), before, written }).expect("JSON")
-                + "\n"
+            line(change(Undo::Setting { path: path.clone(), before, written }))
         };
         let notes = step("1", "2") + &step("2", "3");
         assert_eq!(put_back(notes.as_bytes()), Vec::<String>::new());
@@ -175,7 +216,26 @@ mod tests {
     fn what_cannot_be_put_back_is_said() {
         let path = std::path::PathBuf::from("/proc/nonsense/setting");
         let undo = Undo::Setting { path, before: "1".into(), written: "2".into() };
-        let notes = serde_json::to_string(&undo).expect("JSON");
-        assert_eq!(put_back(notes.as_bytes()).len(), 1);
+        assert_eq!(put_back(line(change(undo)).as_bytes()).len(), 1);
+    }
+
+    #[test]
+    fn what_was_put_back_before_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "").expect("made");
+            path
+        };
+        let (one, other) = (file("one"), file("other"));
+        let noted = |path: &std::path::Path| Undo::File { path: path.to_owned() };
+        let notes = line(change(noted(&one)))
+            + &line(change(noted(&other)))
+            + &line(Note::Withdrawn(Cow::Owned(noted(&one))));
+        assert_eq!(put_back(notes.as_bytes()), Vec::<String>::new());
+        assert!(one.exists() && !other.exists());
+        // It was changed once more.
+        assert_eq!(put_back((notes + &line(change(noted(&one)))).as_bytes()), Vec::<String>::new());
+        assert!(!one.exists());
     }
 }

@@ -145,7 +145,7 @@ impl Session {
         (0..session.plan.tasks.len()).for_each(|task| session.announce(task, 0));
         session.begin()?;
         session.find_threads()?;
-        session.raise_others();
+        session.raise_others()?;
         session.listen_for_guests()?;
         Ok(session)
     }

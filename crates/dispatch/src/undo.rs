@@ -93,6 +93,11 @@ impl Undo {
         }
     }
 
+    /// Whether it is about the policy or the processors of this thread.
+    pub fn is_of_thread(&self, number: u32, identity_of: u64) -> bool {
+        matches!(self, Undo::Thread { tid, identity, .. } if (*tid, *identity) == (number, identity_of))
+    }
+
     /// Puts it back. What is gone by now needs nothing.
     ///
     /// # Errors

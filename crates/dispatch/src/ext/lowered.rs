@@ -100,15 +100,85 @@ impl Lowered {
         known.map_or(found, |(before, _)| *before)
     }
 
-    /// Gives threads their priority again, except those that are bound by now. Returns what failed, in words;
-    /// it is tried again at the end.
-    #[must_use]
-    pub fn give_back(&mut self, is_bound: impl Fn(u32) -> bool) -> Vec<String> {
-        let all = std::mem::take(&mut self.0).into_iter().filter(|(tid, _)| !is_bound(*tid));
-        let failed = |(tid, (_, undo)): (u32, (Scheduling, Undo))| {
-            let why = undo.run().err()?;
-            Some(format!("thread {tid} keeps SCHED_OTHER until the table ends: {why}"))
+    /// Gives threads their priority again, except those that are bound by now: what becomes of them was noted
+    /// anew. Returns what failed, in words; it is tried again at the end. Those that have their priority are
+    /// none of the guardian's business from now on: who makes them SCHED_OTHER wants it.
+    pub fn give_back(
+        &mut self,
+        is_bound: impl Fn(u32) -> bool,
+        guardian: &mut Guardian,
+    ) -> Result<Vec<String>, Error> {
+        let (mut over, mut failed) = (Vec::new(), Vec::new());
+        for (tid, (_, undo)) in std::mem::take(&mut self.0) {
+            let given = if is_bound(tid) { Ok(()) } else { undo.run() };
+            match given {
+                Ok(()) => over.push(undo),
+                Err(why) => {
+                    failed.push(format!("thread {tid} keeps SCHED_OTHER until the table ends: {why}"))
+                }
+            }
+        }
+        guardian.withdraw(|undo| over.contains(undo)).map(|()| failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext::living::living;
+    use crate::guardian::put_back;
+    use std::fs;
+
+    fn fifo() -> Scheduling {
+        Scheduling::from_policy(AssignedPolicy::Fifo(5))
+    }
+
+    /// What becomes of a thread with a priority that is lowered and, by `then`, perhaps given back, if its
+    /// owner makes it SCHED_OTHER before the table ends. `None`, and a line that says why, where this cannot
+    /// be tried.
+    fn at_the_end(then: impl FnOnce(&mut Lowered, &mut Guardian)) -> Option<Scheduling> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let notes = folder.path().join("notes");
+        let mut program: Vec<std::ffi::OsString> = ["sh", "-c", "cat > \"$0\""].map(Into::into).to_vec();
+        program.push(notes.clone().into());
+        let (thread, _end, _handle) = living();
+        let tid = thread.number;
+        let started = Guardian::start(program, 6);
+        let (Ok(mut guardian), Ok(())) = (started, kernel::schedule(tid, &fifo())) else {
+            println!("skipped: no real-time priority without privileges");
+            return None;
         };
-        all.filter_map(failed).collect()
+        let now = || kernel::scheduling(tid).expect("it lives");
+        let mut lowered = Lowered::default();
+        lowered.lower(&[tid], &mut guardian).expect("lowered");
+        assert!(now().matches(&Scheduling::ordinary()));
+        assert!(lowered.before(tid, now()).matches(&fifo()));
+        then(&mut lowered, &mut guardian);
+        kernel::schedule(tid, &Scheduling::ordinary()).expect("the owner may");
+        assert!(guardian.finish().expect("it has ended"));
+        assert_eq!(put_back(&*fs::read(notes).expect("notes")), Vec::<String>::new());
+        Some(now())
+    }
+
+    #[test]
+    fn who_changes_a_thread_after_it_was_given_back_keeps_it_so() {
+        let found = at_the_end(|lowered, guardian| {
+            assert_eq!(lowered.give_back(|_| false, guardian).expect("told"), Vec::<String>::new());
+        });
+        assert!(found.is_none_or(|found| found.matches(&Scheduling::ordinary())), "{found:?}");
+    }
+
+    #[test]
+    fn a_thread_that_was_bound_is_left_to_the_note_about_that() {
+        let found = at_the_end(|lowered, guardian| {
+            assert_eq!(lowered.give_back(|_| true, guardian).expect("told"), Vec::<String>::new());
+        });
+        assert!(found.is_none_or(|found| found.matches(&Scheduling::ordinary())), "{found:?}");
+    }
+
+    #[test]
+    fn a_thread_that_was_not_given_back_gets_its_priority_at_the_end() {
+        let found = at_the_end(|_, _| {});
+        assert!(found.is_none_or(|found| found.matches(&fifo())), "{found:?}");
     }
 }

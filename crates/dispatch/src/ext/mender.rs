@@ -94,18 +94,7 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A thread that lives until its sender is dropped.
-    fn living() -> (Thread, std::sync::mpsc::Sender<()>, JoinHandle<()>) {
-        let (end, ended) = std::sync::mpsc::channel::<()>();
-        let (tell, number) = std::sync::mpsc::channel();
-        let handle = std::thread::spawn(move || {
-            let _ = tell.send(rustix::thread::gettid().as_raw_nonzero().get() as u32);
-            let _ = ended.recv();
-        });
-        let number = number.recv().expect("its number");
-        (Thread::pin(number).expect("it lives").0, end, handle)
-    }
+    use crate::ext::living::living;
 
     #[test]
     fn threads_are_bound_to_tasks() {

@@ -29,10 +29,14 @@ impl Session {
         let Engine::Ext(ext) = &mut self.engine else { return Ok(()) };
         let unread = ext.dispatcher.unread();
         self.unread = unread.iter().cloned().map(Some).collect();
-        if let Err(why) = ext.end() {
-            self.warn(why);
-        }
+        let undo = ext.dispatcher.partition.undo().clone();
+        let ended = ext.end();
         let Session { plan, start, options, guardian, events, .. } = self;
+        match ended {
+            Ok(()) => guardian.withdraw(|noted| *noted == undo)?,
+            // It is tried again at the end.
+            Err(why) => events.push(Event::Warning(why)),
+        }
         (self.engine, self.cgroups) = start_user(plan, *start, unread, options, guardian, events)?;
         let table = self.table();
         self.events.push(table);

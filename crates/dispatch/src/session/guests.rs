@@ -158,9 +158,14 @@ impl Session {
             Engine::Ext(ext) => ext.dispatcher.let_go(task),
         }
         let Some(known) = self.threads[task].take() else { return };
+        let (number, identity) = (known.thread.number, known.thread.identity);
+        let put_back = self.undo(number, &known.thread, known.before).run();
         // What fails now is tried again at the end.
-        let undo = self.undo(known.thread.number, &known.thread, known.before);
-        undo.run().err().into_iter().for_each(|why| self.warn(why));
+        let forgotten = put_back.and_then(|()| {
+            let withdrawn = self.guardian.withdraw(|undo| undo.is_of_thread(number, identity));
+            withdrawn.map_err(|error| error.to_string())
+        });
+        forgotten.err().into_iter().for_each(|why| self.warn(why));
         self.announce(task, 0);
     }
 

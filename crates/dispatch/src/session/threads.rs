@@ -86,12 +86,13 @@ impl Session {
     }
 
     /// Gives threads their priority again that lost it before the table began, and were not bound.
-    pub(super) fn raise_others(&mut self) {
-        let Session { engine, threads, events, .. } = self;
+    pub(super) fn raise_others(&mut self) -> Result<(), Error> {
+        let Session { engine, threads, events, guardian, .. } = self;
         if let Engine::Ext(ext) = engine {
             let is = |tid| threads.iter().flatten().any(|known| known.thread.number == tid);
-            events.extend(ext.give_back(is).into_iter().map(Event::Warning));
+            events.extend(ext.give_back(is, guardian)?.into_iter().map(Event::Warning));
         }
+        Ok(())
     }
 
     /// Binds a thread to a task. If it cannot be bound, that is said once.
