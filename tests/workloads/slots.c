@@ -10,6 +10,7 @@
 //   sleeper   works for 300 us of its time, sleeps for 1 ms, and so on
 //   exits     as busy, but ends after 500 ms
 //   forks     as busy, and forks a child every 10 ms, which works for 1 ms
+//   locks     as busy, and has a spinlock of the kernel's, nobody else's, nearly all the time
 //   changes   as busy, and makes itself SCHED_OTHER on all processors every 10 ms
 //   execs     as busy, but replaces the program by itself after 500 ms; the new one is busy
 #include "workload.h"
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +84,23 @@ static void fork_child(void)
 		;
 }
 
+// Looks at pages of the caller's: all those of a page table under its lock.
+static void take_lock(void)
+{
+	enum { PAGES = 1024, SIZE = PAGES * 4096 };
+	static __thread char *own;
+	static __thread unsigned char present[PAGES];
+
+	if (!own) {
+		own = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (own == MAP_FAILED)
+			die("memory", 0);
+		madvise(own, SIZE, MADV_NOHUGEPAGE);
+		memset(own, 1, SIZE);
+	}
+	mincore(own, SIZE, present);
+}
+
 static void change_policy(void)
 {
 	struct sched_param parameters = {0};
@@ -124,6 +143,8 @@ static void *run(void *argument)
 			return NULL;
 		} else if (!strcmp(log->kind, "execs") && now - begin > 500 * MS) {
 			become_busy(log);
+		} else if (!strcmp(log->kind, "locks")) {
+			take_lock();
 		} else if (!strcmp(log->kind, "forks") && now >= due) {
 			due = now + 10 * MS;
 			fork_child();

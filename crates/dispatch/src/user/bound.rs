@@ -27,6 +27,12 @@ pub struct Bound {
     ahead: Option<u64>,
     /// The processor that it is bound to.
     processor: u32,
+    /// Whether it gets the priority of its turn before it is moved.
+    ///
+    /// On PREEMPT_RT a thread with a lock of the kernel's cannot leave its processor, and who moves it waits
+    /// until it gives the lock back. With the waiting priority it would not even run where it was cut off.
+    /// Elsewhere that hardly happens, and a thread that does not run there is moved faster.
+    is_raised_to_move: bool,
     /// The lane whose turn it is or was last; `None` until its first turn.
     pub(super) holder: Option<usize>,
     is_raised: bool,
@@ -116,6 +122,7 @@ impl Bound {
             state: State::open(&place, fs::read_link(format!("/proc/{process}/exe")).is_ok())?,
             ahead: None,
             processor: u32::MAX,
+            is_raised_to_move: kernel::is_preempt_rt(),
             holder: None,
             is_raised: false,
             begun_ns: 0,
@@ -123,8 +130,10 @@ impl Bound {
             is_skipping: false,
             last: Used::default(),
         };
-        bound.move_to(processor).map_err(|refused| refused.to_string())?;
+        let before = kernel::scheduling(tid).map_err(|refused| refused.to_string())?;
+        bound.move_to(processor, &before).map_err(|refused| refused.to_string())?;
         kernel::schedule(tid, &bound.waiting).map_err(|refused| refused.to_string())?;
+        bound.is_raised = false;
         bound.ended_ns = bound.used_ns().map_err(|error| format!("{place}/schedstat: {error}"))?;
         Ok(bound)
     }
@@ -175,13 +184,20 @@ impl Bound {
         self.begun_ns = self.used_ns()?;
         self.holder = Some(lane);
         if self.processor != processor {
-            self.move_to(processor)?;
+            let waiting = self.waiting;
+            self.move_to(processor, &waiting)?;
         }
+        self.raise()?;
+        self.thaw()
+    }
+
+    /// Gives it the priority of its turn.
+    fn raise(&mut self) -> Result<(), Refused> {
         if !self.is_raised {
             kernel::schedule(self.tid, &self.turn)?;
             self.is_raised = true;
         }
-        self.thaw()
+        Ok(())
     }
 
     /// Ends a turn, unless another lane has begun one with this thread.
@@ -251,11 +267,17 @@ impl Bound {
         self.ended_ns = now;
     }
 
-    fn move_to(&mut self, processor: u32) -> Result<(), Refused> {
-        if let Some(only) = Processors::one(processor) {
-            kernel::pin(self.tid, &only)?;
-            self.processor = processor;
+    /// Moves it; where that fails, it is scheduled `otherwise`.
+    fn move_to(&mut self, processor: u32, otherwise: &Scheduling) -> Result<(), Refused> {
+        let Some(only) = Processors::one(processor) else { return Ok(()) };
+        if self.is_raised_to_move {
+            self.raise()?;
         }
+        kernel::pin(self.tid, &only).inspect_err(|_| {
+            // It must not run where it is.
+            let _ = kernel::schedule(self.tid, otherwise);
+        })?;
+        self.processor = processor;
         Ok(())
     }
 
@@ -264,15 +286,22 @@ impl Bound {
         let should = if self.is_raised { self.turn } else { self.waiting };
         let found = kernel::State::read(self.tid).ok()?;
         let place = Processors::one(self.processor)?;
-        let mut changed = Vec::new();
+        let (is_elsewhere, mut changed) = (found.processors != place, Vec::new());
+        // One that is gone meanwhile is noticed at its next turn.
+        let set = |scheduling| _ = kernel::schedule(self.tid, scheduling);
         if !found.scheduling.matches(&should) {
             changed.push(format!("the policy to {}", found.scheduling));
-            // One that is gone meanwhile is noticed at its next turn.
-            let _ = kernel::schedule(self.tid, &should);
+            set(&should);
         }
-        if found.processors != place {
+        if is_elsewhere {
             changed.push(format!("the processors to {:?}", found.processors));
+            if self.is_raised_to_move {
+                set(&self.turn);
+            }
             let _ = kernel::pin(self.tid, &place);
+            if self.is_raised_to_move {
+                set(&should);
+            }
         }
         (!changed.is_empty()).then(|| changed.join(" and "))
     }

@@ -14,6 +14,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::a_thread_that_ends_or_execs_is_noticed", ends::<false>),
     ("tt::the_job_after_an_overrun_is_skipped_where_the_table_says_so", skip_on_overrun::<false>),
     ("tt::threads_change_processors_where_the_table_says_so", migration::<false>),
+    ("tt::threads_with_locks_of_the_kernel_change_processors", migration_with_locks),
     ("tt::slots_follow_the_clock_of_the_table", tai::<false>),
     ("tt::sched_ext::threads_run_in_their_slots_only", slots::<true>),
     ("tt::sched_ext::threads_that_sleep_fork_and_change_their_policy_stay_in_their_slots", hardship::<true>),
@@ -24,7 +25,7 @@ pub const ALONE: &[(&str, Test)] = &[
 ];
 
 /// Ten slots on two processors, which two threads exchange at the third slot: a a b b and b b a a.
-fn exchanged(processors: [u32; 2]) -> Table {
+pub fn exchanged(processors: [u32; 2]) -> Table {
     let [one, other] = processors;
     let task = |name: &str| TableTask {
         name: name.into(),
@@ -58,6 +59,15 @@ fn slots<const EXT: bool>() -> Result<Outcome> {
 }
 
 fn migration<const EXT: bool>() -> Result<Outcome> {
+    migration_of::<EXT>("busy")
+}
+
+/// On PREEMPT_RT, a thread that was cut off with such a lock cannot be moved until it has run on.
+fn migration_with_locks() -> Result<Outcome> {
+    migration_of::<false>("locks")
+}
+
+fn migration_of<const EXT: bool>(kind: &str) -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
@@ -66,7 +76,9 @@ fn migration<const EXT: bool>() -> Result<Outcome> {
     if EXT && !Path::new("/sys/devices/system/cpu/cpu2").exists() {
         return skip("a table on two processors beside everything else needs three");
     }
-    let seen = carried_out::<EXT>(exchanged(processors), &["a:busy", "b:busy"], &["--for", &seconds(3)])?;
+    let kinds = ["a", "b"].map(|name| format!("{name}:{kind}"));
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    let seen = carried_out::<EXT>(exchanged(processors), &kinds, &["--for", &seconds(3)])?;
     let used = seen.check()?;
     ensure!(used["a"] > 5 && used["b"] > 5, "hardly a turn was used: {used:?}");
     for (name, task, cpu) in
