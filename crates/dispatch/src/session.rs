@@ -4,6 +4,7 @@
 mod dispatcher;
 mod early;
 mod guests;
+mod kernel_threads;
 mod priority;
 mod status;
 mod surroundings;

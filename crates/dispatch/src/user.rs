@@ -1,14 +1,15 @@
 //! The user-space dispatcher: one thread of SCHED_FIFO on each processor of the table sleeps until the next
 //! turn, then hands the processor over by priority. docs/design/time-triggered.md has the reasons.
 //!
-//! Four priorities, one above the other, on every processor of the table:
+//! Priorities, one above the other, on every processor of the table:
 //!
 //! | priority | who |
 //! |---|---|
 //! | p + 1 | the dispatching thread |
 //! | p | the thread whose turn it is |
-//! | p − 1 | the *plug*: a thread that keeps the processor when the one above sleeps |
-//! | p − 2 | the other threads of the table |
+//! | p − 1 | threads of the kernel's for which the dispatching thread may have to wait |
+//! | p − 2 | the *plug*: a thread that keeps the processor when those above sleep |
+//! | p − 3 | the other threads of the table |
 //!
 //! In idle slots the threads of the table are frozen and the plug sleeps, so everything else may run.
 
@@ -62,7 +63,7 @@ pub struct Priorities {
 
 impl Priorities {
     /// The least and the greatest priority that threads in their turn may have.
-    pub const RANGE: std::ops::RangeInclusive<u32> = 3..=97;
+    pub const RANGE: std::ops::RangeInclusive<u32> = 4..=97;
 
     /// `turn` is the priority of a thread in its turn; `None` outside of [`Priorities::RANGE`].
     pub fn new(turn: u32) -> Option<Priorities> {
@@ -84,14 +85,19 @@ impl Priorities {
         self.turn
     }
 
+    /// Of the kernel's threads that must run even where the processor is kept.
+    pub fn kernel(self) -> u32 {
+        self.turn - 1
+    }
+
     /// Of what keeps the processor.
     pub fn plug(self) -> u32 {
-        self.turn - 1
+        self.turn - 2
     }
 
     /// Of threads that wait for their turn.
     pub fn waiting(self) -> u32 {
-        self.turn - 2
+        self.turn - 3
     }
 }
 

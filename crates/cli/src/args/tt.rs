@@ -87,9 +87,9 @@ pub struct TtRun {
     #[arg(long = "sleep-ends-job", value_name = "TASK")]
     pub sleep_ends_job: Vec<String>,
 
-    /// Priority of a thread during its turn; the dispatcher uses priorities from two below to two above it
+    /// Priority of a thread during its turn; the dispatcher uses priorities from three below to two above it
     #[arg(long, value_name = "PRIORITY", default_value_t = 80)]
-    #[arg(value_parser = clap::value_parser!(u32).range(3..=97))]
+    #[arg(value_parser = clap::value_parser!(u32).range(4..=97))]
     pub priority: u32,
 
     /// Print the state at the end as JSON (docs/dispatch.md)

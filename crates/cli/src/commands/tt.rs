@@ -27,7 +27,7 @@ fn dispatch(arguments: args::TtRun) -> Result<(), Failure> {
     let mut plan = tt::read_plan(&arguments.table, &mappings)?;
     tt::let_sleep_end_jobs(&mut plan, &arguments.sleep_ends_job)?;
     let priorities = Priorities::new(arguments.priority)
-        .ok_or_else(|| Failure::new(Code::Usage, "--priority must be from 3 to 97"))?;
+        .ok_or_else(|| Failure::new(Code::Usage, "--priority must be from 4 to 97"))?;
     let record = arguments.record.as_deref();
     let options = Options {
         plan,

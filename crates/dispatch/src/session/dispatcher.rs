@@ -1,6 +1,7 @@
 //! Which dispatcher a session has: the kernel's where it works, else the one in user space, and that too once
 //! the kernel has ejected its own.
 
+use super::kernel_threads;
 use super::surroundings::lift_throttling;
 use super::threads::Known;
 use super::{Event, LEAD, Options, Session};
@@ -105,6 +106,7 @@ pub(super) fn start_user(
     events: &mut Vec<Event>,
 ) -> Result<(Engine, Option<PathBuf>), Error> {
     lift_throttling(plan, guardian)?;
+    kernel_threads::raise(plan, options.priorities, guardian, events)?;
     let dispatcher = Dispatcher::start(Arc::clone(plan), start, options.priorities, turns)?;
     let cgroups = freezer::mount();
     if cgroups.is_none() {

@@ -1,11 +1,13 @@
 //! Everything is as it was before, however the dispatcher ends.
 
+use super::slots::exchanged;
 use super::{
     Slots, checked, dispatch, given, is_emulated, start_slots, stat_field, table, unsuitable, write,
 };
 use crate::run::{Running, children, punctual, run, wait_until};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
-use punctual_model::table::OnOverrun;
+use punctual_model::processor_list;
+use punctual_model::table::{OnOverrun, Table};
 use punctual_test_support::Random;
 use rustix::process::Signal;
 use std::fs;
@@ -16,6 +18,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::a_busy_thread_with_a_priority_does_not_keep_the_table_from_beginning", busy_before::<false>),
     ("tt::everything_is_put_back_after_kill_and_sigterm", restored::<false>),
     ("tt::a_killed_guardian_is_replaced", guardian::<false>),
+    ("tt::the_kernel_runs_rcu_beside_a_table_on_all_processors", all_processors),
     (
         "tt::sched_ext::a_busy_thread_with_a_priority_does_not_keep_the_table_from_beginning",
         busy_before::<true>,
@@ -89,10 +92,6 @@ fn busy_before<const EXT: bool>() -> Result<Outcome> {
     let mut tt = dispatch::<EXT>(&table);
     tt.arg("--record").arg(&recording).args(given(&slots));
     let tt = Running::start(tt)?;
-    let is_dispatched = || {
-        let all = run(punctual(["tt", "status", "--json"])).ok().and_then(|ended| ended.json().ok());
-        all.is_some_and(|all| all["tables"][0]["tasks"][0]["turns"].as_u64() > Some(5))
-    };
     wait_until("the thread to be dispatched", is_dispatched)?;
     tt.signal(Signal::TERM)?;
     tt.end()?.expect_code(0)?;
@@ -100,6 +99,57 @@ fn busy_before<const EXT: bool>() -> Result<Outcome> {
     wait_until("everything to be put back", || {
         states(&slots).is_ok_and(|now| now == before) && left_over().is_empty()
     })?;
+    Ok(Outcome::Completed)
+}
+
+/// Whether the first task has had some turns.
+fn is_dispatched() -> bool {
+    let all = run(punctual(["tt", "status", "--json"])).ok().and_then(|ended| ended.json().ok());
+    all.is_some_and(|all| all["tables"][0]["tasks"][0]["turns"].as_u64() > Some(5))
+}
+
+/// The kernel's threads that end grace periods of RCU.
+fn rcu_threads() -> Vec<u32> {
+    let is_one = |tid: &u32| {
+        let read = |name: &str| fs::read_to_string(format!("/proc/{tid}/{name}")).unwrap_or_default();
+        ["rcu_preempt", "rcu_sched"].contains(&read("comm").trim()) && read("cmdline").is_empty()
+    };
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_one).collect()
+}
+
+/// Without a processor of its own, RCU has nothing but what the table leaves.
+fn all_processors() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<false>() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:busy"])?;
+    let rcu = rcu_threads();
+    ensure!(!rcu.is_empty(), "no thread of RCU was found");
+    let everything = || -> Result<Vec<Vec<String>>> {
+        let mut all = states(&slots)?;
+        rcu.iter().try_for_each(|tid| state(*tid).map(|state| all.push(state)))?;
+        Ok(all)
+    };
+    let before = everything()?;
+    let online = fs::read_to_string("/sys/devices/system/cpu/online")?;
+    let processors = processor_list(&online).unwrap_or_default();
+    let table = write(Table { processors, ..exchanged([0, 1]) }, slots.folder.path())?;
+    for signal in [Signal::TERM, Signal::KILL] {
+        let mut tt = dispatch::<false>(&table);
+        tt.args(given(&slots));
+        let tt = Running::start(tt)?;
+        wait_until("the threads to be dispatched", is_dispatched)?;
+        for tid in &rcu {
+            let priority = state(*tid)?[2].clone();
+            ensure!(priority.parse::<u32>().is_ok_and(|priority| priority >= 79), "it has {priority}");
+        }
+        tt.signal(signal)?;
+        tt.end()?;
+        wait_until("everything to be put back", || {
+            everything().is_ok_and(|now| now == before) && left_over().is_empty()
+        })?;
+    }
     Ok(Outcome::Completed)
 }
 
