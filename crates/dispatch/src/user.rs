@@ -35,7 +35,7 @@ use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 /// Turns that may wait to be read, for each processor.
@@ -119,9 +119,20 @@ struct Shared {
 }
 
 impl Shared {
+    /// Waits for who has it. A lane must have taken its processor from the thread of the turn before, unless it
+    /// is that thread's: who has the lock may be waiting for another one to get that processor, and leave it.
     fn task(&self, number: u32) -> MutexGuard<'_, Option<Bound>> {
         let task = &self.tasks[number as usize];
         task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, if nobody has it.
+    fn try_task(&self, number: u32) -> Option<MutexGuard<'_, Option<Bound>>> {
+        match self.tasks[number as usize].try_lock() {
+            Ok(task) => Some(task),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

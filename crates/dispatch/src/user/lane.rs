@@ -149,8 +149,8 @@ impl Lane {
     /// sleeps. It must not be taken from another processor early.
     fn can_be_ahead(&self, next: &Decision) -> bool {
         let is_here = |job: Job| {
-            let task = self.shared.task(job.task);
-            task.as_ref().is_some_and(|bound| bound.is_on(self.processor))
+            let task = self.shared.try_task(job.task);
+            task.is_some_and(|task| task.as_ref().is_some_and(|bound| bound.is_on(self.processor)))
         };
         !self.early().is_zero() && next.job.is_some_and(is_here)
     }
@@ -186,7 +186,9 @@ impl Lane {
     fn read_ahead(&self, next: &Decision, is_wanted: bool) {
         let current = self.current.as_ref().and_then(|current| current.decision.job);
         for job in [current, next.job].into_iter().flatten() {
-            if let Some(bound) = self.shared.task(job.task).as_mut() {
+            // Who has a task begins a turn with its thread, or looks at it; what it used is read later then.
+            let Some(mut task) = self.shared.try_task(job.task) else { continue };
+            if let Some(bound) = task.as_mut() {
                 bound.read_ahead(is_wanted && bound.is_on(self.processor));
             }
         }
@@ -211,9 +213,14 @@ impl Lane {
         if overran {
             self.note_overrun();
         }
+        let is_same = self.goes_on(decision.job);
+        let mut over = if is_same { None } else { self.end_turn_of(false) };
+        // Not before the processor was taken from another thread: see `Shared::task`.
         let is_skipped = decision.job.is_some_and(|job| self.skips(job));
-        let goes_on = !is_skipped && self.goes_on(decision.job);
-        let mut over = self.end_turn_of(goes_on);
+        let goes_on = is_same && !is_skipped;
+        if is_same {
+            over = self.end_turn_of(goes_on);
+        }
         let tid = match (decision.job, goes_on) {
             _ if is_skipped => 0,
             (Some(_), true) => self.current.as_ref().map_or(0, |current| current.given.tid),
