@@ -119,8 +119,9 @@ struct Shared {
 }
 
 impl Shared {
-    /// Waits for who has it. A lane must have taken its processor from the thread of the turn before, unless it
-    /// is that thread's: who has the lock may be waiting for another one to get that processor, and leave it.
+    /// Waits for who has it. A lane must have taken its processor from the thread of the turn before, unless
+    /// it is that thread's: who has the lock may be waiting for another one to get that processor, and leave
+    /// it.
     fn task(&self, number: u32) -> MutexGuard<'_, Option<Bound>> {
         let task = &self.tasks[number as usize];
         task.lock().unwrap_or_else(PoisonError::into_inner)
