@@ -262,6 +262,7 @@ proptest! {
     /// miss is of the job of each thread that the cut goes through.
     #[test]
     fn parts_find_what_the_whole_finds(records in records(400), at in 0..=100_u64) {
+        let records = named(records);
         let contract = half_of(&records);
         let recording = written(&records);
         let end = recording_end(&records);
