@@ -176,7 +176,9 @@ demo-guarantee: build workloads
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) WORKLOADS=$(WORKLOADS) scripts/demo-guarantee
 
-bench-flow: build flow-build workloads
+bench-flow: build workloads
+	@scripts/setup flow-bench
+	@$(MAKE) --silent flow-build
 	$(CARGO) build --release -p punctual-bench --bin bench-flow
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-flow
 

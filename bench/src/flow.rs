@@ -1,5 +1,5 @@
-//! Dataflow programs: what an activation costs, what tracing it adds, from within and from without, and how
-//! fast a trace is analysed.
+//! Dataflow programs: what an activation costs, beside oneTBB; how long a sleeping executor takes to wake up,
+//! beside a bare futex; what tracing adds, from within and from without; and how fast a trace is analysed.
 
 use punctual_bench::{Error, document, measure};
 use punctual_trace::flow::{About, Connection, Kind, Writer};
@@ -13,6 +13,19 @@ const EVENTS: u64 = 10_000_000;
 const ACTIVATIONS: &str = "100000";
 /// Of the times that rounds took, the least is what the machine did not disturb.
 const ROUNDS: usize = 5;
+/// Rings of tasks that are also measured on oneTBB's flow graph.
+const BESIDE_TBB: [(&str, &str); 4] = [
+    ("one thread, one token in a ring", "one_thread_one_token"),
+    ("two threads, one token", "two_threads_one_token"),
+    ("two threads, two tokens", "two_threads_two_tokens"),
+    ("two threads, four tokens", "two_threads_four_tokens"),
+];
+/// Where the executor sleeps that is woken.
+const SLEEPING: [(&str, &str); 3] = [
+    ("on another processor", "other_processor"),
+    ("there with work of low priority", "other_processor_with_work"),
+    ("on the pusher's own", "own_processor"),
+];
 /// A packet of the tracer.
 const PACKET_BYTES: usize = 4096;
 
@@ -140,6 +153,8 @@ fn main() -> Result<(), Error> {
     };
     let event = output(Command::new(find("bench-trace-event")?).arg(folder.join("event")))?;
     let activation = output(Command::new(find("flow-bench-activation")?).arg("--trace").arg(&folder))?;
+    let wakeup = output(&mut Command::new(find("flow-bench-wakeup")?))?;
+    let beside = output(&mut Command::new(find("flow-bench-tbb")?))?;
     let (without, with) = probes(&folder)?;
     let (seconds, mib) = analysis(&folder)?;
     std::fs::remove_dir_all(&folder)?;
@@ -156,6 +171,21 @@ fn main() -> Result<(), Error> {
     for (tokens, goal) in [("one token", "–"), ("two tokens", "200 ns"), ("four tokens", "200 ns")] {
         let ns = cost(&format!("activation_two_executors_{}", tokens.replace(' ', "_")))?;
         row(&format!("the same, two executors, {tokens} in a ring"), format!("{ns:.0} ns"), goal);
+    }
+    for (what, name) in BESIDE_TBB {
+        let [ours, tbb] = ["ours", "tbb"].map(|whose| figure(&beside, &format!("{whose}_{name} "), 0));
+        let (ours, tbb) = (ours?, tbb?);
+        let ratio = format!("{ours:.0} ns, {tbb:.0} ns: {:.2} times", ours / tbb);
+        row(&format!("ours, beside oneTBB's flow graph: {what}"), ratio, "1 time");
+    }
+    for (place, name) in SLEEPING {
+        let [ours, floor] = ["wakeup", "floor"].map(|whose| figure(&wakeup, &format!("{whose}_{name} "), 0));
+        let (ours, floor) = (ours?, floor?);
+        row(
+            &format!("push to execute, sleeping executor {place}; a bare futex wake-up"),
+            format!("{:.1} µs, {:.1} µs: {:.2} times", ours / 1e3, floor / 1e3, ours / floor),
+            "1.3 times",
+        );
     }
     row(
         "a cache line, from one processor to the other",

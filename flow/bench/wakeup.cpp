@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// How long a sleeping executor takes from a push to the beginning of the task: on another processor,
-// there with work of low priority, and on the pusher's own processor, where it preempts the pusher.
+// How long a sleeping executor takes from a push to the beginning of the task: on another
+// processor, there with work of low priority, and on the pusher's own processor, where it preempts
+// the pusher. Beside it the floor, in turn, in the same run: a thread that sleeps on a futex and is
+// woken by a bare system call.
 //
 //   flow-bench-wakeup [PUSHES]
 //
-// Prints lines "name value unit": medians. The executor is under SCHED_FIFO, the pusher is not.
+// Prints lines "name value unit": medians. Executor and bare thread are under SCHED_FIFO, the
+// pusher is not.
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <punctual/flow.hpp>
 #include <sched.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 namespace flow = punctual::flow;
+
+constexpr int priority = 50;
 
 static double now_ns()
 {
@@ -37,52 +45,155 @@ static bool pin(unsigned processor)
 	return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
-// Pushes when the executor has slept for a while, and notes when its task begins.
-static int measure(const char *name, unsigned pushes, unsigned executor, bool loaded)
+static void wait_for(sem_t &semaphore)
 {
-	flow::Scheduler scheduler;
-	flow::Channel signal(scheduler, "signal");
-	sem_t done;
-	sem_init(&done, 0, 0);
-	double began = 0;
-	flow::Call task(scheduler, "task", [&] {
-		began = now_ns();
-		sem_post(&done);
-	});
-	flow::Input input(task, signal);
-	const flow::ThreadSettings thread = flow::ThreadSettings(SCHED_FIFO, 50).on(executor);
-	flow::Settings settings;
-	settings.threads = &thread;
-	settings.spin = {};
-	if (flow::Status status = scheduler.start(settings); !status)
+	while (sem_wait(&semaphore) != 0) {
+	}
+}
+
+// The thread that is woken when it has slept for a while, and notes when it runs.
+class Sleeper {
+public:
+	Sleeper()
+	{
+		sem_init(&done_, 0, 0);
+	}
+	Sleeper(const Sleeper &) = delete;
+	Sleeper &operator=(const Sleeper &) = delete;
+	virtual ~Sleeper()
+	{
+		sem_destroy(&done_);
+	}
+
+	// Nanoseconds from the call to the first instruction after it.
+	double call()
+	{
+		const timespec pause = {0, 200'000};
+		nanosleep(&pause, nullptr);
+		const double called = now_ns();
+		wake();
+		wait_for(done_);
+		return ran_ - called;
+	}
+
+protected:
+	virtual void wake() = 0;
+	void runs()
+	{
+		ran_ = now_ns();
+		sem_post(&done_);
+	}
+
+private:
+	sem_t done_;
+	double ran_ = 0;
+};
+
+class Executor : public Sleeper {
+public:
+	flow::Status start(unsigned processor)
+	{
+		const flow::ThreadSettings thread =
+			flow::ThreadSettings(SCHED_FIFO, priority).on(processor);
+		flow::Settings settings;
+		settings.threads = &thread;
+		settings.spin = {};
+		return scheduler_.start(settings);
+	}
+
+private:
+	void wake() override
+	{
+		signal_.push();
+	}
+
+	flow::Scheduler scheduler_;
+	flow::Channel signal_{scheduler_, "signal"};
+	struct Run : flow::Task {
+		explicit Run(Executor &executor) : Task(executor.scheduler_, "task"), of(executor)
+		{
+		}
+		void execute() override
+		{
+			of.runs();
+		}
+		Executor &of;
+		flow::Input input{*this, of.signal_};
+	} task_{*this};
+};
+
+class Bare : public Sleeper {
+public:
+	explicit Bare(unsigned processor) : thread_([this, processor] { run(processor); })
+	{
+	}
+	~Bare() override
+	{
+		is_over_ = true;
+		wake();
+		thread_.join();
+	}
+
+private:
+	void run(unsigned processor)
+	{
+		const sched_param parameters{priority};
+		if (!pin(processor) ||
+			pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters) != 0) {
+			std::perror("the bare thread");
+			std::exit(1);
+		}
+		for (std::uint32_t seen = 0;; ++seen) {
+			while (calls_.load(std::memory_order_acquire) == seen)
+				syscall(SYS_futex, &calls_, FUTEX_WAIT_PRIVATE, seen, nullptr,
+					nullptr, 0);
+			if (is_over_)
+				return;
+			runs();
+		}
+	}
+	void wake() override
+	{
+		calls_.fetch_add(1, std::memory_order_release);
+		syscall(SYS_futex, &calls_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+	}
+
+	std::atomic<std::uint32_t> calls_{0};
+	std::atomic<bool> is_over_{false};
+	std::thread thread_;
+};
+
+static double median(std::vector<double> &times)
+{
+	std::sort(times.begin(), times.end());
+	return times[times.size() / 2];
+}
+
+static int measure(const char *name, unsigned pushes, unsigned processor, bool loaded)
+{
+	Executor executor;
+	if (flow::Status status = executor.start(processor); !status)
 		return status.print(stderr);
+	Bare bare(processor);
 	std::atomic<bool> is_over{false};
 	std::thread load;
 	if (loaded)
 		load = std::thread([&] {
-			pin(executor);
+			pin(processor);
 			while (!is_over)
 				__asm__ __volatile__("" ::: "memory");
 		});
-	std::vector<double> times;
+	std::vector<double> ours, floor;
 	for (unsigned push = 0; push < pushes; ++push) {
-		const timespec pause = {0, 200'000};
-		nanosleep(&pause, nullptr);
-		const double pushed = now_ns();
-		signal.push();
-		while (sem_wait(&done) != 0)
-			;
-		times.push_back(began - pushed);
+		ours.push_back(executor.call());
+		floor.push_back(bare.call());
 	}
 	is_over = true;
 	if (loaded)
 		load.join();
-	if (flow::Status status = scheduler.stop(); !status)
-		return status.print(stderr);
-	std::sort(times.begin(), times.end());
-	std::printf("wakeup_%s %.0f ns\n", name, times[times.size() / 2]);
+	std::printf(
+		"wakeup_%s %.0f ns\nfloor_%s %.0f ns\n", name, median(ours), name, median(floor));
 	std::fflush(stdout);
-	sem_destroy(&done);
 	return 0;
 }
 

@@ -110,24 +110,28 @@ void Barrier::change_count(std::uint32_t count) noexcept
 
 void Scheduler::unlock_and_wake() noexcept
 {
-	// Real-time executors are woken under the lock, others after it (Parking). Executors that
-	// are waking up count: each takes tasks until there are none.
-	std::uint64_t called = 0;
-	while (idle_ != 0 && ready_.size() > waking_) {
-		unsigned executor = static_cast<unsigned>(__builtin_ctzll(idle_));
-		idle_ &= idle_ - 1;
-		++waking_;
-		if (parking_[executor].call())
-			called |= std::uint64_t{1} << executor;
-	}
-	unlock_and_wake(called);
+	// Executors that are waking up count: each takes tasks until there are none.
+	while (idle_ != 0 && ready_.size() > waking_)
+		call(static_cast<unsigned>(__builtin_ctzll(idle_)));
+	unlock_and_wake(ready_.size() != 0 ? asleep_ : 0);
 }
 
-void Scheduler::unlock_and_wake(std::uint64_t called) noexcept
+void Scheduler::call(unsigned executor) noexcept
+{
+	const std::uint64_t bit = std::uint64_t{1} << executor;
+	idle_ &= ~bit;
+	++waking_;
+	if (parking_[executor].call())
+		asleep_ |= bit;
+}
+
+// Without the lock, so that they do not find it held. Some may have been called by a thread that
+// was preempted before it came here: what became ready since then does not wait for that one.
+void Scheduler::unlock_and_wake(std::uint64_t executors) noexcept
 {
 	lock_.unlock();
-	for (; called != 0; called &= called - 1)
-		parking_[__builtin_ctzll(called)].wake();
+	for (; executors != 0; executors &= executors - 1)
+		parking_[__builtin_ctzll(executors)].wake();
 }
 
 Channel &Activation::channel_of(Object *object) noexcept

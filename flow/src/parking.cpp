@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <punctual/flow/internal.hpp>
-#include <punctual/flow/lock.hpp>
-
-#include <sched.h>
 
 #include "futex.hpp"
 
@@ -15,7 +12,7 @@ bool Parking::spin(std::int64_t spin_ns) const noexcept
 	std::int64_t until = monotonic_ns() + spin_ns;
 	do {
 		for (int look = 0; look < 16; ++look) {
-			if (word_.load(std::memory_order_acquire) == woken)
+			if ((word_.load(std::memory_order_acquire) & state_bits) != waiting)
 				return true;
 			pause();
 		}
@@ -23,49 +20,35 @@ bool Parking::spin(std::int64_t spin_ns) const noexcept
 	return false;
 }
 
-void Parking::wait(std::int64_t spin_ns, Lock &lock) noexcept
+void Parking::wait(std::int64_t spin_ns) noexcept
 {
-	std::uint32_t expected = waiting;
+	const std::uint32_t turn = turn_of(word_.load(std::memory_order_relaxed));
+	std::uint32_t expected = turn | waiting;
 	if (spin(spin_ns) ||
-		!word_.compare_exchange_strong(expected, asleep, std::memory_order_acquire))
-		return lock.lock();
-	while (word_.load(std::memory_order_acquire) == asleep)
-		futex_wait(word_, asleep);
-	if (urgent_ && caller_.load(std::memory_order_relaxed) == sched_getcpu())
-		lock.lock_asleep();
-	else
-		lock.lock();
+		!word_.compare_exchange_strong(expected, turn | asleep, std::memory_order_acquire))
+		return;
+	while (word_.load(std::memory_order_acquire) == (turn | asleep))
+		futex_wait(word_, turn | asleep);
 }
 
 bool Parking::call() noexcept
 {
-	if (urgent_)
-		caller_.store(sched_getcpu(), std::memory_order_relaxed);
-	if (word_.exchange(woken, std::memory_order_release) != asleep)
-		return false;
-	if (urgent_)
-		wake();
-	return !urgent_;
+	std::uint32_t word = word_.load(std::memory_order_relaxed), then;
+	do
+		then = turn_of(word) | ((word & state_bits) == asleep ? called : woken);
+	while (!word_.compare_exchange_weak(
+		word, then, std::memory_order_release, std::memory_order_relaxed));
+	return (then & state_bits) == called;
 }
 
 void Parking::wake() noexcept
 {
-	futex_wake(word_, 1);
-}
-
-void Parking::wait() noexcept
-{
-	std::uint32_t expected = waiting;
-	if (!word_.compare_exchange_strong(expected, asleep, std::memory_order_acquire))
+	std::uint32_t word = word_.load(std::memory_order_relaxed);
+	if ((word & state_bits) != called)
 		return;
-	while (word_.load(std::memory_order_acquire) == asleep)
-		futex_wait(word_, asleep);
-}
-
-void Parking::release() noexcept
-{
-	if (word_.exchange(woken, std::memory_order_release) == asleep)
-		futex_wake(word_, 1);
+	futex_wake(word_, 1);
+	// Unless the executor waits again, and somebody else has called it.
+	word_.compare_exchange_strong(word, turn_of(word) | woken, std::memory_order_relaxed);
 }
 
 } // namespace punctual::flow

@@ -67,6 +67,7 @@ Status Scheduler::start(const Settings &settings) noexcept
 		if (task->state_ == Task::State::idle)
 			task->activate_if_ready();
 	unlock_and_wake();
+	timer_.wake();
 	return {};
 }
 
@@ -152,7 +153,8 @@ void *Scheduler::enter_thread(void *argument)
 	context = {&scheduler, place.number, 0, false};
 	if (place.deadline != nullptr) {
 		int error = place.error = be_under_deadline(*place.deadline);
-		scheduler.creation_.release();
+		if (scheduler.creation_.call())
+			scheduler.creation_.wake();
 		if (error != 0)
 			return nullptr;
 	}
@@ -172,9 +174,6 @@ void *Scheduler::enter_thread(void *argument)
 void Scheduler::run_executor(unsigned number) noexcept
 {
 	const std::uint64_t self = std::uint64_t{1} << number;
-	const int policy = sched_getscheduler(0);
-	parking_[number].set_urgent(
-		policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE);
 	lock_.lock();
 	for (;;) {
 		Task *task = ready_.take();
@@ -184,8 +183,10 @@ void Scheduler::run_executor(unsigned number) noexcept
 			idle_ |= self;
 			parking_[number].enter();
 			lock_.unlock();
-			parking_[number].wait(spin_ns_, lock_);
+			parking_[number].wait(spin_ns_);
+			lock_.lock();
 			--waking_;
+			asleep_ &= ~self;
 			continue;
 		}
 		Trace::look(*this);
@@ -235,22 +236,16 @@ Status Scheduler::stop() noexcept
 
 void Scheduler::begin_stop() noexcept
 {
-	std::uint64_t called = 0;
 	lock_.lock();
 	State state = state_.load(std::memory_order_relaxed);
 	if (state == State::starting || state == State::running) {
 		state_.store(State::stopping, std::memory_order_relaxed);
 		timer_.remove_all();
-		timer_.wake();
-		for (unsigned executor = 0; executor < executors_; ++executor)
-			if ((idle_ >> executor & 1) != 0) {
-				++waking_;
-				if (parking_[executor].call())
-					called |= std::uint64_t{1} << executor;
-			}
-		idle_ = 0;
+		while (idle_ != 0)
+			call(static_cast<unsigned>(__builtin_ctzll(idle_)));
 	}
-	unlock_and_wake(called);
+	unlock_and_wake(asleep_);
+	timer_.wake();
 }
 
 // Under control_.

@@ -37,10 +37,16 @@ Status OneShotEvent::start(std::chrono::nanoseconds delay) noexcept
 	if (!known_)
 		return {Error::built_while_running, name()};
 	std::int64_t due_ns = monotonic_ns() + delay.count();
-	Locked locked(scheduler_->lock_);
-	if (!scheduler_->running())
-		return {Error::not_running, name()};
-	scheduler_->timer_.add(*this, due_ns);
+	bool is_late;
+	{
+		Locked locked(scheduler_->lock_);
+		if (!scheduler_->running())
+			return {Error::not_running, name()};
+		scheduler_->timer_.add(*this, due_ns);
+		is_late = scheduler_->timer_.is_late();
+	}
+	if (is_late)
+		scheduler_->timer_.wake();
 	return {};
 }
 
@@ -68,8 +74,7 @@ void Timer::add(Event &event, std::int64_t due_ns) noexcept
 	heap_[event.place_] = &event;
 	settle(event.place_);
 	// The thread sleeps until the first event is due.
-	if (event.place_ == 0)
-		wake();
+	late_ |= event.place_ == 0;
 }
 
 void Timer::remove(Event &event) noexcept
@@ -117,6 +122,7 @@ void Timer::run(Scheduler &scheduler) noexcept
 			continue;
 		}
 		std::uint32_t changes = changes_.load(std::memory_order_relaxed);
+		late_ = false;
 		timespec until{};
 		bool limited = size_ != 0;
 		if (limited) {

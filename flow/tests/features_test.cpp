@@ -2,8 +2,10 @@
 //
 // Tasks from lambdas, inputs that know their channel, deadlines, and names in messages.
 #include <chrono>
+#include <punctual/flow/internal.hpp>
 #include <semaphore.h>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "probe_task.hpp"
@@ -35,8 +37,8 @@ TEST_F(Features, inputs_know_what_their_channel_holds)
 	struct Scale : flow::Task {
 		Scale(flow::Scheduler &scheduler, flow::Latest<int> &gain,
 			flow::Queue<int, 4> &values)
-		    : Task(scheduler, "scale"), gain_(*this, gain,
-						       flow::Arming().unsynchronised().optional()),
+		    : Task(scheduler, "scale"),
+		      gain_(*this, gain, flow::Arming().unsynchronised().optional()),
 		      values_(*this, values)
 		{
 		}
@@ -149,5 +151,28 @@ TEST_F(Features, sleeping_executors_run_what_is_pushed)
 		EXPECT_EQ(one.instance(), 2'000u);
 		EXPECT_EQ(two.instance(), 2'000u);
 		sem_destroy(&done);
+	}
+}
+
+// A caller of low priority may be preempted before it wakes the executor.
+TEST(Parking, anyone_wakes_whom_a_preempted_caller_has_called)
+{
+	flow::Parking parking;
+	for (int tries = 0, left_asleep = 0; left_asleep < 20; ++tries) {
+		ASSERT_LT(tries, 100'000) << "the thread never slept";
+		parking.enter();
+		std::thread executor([&] { parking.wait(); });
+		for (int look = 0; look < tries % 100; ++look)
+			std::this_thread::yield();
+		if (parking.call()) {
+			++left_asleep;
+			std::thread([&] { parking.wake(); }).join();
+		}
+		executor.join();
+		// The caller comes back: the executor waits for the next call.
+		parking.enter();
+		parking.wake();
+		EXPECT_FALSE(parking.call());
+		parking.wait();
 	}
 }

@@ -578,8 +578,8 @@ private:
 // An input for the newest value of a channel. Unsynchronised, unless `arming` says otherwise.
 template <typename T> class LatestInput : public Input {
 public:
-	LatestInput(Task &task, Latest<T> &channel,
-		Arming arming = Arming().unsynchronised()) noexcept
+	LatestInput(
+		Task &task, Latest<T> &channel, Arming arming = Arming().unsynchronised()) noexcept
 	    : Input(task, channel, arming), values_(channel)
 	{
 	}
@@ -769,18 +769,21 @@ private:
 	void begin_stop() noexcept;
 	Status finish_stop() noexcept;
 	void run_executor(unsigned number) noexcept;
+	// Calls as many executors as there are ready tasks for, unlocks and wakes them.
 	void unlock_and_wake() noexcept;
-	void unlock_and_wake(std::uint64_t called) noexcept;
+	void call(unsigned executor) noexcept;
+	void unlock_and_wake(std::uint64_t executors) noexcept;
 	static void *enter_thread(void *place);
 
 	// Protects everything below, except what only one thread uses.
 	alignas(64) Lock lock_;
 	std::atomic<State> state_{State::stopped};
 	bool traced_ = false;
-	// A bit for each executor that waits for work; how many of them have been woken and have
-	// not arrived yet.
+	// A bit for each executor that waits for work; how many have been called and have not
+	// arrived yet, and a bit for each of these that slept.
 	std::uint64_t idle_ = 0;
 	std::uint32_t waking_ = 0;
+	std::uint64_t asleep_ = 0;
 	ReadyQueue ready_;
 	Parking parking_[max_executors];
 	Timer timer_;

@@ -12,7 +12,6 @@
 namespace punctual::flow {
 
 class Event;
-class Lock;
 class Scheduler;
 class Task;
 enum class Policy : std::uint8_t;
@@ -51,47 +50,42 @@ private:
 	List of_priority_[levels];
 };
 
-// Where an executor waits for work: it spins for a while, then sleeps. Wakers hold the scheduler's
+// Where an executor waits for work: it spins for a while, then sleeps. Callers hold the scheduler's
 // lock.
 //
-// A sleeping executor is woken after unlocking, so that it does not find the lock held. One under a
-// real-time policy is woken before: a waker of low priority could be preempted in between, for as
-// long as others like. On the waker's own processor it has preempted the waker, so it does not spin
-// for the lock, but sleeps, which lends the waker its priority.
+// A sleeping executor is woken after unlocking: on the caller's own processor it would preempt the
+// caller, and find the lock held. A caller of low priority may be preempted in between, for as long
+// as others like. Until it has woken the executor, anyone else can.
 class alignas(64) Parking {
 public:
-	// Whether the executor is under a real-time policy. It sets this before it waits.
-	void set_urgent(bool urgent) noexcept
-	{
-		urgent_ = urgent;
-	}
 	// The executor calls this under the scheduler's lock,
 	void enter() noexcept
 	{
-		word_.store(waiting, std::memory_order_relaxed);
+		word_.store(turn_of(word_.load(std::memory_order_relaxed)) + one_turn,
+			std::memory_order_relaxed);
 	}
-	// then this without it, which returns with the lock when it has been called since it
-	// entered.
-	void wait(std::int64_t spin_ns, Lock &lock) noexcept;
-	// Under the lock. True: wake() is to follow when the lock is free.
+	// then this without it, which returns when it has been called since it entered.
+	void wait(std::int64_t spin_ns = 0) noexcept;
+	// Once after it entered, under the lock. True: it sleeps, and wake() is to follow when the
+	// lock is free.
 	bool call() noexcept;
+	// Any number of threads, without the lock.
 	void wake() noexcept;
-
-	// The same without a lock.
-	void wait() noexcept;
-	void release() noexcept;
 
 private:
 	bool spin(std::int64_t spin_ns) const noexcept;
+	static std::uint32_t turn_of(std::uint32_t word) noexcept
+	{
+		return word & ~state_bits;
+	}
 
-	static constexpr std::uint32_t waiting = 0, woken = 1, asleep = 2;
+	// The state, and above it how often the executor has entered.
+	static constexpr std::uint32_t waiting = 0, asleep = 1, called = 2, woken = 3;
+	static constexpr std::uint32_t state_bits = 3, one_turn = 4;
 	std::atomic<std::uint32_t> word_{woken};
-	bool urgent_ = false;
-	// The processor of whoever called it.
-	std::atomic<int> caller_{-1};
 };
 
-// The waiting events, in a heap. All functions but run() need the scheduler's lock.
+// The waiting events, in a heap. All functions but run() and wake() need the scheduler's lock.
 class Timer {
 public:
 	~Timer()
@@ -102,10 +96,18 @@ public:
 	bool reserve(std::size_t events) noexcept;
 	void release() noexcept;
 
+	// Another event may be the first then: is_late() tells.
 	void add(Event &event, std::int64_t due_ns) noexcept;
 	void remove(Event &event) noexcept;
 	void remove_all() noexcept;
-	// Makes the timer's thread look at the heap again.
+	// Whether the timer's thread does not know of the first event yet: wake() is to follow when
+	// the lock is free, by whoever sees this.
+	bool is_late() const noexcept
+	{
+		return late_;
+	}
+	// Makes the timer's thread look at the heap again. Without the lock, for the same reason as
+	// Parking::wake.
 	void wake() noexcept;
 	// The timer's thread: pushes due events until the scheduler stops.
 	void run(Scheduler &scheduler) noexcept;
@@ -116,6 +118,7 @@ private:
 
 	Event **heap_ = nullptr;
 	std::size_t size_ = 0;
+	bool late_ = false;
 	std::atomic<std::uint32_t> changes_{0};
 };
 

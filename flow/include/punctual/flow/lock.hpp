@@ -26,16 +26,6 @@ public:
 			wait(self);
 	}
 
-	// Without spinning: the holder is not running.
-	void lock_asleep() noexcept
-	{
-		std::uint32_t expected = 0;
-		std::uint32_t self = thread_id != 0 ? thread_id : ask_thread_id();
-		if (!word_.compare_exchange_strong(
-			    expected, self, std::memory_order_acquire, std::memory_order_relaxed))
-			sleep();
-	}
-
 	void unlock() noexcept
 	{
 		std::uint32_t expected = thread_id;
