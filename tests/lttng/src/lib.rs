@@ -5,4 +5,5 @@ pub mod ctf;
 pub mod kernel;
 pub mod random;
 pub mod ros2;
+pub mod services;
 pub mod system;

@@ -6,7 +6,7 @@ use crate::ctf::{Class, Layout, Type, Value};
 /// Who publishes time stamps how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracer {
-    /// `rmw_publish` and `rmw_take` have the time stamp.
+    /// `rmw_publish` and `rmw_take` have the time stamp; requests and responses, as in Kilted and newer.
     Jazzy,
     /// `rmw_publish` has none.
     Humble,
@@ -109,6 +109,28 @@ static JAZZY: [Class; 32] = with([
             ("taken", I32),
         ],
     ),
+    (
+        "ros2:rmw_send_response",
+        &[
+            ("rmw_service_handle", U64),
+            ("response", U64),
+            ("client_gid", Gid),
+            ("sequence_number", I64),
+            ("timestamp", I64),
+        ],
+    ),
+    (
+        "ros2:rmw_take_response",
+        &[
+            ("rmw_client_handle", U64),
+            ("response", U64),
+            ("sequence_number", I64),
+            ("source_timestamp", I64),
+            ("taken", I32),
+        ],
+    ),
+    ("ros2:rclcpp_executor_get_next_ready", &[]),
+    ("ros2:rclcpp_executor_wait_for_work", &[("timeout", I64)]),
 ]);
 static HUMBLE: [Class; 32] =
     with([TAKE, ("ros2:rmw_publish", &[("rmw_publisher_handle", U64), ("message", U64)])]);

@@ -98,9 +98,9 @@ pub struct Chain {
     /// Names of its callbacks.
     pub tasks: Vec<&'static str>,
     /// Of every instance of the sink that had a datum: source's instance, its activation, end of the sink's.
-    sinks: Vec<(u64, u64, u64)>,
+    pub(crate) sinks: Vec<(u64, u64, u64)>,
     /// Activations of the source, by instance, as far as they put data on the chain.
-    sources: Vec<(u64, u64)>,
+    pub(crate) sources: Vec<(u64, u64)>,
 }
 
 impl Chain {
@@ -174,7 +174,7 @@ struct Run {
     lineage: Lineage,
 }
 
-fn handle(kind: u64, number: usize) -> u64 {
+pub(crate) fn handle(kind: u64, number: usize) -> u64 {
     0x5500_0000_0000 + (kind << 20) + 0x100 * number as u64
 }
 

@@ -4,6 +4,7 @@ use punctual_extract::flow::{Analysis, Chains, EndToEndKind, Graph, GraphBuilder
 use punctual_model::Dataflow;
 use punctual_test_lttng::ctf::Layout;
 use punctual_test_lttng::ros2::Tracer;
+use punctual_test_lttng::services::Services;
 use punctual_test_lttng::system::{Books, System, VARIABLES};
 use punctual_trace::ctf18;
 use punctual_trace::flow::Reader;
@@ -179,4 +180,29 @@ fn without_time_stamps_nothing_is_guessed() {
         timer.execution.as_ref().map(|it| it.distribution.count),
         Some(books.tasks["/camera:timer-10ms"].0)
     );
+}
+
+/// Request, service, response, the client's callback, and what that publishes.
+#[test]
+fn chains_go_through_services() {
+    for seed in 0..3 {
+        let place = tempfile::tempdir().unwrap();
+        let books = Services::new(seed).write(place.path(), Tracer::Jazzy.layout(), 400).unwrap();
+        let found = import(place.path(), &Variables::Assumed, Some(&chains(&books)));
+        agrees(&found, &books);
+        assert_eq!(found.written.notes, Vec::<String>::new());
+    }
+}
+
+/// Until when a response is handled that a callback waits for, no event tells.
+#[test]
+fn responses_taken_within_callbacks_are_counted_and_not_followed() {
+    let place = tempfile::tempdir().unwrap();
+    let system = Services::new(7).with_nested();
+    let books = system.write(place.path(), Tracer::Jazzy.layout(), 200).unwrap();
+    let found = import(place.path(), &Variables::Assumed, Some(&chains(&books)));
+    agrees(&found, &books);
+    let served = books.tasks["/server:service-/add"].0;
+    let note = format!("{served} × responses taken within a callback");
+    assert!(found.written.notes.iter().any(|it| it.starts_with(&note)), "{:?}", found.written.notes);
 }

@@ -177,6 +177,11 @@ impl Trace {
         );
         count(notes, unknown.without_callback, "messages taken for which no callback was called");
         count(notes, unknown.ends, "ends or starts of callbacks without the other");
+        count(
+            notes,
+            unknown.responses,
+            "responses taken within a callback, or by a thread of which no executor tells: not followed",
+        );
         if !self.kinds.has_stamps() {
             notes.say(
                 "its publications have no time stamps, so messages between processes cannot be followed: \

@@ -36,6 +36,7 @@ pub enum Call {
         name: String,
     },
     Client {
+        node: Handle,
         rmw: Handle,
         name: String,
     },
@@ -118,6 +119,16 @@ pub enum Call {
         client: [u8; 16],
         sequence: u64,
     },
+    Response {
+        client: [u8; 16],
+        sequence: u64,
+    },
+    TakeResponse {
+        rmw: Handle,
+        sequence: u64,
+    },
+    /// An executor looks for work: what it called has ended.
+    Executor,
     Start {
         callback: Handle,
     },
@@ -179,7 +190,7 @@ names! {
     SubscriptionCallback "rclcpp_subscription_callback_added" ["subscription" "callback"];
     Service "rcl_service_init" ["service_handle" "node_handle" "rmw_service_handle" "service_name"];
     ServiceCallback "rclcpp_service_callback_added" ["service_handle" "callback"];
-    Client "rcl_client_init" ["rmw_client_handle" "service_name"];
+    Client "rcl_client_init" ["node_handle" "rmw_client_handle" "service_name"];
     ClientId "rmw_client_init" ["rmw_client_handle" "gid"];
     Timer "rcl_timer_init" ["timer_handle" "period"];
     TimerCallback "rclcpp_timer_callback_added" ["timer_handle" "callback"];
@@ -199,6 +210,11 @@ names! {
     DispatchIntra "dispatch_intra_process_subscription_callback" ["callback" "message"];
     Request "rmw_send_request" ["rmw_client_handle" "sequence_number"];
     TakeRequest "rmw_take_request" ["rmw_service_handle" "client_gid" "sequence_number" "taken"];
+    Response "rmw_send_response" ["client_gid" "sequence_number"];
+    TakeResponse "rmw_take_response" ["rmw_client_handle" "sequence_number" "taken"];
+    Ready "rclcpp_executor_get_next_ready" [];
+    Wait "rclcpp_executor_wait_for_work" [];
+    Execute "rclcpp_executor_execute" [];
     Start "callback_start" ["callback"];
     End "callback_end" ["callback"];
 }
@@ -291,7 +307,7 @@ impl Kind {
                 Call::Service { service: number(0)?, node: number(1)?, rmw: number(2)?, name: text(3)? }
             }
             Name::ServiceCallback => callback(Owner::Service, number(0)?, number(1)?),
-            Name::Client => Call::Client { rmw: number(0)?, name: text(1)? },
+            Name::Client => Call::Client { node: number(0)?, rmw: number(1)?, name: text(2)? },
             Name::ClientId => Call::ClientId { rmw: number(0)?, id: id(1)? },
             Name::Timer => Call::Timer { timer: number(0)?, period: number(1)? as i64 },
             Name::TimerCallback => callback(Owner::Timer, number(0)?, number(1)?),
@@ -312,6 +328,10 @@ impl Kind {
             Name::Request => Call::Request { rmw: number(0)?, sequence: number(1)? },
             Name::TakeRequest if number(3)? == 0 => return None,
             Name::TakeRequest => Call::TakeRequest { rmw: number(0)?, client: id(1)?, sequence: number(2)? },
+            Name::Response => Call::Response { client: id(0)?, sequence: number(1)? },
+            Name::TakeResponse if number(2)? == 0 => return None,
+            Name::TakeResponse => Call::TakeResponse { rmw: number(0)?, sequence: number(1)? },
+            Name::Ready | Name::Wait | Name::Execute => Call::Executor,
             Name::Start => Call::Start { callback: number(0)? },
             Name::End => Call::End { callback: number(0)? },
         })

@@ -62,13 +62,18 @@ pub struct Unknown {
     pub without_callback: u64,
     /// Ends of callbacks without a start.
     pub ends: u64,
+    /// Responses that were taken within a callback, or by a thread without an executor: nobody knows until
+    /// when they were handled.
+    pub responses: u64,
 }
 
 /// A thread at work.
 #[derive(Debug, Default)]
 struct State {
-    /// Callbacks that it is in: task, instance, address.
-    stack: Vec<(usize, u64, Handle)>,
+    /// Callbacks that it is in: task, instance, address. A client's has no address.
+    stack: Vec<(usize, u64, Option<Handle>)>,
+    /// Whether it told of its executor. Then it tells when a client's callback has ended.
+    has_executor: bool,
     /// A message that was taken for a callback to come.
     taken: Option<Taken>,
     /// The publication at hand.
@@ -128,6 +133,13 @@ impl Follow {
             self.forget(at, Step::Lost { events: 0, is_over: true }, out);
         }
         match *call {
+            Call::Executor | Call::Start { .. } | Call::Take { .. } | Call::TakeRequest { .. } => {
+                self.end_client(at, thread, out);
+            }
+            _ => {}
+        }
+        match *call {
+            Call::Executor => self.threads.entry(thread).or_default().has_executor = true,
             Call::Start { callback } => self.start(at, thread, callback, graph, out),
             Call::End { callback } => self.end(at, thread, callback, out),
             Call::IntraPublish { publisher, message } => {
@@ -162,7 +174,7 @@ impl Follow {
                 self.take(at, thread, task, message, graph);
             }
             Call::Request { rmw, sequence } => {
-                if let Some((topic, client)) = graph.client(thread, rmw) {
+                if let Some((topic, _, client)) = graph.known_client(thread, rmw) {
                     let number = self.push(at, thread, topic, graph, out);
                     self.messages.sent_request((client, sequence), number);
                 }
@@ -170,6 +182,15 @@ impl Follow {
             Call::TakeRequest { rmw, client, sequence } => {
                 let message = self.messages.request((client, sequence));
                 self.take(at, thread, graph.rmw_service(thread, rmw), message, graph);
+            }
+            Call::Response { client, sequence } => {
+                if let Some(topic) = graph.responses(client) {
+                    let number = self.push(at, thread, topic, graph, out);
+                    self.messages.sent_response((client, sequence), number);
+                }
+            }
+            Call::TakeResponse { rmw, sequence } => {
+                self.take_response(at, thread, (rmw, sequence), graph, out)
             }
             _ => {}
         }
@@ -346,14 +367,70 @@ impl Follow {
             }
             None => graph.input(task).filter(|topic| self.has_pushes(*topic)).map(|topic| (topic, None)),
         };
+        let activation = of_it.map_or(at, |taken| taken.at);
+        self.run(thread, (task, Some(callback)), (activation, at), takes, out);
+    }
+
+    /// A callback begins: it was activated, and starts.
+    fn run(
+        &mut self,
+        thread: Thread,
+        (task, callback): (usize, Option<Handle>),
+        (activation, start): (Instant, Instant),
+        takes: Option<(usize, Option<u64>)>,
+        out: Out,
+    ) {
         let instance = next(&mut self.instances, task, self.gap_until.is_some());
         let state = self.threads.entry(thread).or_default();
         state.stack.push((task, instance, callback));
         state.published = None;
         let producer = producer(thread, state.stack.len());
-        let activation = of_it.map_or(at, |taken| taken.at);
         out(activation, producer, Step::Activation { task, instance, takes });
-        out(at, producer, Step::Start { task, instance });
+        out(start, producer, Step::Start { task, instance });
+    }
+
+    /// No event tells of the callback of a client: it begins when the executor has taken the response, and
+    /// has ended when the executor goes on.
+    fn take_response(
+        &mut self,
+        at: Instant,
+        thread: Thread,
+        (rmw, sequence): (Handle, u64),
+        graph: &mut Graph,
+        out: Out,
+    ) {
+        self.end_client(at, thread, out);
+        let Some((_, task, client)) = graph.known_client(thread, rmw) else {
+            self.unknown.subscriptions += 1;
+            return;
+        };
+        let state = self.threads.entry(thread).or_default();
+        self.unknown.without_callback += u64::from(state.taken.take().is_some());
+        if !state.has_executor || !state.stack.is_empty() {
+            self.unknown.responses += 1;
+            return;
+        }
+        let topic = graph.input(task).filter(|topic| self.has_pushes(*topic));
+        let takes = topic.map(|topic| match self.messages.response((client, sequence)) {
+            Sent::Number(number) => (topic, Some(number)),
+            Sent::NotSeen => {
+                self.unknown.messages += 1;
+                (topic, None)
+            }
+        });
+        graph.tasks[task].has_run = true;
+        self.run(thread, (task, None), (at, at), takes, out);
+    }
+
+    /// A client's callback has ended, if the thread was in one.
+    fn end_client(&mut self, at: Instant, thread: Thread, out: Out) {
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        if let Some((task, instance, None)) = state.stack.last().copied() {
+            let producer = producer(thread, state.stack.len());
+            state.stack.pop();
+            state.published = None;
+            out(at, producer, Step::Stop { task, instance });
+        }
     }
 
     fn has_pushes(&self, topic: usize) -> bool {
@@ -362,7 +439,7 @@ impl Follow {
 
     fn end(&mut self, at: Instant, thread: Thread, callback: Handle, out: Out) {
         let state = self.threads.entry(thread).or_default();
-        let Some(place) = state.stack.iter().rposition(|(_, _, of)| *of == callback) else {
+        let Some(place) = state.stack.iter().rposition(|(_, _, of)| *of == Some(callback)) else {
             self.unknown.ends += 1;
             return;
         };

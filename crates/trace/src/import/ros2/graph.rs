@@ -20,6 +20,8 @@ pub enum Cause {
     Timer(i64),
     /// Requests to a service: their topic.
     Service(usize),
+    /// Responses to a client: their topic.
+    Client(usize),
     /// The trace begins after it was made.
     Unknown(Handle),
 }
@@ -67,8 +69,11 @@ pub struct Graph {
     objects: Table<Of, usize>,
     services: Table<Of, usize>,
     rmw_services: Table<Of, usize>,
-    clients: Table<Of, usize>,
+    /// The topic of a client's requests, and the task that its responses call.
+    clients: Table<Of, (usize, usize)>,
     client_ids: Table<Of, [u8; 16]>,
+    /// The topic of the responses to a client, by its identity.
+    responses: Table<[u8; 16], usize>,
     timers: Table<Of, usize>,
     callbacks: Table<Of, usize>,
     rings: Table<Of, Handle>,
@@ -107,10 +112,7 @@ impl Graph {
                 self.services.define(of(*service), || task);
                 self.rmw_services.define(of(*rmw), || task);
             }
-            Call::Client { rmw, name } => {
-                let topic = self.topic(&format!("service {name}"));
-                self.clients.define(of(*rmw), || topic);
-            }
+            Call::Client { node, rmw, name } => self.client(thread, (*node, *rmw), name),
             Call::ClientId { rmw, id } => self.client_ids.define(of(*rmw), || *id),
             Call::Timer { timer, period } => {
                 let task = self.task(of(0), Cause::Timer(*period));
@@ -143,6 +145,26 @@ impl Graph {
         self.nodes.len().max(self.topics.len()).max(self.tasks.len()) < MOST
     }
 
+    /// A client has a topic for its responses alone, as those to others do not reach it.
+    fn client(&mut self, thread: Thread, (node, rmw): (Handle, Handle), name: &str) {
+        let (node, rmw) = ((thread.pid, node), (thread.pid, rmw));
+        let requests = self.topic(&format!("service {name}"));
+        let mut responses = 0;
+        if !self.is_second {
+            let of = self.nodes_by_handle.get(&node).map_or("unknown node", |node| self.nodes[node].as_str());
+            let name = format!("response {name} to {of}");
+            let others = (2..).map(|number| format!("{name}#{number}"));
+            let free = std::iter::once(name.clone()).chain(others);
+            let free = free.into_iter().find(|name| !self.topics_by_name.contains_key(name));
+            responses = self.topic(&free.unwrap_or(name));
+        }
+        let task = self.task(node, Cause::Client(responses));
+        self.clients.define(rmw, || (requests, task));
+        if let Some(id) = self.client_ids.get(&rmw) {
+            self.responses.define(id, || responses);
+        }
+    }
+
     fn topic(&mut self, name: &str) -> usize {
         if let Some(topic) = self.topics_by_name.get(name) {
             return *topic;
@@ -167,6 +189,8 @@ impl Graph {
         self.nodes_by_handle.rewind();
         self.rmw_publishers.rewind();
         self.client_ids.rewind();
+        self.clients.rewind();
+        self.responses.rewind();
         for table in [
             &mut self.publishers,
             &mut self.subscriptions,
@@ -174,7 +198,6 @@ impl Graph {
             &mut self.objects,
             &mut self.services,
             &mut self.rmw_services,
-            &mut self.clients,
             &mut self.timers,
             &mut self.callbacks,
             &mut self.buffers,
@@ -219,10 +242,16 @@ impl Graph {
         self.rmw_services.get(&(thread.pid, rmw))
     }
 
-    /// The topic of a client's requests, and its identity.
-    pub fn client(&self, thread: Thread, rmw: Handle) -> Option<(usize, [u8; 16])> {
+    /// The topic of a client's requests, its task, and its identity.
+    pub fn known_client(&self, thread: Thread, rmw: Handle) -> Option<(usize, usize, [u8; 16])> {
         let of = (thread.pid, rmw);
-        Some((self.clients.get(&of)?, self.client_ids.get(&of)?))
+        let (requests, task) = self.clients.get(&of)?;
+        Some((requests, task, self.client_ids.get(&of)?))
+    }
+
+    /// The topic of the responses to a client that is traced.
+    pub fn responses(&self, client: [u8; 16]) -> Option<usize> {
+        self.responses.get(&client)
     }
 
     /// The task that reads a ring buffer.
@@ -234,7 +263,7 @@ impl Graph {
     #[inline]
     pub fn input(&self, task: usize) -> Option<usize> {
         match self.tasks[task].cause {
-            Cause::Topic(topic) | Cause::Service(topic) => Some(topic),
+            Cause::Topic(topic) | Cause::Service(topic) | Cause::Client(topic) => Some(topic),
             Cause::Timer(_) | Cause::Unknown(_) => None,
         }
     }
@@ -263,6 +292,7 @@ impl Graph {
             Cause::Topic(topic) | Cause::Service(topic) => {
                 format!("{node}:{}", self.topics[topic].replace("service ", "service-"))
             }
+            Cause::Client(topic) => format!("{node}:client-{}", service_of(&self.topics[topic])),
             Cause::Timer(period) => format!("{node}:timer-{}", period_text(period)),
             Cause::Unknown(callback) => format!("callback-{callback:#x}"),
         }
@@ -274,7 +304,7 @@ impl Graph {
         let is_input = |task: &Task| match task.cause {
             Cause::Topic(topic) => self.is_of_application(topic),
             Cause::Timer(_) => true,
-            Cause::Service(_) | Cause::Unknown(_) => false,
+            Cause::Service(_) | Cause::Client(_) | Cause::Unknown(_) => false,
         };
         let ran = || self.tasks.iter().enumerate().filter(|(_, task)| task.has_run && task.node.is_some());
         let mut readers: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
@@ -292,6 +322,12 @@ impl Graph {
 fn push<T>(list: &mut Vec<T>, item: T) -> usize {
     list.push(item);
     list.len() - 1
+}
+
+/// The service of a topic `response SERVICE to NODE`.
+fn service_of(responses: &str) -> &str {
+    let rest = responses.strip_prefix("response ").unwrap_or(responses);
+    rest.split_once(" to ").map_or(rest, |(service, _)| service)
 }
 
 /// A node's namespace and name.

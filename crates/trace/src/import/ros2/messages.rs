@@ -66,6 +66,7 @@ type RequestId = ([u8; 16], u64);
 pub struct Messages {
     stamps: FxHashMap<usize, Recent<u64, Sent>>,
     requests: Recent<RequestId, u64>,
+    responses: Recent<RequestId, u64>,
     addresses: Recent<Address, (usize, u64)>,
     slots: Recent<Slot, Option<(usize, u64)>>,
 }
@@ -75,6 +76,7 @@ impl Default for Messages {
         Messages {
             stamps: FxHashMap::default(),
             requests: Recent::new(MOST_REQUESTS),
+            responses: Recent::new(MOST_REQUESTS),
             addresses: Recent::new(MOST_ADDRESSES),
             slots: Recent::new(MOST_SLOTS),
         }
@@ -128,6 +130,14 @@ impl Messages {
 
     pub fn request(&self, id: RequestId) -> Sent {
         self.requests.get(&id).map_or(Sent::NotSeen, Sent::Number)
+    }
+
+    pub fn sent_response(&mut self, id: RequestId, number: u64) {
+        self.responses.put(id, number);
+    }
+
+    pub fn response(&self, id: RequestId) -> Sent {
+        self.responses.get(&id).map_or(Sent::NotSeen, Sent::Number)
     }
 }
 
