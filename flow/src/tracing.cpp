@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "tracing.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -208,7 +209,9 @@ Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 	config.barrier_count = tables.size.barriers;
 	config.look = look_at_inputs;
 	config.look_context = &tables;
-	config.program = settings.program;
+	// `compare` takes only runs of one program for runs of one configuration.
+	config.program =
+		settings.program != nullptr ? settings.program : program_invocation_short_name;
 	config.policy = name_of(settings.policy);
 	config.executors = scheduler.executors_;
 	config.no_executors = scheduler.executors_ == 0;

@@ -126,7 +126,7 @@ TEST_F(Features, messages_about_names_and_periods_have_the_name)
 	EXPECT_STREQ(other.start().subject(), "a channel");
 }
 
-// Executors that sleep are called while the lock is held, and get it.
+// Whichever of them have just fallen asleep, or are about to.
 TEST_F(Features, sleeping_executors_run_what_is_pushed)
 {
 	for (unsigned executors : {1u, 2u, 4u}) {

@@ -6,6 +6,7 @@
 //   flow-trace-test FOLDER
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -297,7 +298,8 @@ std::vector<std::string> env_lines()
 	CHECK(file != nullptr);
 	char line[256];
 	while (std::fgets(line, sizeof line, file) != nullptr)
-		for (const char *key : {"\texecutors", "\tproducer", "\tconnection", "\tbarrier"})
+		for (const char *key :
+			{"\tprogram", "\texecutors", "\tproducer", "\tconnection", "\tbarrier"})
 			if (std::strncmp(line, key, std::strlen(key)) == 0)
 				lines.emplace_back(line + 1, std::strcspn(line + 1, ";"));
 	std::fclose(file);
@@ -337,8 +339,9 @@ void inputs_are_described()
 	must(queue.push(3));
 	must(scheduler.stop());
 	(void)inputs;
-	const std::vector<std::string> expected{"executors = 0", "producer_0 = \"caller\"",
-		"producer_1 = \"timer\"", "producer_2 = \"program\"",
+	const std::vector<std::string> expected{
+		std::string("program = \"") + program_invocation_short_name + '"', "executors = 0",
+		"producer_0 = \"caller\"", "producer_1 = \"timer\"", "producer_2 = \"program\"",
 		"connection_0 = \"0 0 threshold=2 synchronised pending=3\"",
 		"connection_1 = \"0 0 threshold=7 synchronised final pending=3\"",
 		"connection_2 = \"1 0 threshold=1 unsynchronised\"",
@@ -457,16 +460,16 @@ void each_push_is_before_the_trace_or_in_it()
 		pusher.join();
 		must(scheduler.stop());
 		const std::vector<std::string> lines = env_lines();
-		// One executor, three producers; what follows is of the graph.
-		CHECK(lines.size() == 8);
+		// The program, one executor, three producers; what follows is of the graph.
+		CHECK(lines.size() == 9);
 		reading read = read_trace(folder.c_str());
 		CHECK(read.complaints == 0 && read.uncounted == 0);
 		std::size_t on_channel = 0;
 		for (std::size_t index = 0; index < read.count; ++index)
 			on_channel += read.events[index].kind == PUSH &&
 				      read.events[index].object == channel.id();
-		const unsigned pending = number_after(lines[4], "pending="),
-			       arrived = number_after(lines[7], "1000000000 ");
+		const unsigned pending = number_after(lines[5], "pending="),
+			       arrived = number_after(lines[8], "1000000000 ");
 		CHECK(pending >= 100 && arrived >= 100 && on_channel >= 99);
 		// Nothing was discarded, or all were on both.
 		CHECK(read.discarded != 0 || on_channel + pending == pushed.load());

@@ -700,7 +700,7 @@ struct Settings {
 	// that traces to the same folder appends "-2" to its name, the third "-3", and so on. Needs
 	// a library that was built with PUNCTUAL_FLOW_TRACE.
 	const char *trace = nullptr;
-	// The program's name in the trace.
+	// The program's name in the trace; null for that of its executable.
 	const char *program = nullptr;
 };
 
