@@ -121,6 +121,8 @@ pub(super) struct Configuration {
     pub(super) label: String,
     /// Its inputs, by number.
     pub(super) runs: Vec<usize>,
+    /// Whether it is a single run of which nobody knows what it is a run of.
+    pub(super) is_alone: bool,
     /// By [`By::PROPERTIES`], and then the folder.
     properties: [Value; 5],
 }
@@ -148,6 +150,7 @@ impl Configuration {
             .into_iter()
             .map(|(_, runs)| Configuration {
                 label: String::new(),
+                is_alone: alone(&inputs[runs[0]], grouping),
                 properties: KNOWN.map(|by| Value::common(runs.iter().map(|run| by.value_in(&inputs[*run])))),
                 runs,
             })
@@ -164,11 +167,11 @@ impl Configuration {
     }
 }
 
-/// Whether a program does not say by which policy it ran, or with how many executors: it may have been any,
-/// so nobody knows which other runs are of the same configuration. Who groups by something else says which.
+/// Whether a dataflow program does not say something by which it is grouped, such as its policy: it may have
+/// been any, so nobody knows which other runs are of the same configuration.
 fn alone(input: &Input, grouping: &Grouping) -> bool {
-    let is_unknown = |by: By| grouping.by.contains(&by) && by.value_in(input).is_none();
-    input.model.dataflow.is_some() && (is_unknown(By::Policy) || is_unknown(By::Executors))
+    let is_unknown = |by: &By| grouping.by.contains(by) && by.value_in(input).is_none();
+    input.model.dataflow.is_some() && By::PROPERTIES.iter().any(is_unknown)
 }
 
 impl Value {
@@ -199,12 +202,15 @@ fn label(all: &mut [Configuration], inputs: &[Input], grouping: &Grouping) {
         _ => grouping.by.iter().copied().filter(|by| varies(all, *by)).collect(),
     };
     let paths: Vec<String> = all.iter().map(|it| By::Folder.words(it.value(By::Folder))).collect();
+    let names = names(inputs);
     for (configuration, folder) in all.iter_mut().zip(shortened(&paths)) {
         let words = |by: &By| match by {
             By::Folder => folder.clone(),
             by => by.words(configuration.value(*by)),
         };
-        let words: Vec<String> = varied.iter().map(words).collect();
+        let mut words: Vec<String> = varied.iter().map(words).collect();
+        // Others may have the same words.
+        words.extend(configuration.is_alone.then(|| names[configuration.runs[0]].clone()));
         configuration.label = if words.is_empty() { "all".into() } else { words.join(", ") };
     }
 }

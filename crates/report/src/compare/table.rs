@@ -60,6 +60,7 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
         }
     }
     text.extend(comparison.lacking.iter().cloned());
+    text.extend(alone(comparison));
     if comparison.grouping.is_assumed {
         text.push(
             "Each file is a configuration of its own: models of threads do not say which are repeated runs. \
@@ -72,6 +73,22 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
         );
     }
     text
+}
+
+/// Which runs are configurations of their own, and why.
+fn alone(comparison: &Comparison) -> Option<String> {
+    let alone: Vec<_> = comparison.configurations.iter().filter(|it| it.is_alone).collect();
+    let is_unknown = |by: &By| alone.iter().any(|it| *it.value(*by) == Value::Unknown);
+    let by = By::PROPERTIES.into_iter().filter(|by| comparison.grouping.by.contains(by));
+    let unknown: Vec<&str> = by.filter(is_unknown).map(By::name).collect();
+    (!alone.is_empty()).then(|| {
+        format!(
+            "Of {}, it is not known of which {}: each is a configuration of its own. --by groups them by \
+             something else, such as --by folder.",
+            counted(alone.len() as u64, "run"),
+            unknown.join(" and "),
+        )
+    })
 }
 
 /// Who is compared.

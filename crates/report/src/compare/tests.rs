@@ -260,6 +260,39 @@ fn other_groupings() {
     assert!(text(&same).contains("These are runs of a single configuration"), "{}", text(&same));
 }
 
+/// What is unknown may be anything: runs that do not say it are not taken for runs of one configuration.
+#[test]
+fn runs_of_unknown_configurations_are_never_merged() {
+    let forgets: [(By, fn(&mut Dataflow)); 4] = [
+        (By::Program, |flow| flow.program = None),
+        (By::Platform, |flow| flow.platform = None),
+        (By::Policy, |flow| flow.policy = None),
+        (By::Executors, |flow| flow.executors = None),
+    ];
+    for (by, forget) in forgets {
+        let inputs: Vec<Input> = ["d/known", "d/one", "d/two", "d/known too"]
+            .map(|name| {
+                let mut input = FIFO.input(name);
+                if !name.contains("known") {
+                    forget(input.model.dataflow.as_mut().expect("a program"));
+                }
+                input
+            })
+            .into();
+        let by_default = Comparison::new(&inputs, &[]).expect("dataflow programs");
+        let runs: Vec<&[usize]> = by_default.configurations.iter().map(|it| it.runs.as_slice()).collect();
+        assert_eq!(runs, [&[0, 3][..], &[1], &[2]], "{by:?}");
+        let labels: Vec<&str> = by_default.configurations.iter().map(|it| it.label.as_str()).collect();
+        let unknown = format!("{} unknown", by.name());
+        assert_eq!(labels[1..], [format!("{unknown}, one"), format!("{unknown}, two")], "{by:?}");
+        let told = format!("Of 2 runs, it is not known of which {}:", by.name());
+        assert!(text(&by_default).replace('\n', " ").contains(&told), "{}", text(&by_default));
+        // Who groups by something else says what they are runs of.
+        let by_folder = Comparison::new(&inputs, &[By::Folder]).expect("dataflow programs");
+        assert_eq!(by_folder.configurations.len(), 1, "{by:?}");
+    }
+}
+
 #[test]
 fn threads_are_compared_by_name() {
     let named = |tasks| Input {
