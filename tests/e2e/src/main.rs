@@ -26,6 +26,7 @@ mod periods;
 mod probes;
 mod proven;
 mod recordings;
+mod ros2;
 mod run;
 mod survives;
 mod table;
@@ -82,6 +83,7 @@ fn trials() -> Vec<Trial> {
         .chain(doctor::ALL)
         .chain(latency::ALL)
         .chain(metrics::ALL)
+        .chain(ros2::ALL)
         .chain(table::ALL)
         .chain(top::ALL)
         .chain(watch::ALL)
