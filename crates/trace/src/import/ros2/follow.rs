@@ -1,6 +1,8 @@
 //! Follows threads through callbacks and messages from publisher to subscription: what happened, in the terms
 //! of a dataflow program. Both passes over a trace follow it in the same way.
 
+mod clients;
+
 use super::calls::{Call, Handle, Thread};
 use super::graph::Graph;
 use super::messages::{Messages, Sent};
@@ -387,50 +389,6 @@ impl Follow {
         let producer = producer(thread, state.stack.len());
         out(activation, producer, Step::Activation { task, instance, takes });
         out(start, producer, Step::Start { task, instance });
-    }
-
-    /// No event tells of the callback of a client: it begins when the executor has taken the response, and
-    /// has ended when the executor goes on.
-    fn take_response(
-        &mut self,
-        at: Instant,
-        thread: Thread,
-        (rmw, sequence): (Handle, u64),
-        graph: &mut Graph,
-        out: Out,
-    ) {
-        self.end_client(at, thread, out);
-        let Some((_, task, client)) = graph.known_client(thread, rmw) else {
-            self.unknown.subscriptions += 1;
-            return;
-        };
-        let state = self.threads.entry(thread).or_default();
-        self.unknown.without_callback += u64::from(state.taken.take().is_some());
-        if !state.has_executor || !state.stack.is_empty() {
-            self.unknown.responses += 1;
-            return;
-        }
-        let topic = graph.input(task).filter(|topic| self.has_pushes(*topic));
-        let takes = topic.map(|topic| match self.messages.response((client, sequence)) {
-            Sent::Number(number) => (topic, Some(number)),
-            Sent::NotSeen => {
-                self.unknown.messages += 1;
-                (topic, None)
-            }
-        });
-        graph.tasks[task].has_run = true;
-        self.run(thread, (task, None), (at, at), takes, out);
-    }
-
-    /// A client's callback has ended, if the thread was in one.
-    fn end_client(&mut self, at: Instant, thread: Thread, out: Out) {
-        let Some(state) = self.threads.get_mut(&thread) else { return };
-        if let Some((task, instance, None)) = state.stack.last().copied() {
-            let producer = producer(thread, state.stack.len());
-            state.stack.pop();
-            state.published = None;
-            out(at, producer, Step::Stop { task, instance });
-        }
     }
 
     fn has_pushes(&self, topic: usize) -> bool {
