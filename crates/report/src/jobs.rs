@@ -3,7 +3,7 @@
 //!
 //! Rows leave as they come: a list may be far longer than memory.
 
-use column::{COLUMNS, Schema, Value};
+use column::{COLUMNS, Schema};
 use csv::List as Csv;
 use parquet::List as Parquet;
 use std::io::Write;
@@ -15,6 +15,7 @@ mod flow;
 mod parquet;
 mod row;
 
+pub use column::{Kind, Value};
 pub use flow::{Instance, InstanceWriter, Passage, PassageWriter};
 pub use row::{Error, Row};
 
@@ -39,6 +40,11 @@ impl Format {
             ))),
         }
     }
+}
+
+/// The name and kind of each column, in order.
+pub fn columns() -> impl Iterator<Item = (&'static str, Kind)> {
+    COLUMNS.iter().map(|column| (column.name, column.kind))
 }
 
 /// Writes a job list, row by row. Holds at most one row group of a Parquet file.
@@ -89,8 +95,7 @@ impl<W: Write + Send> Writer<W> {
 
     /// Adds one job.
     pub fn row(&mut self, row: &Row) -> Result<(), Error> {
-        let values = COLUMNS.each_ref().map(|column| (column.value)(row));
-        self.0.row(&values, &|| format!("job {} of thread {}", row.number, row.tid))
+        self.0.row(&row.values(), &|| row.to_string())
     }
 
     /// Writes what is still to be written. Without this a Parquet file cannot be read.
@@ -100,7 +105,7 @@ impl<W: Write + Send> Writer<W> {
 }
 
 fn schema() -> Schema {
-    Schema { name: "jobs", columns: COLUMNS.iter().map(|column| (column.name, column.kind)).collect() }
+    Schema { name: "jobs", columns: columns().collect() }
 }
 
 #[cfg(test)]

@@ -80,13 +80,20 @@ impl Bounds {
 /// # Errors
 /// If the file cannot be read, is something else, or has no bound at all.
 pub fn read_bounds(path: &Path) -> Result<Bounds> {
-    let name = display_name(path);
+    parse_bounds(&read_text(path)?, &display_name(path))
+}
+
+/// The same from its text. `name` is what to call it in messages.
+///
+/// # Errors
+/// If it is something else, or has no bound at all.
+pub fn parse_bounds(text: &str, name: &str) -> Result<Bounds> {
     let unusable = || {
         Error::file(format!("{name} has no proven bounds"))
             .advise("punctual prove --json MODEL > FILE makes them")
     };
     let document: Document =
-        serde_json::from_str(&read_text(path)?).map_err(|error| unusable().because(error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| unusable().because(error.to_string()))?;
     let bounds = Bounds::new(document);
     match bounds.tasks.values().any(Option::is_some) {
         true => Ok(bounds),

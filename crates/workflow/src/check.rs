@@ -2,14 +2,13 @@
 
 mod threads;
 
-use crate::agreement::read_contract;
 use crate::bounds::Bounds;
 use crate::chains::Trace;
 use crate::error::{Error, Result};
 use crate::guard::tell_unproven;
 use crate::inputs::open_trace;
 use crate::measure::log;
-use crate::model_file::{display_name, read_model};
+use crate::model_file::{Given, read_model};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::latency::observe_with;
@@ -20,16 +19,16 @@ use punctual_report::conformance::Checked;
 use punctual_trace::import::{Import, Options as TraceOptions};
 use punctual_trace::{ErrorKind, Record, ctf};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use threads::check_threads;
 
 /// What is checked against what.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The contract, or a timing model.
-    pub contract: PathBuf,
+    pub contract: Given,
     /// Recordings, traces and timing models.
-    pub inputs: Vec<PathBuf>,
+    pub inputs: Vec<Given>,
     /// Which part of each recording.
     pub range: TimeRange,
     /// What was proven of the tasks: longer responses are violations, too.
@@ -48,9 +47,9 @@ enum Input {
 
 /// Checks all inputs, each for itself.
 pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
-    let mut contract = read_contract(&options.contract)?;
+    let mut contract = options.contract.contract()?;
     tell_unproven(&options.bounds.apply(&mut contract), monitor);
-    let open = |path: &PathBuf| Ok((display_name(path).into_owned(), Input::open(path, options)?));
+    let open = |given: &Given| Ok((given.name().into_owned(), Input::open(given, options)?));
     let inputs = options.inputs.iter().map(open).collect::<Result<Vec<_>>>()?;
     let check = |(name, input): (String, Input)| {
         let doubt = input.platform().and_then(|platform| options.bounds.doubt(platform));
@@ -62,14 +61,17 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
 }
 
 impl Input {
-    fn open(path: &Path, options: &Options) -> Result<Input> {
-        let input = Input::recognise(path, options)?;
+    fn open(given: &Given, options: &Options) -> Result<Input> {
+        let input = match given {
+            Given::File(path) => Input::recognise(path, options)?,
+            Given::Model(model) => Input::Model(model.clone()),
+        };
         let has_parts = matches!(&input, Input::Recording(recording) if !recording.about().latency);
         match has_parts || options.range.is_everything() {
             true => Ok(input),
             false => Err(Error::usage(format!(
                 "--from and --until are for recordings of threads; {} is none",
-                path.display()
+                given.name()
             ))),
         }
     }

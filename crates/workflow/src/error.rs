@@ -21,6 +21,8 @@ pub enum ErrorKind {
     File,
     /// What was asked for cannot be had: no schedule gives every job its time.
     Refused,
+    /// The [`Monitor`](crate::Monitor) asked to stop.
+    Stopped,
     /// Anything else.
     Other,
 }
@@ -55,6 +57,11 @@ impl Error {
     /// A file that does not hold what it should.
     pub fn file(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::File, message)
+    }
+
+    /// Stopped midway, as asked.
+    pub(crate) fn stopped() -> Error {
+        Error::new(ErrorKind::Stopped, "stopped")
     }
 
     /// `cannot ACTION PATH`, because of `error`.

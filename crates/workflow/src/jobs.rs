@@ -28,7 +28,16 @@ type Key = (u32, u32, u32);
 pub struct Options {
     /// Folders of recordings: at least one, and exactly one for a list.
     pub recordings: Vec<PathBuf>,
-    /// Which part of each.
+    /// Which jobs of each.
+    pub choice: Choice,
+    /// Where to.
+    pub output: Output,
+}
+
+/// Which jobs of a recording.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Which part of it.
     pub range: TimeRange,
     /// Whose jobs.
     pub threads: ThreadFilter,
@@ -38,8 +47,6 @@ pub struct Options {
     pub primary_only: bool,
     /// The number of workers that make the models.
     pub workers: NonZeroUsize,
-    /// Where to.
-    pub output: Output,
 }
 
 /// Where jobs go.
@@ -76,23 +83,13 @@ pub fn jobs(options: &Options, monitor: &dyn Monitor) -> Result<()> {
             Error::usage("a list has the jobs of one recording").advise("--partitioned DIR takes several")
         );
     }
-    let open = options.recordings.iter().map(|path| Recording::open(path, &options.range));
-    let recordings: Vec<Recording> = open.collect::<Result<_>>()?;
-    if let Some(latency) = recordings.iter().find(|recording| recording.about().latency) {
-        return Err(Error::usage(format!("{} has no jobs", latency.path().display()))
-            .because("it is a measurement of scheduling latency"));
-    }
-    // What the primary separator is does not depend on curves.
-    let models = ExtractOptions {
-        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: false },
-        merge_transitions: options.merge_transitions,
-    };
+    let choice = &options.choice;
+    let recordings: Vec<Recording> =
+        options.recordings.iter().map(|path| open(path, choice)).collect::<Result<_>>()?;
     let names = folder::names(&recordings, &options.output)?;
-    for (recording, name) in recordings.iter().zip(names) {
-        let mut model = replay::model(std::slice::from_ref(recording), &models, options.workers, monitor)?;
-        recording.report_problems(monitor);
-        options.threads.select(&mut model, "the recording")?;
-        let listing = Listing::new(recording, &model, options);
+    for (recording, name) in recordings.into_iter().zip(names) {
+        let jobs = Jobs::new(recording, choice, monitor)?;
+        let listing = jobs.listing();
         match &options.output {
             Output::List(list) => listing.write_list(list, monitor)?,
             Output::Folder(folder) => folder.add(&listing, &name, monitor)?,
@@ -101,6 +98,65 @@ pub fn jobs(options: &Options, monitor: &dyn Monitor) -> Result<()> {
     match &options.output {
         Output::List(_) => Ok(()),
         Output::Folder(folder) => folder.finish(monitor),
+    }
+}
+
+/// Opens a recording that has jobs.
+fn open(path: &Path, choice: &Choice) -> Result<Recording> {
+    let recording = Recording::open(path, &choice.range)?;
+    match recording.about().latency {
+        true => Err(Error::usage(format!("{} has no jobs", path.display()))
+            .because("it is a measurement of scheduling latency")),
+        false => Ok(recording),
+    }
+}
+
+/// The jobs of one recording, which can be read as often as wanted.
+pub struct Jobs {
+    recording: Recording,
+    model: TimingModel,
+    merge_transitions: bool,
+    primary_only: bool,
+}
+
+impl Jobs {
+    /// Opens a recording, and reads it once for its tasks.
+    pub fn open(path: &Path, choice: &Choice, monitor: &dyn Monitor) -> Result<Jobs> {
+        Jobs::new(open(path, choice)?, choice, monitor)
+    }
+
+    fn new(recording: Recording, choice: &Choice, monitor: &dyn Monitor) -> Result<Jobs> {
+        // What the primary separator is does not depend on curves.
+        let models = ExtractOptions {
+            stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: false },
+            merge_transitions: choice.merge_transitions,
+        };
+        let mut model = replay::model(std::slice::from_ref(&recording), &models, choice.workers, monitor)?;
+        recording.report_problems(monitor);
+        choice.threads.select(&mut model, "the recording")?;
+        let Choice { merge_transitions, primary_only, .. } = *choice;
+        Ok(Jobs { recording, model, merge_transitions, primary_only })
+    }
+
+    /// The clock of all instants.
+    pub fn clock(&self) -> &str {
+        &self.model.clock
+    }
+
+    /// Reads the recording for its jobs, in the order of their ends within each thread.
+    pub fn each(&self, monitor: &dyn Monitor, each: &mut dyn FnMut(&Row<'_>)) -> Result<()> {
+        self.listing().each_row(monitor, |_, row| each(row))
+    }
+
+    fn listing(&self) -> Listing<'_> {
+        Listing {
+            recording: &self.recording,
+            model: &self.model,
+            tasks: self.model.tasks().iter().map(|task| (task.pid, task.tid, task.phase)).collect(),
+            primaries: Primaries::new(self.model.tasks()),
+            merge_transitions: self.merge_transitions,
+            primary_only: self.primary_only,
+        }
     }
 }
 
@@ -128,18 +184,7 @@ struct Listing<'a> {
     primary_only: bool,
 }
 
-impl<'a> Listing<'a> {
-    fn new(recording: &'a Recording, model: &'a TimingModel, options: &Options) -> Listing<'a> {
-        Listing {
-            recording,
-            model,
-            tasks: model.tasks().iter().map(|task| (task.pid, task.tid, task.phase)).collect(),
-            primaries: Primaries::new(model.tasks()),
-            merge_transitions: options.merge_transitions,
-            primary_only: options.primary_only,
-        }
-    }
-
+impl Listing<'_> {
     /// Reads the recording for its jobs, and hands over those that are to be listed.
     fn each_row(&self, monitor: &dyn Monitor, mut row: impl FnMut(Key, &Row<'_>)) -> Result<()> {
         let progress = monitor.begin("listing jobs", self.recording.activations(), Unit::Activations);
@@ -150,7 +195,7 @@ impl<'a> Listing<'a> {
                 row(key, &to_row(seen, primary));
             }
         };
-        each_job(self.recording, self.merge_transitions, &*progress, |_| {}, each)
+        each_job(self.recording.stopped_by(monitor), self.merge_transitions, &*progress, |_| {}, each)
     }
 
     fn write_list(&self, list: &JobList, monitor: &dyn Monitor) -> Result<()> {

@@ -49,14 +49,15 @@ pub mod timeline;
 pub mod top;
 pub mod tt;
 pub mod unit;
+pub mod values;
 
 pub use agreement::{Agreement, read_agreement, read_contract};
-pub use bounds::{Bounds, read_bounds};
+pub use bounds::{Bounds, parse_bounds, read_bounds};
 pub use destination::{Destination, Pending, derived_path, is_standard_stream};
 pub use error::{Error, ErrorKind, Result, plain_reason};
 pub use filter::ThreadFilter;
 pub use folder::RecordingFolder;
-pub use model_file::{display_name, read_model, read_text};
+pub use model_file::{Given, display_name, read_model, read_text};
 pub use monitor::{Monitor, Progress, Seen, Silent, Unit, Watching};
 pub use recording::{Recording, TimeRange};
 pub use spec_metrics::spec_metrics;

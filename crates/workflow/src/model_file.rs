@@ -1,12 +1,65 @@
 //! Timing models as files, or on standard input.
 
+use crate::agreement::{Agreement, read_agreement, read_contract};
 use crate::destination::is_standard_stream;
 use crate::error::{Error, Result, plain_reason};
 use crate::inputs::open_trace;
+use punctual_conformance::Contract;
 use punctual_model::TimingModel;
 use std::borrow::Cow;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A timing model or contract that an operation is given.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// A file; `-` is standard input.
+    File(PathBuf),
+    /// A timing model that was read already.
+    Model(Box<TimingModel>),
+}
+
+impl Given {
+    /// A timing model from its text.
+    pub fn parse(text: &str) -> Result<Given> {
+        let model = TimingModel::from_json(text);
+        let model = model
+            .map_err(|error| Error::file("the timing model is not usable").because(error.to_string()))?;
+        Ok(Given::Model(Box::new(model)))
+    }
+
+    /// What to call it in messages.
+    pub fn name(&self) -> Cow<'_, str> {
+        match self {
+            Given::File(path) => display_name(path),
+            Given::Model(_) => "the timing model".into(),
+        }
+    }
+
+    /// The timing model.
+    pub fn model(&self) -> Result<TimingModel> {
+        match self {
+            Given::File(path) => read_model(path),
+            Given::Model(model) => Ok((**model).clone()),
+        }
+    }
+
+    /// The timing model or contract.
+    pub fn agreement(&self) -> Result<Agreement> {
+        match self {
+            Given::File(path) => read_agreement(path),
+            Given::Model(model) => Ok(Agreement::Model(model.clone())),
+        }
+    }
+
+    /// The contract; a timing model is one of what was observed, without a margin.
+    pub fn contract(&self) -> Result<Contract> {
+        match self {
+            Given::File(path) => read_contract(path),
+            Given::Model(model) => Ok(Contract::from(&**model)),
+        }
+    }
+}
 
 /// Reads a timing model; `-` is standard input.
 pub fn read_model(path: &Path) -> Result<TimingModel> {

@@ -15,6 +15,12 @@ pub trait Monitor: Sync {
 
     /// Begins watching threads, for at most `limit`. It ends when the result is dropped.
     fn watching(&self, limit: Option<Duration>) -> Box<dyn Watching>;
+
+    /// Whether the result is no longer wanted. What reads recordings looks now and then, and fails with
+    /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped).
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 /// What an activity counts.

@@ -253,7 +253,7 @@ fn add_jobs(
     let mut known = 0_u64;
     seen.recording(name);
     each_job(
-        recording,
+        recording.stopped_by(monitor),
         merged,
         &*progress,
         |_| {},

@@ -3,25 +3,24 @@
 mod agreed;
 mod assigned;
 
-use crate::agreement::{Agreement, read_agreement};
+use crate::agreement::Agreement;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
-use crate::model_file::{display_name, read_model};
+use crate::model_file::Given;
 use agreed::agreed;
 use punctual_analysis::{Arrivals, Platform, Proof, Scheduling, System, Task, Thread};
 use punctual_model::{self as model, Duration, Policy, Stream, TimingModel, processor_list, threads};
-use std::path::{Path, PathBuf};
 
 /// Threads with fewer jobs are left out.
 const LEAST_JOBS: u64 = 10;
 
 /// What is proven, and under which assumptions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
-    /// The timing model or contract; `-` is standard input.
-    pub model: PathBuf,
+    /// The timing model or contract.
+    pub model: Given,
     /// A timing model with the section `latency`, if it is not the same one.
-    pub platform: Option<PathBuf>,
+    pub platform: Option<Given>,
     /// Deadlines by patterns of the threads' names; the last one that matches applies. Else the period.
     pub deadlines: Vec<(ThreadFilter, Duration)>,
     /// Percent added to observed costs. What a contract says is taken as it is.
@@ -68,9 +67,9 @@ pub struct Proven {
 /// # Errors
 /// If a file cannot be read, the model has no threads, or a pattern matches none.
 pub fn prove(options: &Options) -> Result<Proven> {
-    let name = display_name(&options.model);
-    let platform = options.platform.as_deref().map(read_platform).transpose()?;
-    let agreement = read_agreement(&options.model)?;
+    let name = options.model.name();
+    let platform = options.platform.as_ref().map(read_platform).transpose()?;
+    let agreement = options.model.agreement()?;
     let known = match &agreement {
         Agreement::Model(model) => observed(model, platform.as_ref(), options, &name)?,
         Agreement::Contract(contract) => agreed(contract, platform.as_ref(), options, &name)?,
@@ -90,11 +89,11 @@ pub fn prove(options: &Options) -> Result<Proven> {
 }
 
 /// A timing model that says what the kernel takes.
-fn read_platform(path: &Path) -> Result<TimingModel> {
-    let platform = read_model(path)?;
+fn read_platform(given: &Given) -> Result<TimingModel> {
+    let platform = given.model()?;
     match platform.latency {
         Some(_) => Ok(platform),
-        None => Err(Error::file(format!("{} has no section `latency`", display_name(path)))
+        None => Err(Error::file(format!("{} has no section `latency`", given.name()))
             .advise("punctual latency -o FILE.timing.json makes one")),
     }
 }

@@ -112,6 +112,11 @@ impl Recording {
         !self.reader.complete() || !self.reader.damage().is_empty() || !found.is_empty()
     }
 
+    /// The same, read until the monitor asks to stop.
+    pub(crate) fn stopped_by<'a>(&'a self, monitor: &'a dyn Monitor) -> Stoppable<'a> {
+        Stoppable { recording: self, monitor }
+    }
+
     /// Reads every record, in order.
     pub fn read_all(&self, each: &mut dyn FnMut(&Record)) -> Result<()> {
         Ok(self.read(0..self.reader.stretches(), each)?)
@@ -139,6 +144,59 @@ impl Recording {
             let lost = counted(lost, "record");
             warn(format!("{lost} lost while it was recorded; tasks end where records are missing"));
         }
+    }
+}
+
+/// Bytes that are read between two looks at the monitor.
+const CHUNK_BYTES: u64 = 16 << 20;
+
+/// A recording that is read until the monitor asks to stop.
+#[derive(Clone, Copy)]
+pub(crate) struct Stoppable<'a> {
+    recording: &'a Recording,
+    monitor: &'a dyn Monitor,
+}
+
+impl Stoppable<'_> {
+    /// Reads every record, in order.
+    pub fn read_all(&self, each: &mut dyn FnMut(&Record)) -> Result<()> {
+        self.read(0..self.stretches(), each)
+    }
+
+    /// The first of these stretches, as many as are read at once.
+    fn chunk(&self, stretches: &Range<usize>) -> Range<usize> {
+        let mut bytes = 0_u64;
+        let is_enough = |index: &usize| {
+            bytes = bytes.saturating_add(self.recording.reader.stretch(*index).bytes);
+            bytes >= CHUNK_BYTES
+        };
+        let last = stretches.clone().find(is_enough);
+        stretches.start..last.map_or(stretches.end, |last| last + 1)
+    }
+}
+
+impl Source for Stoppable<'_> {
+    type Error = Error;
+
+    fn stretches(&self) -> usize {
+        self.recording.stretches()
+    }
+
+    fn activations(&self, stretch: usize) -> u64 {
+        Source::activations(self.recording, stretch)
+    }
+
+    fn read(&self, stretches: Range<usize>, each: &mut dyn FnMut(&Record)) -> Result<()> {
+        let mut left = stretches;
+        while !left.is_empty() {
+            if self.monitor.is_stopped() {
+                return Err(Error::stopped());
+            }
+            let chunk = self.chunk(&left);
+            left.start = chunk.end;
+            self.recording.read(chunk, each)?;
+        }
+        Ok(())
     }
 }
 

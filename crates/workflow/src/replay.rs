@@ -7,7 +7,7 @@ use crate::filter::ThreadFilter;
 use crate::jobs::{self, JobList};
 use crate::models::{self, Observed};
 use crate::monitor::{Monitor, Progress, Unit};
-use crate::recording::{Recording, TimeRange};
+use crate::recording::{Recording, Stoppable, TimeRange};
 use punctual_extract::{
     Extractor, JobSeen, Options as ExtractOptions, Replay, StreamOptions, replay as pieces,
 };
@@ -118,7 +118,8 @@ fn extract_all(
                         done[index].store(activations, Ordering::Relaxed);
                         progress.set(done.iter().map(|done| done.load(Ordering::Relaxed)).sum());
                     };
-                    let replayed = pieces(recording, &Replay { workers, options: options.clone() }, &advance);
+                    let replay = Replay { workers, options: options.clone() };
+                    let replayed = pieces(&recording.stopped_by(monitor), &replay, &advance);
                     let model = replayed.map(|extractor| {
                         to_model(extractor, recording, done[index].load(Ordering::Relaxed), monitor)
                     });
@@ -129,7 +130,7 @@ fn extract_all(
     });
     let mut models = models.into_inner().unwrap_or_else(PoisonError::into_inner);
     models.sort_by_key(|(index, _)| *index);
-    models.into_iter().map(|(_, model)| Ok(model?)).collect()
+    models.into_iter().map(|(_, model)| model).collect()
 }
 
 /// `records` activations were read. Damaged ones count as lost.
@@ -188,7 +189,7 @@ impl Primaries {
 
 /// Reads a recording once more for its jobs. Its models are known by then, so horizons are short.
 pub(crate) fn each_job(
-    recording: &Recording,
+    recording: Stoppable<'_>,
     merge_transitions: bool,
     progress: &dyn Progress,
     mut record: impl FnMut(&Record),

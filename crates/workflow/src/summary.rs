@@ -9,6 +9,7 @@ use punctual_extract::summary::MAGIC;
 use punctual_extract::{Extractor, Options as ExtractOptions, Replay, Run, Summary, replay_into};
 use punctual_report::blame::Blame;
 use punctual_report::visible;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
@@ -42,7 +43,7 @@ pub fn summarize(options: &Options, monitor: &dyn Monitor) -> Result<Summary> {
     for recording in &recordings {
         let summary = summary(recording, options, monitor)?;
         recording.report_problems(monitor);
-        add(&mut all, summary, recording.path())?;
+        add(&mut all, summary, recording.path().display())?;
     }
     if all.tasks() == 0 {
         monitor.hint(match options.threads.is_empty() {
@@ -62,7 +63,7 @@ fn summary(recording: &Recording, options: &Options, monitor: &dyn Monitor) -> R
         progress.set(activations);
     };
     let extractor = Extractor::summarizing(options.models.clone());
-    let extractor = replay_into(extractor, recording, &replay, &advance)?;
+    let extractor = replay_into(extractor, &recording.stopped_by(monitor), &replay, &advance)?;
     let (about, totals) = (recording.about(), recording.reader().totals());
     let until = recording.reader().until();
     let run = Run {
@@ -101,7 +102,7 @@ fn name(recording: &Recording, range: &TimeRange) -> String {
 pub fn merge(files: &[PathBuf]) -> Result<Summary> {
     let mut all = Summary::default();
     for file in files {
-        add(&mut all, read(file)?, file)?;
+        add(&mut all, read(file)?, file.display())?;
     }
     Ok(all)
 }
@@ -131,9 +132,9 @@ fn contents(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn add(all: &mut Summary, other: Summary, source: &Path) -> Result<()> {
-    all.merge(other)
-        .map_err(|error| Error::usage(format!("cannot add {}", source.display())).because(error.to_string()))
+/// Adds a summary to others. `source` is where it is from, for messages.
+pub fn add(all: &mut Summary, other: Summary, source: impl Display) -> Result<()> {
+    all.merge(other).map_err(|error| Error::usage(format!("cannot add {source}")).because(error.to_string()))
 }
 
 /// Writes a summary.

@@ -182,7 +182,7 @@ fn write_threads(
     };
     let mut shown = filter.records();
     each_job(
-        recording,
+        recording.stopped_by(monitor),
         false,
         &*progress,
         |record| {

@@ -9,15 +9,15 @@ use crate::terminal;
 use punctual_report::{conformance as report, counted};
 use punctual_workflow::check::{Options, check};
 use punctual_workflow::replay::processors;
-use punctual_workflow::{Destination, read_bounds};
+use punctual_workflow::{Destination, Given, read_bounds};
 
 pub fn run(arguments: args::Check) -> Result<(), Failure> {
     let junit = arguments.junit.as_deref();
     let junit = junit.map(|path| Destination::new(path, arguments.force)).transpose()?;
     let is_printed = junit.as_ref().is_some_and(Destination::is_standard_output);
     let options = Options {
-        contract: arguments.contract,
-        inputs: arguments.inputs,
+        contract: Given::File(arguments.contract),
+        inputs: arguments.inputs.into_iter().map(Given::File).collect(),
         range: options::range(&arguments.range),
         bounds: arguments.bounds.map(|path| read_bounds(&path)).transpose()?.unwrap_or_default(),
         workers: arguments.jobs.unwrap_or_else(processors),

@@ -5,7 +5,7 @@ use crate::args;
 use crate::console::Console;
 use crate::failure::Failure;
 use punctual_workflow::is_standard_stream;
-use punctual_workflow::jobs::{JobFolder, JobList, Options, Output, jobs};
+use punctual_workflow::jobs::{Choice, JobFolder, JobList, Options, Output, jobs};
 use punctual_workflow::replay::processors;
 
 pub fn run(arguments: args::Jobs) -> Result<(), Failure> {
@@ -15,14 +15,13 @@ pub fn run(arguments: args::Jobs) -> Result<(), Failure> {
         (None, Some(file)) if !is_standard_stream(file) => Output::List(JobList::new(file, arguments.force)?),
         (None, _) => Output::List(JobList::printed()?),
     };
-    let options = Options {
+    let choice = Choice {
         range: options::range(&arguments.range),
         threads: options::threads(&arguments.threads)?,
         merge_transitions: arguments.merge_transitions,
         primary_only: arguments.primary,
         workers: processors(),
-        output,
-        recordings: arguments.recordings,
     };
+    let options = Options { recordings: arguments.recordings, choice, output };
     Ok(jobs(&options, &console)?)
 }

@@ -6,18 +6,12 @@ use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
-use crate::values;
 use punctual_report::{counted, proof as report};
-use punctual_workflow::prove::{Change, Changed, Options, prove};
-use punctual_workflow::{Destination, ThreadFilter, display_name};
+use punctual_workflow::prove::{Options, prove};
+use punctual_workflow::values::{Change, Deadline};
+use punctual_workflow::{Destination, Given, display_name};
 
 pub fn run(arguments: args::Prove) -> Result<(), Failure> {
-    let deadline =
-        |it: &values::Deadline| Ok((ThreadFilter::new(std::slice::from_ref(&it.thread))?, it.time));
-    let change = |it: &values::Change| {
-        let what = if it.is_period { Changed::Period } else { Changed::Wcet };
-        Ok(Change { thread: ThreadFilter::new(std::slice::from_ref(&it.thread))?, what, parts: it.parts })
-    };
     let force = arguments.force;
     let destination = arguments.output.as_deref().map(|path| Destination::new(path, force)).transpose()?;
     let page_is_printed = destination.as_ref().is_some_and(Destination::is_standard_output);
@@ -35,14 +29,14 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
     }
     let title = format!("Proof of {}", display_name(&arguments.model));
     let options = Options {
-        deadlines: arguments.deadlines.iter().map(deadline).collect::<Result<_, Failure>>()?,
-        changes: arguments.changes.iter().map(change).collect::<Result<_, Failure>>()?,
+        deadlines: arguments.deadlines.iter().map(Deadline::resolve).collect::<Result<_, _>>()?,
+        changes: arguments.changes.iter().map(Change::resolve).collect::<Result<_, _>>()?,
         margin: arguments.margin,
         threads: options::threads(&arguments.threads)?,
         sensitivity: arguments.sensitivity,
         assign: arguments.assign,
-        platform: arguments.platform,
-        model: arguments.model,
+        platform: arguments.platform.map(Given::File),
+        model: Given::File(arguments.model),
     };
     let proven = prove(&options)?;
     let proof = &proven.proof;

@@ -7,10 +7,13 @@ use std::borrow::Cow;
 /// One entry of a row.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Value<'a> {
+    /// A text.
     Text(Cow<'a, str>),
     /// The text of a separator, made only where it is needed.
     Separator(Separator),
+    /// A number.
     Number(u64),
+    /// Whether something is so.
     Flag(bool),
     /// What is not known.
     Unknown,
@@ -19,10 +22,13 @@ pub enum Value<'a> {
 /// What the entries of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// [`Value::Text`] or [`Value::Separator`].
     Text,
+    /// [`Value::Number`].
     Number,
     /// A number that may be unknown.
     Known,
+    /// [`Value::Flag`].
     Flag,
 }
 

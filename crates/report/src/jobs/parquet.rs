@@ -73,13 +73,7 @@ impl<W: Write + Send> List<W> {
         // All that can fail comes first, so that no column is ever longer than another.
         for ((value, (name, _)), number) in values.iter().zip(&self.schema.columns).zip(&mut self.numbers) {
             if let Value::Number(value) = value {
-                *number = i64::try_from(*value).map_err(|_| {
-                    Error::write(format!(
-                        "{} has a {name} of {value}, and a Parquet file's numbers end at {}",
-                        what(),
-                        i64::MAX
-                    ))
-                })?;
+                *number = i64::try_from(*value).map_err(|_| Error::too_large(what(), name, *value))?;
             }
         }
         let columns = values.iter().zip(&mut self.columns).zip(&self.schema.columns);

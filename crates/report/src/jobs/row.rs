@@ -1,5 +1,6 @@
 //! A row of a job list, and why one could not be written.
 
+use super::column::{COLUMNS, Value};
 use punctual_model::{Disturbance, Job, Segment, Separator};
 use std::fmt;
 
@@ -30,11 +31,33 @@ pub struct Row<'a> {
     pub disturbance: Option<Disturbance>,
 }
 
+impl<'a> Row<'a> {
+    /// The entry of each column ([`super::columns`]).
+    pub fn values(&self) -> [Value<'a>; COLUMNS.len()] {
+        COLUMNS.each_ref().map(|column| (column.value)(self))
+    }
+}
+
+/// What the row is of, for messages.
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "job {} of thread {}", self.number, self.tid)
+    }
+}
+
 /// A job list that could not be written: on what, and why.
 #[derive(Debug)]
 pub struct Error(pub(super) String);
 
 impl Error {
+    /// A number that signed columns cannot hold.
+    pub fn too_large(of: impl fmt::Display, column: &str, number: u64) -> Error {
+        Error::write(format!(
+            "{of} has a {column} of {number}, and the numbers of a list end at {}",
+            i64::MAX
+        ))
+    }
+
     pub(super) fn write(why: impl fmt::Display) -> Error {
         Error(format!("cannot write the job list: {why}"))
     }

@@ -4,7 +4,7 @@
 use super::Unchecked;
 use crate::error::Result;
 use crate::monitor::{Monitor, Progress, Unit};
-use crate::recording::Recording;
+use crate::recording::{Recording, Stoppable};
 use punctual_conformance::{Checker, Contract, LatencyChecker, Verdict};
 use punctual_trace::Record;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -37,12 +37,13 @@ pub(super) fn check_threads(
         has_latencies: false,
         progress: &*progress,
     };
+    let source = recording.stopped_by(monitor);
     let mut checkers = Checker::shares(contract, shares(workers, activations));
     let own = checkers.next().unwrap_or_else(|| Checker::new(contract));
     let (own, others) = thread::scope(|scope| {
         let others: Vec<_> =
-            checkers.map(|checker| scope.spawn(|| judge(recording, checker, &mut |_, _| {}))).collect();
-        let own = judge(recording, own, &mut |record, activations| common.record(record, activations));
+            checkers.map(|checker| scope.spawn(move || judge(source, checker, &mut |_, _| {}))).collect();
+        let own = judge(source, own, &mut |record, activations| common.record(record, activations));
         let others = others.into_iter().map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
         (own, others.collect::<Result<Vec<Checker>>>())
     });
@@ -69,9 +70,9 @@ fn shares(workers: NonZeroUsize, activations: u64) -> NonZeroU32 {
 }
 
 /// Gives a checker all records; `each` has them with the number of activations so far.
-fn judge(recording: &Recording, mut checker: Checker, each: &mut dyn FnMut(&Record, u64)) -> Result<Checker> {
+fn judge(source: Stoppable<'_>, mut checker: Checker, each: &mut dyn FnMut(&Record, u64)) -> Result<Checker> {
     let mut activations = 0_u64;
-    recording.read_all(&mut |record| {
+    source.read_all(&mut |record| {
         checker.record(record, &mut |_| {});
         activations += u64::from(matches!(record, Record::Activation(_)));
         each(record, activations);
