@@ -49,10 +49,15 @@ struct Thread {
 
 /// Writes a recording of this many activations by this many threads. A release in 300 is a window.
 pub fn write(folder: &Path, activations: u64, threads: u32) -> Result<Recorded, Error> {
+    write_of(folder, activations, threads, 0)
+}
+
+/// The same, of one of many machines: each has jobs of its own, and other periods.
+pub fn write_of(folder: &Path, activations: u64, threads: u32, machine: u32) -> Result<Recorded, Error> {
     let begin = Instant::from_ns(1_000_000_000);
     let about = About {
         platform: Platform { kernel: "0.0.0-generated".into(), machine: "none".into(), cpus: 2 },
-        host: "generated".into(),
+        host: if machine == 0 { "generated".into() } else { format!("generated-{machine}") },
         source: "bench-replay".into(),
         clock: "CLOCK_MONOTONIC".into(),
         clock_zero: Some(0),
@@ -61,7 +66,7 @@ pub fn write(folder: &Path, activations: u64, threads: u32) -> Result<Recorded, 
         latency: false,
     };
     let mut recorder = Recorder::create(folder, &about, &Options::default())?;
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ u64::from(machine).wrapping_mul(0xbf58_476d_1ce4_e5b9));
     let mut all: Vec<Thread> = (0..threads).map(|index| thread(index, begin, &mut random)).collect();
     for thread in &mut all {
         recorder.record(&Record::Task(Box::new(task(thread, begin))))?;
