@@ -58,6 +58,7 @@ Build and install
   make packages         a .deb and a tarball that run with glibc 2.31 or newer; make try-packages uses both
                         in clean systems of Debian 12 and 13 and Ubuntu 22.04; SYSTEMS="bookworm trixie jammy"
   make install-debug    symbols of command and daemon, for gdb, perf and backtraces
+  make python           the Python package: a wheel for Python 3.9 and newer, in $(WHEELS)
   make flow             dataflow executor and tracer (flow/, CMake), with their tests
   make man completions  manual pages and shell completions
   make book             documents as a book (needs mdbook)
@@ -67,6 +68,8 @@ Build and install
 Check and test
   make check            formatting, lints, compiler warnings, shell scripts, documents
   make test             all tests, end-to-end ones on this kernel
+  make python-test      those of the Python package alone
+  make test-clusters    its drivers for Dask, Ray and Spark; installs all three (700 MB)
   make test-random      property tests, with other random cases each time
   make test-faults      kill the daemon 100 times under 200 clients (make test: 5 times)
   make stress-flow      10 million pushes on 1 to 8 executors under ThreadSanitizer (make flow: 500,000)
@@ -86,6 +89,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-replay     speed of replay, size of recordings
   make bench-extract    jobs per second that extraction handles (printed only)
   make bench-import     speed of importing other tools' traces; merging 1,000 summaries
+  make bench-python     extraction of arrays by the Python package, beside Rust's (printed only)
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
   make bench-check      speed of checking a recording, beside replay
@@ -149,6 +153,24 @@ flow-build:
 		{ cat $(FLOW)/configure.log >&2; exit 1; }
 	cmake --build $(FLOW) -j 2
 
+WHEELS := $(CARGO_TARGET_DIR)/wheels
+python: setup
+	@scripts/setup python
+	@scripts/python wheel $(WHEELS)
+
+python-test: setup
+	@scripts/setup python
+	@scripts/python test $(TESTS)
+
+test-clusters: setup
+	@scripts/setup clusters
+	@scripts/python test test_drivers.py
+
+bench-python: python
+	$(CARGO) build --release -p punctual-extract --example bench_arrays
+	@$(CARGO_TARGET_DIR)/python/installed/bin/python crates/python/bench/extract.py \
+		$(CARGO_TARGET_DIR)/release/examples/bench_arrays
+
 stress-flow: flow-build
 	@[ -x $(FLOW)/tests/flow-stress-tsan ] || { \
 		echo 'stress-flow: not built: this compiler has no ThreadSanitizer (see $(FLOW)/configure.log)' >&2; \
@@ -201,9 +223,9 @@ check:
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
-	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow \
-		scripts/demo-tt scripts/demo-guarantee scripts/images scripts/debian scripts/kernel \
-		scripts/cross scripts/packages tests/packages/inside.sh .ci/run \
+	shellcheck scripts/setup scripts/python scripts/strip scripts/test scripts/fuzz scripts/demo \
+		scripts/demo-flow scripts/demo-tt scripts/demo-guarantee scripts/images scripts/debian \
+		scripts/kernel scripts/cross scripts/packages tests/packages/inside.sh .ci/run \
 		flow/trace/tests/*.sh flow/tests/*.sh
 
 images: build workloads
@@ -361,6 +383,7 @@ vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
 .PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
+	python python-test test-clusters bench-python \
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
 	bench-daemon \
 	bench-extract bench-import bench-table bench-accuracy bench-truth bench-latency bench-check bench-watch \

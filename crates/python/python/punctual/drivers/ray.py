@@ -1,0 +1,31 @@
+"""Summaries of many recordings on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import ray
+
+import punctual
+
+
+@ray.remote
+def _one(recording: str, options: dict[str, Any]) -> punctual.Summary:
+    return punctual.summarize(recording, workers=1, **options)
+
+
+@ray.remote
+def _merged(*summaries: punctual.Summary) -> punctual.Summary:
+    return punctual.merge(summaries)
+
+
+def summarize(recordings: Iterable[str], **options: Any) -> punctual.Summary:
+    """One summary of all recordings, by the cluster that ``ray.init`` connected to.
+
+    ``options`` are those of ``punctual.summarize``; each task uses one processor.
+    """
+    left = [_one.remote(str(recording), options) for recording in recordings]
+    while len(left) > 1:
+        left = [_merged.remote(*left[place : place + 2]) for place in range(0, len(left), 2)]
+    return ray.get(left[0]) if left else punctual.merge([])

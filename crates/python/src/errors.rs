@@ -1,0 +1,64 @@
+//! Errors as Python's exceptions. The classes are Python's own (`punctual._errors`): each has two bases.
+
+use punctual_workflow::{Error, ErrorKind};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+const MODULE: &str = "punctual._errors";
+
+/// A class of `punctual._errors`.
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyType>> {
+    Ok(py.import(MODULE)?.getattr(name)?.cast_into::<PyType>()?)
+}
+
+fn raised(py: Python<'_>, name: &str, message: String) -> PyErr {
+    match class(py, name) {
+        Ok(class) => PyErr::from_type(class, message),
+        Err(error) => error,
+    }
+}
+
+/// The exception of an error: its message is the command's.
+pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
+    let name = match error.kind() {
+        ErrorKind::Usage => "UsageError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::Target => "TargetError",
+        ErrorKind::File => "FileError",
+        ErrorKind::Refused => "RefusedError",
+        _ => "Error",
+    };
+    raised(py, name, format!("{error:#}"))
+}
+
+/// An argument that cannot be used.
+pub fn usage(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    raised(py, "UsageError", message.into())
+}
+
+/// A panic: what it said, and what to do.
+pub fn defect(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyErr {
+    raised(py, "Error", format!("{}; please report it", defect_text(panic)))
+}
+
+/// What a panic said.
+pub fn defect_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("a defect of Punctual: {}", text.unwrap_or("it stopped unexpectedly"))
+}
+
+/// Warns in Python's own way: a filter may turn it into an exception.
+pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    let class = class(py, "PunctualWarning")?;
+    py.import("warnings")?.getattr("warn")?.call1((message, class, 2))?;
+    Ok(())
+}
+
+/// A hint goes to the log.
+pub fn hint(py: Python<'_>, message: &str) -> PyResult<()> {
+    let log = py.import("logging")?.getattr("getLogger")?.call1(("punctual",))?;
+    // Without its own % formatting.
+    log.call_method1("info", ("%s", message))?;
+    Ok(())
+}
