@@ -51,7 +51,7 @@ pub fn defect_text(panic: &(dyn std::any::Any + Send)) -> String {
 /// Warns in Python's own way: a filter may turn it into an exception.
 pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     let class = class(py, "PunctualWarning")?;
-    py.import("warnings")?.getattr("warn")?.call1((message, class, 2))?;
+    py.import("warnings")?.getattr("warn")?.call1((message, class))?;
     Ok(())
 }
 

@@ -34,7 +34,7 @@ def recordings(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def command():
-    """Runs `punctual`, and returns what it printed."""
+    """Runs `punctual`, and returns what it printed: its errors, if it is to fail."""
 
     def run(*arguments, fails=False):
         done = subprocess.run([BUILT / "punctual", *map(str, arguments)], capture_output=True, text=True)
@@ -45,8 +45,15 @@ def command():
 
 
 @pytest.fixture(scope="session")
-def command_json(command):
-    return lambda *arguments: json.loads(command(*arguments))
+def command_json():
+    """The JSON that `punctual` prints; of a failed proof, too."""
+
+    def run(*arguments):
+        done = subprocess.run([BUILT / "punctual", *map(str, arguments)], capture_output=True, text=True)
+        assert done.returncode in (0, 6), done.stderr
+        return json.loads(done.stdout)
+
+    return run
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -95,10 +95,10 @@ def test_horizons_end_curves():
 
 
 WRONG = [
-    ((np.array([0.5]),), {}, r"releases: expected whole nanoseconds .* not items of format 'd'"),
+    ((np.array([0.5]),), {}, r"releases: expected whole nanoseconds .* not items of format .d."),
     ((np.zeros((2, 2), dtype=int),), {}, r"in one dimension, not 2"),
-    ((np.array([1], dtype=">i8"),), {}, "not items of format '>"),
-    ((np.array([1], dtype=np.int32),), {}, "not items of format 'i'"),
+    ((np.array([1], dtype=">i8"),), {}, "not items of format .>"),
+    ((np.array([1], dtype=np.int32),), {}, "not items of format .i."),
     (([0.5],), {}, "releases: expected whole nanoseconds .* not this"),
     (([-1],), {}, "releases: expected whole nanoseconds .* not this"),
     (("text",), {}, "releases: expected whole nanoseconds .* not this"),

@@ -27,3 +27,8 @@ class RefusedError(Error):
 
 class PunctualWarning(UserWarning):
     """Something is missing, damaged or doubtful."""
+
+
+# Where users know them.
+for _kind in (Error, UsageError, UnsupportedError, TargetError, FileError, RefusedError, PunctualWarning):
+    _kind.__module__ = "punctual"
