@@ -1,10 +1,10 @@
 //! A watch says of a program's events what `check` says of the trace that is made of the same events.
 
 use super::{Judge, Live, MOST_PRODUCERS, ON_ITS_WAY};
-use crate::Silent;
 use crate::check::{Options, check};
 use crate::probes::{Recorder, Sink, Source, about};
 use crate::recording::TimeRange;
+use crate::{Given, Silent};
 use proptest::prelude::*;
 use punctual_conformance::{Contract, Tally, Verdict, Violation};
 use punctual_model::Instant;
@@ -166,8 +166,8 @@ fn replayed(source: &Source<'_>, seen: &[Seen]) -> Vec<Tally> {
     seen.iter().for_each(|seen| take(&mut recorder, seen));
     recorder.finish(Counted::default()).expect("a trace");
     let options = Options {
-        contract,
-        inputs: vec![trace],
+        contract: Given::File(contract),
+        inputs: vec![Given::File(trace)],
         range: TimeRange::default(),
         bounds: Default::default(),
         workers: NonZeroUsize::MIN,
