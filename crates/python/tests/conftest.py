@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import punctual
+
 # The folder of built programs.
 BUILT = Path(os.environ.get("PUNCTUAL_BUILT", "target/debug")).absolute()
 ROOT = Path(__file__).absolute().parents[3]
@@ -30,6 +32,13 @@ class Recordings:
 @pytest.fixture(scope="session")
 def recordings(tmp_path_factory):
     return Recordings(tmp_path_factory.mktemp("recordings"))
+
+
+def pinned(model):
+    """With all its threads on one processor, where bounds of their responses exist."""
+    for task in punctual.tasks(model):
+        task["affinity"] = "0"
+    return model
 
 
 @pytest.fixture(scope="session")

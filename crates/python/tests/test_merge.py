@@ -63,8 +63,7 @@ def test_merging_is_associative_and_commutative(summaries, order, cut):
     assert two(a, punctual.merge([])) == a
 
 
-@SLOW
-@settings(max_examples=25)
+@settings(SLOW, max_examples=25)
 @given(
     runs=st.lists(
         st.tuples(st.integers(10, 99), st.integers(1, 400), st.integers(1, 4)),

@@ -21,10 +21,10 @@ def test_workers_do_not_change_the_model(recordings, workers):
 def test_options_are_those_of_the_command(recordings, command_json):
     path = recordings()
     found = punctual.replay(
-        [path], threads=["thread-1000", "*3"], from_="1s", until="2s", curve_horizon=5, wcet_horizon=7
+        [path], threads=["thread-1000", "*3"], from_="100ms", until="500ms", curve_horizon=5, wcet_horizon=7
     )
     same = command_json(
-        *("replay", path, "--thread", "thread-1000", "--thread", "*3", "--from", "1s", "--until", "2s"),
+        *("replay", path, "--thread", "thread-1000", "--thread", "*3", "--from", "100ms", "--until", "500ms"),
         *("--curve-horizon", 5, "--wcet-horizon", 7, "--json"),
     )
     assert found == same

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 
 import punctual
 import punctual.plot
+from conftest import pinned
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_jobs(ax, table, recordings):
 
 
 def test_proofs(ax, recordings):
-    proof = punctual.prove(punctual.replay(recordings()))
+    proof = punctual.prove(pinned(punctual.replay(recordings())))
     punctual.plot.proof(proof, ax)
     bounded = [task for task in proof["tasks"] if task["response_ns"] is not None]
     assert len(ax.patches) == sum(len(task["parts"]) for task in bounded) > 0

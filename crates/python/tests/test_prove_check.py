@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 import punctual
+from conftest import pinned
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +82,10 @@ def test_a_check_is_that_of_the_command(recordings, file, model, tmp_path, comma
 
 
 def test_a_recording_keeps_to_its_own_model(recordings, model):
-    checked = punctual.check(model, recordings(activations=6_000), bounds=punctual.prove(model))
+    proof = punctual.prove(pinned(punctual.replay(recordings(activations=6_000))))
+    checked = punctual.check(model, recordings(activations=6_000), bounds=proof)
     assert checked["kept"], checked
+    assert "bound" in {term["term"] for task in checked["inputs"][0]["tasks"] for term in task["terms"]}
 
 
 def test_what_cannot_be_checked_is_said(recordings, model, tmp_path):

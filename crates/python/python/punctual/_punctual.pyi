@@ -15,6 +15,20 @@ _Model = Union[_Path, TimingModel]
 # A buffer of int64 or uint64 (numpy, array), what numpy takes (a column of pandas, polars or Arrow), a list.
 _Array = Any
 
+__all__ = [
+    "extract",
+    "check",
+    "Jobs",
+    "jobs",
+    "read_model",
+    "replay",
+    "write_model",
+    "prove",
+    "Summary",
+    "merge",
+    "summarize",
+    "__version__",
+]
 __version__: str
 
 def read_model(path: _Path) -> TimingModel: ...
@@ -104,6 +118,6 @@ class Summary:
     @property
     def tasks(self) -> int: ...
     def __bytes__(self) -> bytes: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[type[Summary], tuple[bytes]]: ...
