@@ -6,6 +6,7 @@ test-clusters`).
 
 import importlib.util
 import shutil
+import sys
 
 import pytest
 
@@ -64,16 +65,19 @@ def test_ray(paths, whole):
 
 
 @needs("pyspark")
-def test_spark(paths, whole):
+def test_spark(paths, whole, monkeypatch):
     if shutil.which("java") is None:
         pytest.skip("java is not installed: make test-clusters installs it")
     from pyspark.sql import SparkSession
 
     import punctual.drivers.spark as driver
 
+    # The workers have the package where this interpreter has it.
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     # Two workers, each a process of its own with one processor and 1 GiB.
     session = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
-    spark = session.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+    local = session.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+    spark = local.getOrCreate()
     try:
         assert bytes(driver.summarize(paths, spark)) == whole
         assert bytes(driver.summarize(reversed(paths), spark, curve_horizon=1000)) == whole
