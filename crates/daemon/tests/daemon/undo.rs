@@ -235,7 +235,9 @@ fn a_refused_change_leaves_all_as_it_was() {
             from + 9
         )
     };
-    let daemon = Daemon::start(&format!("{}{}", plugin("HERE", 1, 1), plugin("THERE", 0, 11)));
+    // The kernel's thread may take any time.
+    let counted = "[enforcement]\noverruns = \"count\"\n";
+    let daemon = Daemon::start(&format!("{counted}{}{}", plugin("HERE", 1, 1), plugin("THERE", 0, 11)));
     let mut client = daemon.connect();
     let before = seen(bound);
     let parameters =
