@@ -134,7 +134,7 @@ impl Watched {
     }
 
     /// It has judged them all, and found nothing wrong.
-    fn is_kept(self) -> Result {
+    fn ends_well(self) -> Result {
         let jobs = self.jobs();
         self.watcher.signal(Signal::INT)?;
         let ended = self.watcher.end()?;
@@ -162,7 +162,7 @@ fn clock() -> Result<Outcome> {
         set(days)?;
         watched.goes_on()?;
     }
-    watched.is_kept()?;
+    watched.ends_well()?;
     Ok(Outcome::Completed)
 }
 
@@ -194,6 +194,6 @@ fn sleep() -> Result<Outcome> {
     let after = slept();
     ensure!(after > before, "it did not sleep: {before} s, {after} s");
     watched.goes_on()?;
-    watched.is_kept()?;
+    watched.ends_well()?;
     Ok(Outcome::Completed)
 }

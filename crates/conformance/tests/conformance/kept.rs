@@ -243,8 +243,11 @@ proptest! {
     }
 }
 
-/// What is of single jobs: task, thread, term, and the job's release and end.
-fn of_jobs(found: &[Violation]) -> BTreeMap<(String, u32, Term), BTreeSet<(u64, u64, u64)>> {
+/// Release, end and value of jobs, by task, thread and term.
+type OfJobs = BTreeMap<(String, u32, Term), BTreeSet<(u64, u64, u64)>>;
+
+/// What is of single jobs.
+fn of_jobs(found: &[Violation]) -> OfJobs {
     let mut all = BTreeMap::<_, BTreeSet<_>>::new();
     for violation in found {
         let single = matches!(violation.term, Term::Wcet | Term::Response | Term::Suspension);
@@ -275,8 +278,7 @@ proptest! {
             prop_assert!(found.is_subset(&all), "{of:?}: {found:?} of {all:?}, cut at {cut}");
         }
         for (of, all) in &whole {
-            let has =
-                |part: &BTreeMap<_, BTreeSet<_>>, it| part.get(of).is_some_and(|part| part.contains(it));
+            let has = |part: &OfJobs, it| part.get(of).is_some_and(|part| part.contains(it));
             let missed: Vec<_> = all.iter().filter(|it| !has(&first, it) && !has(&second, it)).collect();
             prop_assert!(missed.len() <= 1, "{of:?}: {missed:?}, cut at {cut}");
         }

@@ -263,7 +263,8 @@ fn other_groupings() {
 /// What is unknown may be anything: runs that do not say it are not taken for runs of one configuration.
 #[test]
 fn runs_of_unknown_configurations_are_never_merged() {
-    let forgets: [(By, fn(&mut Dataflow)); 4] = [
+    type Forget = fn(&mut Dataflow);
+    let forgets: [(By, Forget); 4] = [
         (By::Program, |flow| flow.program = None),
         (By::Platform, |flow| flow.platform = None),
         (By::Policy, |flow| flow.policy = None),
