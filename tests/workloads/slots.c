@@ -10,7 +10,7 @@
 //   sleeper   works for 300 us of its time, sleeps for 1 ms, and so on
 //   exits     as busy, but ends after 500 ms
 //   forks     as busy, and forks a child every 10 ms, which works for 1 ms
-//   locks     as busy, and has a spinlock of the kernel's, nobody else's, nearly all the time
+//   locks     as busy, and holds a kernel spinlock that nobody else wants, nearly all the time
 //   changes   as busy, and makes itself SCHED_OTHER on all processors every 10 ms
 //   execs     as busy, but replaces the program by itself after 500 ms; the new one is busy
 #include "workload.h"

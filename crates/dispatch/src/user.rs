@@ -7,7 +7,7 @@
 //! |---|---|
 //! | p + 1 | the dispatching thread |
 //! | p | the thread whose turn it is |
-//! | p − 1 | threads of the kernel's for which the dispatching thread may have to wait |
+//! | p − 1 | kernel threads that the dispatching thread may have to wait for |
 //! | p − 2 | the *plug*: a thread that keeps the processor when those above sleep |
 //! | p − 3 | the other threads of the table |
 //!

@@ -126,7 +126,7 @@ def test_what_cannot_be_used_is_said(arguments, keywords, message):
 def test_extremes_do_not_overflow():
     most = 2**64 - 1
     found = punctual.extract([0, most], [most, most], ends=[most, most])
-    # Two such jobs together take longer than can be said.
+    # Curves of costs end before a total of 52 days.
     assert "execution" not in found and found["percentiles"]["cost"]["p50_ns"] == most
     assert found["response"]["max_ns"] == most
     assert punctual.extract([])["releases"] == 0

@@ -1,4 +1,4 @@
-//! Threads of the kernel's for which dispatching threads may have to wait.
+//! Kernel threads that dispatching threads may have to wait for.
 //!
 //! Threads of the table are frozen and thawed under a lock of all cgroups, and who has it may wait for RCU
 //! meanwhile: moving a thread to another cgroup does. A dispatching thread that waits for the lock keeps its
@@ -25,7 +25,7 @@ const OF_PROCESSORS: [&str; 2] = ["ktimers", "rcuc"];
 /// `rcu_nocbs=`.
 const ANYWHERE: [&str; 6] = ["rcu_preempt", "rcu_sched", "rcub", "rcuog", "rcuop", "rcuos"];
 
-/// The flag of the kernel's threads in `stat` (PF_KTHREAD).
+/// The flag of kernel threads in `stat` (PF_KTHREAD).
 const IS_KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Gives those threads a priority above the plugs' and below that of turns. The guardian is told before.
@@ -70,7 +70,7 @@ fn raise_one(tid: u32, to: &Scheduling, guardian: &mut Guardian) -> Result<Optio
     Ok(kernel::schedule(tid, to).err().map(|refused| refused.to_string()))
 }
 
-/// The name of a thread of the kernel's, from its `stat`; `None` for any other.
+/// The name of a kernel thread, from its `stat`; `None` for any other thread.
 fn kernel_thread(stat: &str) -> Option<&str> {
     let (before, after) = stat.rsplit_once(") ")?;
     let flags: u64 = after.split(' ').nth(6)?.parse().ok()?;

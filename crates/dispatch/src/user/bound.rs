@@ -29,7 +29,7 @@ pub struct Bound {
     processor: u32,
     /// Whether it gets the priority of its turn before it is moved.
     ///
-    /// On PREEMPT_RT a thread with a lock of the kernel's cannot leave its processor, and who moves it waits
+    /// On PREEMPT_RT a thread with a kernel lock cannot leave its processor, and who moves it waits
     /// until it gives the lock back. With the waiting priority it would not even run where it was cut off.
     /// Elsewhere that hardly happens, and a thread that does not run there is moved faster.
     is_raised_to_move: bool,

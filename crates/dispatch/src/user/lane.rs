@@ -368,7 +368,7 @@ impl Lane {
 
     /// Whether every thread of the table on this processor is frozen now.
     fn freeze_all(&mut self) -> bool {
-        // The plug has the processor while this waits for a lock of the kernel's.
+        // The plug has the processor while this waits for a kernel lock.
         self.plug.keep();
         (0..self.shared.tasks.len() as u32).all(|number| {
             let mut task = self.shared.task(number);
