@@ -108,7 +108,7 @@ fn import(source: &Path, recording: &PathBuf, jobs: u64) -> Result<Run, Error> {
         .status()?;
     let model: serde_json::Value = serde_json::from_slice(&std::fs::read(&model)?)?;
     let each = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
-    let streams = each(&model["tasks"]).into_iter().flat_map(|task| each(&task["streams"]));
+    let streams = each(&model["threads"]["tasks"]).into_iter().flat_map(|task| each(&task["streams"]));
     let seen: u64 = streams.map(|stream| stream["jobs"].as_u64().unwrap_or(0)).sum();
     let threads = traces::THREADS * u64::from(traces::CPUS);
     // The first and the last job of each thread are not whole.
