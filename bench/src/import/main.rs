@@ -107,9 +107,11 @@ fn import(source: &Path, recording: &PathBuf, jobs: u64) -> Result<Run, Error> {
         .args([&model, recording])
         .status()?;
     let model: serde_json::Value = serde_json::from_slice(&std::fs::read(&model)?)?;
-    let each = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
-    let streams = each(&model["threads"]["tasks"]).into_iter().flat_map(|task| each(&task["streams"]));
-    let seen: u64 = streams.map(|stream| stream["jobs"].as_u64().unwrap_or(0)).sum();
+    let primary = |task: &serde_json::Value| {
+        let stream = usize::try_from(task["primary"].as_u64()?).ok()?;
+        task["streams"][stream]["jobs"].as_u64()
+    };
+    let seen: u64 = model["threads"]["tasks"].as_array().into_iter().flatten().filter_map(primary).sum();
     let threads = traces::THREADS * u64::from(traces::CPUS);
     // The first and the last job of each thread are not whole.
     if !replayed.success() || seen + 2 * threads < jobs || seen > jobs {
