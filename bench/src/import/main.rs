@@ -23,13 +23,29 @@ use std::time::Instant;
 const ROUNDS: u64 = 3;
 
 fn main() -> ExitCode {
-    match run() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match &arguments[..] {
+        [word, folder, jobs] if word == MAKE => make(Path::new(folder), jobs),
+        _ => run(),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench-import: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// As a process of its own: the memory that this takes would count as that of every process started later.
+const MAKE: &str = "make";
+const LTTNG: &str = "lttng";
+const TRACE_DAT: &str = "trace.dat";
+
+fn make(folder: &Path, jobs: &str) -> Result<(), Error> {
+    let jobs = jobs.parse()?;
+    traces::lttng(&folder.join(LTTNG).join("kernel"), jobs)?;
+    traces::trace_dat(&folder.join(TRACE_DAT), jobs)
 }
 
 fn run() -> Result<(), Error> {
@@ -40,10 +56,13 @@ fn run() -> Result<(), Error> {
     let jobs = events / traces::EVENTS / u64::from(traces::CPUS);
     let (summaries, threads) = (number("SUMMARIES", 1_000), number("THREADS", 10));
     let place = tempfile::tempdir()?;
-    let (lttng, trace_dat) = (place.path().join("lttng"), place.path().join("trace.dat"));
+    let (lttng, trace_dat) = (place.path().join(LTTNG), place.path().join(TRACE_DAT));
     eprintln!("making a trace of LTTng and a trace.dat, of {events} events each …");
-    traces::lttng(&lttng.join("kernel"), jobs)?;
-    traces::trace_dat(&trace_dat, jobs)?;
+    let made =
+        Command::new(std::env::current_exe()?).arg(MAKE).arg(place.path()).arg(jobs.to_string()).status()?;
+    if !made.success() {
+        return Err("the traces could not be made".into());
+    }
     let (rounds, mut runs) = (number("ROUNDS", ROUNDS), [Vec::new(), Vec::new()]);
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds} …");
