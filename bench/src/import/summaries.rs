@@ -1,9 +1,11 @@
 //! Summaries of many runs, which are read and merged.
 
-use punctual_bench::Error;
+use punctual_bench::{Error, measure};
 use punctual_extract::{Extractor, Options, Run, Summary};
 use punctual_model::{Call, Duration, Instant, Object, Platform, Policy, Separator, Window};
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant as Clock;
 
 /// Runs with jobs of their own; the others repeat them under other names.
@@ -12,31 +14,66 @@ const DIFFERENT: u64 = 100;
 const JOBS: u64 = 2_000;
 const PERIOD: u64 = 1_000_000;
 
-/// What reading and merging took.
+/// What `punctual merge` took.
 pub struct Merged {
     /// Bytes of each task in a summary of one run, and in that of all.
     pub bytes: [f64; 2],
-    /// Seconds until all were one summary.
-    pub merged: f64,
-    /// Seconds until that was a timing model.
-    pub whole: f64,
+    /// Seconds until the summary of all was written.
+    pub summary: f64,
+    /// Seconds until their timing model was.
+    pub model: f64,
+    pub resident_mib: f64,
 }
 
-/// Merges as many summaries of runs of as many threads.
-pub fn merge(summaries: u64, threads: u64) -> Result<Merged, Error> {
-    let files: Vec<Vec<u8>> =
-        (0..summaries).map(|run| summary(run, run % DIFFERENT, threads, JOBS)).collect();
-    let bytes: usize = files.iter().map(Vec::len).sum();
-    let begin = Clock::now();
-    let mut all = Summary::default();
-    for file in &files {
-        all.merge(Summary::from_bytes(file)?)?;
+/// Merges as many summaries of runs of as many threads: medians of so many rounds.
+pub fn merge(folder: &Path, summaries: u64, threads: u64, rounds: u64) -> Result<Merged, Error> {
+    let (mut files, mut bytes) = (Vec::new(), 0);
+    for run in 0..summaries {
+        let (file, summary) =
+            (folder.join(format!("{run}.summary")), summary(run, run % DIFFERENT, threads, JOBS));
+        bytes += summary.len() as u64;
+        std::fs::write(&file, summary)?;
+        files.push(file);
     }
-    let merged = begin.elapsed().as_secs_f64();
-    let model = all.to_model();
-    let whole = begin.elapsed().as_secs_f64();
-    let one = bytes as f64 / (summaries * threads) as f64;
-    Ok(Merged { bytes: [one, all.to_bytes().len() as f64 / model.tasks().len() as f64], merged, whole })
+    let (all, model) = (folder.join("all.summary"), folder.join("all.timing.json"));
+    let (mut until, mut resident) = ([Vec::new(), Vec::new()], 0);
+    for _ in 0..rounds {
+        for (output, until) in [&all, &model].into_iter().zip(&mut until) {
+            let began = Clock::now();
+            let child = Command::new(measure::target().join("release/punctual"))
+                .args(["merge", "--quiet", "--force", "-o"])
+                .arg(output)
+                .args(&files)
+                .spawn()?;
+            let (success, kib) = measure::end_of(child)?;
+            if !success {
+                return Err("punctual merge failed".into());
+            }
+            until.push(began.elapsed().as_secs_f64());
+            resident = resident.max(kib);
+        }
+    }
+    let model: serde_json::Value = serde_json::from_slice(&std::fs::read(&model)?)?;
+    let jobs = |task: &serde_json::Value| task["streams"][0]["jobs"].as_u64();
+    let tasks = model["threads"]["tasks"].as_array().ok_or("the model has no tasks")?;
+    // The first job of each run is not whole.
+    let expected = Some(summaries * (JOBS - 1));
+    if tasks.len() as u64 != threads || tasks.iter().any(|task| jobs(task) != expected) {
+        return Err(format!("{summaries} runs of {threads} tasks were not merged as that").into());
+    }
+    let [summary, model] = until.map(|mut seconds| {
+        seconds.sort_by(f64::total_cmp);
+        seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
+    });
+    Ok(Merged {
+        bytes: [
+            bytes as f64 / (summaries * threads) as f64,
+            std::fs::metadata(&all)?.len() as f64 / threads as f64,
+        ],
+        summary,
+        model,
+        resident_mib: resident as f64 / 1024.0,
+    })
 }
 
 /// The summary of a run of periodic threads.

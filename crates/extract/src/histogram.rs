@@ -226,6 +226,11 @@ impl<'de, const BITS: u32> Deserialize<'de> for Histogram<BITS> {
         if !bounds.contains(&sum) {
             return Err(de::Error::custom("a histogram whose sum its values can have"));
         }
+        if buckets.len() > NEAR / 2 {
+            histogram.near = vec![0; NEAR];
+            histogram.first = buckets[buckets.len() / 2].0.saturating_sub(NEAR as u32 / 2);
+        }
+        histogram.others.reserve(buckets.len().saturating_sub(histogram.near.len()));
         buckets.into_iter().for_each(|(bucket, count)| histogram.count_in(bucket, count));
         histogram.count = count;
         Ok(histogram)

@@ -14,6 +14,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+/// Summaries that each worker may have read before they are merged.
+const READ_AHEAD: usize = 4;
 
 /// What to summarize.
 pub struct Options {
@@ -98,13 +102,39 @@ fn name(recording: &Recording, range: &TimeRange) -> String {
     name
 }
 
-/// Reads summaries and merges them: in any order, with the same result.
-pub fn merge(files: &[PathBuf]) -> Result<Summary> {
+/// Reads summaries and merges them: in any order, with the same result. `workers` read ahead of the merge;
+/// the result, and which error comes first, do not depend on how many.
+pub fn merge(files: &[PathBuf], workers: NonZeroUsize) -> Result<Summary> {
+    let workers = workers.get().min(files.len());
     let mut all = Summary::default();
-    for file in files {
-        add(&mut all, read(file)?, file.display())?;
+    if workers < 2 {
+        for file in files {
+            add(&mut all, read(file)?, file.display())?;
+        }
+        return Ok(all);
     }
-    Ok(all)
+    // Worker w reads files w, w + workers, …; one that is ahead waits. It ends when nobody listens any more.
+    let worker = |first: usize, merge: SyncSender<Result<Summary>>| {
+        for file in files.iter().skip(first).step_by(workers) {
+            if merge.send(read(file)).is_err() {
+                break;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let summaries: Vec<_> = (0..workers)
+            .map(|first| {
+                let (send, receive) = sync_channel(READ_AHEAD);
+                scope.spawn(move || worker(first, send));
+                receive
+            })
+            .collect();
+        for (file, summaries) in files.iter().zip(summaries.iter().cycle()) {
+            let summary = summaries.recv().expect("a worker reads each of its files");
+            add(&mut all, summary?, file.display())?;
+        }
+        Ok(all)
+    })
 }
 
 /// Reads a summary.

@@ -1,6 +1,10 @@
 //! A greatest or least value for each number of jobs or releases, with the run it is from.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+
+/// Entries for which memory is taken before they are read.
+const MOST_AT_ONCE: usize = 4096;
 
 /// The place of a run in its summary.
 pub(crate) type RunNumber = u32;
@@ -50,7 +54,11 @@ impl Curve {
     }
 
     pub fn renumber(&mut self, numbers: &[RunNumber]) {
-        self.values.iter_mut().for_each(|value| value.run = numbers[value.run as usize]);
+        match numbers {
+            // Of one run, as all are at first.
+            [only] => self.values.iter_mut().for_each(|value| value.run = *only),
+            _ => self.values.iter_mut().for_each(|value| value.run = numbers[value.run as usize]),
+        }
     }
 
     pub fn merge(&mut self, other: &Curve, keep: Keep) {
@@ -77,12 +85,23 @@ impl Curve {
 
 /// In a file: the reach; second differences, which are small where jobs are regular; runs with how many
 /// entries in a row they have.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Packed {
     reach: u64,
     bends: Vec<i64>,
     runs: Vec<(u64, RunNumber)>,
 }
+
+/// The same, read: values for the second differences.
+#[derive(Deserialize)]
+struct Unpacked {
+    reach: u64,
+    values: Values,
+    runs: Vec<(u64, RunNumber)>,
+}
+
+/// All of run 0.
+struct Values(Vec<Extreme>);
 
 impl Serialize for Curve {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -105,21 +124,45 @@ impl Serialize for Curve {
     }
 }
 
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
+        struct Bends;
+        impl<'de> de::Visitor<'de> for Bends {
+            type Value = Values;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("second differences")
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut bends: A) -> Result<Values, A::Error> {
+                // A length that is not true must not take memory.
+                let known = bends.size_hint().unwrap_or(0).min(MOST_AT_ONCE);
+                let mut values = Vec::with_capacity(known);
+                let (mut last, mut step) = (0_i64, 0_i64);
+                while let Some(bend) = bends.next_element::<i64>()? {
+                    step = step.wrapping_add(bend);
+                    last = last.wrapping_add(step);
+                    values.push(Extreme { ns: last as u64, run: 0 });
+                }
+                Ok(Values(values))
+            }
+        }
+        deserializer.deserialize_seq(Bends)
+    }
+}
+
 impl<'de> Deserialize<'de> for Curve {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Curve, D::Error> {
-        let Packed { reach, bends, runs } = Packed::deserialize(deserializer)?;
+        let Unpacked { reach, values: Values(mut values), runs } = Unpacked::deserialize(deserializer)?;
         let counts = runs.iter().try_fold(0_u64, |sum, (count, _)| sum.checked_add(*count));
-        if counts != Some(bends.len() as u64) || bends.len() as u64 > reach {
+        if counts != Some(values.len() as u64) || values.len() as u64 > reach {
             return Err(de::Error::custom("a curve with as many runs as entries, within its reach"));
         }
-        let mut values = Vec::with_capacity(bends.len());
-        let (mut last, mut step, mut bends) = (0_i64, 0_i64, bends.into_iter());
+        let mut rest = &mut values[..];
         for (count, run) in runs {
-            for bend in bends.by_ref().take(count as usize) {
-                step = step.wrapping_add(bend);
-                last = last.wrapping_add(step);
-                values.push(Extreme { ns: last as u64, run });
-            }
+            let (these, others) = std::mem::take(&mut rest).split_at_mut(count as usize);
+            these.iter_mut().for_each(|value| value.run = run);
+            rest = others;
         }
         Ok(Curve { reach, values })
     }
