@@ -71,8 +71,8 @@ public:
 			delete channel;
 	}
 
-	// Nanoseconds for one activation. The first laps do not count: threads start in them, and caches
-	// fill.
+	// Nanoseconds for one activation. The first laps do not count: threads start in them, and
+	// caches fill.
 	double measure(
 		unsigned executors, unsigned tokens, std::uint32_t activations, const char *trace)
 	{

@@ -82,8 +82,8 @@ public:
 		tbb::flow::make_edge(tbb::flow::output_port<0>(last_), *nodes_.front());
 	}
 
-	// Nanoseconds for one activation, after as many laps as ours has before it counts. Within the
-	// arena.
+	// Nanoseconds for one activation, after as many laps as ours has before it counts. Within
+	// the arena.
 	double measure(unsigned tokens)
 	{
 		left_ = activations / tasks + Ring::warm_up_laps;

@@ -10,17 +10,15 @@ namespace punctual::flow {
 
 namespace {
 
-// A name that is too long is cut and ends with a byte that is invalid in names, for check() to
-// find.
-void set_name(char (&to)[name_size], const char *name) noexcept
+// Whether all of the name fits.
+bool set_name(char (&to)[name_size], const char *name) noexcept
 {
 	std::memset(to, 0, name_size);
 	if (name == nullptr)
-		return;
-	std::size_t length = strnlen(name, name_size);
+		return true;
+	const std::size_t length = strnlen(name, name_size);
 	std::memcpy(to, name, length < name_size ? length : name_size - 1);
-	if (length == name_size)
-		to[name_size - 2] = '"';
+	return length < name_size;
 }
 
 bool valid(const char *name) noexcept
@@ -74,12 +72,14 @@ const char *named(const char *name, const char *kind) noexcept
 
 Channel::Channel(Scheduler &scheduler, const char *name) noexcept : scheduler_(&scheduler)
 {
-	set_name(object_.name, name);
+	const bool fits = set_name(object_.name, name);
 	if (!scheduler.is_stopped()) {
 		scheduler.flaw(Error::built_while_running, "a channel");
 		return;
 	}
-	if (!valid(object_.name))
+	if (!fits)
+		scheduler.flaw(Error::name_length, object_.name);
+	else if (!valid(object_.name))
 		scheduler.flaw(Error::name, named(object_.name, "a channel"));
 	if (scheduler.next_channel_ >= UINT16_MAX) {
 		scheduler.flaw(Error::too_many, "channels");
@@ -182,12 +182,14 @@ Input::~Input()
 Task::Task(Scheduler &scheduler, const char *name, unsigned priority) noexcept
     : scheduler_(&scheduler), priority_(static_cast<std::uint8_t>(priority))
 {
-	set_name(object_.name, name);
+	const bool fits = set_name(object_.name, name);
 	if (!scheduler.is_stopped()) {
 		scheduler.flaw(Error::built_while_running, "a task");
 		return;
 	}
-	if (!valid(object_.name))
+	if (!fits)
+		scheduler.flaw(Error::name_length, object_.name);
+	else if (!valid(object_.name))
 		scheduler.flaw(Error::name, named(object_.name, "a task"));
 	if (priority < 1 || priority > 255)
 		scheduler.flaw(Error::priority, named(object_.name, "a task"));

@@ -23,6 +23,8 @@ const char *explanation(Error error) noexcept
 	case Error::name:
 		return "has an invalid name. Use 1 to 23 bytes of printable ASCII without space, "
 		       "comma, quotes and backslash";
+	case Error::name_length:
+		return "is the beginning of a name that is too long: names have up to 23 bytes";
 	case Error::name_twice:
 		return "is the name of two objects. Give each its own";
 	case Error::too_many:

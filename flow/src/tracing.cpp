@@ -165,17 +165,16 @@ bool has_trace(const char *folder, char *path, std::size_t size) noexcept
 	return access(path, F_OK) == 0;
 }
 
-// The folder for a trace of a scheduler that has made `before`: that of the settings, or the first
-// free one of FOLDER-2, FOLDER-3, … if an earlier start has traced there. Null: no memory.
-char *free_folder(const char *folder, unsigned before) noexcept
+// The folder for a trace: that of the settings, or the first free one of FOLDER-2, FOLDER-3, … if
+// an earlier start has traced there, of this process or another one. Null: no memory.
+char *free_folder(const char *folder) noexcept
 {
 	const std::size_t size = std::strlen(folder) + 32;
 	char *name = static_cast<char *>(std::malloc(size));
 	char *path = static_cast<char *>(std::malloc(size));
 	if (name != nullptr && path != nullptr) {
 		std::snprintf(name, size, "%s", folder);
-		for (unsigned start = 2; before != 0 && start != 0 && has_trace(name, path, size);
-			++start)
+		for (unsigned start = 2; start != 0 && has_trace(name, path, size); ++start)
 			std::snprintf(name, size, "%s-%u", folder, start);
 	} else {
 		std::free(name);
@@ -190,7 +189,7 @@ char *free_folder(const char *folder, unsigned before) noexcept
 Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 {
 	Tables tables(scheduler);
-	char *folder = free_folder(settings.trace, scheduler.traces_);
+	char *folder = free_folder(settings.trace);
 	if (!tables.there() || folder == nullptr) {
 		std::free(folder);
 		return {Error::memory, "the trace"};
@@ -220,10 +219,8 @@ Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 	config.folder = folder;
 	const bool has_begun = punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK;
 	std::free(folder);
-	if (has_begun) {
-		++scheduler.traces_;
+	if (has_begun)
 		return {};
-	}
 	stop_tracing(scheduler);
 	return {Error::trace, punctual_trace_message()};
 }

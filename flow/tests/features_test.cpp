@@ -63,6 +63,56 @@ TEST_F(Features, inputs_know_what_their_channel_holds)
 	EXPECT_EQ(scale.scaled, (std::vector<int>{6, 15, 10}));
 }
 
+TEST_F(Features, a_lambda_takes_the_inputs_of_its_channels)
+{
+	flow::Latest<int> gain(scheduler, "gain", 3);
+	flow::Queue<int, 4> values(scheduler, "values");
+	flow::Channel go(scheduler, "go");
+	std::vector<int> scaled;
+	flow::Call scale(
+		scheduler, "scale",
+		[&](flow::QueueInput<int, 4> &queue, const flow::LatestInput<int> &latest,
+			flow::Input &) {
+			int value = 0;
+			while (queue.pop(value))
+				scaled.push_back(value * latest.read());
+		},
+		values, gain, go);
+	start();
+	ASSERT_TRUE(values.push(2));
+	gain.push(10);
+	EXPECT_EQ(scale.instance(), 0u);
+	go.push();
+	scheduler.run_ready();
+	ASSERT_TRUE(values.push(5));
+	gain.push(100);
+	go.push();
+	scheduler.run_ready();
+	stop();
+	EXPECT_EQ(scaled, (std::vector<int>{20, 500}));
+	EXPECT_EQ(scale.instance(), 2u);
+}
+
+TEST_F(Features, a_lambda_has_a_priority)
+{
+	flow::Call task(
+		scheduler, "task", [] {}, 7);
+	flow::Call wrong(
+		scheduler, "wrong", [] {}, 256);
+	settings.executors = 0;
+	flow::Status refused = scheduler.start(settings);
+	EXPECT_EQ(refused.error(), flow::Error::priority);
+	EXPECT_STREQ(refused.subject(), "wrong");
+}
+
+TEST_F(Features, a_long_name_is_told_as_far_as_it_is_kept)
+{
+	flow::Channel channel(scheduler, "averyveryveryverylongname");
+	flow::Status refused = scheduler.start(settings);
+	EXPECT_EQ(refused.error(), flow::Error::name_length);
+	EXPECT_STREQ(refused.subject(), "averyveryveryverylongna");
+}
+
 TEST_F(Features, a_missed_deadline_is_counted_and_told)
 {
 	flow::Channel go(scheduler, "go");

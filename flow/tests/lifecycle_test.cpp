@@ -458,7 +458,7 @@ TEST_F(Life, what_is_wrong_with_a_graph_is_said)
 				Channel bad(s, "one,two");
 				then();
 			}},
-		{Error::name,
+		{Error::name_length,
 			[](auto &s, auto &then) {
 				Channel bad(s, "123456789012345678901234");
 				then();

@@ -14,7 +14,9 @@
 #include <punctual/flow.hpp>
 #include <semaphore.h>
 #include <string>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 extern "C" {
@@ -281,13 +283,23 @@ void each_start_has_a_trace_of_its_own()
 	check_events(read, 1, graph, before);
 	free_reading(&read);
 	remove_trace(next.c_str());
-	// But another scheduler has not made the first.
+	// As has another scheduler, for that a program has started again makes no difference.
 	Graph other;
+	must(other.scheduler.start(settings));
+	must(other.scheduler.stop());
+	CHECK(access((next + "/metadata").c_str(), F_OK) == 0);
+	remove_trace(next.c_str());
+	// But what is no trace is in the way.
+	remove_trace(folder.c_str());
+	CHECK(mkdir(folder.c_str(), 0700) == 0);
+	std::FILE *note = std::fopen((folder + "/note").c_str(), "w");
+	CHECK(note != nullptr && std::fclose(note) == 0);
 	flow::Status refused = other.scheduler.start(settings);
 	CHECK(refused.error() == flow::Error::trace);
 	CHECK(printed(refused) ==
 		"punctual-flow: cannot make the trace " + folder +
 			": Directory not empty; name another folder, or remove that one\n");
+	CHECK(unlink((folder + "/note").c_str()) == 0 && rmdir(folder.c_str()) == 0);
 	CHECK(!other.scheduler.running());
 }
 

@@ -367,7 +367,7 @@ pub struct Report {
   punctual timeline run.recording
   punctual timeline run.recording --from 2s --until 2500ms --thread 'control*'"))]
 pub struct Timeline {
-    /// A recording, the trace of a dataflow program, or one of each
+    /// A recording, the trace of a dataflow program, or one of each (also in one folder)
     #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
     pub recordings: Vec<PathBuf>,
 
@@ -421,7 +421,7 @@ pub struct Chains {
     /// How long data may take from task to task; misses are counted, and the exit code is 8; repeatable
     ///
     /// 'cam1..ter1: reaction<50ms, age<80ms' is about all paths between two tasks, 'cam1,navi,ter1: age<80ms'
-    /// about one.
+    /// about one. punctual check CONTRACT TRACE --json judges the deadlines of a contract for other programs.
     #[arg(long = "deadline", value_name = "CHAIN: reaction<TIME, age<TIME")]
     pub deadlines: Vec<String>,
 
@@ -730,14 +730,14 @@ pub struct Models {
     pub wcet_horizon: u32,
 }
 
-/// A part of a recording.
+/// A part of a recording or trace.
 #[derive(Args, Debug, Default)]
 pub struct Range {
-    /// Start TIME after the beginning of the recording (seconds, or 500ms, 2min)
+    /// Start TIME after the beginning of the recording or trace (seconds, or 500ms, 2min)
     #[arg(long, value_name = "TIME", value_parser = values::offset)]
     pub from: Option<Duration>,
 
-    /// End TIME after the beginning of the recording
+    /// End TIME after the beginning of the recording or trace
     #[arg(long, value_name = "TIME", value_parser = values::offset)]
     pub until: Option<Duration>,
 }

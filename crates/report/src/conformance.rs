@@ -3,8 +3,10 @@
 use crate::figures::Fit;
 use crate::number::{agreeing, count, counted};
 use crate::table::{Column, Table, Tone, figures, words};
+use crate::text::since;
 use crate::{Page, paragraph, visible};
 use punctual_conformance::{Standing, Tally, Term, Unit, Verdict, Violation};
+use punctual_model::Instant;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
@@ -32,7 +34,12 @@ const MOST_NOTES: usize = 20;
 
 /// All inputs: what was broken; with `all`, every term and how far it is from what was agreed on.
 pub fn text(inputs: &[Checked], all: bool, page: &Page) -> String {
-    inputs.iter().map(|checked| one(checked, all, page)).collect::<Vec<_>>().join("\n")
+    inputs.iter().map(|checked| one(checked, all, None, page)).collect::<Vec<_>>().join("\n")
+}
+
+/// One input whose times are counted from `begin`, with every term.
+pub fn text_since(checked: &Checked, begin: Instant, page: &Page) -> String {
+    one(checked, true, Some(begin), page)
 }
 
 /// The sum of all violations.
@@ -40,13 +47,13 @@ pub fn violations(inputs: &[Checked]) -> u64 {
     inputs.iter().map(|checked| checked.verdict.violations()).fold(0, u64::saturating_add)
 }
 
-fn one(checked: &Checked, all: bool, page: &Page) -> String {
+fn one(checked: &Checked, all: bool, begin: Option<Instant>, page: &Page) -> String {
     let Checked { input, verdict } = checked;
     let mut text = paragraph(&format!("{}: {}", visible(input), headline(verdict)), page);
     let mut table = Table::new(&TERMS);
     for tally in &verdict.tallies {
         let shown = tally.standings.iter().filter(|standing| all || standing.violations > 0);
-        table.rows.extend(shown.map(|standing| row(tally, standing)));
+        table.rows.extend(shown.map(|standing| row(tally, standing, begin)));
     }
     if !table.rows.is_empty() {
         text += &table.text(page);
@@ -119,12 +126,15 @@ impl Kind {
     }
 }
 
-fn row(tally: &Tally, standing: &Standing) -> Vec<(String, Tone)> {
+fn row(tally: &Tally, standing: &Standing, begin: Option<Instant>) -> Vec<(String, Tone)> {
     let broken = standing.violations > 0;
     let is_known = !matches!(standing.term, Term::Missing | Term::NoJobs);
     let agreed = if is_known { standing.term.text(standing.agreed) } else { String::new() };
     let first = standing.examples.first();
     let first = first.and_then(|it| it.subject.as_ref().zip(it.which())).map(|(it, which)| {
+        if let Some(begin) = begin {
+            return format!("{} at {}", visible(&which), since(it.end.since(begin)));
+        }
         let ms = it.end.ns() / 1_000_000;
         let (seconds, rest) = (ms / 1_000, ms % 1_000);
         format!("{} at {seconds}.{rest:03} s", visible(&which))

@@ -24,8 +24,8 @@ use punctual_extract::flow::{
 };
 use punctual_model::{Duration, Instant, Section, TimingModel};
 use punctual_report::counted;
-use punctual_trace::Record;
 use punctual_trace::flow::{About, Item, Reader, Totals};
+use punctual_trace::{ErrorKind, Record};
 use std::path::{Path, PathBuf};
 
 /// What to analyse.
@@ -77,7 +77,34 @@ pub(crate) struct Trace {
     /// Names of tasks; all chains if empty.
     chains: Vec<Vec<String>>,
     options: FlowOptions,
-    range: TimeRange,
+    part: Part,
+}
+
+/// Which part of a trace is read.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// From its first event on.
+    Since(TimeRange),
+    Between(Instant, Instant),
+}
+
+impl Part {
+    fn is_everything(&self) -> bool {
+        matches!(self, Part::Since(range) if range.is_everything())
+    }
+
+    /// Of a trace that begins then.
+    fn span(&self, begin: Instant) -> (Instant, Instant) {
+        let at = |offset: std::time::Duration| {
+            begin + Duration::from_ns(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX))
+        };
+        match self {
+            Part::Since(TimeRange { from, until }) => {
+                (from.map_or(begin, at), until.map_or(Instant::from_ns(u64::MAX), at))
+            }
+            Part::Between(from, until) => (*from, *until),
+        }
+    }
 }
 
 /// What the first pass finds.
@@ -97,8 +124,7 @@ impl Analyser {
             Some([trace, recording]) => (trace, Some(recording)),
             None => (options.trace.clone(), None),
         };
-        let mut trace = Trace::open(&path, &options.chains, flow)?;
-        trace.range = options.range;
+        let trace = Trace::open(&path, &options.chains, flow)?.within(options.range);
         let kernel = options.kernel.or(beside);
         let kernel = kernel.as_deref().map(|path| open_kernel(path, &trace.reader)).transpose()?;
         let beside = options.model.as_deref().map(|path| open_model(path, &trace.reader)).transpose()?;
@@ -160,7 +186,14 @@ pub(crate) fn combine(threads: TimingModel, flow: TimingModel, monitor: &dyn Mon
 impl Trace {
     /// Opens a trace; each of `chains` is `TASK,TASK,...`.
     pub fn open(path: &Path, chains: &[String], options: FlowOptions) -> Result<Trace> {
-        Trace::new(Reader::open(path)?, path, chains, options)
+        let reader = Reader::open(path).map_err(|error| match error.kind() {
+            ErrorKind::NotATrace if path.is_dir() => Error::from(error).advise(
+                "traces of ROS 2 and of other tools are read by punctual import, recordings of threads by \
+                 punctual replay",
+            ),
+            _ => error.into(),
+        })?;
+        Trace::new(reader, path, chains, options)
     }
 
     /// A trace that is already open.
@@ -171,7 +204,23 @@ impl Trace {
             return Err(Error::usage(format!("--chain {:?} has an empty task name", chains[place]))
                 .advise("separate names with single commas: --chain TASK,TASK"));
         }
-        Ok(Trace { reader, path: path.to_owned(), chains: split, options, range: TimeRange::default() })
+        Ok(Trace {
+            reader,
+            path: path.to_owned(),
+            chains: split,
+            options,
+            part: Part::Since(TimeRange::default()),
+        })
+    }
+
+    /// Only this part of it is read, from its first event on.
+    pub fn within(self, range: TimeRange) -> Trace {
+        Trace { part: Part::Since(range), ..self }
+    }
+
+    /// Only the part between two times is read.
+    pub fn between(self, from: Instant, until: Instant) -> Trace {
+        Trace { part: Part::Between(from, until), ..self }
     }
 
     pub fn reader(&self) -> &Reader {
@@ -192,14 +241,14 @@ impl Trace {
     fn program(&self, monitor: &dyn Monitor) -> Result<Program> {
         let (mut builder, mut clip) = (GraphBuilder::new(), None);
         let about = self.reader.about();
-        let is_everything = self.range.is_everything();
+        let is_everything = self.part.is_everything();
         let mut span = None;
         self.pass("finding the graph", monitor, |item| {
             if is_everything {
                 return builder.item(&item);
             }
             let clip = clip.get_or_insert_with(|| {
-                let (from, until) = part(&self.range, item.at());
+                let (from, until) = self.part.span(item.at());
                 span = Some((from, until));
                 Clip::new(from, until, about)
             });
@@ -380,14 +429,6 @@ impl Trace {
             warn(format!("there are more than {most} paths from sources to sinks; choose some with --chain"));
         }
     }
-}
-
-/// The part of a trace that begins at `begin`.
-fn part(range: &TimeRange, begin: Instant) -> (Instant, Instant) {
-    let at = |offset: std::time::Duration| {
-        begin + Duration::from_ns(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX))
-    };
-    (range.from.map_or(begin, at), range.until.map_or(Instant::from_ns(u64::MAX), at))
 }
 
 /// Opens a recording that can split the trace's execution times.

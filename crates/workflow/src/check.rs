@@ -10,6 +10,7 @@ use crate::inputs::open_trace;
 use crate::measure::log;
 use crate::model_file::{Given, read_model};
 use crate::monitor::{Monitor, Unit};
+use crate::probes;
 use crate::recording::{Recording, TimeRange};
 use crate::replay::latency::observe_with;
 use punctual_conformance::{ChainChecker, Checker, Contract, LatencyChecker, Note, Verdict, check_model};
@@ -50,7 +51,8 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
     let mut contract = options.contract.contract()?;
     tell_unproven(&options.bounds.apply(&mut contract), monitor);
     let open = |given: &Given| Ok((given.name().into_owned(), Input::open(given, options)?));
-    let inputs = options.inputs.iter().map(open).collect::<Result<Vec<_>>>()?;
+    let inputs = options.inputs.iter().flat_map(parts);
+    let inputs = inputs.map(|given| open(&given)).collect::<Result<Vec<_>>>()?;
     let check = |(name, input): (String, Input)| {
         let doubt = input.platform().and_then(|platform| options.bounds.doubt(platform));
         doubt.iter().for_each(|doubt| monitor.warn(&format!("{name}: {doubt}")));
@@ -60,17 +62,30 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
     inputs.into_iter().map(check).collect()
 }
 
+/// The trace of a program and the recording of its threads, where both are in one folder.
+fn parts(given: &Given) -> Vec<Given> {
+    match given {
+        Given::File(path) => probes::parts(path).map(|parts| parts.map(Given::File).into()),
+        Given::Model(_) => None,
+    }
+    .unwrap_or_else(|| vec![given.clone()])
+}
+
 impl Input {
     fn open(given: &Given, options: &Options) -> Result<Input> {
         let input = match given {
             Given::File(path) => Input::recognise(path, options)?,
             Given::Model(model) => Input::Model(model.clone()),
         };
-        let has_parts = matches!(&input, Input::Recording(recording) if !recording.about().latency);
+        let has_parts = match &input {
+            Input::Recording(recording) => !recording.about().latency,
+            Input::Program(_) => true,
+            Input::Trace(_) | Input::Model(_) => false,
+        };
         match has_parts || options.range.is_everything() {
             true => Ok(input),
             false => Err(Error::usage(format!(
-                "--from and --until are for recordings of threads; {} is none",
+                "--from and --until are for recordings of threads and traces of programs; {} is neither",
                 given.name()
             ))),
         }
@@ -81,6 +96,7 @@ impl Input {
         if path.is_dir() {
             if let Ok(reader) = open_trace(path) {
                 let trace = Trace::new(reader, path, &[], FlowOptions { curve_horizon: 1 })?;
+                let trace = trace.within(options.range);
                 return Ok(Input::Program(Box::new(trace)));
             }
             let is_other = ctf::Reader::open(path)

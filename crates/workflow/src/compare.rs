@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::model_file::{display_name, read_model};
 use crate::monitor::Monitor;
+use crate::probes;
 use punctual_extract::flow::Options as FlowOptions;
 use punctual_report::compare::{By, Comparison, Input, NothingInCommon};
 use std::collections::HashMap;
@@ -43,10 +44,15 @@ impl Comparer {
     pub fn open(options: Options) -> Result<Comparer> {
         refuse_duplicates(&options.runs, "the spread of runs needs different runs")?;
         // Curves are not compared; the shortest cost least.
-        let open = |path: &Path| match path.is_dir() {
-            true => Trace::open(path, &options.chains, FlowOptions { curve_horizon: 1 })
-                .map(|trace| Source::Trace(Box::new(trace))),
-            false => Ok(Source::Model),
+        let open = |path: &Path| -> Result<Source> {
+            if !path.is_dir() {
+                return Ok(Source::Model);
+            }
+            // Of a trace with the recording of its threads, the trace.
+            let parts = probes::parts(path);
+            let path = parts.as_ref().map_or(path, |[trace, _]| trace);
+            let trace = Trace::open(path, &options.chains, FlowOptions { curve_horizon: 1 })?;
+            Ok(Source::Trace(Box::new(trace)))
         };
         let runs: Vec<(PathBuf, Source)> =
             options.runs.iter().map(|path| Ok((path.clone(), open(path)?))).collect::<Result<_>>()?;

@@ -1,6 +1,7 @@
 //! Input folders: recordings of threads, and the trace of a dataflow program.
 
 use crate::error::{Error, Result};
+use crate::probes;
 use crate::recording::{Recording, TimeRange};
 use punctual_trace::ErrorKind;
 use punctual_trace::flow::Reader;
@@ -26,23 +27,25 @@ impl Inputs {
         product: &str,
     ) -> Result<Inputs> {
         let mut inputs = Inputs::default();
-        for path in folders {
+        // What record has written of both is as good as both.
+        let parts = |path: &'a PathBuf| probes::parts(path).map_or_else(|| vec![path.clone()], Vec::from);
+        for path in folders.into_iter().flat_map(parts) {
             if path.is_file() && path.to_string_lossy().ends_with(".timing.json") {
                 return Err(Error::file(format!(
                     "{} is a timing model; {product} is made of recordings and traces, which are folders",
                     path.display()
                 )));
             }
-            match (open_trace(path), &inputs.flow) {
+            match (open_trace(&path), &inputs.flow) {
                 (Ok(_), Some((_, first))) => {
                     let (first, second) = (first.display(), path.display());
                     return Err(Error::usage(format!(
                         "{first} and {second} are both traces of dataflow programs; {product} shows one"
                     )));
                 }
-                (Ok(reader), None) => inputs.flow = Some((reader, path.clone())),
+                (Ok(reader), None) => inputs.flow = Some((reader, path)),
                 (Err(error), _) => {
-                    inputs.recordings.push(error.map_or_else(|| Recording::open(path, range), Err)?)
+                    inputs.recordings.push(error.map_or_else(|| Recording::open(&path, range), Err)?)
                 }
             }
         }

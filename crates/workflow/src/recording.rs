@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
+use crate::probes;
 use punctual_extract::Source;
 use punctual_model::{Duration, Instant};
 use punctual_report::counted;
@@ -39,8 +40,11 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens a recording. Only the part in `range` will be read.
+    /// Opens a recording, or that of a folder with the trace of a program, too. Only the part in `range` will
+    /// be read.
     pub fn open(path: &Path, range: &TimeRange) -> Result<Recording> {
+        let parts = probes::parts(path);
+        let path = parts.as_ref().map_or(path, |[_, recording]| recording);
         let mut reader = Reader::open(path)?;
         let mut shorter = None;
         if !range.is_everything() {

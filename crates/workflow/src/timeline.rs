@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub struct Options {
     /// A recording of threads, the trace of a dataflow program, or one of each.
     pub inputs: Vec<PathBuf>,
-    /// Which part of the recording.
+    /// Which part of the recording, or of the trace if there is no recording.
     pub range: TimeRange,
     /// Which threads are shown.
     pub threads: ThreadFilter,
@@ -81,12 +81,6 @@ impl TimelineMaker {
         }
         if let Some((reader, path)) = &flow {
             let path = path.display();
-            if !options.range.is_everything() {
-                return Err(Error::usage(format!(
-                    "--from and --until apply to recordings of threads; {path} is the trace of a dataflow \
-                     program"
-                )));
-            }
             if let Some(recording) = &recording {
                 if let Some(why) = clock_mismatch(recording, reader) {
                     let recording = recording.path().display();
@@ -94,12 +88,17 @@ impl TimelineMaker {
                 }
             }
         }
-        let threads = options.threads.clone();
+        let (threads, range) = (options.threads.clone(), options.range);
         if let (None, Some((_, path))) = (&recording, &flow) {
             threads.refuse_without_threads(&display_name(path))?;
         }
         let options = FlowOptions { curve_horizon: 1 };
         let flow = flow.map(|(reader, path)| Trace::new(reader, &path, &[], options)).transpose()?;
+        // Offsets are of the recording, if there is one.
+        let flow = flow.map(|trace| match &recording {
+            Some(it) if !range.is_everything() => trace.between(it.from(), it.reader().until()),
+            _ => trace.within(range),
+        });
         Ok(TimelineMaker { table: None, recording, flow, threads })
     }
 

@@ -26,6 +26,7 @@
 #include <cstdio>
 #include <pthread.h>
 #include <sched.h>
+#include <tuple>
 
 #include <punctual/flow/internal.hpp>
 #include <punctual/flow/lock.hpp>
@@ -52,6 +53,7 @@ enum class Error : std::uint8_t {
 	by_task,
 	// Mistakes in the graph, found by Scheduler::start.
 	name,
+	name_length,
 	name_twice,
 	too_many,
 	built_while_running,
@@ -554,27 +556,6 @@ private:
 	Task *next_ = nullptr;
 };
 
-// A task that calls a function object, such as a lambda. It is copied or moved into the task.
-//
-//	flow::Call show(scheduler, "show", [] { … });
-//	flow::Input images(show, image);
-template <typename Function> class Call final : public Task {
-public:
-	Call(Scheduler &scheduler, const char *name, Function function,
-		unsigned priority = 255) noexcept
-	    : Task(scheduler, name, priority), function_(static_cast<Function &&>(function))
-	{
-	}
-
-	void execute() override
-	{
-		function_();
-	}
-
-private:
-	Function function_;
-};
-
 // An input for the newest value of a channel. Unsynchronised, unless `arming` says otherwise.
 template <typename T> class LatestInput : public Input {
 public:
@@ -611,6 +592,66 @@ public:
 private:
 	Queue<T, capacity> &values_;
 };
+
+// The input of a channel for a Call: one that knows what the channel holds.
+template <typename Channel> struct InputOf {
+	using type = Input;
+};
+template <typename T> struct InputOf<Latest<T>> {
+	using type = LatestInput<T>;
+};
+template <typename T, std::size_t capacity> struct InputOf<Queue<T, capacity>> {
+	using type = QueueInput<T, capacity>;
+};
+
+// A task that calls a function object, such as a lambda. It is copied or moved into the task. With
+// channels, the task has an input for each, with the arming that its class has by default, and the
+// function takes these inputs.
+//
+//	flow::Call show(scheduler, "show", [] { … });
+//	flow::Input images(show, image);
+//
+//	flow::Call scale(scheduler, "scale",
+//		[](flow::QueueInput<int, 4> &values, flow::LatestInput<int> &gain) { … },
+//		values, gain);
+template <typename Function, typename... Channels> class Call final : public Task {
+public:
+	Call(Scheduler &scheduler, const char *name, Function function,
+		Channels &...channels) noexcept
+	    : Task(scheduler, name), function_(static_cast<Function &&>(function)),
+	      inputs_(From<Channels>{*this, channels}...)
+	{
+	}
+
+	// Of this priority, from 1 to 255; see Task.
+	Call(Scheduler &scheduler, const char *name, Function function, unsigned priority) noexcept
+	    : Task(scheduler, name, priority), function_(static_cast<Function &&>(function))
+	{
+		static_assert(sizeof...(Channels) == 0);
+	}
+
+	void execute() override
+	{
+		std::apply([this](auto &...inputs) { function_(inputs.input...); }, inputs_);
+	}
+
+private:
+	template <typename Channel> struct From {
+		Task &task;
+		Channel &channel;
+	};
+	template <typename Channel> struct In {
+		In(From<Channel> from) noexcept : input(from.task, from.channel)
+		{
+		}
+		typename InputOf<Channel>::type input;
+	};
+
+	Function function_;
+	std::tuple<In<Channels>...> inputs_;
+};
+
+template <typename Function> Call(Scheduler &, const char *, Function, unsigned) -> Call<Function>;
 
 // Tasks of which none runs again before all have run.
 class Group {
@@ -696,9 +737,9 @@ struct Settings {
 	// How long an executor without work spins before it sleeps. Spinning saves the wake-up, but
 	// keeps other threads off its processor. No effect on a single processor.
 	std::chrono::nanoseconds spin = std::chrono::microseconds(5);
-	// The folder to trace to, new or empty; null for no trace. The second start of a scheduler
-	// that traces to the same folder appends "-2" to its name, the third "-3", and so on. Needs
-	// a library that was built with PUNCTUAL_FLOW_TRACE.
+	// The folder to trace to, new or empty; null for no trace. If it has the trace of an
+	// earlier start, of this process or another one, "-2" is appended to its name, then "-3",
+	// and so on. Needs a library that was built with PUNCTUAL_FLOW_TRACE.
 	const char *trace = nullptr;
 	// The program's name in the trace; null for that of its executable.
 	const char *program = nullptr;
@@ -791,8 +832,6 @@ private:
 
 	// Held by start, stop and reset.
 	Lock control_;
-	// Starts that traced.
-	unsigned traces_ = 0;
 	unsigned executors_ = 0;
 	unsigned threads_ = 0;
 	struct Place {

@@ -156,7 +156,8 @@ fn text() -> Result<Outcome> {
         "Dataflow program rover (policy fifo, 2 executors): 650 events in",
         "cam        image        50  navi  never activates navi",
         "cam → navi → moto  reaction     50  500 µs",
-        "The trace does not say how these inputs buffer data: image → navi, way → moto.",
+        "The trace does not say how these inputs buffer data, or what they held when it began: image → navi, \
+         way → moto.",
         "navi  #49  waited 190 µs on the channel, for other inputs; queued 20 µs, executed 150 µs until it \
          pushed on way",
     ];

@@ -120,9 +120,9 @@ fn deadlines() -> Result<Outcome> {
     let missed = chains(&folder, &["--deadline", "cam1..log: reaction<1ns"])?;
     missed.expect_code(8)?;
     // Both paths, and every datum.
-    let all = format!("deadlines are missed: {} times", 2 * ROUNDS);
+    let all = format!("deadlines were missed: {} times", 2 * ROUNDS);
     ensure!(missed.stderr.contains(&all), "{}", missed.all());
-    ensure!(missed.stdout.contains("reaction_time missed by data from +"), "{}", missed.all());
+    ensure!(missed.stdout.contains("reaction time missed by data from +"), "{}", missed.all());
     let none = chains(&folder, &["--deadline", "log..cam1: age<1s"])?;
     none.expect_code(4)?;
     ensure!(none.stderr.contains("no data of log are seen to reach cam1"), "{}", none.all());

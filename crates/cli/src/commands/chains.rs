@@ -10,6 +10,7 @@ use crate::terminal;
 use punctual_conformance::Verdict;
 use punctual_model::{Dataflow, Instant};
 use punctual_report::conformance::{self as report, Checked};
+use punctual_report::counted;
 use punctual_report::flow::misses;
 use punctual_workflow::chains::{Analysed, Analyser, Deadlines, List, Lists, Options};
 use punctual_workflow::{Destination, Error};
@@ -48,17 +49,20 @@ pub fn run(arguments: args::Chains) -> Result<(), Failure> {
 
 /// Prints which deadlines were missed, how often and when; to standard error where the model is JSON.
 fn judge(verdict: Verdict, input: String, begin: Instant, is_json: bool) -> Result<(), Failure> {
-    let checked = [Checked { input, verdict }];
+    let checked = Checked { input, verdict };
     let page = terminal::page();
-    let text = report::text(&checked, true, &page) + &misses(&checked[0].verdict, begin, &page);
+    let text = report::text_since(&checked, begin, &page) + &misses(&checked.verdict, begin, &page);
     if is_json {
         console::line(text.trim_end());
     } else {
         print(&format!("\n{text}"))?;
     }
-    match report::violations(&checked) {
+    match report::violations(&[checked]) {
         0 => Ok(()),
-        number => Err(Failure::new(Code::Exceeded, format!("deadlines are missed: {number} times"))),
+        number => {
+            let times = counted(number, "time");
+            Err(Failure::new(Code::Exceeded, format!("deadlines were missed: {times}")))
+        }
     }
 }
 

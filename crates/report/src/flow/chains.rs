@@ -46,7 +46,8 @@ pub(crate) fn rows(flow: &Dataflow) -> impl Iterator<Item = LatencyRow<'_>> {
         .flat_map(move |chain| [true, false].map(|is_reaction| LatencyRow { flow, chain, is_reaction }))
 }
 
-/// Latencies rest on an assumption: the trace does not say how these inputs buffer data.
+/// Latencies rest on an assumption: the trace does not say how these inputs buffer data, or, where tracing
+/// began while the program ran, what they held then.
 pub(crate) fn unknown_inputs(connections: &[String]) -> String {
     const MOST: usize = 6;
     let more = if connections.len() > MOST {
@@ -55,9 +56,10 @@ pub(crate) fn unknown_inputs(connections: &[String]) -> String {
         String::new()
     };
     format!(
-        "The trace does not say how these inputs buffer data: {}{more}. An instance is assumed to have read \
-         everything pushed since the previous activation. If an input is a queue or keeps the newest value, \
-         latencies through it may be others; declare it where the trace is made.",
+        "The trace does not say how these inputs buffer data, or what they held when it began: {}{more}. An \
+         instance is assumed to have read everything pushed since the previous activation. If an input is a \
+         queue or keeps the newest value, latencies through it may be others; declare it where the trace is \
+         made, or trace the program from its start.",
         connections[..connections.len().min(MOST)].join(", ")
     )
 }

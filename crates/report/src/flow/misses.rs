@@ -21,7 +21,7 @@ pub fn misses(verdict: &Verdict, begin: Instant, page: &Page) -> String {
             let line = format!(
                 "{}: {} missed by data from {}{more}.",
                 visible(&tally.task),
-                standing.term.name(),
+                standing.term.name().replace('_', " "),
                 times.join(", ")
             );
             text += &paragraph(&line, page);

@@ -3,7 +3,7 @@
 use super::{Program, Trace};
 use crate::error::Result;
 use crate::monitor::Monitor;
-use punctual_extract::flow::{Analysis, Chains, EndToEndKind, Graph, Options};
+use punctual_extract::flow::{Analysis, Chains, Clip, EndToEndKind, Graph, Options};
 use punctual_report::jobs::Passage;
 use punctual_trace::flow::Item;
 
@@ -24,6 +24,11 @@ impl Trace {
 }
 
 impl Followed {
+    /// The part that was followed, for a second pass; `None` if it is everything.
+    pub(crate) fn clip(&self, trace: &Trace) -> Option<Clip> {
+        self.program.span.map(|(from, until)| Clip::new(from, until, trace.reader().about()))
+    }
+
     /// Those of a second pass.
     pub(crate) fn passages(&self) -> Passages<'_> {
         let analysis = Analysis::new(&self.program.graph, &self.chains, &self.options).with_latencies();

@@ -25,13 +25,18 @@ pub fn write(
         false => Dataflow::new(out, reader.about(), from),
     };
     let followed = trace.followed(monitor)?;
-    let mut passages = followed.passages();
+    let (mut passages, mut clip) = (followed.passages(), followed.clip(trace));
     let progress = monitor.begin("drawing", reader.bytes(), Unit::Bytes);
     let mut out = Some(out);
     let mut timeline: Option<Dataflow<_>> = None;
     let mut broken = None;
     let mut span: Option<(Instant, Instant)> = None;
     let mut take = |item: Item| {
+        let item = match clip.as_mut().map(|clip| clip.item(&item)) {
+            None => item,
+            Some(Some(item)) => item,
+            Some(None) => return,
+        };
         let from = item.at();
         let until = if let Item::Gap(gap) = &item { gap.until } else { from };
         span = Some(span.map_or((from, until), |(first, last)| (first, last.max(until))));

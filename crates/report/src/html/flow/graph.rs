@@ -93,9 +93,9 @@ fn key(flow: &Dataflow) -> Markup {
         .flat_map(|channel| channel.activates.iter().map(move |activates| class(activates, channel)))
         .collect();
     let lines = [
-        ("edge", "declared: data can activate the task"),
+        ("edge", "declared, or seen by a probe: data can activate the task"),
         ("edge inferred", "found from the events alone"),
-        ("edge never", "declared, but data on it never came last"),
+        ("edge never", "the same, but data on it never came last"),
     ];
     html! {
         p.key {
