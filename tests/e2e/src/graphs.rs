@@ -209,5 +209,32 @@ fn with_threads() -> Result<Outcome> {
     let split = tasks.filter(|task| task.by_kernel.as_ref().is_some_and(|it| it.executions > 0)).count();
     ensure!(split == 8, "{split} of 8 tasks are split");
     ensure!(!model.tasks().is_empty(), "no threads");
+    let trace = folder.join("flow");
+    for command in [&["timeline", "-q"][..], &["report", "-q"], &["replay", "-q", "--json"], &["jobs", "-q"]]
+    {
+        let mut reading = punctual(command);
+        if let "timeline" | "report" = command[0] {
+            reading.arg("-o").arg(directory.path().join(command[0]));
+        }
+        run_of(reading, &folder)?.expect_code(0)?;
+    }
+    let mut compare = punctual(["compare"]);
+    compare.arg(&folder);
+    run_of(compare, &trace)?.expect_code(0)?;
+    // A part of the trace alone is as short in the timeline.
+    let size = |options: &[&str]| -> Result<u64> {
+        let file = directory.path().join("part.perfetto-trace");
+        let mut timeline = punctual(["timeline", "-q", "--force"]);
+        timeline.args(options).arg("-o").arg(&file);
+        run_of(timeline, &trace)?.expect_code(0)?;
+        Ok(std::fs::metadata(file)?.len())
+    };
+    let (all, part) = (size(&[])?, size(&["--from", "200ms", "--until", "400ms"])?);
+    ensure!(part * 2 < all && part * 20 > all, "a fifth of {all} bytes is {part}");
     Ok(Completion::Completed)
+}
+
+fn run_of(mut command: Command, folder: &Path) -> Result<Ended> {
+    command.arg(folder);
+    run(command)
 }
