@@ -13,6 +13,9 @@ pub struct Ends {
     behind: BTreeMap<u16, Vec<u16>>,
     /// Tasks that push to a channel whose readers are unknown.
     loose: BTreeSet<u16>,
+    /// Tasks that unknown ones may lead to, and those that may lead to unknown ones.
+    open_before: BTreeSet<u16>,
+    open_behind: BTreeSet<u16>,
     knows_connections: bool,
 }
 
@@ -25,7 +28,14 @@ impl Ends {
                 before.entry(next).or_default().push(*task);
             }
         }
-        Ends { before, behind, loose: loose(graph), knows_connections: graph.knows_connections() }
+        Ends {
+            before,
+            behind,
+            loose: loose(graph),
+            open_before: graph.openings.iter().flat_map(|it| &it.before).copied().collect(),
+            open_behind: graph.openings.iter().flat_map(|it| &it.behind).copied().collect(),
+            knows_connections: graph.knows_connections(),
+        }
     }
 
     /// Whether a chain begins where data come into the program, and ends where they leave it. A first or last
@@ -37,13 +47,16 @@ impl Ends {
 
     fn is_source(&self, task: u16) -> bool {
         let behind = reached(&self.behind, task);
+        let before = reached(&self.before, task);
         // Whoever reads a channel of unknown readers could be this task.
-        reached(&self.before, task).is_subset(&behind) && self.loose.is_subset(&behind)
+        before.is_subset(&behind) && self.loose.is_subset(&behind) && self.open_before.is_disjoint(&before)
     }
 
     fn is_sink(&self, task: u16) -> bool {
         let behind = reached(&self.behind, task);
-        behind.is_subset(&reached(&self.before, task)) && self.loose.is_disjoint(&behind)
+        behind.is_subset(&reached(&self.before, task))
+            && self.loose.is_disjoint(&behind)
+            && self.open_behind.is_disjoint(&behind)
     }
 }
 

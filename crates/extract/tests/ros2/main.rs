@@ -182,6 +182,79 @@ fn without_time_stamps_nothing_is_guessed() {
     );
 }
 
+fn declared() -> Variables {
+    Variables::Declared(VARIABLES.iter().map(|(one, other)| ((*one).into(), (*other).into())).collect())
+}
+
+/// Chains that are called end-to-end, and all others.
+fn whole_and_not(found: &Found) -> [Vec<String>; 2] {
+    let of = |is_whole: bool| {
+        let chains = found.dataflow.chains.iter();
+        chains
+            .filter(|chain| (chain.end_to_end == Some(true)) == is_whole)
+            .map(|chain| chain.tasks.join(" "))
+            .collect()
+    };
+    [of(true), of(false)]
+}
+
+fn imported(system: System) -> Found {
+    let place = tempfile::tempdir().unwrap();
+    system.write(&place.path().join("trace"), Tracer::Jazzy.layout(), 10_000).unwrap();
+    import(place.path(), &declared(), None)
+}
+
+const IMU: &str = "/sensors/imu:timer-5ms /planner:/imu /planner:/tracks /actuator:/cmd";
+
+#[test]
+fn whole_chains_are_called_end_to_end() {
+    let found = imported(System::new(Tracer::Jazzy, 1));
+    assert_eq!(found.dataflow.openings, []);
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!((whole.len(), parts.len()), (3, 0), "{parts:?}");
+}
+
+/// Without a publisher's making, a chain falls into two, neither of which is end-to-end.
+#[test]
+fn chains_of_an_unknown_publisher_are_not_called_end_to_end() {
+    let system = System::new(Tracer::Jazzy, 1).without("ros2:rcl_publisher_init", "/detector:/image");
+    let found = imported(system);
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!(whole, [IMU]);
+    let halves = [
+        "/camera:timer-10ms /detector:/image",
+        "/camera2:timer-14ms /detector:/image",
+        "/tracker:/objects /tracker:timer-20ms /planner:/tracks /actuator:/cmd",
+    ];
+    assert_eq!(parts, halves);
+    let [opening] = &found.dataflow.openings[..] else { panic!("{:?}", found.dataflow.openings) };
+    assert_eq!(
+        (&opening.before[..], &opening.behind[..]),
+        (&["/tracker:/objects".to_owned()][..], &["/detector:/image".to_owned()][..])
+    );
+    assert!(opening.why.contains("publishers"), "{}", opening.why);
+}
+
+#[test]
+fn chains_of_an_unknown_subscription_are_not_called_end_to_end() {
+    for class in ["ros2:rcl_subscription_init", "ros2:rclcpp_subscription_callback_added"] {
+        let found = imported(System::new(Tracer::Jazzy, 1).without(class, "/detector:/image"));
+        let [whole, parts] = whole_and_not(&found);
+        assert_eq!(whole, [IMU], "{class}");
+        assert!(parts.iter().all(|chain| chain.starts_with("callback-0x")), "{parts:?}");
+        let whys: Vec<&str> = found.dataflow.openings.iter().map(|it| it.why.as_str()).collect();
+        assert!(whys.iter().any(|why| why.contains("making is not in the trace")), "{whys:?}");
+    }
+}
+
+#[test]
+fn where_events_are_missing_no_chain_is_called_end_to_end() {
+    let found = imported(System::new(Tracer::Jazzy, 1).with_losses(3_000));
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!((whole.len(), parts.len()), (0, 3));
+    assert!(found.dataflow.openings[0].why.contains("missing"), "{:?}", found.dataflow.openings);
+}
+
 /// Request, service, response, the client's callback, and what that publishes.
 #[test]
 fn chains_go_through_services() {

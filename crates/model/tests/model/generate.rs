@@ -475,6 +475,13 @@ fn dataflow() -> impl Strategy<Value = Dataflow> {
                 damaged_packets: counts[3],
                 connections: [None, Some(Connections::Seen), Some(Connections::Inferred)]
                     [counts[0] as usize % 3],
+                openings: (0..counts[1] % 3)
+                    .map(|number| Opening {
+                        why: format!("reason {number}"),
+                        before: ["t0", "t1"][..number as usize].iter().map(|it| it.to_string()).collect(),
+                        behind: vec!["t1".to_owned()],
+                    })
+                    .collect(),
                 channels: vec![Channel {
                     name: "c".to_owned(),
                     id: 7,

@@ -3,7 +3,7 @@
 
 use crate::number::{about, counted};
 use crate::visible;
-use punctual_model::dataflow::{Alternative, Chain, Channel, Connections, Dataflow, Keeps, Latency};
+use punctual_model::dataflow::{Alternative, Chain, Channel, Connections, Dataflow, Keeps, Latency, Opening};
 
 /// Most names in a line.
 const MOST: usize = 6;
@@ -29,6 +29,7 @@ pub fn doubts(flow: &Dataflow) -> Vec<String> {
             if unread.len() == 1 { "it" } else { "them" }
         ));
     }
+    lines.extend(flow.openings.iter().map(opening));
     if flow.connections == Some(Connections::Inferred) && !flow.chains.is_empty() {
         lines.push(
             "Connections were inferred from which pushes activated which tasks: an input whose data never \
@@ -46,6 +47,19 @@ pub fn doubts(flow: &Dataflow) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Where tasks or connections may be missing, and why.
+fn opening(Opening { why, before, behind }: &Opening) -> String {
+    let names = |tasks: &[String]| listed(tasks.iter().map(|task| visible(task)));
+    let what = match (before.is_empty(), behind.is_empty()) {
+        (true, true) => "Chains may be missing.".to_owned(),
+        (false, true) => format!("Others may come before {}.", names(before)),
+        (true, false) => format!("Others may come behind {}.", names(behind)),
+        (false, false) if before == behind => format!("Others may come before or behind {}.", names(before)),
+        (false, false) => format!("Others may come before {}, or behind {}.", names(before), names(behind)),
+    };
+    format!("{}. {what}", visible(why))
 }
 
 fn name(chain: &Chain) -> String {

@@ -302,3 +302,19 @@ fn a_single_task_can_be_described() {
 fn task_by(name: &str) -> String {
     super::task(&model(), name, &Page::default()).unwrap()
 }
+
+#[test]
+fn what_a_trace_leaves_open_is_told() {
+    let mut model = model();
+    let flow = model.dataflow.as_mut().unwrap();
+    flow.chains[0].end_to_end = Some(false);
+    flow.openings = vec![Opening {
+        why: "Callbacks were called".into(),
+        before: vec!["cam".into()],
+        behind: vec!["cam".into()],
+    }];
+    let text = program(&model, &Page::default());
+    let line = "Callbacks were called. Others may come before or behind cam.";
+    assert!(text.contains("Chains: latency from the first task to the last"), "{text}");
+    assert!(text.replace('\n', " ").contains(line), "{text}");
+}

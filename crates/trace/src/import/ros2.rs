@@ -6,6 +6,7 @@ mod calls;
 mod follow;
 mod graph;
 mod messages;
+mod open;
 mod output;
 mod survey;
 mod table;
@@ -67,9 +68,9 @@ impl Trace {
 
     /// What the trace lacks, without writing anything.
     pub fn lacks(&self) -> Result<Vec<String>, Error> {
-        let (totals, unknown) = self.pass(&mut Graph::default(), &mut |_, _, _, _| Ok(()), &mut |_| {})?;
+        let (totals, follow) = self.pass(&mut Graph::default(), &mut |_, _, _, _| Ok(()), &mut |_| {})?;
         let mut notes = Notes::default();
-        self.say(&mut notes, &totals, &unknown);
+        self.say(&mut notes, &totals, &follow.unknown);
         Ok(notes.into_list())
     }
 
@@ -82,7 +83,7 @@ impl Trace {
     ) -> Result<Written, Error> {
         let mut graph = Graph::default();
         let mut survey = Survey::default();
-        let (totals, unknown) = self.pass(
+        let (totals, follow) = self.pass(
             &mut graph,
             &mut |item, _, producer, step| {
                 survey.step(producer, step);
@@ -94,11 +95,17 @@ impl Trace {
             progress,
         )?;
         let mut notes = Notes::default();
-        self.say(&mut notes, &totals, &unknown);
+        self.say(&mut notes, &totals, &follow.unknown);
         let half = self.reader.bytes();
         graph.rewind();
-        let mut output =
-            output::Output::create(folder, &self.path, self, &graph, survey, variables, &mut notes)?;
+        let mut output = output::Output::create(
+            folder,
+            &self.path,
+            self,
+            (&graph, survey, &follow),
+            variables,
+            &mut notes,
+        )?;
         self.pass(&mut graph, &mut |_, at, producer, step| output.step(at, producer, step), &mut |bytes| {
             progress(half + bytes);
         })?;
@@ -111,7 +118,7 @@ impl Trace {
         graph: &mut Graph,
         each: Each,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(Totals, follow::Unknown), Error> {
+    ) -> Result<(Totals, Follow), Error> {
         let mut follow = Follow::default();
         let mut failed = None;
         let totals = self.reader.read(
@@ -145,7 +152,7 @@ impl Trace {
         )?;
         match failed {
             Some(error) => Err(error),
-            None => Ok((totals, follow.unknown)),
+            None => Ok((totals, follow)),
         }
     }
 

@@ -1,10 +1,10 @@
 //! The second pass's product: a trace of a dataflow program.
 
-use super::follow::{Producer, Step};
+use super::follow::{Follow, Producer, Step};
 use super::graph::Graph;
 use super::survey::Survey;
 use super::{Trace, Variables};
-use crate::flow::{About, Arming, Connection, Input, Kind, Writer};
+use crate::flow::{About, Arming, Connection, Input, Kind, Opening, Writer};
 use crate::import::error::{Error, ErrorKind};
 use crate::import::notes::Notes;
 use punctual_model::Instant;
@@ -73,12 +73,11 @@ impl Output {
         folder: &Path,
         path: &Path,
         trace: &Trace,
-        graph: &Graph,
-        survey: Survey,
+        (graph, survey, follow): (&Graph, Survey, &Follow),
         variables: &Variables,
         notes: &mut Notes,
     ) -> Result<Output, Error> {
-        let plan = Plan::new(path, trace, graph, survey, variables, notes)?;
+        let plan = Plan::new(path, trace, (graph, survey, follow), variables, notes)?;
         let share = (PACKETS / plan.order.len().max(1)).clamp(LEAST_PACKET, MOST_PACKET);
         // Whole events behind the header.
         let packet_bytes = share / 8 * 8;
@@ -181,8 +180,7 @@ impl Plan {
     fn new(
         path: &Path,
         trace: &Trace,
-        graph: &Graph,
-        survey: Survey,
+        (graph, survey, follow): (&Graph, Survey, &Follow),
         variables: &Variables,
         notes: &mut Notes,
     ) -> Result<Plan, Error> {
@@ -204,6 +202,11 @@ impl Plan {
         for (task, number) in &tasks {
             let channel = graph.input(*task).and_then(|topic| topics.get(&topic));
             about.inputs.extend(channel.map(|channel| input(*channel, *number, Arming::default())));
+        }
+        for ends in follow.open.ends(graph, &follow.unknown, &names) {
+            let numbers = |found: BTreeSet<usize>| found.iter().map(|task| tasks[task]).collect();
+            let (before, behind) = (numbers(ends.before), numbers(ends.behind));
+            about.openings.push(Opening { before, behind, why: ends.why.to_owned() });
         }
         let pairs = pairs(graph, &names, variables, notes)?;
         let mut plan = Plan {
