@@ -136,6 +136,9 @@ pub struct Activates {
     pub activations: u64,
     /// Whether the program declares the connection; otherwise it is inferred from events.
     pub declared: bool,
+    /// Whether it is a guess that whoever made the trace did not confirm.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub assumed: bool,
     /// How the input buffers data; absent if the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub keeps: Option<Keeps>,

@@ -77,6 +77,7 @@ impl Analysis<'_> {
         let activates =
             graph.activates.get(&number).into_iter().flatten().filter_map(|(task, activations)| {
                 let declared = graph.declared.contains(&Connection { channel: number, task: *task });
+                let assumed = graph.assumed.contains(&Connection { channel: number, task: *task });
                 let armings = graph
                     .armings
                     .get(&Connection { channel: number, task: *task })
@@ -89,7 +90,13 @@ impl Analysis<'_> {
                     }
                 };
                 let task = graph.task_names.get(task)?.clone();
-                Some(Activates { task, activations: *activations, declared, keeps: armings.map(keeps) })
+                Some(Activates {
+                    task,
+                    activations: *activations,
+                    declared,
+                    assumed,
+                    keeps: armings.map(keeps),
+                })
             });
         Channel {
             name: name.to_owned(),

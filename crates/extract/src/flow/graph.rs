@@ -70,6 +70,8 @@ pub struct Graph {
     pub(super) has_told_takes: bool,
     /// How connections are known; `declared` has those that were seen too.
     pub(super) connections: Connections,
+    /// Connections that are a guess.
+    pub(super) assumed: BTreeSet<Connection>,
     /// Where the trace says that tasks or connections may be missing.
     pub(super) openings: Vec<Opening>,
     /// By task: the channels to each task after it.
@@ -208,6 +210,7 @@ impl GraphBuilder {
                 (false, true) => Connections::Seen,
                 (false, false) => Connections::Inferred,
             },
+            assumed: about.assumed.clone(),
             openings: about.openings.clone(),
             executing,
             missing_activations: missing(&self.tasks),

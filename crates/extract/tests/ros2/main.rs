@@ -214,6 +214,33 @@ fn whole_chains_are_called_end_to_end() {
     assert_eq!((whole.len(), parts.len()), (3, 0), "{parts:?}");
 }
 
+/// What is assumed is told, and no chain through it is end-to-end; what the user declares is true.
+#[test]
+fn chains_through_assumed_variables_are_not_called_end_to_end() {
+    let place = tempfile::tempdir().unwrap();
+    System::new(Tracer::Jazzy, 1).write(place.path(), Tracer::Jazzy.layout(), 10_000).unwrap();
+    let found = import(place.path(), &Variables::Assumed, None);
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!((whole.len(), parts.len()), (0, 3));
+    let assumed: Vec<(&str, &str)> = found
+        .dataflow
+        .channels
+        .iter()
+        .flat_map(|channel| channel.activates.iter().map(|to| (channel.pushed_by[0].task.as_str(), to)))
+        .filter(|(_, to)| to.assumed)
+        .map(|(from, to)| (from, to.task.as_str()))
+        .collect();
+    assert_eq!(assumed, VARIABLES.iter().rev().copied().collect::<Vec<_>>());
+    let [opening] = &found.dataflow.openings[..] else { panic!("{:?}", found.dataflow.openings) };
+    let several = ["/tracker:/objects", "/tracker:timer-20ms", "/planner:/tracks", "/planner:/imu"];
+    assert_eq!((&opening.before, &opening.behind), (&opening.behind, &several.map(str::to_owned).to_vec()));
+    // Whoever says that there are none has cut the chains.
+    let found = import(place.path(), &Variables::Declared(Vec::new()), None);
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!((found.dataflow.openings, parts), (Vec::new(), Vec::new()));
+    assert!(whole.contains(&"/tracker:timer-20ms /planner:/tracks /actuator:/cmd".to_owned()), "{whole:?}");
+}
+
 /// Without a publisher's making, a chain falls into two, neither of which is end-to-end.
 #[test]
 fn chains_of_an_unknown_publisher_are_not_called_end_to_end() {

@@ -494,6 +494,7 @@ fn dataflow() -> impl Strategy<Value = Dataflow> {
                         task: "t1".to_owned(),
                         activations: counts[5],
                         declared: chains_omitted,
+                        assumed: counts[6] % 2 == 0,
                         keeps: [None, Some(Keeps::Queue), Some(Keeps::Newest)][counts[5] as usize % 3],
                     }],
                     barrier: chains_omitted,

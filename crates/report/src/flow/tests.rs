@@ -111,6 +111,7 @@ fn model_with(second: &str) -> TimingModel {
             task: second.into(),
             activations: 0,
             declared: true,
+            assumed: false,
             keeps: Some(Keeps::Queue),
         }],
         barrier: false,
@@ -317,4 +318,22 @@ fn what_a_trace_leaves_open_is_told() {
     let line = "Callbacks were called. Others may come before or behind cam.";
     assert!(text.contains("Chains: latency from the first task to the last"), "{text}");
     assert!(text.replace('\n', " ").contains(line), "{text}");
+}
+
+#[test]
+fn assumed_connections_are_told() {
+    let mut model = model();
+    let flow = model.dataflow.as_mut().unwrap();
+    assert!(
+        !program(
+            &TimingModel { dataflow: Some(flow.clone()), ..example::model(Vec::new()) },
+            &Page::default()
+        )
+        .contains("Assumed")
+    );
+    flow.channels[0].activates[0].assumed = true;
+    flow.chains[0].end_to_end = Some(false);
+    let text = program(&model, &Page::default()).replace('\n', " ");
+    assert!(text.contains("Assumed, and not in the trace: cam → navi. No chain through such"), "{text}");
+    assert!(text.contains("or as they rest on what is assumed: cam → navi."), "{text}");
 }

@@ -115,6 +115,8 @@ pub struct About {
     /// Whether each input was seen when it was notified, so that `inputs` are all through which data of this
     /// trace went.
     pub has_seen_inputs: bool,
+    /// Those of `inputs` that are a guess.
+    pub assumed: BTreeSet<Connection>,
     /// Where tasks or connections may be missing all the same.
     pub openings: Vec<Opening>,
     /// Barriers, by channel.
@@ -140,6 +142,7 @@ impl Default for About {
             has_all_inputs: false,
             has_told_takes: false,
             has_seen_inputs: false,
+            assumed: BTreeSet::new(),
             openings: Vec::new(),
             barriers: BTreeMap::new(),
         }

@@ -106,11 +106,10 @@ fn env(text: &mut String, about: &About) {
     about.executors.iter().for_each(|executors| line("executors", executors.to_string()));
     about.producers.iter().for_each(|(number, name)| line(&format!("producer_{number}"), quoted(name)));
     about.threads.iter().for_each(|(number, thread)| line(&format!("thread_{number}"), thread.to_string()));
-    about
-        .inputs
-        .iter()
-        .enumerate()
-        .for_each(|(number, input)| line(&format!("connection_{number}"), quoted(&input_text(input))));
+    about.inputs.iter().enumerate().for_each(|(number, input)| {
+        let assumed = if about.assumed.contains(&input.connection) { " assumed" } else { "" };
+        line(&format!("connection_{number}"), quoted(&(input_text(input) + assumed)));
+    });
     match (about.has_all_inputs, about.has_seen_inputs) {
         (true, _) => line("connections", quoted("all")),
         (false, true) => line("connections", quoted("seen")),
@@ -196,6 +195,11 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     }
     about.inputs =
         values.numbered("env.connection_").filter_map(|(_, value)| input(value.as_str())).collect();
+    about.assumed = values
+        .numbered("env.connection_")
+        .filter(|(_, value)| value.as_str().split_whitespace().skip(2).any(|word| word == "assumed"))
+        .filter_map(|(_, value)| Some(input(value.as_str())?.connection))
+        .collect();
     about.inputs.sort_unstable();
     about.inputs.dedup();
     about.has_all_inputs = values.text("env.connections") == Some("all");

@@ -41,6 +41,7 @@ pub fn some_about(byte_order: ByteOrder) -> About {
             },
         ],
         has_all_inputs: true,
+        assumed: [Connection { channel: 1, task: 1 }].into(),
         openings: vec![
             Opening { before: [0, 1].into(), behind: [1].into(), why: "a \"reason\"".into() },
             Opening { behind: [65_535].into(), ..Opening::default() },

@@ -57,6 +57,19 @@ pub struct Ends {
     pub why: &'static str,
 }
 
+/// Callbacks that others of the same node may precede or follow through variables that nobody declared: all
+/// of nodes with several.
+pub fn within_nodes(graph: &Graph, tasks: &BTreeMap<usize, String>) -> Option<Ends> {
+    let mut by_node: BTreeMap<Option<usize>, BTreeSet<usize>> = BTreeMap::new();
+    for task in tasks.keys().filter(|task| graph.has_data(**task)) {
+        by_node.entry(graph.tasks[*task].node).or_default().insert(*task);
+    }
+    let all: BTreeSet<usize> = by_node.into_values().filter(|tasks| tasks.len() > 1).flatten().collect();
+    let why = "Callbacks of one node may leave data for each other in variables, which no trace shows \
+               (punctual import --variable declares them, or none)";
+    (!all.is_empty()).then(|| Ends { before: all.clone(), behind: all, why })
+}
+
 impl Open {
     /// All that is open, of tasks that ran.
     pub fn ends(&self, graph: &Graph, unknown: &Unknown, tasks: &BTreeMap<usize, String>) -> Vec<Ends> {
@@ -128,5 +141,30 @@ impl Open {
         }
         before.extend(self.fed_by(graph, &processes));
         (before, self.published(|topic| topics.contains(&topic)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::graph::Task;
+    use super::*;
+
+    /// A callback that publishes is not taken for a writer; it may be one all the same.
+    #[test]
+    fn callbacks_of_one_node_may_precede_each_other() {
+        let task = |node, cause| Task { node, cause, has_run: true, publishes: true };
+        let mut graph = Graph::default();
+        graph.nodes = vec!["/fusion".into(), "/imu".into()];
+        graph.topics = vec!["/imu".into(), "/parameter_events".into(), "service /imu/get_parameters".into()];
+        graph.tasks = vec![
+            task(Some(0), Cause::Topic(0)),
+            task(Some(0), Cause::Timer(20_000_000)),
+            task(Some(1), Cause::Timer(10_000_000)),
+            task(Some(1), Cause::Topic(1)),
+            task(Some(1), Cause::Service(2)),
+        ];
+        assert_eq!(graph.default_variables(), []);
+        let ends = within_nodes(&graph, &graph.task_names()).expect("two callbacks of a node");
+        assert_eq!((ends.before, ends.behind), ([0, 1].into(), [0, 1].into()));
     }
 }

@@ -3,7 +3,7 @@
 use super::follow::{Follow, Producer, Step};
 use super::graph::Graph;
 use super::survey::Survey;
-use super::{Trace, Variables};
+use super::{Trace, Variables, open};
 use crate::flow::{About, Arming, Connection, Input, Kind, Opening, Writer};
 use crate::import::error::{Error, ErrorKind};
 use crate::import::notes::Notes;
@@ -203,7 +203,8 @@ impl Plan {
             let channel = graph.input(*task).and_then(|topic| topics.get(&topic));
             about.inputs.extend(channel.map(|channel| input(*channel, *number, Arming::default())));
         }
-        for ends in follow.open.ends(graph, &follow.unknown, &names) {
+        let within = (*variables == Variables::Assumed).then(|| open::within_nodes(graph, &names)).flatten();
+        for ends in follow.open.ends(graph, &follow.unknown, &names).into_iter().chain(within) {
             let numbers = |found: BTreeSet<usize>| found.iter().map(|task| tasks[task]).collect();
             let (before, behind) = (numbers(ends.before), numbers(ends.behind));
             about.openings.push(Opening { before, behind, why: ends.why.to_owned() });
@@ -217,7 +218,7 @@ impl Plan {
             variables: FxHashMap::default(),
             pairs: Vec::new(),
         };
-        plan.add_variables(path, &names, &pairs)?;
+        plan.add_variables(path, &names, &pairs, *variables == Variables::Assumed)?;
         plan.about.inputs.sort_unstable();
         Ok(plan)
     }
@@ -227,6 +228,7 @@ impl Plan {
         path: &Path,
         names: &BTreeMap<usize, String>,
         pairs: &BTreeSet<(usize, usize)>,
+        are_assumed: bool,
     ) -> Result<(), Error> {
         let newest = Arming { synchronised: false, optional: true, ..Arming::default() };
         for (writer, reader) in pairs {
@@ -238,7 +240,9 @@ impl Plan {
             };
             self.variables.entry(*writer).or_insert((channel, 0));
             self.about.channels.insert(channel, format!("variable of {}", names[writer]));
-            self.about.inputs.push(input(channel, self.tasks[reader], newest));
+            let variable = input(channel, self.tasks[reader], newest);
+            self.about.inputs.push(variable);
+            self.about.assumed.extend(are_assumed.then_some(variable.connection));
             self.pairs.push((names[writer].clone(), names[reader].clone()));
         }
         Ok(())
