@@ -294,6 +294,27 @@ fn runs_of_unknown_configurations_are_never_merged() {
     }
 }
 
+/// A program without a policy, as any of ROS 2: no run says one, so runs do not differ in it.
+#[test]
+fn what_no_run_says_groups_nothing() {
+    let forget = |name: &str, run: &Run| {
+        let mut input = run.input(name);
+        let flow = input.model.dataflow.as_mut().expect("a program");
+        (flow.policy, flow.platform) = (None, None);
+        input
+    };
+    let labels = |found: &Comparison| -> Vec<String> {
+        found.configurations.iter().map(|configuration| configuration.label.clone()).collect()
+    };
+    let inputs = [forget("d/1", &FIFO), forget("d/2", &FIFO_AGAIN)];
+    let found = Comparison::new(&inputs, &[]).expect("dataflow programs");
+    assert_eq!(labels(&found), ["nav, 1 executor"]);
+    assert!(!text(&found).contains("not known"), "{}", text(&found));
+    // Whoever asks for it is told that nobody knows.
+    let found = Comparison::new(&inputs, &[By::Policy]).expect("dataflow programs");
+    assert_eq!(labels(&found), ["policy unknown, 1", "policy unknown, 2"]);
+}
+
 #[test]
 fn threads_are_compared_by_name() {
     let named = |tasks| Input {

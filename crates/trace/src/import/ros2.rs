@@ -8,6 +8,7 @@ mod graph;
 mod messages;
 mod open;
 mod output;
+mod program;
 mod survey;
 mod table;
 

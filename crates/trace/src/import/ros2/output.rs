@@ -3,7 +3,7 @@
 use super::follow::{Follow, Producer, Step};
 use super::graph::Graph;
 use super::survey::Survey;
-use super::{Trace, Variables, open};
+use super::{Trace, Variables, open, program};
 use crate::flow::{About, Arming, Connection, Input, Kind, Opening, Writer};
 use crate::import::error::{Error, ErrorKind};
 use crate::import::notes::Notes;
@@ -196,7 +196,7 @@ impl Plan {
         }
         let tasks: FxHashMap<usize, u16> = names.keys().copied().zip(0..).collect();
         let topics: FxHashMap<usize, u16> = survey.topics.iter().copied().zip(0..).collect();
-        let mut about = about(trace, graph, &survey, &names);
+        let mut about = about(trace, graph, &survey);
         about.channels = survey.topics.iter().map(|it| (topics[it], graph.topics[*it].clone())).collect();
         about.tasks = names.iter().map(|(task, name)| (tasks[task], name.clone())).collect();
         for (task, number) in &tasks {
@@ -261,7 +261,7 @@ fn order(survey: &Survey) -> Vec<Producer> {
     of(true).chain(of(false)).collect()
 }
 
-fn about(trace: &Trace, graph: &Graph, survey: &Survey, names: &BTreeMap<usize, String>) -> About {
+fn about(trace: &Trace, graph: &Graph, survey: &Survey) -> About {
     let (clock, zero) = trace.reader.clock();
     let order = order(survey);
     let name = |(thread, depth): &Producer| {
@@ -273,8 +273,8 @@ fn about(trace: &Trace, graph: &Graph, survey: &Survey, names: &BTreeMap<usize, 
     About {
         clock: if clock == "monotonic" { "CLOCK_MONOTONIC".into() } else { format!("LTTng's clock {clock}") },
         clock_zero: u64::try_from(zero).ok().filter(|zero| *zero > 0),
-        program: Some(format!("ROS 2: {} nodes, {} callbacks", graph.nodes.len(), names.len())),
-        platform: trace.reader.env(0, "hostname").map(str::to_owned),
+        program: Some(program::name(&graph.nodes)),
+        platform: program::platform(&trace.reader),
         executors: Some(executors as u32),
         producers: (0..).zip(&order).map(|(number, producer)| (number, name(producer))).collect(),
         threads: (0..).zip(&order).map(|(number, (thread, _))| (number, thread.tid)).collect(),
