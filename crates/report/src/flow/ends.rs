@@ -10,7 +10,9 @@ const MOST: usize = 6;
 
 /// The title of chains: only those that are known to be whole are called end-to-end.
 pub fn title(flow: &Dataflow) -> &'static str {
-    match flow.chains.iter().all(|chain| chain.end_to_end == Some(true)) {
+    let mut chains = flow.chains.iter();
+    match chains.all(|chain| chain.end_to_end == Some(true)) {
+        _ if flow.chains.is_empty() => "Chains",
         true => "Chains: end-to-end latency",
         false => "Chains: latency from the first task to the last",
     }

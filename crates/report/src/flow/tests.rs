@@ -230,7 +230,8 @@ fn too_many_chains_are_reported() {
     let mut model = model();
     let flow = model.dataflow.as_mut().unwrap();
     (flow.chains, flow.chains_omitted) = (Vec::new(), true);
-    assert!(program(&model, &Page::default()).contains("too many paths from sources to sinks"));
+    let text = program(&model, &Page::default());
+    assert!(text.contains("\nChains\nThere are too many paths from sources to sinks"), "{text}");
     assert_eq!(program(&example::model(Vec::new()), &Page::default()), "");
 }
 
@@ -336,4 +337,12 @@ fn assumed_connections_are_told() {
     let text = program(&model, &Page::default()).replace('\n', " ");
     assert!(text.contains("Assumed, and not in the trace: cam → navi. No chain through such"), "{text}");
     assert!(text.contains("or as they rest on what is assumed: cam → navi."), "{text}");
+}
+
+#[test]
+fn no_chain_is_not_called_end_to_end() {
+    let mut model = model();
+    model.dataflow.as_mut().unwrap().chains.clear();
+    let text = program(&model, &Page::default());
+    assert!(text.contains("\nChains\nNo chains: ") && !text.contains("end-to-end"), "{text}");
 }
