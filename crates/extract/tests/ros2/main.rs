@@ -8,6 +8,7 @@ use punctual_test_lttng::services::Services;
 use punctual_test_lttng::system::{Books, System, VARIABLES};
 use punctual_trace::ctf18;
 use punctual_trace::flow::Reader;
+use punctual_trace::import::ErrorKind;
 use punctual_trace::import::ros2::{Trace, Variables, Written};
 use std::path::Path;
 
@@ -239,6 +240,29 @@ fn chains_through_assumed_variables_are_not_called_end_to_end() {
     let [whole, parts] = whole_and_not(&found);
     assert_eq!((found.dataflow.openings, parts), (Vec::new(), Vec::new()));
     assert!(whole.contains(&"/tracker:timer-20ms /planner:/tracks /actuator:/cmd".to_owned()), "{whole:?}");
+}
+
+#[test]
+fn variables_that_cannot_be_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, out) = (place.path().join("trace"), place.path().join("flow"));
+    System::new(Tracer::Jazzy, 1).write(&source, Tracer::Jazzy.layout(), 2_000).unwrap();
+    for (writer, reader, why) in [
+        (
+            "/sensors/imu:timer-5ms",
+            "/planner:/tracks",
+            "the writer is of node /sensors/imu and the reader of /planner",
+        ),
+        ("/planner:/imu", "/planner:/imu", "name two callbacks"),
+        ("/planner:/imu", "/planner:/nothing", "no callback /planner:/nothing ran"),
+    ] {
+        let variables = Variables::Declared(vec![(writer.into(), reader.into())]);
+        let trace = Trace::new(&source, ctf18::Reader::open(&source).unwrap()).unwrap();
+        let error = trace.write(&out, &variables, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(error.kind() == ErrorKind::Usage, !why.starts_with("no callback"), "{error}");
+        assert!(!out.exists());
+    }
 }
 
 /// Without a publisher's making, a chain falls into two, neither of which is end-to-end.

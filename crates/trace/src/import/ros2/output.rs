@@ -313,5 +313,31 @@ fn pairs(
             Error::new(ErrorKind::NotFound, message)
         })
     };
-    declared.iter().map(|(writer, reader)| Ok((find(writer)?, find(reader)?))).collect()
+    let pair = |(writer, reader): &(String, String)| {
+        let pair = (find(writer)?, find(reader)?);
+        match refusal(graph, pair) {
+            Some(why) => {
+                let message = format!("--variable {writer},{reader}: {why}");
+                Err(Error::new(ErrorKind::Usage, message))
+            }
+            None => Ok(pair),
+        }
+    };
+    declared.iter().map(pair).collect()
+}
+
+/// Why two callbacks cannot share a variable; nothing is known of those whose node is not in the trace.
+fn refusal(graph: &Graph, (writer, reader): (usize, usize)) -> Option<String> {
+    let node = |task: usize| graph.tasks[task].node;
+    if writer == reader {
+        return Some("a callback is no variable's writer and reader at once; name two callbacks".into());
+    }
+    let (from, to) = (node(writer)?, node(reader)?);
+    (from != to).then(|| {
+        let [from, to] = [from, to].map(|node| graph.nodes[node].as_str());
+        format!(
+            "the writer is of node {from} and the reader of {to}; callbacks of different nodes share no \
+             variable: data between them are on topics, which need not be declared"
+        )
+    })
 }
