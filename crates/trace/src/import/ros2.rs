@@ -71,7 +71,7 @@ impl Trace {
     pub fn lacks(&self) -> Result<Vec<String>, Error> {
         let (totals, follow) = self.pass(&mut Graph::default(), &mut |_, _, _, _| Ok(()), &mut |_| {})?;
         let mut notes = Notes::default();
-        self.say(&mut notes, &totals, &follow.unknown);
+        self.say(&mut notes, &totals, &follow);
         Ok(notes.into_list())
     }
 
@@ -96,7 +96,7 @@ impl Trace {
             progress,
         )?;
         let mut notes = Notes::default();
-        self.say(&mut notes, &totals, &follow.unknown);
+        self.say(&mut notes, &totals, &follow);
         let half = self.reader.bytes();
         graph.rewind();
         let mut output = output::Output::create(
@@ -139,7 +139,7 @@ impl Trace {
                     // The kernel's losses do not matter to callbacks.
                     Item::Lost(lost) if self.reader.env(lost.trace, "domain") == Some("kernel") => true,
                     Item::Lost(lost) => {
-                        follow.lose(lost.at, lost.until, lost.events.saturating_add(lost.packets), out);
+                        follow.lose(lost.at, lost.until, (lost.events, lost.packets), out);
                         true
                     }
                 };
@@ -158,7 +158,7 @@ impl Trace {
     }
 
     /// What the trace lacks.
-    fn say(&self, notes: &mut Notes, totals: &Totals, unknown: &follow::Unknown) {
+    fn say(&self, notes: &mut Notes, totals: &Totals, follow: &Follow) {
         for damage in &totals.damages {
             notes.say(damage.to_string());
         }
@@ -167,16 +167,18 @@ impl Trace {
                 notes.say(format!("{count} × {what}"));
             }
         };
+        let unknown = &follow.unknown;
         let follow::Unknown { publishers, subscriptions, callbacks, messages, .. } = *unknown;
+        // Where events are missing, so may be these.
+        let made = match follow.open.has_losses {
+            true => "whose making is not among the events that are there",
+            false => "that were made before the trace began",
+        };
         count(notes, totals.discarded, "events that the tracer discarded; data around them is not followed");
         count(notes, totals.packets, "packets that are missing or damaged; data around them is not followed");
-        count(
-            notes,
-            publishers,
-            "publications by publishers that were made before the trace began: left out",
-        );
-        count(notes, subscriptions, "messages taken by subscriptions made before the trace began: left out");
-        count(notes, callbacks, "callbacks called that were made before the trace began: named by address");
+        count(notes, publishers, &format!("publications by publishers {made}: left out"));
+        count(notes, subscriptions, &format!("messages taken by subscriptions {made}: left out"));
+        count(notes, callbacks, &format!("callbacks called {made}: named by address"));
         count(notes, messages, "messages taken whose publication is not in the trace: not followed");
         count(
             notes,

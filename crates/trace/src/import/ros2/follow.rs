@@ -44,6 +44,8 @@ pub enum Step {
     /// Events of any thread may be missing, from here on or, when that is over, up to here.
     Lost {
         events: u64,
+        /// The same of packets: missing, damaged or cut off.
+        packets: u64,
         is_over: bool,
     },
 }
@@ -134,7 +136,7 @@ impl Follow {
     pub fn call(&mut self, at: Instant, thread: Thread, call: &Call, graph: &mut Graph, out: Out) -> bool {
         if self.gap_until.is_some_and(|until| at >= until) {
             self.gap_until = None;
-            self.forget(at, Step::Lost { events: 0, is_over: true }, out);
+            self.forget(at, Step::Lost { events: 0, packets: 0, is_over: true }, out);
         }
         match *call {
             Call::Executor | Call::Start { .. } | Call::Take { .. } | Call::TakeRequest { .. } => {
@@ -207,10 +209,10 @@ impl Follow {
     }
 
     /// Events are missing up to a time.
-    pub fn lose(&mut self, at: Instant, until: Instant, events: u64, out: Out) {
+    pub fn lose(&mut self, at: Instant, until: Instant, (events, packets): (u64, u64), out: Out) {
         self.gap_until = self.gap_until.max(Some(until));
         self.open.has_losses = true;
-        self.forget(at, Step::Lost { events, is_over: false }, out);
+        self.forget(at, Step::Lost { events, packets, is_over: false }, out);
     }
 
     /// Nobody's state is known any more.

@@ -48,8 +48,9 @@ pub struct Output {
     tasks: FxHashMap<usize, u16>,
     /// By task: the channel of its variables, and pushes there so far.
     variables: FxHashMap<usize, (u16, u64)>,
-    /// Whether events are missing around here.
+    /// Whether events are missing around here, and whether the last that were missing were of packets.
     is_in_gap: bool,
+    lacks_packets: bool,
     written: Written,
 }
 
@@ -99,14 +100,18 @@ impl Output {
             tasks: plan.tasks,
             variables: plan.variables,
             is_in_gap: false,
+            lacks_packets: false,
             written,
         })
     }
 
     /// Writes what happened.
     pub fn step(&mut self, at: Instant, producer: Producer, step: Step) -> Result<(), Error> {
-        if let Step::Lost { events, is_over } = step {
+        if let Step::Lost { events, packets, is_over } = step {
             self.is_in_gap = !is_over;
+            if !is_over {
+                self.lacks_packets = events == 0 && packets > 0;
+            }
             return self.lose(events);
         }
         // What the first pass did not see is not there.
@@ -159,7 +164,12 @@ impl Output {
     fn lose(&mut self, events: u64) -> Result<(), Error> {
         let share = events / self.producers.len().max(1) as u64;
         let share = u32::try_from(share.max(1)).unwrap_or(u32::MAX);
-        (0..self.producers.len()).try_for_each(|place| self.writer.discard(place, share)).map_err(own)?;
+        let lacks_packets = self.lacks_packets;
+        let mut lose = |place| match lacks_packets {
+            true => self.writer.skip_packet(place),
+            false => self.writer.discard(place, share),
+        };
+        (0..self.producers.len()).try_for_each(&mut lose).map_err(own)?;
         self.variables.values_mut().for_each(|(_, number)| *number += 1);
         Ok(())
     }
