@@ -44,6 +44,9 @@ pub struct Dataflow {
     /// How the connections of channels and tasks are known; absent in older files.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connections: Option<Connections>,
+    /// Where tasks or connections may be missing, as the trace says.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub openings: Vec<Opening>,
     /// Channels, by number.
     pub channels: Vec<Channel>,
     /// Tasks, by number.
@@ -66,6 +69,19 @@ pub enum Connections {
     /// From which pushes activated which tasks: an input whose data never arrives last is not found, unless
     /// it is declared.
     Inferred,
+}
+
+/// Tasks before or behind which there may be others that the trace does not show.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// Why, for people.
+    pub why: String,
+    /// Others may lead to these tasks.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub before: Vec<String>,
+    /// These tasks may lead to others.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub behind: Vec<String>,
 }
 
 /// A channel: the tasks that push to it, and those that its data can activate.
@@ -120,6 +136,9 @@ pub struct Activates {
     pub activations: u64,
     /// Whether the program declares the connection; otherwise it is inferred from events.
     pub declared: bool,
+    /// Whether it is a guess that whoever made the trace did not confirm.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub assumed: bool,
     /// How the input buffers data; absent if the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub keeps: Option<Keeps>,

@@ -15,7 +15,7 @@ mod reader;
 mod stream;
 mod writer;
 
-pub use about::{About, Arming, Barrier, ByteOrder, Connection, Input};
+pub use about::{About, Arming, Barrier, ByteOrder, Connection, Input, Opening};
 pub use event::{Count, Event, Gap, Item, Kind, NUMBERS, OBJECTS, Take};
 pub use live::Events;
 pub use reader::{Reader, Totals};

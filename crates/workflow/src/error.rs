@@ -136,7 +136,10 @@ impl From<punctual_trace::Error> for Error {
 
 impl From<punctual_trace::import::Error> for Error {
     fn from(error: punctual_trace::import::Error) -> Error {
-        Error::file(format!("{error:#}"))
+        match error.kind() {
+            punctual_trace::import::ErrorKind::Usage => Error::usage(format!("{error:#}")),
+            _ => Error::file(format!("{error:#}")),
+        }
     }
 }
 

@@ -164,6 +164,8 @@ pub struct System {
     out: Vec<Event>,
     /// A processor's events are discarded now and then: after so many of the trace.
     losses: Option<u64>,
+    /// Kinds of events that are left out, and of which callbacks.
+    left_out: Vec<(&'static str, &'static str)>,
 }
 
 #[derive(Clone, Debug)]
@@ -202,12 +204,19 @@ impl System {
             books: Books { chains: CHAINS.iter().map(chain).collect(), ..Books::default() },
             out: Vec::new(),
             losses: None,
+            left_out: Vec::new(),
         }
     }
 
     /// Events of one processor are discarded, about every so many events of the trace.
     pub fn with_losses(self, every: u64) -> System {
         System { losses: Some(every), ..self }
+    }
+
+    /// Without events of this kind of a callback, as if the trace had begun after them.
+    pub fn without(mut self, class: &'static str, callback: &'static str) -> System {
+        self.left_out.push((class, callback));
+        self
     }
 
     /// Writes a trace of at least so many events, or of so much time, into a folder.
@@ -247,6 +256,9 @@ impl System {
         class: &'static str,
         fields: Vec<Value>,
     ) {
+        if self.left_out.contains(&(class, CALLBACKS[callback].name)) {
+            return;
+        }
         let process = NODES[CALLBACKS[callback].node].2;
         let (pid, name, _) = PROCESSES[process];
         let thread = (pid, pid + thread as i32, name);

@@ -6,11 +6,12 @@ use super::lineage::{Carried, Way};
 use super::sources::{ChainState, Latencies};
 use super::tasks::TaskState;
 use punctual_model::dataflow::{
-    Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Keeps, Latency, PathStep,
-    PushedBy, WorstPath,
+    Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Keeps, Latency, Opening,
+    PathStep, PushedBy, WorstPath,
 };
 use punctual_model::{Duration, Instant};
-use punctual_trace::flow::{About, Arming, Connection, Totals};
+use punctual_trace::flow::{self, About, Arming, Connection, Totals};
+use std::collections::BTreeSet;
 
 impl Analysis<'_> {
     /// Ends the analysis. `totals` are what the trace's reader counted.
@@ -35,6 +36,7 @@ impl Analysis<'_> {
             missing_packets: totals.missing_packets,
             damaged_packets: totals.damaged_packets,
             connections: Some(self.graph.connections),
+            openings: self.graph.openings.iter().map(|opening| self.opening(opening)).collect(),
             channels: self
                 .graph
                 .channel_names
@@ -53,6 +55,13 @@ impl Analysis<'_> {
         }
     }
 
+    fn opening(&self, opening: &flow::Opening) -> Opening {
+        let names = |tasks: &BTreeSet<u16>| {
+            tasks.iter().filter_map(|task| self.graph.task_names.get(task).cloned()).collect()
+        };
+        Opening { why: opening.why.clone(), before: names(&opening.before), behind: names(&opening.behind) }
+    }
+
     fn channel(&self, number: u16, name: &str) -> Channel {
         let graph = &*self.graph;
         let pushes = graph.pushes.get(&number).into_iter().flatten();
@@ -68,6 +77,7 @@ impl Analysis<'_> {
         let activates =
             graph.activates.get(&number).into_iter().flatten().filter_map(|(task, activations)| {
                 let declared = graph.declared.contains(&Connection { channel: number, task: *task });
+                let assumed = graph.assumed.contains(&Connection { channel: number, task: *task });
                 let armings = graph
                     .armings
                     .get(&Connection { channel: number, task: *task })
@@ -80,7 +90,13 @@ impl Analysis<'_> {
                     }
                 };
                 let task = graph.task_names.get(task)?.clone();
-                Some(Activates { task, activations: *activations, declared, keeps: armings.map(keeps) })
+                Some(Activates {
+                    task,
+                    activations: *activations,
+                    declared,
+                    assumed,
+                    keeps: armings.map(keeps),
+                })
             });
         Channel {
             name: name.to_owned(),

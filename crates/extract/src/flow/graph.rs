@@ -7,7 +7,7 @@ use super::names;
 use numbered::Numbered;
 use punctual_model::Instant;
 use punctual_model::dataflow::Connections;
-use punctual_trace::flow::{About, Arming, Barrier, Connection, Event, Gap, Item, Kind};
+use punctual_trace::flow::{About, Arming, Barrier, Connection, Event, Gap, Item, Kind, Opening};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,6 +70,10 @@ pub struct Graph {
     pub(super) has_told_takes: bool,
     /// How connections are known; `declared` has those that were seen too.
     pub(super) connections: Connections,
+    /// Connections that are a guess.
+    pub(super) assumed: BTreeSet<Connection>,
+    /// Where the trace says that tasks or connections may be missing.
+    pub(super) openings: Vec<Opening>,
     /// By task: the channels to each task after it.
     pub(super) successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>>,
     /// Producers that execute tasks, or might.
@@ -206,6 +210,8 @@ impl GraphBuilder {
                 (false, true) => Connections::Seen,
                 (false, false) => Connections::Inferred,
             },
+            assumed: about.assumed.clone(),
+            openings: about.openings.clone(),
             executing,
             missing_activations: missing(&self.tasks),
             is_whole: self.gaps == 0 && missing_from == u64::MAX,

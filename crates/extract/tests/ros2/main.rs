@@ -8,6 +8,7 @@ use punctual_test_lttng::services::Services;
 use punctual_test_lttng::system::{Books, System, VARIABLES};
 use punctual_trace::ctf18;
 use punctual_trace::flow::Reader;
+use punctual_trace::import::ErrorKind;
 use punctual_trace::import::ros2::{Trace, Variables, Written};
 use std::path::Path;
 
@@ -180,6 +181,129 @@ fn without_time_stamps_nothing_is_guessed() {
         timer.execution.as_ref().map(|it| it.distribution.count),
         Some(books.tasks["/camera:timer-10ms"].0)
     );
+}
+
+fn declared() -> Variables {
+    Variables::Declared(VARIABLES.iter().map(|(one, other)| ((*one).into(), (*other).into())).collect())
+}
+
+/// Chains that are called end-to-end, and all others.
+fn whole_and_not(found: &Found) -> [Vec<String>; 2] {
+    let of = |is_whole: bool| {
+        let chains = found.dataflow.chains.iter();
+        chains
+            .filter(|chain| (chain.end_to_end == Some(true)) == is_whole)
+            .map(|chain| chain.tasks.join(" "))
+            .collect()
+    };
+    [of(true), of(false)]
+}
+
+fn imported(system: System) -> Found {
+    let place = tempfile::tempdir().unwrap();
+    system.write(&place.path().join("trace"), Tracer::Jazzy.layout(), 10_000).unwrap();
+    import(place.path(), &declared(), None)
+}
+
+const IMU: &str = "/sensors/imu:timer-5ms /planner:/imu /planner:/tracks /actuator:/cmd";
+
+#[test]
+fn whole_chains_are_called_end_to_end() {
+    let found = imported(System::new(Tracer::Jazzy, 1));
+    assert_eq!(found.dataflow.openings, []);
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!((whole.len(), parts.len()), (3, 0), "{parts:?}");
+}
+
+/// What is assumed is told, and no chain through it is end-to-end; what the user declares is true.
+#[test]
+fn chains_through_assumed_variables_are_not_called_end_to_end() {
+    let place = tempfile::tempdir().unwrap();
+    System::new(Tracer::Jazzy, 1).write(place.path(), Tracer::Jazzy.layout(), 10_000).unwrap();
+    let found = import(place.path(), &Variables::Assumed, None);
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!((whole.len(), parts.len()), (0, 3));
+    let assumed: Vec<(&str, &str)> = found
+        .dataflow
+        .channels
+        .iter()
+        .flat_map(|channel| channel.activates.iter().map(|to| (channel.pushed_by[0].task.as_str(), to)))
+        .filter(|(_, to)| to.assumed)
+        .map(|(from, to)| (from, to.task.as_str()))
+        .collect();
+    assert_eq!(assumed, VARIABLES.iter().rev().copied().collect::<Vec<_>>());
+    let [opening] = &found.dataflow.openings[..] else { panic!("{:?}", found.dataflow.openings) };
+    let several = ["/tracker:/objects", "/tracker:timer-20ms", "/planner:/tracks", "/planner:/imu"];
+    assert_eq!((&opening.before, &opening.behind), (&opening.behind, &several.map(str::to_owned).to_vec()));
+    // Whoever says that there are none has cut the chains.
+    let found = import(place.path(), &Variables::Declared(Vec::new()), None);
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!((found.dataflow.openings, parts), (Vec::new(), Vec::new()));
+    assert!(whole.contains(&"/tracker:timer-20ms /planner:/tracks /actuator:/cmd".to_owned()), "{whole:?}");
+}
+
+#[test]
+fn variables_that_cannot_be_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, out) = (place.path().join("trace"), place.path().join("flow"));
+    System::new(Tracer::Jazzy, 1).write(&source, Tracer::Jazzy.layout(), 2_000).unwrap();
+    for (writer, reader, why) in [
+        (
+            "/sensors/imu:timer-5ms",
+            "/planner:/tracks",
+            "the writer is of node /sensors/imu and the reader of /planner",
+        ),
+        ("/planner:/imu", "/planner:/imu", "name two callbacks"),
+        ("/planner:/imu", "/planner:/nothing", "no callback /planner:/nothing ran"),
+    ] {
+        let variables = Variables::Declared(vec![(writer.into(), reader.into())]);
+        let trace = Trace::new(&source, ctf18::Reader::open(&source).unwrap()).unwrap();
+        let error = trace.write(&out, &variables, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(error.kind() == ErrorKind::Usage, !why.starts_with("no callback"), "{error}");
+        assert!(!out.exists());
+    }
+}
+
+/// Without a publisher's making, a chain falls into two, neither of which is end-to-end.
+#[test]
+fn chains_of_an_unknown_publisher_are_not_called_end_to_end() {
+    let system = System::new(Tracer::Jazzy, 1).without("ros2:rcl_publisher_init", "/detector:/image");
+    let found = imported(system);
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!(whole, [IMU]);
+    let halves = [
+        "/camera:timer-10ms /detector:/image",
+        "/camera2:timer-14ms /detector:/image",
+        "/tracker:/objects /tracker:timer-20ms /planner:/tracks /actuator:/cmd",
+    ];
+    assert_eq!(parts, halves);
+    let [opening] = &found.dataflow.openings[..] else { panic!("{:?}", found.dataflow.openings) };
+    assert_eq!(
+        (&opening.before[..], &opening.behind[..]),
+        (&["/tracker:/objects".to_owned()][..], &["/detector:/image".to_owned()][..])
+    );
+    assert!(opening.why.contains("publishers"), "{}", opening.why);
+}
+
+#[test]
+fn chains_of_an_unknown_subscription_are_not_called_end_to_end() {
+    for class in ["ros2:rcl_subscription_init", "ros2:rclcpp_subscription_callback_added"] {
+        let found = imported(System::new(Tracer::Jazzy, 1).without(class, "/detector:/image"));
+        let [whole, parts] = whole_and_not(&found);
+        assert_eq!(whole, [IMU], "{class}");
+        assert!(parts.iter().all(|chain| chain.starts_with("callback-0x")), "{parts:?}");
+        let whys: Vec<&str> = found.dataflow.openings.iter().map(|it| it.why.as_str()).collect();
+        assert!(whys.iter().any(|why| why.contains("making is not in the trace")), "{whys:?}");
+    }
+}
+
+#[test]
+fn where_events_are_missing_no_chain_is_called_end_to_end() {
+    let found = imported(System::new(Tracer::Jazzy, 1).with_losses(3_000));
+    let [whole, parts] = whole_and_not(&found);
+    assert_eq!((whole.len(), parts.len()), (0, 3));
+    assert!(found.dataflow.openings[0].why.contains("missing"), "{:?}", found.dataflow.openings);
 }
 
 /// Request, service, response, the client's callback, and what that publishes.

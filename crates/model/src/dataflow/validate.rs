@@ -21,6 +21,13 @@ pub(super) fn dataflow(path: &str, flow: &Dataflow) -> Valid {
             known(&format!("{path}.activates[{index}].task"), "task", &activates.task, &tasks)?;
         }
     }
+    for (index, opening) in flow.openings.iter().enumerate() {
+        for (field, names) in [("before", &opening.before), ("behind", &opening.behind)] {
+            for (place, name) in names.iter().enumerate() {
+                known(&format!("{path}.openings[{index}].{field}[{place}]"), "task", name, &tasks)?;
+            }
+        }
+    }
     for (index, value) in flow.tasks.iter().enumerate() {
         task(&format!("{path}.tasks[{index}]"), value)?;
     }

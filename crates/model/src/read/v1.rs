@@ -110,6 +110,7 @@ fn section(program: Program, traced: Traced) -> Dataflow {
         missing_packets: program.missing_packets,
         damaged_packets: program.damaged_packets,
         connections: None,
+        openings: Vec::new(),
         channels: program.channels,
         tasks: program.tasks,
         chains: program.chains,

@@ -475,6 +475,13 @@ fn dataflow() -> impl Strategy<Value = Dataflow> {
                 damaged_packets: counts[3],
                 connections: [None, Some(Connections::Seen), Some(Connections::Inferred)]
                     [counts[0] as usize % 3],
+                openings: (0..counts[1] % 3)
+                    .map(|number| Opening {
+                        why: format!("reason {number}"),
+                        before: ["t0", "t1"][..number as usize].iter().map(|it| it.to_string()).collect(),
+                        behind: vec!["t1".to_owned()],
+                    })
+                    .collect(),
                 channels: vec![Channel {
                     name: "c".to_owned(),
                     id: 7,
@@ -487,6 +494,7 @@ fn dataflow() -> impl Strategy<Value = Dataflow> {
                         task: "t1".to_owned(),
                         activations: counts[5],
                         declared: chains_omitted,
+                        assumed: counts[6] % 2 == 0,
                         keeps: [None, Some(Keeps::Queue), Some(Keeps::Newest)][counts[5] as usize % 3],
                     }],
                     barrier: chains_omitted,

@@ -104,7 +104,15 @@ impl Grouping {
         let is_flow = inputs.iter().all(|input| input.model.dataflow.is_some());
         match (wanted.is_empty(), is_flow) {
             (false, _) => Grouping { by: wanted, is_assumed: false },
-            (true, true) => Grouping { by: By::PROPERTIES.to_vec(), is_assumed: false },
+            (true, true) => {
+                // Programs of no scheduler of their own have no policy; what no run says groups nothing.
+                let is_said = |by: &By| {
+                    !matches!(by, By::Policy | By::Platform)
+                        || inputs.iter().any(|it| by.value_in(it).is_some())
+                };
+                let by = By::PROPERTIES.into_iter().filter(is_said).collect();
+                Grouping { by, is_assumed: false }
+            }
             (true, false) => Grouping { by: vec![By::File], is_assumed: true },
         }
     }

@@ -49,6 +49,11 @@ fn latency(comparison: &Comparison, section: &Section, decision: Decision) -> Ve
     }
     let of_run = |run: usize| common.iter().filter_map(|row| row.value(run, max)).max();
     let ranked = rank(comparison, |configuration| over(configuration, of_run));
+    let unknown = comparison.configurations.iter().filter(|it| it.is_alone).count();
+    if unknown > 0 && ranked.len() < 2 {
+        let text = format!("By {what}: fewer than two configurations are known, so there is no decision.");
+        return vec![text];
+    }
     let Some(best) = ranked.first().copied() else { return Vec::new() };
     let which = match section.rows.len() - common.len() {
         0 if common.len() == 1 => "of the chain".to_owned(),
@@ -62,6 +67,10 @@ fn latency(comparison: &Comparison, section: &Section, decision: Decision) -> Ve
         list(comparison, &ranked),
         rivals(comparison, &ranked, label)
     )];
+    if unknown > 0 {
+        let (runs, is) = (counted(unknown as u64, "run"), if unknown == 1 { "is" } else { "are" });
+        text.push(format!("{runs} of unknown configuration {is} not ranked."));
+    }
     if has_properties {
         text.extend(each_decision(comparison, &ranked));
     }
@@ -90,9 +99,10 @@ fn over(configuration: &Configuration, of_run: impl Fn(usize) -> Option<u64>) ->
     Range::over(configuration.runs.iter().filter_map(|run| of_run(*run)), Whole::Greatest, Unit::Time)
 }
 
-/// Configurations, the least first; of equal ones, the one that was given first.
+/// Known configurations, the least first; of equal ones, the one that was given first. One that is not known
+/// may be any of the others.
 fn rank(comparison: &Comparison, worst: impl Fn(&Configuration) -> Option<Range>) -> Vec<Candidate> {
-    let all = comparison.configurations.iter().enumerate();
+    let all = comparison.configurations.iter().enumerate().filter(|(_, it)| !it.is_alone);
     let mut ranked: Vec<Candidate> = all
         .filter_map(|(number, configuration)| Some(Candidate { number, worst: worst(configuration)? }))
         .collect();

@@ -1,6 +1,6 @@
 //! Comparisons with numbers that were worked by hand, and laws.
 
-use super::{By, Comparison, Input};
+use super::{By, Comparison, Input, decisions};
 use crate::{Page, example};
 use proptest::prelude::*;
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask, Latency, Times, Worst, WorstPath};
@@ -292,6 +292,46 @@ fn runs_of_unknown_configurations_are_never_merged() {
         let by_folder = Comparison::new(&inputs, &[By::Folder]).expect("dataflow programs");
         assert_eq!(by_folder.configurations.len(), 1, "{by:?}");
     }
+}
+
+/// A program without a policy, as any of ROS 2: no run says one, so runs do not differ in it.
+#[test]
+fn what_no_run_says_groups_nothing() {
+    let forget = |name: &str, run: &Run| {
+        let mut input = run.input(name);
+        let flow = input.model.dataflow.as_mut().expect("a program");
+        (flow.policy, flow.platform) = (None, None);
+        input
+    };
+    let labels = |found: &Comparison| -> Vec<String> {
+        found.configurations.iter().map(|configuration| configuration.label.clone()).collect()
+    };
+    let inputs = [forget("d/1", &FIFO), forget("d/2", &FIFO_AGAIN)];
+    let found = Comparison::new(&inputs, &[]).expect("dataflow programs");
+    assert_eq!(labels(&found), ["nav, 1 executor"]);
+    assert!(!text(&found).contains("not known"), "{}", text(&found));
+    // Whoever asks for it is told that nobody knows.
+    let found = Comparison::new(&inputs, &[By::Policy]).expect("dataflow programs");
+    assert_eq!(labels(&found), ["1", "2"]);
+    assert!(text(&found).contains("it is not known of which policy"), "{}", text(&found));
+}
+
+/// Whatever is unknown may be any of the known: it neither wins nor loses.
+#[test]
+fn unknown_configurations_are_not_ranked() {
+    let mut unknown = Run { chains: [1_000, 1_000], ..FIFO }.input("d/u");
+    unknown.model.dataflow.as_mut().expect("a program").policy = None;
+    let inputs = [unknown.clone(), FIFO.input("d/f"), PRIORITY.input("d/p")];
+    let decisions = decisions::all(&Comparison::new(&inputs, &[]).expect("dataflow programs"));
+    assert!(
+        decisions[0].contains("reaction time over all 2 chains: priority (6.5 ms); then fifo"),
+        "{decisions:?}"
+    );
+    assert_eq!(decisions[1], "1 run of unknown configuration is not ranked.");
+    assert!(decisions.iter().all(|text| !text.contains("policy unknown")), "{decisions:?}");
+    let decisions = decisions::all(&Comparison::new(&inputs[..2], &[]).expect("dataflow programs"));
+    let none = "By reaction time: fewer than two configurations are known, so there is no decision.";
+    assert_eq!(decisions[0], none);
 }
 
 #[test]

@@ -3,14 +3,16 @@
 
 use crate::number::{about, counted};
 use crate::visible;
-use punctual_model::dataflow::{Alternative, Chain, Channel, Connections, Dataflow, Keeps, Latency};
+use punctual_model::dataflow::{Alternative, Chain, Channel, Connections, Dataflow, Keeps, Latency, Opening};
 
 /// Most names in a line.
 const MOST: usize = 6;
 
 /// The title of chains: only those that are known to be whole are called end-to-end.
 pub fn title(flow: &Dataflow) -> &'static str {
-    match flow.chains.iter().all(|chain| chain.end_to_end == Some(true)) {
+    let mut chains = flow.chains.iter();
+    match chains.all(|chain| chain.end_to_end == Some(true)) {
+        _ if flow.chains.is_empty() => "Chains",
         true => "Chains: end-to-end latency",
         false => "Chains: latency from the first task to the last",
     }
@@ -29,6 +31,8 @@ pub fn doubts(flow: &Dataflow) -> Vec<String> {
             if unread.len() == 1 { "it" } else { "them" }
         ));
     }
+    lines.extend(assumed(flow));
+    lines.extend(flow.openings.iter().map(opening));
     if flow.connections == Some(Connections::Inferred) && !flow.chains.is_empty() {
         lines.push(
             "Connections were inferred from which pushes activated which tasks: an input whose data never \
@@ -40,12 +44,45 @@ pub fn doubts(flow: &Dataflow) -> Vec<String> {
         let parts: Vec<&Chain> = flow.chains.iter().filter(|chain| chain.end_to_end == Some(false)).collect();
         if !parts.is_empty() {
             let names = listed(parts.iter().map(|chain| name(chain)));
+            let has_guess = flow.channels.iter().flat_map(|it| &it.activates).any(|it| it.assumed);
+            let guess = if has_guess { ", or as they rest on what is assumed" } else { "" };
             lines.push(format!(
-                "Not end-to-end, as other tasks come, or may come, before or behind: {names}."
+                "Not end-to-end, as other tasks come, or may come, before or behind{guess}: {names}."
             ));
         }
     }
     lines
+}
+
+/// Connections that are guesses.
+fn assumed(flow: &Dataflow) -> Option<String> {
+    let pairs = |channel: &Channel| {
+        let readers = channel.activates.iter().filter(|it| it.assumed).map(|it| it.task.clone());
+        let readers: Vec<String> = readers.collect();
+        let to = move |by: String| readers.clone().into_iter().map(move |reader| (by.clone(), reader));
+        channel.pushed_by.iter().map(|by| by.task.clone()).flat_map(to).collect::<Vec<_>>()
+    };
+    let found = flow.channels.iter().flat_map(pairs);
+    let names = listed(found.map(|(from, to)| format!("{} → {}", visible(&from), visible(&to))));
+    (!names.is_empty()).then(|| {
+        format!(
+            "Assumed, and not in the trace: {names}. No chain through such a connection is called \
+             end-to-end; punctual import --variable declares what is true."
+        )
+    })
+}
+
+/// Where tasks or connections may be missing, and why.
+fn opening(Opening { why, before, behind }: &Opening) -> String {
+    let names = |tasks: &[String]| listed(tasks.iter().map(|task| visible(task)));
+    let what = match (before.is_empty(), behind.is_empty()) {
+        (true, true) => "Chains may be missing.".to_owned(),
+        (false, true) => format!("Others may come before {}.", names(before)),
+        (true, false) => format!("Others may come behind {}.", names(behind)),
+        (false, false) if before == behind => format!("Others may come before or behind {}.", names(before)),
+        (false, false) => format!("Others may come before {}, or behind {}.", names(before), names(behind)),
+    };
+    format!("{}. {what}", visible(why))
 }
 
 fn name(chain: &Chain) -> String {

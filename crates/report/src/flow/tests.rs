@@ -111,6 +111,7 @@ fn model_with(second: &str) -> TimingModel {
             task: second.into(),
             activations: 0,
             declared: true,
+            assumed: false,
             keeps: Some(Keeps::Queue),
         }],
         barrier: false,
@@ -229,7 +230,8 @@ fn too_many_chains_are_reported() {
     let mut model = model();
     let flow = model.dataflow.as_mut().unwrap();
     (flow.chains, flow.chains_omitted) = (Vec::new(), true);
-    assert!(program(&model, &Page::default()).contains("too many paths from sources to sinks"));
+    let text = program(&model, &Page::default());
+    assert!(text.contains("\nChains\nThere are too many paths from sources to sinks"), "{text}");
     assert_eq!(program(&example::model(Vec::new()), &Page::default()), "");
 }
 
@@ -301,4 +303,46 @@ fn a_single_task_can_be_described() {
 
 fn task_by(name: &str) -> String {
     super::task(&model(), name, &Page::default()).unwrap()
+}
+
+#[test]
+fn what_a_trace_leaves_open_is_told() {
+    let mut model = model();
+    let flow = model.dataflow.as_mut().unwrap();
+    flow.chains[0].end_to_end = Some(false);
+    flow.openings = vec![Opening {
+        why: "Callbacks were called".into(),
+        before: vec!["cam".into()],
+        behind: vec!["cam".into()],
+    }];
+    let text = program(&model, &Page::default());
+    let line = "Callbacks were called. Others may come before or behind cam.";
+    assert!(text.contains("Chains: latency from the first task to the last"), "{text}");
+    assert!(text.replace('\n', " ").contains(line), "{text}");
+}
+
+#[test]
+fn assumed_connections_are_told() {
+    let mut model = model();
+    let flow = model.dataflow.as_mut().unwrap();
+    assert!(
+        !program(
+            &TimingModel { dataflow: Some(flow.clone()), ..example::model(Vec::new()) },
+            &Page::default()
+        )
+        .contains("Assumed")
+    );
+    flow.channels[0].activates[0].assumed = true;
+    flow.chains[0].end_to_end = Some(false);
+    let text = program(&model, &Page::default()).replace('\n', " ");
+    assert!(text.contains("Assumed, and not in the trace: cam → navi. No chain through such"), "{text}");
+    assert!(text.contains("or as they rest on what is assumed: cam → navi."), "{text}");
+}
+
+#[test]
+fn no_chain_is_not_called_end_to_end() {
+    let mut model = model();
+    model.dataflow.as_mut().unwrap().chains.clear();
+    let text = program(&model, &Page::default());
+    assert!(text.contains("\nChains\nNo chains: ") && !text.contains("end-to-end"), "{text}");
 }

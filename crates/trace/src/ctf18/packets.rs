@@ -77,6 +77,8 @@ pub struct Cursor<'a> {
     at: u64,
     sequence: Option<u64>,
     discarded: Option<u64>,
+    /// Whether any packet made sense.
+    has_packets: bool,
     /// Packets that were left out, wholly or in part, since the last that was taken.
     left_out: u64,
     state: State,
@@ -110,6 +112,7 @@ impl<'a> Cursor<'a> {
             at: 0,
             sequence: None,
             discarded: None,
+            has_packets: false,
             left_out: 0,
             state: State::new(plan.places),
             cpu: None,
@@ -161,10 +164,20 @@ impl<'a> Cursor<'a> {
             }
             self.head = match std::mem::take(&mut self.left_out) {
                 0 => Head::End,
+                _ if self.is_foreign() => {
+                    self.found.packets = 0;
+                    Head::End
+                }
                 packets => Head::Lost { events: 0, packets, until: u64::MAX },
             };
             return Ok(());
         }
+    }
+
+    /// Whether the file is no stream: nothing in it is a packet, and it has no number as streams have. Of a
+    /// stream that is destroyed, all is missing.
+    fn is_foreign(&self) -> bool {
+        !self.has_packets && !self.stream.name.ends_with(|last: char| last.is_ascii_digit())
     }
 
     /// Decodes the next event; or says why it cannot be.
@@ -239,6 +252,7 @@ impl<'a> Cursor<'a> {
                 return Ok(false);
             }
         };
+        self.has_packets = true;
         self.next = from.saturating_add(said.size / 8);
         self.packet.end = said.content;
         if self.next > self.stream.length {

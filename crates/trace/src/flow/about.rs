@@ -1,6 +1,6 @@
 //! What is true of a whole trace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How integers lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,17 @@ pub struct Barrier {
     pub arrived: u32,
 }
 
+/// Tasks before or behind which there may be others that the trace does not show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// Others may lead to these.
+    pub before: BTreeSet<u16>,
+    /// These may lead to others.
+    pub behind: BTreeSet<u16>,
+    /// Why, for people.
+    pub why: String,
+}
+
 /// What is true of a whole trace, as far as it says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
@@ -104,6 +115,10 @@ pub struct About {
     /// Whether each input was seen when it was notified, so that `inputs` are all through which data of this
     /// trace went.
     pub has_seen_inputs: bool,
+    /// Those of `inputs` that are a guess.
+    pub assumed: BTreeSet<Connection>,
+    /// Where tasks or connections may be missing all the same.
+    pub openings: Vec<Opening>,
     /// Barriers, by channel.
     pub barriers: BTreeMap<u16, Barrier>,
 }
@@ -127,6 +142,8 @@ impl Default for About {
             has_all_inputs: false,
             has_told_takes: false,
             has_seen_inputs: false,
+            assumed: BTreeSet::new(),
+            openings: Vec::new(),
             barriers: BTreeMap::new(),
         }
     }

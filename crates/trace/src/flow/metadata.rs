@@ -1,10 +1,10 @@
 //! The file `metadata` of a flow trace: written, and read as far as it says something.
 
-use super::{About, Arming, Barrier, ByteOrder, Connection, Input, OBJECTS};
+use super::{About, Arming, Barrier, ByteOrder, Connection, Input, OBJECTS, Opening};
 use crate::damage::Damage;
 use crate::error::{Error, ErrorKind};
 use crate::tsdl::{METADATA, Values, quoted};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -106,11 +106,10 @@ fn env(text: &mut String, about: &About) {
     about.executors.iter().for_each(|executors| line("executors", executors.to_string()));
     about.producers.iter().for_each(|(number, name)| line(&format!("producer_{number}"), quoted(name)));
     about.threads.iter().for_each(|(number, thread)| line(&format!("thread_{number}"), thread.to_string()));
-    about
-        .inputs
-        .iter()
-        .enumerate()
-        .for_each(|(number, input)| line(&format!("connection_{number}"), quoted(&input_text(input))));
+    about.inputs.iter().enumerate().for_each(|(number, input)| {
+        let assumed = if about.assumed.contains(&input.connection) { " assumed" } else { "" };
+        line(&format!("connection_{number}"), quoted(&(input_text(input) + assumed)));
+    });
     match (about.has_all_inputs, about.has_seen_inputs) {
         (true, _) => line("connections", quoted("all")),
         (false, true) => line("connections", quoted("seen")),
@@ -118,6 +117,9 @@ fn env(text: &mut String, about: &About) {
     }
     if about.has_told_takes {
         line("takes", quoted("told"));
+    }
+    for (number, opening) in about.openings.iter().enumerate() {
+        line(&format!("opening_{number}"), quoted(&opening_text(opening)));
     }
     for (number, (channel, Barrier { count, arrived })) in about.barriers.iter().enumerate() {
         line(&format!("barrier_{number}"), quoted(&format!("{channel} {count} {arrived}")));
@@ -193,11 +195,18 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     }
     about.inputs =
         values.numbered("env.connection_").filter_map(|(_, value)| input(value.as_str())).collect();
+    about.assumed = values
+        .numbered("env.connection_")
+        .filter(|(_, value)| value.as_str().split_whitespace().skip(2).any(|word| word == "assumed"))
+        .filter_map(|(_, value)| Some(input(value.as_str())?.connection))
+        .collect();
     about.inputs.sort_unstable();
     about.inputs.dedup();
     about.has_all_inputs = values.text("env.connections") == Some("all");
     about.has_told_takes = values.text("env.takes") == Some("told");
     about.has_seen_inputs = values.text("env.connections") == Some("seen");
+    about.openings =
+        values.numbered("env.opening_").filter_map(|(_, value)| opening(value.as_str())).collect();
     about.barriers =
         values.numbered("env.barrier_").filter_map(|(_, value)| barrier(value.as_str())).collect();
     Ok(Metadata { about, names_order: order.is_some(), damage })
@@ -241,6 +250,21 @@ fn input(text: &str) -> Option<Input> {
         }
     }
     Some(Input { connection, arming: threshold.map(|threshold| Arming { threshold, ..arming }) })
+}
+
+/// `"before=TASK,… behind=TASK,… WHY"`, by number.
+fn opening_text(Opening { before, behind, why }: &Opening) -> String {
+    let list =
+        |tasks: &BTreeSet<u16>| tasks.iter().map(|task| task.to_string()).collect::<Vec<_>>().join(",");
+    format!("before={} behind={} {why}", list(before), list(behind))
+}
+
+/// The same, read.
+fn opening(text: &str) -> Option<Opening> {
+    let tasks = |list: &str| list.split(',').filter_map(|task| task.parse().ok()).collect();
+    let (before, rest) = text.strip_prefix("before=")?.split_once(' ')?;
+    let (behind, why) = rest.strip_prefix("behind=")?.split_once(' ')?;
+    Some(Opening { before: tasks(before), behind: tasks(behind), why: why.to_owned() })
 }
 
 /// `"CHANNEL COUNT ARRIVED"`.

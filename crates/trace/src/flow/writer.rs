@@ -33,6 +33,8 @@ struct Producer {
     end: u64,
     /// Of the packet that is being filled, which is also its place in the file.
     sequence: u32,
+    /// Packets before it in the file.
+    position: u64,
     discarded: u32,
     /// Whether the file has less of it than there is.
     is_dirty: bool,
@@ -87,6 +89,7 @@ impl Writer {
             begin: 0,
             end: 0,
             sequence: 0,
+            position: 0,
             discarded: 0,
             is_dirty: false,
         });
@@ -185,6 +188,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Says that a packet is missing behind all that was written, as its number shows.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such producer.
+    pub fn skip_packet(&mut self, producer: usize) -> Result<(), Error> {
+        if self.producers[producer].has_events() {
+            self.close(producer)?;
+        }
+        let this = &mut self.producers[producer];
+        this.sequence = this.sequence.wrapping_add(1);
+        this.is_dirty = true;
+        Ok(())
+    }
+
     /// Writes what the packets hold that are being filled; they are written over when there is more.
     pub fn flush(&mut self) -> Result<(), Error> {
         for producer in 0..self.producers.len() {
@@ -205,6 +223,7 @@ impl Writer {
         let this = &mut self.producers[producer];
         this.packet.clear();
         this.sequence = this.sequence.wrapping_add(1);
+        this.position += 1;
         Ok(())
     }
 
@@ -225,8 +244,7 @@ impl Writer {
         this.packet[..HEADER].copy_from_slice(&header.to_bytes(self.order));
         let content = this.packet.len();
         this.packet.resize(self.packet_bytes, 0);
-        let written =
-            this.file.write_all_at(&this.packet, u64::from(this.sequence) * self.packet_bytes as u64);
+        let written = this.file.write_all_at(&this.packet, this.position * self.packet_bytes as u64);
         this.packet.truncate(content);
         this.is_dirty = false;
         written.map_err(|error| Error::io("write", &self.folder.join(format!("stream_{producer}")), &error))

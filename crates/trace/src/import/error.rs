@@ -14,6 +14,8 @@ pub enum ErrorKind {
     NotATrace,
     /// A trace that is damaged, or lacks what an import needs.
     Malformed,
+    /// What was asked for contradicts itself or the trace.
+    Usage,
     /// The file system failed.
     Io,
 }

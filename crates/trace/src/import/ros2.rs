@@ -6,7 +6,9 @@ mod calls;
 mod follow;
 mod graph;
 mod messages;
+mod open;
 mod output;
+mod program;
 mod survey;
 mod table;
 
@@ -67,9 +69,9 @@ impl Trace {
 
     /// What the trace lacks, without writing anything.
     pub fn lacks(&self) -> Result<Vec<String>, Error> {
-        let (totals, unknown) = self.pass(&mut Graph::default(), &mut |_, _, _, _| Ok(()), &mut |_| {})?;
+        let (totals, follow) = self.pass(&mut Graph::default(), &mut |_, _, _, _| Ok(()), &mut |_| {})?;
         let mut notes = Notes::default();
-        self.say(&mut notes, &totals, &unknown);
+        self.say(&mut notes, &totals, &follow);
         Ok(notes.into_list())
     }
 
@@ -82,7 +84,7 @@ impl Trace {
     ) -> Result<Written, Error> {
         let mut graph = Graph::default();
         let mut survey = Survey::default();
-        let (totals, unknown) = self.pass(
+        let (totals, follow) = self.pass(
             &mut graph,
             &mut |item, _, producer, step| {
                 survey.step(producer, step);
@@ -94,11 +96,17 @@ impl Trace {
             progress,
         )?;
         let mut notes = Notes::default();
-        self.say(&mut notes, &totals, &unknown);
+        self.say(&mut notes, &totals, &follow);
         let half = self.reader.bytes();
         graph.rewind();
-        let mut output =
-            output::Output::create(folder, &self.path, self, &graph, survey, variables, &mut notes)?;
+        let mut output = output::Output::create(
+            folder,
+            &self.path,
+            self,
+            (&graph, survey, &follow),
+            variables,
+            &mut notes,
+        )?;
         self.pass(&mut graph, &mut |_, at, producer, step| output.step(at, producer, step), &mut |bytes| {
             progress(half + bytes);
         })?;
@@ -111,7 +119,7 @@ impl Trace {
         graph: &mut Graph,
         each: Each,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(Totals, follow::Unknown), Error> {
+    ) -> Result<(Totals, Follow), Error> {
         let mut follow = Follow::default();
         let mut failed = None;
         let totals = self.reader.read(
@@ -131,7 +139,7 @@ impl Trace {
                     // The kernel's losses do not matter to callbacks.
                     Item::Lost(lost) if self.reader.env(lost.trace, "domain") == Some("kernel") => true,
                     Item::Lost(lost) => {
-                        follow.lose(lost.at, lost.until, lost.events.saturating_add(lost.packets), out);
+                        follow.lose(lost.at, lost.until, (lost.events, lost.packets), out);
                         true
                     }
                 };
@@ -145,12 +153,12 @@ impl Trace {
         )?;
         match failed {
             Some(error) => Err(error),
-            None => Ok((totals, follow.unknown)),
+            None => Ok((totals, follow)),
         }
     }
 
     /// What the trace lacks.
-    fn say(&self, notes: &mut Notes, totals: &Totals, unknown: &follow::Unknown) {
+    fn say(&self, notes: &mut Notes, totals: &Totals, follow: &Follow) {
         for damage in &totals.damages {
             notes.say(damage.to_string());
         }
@@ -159,16 +167,18 @@ impl Trace {
                 notes.say(format!("{count} × {what}"));
             }
         };
+        let unknown = &follow.unknown;
         let follow::Unknown { publishers, subscriptions, callbacks, messages, .. } = *unknown;
+        // Where events are missing, so may be these.
+        let made = match follow.open.has_losses {
+            true => "whose making is not among the events that are there",
+            false => "that were made before the trace began",
+        };
         count(notes, totals.discarded, "events that the tracer discarded; data around them is not followed");
         count(notes, totals.packets, "packets that are missing or damaged; data around them is not followed");
-        count(
-            notes,
-            publishers,
-            "publications by publishers that were made before the trace began: left out",
-        );
-        count(notes, subscriptions, "messages taken by subscriptions made before the trace began: left out");
-        count(notes, callbacks, "callbacks called that were made before the trace began: named by address");
+        count(notes, publishers, &format!("publications by publishers {made}: left out"));
+        count(notes, subscriptions, &format!("messages taken by subscriptions {made}: left out"));
+        count(notes, callbacks, &format!("callbacks called {made}: named by address"));
         count(notes, messages, "messages taken whose publication is not in the trace: not followed");
         count(
             notes,

@@ -165,6 +165,43 @@ fn a_damaged_packet_costs_itself_and_is_a_gap() {
     assert_eq!((gaps.len(), gaps[0].packets, totals.packets), (1, 1, 1));
 }
 
+/// A file that is no stream has lost nothing.
+#[test]
+fn a_stray_file_is_told_and_is_no_gap() {
+    let (place, events) = simulated(Tracer::Jazzy.layout(), 1_000);
+    let bytes: Vec<u8> = (0..20_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(place.path().join("notes.bin"), &bytes).unwrap();
+    let (_, gaps, totals) = read(&Reader::open(place.path()).unwrap());
+    assert_eq!((gaps.len(), totals.packets, totals.events, totals.damages.len()), (0, 0, events, 1));
+    // With the name of a stream, it may have been one.
+    fs::rename(place.path().join("notes.bin"), place.path().join("ros2_9")).unwrap();
+    let (_, gaps, totals) = read(&Reader::open(place.path()).unwrap());
+    assert_eq!((gaps.len(), totals.packets, totals.damages.len()), (1, 1, 1));
+}
+
+/// Damage is told as damage: nobody discarded anything, and what was made may be in what is missing.
+#[test]
+fn damage_is_not_told_as_something_else() {
+    for (length, changed) in [(Some(3 * 4096 + 100), None), (None, Some(0))] {
+        let (place, _) = simulated(Tracer::Jazzy.layout(), 5_000);
+        let path = stream_path(place.path(), 0);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.truncate(length.unwrap_or(bytes.len()));
+        changed.into_iter().for_each(|at: usize| bytes[at] ^= 0xff);
+        fs::write(&path, bytes).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        let trace = Trace::new(place.path(), Reader::open(place.path()).unwrap()).unwrap();
+        let written = trace.write(out.path(), &Variables::Assumed, &mut |_| {}).unwrap();
+        let before = written.notes.iter().find(|note| note.contains("before the trace began"));
+        assert_eq!(before, None, "{:?}", written.notes);
+        assert!(written.notes.iter().any(|note| note.contains("missing or damaged")), "{:?}", written.notes);
+        let reader = flow::Reader::open(out.path()).unwrap();
+        let totals = reader.read(&mut |_| {}, &mut |_| {}).unwrap();
+        assert_eq!((totals.discarded, totals.damages.len(), totals.damaged_packets), (0, 0, 0));
+        assert!(totals.missing_packets > 0, "{totals:?}");
+    }
+}
+
 #[test]
 fn metadata_that_are_cut_off_are_an_error() {
     let (place, _) = simulated(Tracer::Jazzy.layout(), 100);

@@ -2,7 +2,7 @@
 
 use punctual_model::Instant;
 use punctual_trace::flow::{
-    About, Arming, Barrier, ByteOrder, Connection, Event, Input, Item, Kind, Reader, Totals, Writer,
+    About, Arming, Barrier, ByteOrder, Connection, Event, Input, Item, Kind, Opening, Reader, Totals, Writer,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,6 +41,11 @@ pub fn some_about(byte_order: ByteOrder) -> About {
             },
         ],
         has_all_inputs: true,
+        assumed: [Connection { channel: 1, task: 1 }].into(),
+        openings: vec![
+            Opening { before: [0, 1].into(), behind: [1].into(), why: "a \"reason\"".into() },
+            Opening { behind: [65_535].into(), ..Opening::default() },
+        ],
         barriers: BTreeMap::from([(1, Barrier { count: 3, arrived: 2 })]),
         ..About::default()
     }

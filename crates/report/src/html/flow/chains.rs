@@ -27,7 +27,10 @@ pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
         that you want: punctual chains TRACE --chain TASK,TASK,… -o FILE" } };
     }
     if flow.chains.is_empty() {
-        return html! { p { "No chains: no task's data activate another." } };
+        return html! {
+            p { "No chains: no task's data activate another." }
+            @for line in doubts(flow) { p.missing { (line) } }
+        };
     }
     let distribution =
         |latency: &'_ Option<Latency>| latency.as_ref().map(|latency| latency.distribution.clone());

@@ -77,6 +77,7 @@ fn channel(id: u32, name: &str, from: &[&str], to: &[(&str, u64, bool)]) -> Chan
                 task: (*task).into(),
                 activations: *activations,
                 declared: *declared,
+                assumed: false,
                 keeps: None,
             })
             .collect(),

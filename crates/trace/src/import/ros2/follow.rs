@@ -6,6 +6,7 @@ mod clients;
 use super::calls::{Call, Handle, Thread};
 use super::graph::Graph;
 use super::messages::{Messages, Sent};
+use super::open::{Open, Taker};
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
 
@@ -43,6 +44,8 @@ pub enum Step {
     /// Events of any thread may be missing, from here on or, when that is over, up to here.
     Lost {
         events: u64,
+        /// The same of packets: missing, damaged or cut off.
+        packets: u64,
         is_over: bool,
     },
 }
@@ -113,6 +116,7 @@ pub struct Follow {
     /// Events may be missing until then.
     gap_until: Option<Instant>,
     pub unknown: Unknown,
+    pub open: Open,
 }
 
 /// Takes steps: when, who, what.
@@ -132,7 +136,7 @@ impl Follow {
     pub fn call(&mut self, at: Instant, thread: Thread, call: &Call, graph: &mut Graph, out: Out) -> bool {
         if self.gap_until.is_some_and(|until| at >= until) {
             self.gap_until = None;
-            self.forget(at, Step::Lost { events: 0, is_over: true }, out);
+            self.forget(at, Step::Lost { events: 0, packets: 0, is_over: true }, out);
         }
         match *call {
             Call::Executor | Call::Start { .. } | Call::Take { .. } | Call::TakeRequest { .. } => {
@@ -176,20 +180,25 @@ impl Follow {
                 self.take(at, thread, task, message, graph);
             }
             Call::Request { rmw, sequence } => {
-                if let Some((topic, _, client)) = graph.known_client(thread, rmw) {
-                    let number = self.push(at, thread, topic, graph, out);
-                    self.messages.sent_request((client, sequence), number);
-                }
+                let Some((topic, _, client)) = graph.known_client(thread, rmw) else {
+                    self.unknown_publisher(thread);
+                    return true;
+                };
+                let number = self.push(at, thread, topic, graph, out);
+                self.messages.sent_request((client, sequence), number);
             }
             Call::TakeRequest { rmw, client, sequence } => {
                 let message = self.messages.request((client, sequence));
                 self.take(at, thread, graph.rmw_service(thread, rmw), message, graph);
             }
             Call::Response { client, sequence } => {
-                if let Some(topic) = graph.responses(client) {
-                    let number = self.push(at, thread, topic, graph, out);
-                    self.messages.sent_response((client, sequence), number);
-                }
+                let Some(topic) = graph.responses(client) else {
+                    let of = self.taker(thread);
+                    self.open.foreign_responses.extend(of.callback());
+                    return true;
+                };
+                let number = self.push(at, thread, topic, graph, out);
+                self.messages.sent_response((client, sequence), number);
             }
             Call::TakeResponse { rmw, sequence } => {
                 self.take_response(at, thread, (rmw, sequence), graph, out)
@@ -200,9 +209,10 @@ impl Follow {
     }
 
     /// Events are missing up to a time.
-    pub fn lose(&mut self, at: Instant, until: Instant, events: u64, out: Out) {
+    pub fn lose(&mut self, at: Instant, until: Instant, (events, packets): (u64, u64), out: Out) {
         self.gap_until = self.gap_until.max(Some(until));
-        self.forget(at, Step::Lost { events, is_over: false }, out);
+        self.open.has_losses = true;
+        self.forget(at, Step::Lost { events, packets, is_over: false }, out);
     }
 
     /// Nobody's state is known any more.
@@ -219,6 +229,9 @@ impl Follow {
         let state = self.threads.entry(thread).or_default();
         if let Some((task, ..)) = state.stack.last() {
             graph.tasks[*task].publishes |= graph.is_of_application(topic);
+            self.open.published.insert((*task, topic));
+        } else {
+            self.open.outside.insert((thread.pid, topic));
         }
         out(at, producer(thread, state.stack.len()), Step::Push { topic, number });
         number
@@ -234,13 +247,20 @@ impl Follow {
         out: Out,
     ) {
         let Some(topic) = topic else {
-            self.unknown.publishers += 1;
+            self.unknown_publisher(thread);
             return self.forget_published(thread);
         };
         let number = self.push(at, thread, topic, graph, out);
         self.messages.at((thread.pid, message), topic, number);
         let published = Published { publisher, message, topic, number, is_intra, has_stamp: false };
         self.threads.entry(thread).or_default().published = Some(published);
+    }
+
+    /// Somebody published, and nobody knows on which topic.
+    fn unknown_publisher(&mut self, thread: Thread) {
+        self.unknown.publishers += 1;
+        let stack = self.threads.get(&thread).map(|state| &state.stack);
+        self.open.unknown_publishers.extend(stack.and_then(|stack| stack.last()).map(|(task, ..)| *task));
     }
 
     fn forget_published(&mut self, thread: Thread) {
@@ -340,8 +360,22 @@ impl Follow {
             state.taken = Some(Taken { at: before.at, ..before });
             return;
         }
-        self.unknown.without_callback += u64::from(state.taken.is_some());
-        state.taken = Some(Taken { at, task, topic, message });
+        let before = state.taken.replace(Taken { at, task, topic, message });
+        self.not_called(thread, before);
+    }
+
+    /// A message was taken, and no callback called with it.
+    fn not_called(&mut self, thread: Thread, taken: Option<Taken>) {
+        let Some(taken) = taken else { return };
+        self.unknown.without_callback += 1;
+        self.open.taken.insert((taken.task, self.taker(thread)));
+    }
+
+    /// Who takes what the thread takes.
+    fn taker(&self, thread: Thread) -> Taker {
+        let stack = self.threads.get(&thread).map(|state| &state.stack);
+        let running = stack.and_then(|stack| stack.last()).map(|(task, ..)| *task);
+        running.map_or(Taker::Process(thread.pid), Taker::Callback)
     }
 
     fn start(&mut self, at: Instant, thread: Thread, callback: Handle, graph: &mut Graph, out: Out) {
@@ -357,7 +391,7 @@ impl Follow {
         }
         let taken = state.taken.take();
         let of_it = taken.filter(|taken| taken.task == task);
-        self.unknown.without_callback += u64::from(taken.is_some() && of_it.is_none());
+        self.not_called(thread, taken.filter(|_| of_it.is_none()));
         self.unknown.without_message += u64::from(has_input && of_it.is_none());
         let takes = match of_it {
             Some(Taken { topic, message: Sent::Number(number), .. }) => Some((topic, Some(number))),
@@ -369,8 +403,19 @@ impl Follow {
             }
             None => graph.input(task).filter(|topic| self.has_pushes(*topic)).map(|topic| (topic, None)),
         };
+        self.lacks_publication(task, has_input, takes);
         let activation = of_it.map_or(at, |taken| taken.at);
         self.run(thread, (task, Some(callback)), (activation, at), takes, out);
+    }
+
+    /// Notes a message whose publication was not seen.
+    fn lacks_publication(&mut self, task: usize, has_input: bool, takes: Option<(usize, Option<u64>)>) {
+        match takes {
+            Some((_, Some(_))) => {}
+            Some((_, None)) => _ = self.open.without_publication.insert(task),
+            None if has_input => _ = self.open.from_outside.insert(task),
+            None => {}
+        }
     }
 
     /// A callback begins: it was activated, and starts.
@@ -399,14 +444,18 @@ impl Follow {
         let state = self.threads.entry(thread).or_default();
         let Some(place) = state.stack.iter().rposition(|(_, _, of)| *of == Some(callback)) else {
             self.unknown.ends += 1;
+            self.open.ended.insert(thread.pid);
             return;
         };
         // Ends of those within it are missing.
         self.unknown.ends += (state.stack.len() - place - 1) as u64;
         let (task, instance, _) = state.stack[place];
         let producer = producer(thread, place + 1);
-        state.stack.truncate(place);
-        (state.published, state.taken) = (None, None);
+        let taken = state.taken.take();
+        state.published = None;
+        // Within the callback, while it was not over.
+        self.not_called(thread, taken);
+        self.threads.entry(thread).or_default().stack.truncate(place);
         out(at, producer, Step::Stop { task, instance });
     }
 }

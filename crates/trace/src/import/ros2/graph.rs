@@ -11,6 +11,17 @@ const MOST: usize = 1 << 20;
 /// Topics that every node has, and that carry no data of the application.
 const OF_EVERY_NODE: [&str; 3] = ["/rosout", "/parameter_events", "/clock"];
 
+/// Services that every node has.
+const SERVICES_OF_EVERY_NODE: [&str; 7] = [
+    "describe_parameters",
+    "get_parameter_types",
+    "get_parameters",
+    "get_type_description",
+    "list_parameters",
+    "set_parameters",
+    "set_parameters_atomically",
+];
+
 /// What calls a callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -271,6 +282,18 @@ impl Graph {
     /// Whether a topic carries data of the application.
     pub fn is_of_application(&self, topic: usize) -> bool {
         !OF_EVERY_NODE.contains(&self.topics[topic].as_str())
+    }
+
+    /// Whether a callback may have data of the application: not those that every node has.
+    pub fn has_data(&self, task: usize) -> bool {
+        match self.tasks[task].cause {
+            Cause::Topic(topic) => self.is_of_application(topic),
+            Cause::Service(topic) | Cause::Client(topic) => {
+                let service = service_of(&self.topics[topic]).rsplit('/').next().unwrap_or_default();
+                !SERVICES_OF_EVERY_NODE.contains(&service)
+            }
+            Cause::Timer(_) | Cause::Unknown(_) => true,
+        }
     }
 
     /// Names of the tasks that ran, each once, by index.

@@ -1,10 +1,10 @@
 //! The second pass's product: a trace of a dataflow program.
 
-use super::follow::{Producer, Step};
+use super::follow::{Follow, Producer, Step};
 use super::graph::Graph;
 use super::survey::Survey;
-use super::{Trace, Variables};
-use crate::flow::{About, Arming, Connection, Input, Kind, Writer};
+use super::{Trace, Variables, open, program};
+use crate::flow::{About, Arming, Connection, Input, Kind, Opening, Writer};
 use crate::import::error::{Error, ErrorKind};
 use crate::import::notes::Notes;
 use punctual_model::Instant;
@@ -48,8 +48,9 @@ pub struct Output {
     tasks: FxHashMap<usize, u16>,
     /// By task: the channel of its variables, and pushes there so far.
     variables: FxHashMap<usize, (u16, u64)>,
-    /// Whether events are missing around here.
+    /// Whether events are missing around here, and whether the last that were missing were of packets.
     is_in_gap: bool,
+    lacks_packets: bool,
     written: Written,
 }
 
@@ -73,12 +74,11 @@ impl Output {
         folder: &Path,
         path: &Path,
         trace: &Trace,
-        graph: &Graph,
-        survey: Survey,
+        (graph, survey, follow): (&Graph, Survey, &Follow),
         variables: &Variables,
         notes: &mut Notes,
     ) -> Result<Output, Error> {
-        let plan = Plan::new(path, trace, graph, survey, variables, notes)?;
+        let plan = Plan::new(path, trace, (graph, survey, follow), variables, notes)?;
         let share = (PACKETS / plan.order.len().max(1)).clamp(LEAST_PACKET, MOST_PACKET);
         // Whole events behind the header.
         let packet_bytes = share / 8 * 8;
@@ -100,14 +100,18 @@ impl Output {
             tasks: plan.tasks,
             variables: plan.variables,
             is_in_gap: false,
+            lacks_packets: false,
             written,
         })
     }
 
     /// Writes what happened.
     pub fn step(&mut self, at: Instant, producer: Producer, step: Step) -> Result<(), Error> {
-        if let Step::Lost { events, is_over } = step {
+        if let Step::Lost { events, packets, is_over } = step {
             self.is_in_gap = !is_over;
+            if !is_over {
+                self.lacks_packets = events == 0 && packets > 0;
+            }
             return self.lose(events);
         }
         // What the first pass did not see is not there.
@@ -160,7 +164,12 @@ impl Output {
     fn lose(&mut self, events: u64) -> Result<(), Error> {
         let share = events / self.producers.len().max(1) as u64;
         let share = u32::try_from(share.max(1)).unwrap_or(u32::MAX);
-        (0..self.producers.len()).try_for_each(|place| self.writer.discard(place, share)).map_err(own)?;
+        let lacks_packets = self.lacks_packets;
+        let mut lose = |place| match lacks_packets {
+            true => self.writer.skip_packet(place),
+            false => self.writer.discard(place, share),
+        };
+        (0..self.producers.len()).try_for_each(&mut lose).map_err(own)?;
         self.variables.values_mut().for_each(|(_, number)| *number += 1);
         Ok(())
     }
@@ -181,8 +190,7 @@ impl Plan {
     fn new(
         path: &Path,
         trace: &Trace,
-        graph: &Graph,
-        survey: Survey,
+        (graph, survey, follow): (&Graph, Survey, &Follow),
         variables: &Variables,
         notes: &mut Notes,
     ) -> Result<Plan, Error> {
@@ -198,12 +206,18 @@ impl Plan {
         }
         let tasks: FxHashMap<usize, u16> = names.keys().copied().zip(0..).collect();
         let topics: FxHashMap<usize, u16> = survey.topics.iter().copied().zip(0..).collect();
-        let mut about = about(trace, graph, &survey, &names);
+        let mut about = about(trace, graph, &survey);
         about.channels = survey.topics.iter().map(|it| (topics[it], graph.topics[*it].clone())).collect();
         about.tasks = names.iter().map(|(task, name)| (tasks[task], name.clone())).collect();
         for (task, number) in &tasks {
             let channel = graph.input(*task).and_then(|topic| topics.get(&topic));
             about.inputs.extend(channel.map(|channel| input(*channel, *number, Arming::default())));
+        }
+        let within = (*variables == Variables::Assumed).then(|| open::within_nodes(graph, &names)).flatten();
+        for ends in follow.open.ends(graph, &follow.unknown, &names).into_iter().chain(within) {
+            let numbers = |found: BTreeSet<usize>| found.iter().map(|task| tasks[task]).collect();
+            let (before, behind) = (numbers(ends.before), numbers(ends.behind));
+            about.openings.push(Opening { before, behind, why: ends.why.to_owned() });
         }
         let pairs = pairs(graph, &names, variables, notes)?;
         let mut plan = Plan {
@@ -214,7 +228,7 @@ impl Plan {
             variables: FxHashMap::default(),
             pairs: Vec::new(),
         };
-        plan.add_variables(path, &names, &pairs)?;
+        plan.add_variables(path, &names, &pairs, *variables == Variables::Assumed)?;
         plan.about.inputs.sort_unstable();
         Ok(plan)
     }
@@ -224,6 +238,7 @@ impl Plan {
         path: &Path,
         names: &BTreeMap<usize, String>,
         pairs: &BTreeSet<(usize, usize)>,
+        are_assumed: bool,
     ) -> Result<(), Error> {
         let newest = Arming { synchronised: false, optional: true, ..Arming::default() };
         for (writer, reader) in pairs {
@@ -235,7 +250,9 @@ impl Plan {
             };
             self.variables.entry(*writer).or_insert((channel, 0));
             self.about.channels.insert(channel, format!("variable of {}", names[writer]));
-            self.about.inputs.push(input(channel, self.tasks[reader], newest));
+            let variable = input(channel, self.tasks[reader], newest);
+            self.about.inputs.push(variable);
+            self.about.assumed.extend(are_assumed.then_some(variable.connection));
             self.pairs.push((names[writer].clone(), names[reader].clone()));
         }
         Ok(())
@@ -254,7 +271,7 @@ fn order(survey: &Survey) -> Vec<Producer> {
     of(true).chain(of(false)).collect()
 }
 
-fn about(trace: &Trace, graph: &Graph, survey: &Survey, names: &BTreeMap<usize, String>) -> About {
+fn about(trace: &Trace, graph: &Graph, survey: &Survey) -> About {
     let (clock, zero) = trace.reader.clock();
     let order = order(survey);
     let name = |(thread, depth): &Producer| {
@@ -266,8 +283,8 @@ fn about(trace: &Trace, graph: &Graph, survey: &Survey, names: &BTreeMap<usize, 
     About {
         clock: if clock == "monotonic" { "CLOCK_MONOTONIC".into() } else { format!("LTTng's clock {clock}") },
         clock_zero: u64::try_from(zero).ok().filter(|zero| *zero > 0),
-        program: Some(format!("ROS 2: {} nodes, {} callbacks", graph.nodes.len(), names.len())),
-        platform: trace.reader.env(0, "hostname").map(str::to_owned),
+        program: Some(program::name(&graph.nodes)),
+        platform: program::platform(&trace.reader),
         executors: Some(executors as u32),
         producers: (0..).zip(&order).map(|(number, producer)| (number, name(producer))).collect(),
         threads: (0..).zip(&order).map(|(number, (thread, _))| (number, thread.tid)).collect(),
@@ -306,5 +323,31 @@ fn pairs(
             Error::new(ErrorKind::NotFound, message)
         })
     };
-    declared.iter().map(|(writer, reader)| Ok((find(writer)?, find(reader)?))).collect()
+    let pair = |(writer, reader): &(String, String)| {
+        let pair = (find(writer)?, find(reader)?);
+        match refusal(graph, pair) {
+            Some(why) => {
+                let message = format!("--variable {writer},{reader}: {why}");
+                Err(Error::new(ErrorKind::Usage, message))
+            }
+            None => Ok(pair),
+        }
+    };
+    declared.iter().map(pair).collect()
+}
+
+/// Why two callbacks cannot share a variable; nothing is known of those whose node is not in the trace.
+fn refusal(graph: &Graph, (writer, reader): (usize, usize)) -> Option<String> {
+    let node = |task: usize| graph.tasks[task].node;
+    if writer == reader {
+        return Some("a callback is no variable's writer and reader at once; name two callbacks".into());
+    }
+    let (from, to) = (node(writer)?, node(reader)?);
+    (from != to).then(|| {
+        let [from, to] = [from, to].map(|node| graph.nodes[node].as_str());
+        format!(
+            "the writer is of node {from} and the reader of {to}; callbacks of different nodes share no \
+             variable: data between them are on topics, which need not be declared"
+        )
+    })
 }

@@ -23,9 +23,12 @@ impl Follow {
             return;
         };
         let state = self.threads.entry(thread).or_default();
-        self.unknown.without_callback += u64::from(state.taken.take().is_some());
-        if !state.has_executor || !state.stack.is_empty() {
+        let taken = state.taken.take();
+        let is_told = state.has_executor && state.stack.is_empty();
+        self.not_called(thread, taken);
+        if !is_told {
             self.unknown.responses += 1;
+            self.open.responses.insert((task, self.taker(thread)));
             return;
         }
         let topic = graph.input(task).filter(|topic| self.has_pushes(*topic));
@@ -37,6 +40,7 @@ impl Follow {
             }
         });
         graph.tasks[task].has_run = true;
+        self.lacks_publication(task, true, takes);
         self.run(thread, (task, None), (at, at), takes, out);
     }
 
