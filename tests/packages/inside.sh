@@ -72,4 +72,6 @@ gone
 
 step 'unpacking the tarball' tar -C /usr/local --strip-components=1 -xf punctual.tar.gz
 step 'telling the linker' ldconfig
+# The shell remembers where commands were.
+hash -r
 use /usr/local
