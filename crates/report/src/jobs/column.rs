@@ -93,6 +93,7 @@ mod tests {
     fn the_documentation_has_every_column_in_order() {
         let documented: Vec<&str> = include_str!("../../../../docs/job-lists.md")
             .lines()
+            .take_while(|line| !line.starts_with("## Instances"))
             .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
             .map(|(name, _)| name)
             .collect();
