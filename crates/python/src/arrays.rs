@@ -127,26 +127,14 @@ impl Numbers<'_> {
     }
 
     #[inline]
-    fn at(&self, index: usize) -> u64 {
+    fn at(&self, index: usize) -> Result<u64, String> {
         let mut bytes = [0; ITEM];
         bytes.copy_from_slice(&self.bytes[index * ITEM..][..ITEM]);
-        u64::from_ne_bytes(bytes)
-    }
-
-    /// Whether all of them are times.
-    fn check(&self) -> Result<(), String> {
-        match (0..self.len()).find(|index| self.at(*index) > self.most) {
-            Some(index) => {
-                let number = self.at(index) as i64;
-                Err(format!("{}[{index}] is {number}: times are not negative", self.name))
-            }
-            None => Ok(()),
+        let number = u64::from_ne_bytes(bytes);
+        if number > self.most {
+            return Err(format!("{}[{index}] is {}: times are not negative", self.name, number as i64));
         }
-    }
-
-    /// The first index at which `is_wrong` of the two numbers there.
-    fn first(&self, other: &Numbers<'_>, is_wrong: fn(u64, u64) -> bool) -> Option<usize> {
-        (0..self.len().min(other.len())).find(|index| is_wrong(self.at(*index), other.at(*index)))
+        Ok(number)
     }
 }
 
@@ -163,34 +151,21 @@ impl Arrays<'_> {
     /// The models, without what nothing was said of.
     fn extract(&self, options: &StreamOptions) -> Result<model::Stream, String> {
         let jobs = self.jobs()?;
-        self.check()?;
         let mut stream = Stream::new(options);
+        let mut before = 0;
         for index in 0..self.releases.len() {
-            let release = self.release(index)?;
+            let (release, earliest) = self.release(index)?;
+            if earliest < before {
+                return Err(format!("releases[{index}] is before the one before it: sort them"));
+            }
+            before = earliest;
             stream.release(&release, Circumstances::default());
             if index < jobs {
-                let job = self.job(index, release);
+                let job = self.job(index, release)?;
                 stream.complete(&job, &[Segment { suspended: Duration::ZERO, cost: job.cost }]);
             }
         }
         Ok(self.known(stream.to_model(Separator::SUSPENSION)))
-    }
-
-    /// Whether all numbers fit together. In passes of their own, which take less time than to look at each
-    /// job whether it is the first that does not.
-    fn check(&self) -> Result<(), String> {
-        let all = [Some(self.releases), self.costs, self.latest, self.arrivals, self.ends];
-        all.iter().flatten().try_for_each(Numbers::check)?;
-        let releases = &self.releases;
-        if let Some(index) = (1..releases.len()).find(|index| releases.at(*index) < releases.at(index - 1)) {
-            return Err(format!("releases[{index}] is before the one before it: sort them"));
-        }
-        for later in [self.latest, self.ends].into_iter().flatten() {
-            if let Some(index) = later.first(releases, |later, release| later < release) {
-                return Err(format!("{}[{index}] is before releases[{index}]", later.name));
-            }
-        }
-        Ok(())
     }
 
     /// How many jobs have ended.
@@ -222,23 +197,27 @@ impl Arrays<'_> {
     }
 
     #[inline]
-    fn release(&self, index: usize) -> Result<Release, String> {
-        let earliest = Instant::from_ns(self.releases.at(index));
-        let arrival = self.arrivals.map(|arrivals| Instant::from_ns(arrivals.at(index)));
-        let window = match self.latest {
-            None => Window::at(earliest),
-            Some(latest) => Window::new(earliest, Instant::from_ns(latest.at(index)))
-                .ok_or_else(|| format!("latest[{index}] is before releases[{index}]"))?,
-        };
-        Ok(Release { arrival, window })
+    fn release(&self, index: usize) -> Result<(Release, u64), String> {
+        let earliest = self.releases.at(index)?;
+        let latest = self.latest.map_or(Ok(earliest), |latest| latest.at(index))?;
+        let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest));
+        let window = window.ok_or_else(|| format!("latest[{index}] is before releases[{index}]"))?;
+        let arrival = self.arrivals.map(|arrivals| arrivals.at(index)).transpose()?.map(Instant::from_ns);
+        Ok((Release { arrival, window }, earliest))
     }
 
     #[inline]
-    fn job(&self, index: usize, release: Release) -> Job {
-        let cost = Duration::from_ns(self.costs.map_or(0, |costs| costs.at(index)));
+    fn job(&self, index: usize, release: Release) -> Result<Job, String> {
+        let cost = Duration::from_ns(self.costs.map_or(Ok(0), |costs| costs.at(index))?);
         let start = release.window.latest();
-        let end = self.ends.map_or(start + cost, |ends| Instant::from_ns(ends.at(index)));
-        Job { release, start: start.min(end), end, cost, suspended: Duration::ZERO }
+        let end = match self.ends {
+            Some(ends) => Instant::from_ns(ends.at(index)?),
+            None => start + cost,
+        };
+        if end < release.window.earliest() {
+            return Err(format!("ends[{index}] is before releases[{index}]"));
+        }
+        Ok(Job { release, start: start.min(end), end, cost, suspended: Duration::ZERO })
     }
 
     /// Nothing is known of sleeping; of response times, only with ends.
