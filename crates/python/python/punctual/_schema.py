@@ -471,8 +471,24 @@ class Dataflow(_Dataflow, total=False):
     # How connections are known: declared by the program, seen when inputs were notified, or inferred from
     # which pushes activated which tasks. Absent in older files.
     connections: Literal["declared", "seen", "inferred"]
+    # Where tasks or connections may be missing, as the trace says. Absent if nowhere.
+    openings: list[Opening]
     # Whether there are too many paths from sources to sinks to list them. Default false.
     chains_omitted: bool
+
+
+class _Opening(TypedDict):
+    # Why, for people.
+    why: str
+
+
+class Opening(_Opening, total=False):
+    """Tasks before or behind which there may be others that the trace does not show."""
+
+    # Tasks to which others may lead. Absent if none.
+    before: list[str]
+    # Tasks that may lead to others. Absent if none.
+    behind: list[str]
 
 
 class _Channel(TypedDict):
@@ -522,6 +538,8 @@ class _Activates(TypedDict):
 class Activates(_Activates, total=False):
     """A task that data on a channel can activate, alone or with others."""
 
+    # Whether the connection is a guess that nobody confirmed. Default false.
+    assumed: bool
     # What the input keeps: all, until as many as it needs are taken, or the newest. Absent where the trace
     # does not say.
     keeps: Literal["queue", "newest"]
@@ -1246,6 +1264,7 @@ __all__ = [
     "MeasuredThread",
     "Moment",
     "Monitor",
+    "Opening",
     "PathStep",
     "Periodic",
     "PeriodicPeriodExact",
