@@ -93,7 +93,7 @@ TEST_F(Features, a_lambda_takes_the_inputs_of_its_channels)
 	EXPECT_EQ(scale.instance(), 2u);
 }
 
-TEST_F(Features, a_lambda_has_a_priority)
+TEST_F(Features, a_lambda_of_wrong_priority_is_refused)
 {
 	flow::Call task(
 		scheduler, "task", [] {}, 7);

@@ -71,7 +71,7 @@ pub enum Connections {
     Inferred,
 }
 
-/// Tasks before or behind which there may be others that the trace does not show.
+/// Tasks before or after which there may be others that the trace does not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
     /// Why, for people.

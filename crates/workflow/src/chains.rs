@@ -213,12 +213,12 @@ impl Trace {
         })
     }
 
-    /// Only this part of it is read, from its first event on.
+    /// Reads this part only; its offsets count from the first event.
     pub fn within(self, range: TimeRange) -> Trace {
         Trace { part: Part::Since(range), ..self }
     }
 
-    /// Only the part between two times is read.
+    /// Reads the part between two times only.
     pub fn between(self, from: Instant, until: Instant) -> Trace {
         Trace { part: Part::Between(from, until), ..self }
     }

@@ -483,7 +483,7 @@ class _Opening(TypedDict):
 
 
 class Opening(_Opening, total=False):
-    """Tasks before or behind which there may be others that the trace does not show."""
+    """Tasks before or after which there may be others that the trace does not show."""
 
     # Tasks to which others may lead. Absent if none.
     before: list[str]

@@ -47,7 +47,7 @@ pub fn doubts(flow: &Dataflow) -> Vec<String> {
             let has_guess = flow.channels.iter().flat_map(|it| &it.activates).any(|it| it.assumed);
             let guess = if has_guess { ", or as they rest on what is assumed" } else { "" };
             lines.push(format!(
-                "Not end-to-end, as other tasks come, or may come, before or behind{guess}: {names}."
+                "Not end-to-end, as other tasks come, or may come, before or after{guess}: {names}."
             ));
         }
     }
@@ -78,9 +78,9 @@ fn opening(Opening { why, before, behind }: &Opening) -> String {
     let what = match (before.is_empty(), behind.is_empty()) {
         (true, true) => "Chains may be missing.".to_owned(),
         (false, true) => format!("Others may come before {}.", names(before)),
-        (true, false) => format!("Others may come behind {}.", names(behind)),
-        (false, false) if before == behind => format!("Others may come before or behind {}.", names(before)),
-        (false, false) => format!("Others may come before {}, or behind {}.", names(before), names(behind)),
+        (true, false) => format!("Others may come after {}.", names(behind)),
+        (false, false) if before == behind => format!("Others may come before or after {}.", names(before)),
+        (false, false) => format!("Others may come before {}, or after {}.", names(before), names(behind)),
     };
     format!("{}. {what}", visible(why))
 }

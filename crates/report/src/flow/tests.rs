@@ -316,7 +316,7 @@ fn what_a_trace_leaves_open_is_told() {
         behind: vec!["cam".into()],
     }];
     let text = program(&model, &Page::default());
-    let line = "Callbacks were called. Others may come before or behind cam.";
+    let line = "Callbacks were called. Others may come before or after cam.";
     assert!(text.contains("Chains: latency from the first task to the last"), "{text}");
     assert!(text.replace('\n', " ").contains(line), "{text}");
 }

@@ -67,7 +67,7 @@ pub struct Barrier {
     pub arrived: u32,
 }
 
-/// Tasks before or behind which there may be others that the trace does not show.
+/// Tasks before or after which there may be others that the trace does not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
     /// Others may lead to these.

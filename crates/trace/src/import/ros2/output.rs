@@ -48,8 +48,9 @@ pub struct Output {
     tasks: FxHashMap<usize, u16>,
     /// By task: the channel of its variables, and pushes there so far.
     variables: FxHashMap<usize, (u16, u64)>,
-    /// Whether events are missing around here, and whether the last that were missing were of packets.
+    /// Whether events are missing around here.
     is_in_gap: bool,
+    /// Whether whole packets were missing the last time, rather than events that the tracer counted.
     lacks_packets: bool,
     written: Written,
 }
