@@ -307,7 +307,7 @@ static __always_inline struct latency_thread *entry_of(
 }
 
 /* The scheduling context has ended, and the chosen thread runs. */
-static __noinline int measure(struct latency_shared *shared)
+static __noinline int measure_wait(struct latency_shared *shared, __u8 place)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	volatile struct latency_wakeup *wakeup;
@@ -348,16 +348,23 @@ static __noinline int measure(struct latency_shared *shared)
 	barrier();
 	thread->max = latency;
 	thread->max_at = ready;
-	wait = latency_wait_over(&shared->cpu, ready);
+	wait = latency_wait_over(&shared->cpu, place, ready);
 	if (wait)
 		thread->worst = *wait;
-	/* Otherwise the next waits may have begun meanwhile, in interrupts. */
-	if (!wait || *(volatile __u64 *)&wait->ready != ready)
+	else
 		thread->worst.ready = 0;
 	bpf_get_current_comm(thread->comm, sizeof(thread->comm));
 	barrier();
 	thread->sequence++;
 	return 0;
+}
+
+static __always_inline void measure(struct latency_shared *shared)
+{
+	__u8 place = latency_hold_wait(&shared->cpu);
+
+	measure_wait(shared, place);
+	latency_release_wait(&shared->cpu, place);
 }
 
 SEC("tp_btf/preempt_enable")

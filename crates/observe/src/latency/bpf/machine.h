@@ -100,6 +100,9 @@ struct latency_wait {
 	struct latency_part parts[LATENCY_PARTS];
 };
 
+/* A power of two. */
+#define LATENCY_WAITS 4
+
 /* Whether a woken thread waits. */
 enum {
 	WAIT_NONE,
@@ -135,6 +138,8 @@ struct latency_cpu {
 	/* If a woken thread waits, this one of `waits` is valid. */
 	__u8 waiting;
 	__u8 wait;
+	/* A bit for each of `waits` that is being read: the next ones leave it alone. */
+	__u8 held;
 	__u64 poid;
 	__u64 psd;
 	__u64 st;
@@ -157,8 +162,8 @@ struct latency_cpu {
 	/* Sections and interrupts of which the beginning was not seen. */
 	__u64 unseen;
 	struct latency_maximum greatest[LATENCY_VARIABLES];
-	/* The next wait may begin, in an interrupt, while the last one is still being read. */
-	struct latency_wait waits[2];
+	/* The next waits may begin, in interrupts, while the last one is still being read. */
+	struct latency_wait waits[LATENCY_WAITS];
 };
 
 /* A point in time, and the processor's thread time then. */
@@ -338,7 +343,7 @@ static __always_inline __u64 section_began(const struct latency_cpu *cpu, __u32 
 /* The wait that goes on, or was the last one. */
 static __always_inline struct latency_wait *latency_wait(struct latency_cpu *cpu)
 {
-	return &cpu->waits[*(volatile __u8 *)&cpu->wait & 1];
+	return &cpu->waits[*(volatile __u8 *)&cpu->wait & (LATENCY_WAITS - 1)];
 }
 
 /*
@@ -393,9 +398,11 @@ static __noinline __attribute__((unused)) int latency_wait_begins(
 		return 0;
 	which = latency_innermost(cpu);
 	*(volatile __u8 *)&cpu->waiting = WAIT_NONE;
-	next = !(cpu->wait & 1);
+	next = (cpu->wait + 1) & (LATENCY_WAITS - 1);
+	if (*(volatile __u8 *)&cpu->held & 1 << next)
+		next = (next + 1) & (LATENCY_WAITS - 1);
 	*(volatile __u8 *)&cpu->wait = next;
-	wait = &cpu->waits[next & 1];
+	wait = &cpu->waits[next];
 	__builtin_memset(wait, 0, sizeof(*wait));
 	wait->ready = ready;
 	wait->begin = begin;
@@ -434,20 +441,31 @@ static __always_inline __attribute__((unused)) void latency_wait_chosen(
 		cpu->waiting = WAIT_CHOSEN;
 }
 
-/* The wait of the thread that was `ready` then, which is over; NULL if its parts are not known. */
-static __always_inline __attribute__((unused)) struct latency_wait *latency_wait_over(
-	struct latency_cpu *cpu, __u64 ready)
+/*
+ * The place of the latest wait, which stays as it is until it is released: interrupts, and on
+ * PREEMPT_RT threads, may begin any number of waits while it is being read.
+ */
+static __always_inline __attribute__((unused)) __u8 latency_hold_wait(struct latency_cpu *cpu)
 {
-	__u8 place = *(volatile __u8 *)&cpu->wait & 1;
-	struct latency_wait *latest = &cpu->waits[place];
-	struct latency_wait *other = &cpu->waits[!place];
+	__u8 place = *(volatile __u8 *)&cpu->wait & (LATENCY_WAITS - 1);
 
-	/* If it was begun again, the other one is not whole. */
-	if (latest->is_over && latest->ready == ready)
-		return latest;
-	if (other->is_over && other->ready == ready)
-		return other;
-	return NULL;
+	*(volatile __u8 *)&cpu->held |= 1 << place;
+	return place;
+}
+
+static __always_inline __attribute__((unused)) void latency_release_wait(
+	struct latency_cpu *cpu, __u8 place)
+{
+	*(volatile __u8 *)&cpu->held &= ~(1 << place);
+}
+
+/* The wait in this place, if it is over and of the thread that was `ready` then; else NULL. */
+static __always_inline __attribute__((unused)) struct latency_wait *latency_wait_over(
+	struct latency_cpu *cpu, __u8 place, __u64 ready)
+{
+	struct latency_wait *wait = &cpu->waits[place & (LATENCY_WAITS - 1)];
+
+	return wait->is_over && wait->ready == ready ? wait : NULL;
 }
 
 static __always_inline void open_poid(struct latency_cpu *cpu, __u64 time, __u64 address)
