@@ -107,6 +107,7 @@ fn trials() -> Vec<Trial> {
             recordings::ALONE,
             survives::ALONE,
             trace_cmd::ALONE,
+            watch::ALONE,
             truth::ALONE,
             tt::slots::ALONE,
             tt::live::ALONE,

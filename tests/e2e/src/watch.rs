@@ -3,10 +3,12 @@
 use crate::run::{Running, directory, punctual, run, sleeps, wait_until, workload};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use rustix::process::Signal;
+use rustix::time::ClockId;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 pub const ALL: &[(&str, Test)] = &[
     ("watch::what_was_observed_is_agreed_on_and_checked", agreed),
@@ -17,6 +19,9 @@ pub const ALL: &[(&str, Test)] = &[
     ("watch::a_contract_is_read_again", read_again),
     ("watch::a_reader_that_has_gone_does_not_end_it", without_reader),
 ];
+
+/// Alone: the whole machine sleeps.
+pub const ALONE: &[(&str, Test)] = &[("watch::a_machine_that_was_suspended_is_no_violation", suspended)];
 
 /// No job of a program takes less than a nanosecond of processor time.
 const IMPOSSIBLE: &str = "[[task]]\nname = \"task-0\"\nseparator = \"clock_nanosleep*\"\nwcet = \"1ns\"\n";
@@ -238,6 +243,64 @@ fn read_again() -> Result<Outcome> {
     let ended = watcher.end()?;
     ended.expect_code(8)?;
     ensure!(ended.stdout.contains("task-0: wcet "), "{}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+/// How long the machine has been suspended since it started.
+fn suspension() -> Duration {
+    let on = |clock| {
+        let now = rustix::time::clock_gettime(clock);
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    };
+    on(ClockId::Boottime).saturating_sub(on(ClockId::Monotonic))
+}
+
+/// Suspends to memory until the alarm of the machine's clock.
+fn suspend(seconds: u32) -> Result {
+    const ALARM: &str = "/sys/class/rtc/rtc0/wakealarm";
+    fs::write(ALARM, "0")?;
+    fs::write(ALARM, format!("+{seconds}"))?;
+    Ok(fs::write("/sys/power/state", "mem")?)
+}
+
+/// While a machine is suspended, CLOCK_MONOTONIC stands still, and nobody is late.
+fn suspended() -> Result<Outcome> {
+    let states = fs::read_to_string("/sys/power/state").unwrap_or_default();
+    if !Path::new("/lab/job").exists() || !states.split_whitespace().any(|state| state == "mem") {
+        return skip("this is no machine of the lab that can be suspended");
+    }
+    const SECONDS: u32 = 4;
+    let directory = directory()?;
+    let contract = directory.path().join("run.toml");
+    let terms = "separator = \"clock_nanosleep*\"\nperiod = \"2ms\"\njitter = \"1500ms\"\n";
+    fs::write(&contract, format!("[[task]]\nname = \"task-0\"\n{terms}response = \"1500ms\"\n"))?;
+    let program = Running::start({
+        let [program, arguments @ ..] = periodic("60");
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command
+    })?;
+    let mut watch = punctual(["watch", "--json", "--no-journal"]);
+    watch.arg(&contract).args(["--pid", &program.pid().to_string()]);
+    let watcher = Running::start(watch)?;
+    wait_until("the handler of SIGHUP", || catches_hangup(watcher.pid()))?;
+    let sleep = || sleeps(program.pid(), "task-0");
+    let after = |count: u64| {
+        let before = sleep().unwrap_or(0);
+        wait_until("some jobs", || sleep().is_some_and(|sleeps| sleeps > before + count))
+    };
+    after(300)?;
+    let before = suspension();
+    suspend(SECONDS)?;
+    let slept = suspension().saturating_sub(before);
+    ensure!(slept >= Duration::from_secs(u64::from(SECONDS) - 2), "it was suspended for {slept:?} only");
+    after(300)?;
+    watcher.signal(Signal::INT)?;
+    let ended = watcher.end()?;
+    ended.expect_code(0)?;
+    let lines = lines(&ended.stdout)?;
+    let jobs = lines.last().map(|end| end["outcome"]["inputs"][0]["tasks"][0]["jobs"].clone());
+    ensure!(jobs.and_then(|jobs| jobs.as_u64()).is_some_and(|jobs| jobs > 500), "{}", ended.all());
     Ok(Outcome::Completed)
 }
 
