@@ -234,9 +234,16 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in prop::option::of(any::<prop::sample::Index>()),
         mends in any::<bool>(),
+        is_packed in any::<bool>(),
     ) {
         let mut bytes = summary(0, &records, 8).to_bytes();
         let head = MAGIC.len() + 8;
+        if !is_packed {
+            let plain = unpacked(&bytes);
+            bytes.truncate(head);
+            bytes[MAGIC.len()] = 1;
+            bytes.extend(plain);
+        }
         for (at, byte) in changes {
             let at = head + at.index(bytes.len() - head);
             bytes[at] = byte;
@@ -261,6 +268,14 @@ proptest! {
     }
 }
 
+/// What the file of a summary has behind its checksum.
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = vec![0; 1 << 22];
+    let length = zstd_safe::decompress(&mut plain[..], &bytes[MAGIC.len() + 8..]).unwrap();
+    plain.truncate(length);
+    plain
+}
+
 #[test]
 fn other_files_are_refused_with_the_reason() {
     let good = Summary::new(run(0), Vec::new()).to_bytes();
@@ -268,15 +283,32 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 2;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(2)));
+    newer[MAGIC.len()] = 3;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(3)));
     for cut in MAGIC.len()..good.len() {
         assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
     }
     // A number that does not end, with its checksum.
-    let body = [0xff; 16];
-    let endless = [&good[..MAGIC.len() + 4], &crc32fast::hash(&body).to_le_bytes(), &body].concat();
-    assert_eq!(Summary::from_bytes(&endless).err(), Some(FileError::Undecodable));
+    let of = |version: u32, body: &[u8]| {
+        [MAGIC, &version.to_le_bytes()[..], &crc32fast::hash(body).to_le_bytes(), body].concat()
+    };
+    let packed = |body: &[u8]| {
+        let mut packed = vec![0; zstd_safe::compress_bound(body.len())];
+        let length = zstd_safe::compress(&mut packed[..], body, 3).unwrap();
+        packed.truncate(length);
+        packed
+    };
+    assert_eq!(Summary::from_bytes(&of(1, &[0xff; 16])).err(), Some(FileError::Undecodable));
+    assert_eq!(Summary::from_bytes(&of(2, &packed(&[0xff; 16]))).err(), Some(FileError::Undecodable));
+    // Not packed at all; packed, and cut off.
+    assert_eq!(Summary::from_bytes(&of(2, &[0xff; 16])).err(), Some(FileError::Undecodable));
+    let whole = packed(&[7; 100]);
+    assert_eq!(Summary::from_bytes(&of(2, &whole[..whole.len() - 1])).err(), Some(FileError::Undecodable));
+    // A small file that would take much memory.
+    let bomb = Summary::from_bytes(&of(2, &packed(&vec![0; 64 << 20]))).err();
+    assert!(matches!(&bomb, Some(FileError::Invalid(why)) if why.contains("67108864")), "{bomb:?}");
+    // Those of version 1 are read, and written anew.
+    assert_eq!(Summary::from_bytes(&of(1, &unpacked(&good))).unwrap().to_bytes(), good);
     let long = [&good[..], &[0]].concat();
     assert_eq!(Summary::from_bytes(&long).err(), Some(FileError::Damaged));
 }

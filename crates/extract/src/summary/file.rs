@@ -1,4 +1,5 @@
-//! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`.
+//! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by Zstandard
+//! (not in version 1).
 
 use super::Summary;
 use std::fmt;
@@ -6,7 +7,17 @@ use std::fmt;
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// The version whose summaries are not packed.
+const UNPACKED: u32 = 1;
+
+/// Zstandard's own default: higher levels save 2 % and take twice as long.
+const LEVEL: i32 = 3;
+
+/// A body is at most that many times as long as its packed form, beyond a few bytes that are always allowed:
+/// more than the codec does with curves, so that small files cannot take much memory.
+const MOST_PACKED: (u64, u64) = (1024, 1 << 20);
 
 /// Magic, version, checksum of the rest; little-endian.
 const HEAD: usize = MAGIC.len() + 8;
@@ -36,7 +47,7 @@ impl fmt::Display for FileError {
             }
             FileError::Version(version) => write!(
                 f,
-                "it has version {version} of the format; this Punctual reads version {VERSION}: \
+                "it has version {version} of the format; this Punctual reads versions {UNPACKED} to {VERSION}: \
                  make it again with punctual summarize"
             ),
             FileError::Damaged => write!(f, "it is damaged or cut off: its checksum differs"),
@@ -51,7 +62,7 @@ impl fmt::Display for FileError {
 impl Summary {
     /// The file's contents: the same bytes for the same runs, however they were merged.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let body = postcard::to_allocvec(self).expect("memory takes any summary");
+        let body = pack(&postcard::to_allocvec(self).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -72,7 +83,7 @@ impl Summary {
             bytes.get(at..at + 4).and_then(|word| Some(u32::from_le_bytes(word.try_into().ok()?)))
         };
         let version = word(MAGIC.len()).ok_or(FileError::Damaged)?;
-        if version != VERSION {
+        if ![UNPACKED, VERSION].contains(&version) {
             return Err(FileError::Version(version));
         }
         let (Some(sum), Some(body)) = (word(MAGIC.len() + 4), bytes.get(HEAD..)) else {
@@ -81,7 +92,7 @@ impl Summary {
         if crc32fast::hash(body) != sum {
             return Err(FileError::Damaged);
         }
-        Summary::from_body(body)
+        if version == UNPACKED { Summary::from_body(body) } else { Summary::from_body(&unpack(body)?) }
     }
 
     /// Reads what follows the checksum.
@@ -94,5 +105,26 @@ impl Summary {
         }
         summary.check().map_err(FileError::Invalid)?;
         Ok(summary)
+    }
+}
+
+fn pack(body: &[u8]) -> Vec<u8> {
+    let mut packed = vec![0; zstd_safe::compress_bound(body.len())];
+    let length =
+        zstd_safe::compress(&mut packed[..], body, LEVEL).expect("there is room for the longest form");
+    packed.truncate(length);
+    packed
+}
+
+fn unpack(packed: &[u8]) -> Result<Vec<u8>, FileError> {
+    let length = zstd_safe::get_frame_content_size(packed).ok().flatten().ok_or(FileError::Undecodable)?;
+    let (times, always) = MOST_PACKED;
+    if length > (packed.len() as u64).saturating_mul(times).max(always) {
+        return Err(FileError::Invalid(format!("{} bytes cannot be {length} packed ones", packed.len())));
+    }
+    let mut body = vec![0; usize::try_from(length).map_err(|_| FileError::Undecodable)?];
+    match zstd_safe::decompress(&mut body[..], packed) {
+        Ok(found) if found == body.len() => Ok(body),
+        _ => Err(FileError::Undecodable),
     }
 }
