@@ -1,12 +1,14 @@
 //! The whole terminal: taken for a live display, and given back as it was, whatever happens.
 
+mod keys;
+
 use crate::failure::{Code, Failure};
+use keys::Pressed;
 use punctual_report::live::{Screen as Shown, Widths, draw};
-use punctual_workflow::live::{Event, Key};
+use punctual_workflow::live::Event;
 use punctual_workflow::top::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::terminal::{
     DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen,
 };
@@ -14,9 +16,9 @@ use ratatui::crossterm::{execute, style::ResetColor};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
-use signal_hook::consts::SIGTSTP;
+use signal_hook::consts::{SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
-use std::io::{self, IsTerminal, Stdout, stdin, stdout};
+use std::io::{self, IsTerminal, Stdin, Stdout, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,6 +87,8 @@ fn suspend() {
 
 /// How long the reader of keys waits at a time.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How long it waits for the rest of a key.
+const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// The terminal, while it is taken.
 pub struct Screen {
@@ -102,14 +106,16 @@ impl Screen {
             take(&before)?;
             let stopping = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(SIGTSTP, Arc::clone(&stopping))?;
+            let resized = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(SIGWINCH, Arc::clone(&resized))?;
             let (sender, events) = mpsc::channel();
             let is_closed = Arc::new(AtomicBool::new(false));
             let until = Arc::clone(&is_closed);
-            // Nobody waits for this thread: on a terminal that goes away just then, the library reads for
-            // ever.
+            // Nobody waits for this thread: another reader of the terminal can take from it what it was told
+            // of, and then it waits.
             thread::Builder::new()
                 .name("keys".into())
-                .spawn(move || read_keys(&sender, &until, &stopping))?;
+                .spawn(move || read_keys(&sender, &until, &stopping, &resized))?;
             let terminal = ratatui::Terminal::new(CrosstermBackend::new(stdout()))?;
             Ok(Screen { terminal, events, is_closed })
         })();
@@ -151,74 +157,68 @@ impl Terminal for Screen {
     }
 }
 
-/// Sends what is typed, until the terminal is given back or gone. Ctrl-Z is no signal on a raw terminal.
-fn read_keys(sender: &Sender<Event>, is_closed: &AtomicBool, stopping: &AtomicBool) {
+/// Sends what is typed, until the terminal is given back or gone.
+///
+/// Not by the library's reader: it is told once of what comes, and forgets that if the terminal was resized in
+/// the same moment (crossterm 0.28 and 0.29). Another library (termion 4.0) panics at what no terminal sends.
+fn read_keys(sender: &Sender<Event>, is_closed: &AtomicBool, stopping: &AtomicBool, resized: &AtomicBool) {
     let input = stdin();
+    let mut bytes = Vec::new();
     while !is_closed.load(Ordering::Relaxed) {
+        let mut is_stale = resized.swap(false, Ordering::Relaxed);
         if stopping.swap(false, Ordering::Relaxed) {
             suspend();
-            if sender.send(Event::Redraw).is_err() {
-                return;
-            }
+            is_stale = true;
         }
-        let mut ready = [PollFd::new(&input, PollFlags::IN)];
-        match poll(&mut ready, Some(&NAP)) {
-            Ok(0) | Err(Errno::INTR) => continue,
-            Ok(_) => {}
-            Err(_) => return,
-        }
-        if ready[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        if is_stale && sender.send(Event::Redraw).is_err() {
             return;
         }
-        while event::poll(Duration::ZERO).unwrap_or(false) {
-            let Ok(read) = event::read() else { return };
-            let event = match read {
-                event::Event::Key(pressed) if is_ctrl_z(&pressed) => {
-                    stopping.store(true, Ordering::Relaxed);
-                    None
-                }
-                event::Event::Key(pressed) => key(pressed).map(Event::Key),
-                event::Event::Resize(..) => Some(Event::Redraw),
-                _ => None,
-            };
-            if event.is_some_and(|event| sender.send(event).is_err()) {
-                return;
+        let patience = if bytes.is_empty() { &NAP } else { &REST };
+        match await_input(&input, patience) {
+            Ok(true) if read(&input, &mut bytes) => {}
+            Ok(false) => {}
+            _ => return,
+        }
+        // A key that is not whole after that long is none.
+        if bytes.is_empty() || (keys::is_open(&bytes) && matches!(await_input(&input, &REST), Ok(true))) {
+            continue;
+        }
+        for pressed in keys::keys(&std::mem::take(&mut bytes)) {
+            match pressed {
+                Pressed::Stop => stopping.store(true, Ordering::Relaxed),
+                Pressed::Key(key) if sender.send(Event::Key(key)).is_err() => return,
+                Pressed::Key(_) => {}
             }
         }
     }
 }
 
-fn is_ctrl_z(pressed: &KeyEvent) -> bool {
-    pressed.kind != KeyEventKind::Release
-        && pressed.code == KeyCode::Char('z')
-        && pressed.modifiers.contains(KeyModifiers::CONTROL)
+/// Whether there is something to read; an error if there never will be.
+fn await_input(input: &Stdin, patience: &Timespec) -> io::Result<bool> {
+    let mut ready = [PollFd::new(input, PollFlags::IN)];
+    match poll(&mut ready, Some(patience)) {
+        Ok(0) | Err(Errno::INTR) => return Ok(false),
+        Ok(_) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if ready[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    Ok(true)
 }
 
-fn key(pressed: KeyEvent) -> Option<Key> {
-    if pressed.kind == KeyEventKind::Release {
-        return None;
+/// Adds what there is to `bytes`; false at its end.
+fn read(input: &Stdin, bytes: &mut Vec<u8>) -> bool {
+    let mut some = [0; 1024];
+    match rustix::io::read(input, &mut some) {
+        Ok(0) => false,
+        Ok(count) => {
+            bytes.extend(&some[..count]);
+            true
+        }
+        Err(Errno::INTR | Errno::AGAIN) => true,
+        Err(_) => false,
     }
-    let control = pressed.modifiers.contains(KeyModifiers::CONTROL);
-    Some(match pressed.code {
-        KeyCode::Char('c') if control => Key::Interrupt,
-        KeyCode::Char('h') if control => Key::Backspace,
-        KeyCode::Char(_) if control => return None,
-        KeyCode::Char(c) => Key::Char(c),
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Esc => Key::Escape,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Tab => Key::Tab,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::F(1) => Key::Help,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

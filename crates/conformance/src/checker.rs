@@ -32,6 +32,10 @@ use thread::Thread;
 /// of no task is called unknown, as threads get their names a little after their start.
 const JOBS_TO_KNOW: u64 = 8;
 
+/// A thread without a separator of the agreed frequency for so many periods is too fast: twice as long as one
+/// with it takes to show.
+const PERIODS_TO_KNOW: u64 = 2 * JOBS_TO_KNOW;
+
 /// Remarks on how threads are scheduled.
 const MAX_NOTES: usize = 100;
 
@@ -443,7 +447,12 @@ impl Judge {
             } else if tally.threads == 0 {
                 tally.answer(agreed.missing, Term::Missing, "not there", &mut notes)
             } else if tally.jobs + tally.unjudged == 0 {
-                tally.answer(self.idle_answer, Term::NoJobs, "no job", &mut notes)
+                let text = match (tally.has_others, agreed.separator.is_some()) {
+                    (false, _) => "no job",
+                    (true, true) => "no job that ends at its separator",
+                    (true, false) => "too few jobs to know where they end: name a separator",
+                };
+                tally.answer(self.idle_answer, Term::NoJobs, text, &mut notes)
             } else {
                 None
             };

@@ -37,6 +37,8 @@ pub struct Tally {
     pub jobs: u64,
     /// Jobs that were not, since it was not known yet where jobs end.
     pub unjudged: u64,
+    /// Whether there were jobs that end elsewhere, or of which that was not known.
+    pub has_others: bool,
     /// Its terms.
     pub standings: Vec<Standing>,
 }
@@ -104,6 +106,7 @@ impl Tally {
             threads: 0,
             jobs: 0,
             unjudged: 0,
+            has_others: false,
             standings: terms.into_iter().filter_map(standing).collect(),
         }
     }

@@ -13,7 +13,9 @@ use crate::monitor::{Monitor, Unit};
 use crate::probes;
 use crate::recording::{Recording, TimeRange};
 use crate::replay::latency::observe_with;
-use punctual_conformance::{ChainChecker, Checker, Contract, LatencyChecker, Note, Verdict, check_model};
+use punctual_conformance::{
+    Answer, ChainChecker, Checker, Contract, LatencyChecker, Note, Verdict, check_model,
+};
 use punctual_extract::flow::Options as FlowOptions;
 use punctual_model::Platform;
 use punctual_report::conformance::Checked;
@@ -49,6 +51,12 @@ enum Input {
 /// Checks all inputs, each for itself.
 pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
     let mut contract = options.contract.contract()?;
+    if agrees_on_nothing(&contract) {
+        return Err(Error::usage(format!(
+            "{} agrees on nothing: it has no task, no chain with times, and no processor with a latency",
+            options.contract.name()
+        )));
+    }
     tell_unproven(&options.bounds.apply(&mut contract), monitor);
     let open = |given: &Given| Ok((given.name().into_owned(), Input::open(given, options)?));
     let inputs = options.inputs.iter().flat_map(parts);
@@ -60,6 +68,13 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
         Ok(Checked { input: name, verdict })
     };
     inputs.into_iter().map(check).collect()
+}
+
+/// Whether no input could break it.
+fn agrees_on_nothing(contract: &Contract) -> bool {
+    let forbids_threads = contract.unknown_threads == Some(Answer::Violation);
+    let has_chains = contract.chains.iter().any(|chain| chain.has_times());
+    contract.tasks.is_empty() && !has_chains && contract.latencies.is_empty() && !forbids_threads
 }
 
 /// The trace of a program and the recording of its threads, where both are in one folder.
@@ -131,7 +146,12 @@ impl Input {
         monitor: &dyn Monitor,
     ) -> Result<Verdict> {
         match self {
-            Input::Model(model) => Ok(check_model(contract, &model)),
+            Input::Model(model) => {
+                let mut verdict = check_model(contract, &model);
+                let unchecked = Unchecked { chains: false, latencies: false, tasks: model.threads.is_none() };
+                verdict.notes.extend(unchecked.note(contract));
+                Ok(verdict)
+            }
             Input::Program(trace) => check_program(&trace, contract, monitor),
             Input::Recording(recording) if recording.about().latency => {
                 check_latency(&recording, contract, monitor)

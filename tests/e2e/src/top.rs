@@ -311,6 +311,8 @@ fn resizes() -> Result<Outcome> {
     let colour =
         codes.flat_map(|codes| codes.split(';')).filter_map(|code| code.parse().ok()).find(is_colour);
     ensure!(colour.is_none(), "a colour: {colour:?} in {coloured:?}");
+    // Keys before and after a change of size: see `read_keys`.
+    terminal.keys(&["Up"])?;
     terminal.tmux(&["resize-window", "-x", "46", "-y", "10"])?;
     wait_until("fewer columns", || {
         terminal.screen().is_ok_and(|screen| screen.contains("R/D▼") && !screen.contains("Policy"))

@@ -96,6 +96,7 @@ fn join_tallies(mine: &mut Tally, theirs: Tally, agreed: usize, places: &mut Pla
     mine.threads = mine.threads.saturating_add(theirs.threads);
     mine.jobs = mine.jobs.saturating_add(theirs.jobs);
     mine.unjudged = mine.unjudged.saturating_add(theirs.unjudged);
+    mine.has_others |= theirs.has_others;
     for theirs in theirs.standings {
         let key = (mine.task.clone(), theirs.term);
         let position = mine.standings.iter().position(|it| it.term == theirs.term);

@@ -2,7 +2,7 @@
 
 use super::overdue::{GRACE, Told};
 use super::several::Row;
-use super::{Agreed, JOBS_TO_KNOW};
+use super::{Agreed, JOBS_TO_KNOW, PERIODS_TO_KNOW};
 use crate::releases::{Astray, Releases, Rule};
 use crate::verdict::Tally;
 use crate::violation::{Subject, Term, Violation};
@@ -29,6 +29,8 @@ pub struct Thread {
     pub lanes: Vec<Lane>,
     /// Where its jobs end, once that has been found out.
     pub chosen: Option<Separator>,
+    /// The first release, until then.
+    first: Option<Window>,
     /// Jobs while it belonged to no task.
     pub strays: u64,
 }
@@ -42,9 +44,12 @@ pub struct Lane {
     last: Option<Window>,
     /// The number of the job that is judged next.
     pub next: u64,
-    /// Jobs, and their first release, until it is known where jobs end.
+    /// Until it is known where jobs end: all jobs; those since the first of them that may be eight of the
+    /// task's, and its release; and the longest time that eight took that were too frequent.
+    all: u64,
     jobs: u64,
     first: Option<Window>,
+    frequent: Option<Duration>,
     /// What was told of jobs before they ended.
     pub told: Told,
     row: Row,
@@ -67,6 +72,7 @@ impl Thread {
             phase: 0,
             lanes: Vec::new(),
             chosen: None,
+            first: None,
             strays: 0,
         }
     }
@@ -88,7 +94,7 @@ impl Thread {
     /// Nothing is judged across this.
     pub fn forget_jobs(&mut self) {
         self.lanes.clear();
-        self.chosen = None;
+        (self.chosen, self.first) = (None, None);
         self.is_scheduling_judged = false;
     }
 
@@ -134,8 +140,10 @@ impl Thread {
             releases: Releases::default(),
             last: None,
             next: 0,
+            all: 0,
             jobs: 0,
             first: None,
+            frequent: None,
             told: Told::default(),
             row: Row::default(),
         });
@@ -143,35 +151,60 @@ impl Thread {
     }
 
     /// Whether a job is one of the task's. If the contract does not say where those end, they do at the first
-    /// separator with enough jobs that are not far too frequent.
-    fn is_judged(&mut self, lane: usize, seen: &JobSeen<'_>, agreed: &Agreed, tally: &mut Tally) -> bool {
-        let lane = &mut self.lanes[lane];
+    /// separator with enough jobs that are not far too frequent; if there is none for long, at the one with the
+    /// least frequent ones.
+    fn is_judged(&mut self, place: usize, seen: &JobSeen<'_>, agreed: &Agreed, tally: &mut Tally) -> bool {
+        let lane = &mut self.lanes[place];
         if agreed.separator.is_some() {
+            tally.has_others |= !lane.is_named;
             return lane.is_named;
         }
         if self.chosen.is_some() {
             return self.chosen == Some(lane.separator);
         }
+        tally.has_others = true;
         let window = seen.job.release.window;
-        let first = *lane.first.get_or_insert(window);
-        lane.jobs += 1;
-        if lane.jobs == JOBS_TO_KNOW {
-            let span = window.latest().since(first.earliest());
-            let is_too_frequent = agreed.period.is_some_and(|period| {
-                u128::from(span.ns()) * 2 < u128::from(period.ns()) * u128::from(JOBS_TO_KNOW - 1)
-            });
-            if is_too_frequent {
-                (lane.jobs, lane.first) = (0, None);
-            } else {
-                self.chosen = Some(lane.separator);
-                tally.unjudged += JOBS_TO_KNOW;
-            }
+        let begin = self.first.get_or_insert(window).earliest();
+        lane.all += 1;
+        let found = lane.is_enough(window, agreed.period).then_some(place);
+        let is_long = |period: Duration| {
+            u128::from(window.latest().since(begin).ns())
+                > u128::from(period.ns()) * u128::from(PERIODS_TO_KNOW)
+        };
+        let found = found.or_else(|| agreed.period.filter(|it| is_long(*it)).and_then(|_| self.slowest()));
+        if let Some(found) = found {
+            self.chosen = Some(self.lanes[found].separator);
+            tally.unjudged += self.lanes[found].all;
         }
         false
+    }
+
+    /// The separator with the least frequent jobs of those that are too frequent; of several, the first.
+    fn slowest(&self) -> Option<usize> {
+        let known = self.lanes.iter().enumerate().filter_map(|(place, lane)| Some((place, lane.frequent?)));
+        known.rev().max_by_key(|(_, span)| *span).map(|(place, _)| place)
     }
 }
 
 impl Lane {
+    /// Another job, released in `window`: whether there are enough by now that are not far too frequent.
+    fn is_enough(&mut self, window: Window, period: Option<Duration>) -> bool {
+        let first = *self.first.get_or_insert(window);
+        self.jobs += 1;
+        if self.jobs < JOBS_TO_KNOW {
+            return false;
+        }
+        let span = window.latest().since(first.earliest());
+        let is_too_frequent = period.is_some_and(|period| {
+            u128::from(span.ns()) * 2 < u128::from(period.ns()) * u128::from(JOBS_TO_KNOW - 1)
+        });
+        if is_too_frequent {
+            (self.jobs, self.first) = (0, None);
+            self.frequent = self.frequent.max(Some(span));
+        }
+        !is_too_frequent
+    }
+
     fn judge(
         &mut self,
         seen: &JobSeen<'_>,

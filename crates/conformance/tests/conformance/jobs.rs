@@ -223,6 +223,34 @@ fn jobs_end_where_the_period_says() {
     assert_eq!(tally.jobs, 38 - 8);
 }
 
+/// A thread that runs far more often than agreed shows no separator of that period, and is judged all the same.
+#[test]
+fn a_thread_that_is_far_too_fast_is_early() {
+    let mut thread = Thread::new();
+    for job in 2..402 {
+        thread.sleep(job * 5 * MS, MS);
+        let until = thread.now + MS;
+        thread.sleep_at(Call::FutexWait, until, MS);
+        let until = thread.now;
+        thread.sleep_at(Call::FutexWait, until, 0);
+    }
+    let terms = "period = \"50ms\"\njitter = \"1ms\"\nwcet = \"1us\"";
+    let (found, verdict) = check(&contract(terms), &thread.records);
+    let count = |term: Term| found.iter().filter(|it| it.term == term).count();
+    let tally = &verdict.tallies[0];
+    // After sixteen periods of those that are the least frequent.
+    assert_eq!((tally.jobs, tally.unjudged), (399 - 160, 160));
+    // One in ten is where an activation may be.
+    assert_eq!((count(Term::Wcet), count(Term::Early)), (239, 215), "{:?}", found.first());
+    // The first sixteen periods alone show nothing, which is said.
+    let (found, verdict) = check(&contract(terms), &thread.records[..200]);
+    assert_eq!(found, []);
+    assert_eq!(verdict.notes.len(), 1);
+    assert_eq!(verdict.notes[0].text, "too few jobs to know where they end: name a separator");
+    let named = contract("separator = \"read *\"\nwcet = \"1us\"");
+    assert_eq!(check(&named, &thread.records).1.notes[0].text, "no job that ends at its separator");
+}
+
 #[test]
 fn gaps_are_counted_and_not_judged() {
     let mut thread = Thread::new();
