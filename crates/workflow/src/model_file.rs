@@ -73,16 +73,22 @@ pub(crate) fn parse_model(text: &str, path: &Path) -> Result<TimingModel> {
     })
 }
 
+/// Bytes of a text file at most: some files have no end.
+const MOST_TEXT: u64 = 1 << 30;
+
 /// Reads a text file; `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String> {
-    let bytes = if is_standard_stream(path) {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    let mut bytes = Vec::new();
+    let read = if is_standard_stream(path) {
+        io::stdin().take(MOST_TEXT + 1).read_to_end(&mut bytes)
     } else {
-        std::fs::read(path)
+        std::fs::File::open(path).and_then(|file| file.take(MOST_TEXT + 1).read_to_end(&mut bytes))
     };
     let unreadable = || Error::file(format!("cannot read {}", display_name(path)));
-    let bytes = bytes.map_err(|error| unreadable().because(reason(path, &error)))?;
+    read.map_err(|error| unreadable().because(reason(path, &error)))?;
+    if bytes.len() as u64 > MOST_TEXT {
+        return Err(unreadable().because("it is longer than 1 GiB"));
+    }
     String::from_utf8(bytes).map_err(|_| unreadable().because("it is not text"))
 }
 

@@ -189,6 +189,8 @@ fn other_requests_are_answered() {
         let (head, _) = ask(endpoint.address(), request);
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {head}");
     }
+    let (head, body) = ask(endpoint.address(), "HEAD /metrics HTTP/1.1\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 ") && body.is_empty(), "{head}");
     // Exactly as much as is read of a head that does not end.
     let long = format!("GET /{}", "x".repeat((8 << 10) - 5));
     let (head, _) = ask(endpoint.address(), &long);

@@ -129,10 +129,11 @@ impl Drop for Place {
 
 fn answer(mut stream: TcpStream, metrics: &Metrics) -> io::Result<()> {
     let end = Instant::now() + PATIENCE;
-    let (status, content, body) = match request(&mut stream, end)? {
+    let (request, is_brief) = request(&mut stream, end)?;
+    let (status, content, body) = match request {
         Request::Metrics => ("200 OK", CONTENT, metrics.text()),
         Request::Elsewhere => ("404 Not Found", "text/plain", "metrics are at /metrics\n".into()),
-        Request::OtherMethod => ("405 Method Not Allowed", "text/plain", "only GET\n".into()),
+        Request::OtherMethod => ("405 Method Not Allowed", "text/plain", "only GET and HEAD\n".into()),
         Request::Malformed => ("400 Bad Request", "text/plain", "this is not HTTP\n".into()),
     };
     let head = format!(
@@ -140,7 +141,7 @@ fn answer(mut stream: TcpStream, metrics: &Metrics) -> io::Result<()> {
         body.len()
     );
     send(&mut stream, head.as_bytes(), end)?;
-    send(&mut stream, body.as_bytes(), end)
+    if is_brief { Ok(()) } else { send(&mut stream, body.as_bytes(), end) }
 }
 
 /// What is asked for.
@@ -151,8 +152,8 @@ enum Request {
     Malformed,
 }
 
-/// Reads a request without a body.
-fn request(stream: &mut TcpStream, end: Instant) -> io::Result<Request> {
+/// Reads a request without a body; also whether only the answer's head is wanted.
+fn request(stream: &mut TcpStream, end: Instant) -> io::Result<(Request, bool)> {
     let mut bytes = Vec::new();
     loop {
         let mut headers = [httparse::EMPTY_HEADER; 64];
@@ -160,14 +161,15 @@ fn request(stream: &mut TcpStream, end: Instant) -> io::Result<Request> {
         match request.parse(&bytes) {
             Ok(httparse::Status::Complete(_)) => {
                 let path = request.path.and_then(|path| path.split('?').next());
-                return Ok(match (request.method, path) {
-                    (Some("GET"), Some("/metrics")) => Request::Metrics,
-                    (Some("GET"), _) => Request::Elsewhere,
+                let what = match (request.method, path) {
+                    (Some("GET" | "HEAD"), Some("/metrics")) => Request::Metrics,
+                    (Some("GET" | "HEAD"), _) => Request::Elsewhere,
                     _ => Request::OtherMethod,
-                });
+                };
+                return Ok((what, request.method == Some("HEAD")));
             }
             Ok(httparse::Status::Partial) if bytes.len() < MOST_BYTES => {}
-            _ => return Ok(Request::Malformed),
+            _ => return Ok((Request::Malformed, false)),
         }
         let mut part = [0; 1024];
         stream.set_read_timeout(Some(left(end)?))?;
