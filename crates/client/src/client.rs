@@ -22,6 +22,9 @@ pub const SOCKET_VARIABLE: &str = "PUNCTUALD_SOCKET";
 /// How long a call waits for its reply by default.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The same for clients whose user may be asked: longer than the daemon waits for an answer.
+pub const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(125);
+
 /// A client of the daemon. Its calls block until the reply or the timeout.
 ///
 /// Specs belong to the process, not to the connection: after a restart of the daemon, the next call
@@ -34,6 +37,7 @@ pub struct Client {
     connection: Option<Connection>,
     /// The process that made the connection.
     process: u32,
+    interactive: bool,
     message: Vec<u8>,
 }
 
@@ -91,8 +95,14 @@ impl Client {
     /// waits forever.
     pub fn connect_within(socket: &Path, timeout: Option<Duration>) -> Result<Client, Error> {
         let timeout = timeout.map(at_least_something);
-        let mut client =
-            Client { socket: socket.to_owned(), timeout, connection: None, process: 0, message: Vec::new() };
+        let mut client = Client {
+            socket: socket.to_owned(),
+            timeout,
+            connection: None,
+            process: 0,
+            interactive: false,
+            message: Vec::new(),
+        };
         client.open()?;
         Ok(client)
     }
@@ -102,6 +112,16 @@ impl Client {
         self.timeout = timeout.map(at_least_something);
         // The kernel keeps the timeout with the socket.
         self.connection = None;
+    }
+
+    /// Whether Polkit may ask the user about later requests to create or change a spec, where the daemon's
+    /// rules leave them to Polkit; at first not. Raises the timeout of all later calls to
+    /// [`INTERACTIVE_TIMEOUT`] at least.
+    pub fn set_interactive(&mut self, interactive: bool) {
+        self.interactive = interactive;
+        if interactive {
+            self.set_timeout(self.timeout.map(|timeout| timeout.max(INTERACTIVE_TIMEOUT)));
+        }
     }
 
     /// The daemon's socket.
@@ -122,16 +142,17 @@ impl Client {
         parameters: &Parameters,
         name: Option<&str>,
     ) -> Result<Admission, Error> {
-        let (parameters, name) = (parameters.clone(), name.map(str::to_owned));
-        let reply: Admitted =
-            self.call("CreateSpec", CreateSpec { parameters, name, process }, Kind::Action)?;
+        let (parameters, name, interactive) = (parameters.clone(), name.map(str::to_owned), self.interactive);
+        let request = CreateSpec { parameters, name, process, interactive };
+        let reply: Admitted = self.call("CreateSpec", request, Kind::Action)?;
         Ok(reply.admission)
     }
 
     /// Replaces all parameters of a spec; after an error, none. An attached thread switches at once.
     pub fn change_spec(&mut self, spec: SpecId, parameters: &Parameters) -> Result<Admission, Error> {
-        let parameters = parameters.clone();
-        let reply: Admitted = self.call("ChangeSpec", ChangeSpec { spec, parameters }, Kind::Action)?;
+        let (parameters, interactive) = (parameters.clone(), self.interactive);
+        let request = ChangeSpec { spec, parameters, interactive };
+        let reply: Admitted = self.call("ChangeSpec", request, Kind::Action)?;
         Ok(reply.admission)
     }
 

@@ -10,7 +10,9 @@ mod error;
 mod pace;
 mod retif;
 
-pub use client::{Client, DEFAULT_SOCKET, DEFAULT_TIMEOUT, SOCKET_VARIABLE, default_socket};
+pub use client::{
+    Client, DEFAULT_SOCKET, DEFAULT_TIMEOUT, INTERACTIVE_TIMEOUT, SOCKET_VARIABLE, default_socket,
+};
 pub use error::{Error, Refusal};
 pub use pace::{Ended, Pace};
 pub use punctual_protocol::{

@@ -42,6 +42,8 @@ pub struct Record {
     pub partial: bool,
     /// Whether the admission test was ignored.
     pub ignored: bool,
+    /// Whether Polkit's word was needed.
+    pub authorised: bool,
     /// Whether it ends with its thread.
     pub ends_with_thread: bool,
     /// How its thread is scheduled, or would have been when it was admitted.
@@ -197,6 +199,7 @@ pub(crate) mod tests {
             accepted_runtime: most,
             partial: true,
             ignored: true,
+            authorised: true,
             ends_with_thread: true,
             assigned: applied,
             thread: Some(Attached {

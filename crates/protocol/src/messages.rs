@@ -214,6 +214,9 @@ pub struct CreateSpec {
     /// same user, or, for root, any. The client's own, if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
+    /// Whether Polkit may ask the user, where the rules leave the request to Polkit.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub interactive: bool,
 }
 
 /// The parameters of `ChangeSpec`.
@@ -224,6 +227,18 @@ pub struct ChangeSpec {
     pub spec: SpecId,
     /// All its new parameters.
     pub parameters: Parameters,
+    /// Whether Polkit may ask the user, where the rules leave the request to Polkit.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub interactive: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// A flag may be null, which means false.
+fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Option::<bool>::deserialize(from).map(Option::unwrap_or_default)
 }
 
 /// The parameters of `ReplaceSpecs`: one change of mode.
@@ -368,8 +383,11 @@ mod tests {
 
     #[test]
     fn null_is_read_as_absent() {
-        let create = json!({"parameters": {"period_ns": null, "ignore_admission": null}, "name": null});
+        let create = json!({
+            "parameters": {"period_ns": null, "ignore_admission": null}, "name": null, "interactive": null
+        });
         let read: CreateSpec = serde_json::from_value(create).expect("a request");
-        assert_eq!(read, CreateSpec { parameters: Parameters::default(), name: None, process: None });
+        let (parameters, interactive) = (Parameters::default(), false);
+        assert_eq!(read, CreateSpec { parameters, name: None, process: None, interactive });
     }
 }

@@ -99,6 +99,7 @@ impl Registry {
         let was = was.assignment().filter(|_| self.has_processor(plugin, record.processor));
         let admission = self.admit_again(plugin, id, &record.parameters, offer, record.partial, was);
         let admission = admission.inspect_err(|_| self.drop_if_idle(process))?;
+        let admission = Admission { authorised: record.authorised, ..admission };
         let who = Rc::new(Who { user: record.user, group: record.group, groups });
         self.enter(Spec {
             id,
@@ -142,7 +143,7 @@ impl Registry {
             plugins.restore(id, &as_offered, offer, was);
             let is = plugins.assignment(id);
             if is.is_some_and(|is| discriminant(&is.policy) == discriminant(&was.policy)) {
-                return Ok(Admission { plugin, offer, partial, share: share(&offer) });
+                return Ok(Admission { plugin, offer, partial, share: share(&offer), authorised: false });
             }
             plugins.release(id);
         }
@@ -152,7 +153,7 @@ impl Registry {
             Answer::No(refusal) => return Err(reason(&refusal)),
         };
         plugins.admit(id, &as_offered, offer);
-        Ok(Admission { plugin, offer, partial, share: share(&offer) })
+        Ok(Admission { plugin, offer, partial, share: share(&offer), authorised: false })
     }
 
     /// Schedules an attached thread again.

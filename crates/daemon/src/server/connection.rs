@@ -1,5 +1,6 @@
 //! One connection: bytes into messages, replies into bytes, both bounded and without blocking.
 
+use crate::poll::Ready;
 use crate::registry::Caller;
 use memchr::memchr;
 use rustix::io::Errno;
@@ -23,12 +24,25 @@ pub struct Connection {
     output: Vec<u8>,
     /// Nothing more is read; it is closed when the output is sent.
     pub closing: bool,
-    /// Whether it waits to send, not to receive.
-    pub waits_to_send: bool,
+    /// What it waits for.
+    pub interest: Ready,
+    /// The message that Polkit is asked about: nothing more is read until the answer.
+    pub asked: Option<Asked>,
     /// Whether it is in the backlog.
     pub queued: bool,
     /// Bytes counted against its user.
     pub charged: usize,
+}
+
+/// A message that Polkit is asked about.
+#[derive(Debug)]
+pub struct Asked {
+    /// It, without its NUL.
+    pub message: Vec<u8>,
+    /// The plugin that would admit what it asks for.
+    pub plugin: String,
+    /// The line that leaves it to Polkit.
+    pub rule: String,
 }
 
 /// The outcome of reading or sending.
@@ -50,7 +64,8 @@ impl Connection {
             searched: 0,
             output: Vec::new(),
             closing: false,
-            waits_to_send: false,
+            interest: Ready::IN,
+            asked: None,
             queued: false,
             charged: 0,
         }
@@ -63,7 +78,22 @@ impl Connection {
 
     /// Bytes that it keeps.
     pub fn size(&self) -> usize {
-        self.input.len() + self.output.len()
+        let asked = self.asked.as_ref().map_or(0, |asked| asked.message.len());
+        self.input.len() + self.output.len() + asked
+    }
+
+    /// Whether it can be served now: its replies are read, and it waits for nothing.
+    pub fn is_ready(&self) -> bool {
+        self.interest == Ready::IN && self.asked.is_none() && !self.closing
+    }
+
+    /// What it is to wait for now. Its end is always told.
+    pub fn next_interest(&self) -> Ready {
+        match self.has_output() {
+            true => Ready::OUT,
+            false if self.asked.is_some() => Ready::empty(),
+            false => Ready::IN,
+        }
     }
 
     /// Whether there is output that waits.

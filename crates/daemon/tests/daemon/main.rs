@@ -12,6 +12,7 @@ mod global;
 mod modes;
 mod objects;
 mod owners;
+mod polkit;
 mod restart;
 mod rig;
 mod start;
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
     ] {
         trials.extend(tests(shared, false));
     }
-    trials.extend(bus::TESTS.iter().map(|&(name, needs, test)| {
+    trials.extend(bus::TESTS.iter().chain(polkit::TESTS).map(|&(name, needs, test)| {
         Trial::ignorable_test(name, move || {
             let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
             bus::run(needs, test)

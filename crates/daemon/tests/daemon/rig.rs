@@ -58,6 +58,7 @@ const RULES: &str = "- - max_priority 99\n- - ignore_adm_test true\n";
 pub struct Daemon {
     folder: TempDir,
     notified: UnixDatagram,
+    environment: Vec<(&'static str, String)>,
     child: Option<Child>,
 }
 
@@ -72,11 +73,16 @@ impl Daemon {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let notified = UnixDatagram::bind(folder.path().join("notify")).unwrap();
         notified.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut daemon = Self { folder, notified, child: None };
+        let mut daemon = Self { folder, notified, environment: Vec::new(), child: None };
         daemon.write("rules.conf", rules);
         daemon.write("punctuald.toml", config);
         daemon.run();
         daemon
+    }
+
+    /// In its environment, when it is started the next time.
+    pub fn set(&mut self, name: &'static str, value: String) {
+        self.environment.push((name, value));
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -106,6 +112,7 @@ impl Daemon {
         command
             .env("NOTIFY_SOCKET", self.path("notify"))
             .env_remove("JOURNAL_STREAM")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stderr(fs::File::options().append(true).create(true).open(self.path("log")).unwrap());
         command
     }
