@@ -148,6 +148,13 @@ void punctual_disconnect(struct punctual *connection);
 int punctual_set_timeout(struct punctual *connection, uint64_t timeout_ns);
 
 /*
+ * Whether Polkit may ask the user about later requests over the connection to create or change a
+ * spec, where the daemon's rules leave them to Polkit; at first not. With true, each later call may
+ * wait for its answer for 125 s at least.
+ */
+int punctual_set_interactive(struct punctual *connection, bool interactive);
+
+/*
  * Asks the daemon for nothing: checks whether it is there and answers.
  */
 int punctual_ping(struct punctual *connection);

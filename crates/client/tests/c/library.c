@@ -383,6 +383,10 @@ int main(void)
 	struct punctual *connection = NULL;
 	CHECK(punctual_connect(NULL, &connection) == 0 && punctual_ping(connection) == 0);
 	CHECK(punctual_set_timeout(connection, 20000 * MS) == 0 && punctual_ping(connection) == 0);
+	/* Whether somebody may be asked makes no difference to root. */
+	CHECK(punctual_set_interactive(connection, true) == 0 && punctual_ping(connection) == 0);
+	CHECK(punctual_set_interactive(NULL, true) == PUNCTUAL_ERROR_INVALID);
+	CHECK(punctual_set_interactive(connection, false) == 0);
 	if (arguments(connection) || life(connection) || loop(connection) ||
 		modes(connection))
 		return 1;
