@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, Fault};
 use crate::error::{Error, Refusal};
+use crate::told::LoopCounts;
 use punctual_protocol::{
     Admission, Admitted, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec, INTERFACE,
     NoParameters, Parameters, Plugin, PluginList, ReplaceSpecs, Replaced, ReportUse, Spec, SpecId, SpecList,
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -186,6 +188,25 @@ impl Client {
         self.call("ReportUse", report, Kind::Question).map(|NoParameters {}| ())
     }
 
+    /// Memory in which this process counts the jobs of a spec's periodic loop: in lists, it is what the
+    /// program says of itself. A restarted daemon has to be asked anew.
+    pub fn share_loop(&mut self, spec: SpecId) -> Result<LoopCounts, Error> {
+        let memory = self.loop_memory(spec)?;
+        LoopCounts::map(&memory).map_err(unmapped)
+    }
+
+    /// The same with the memory of an earlier call, which goes on elsewhere if the daemon was restarted.
+    pub(crate) fn share_loop_again(&mut self, spec: SpecId, counts: &LoopCounts) -> Result<(), Error> {
+        let memory = self.loop_memory(spec)?;
+        counts.map_again(&memory).map_err(unmapped)
+    }
+
+    fn loop_memory(&mut self, spec: SpecId) -> Result<OwnedFd, Error> {
+        self.call("ShareLoop", SpecNumber { spec }, Kind::Question).map(|NoParameters {}| ())?;
+        let memory = self.connection.as_mut().and_then(Connection::take_file);
+        memory.ok_or_else(|| Error::Protocol("no memory came with the reply".into()))
+    }
+
     /// The current state of a spec.
     pub fn get_spec(&mut self, spec: SpecId) -> Result<Spec, Error> {
         let reply: SpecReply = self.call("GetSpec", SpecNumber { spec }, Kind::Question)?;
@@ -286,6 +307,10 @@ impl Client {
         (self.connection, self.process) = (Some(opened), process);
         Ok(true)
     }
+}
+
+fn unmapped(error: io::Error) -> Error {
+    Error::Protocol(format!("the memory that came cannot be mapped: {error}"))
 }
 
 /// To the kernel, a timeout of zero means none.

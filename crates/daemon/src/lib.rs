@@ -26,3 +26,4 @@ mod socket;
 mod supply;
 pub mod text;
 pub mod thread;
+mod told;

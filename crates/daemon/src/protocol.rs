@@ -18,6 +18,7 @@ use punctual_protocol::{
 use punctual_schedule::{ANYWHERE, AssignedPolicy, Load, SpecId};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::os::fd::OwnedFd;
 
 pub use message::{Call, parse};
 
@@ -44,6 +45,8 @@ pub enum Answered {
     Yes,
     /// It was not Varlink, which the reply says. The connection is to be closed after that.
     NotVarlink,
+    /// It was answered, and this goes with the reply.
+    With(OwnedFd),
     /// Polkit has to be asked first. There is no reply yet.
     Asks(Box<Question>),
 }
@@ -65,6 +68,9 @@ pub fn answer(
             return Answered::NotVarlink;
         }
     };
+    if call.method.strip_prefix(METHOD_PREFIX) == Some("ShareLoop") {
+        return share_loop(&call, caller, registry, out);
+    }
     if let Err(error) = dispatch(&call, caller, about, registry, out) {
         out.truncate(before);
         let is_refused = matches!(error, Error::NotPermitted { .. } | Error::NotAdmitted { .. });
@@ -77,6 +83,24 @@ pub fn answer(
         out.truncate(before);
     }
     Answered::Yes
+}
+
+/// The one method whose reply brings more than bytes. A `oneway` call of it does nothing.
+fn share_loop(call: &Call<'_>, caller: &Caller, registry: &mut Registry, out: &mut Vec<u8>) -> Answered {
+    if call.oneway {
+        return Answered::Yes;
+    }
+    let number = message::read(call.parameters);
+    match number.and_then(|SpecNumber { spec }| registry.share_loop(caller, SpecId(spec))) {
+        Ok(memory) => {
+            let _ = reply(NoParameters {}, out);
+            Answered::With(memory)
+        }
+        Err(error) => {
+            reply_error(&error, out);
+            Answered::Yes
+        }
+    }
 }
 
 /// What Polkit is to be asked about a call that was refused, if anything. The call is read again, so that
@@ -319,6 +343,7 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         thread_is: spec.thread.as_ref().filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
         used: spec.thread.as_ref().and_then(|attached| attached.used),
         enforced,
+        says: spec.says(),
     }
 }
 

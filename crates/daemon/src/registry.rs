@@ -29,10 +29,13 @@ use crate::log;
 use crate::poll::Poll;
 use crate::record::{Applied, Attached, LONGEST_NAME, Record};
 use crate::text::Problem;
+use crate::told::Told;
 use limit::Limit;
 use punctual_model::Duration;
+use punctual_protocol::Says;
 use punctual_schedule::{Answer, Assignment, Limits, Offer, Parameters, Plugin, Refusal, SpecId};
 use rustc_hash::FxHashMap as HashMap;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -108,7 +111,16 @@ pub struct Spec {
     pub thread: Option<AttachedThread>,
     /// Whether it ends with that.
     ends_with_thread: bool,
+    /// What its program says of its loop, since it has asked for the memory.
+    told: Option<Told>,
     slot: usize,
+}
+
+impl Spec {
+    /// What its program says of its periodic loop. For people: nothing is decided by it.
+    pub fn says(&self) -> Option<Says> {
+        self.told.as_ref().map(Told::read)
+    }
 }
 
 /// How a spec was admitted.
@@ -283,6 +295,18 @@ impl Registry {
         }
     }
 
+    /// Memory for the program of a spec to say something of its periodic loop.
+    pub fn share_loop(&mut self, caller: &Caller, id: SpecId) -> Result<OwnedFd, Error> {
+        self.live_process(caller)?;
+        self.get(&caller.who, id)?;
+        let spec = self.specs.get_mut(&id).expect("it was looked up");
+        let shared = match &mut spec.told {
+            Some(told) => told.share(),
+            none => Told::new().and_then(|told| none.insert(told).share()),
+        };
+        shared.map_err(|error| Error::KernelRefused { reason: format!("memory to share: {error}") })
+    }
+
     /// A spec that the caller may see and change.
     pub fn get(&self, who: &Who, id: SpecId) -> Result<&Spec, Error> {
         let spec = self.specs.get(&id).ok_or(Error::NoSuchSpec { spec: id.0 })?;
@@ -327,6 +351,7 @@ impl Registry {
             admission: choice.admission,
             thread: None,
             ends_with_thread: false,
+            told: None,
             slot,
         };
         self.setup.plugins[choice.admission.plugin].plugin.admit(

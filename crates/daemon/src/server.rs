@@ -406,6 +406,7 @@ impl Desk<'_> {
         }
         match protocol::answer(message, &connection.caller, self.about, self.registry, self.reply) {
             Answered::Yes => {}
+            Answered::With(file) => return connection.send_with(self.reply, file),
             Answered::NotVarlink => {
                 connection.closing = true;
                 connection.drop_input();

@@ -74,6 +74,21 @@ pub struct Spec {
     /// How that thread keeps to its runtime, if the daemon holds it to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Enforced>,
+    /// What the program itself says of its periodic loop, if it does. Nothing depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<Says>,
+}
+
+/// What a program says of its periodic loop, since that began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Says {
+    /// Number of jobs that have ended.
+    pub jobs: u64,
+    /// Number of them that ended after their deadline.
+    pub misses: u64,
+    /// The longest time from a release to the end of its job.
+    #[serde(rename = "worst_response_ns")]
+    pub worst_response: Duration,
 }
 
 /// How a thread keeps to its runtime, measured by the daemon since it was attached.
@@ -290,7 +305,7 @@ pub struct ReportUse {
     pub used: Used,
 }
 
-/// The parameters of `ReleaseSpec`, `DetachThread` and `GetSpec`.
+/// The parameters of `ReleaseSpec`, `DetachThread`, `ShareLoop` and `GetSpec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpecNumber {

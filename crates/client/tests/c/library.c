@@ -242,6 +242,16 @@ static int loop(struct punctual *connection)
 		usleep(1000);
 	CHECK(punctual_spec_wait_period(spec) == 1 && punctual_spec_wait_period(spec) == 1);
 	CHECK(punctual_spec_get_deadline_misses(spec) >= 2);
+	/* The daemon shows what the loop says. */
+	struct punctual_spec_list *specs;
+	const struct punctual_spec_info *info = NULL;
+	CHECK(punctual_list_specs(connection, &specs) == 0);
+	for (size_t at = 0; at < specs->count; at++)
+		if (specs->items[at]->id == punctual_spec_get_id(spec))
+			info = specs->items[at];
+	CHECK(info && info->says && info->says_jobs == 2 && info->says_misses == 2 &&
+		info->says_worst_response_ns > 2 * period);
+	punctual_spec_list_free(specs);
 	CHECK(punctual_spec_get_release(spec, &release) == 1 && release == first + 2 * period);
 	CHECK(punctual_spec_release(spec) == 0);
 	punctual_params_free(params);

@@ -110,6 +110,7 @@ impl Registry {
             admission,
             thread: None,
             ends_with_thread: record.ends_with_thread,
+            told: None,
             slot,
         });
         Ok(())

@@ -138,6 +138,7 @@ impl Registry {
                 admission: choice.admission,
                 thread: None,
                 ends_with_thread: false,
+                told: None,
                 slot,
             });
             made.push(id);

@@ -4,7 +4,9 @@ use crate::poll::Ready;
 use crate::registry::Caller;
 use memchr::memchr;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, send, sendmsg};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Bytes of a message at most, without its NUL.
@@ -22,6 +24,8 @@ pub struct Connection {
     searched: usize,
     /// What could not be sent yet.
     output: Vec<u8>,
+    /// What goes with its first byte.
+    file: Option<OwnedFd>,
     /// Nothing more is read; it is closed when the output is sent.
     pub closing: bool,
     /// What it waits for.
@@ -63,6 +67,7 @@ impl Connection {
             input: Vec::new(),
             searched: 0,
             output: Vec::new(),
+            file: None,
             closing: false,
             interest: Ready::IN,
             asked: None,
@@ -180,29 +185,90 @@ impl Connection {
         }
     }
 
+    /// The same for a reply that a file goes with; nothing may be buffered.
+    pub fn send_with(&mut self, reply: &[u8], file: OwnedFd) -> Outcome {
+        self.file = Some(file);
+        self.send(reply)
+    }
+
     /// Sends buffered output.
     pub fn flush(&mut self) -> Outcome {
-        match self.push(&self.output) {
-            Ok(sent) if sent == self.output.len() => {
-                self.output = Vec::new();
-                Outcome::Open
-            }
+        let mut output = std::mem::take(&mut self.output);
+        match self.push(&output) {
+            Ok(sent) if sent == output.len() => Outcome::Open,
             Ok(sent) => {
-                self.output.drain(..sent);
+                output.drain(..sent);
+                self.output = output;
                 Outcome::Open
             }
             Err(_) => Outcome::Closed,
         }
     }
 
-    fn push(&self, bytes: &[u8]) -> Result<usize, Errno> {
+    fn push(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
         if bytes.is_empty() {
             return Ok(0);
         }
-        match send(&self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Ok(sent) => Ok(sent),
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let sent = match &self.file {
+            None => send(&self.socket, bytes, flags),
+            Some(file) => {
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let (mut with, files) = (SendAncillaryBuffer::new(&mut space), [file.as_fd()]);
+                with.push(SendAncillaryMessage::ScmRights(&files));
+                sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut with, flags)
+            }
+        };
+        match sent {
+            Ok(sent) => {
+                self.file = None;
+                Ok(sent)
+            }
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Who;
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, recvmsg};
+    use std::io::IoSliceMut;
+    use std::os::unix::net::UnixStream;
+    use std::rc::Rc;
+
+    /// What goes with a reply goes with it even where the other end does not read at once.
+    #[test]
+    fn a_file_waits_with_its_reply() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let who = Who { user: 1, group: 1, groups: vec![] };
+        let mut connection = Connection::new(ours.into(), Caller::new(Rc::new(who), None));
+        let piece = [b'x'; 4096];
+        let mut before = 0;
+        while let Ok(sent) = send(&connection.socket, &piece, SendFlags::DONTWAIT) {
+            before += sent;
+        }
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(connection.send_with(b"reply", file.into()), Outcome::Open);
+        assert!(connection.has_output());
+        let mut buffer = vec![0; before];
+        std::io::Read::read_exact(&mut &theirs, &mut buffer).unwrap();
+        assert_eq!(connection.flush(), Outcome::Open);
+        assert!(!connection.has_output());
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut with = RecvAncillaryBuffer::new(&mut space);
+        let received =
+            recvmsg(&theirs, &mut [IoSliceMut::new(&mut buffer)], &mut with, RecvFlags::DONTWAIT).unwrap();
+        assert_eq!(&buffer[..received.bytes], b"reply");
+        let files: usize = with
+            .drain()
+            .map(|message| match message {
+                RecvAncillaryMessage::ScmRights(files) => files.count(),
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(files, 1);
     }
 }
