@@ -508,3 +508,22 @@ fn what_the_kernel_keeps_is_read_or_configured() {
         assert!(why.contains("p.toml:2:15: ") && why.contains("such as [50000, 1000000]"), "{why}");
     }
 }
+
+#[test]
+fn measuring_is_chosen() {
+    use punctual_daemon::enforce::Accounting::{Always, IfRefused, Never};
+    let ask = |text: &str| {
+        let plugin = "[[plugin]]\nname = 'RM'\nkind = 'RM'\n";
+        Config::parse(&format!("{text}{plugin}"), Path::new("/c/p.toml"), &Machine::here())
+            .map(|(config, _)| (config.enforcement.polls, config.enforcement.accounting))
+            .map_err(|error| error.to_string())
+    };
+    let chosen = |name: &str| ask(&format!("[enforcement]\nmeasuring = '{name}'\n"));
+    assert_eq!(chosen("events"), Ok((false, Never)));
+    assert_eq!(chosen("polling"), Ok((true, Never)));
+    assert_eq!(chosen("accounting"), Ok((true, Always)));
+    assert_eq!(chosen("auto"), ask(""));
+    assert_eq!(ask("").map(|(_, accounting)| accounting), Ok(IfRefused));
+    let error = chosen("accounts").unwrap_err();
+    assert!(error.contains("expected \"auto\", \"events\", \"polling\", \"accounting\""), "{error}");
+}
