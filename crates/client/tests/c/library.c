@@ -68,7 +68,8 @@ static int arguments(struct punctual *connection)
 
 	/* NULL is an error wherever it makes no sense, and ignored by what ends handles. */
 	struct punctual_spec *spec = NULL;
-	CHECK(punctual_connect(NULL, NULL) == PUNCTUAL_ERROR_INVALID);
+	CHECK(punctual_connect(NULL, NULL) == PUNCTUAL_ERROR_INVALID &&
+		punctual_set_interactive(NULL, true) == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_params_set_period(NULL, 1) == PUNCTUAL_ERROR_INVALID &&
 		punctual_params_get_period(NULL, &ns) == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_spec_create(NULL, params, NULL, &spec) == PUNCTUAL_ERROR_INVALID && !spec);
@@ -395,7 +396,6 @@ int main(void)
 	CHECK(punctual_set_timeout(connection, 20000 * MS) == 0 && punctual_ping(connection) == 0);
 	/* Whether somebody may be asked makes no difference to root. */
 	CHECK(punctual_set_interactive(connection, true) == 0 && punctual_ping(connection) == 0);
-	CHECK(punctual_set_interactive(NULL, true) == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_set_interactive(connection, false) == 0);
 	if (arguments(connection) || life(connection) || loop(connection) ||
 		modes(connection))
