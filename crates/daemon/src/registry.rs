@@ -3,6 +3,7 @@
 
 mod attached;
 mod attachment;
+mod clamps;
 mod clients;
 mod enforcement;
 mod hint;
@@ -695,6 +696,7 @@ impl Registry {
                 before: attached.before,
                 applied: attached.applied,
                 previous: attached.previous,
+                clamped: attached.clamped,
             }),
         }
     }

@@ -527,3 +527,36 @@ fn measuring_is_chosen() {
     let error = chosen("accounts").unwrap_err();
     assert!(error.contains("expected \"auto\", \"events\", \"polling\", \"accounting\""), "{error}");
 }
+
+#[test]
+fn clamps_are_shares_of_the_capacity() {
+    use punctual_daemon::kernel::Clamps;
+    let ask = |kind: &str, clamps: bool, text: &str| {
+        let machine = Machine { clamps, ..machine() };
+        let text = format!("[[plugin]]\nname = 'P'\nkind = '{kind}'\n{text}");
+        Config::parse(&text, Path::new("/c/p.toml"), &machine)
+            .map(|(config, warnings)| {
+                let plugin = &config.plugins[0];
+                (plugin.clamps, plugin.doubt.is_some(), warnings.len())
+            })
+            .map_err(|error| error.to_string())
+    };
+    let none = Clamps::default();
+    assert_eq!(ask("RM", true, ""), Ok((none, false, 0)));
+    let both = Clamps { min: Some(512), max: Some(1024) };
+    assert_eq!(ask("RM", true, "util_min = 0.5\nutil_max = 1"), Ok((both, false, 0)));
+    assert_eq!(ask("RM", false, "util_min = 0.5\nutil_max = 1"), Ok((both, true, 1)));
+    let one = Clamps { min: None, max: Some(0) };
+    assert_eq!(ask("NICE", true, "util_max = 0"), Ok((one, false, 0)));
+    // They mean nothing where the kernel knows the utilization itself, or a table decides.
+    assert_eq!(ask("EDF", true, "util_min = 1.0"), Ok((none, false, 1)));
+    assert_eq!(ask("TT", true, "util_min = 1.0"), Ok((none, false, 1)));
+    for (text, error) in [
+        ("util_min = 1.1", "util_min = 1.1 is out of range"),
+        ("util_max = -0.1", "0 to 1"),
+        ("util_min = '1'", "out of range"),
+        ("util_min = 0.6\nutil_max = 0.5", "util_max is below util_min"),
+    ] {
+        assert!(ask("RM", true, text).unwrap_err().contains(error), "{text}");
+    }
+}

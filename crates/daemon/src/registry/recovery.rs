@@ -1,11 +1,11 @@
 //! Recovery after a crash: specs of processes that still live are admitted exactly as before, everything else
 //! is undone.
 
-use super::{Admission, AttachedThread, Registry, Spec, cut, reason};
+use super::{Admission, AttachedThread, Registry, Spec, clamps, cut, reason};
 use crate::access::{Share, Who};
 use crate::enforce;
 use crate::journal::Left;
-use crate::kernel::State;
+use crate::kernel::{self, State};
 use crate::log;
 use crate::poll::Token;
 use crate::record::{Attached, Record};
@@ -180,6 +180,9 @@ impl Registry {
                 before.state(&attached.before).is_some_and(|state| now.scheduling.matches(&state.scheduling));
             *before != applied && as_before
         });
+        // Where that fails, the thread has ended.
+        let clamped = attached.clamped.zip(kernel::clamps(attached.number).ok());
+        let clamped = clamped.map(|(clamped, now)| clamped.settled(now));
         self.set_thread(
             id,
             AttachedThread {
@@ -189,6 +192,7 @@ impl Registry {
                 before: attached.before,
                 applied,
                 previous,
+                clamped,
                 used: None,
             },
         );
@@ -200,6 +204,7 @@ impl Registry {
                 .ok_or_else(|| format!("there is no processor {}", applied.processor))?;
             state.enact(attached.number, &now).map_err(|error| error.to_string())
         });
+        let enacted = enacted.and_then(|()| self.clamp(id).map_err(|error| format!("{error:?}")));
         let enacted = enacted.and_then(|()| self.notify_plugin(id, attached.number));
         match enacted {
             Ok(()) => self.enforce(id),
@@ -235,4 +240,5 @@ fn undo(id: SpecId, attached: &Attached) {
         }
         _ => {}
     }
+    clamps::undo(thread.number, attached.clamped.as_ref());
 }

@@ -5,6 +5,7 @@
 
 mod actor;
 mod bus;
+mod clamps;
 mod cpusets;
 mod enforcement;
 mod faults;
@@ -78,6 +79,12 @@ fn main() -> ExitCode {
         Trial::ignorable_test(name, move || {
             let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
             bus::run(needs, test)
+        })
+    }));
+    trials.extend(clamps::TESTS.iter().map(|&(name, needs, test)| {
+        Trial::ignorable_test(name, move || {
+            let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+            clamps::run(needs, test)
         })
     }));
     for alone in [global::ALONE, undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE] {

@@ -94,8 +94,16 @@ fn written(config: &Config) -> String {
     let _ = writeln!(text, "{}", enforcement(&config.enforcement));
     for plugin in plugins {
         // Where latencies were read from is not kept.
-        let PluginConfig { name, kind, priorities: (least, greatest), processors, threshold, test, .. } =
-            plugin;
+        let PluginConfig {
+            name,
+            kind,
+            priorities: (least, greatest),
+            processors,
+            threshold,
+            test,
+            clamps,
+            ..
+        } = plugin;
         let kind = match kind {
             Kind::BuiltIn(_) | Kind::Table => format!("kind = '{kind}'"),
             Kind::Object(object) => format!("object = {}", path(object)),
@@ -106,6 +114,10 @@ fn written(config: &Config) -> String {
              processors = {processors:?}\nutilization = {threshold:?}\nadmission = '{test}'",
             string(name)
         );
+        let share = |clamp: u32| f64::from(clamp) / 1024.0;
+        for (key, clamp) in [("util_min", clamps.min), ("util_max", clamps.max)] {
+            let _ = clamp.map(|clamp| writeln!(text, "{key} = {:?}", share(clamp)));
+        }
     }
     text
 }
