@@ -451,8 +451,8 @@ impl Reader<'_> {
             None
         };
         let clamps = Clamps { min: share("util_min", given[0]), max: share("util_max", given[1]) };
-        let spans = given.into_iter().flatten().map(Spanned::span);
-        let Some(span) = spans.last().filter(|_| *kind != Kind::Table) else {
+        let mut spans = given.into_iter().flatten().map(Spanned::span);
+        let Some(span) = spans.next_back().filter(|_| *kind != Kind::Table) else {
             return (Clamps::default(), None);
         };
         if clamps.min.zip(clamps.max).is_some_and(|(min, max)| min > max) {
