@@ -36,7 +36,7 @@ impl Budget {
             let before = self.saved.min(look.took);
             self.saved -= before;
             self.used = self.used.saturating_add(look.took - before);
-            self.may_begin(look.now);
+            self.may_begin(look);
         }
         self.counted.worst = self.counted.worst.max(self.cost);
         if look.sleeps {
@@ -45,8 +45,8 @@ impl Budget {
         self.running = if look.sleeps { Running::Blocked } else { Running::Unknown(look.from) };
     }
 
-    /// Begins the budgets that may have begun until `now`.
-    fn may_begin(&mut self, now: u64) {
+    /// Begins the budgets that may have begun until then.
+    fn may_begin(&mut self, Look { now, took, .. }: Look) {
         let due = *self.due.get_or_insert_with(|| match self.running {
             // A job that may have begun long ago: the next may come at once.
             Running::Unknown(since) => {
@@ -64,7 +64,8 @@ impl Budget {
         self.saved = self.saved.saturating_add(unused).min(self.runtime);
         let carried = self.used.saturating_sub(self.runtime);
         self.used = carried.saturating_add(std::mem::take(&mut self.debt));
-        (self.cost, self.is_counted) = (carried, false);
+        // Roughly: a part may be the end of the job before.
+        (self.cost, self.is_counted) = (took, false);
         self.counted.jobs += 1;
         // It has blocked between any two of them.
         self.pay(latest);
