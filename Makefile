@@ -298,6 +298,7 @@ install: man completions
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf \
 		dist/grafana-dashboard.json dist/org.freedesktop.RealtimeKit1.conf \
 		dist/org.freedesktop.RealtimeKit1.service
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/polkit-1/actions dist/io.punctual.scheduler1.policy
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual/flow-probes dist/flow-probes/*
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/punctual \
 		README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md

@@ -148,6 +148,13 @@ void punctual_disconnect(struct punctual *connection);
 int punctual_set_timeout(struct punctual *connection, uint64_t timeout_ns);
 
 /*
+ * Whether Polkit may ask the user about later requests over the connection to create or change a
+ * spec, where the daemon's rules leave them to Polkit; at first not. With true, each later call may
+ * wait for its answer for 125 s at least.
+ */
+int punctual_set_interactive(struct punctual *connection, bool interactive);
+
+/*
  * Asks the daemon for nothing: checks whether it is there and answers.
  */
 int punctual_ping(struct punctual *connection);
@@ -317,8 +324,9 @@ int punctual_spec_is_admission_ignored(const struct punctual_spec *spec);
 
 /*
  * Begins a periodic loop in the calling thread: its first job is released now. Sets the count of
- * missed deadlines to 0. Called once before the loop, after the thread is attached.
- * PUNCTUAL_ERROR_INVALID: the spec has no period.
+ * missed deadlines to 0. Called once before the loop, after the thread is attached. Asks the daemon
+ * for memory in which the loop's jobs and missed deadlines are counted, for its lists; without that
+ * (an older daemon, or none) the loop is the same. PUNCTUAL_ERROR_INVALID: the spec has no period.
  */
 int punctual_spec_start(struct punctual_spec *spec);
 
@@ -326,6 +334,8 @@ int punctual_spec_start(struct punctual_spec *spec);
  * Ends the current job, and sleeps until the release of the next one, a period after the last
  * release; handled signals do not end the sleep. Releases never shift: after a job that took longer
  * than the period it returns at once, until the loop has caught up.
+ *
+ * Does not ask the daemon, and makes no system call but the sleep and those for the time.
  *
  * Returns 0 if the job that ended met its deadline, 1 if it missed it. PUNCTUAL_ERROR_INVALID:
  * there is no period, or the loop has not begun.
@@ -397,6 +407,13 @@ struct punctual_spec_info {
 	uint64_t accepted_runtime_ns;
 	bool partial;
 	bool admission_ignored;
+	/* Whether its program has begun a periodic loop (punctual_spec_start), and what it says of
+	 * that itself: jobs that have ended, how many of them after their deadline, and the longest
+	 * time from a release to the end of its job. Not checked by anybody. */
+	bool says;
+	uint64_t says_jobs;
+	uint64_t says_misses;
+	uint64_t says_worst_response_ns;
 };
 
 struct punctual_spec_list {

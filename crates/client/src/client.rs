@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, Fault};
 use crate::error::{Error, Refusal};
+use crate::told::LoopCounts;
 use punctual_protocol::{
     Admission, Admitted, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec, INTERFACE,
     NoParameters, Parameters, Plugin, PluginList, ReplaceSpecs, Replaced, ReportUse, Spec, SpecId, SpecList,
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +23,9 @@ pub const DEFAULT_SOCKET: &str = "/run/punctual/io.punctual.Scheduler1";
 pub const SOCKET_VARIABLE: &str = "PUNCTUALD_SOCKET";
 /// How long a call waits for its reply by default.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The same for clients whose user may be asked: longer than the daemon waits for an answer.
+pub const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(125);
 
 /// A client of the daemon. Its calls block until the reply or the timeout.
 ///
@@ -34,6 +39,7 @@ pub struct Client {
     connection: Option<Connection>,
     /// The process that made the connection.
     process: u32,
+    interactive: bool,
     message: Vec<u8>,
 }
 
@@ -91,8 +97,14 @@ impl Client {
     /// waits forever.
     pub fn connect_within(socket: &Path, timeout: Option<Duration>) -> Result<Client, Error> {
         let timeout = timeout.map(at_least_something);
-        let mut client =
-            Client { socket: socket.to_owned(), timeout, connection: None, process: 0, message: Vec::new() };
+        let mut client = Client {
+            socket: socket.to_owned(),
+            timeout,
+            connection: None,
+            process: 0,
+            interactive: false,
+            message: Vec::new(),
+        };
         client.open()?;
         Ok(client)
     }
@@ -102,6 +114,16 @@ impl Client {
         self.timeout = timeout.map(at_least_something);
         // The kernel keeps the timeout with the socket.
         self.connection = None;
+    }
+
+    /// Whether Polkit may ask the user about later requests to create or change a spec, where the daemon's
+    /// rules leave them to Polkit; at first not. Raises the timeout of all later calls to
+    /// [`INTERACTIVE_TIMEOUT`] at least.
+    pub fn set_interactive(&mut self, interactive: bool) {
+        self.interactive = interactive;
+        if interactive {
+            self.set_timeout(self.timeout.map(|timeout| timeout.max(INTERACTIVE_TIMEOUT)));
+        }
     }
 
     /// The daemon's socket.
@@ -122,16 +144,17 @@ impl Client {
         parameters: &Parameters,
         name: Option<&str>,
     ) -> Result<Admission, Error> {
-        let (parameters, name) = (parameters.clone(), name.map(str::to_owned));
-        let reply: Admitted =
-            self.call("CreateSpec", CreateSpec { parameters, name, process }, Kind::Action)?;
+        let (parameters, name, interactive) = (parameters.clone(), name.map(str::to_owned), self.interactive);
+        let request = CreateSpec { parameters, name, process, interactive };
+        let reply: Admitted = self.call("CreateSpec", request, Kind::Action)?;
         Ok(reply.admission)
     }
 
     /// Replaces all parameters of a spec; after an error, none. An attached thread switches at once.
     pub fn change_spec(&mut self, spec: SpecId, parameters: &Parameters) -> Result<Admission, Error> {
-        let parameters = parameters.clone();
-        let reply: Admitted = self.call("ChangeSpec", ChangeSpec { spec, parameters }, Kind::Action)?;
+        let (parameters, interactive) = (parameters.clone(), self.interactive);
+        let request = ChangeSpec { spec, parameters, interactive };
+        let reply: Admitted = self.call("ChangeSpec", request, Kind::Action)?;
         Ok(reply.admission)
     }
 
@@ -163,6 +186,25 @@ impl Client {
         // It replaces what was told before, so that it can be repeated.
         let report = ReportUse { spec, thread, used };
         self.call("ReportUse", report, Kind::Question).map(|NoParameters {}| ())
+    }
+
+    /// Memory in which this process counts the jobs of a spec's periodic loop: in lists, it is what the
+    /// program says of itself. A restarted daemon has to be asked anew.
+    pub fn share_loop(&mut self, spec: SpecId) -> Result<LoopCounts, Error> {
+        let memory = self.loop_memory(spec)?;
+        LoopCounts::map(&memory).map_err(unmapped)
+    }
+
+    /// The same with the memory of an earlier call, which goes on elsewhere if the daemon was restarted.
+    pub(crate) fn share_loop_again(&mut self, spec: SpecId, counts: &LoopCounts) -> Result<(), Error> {
+        let memory = self.loop_memory(spec)?;
+        counts.map_again(&memory).map_err(unmapped)
+    }
+
+    fn loop_memory(&mut self, spec: SpecId) -> Result<OwnedFd, Error> {
+        self.call("ShareLoop", SpecNumber { spec }, Kind::Question).map(|NoParameters {}| ())?;
+        let memory = self.connection.as_mut().and_then(Connection::take_file);
+        memory.ok_or_else(|| Error::Protocol("no memory came with the reply".into()))
     }
 
     /// The current state of a spec.
@@ -265,6 +307,10 @@ impl Client {
         (self.connection, self.process) = (Some(opened), process);
         Ok(true)
     }
+}
+
+fn unmapped(error: io::Error) -> Error {
+    Error::Protocol(format!("the memory that came cannot be mapped: {error}"))
 }
 
 /// To the kernel, a timeout of zero means none.

@@ -4,10 +4,11 @@
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
-    socket_with,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, recvmsg, send, socket_with,
 };
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -37,6 +38,8 @@ pub(crate) struct Connection {
     socket: OwnedFd,
     limit: Option<Duration>,
     received: Vec<u8>,
+    /// What came with a reply.
+    file: Option<OwnedFd>,
 }
 
 impl Connection {
@@ -60,7 +63,7 @@ impl Connection {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Connection { socket, limit, received: vec![0; USUAL] })
+        Ok(Connection { socket, limit, received: vec![0; USUAL], file: None })
     }
 
     /// Sends `message`, including its NUL, and waits for the reply, which is returned without it.
@@ -99,15 +102,20 @@ impl Connection {
         }
     }
 
+    /// The file that came with the last reply.
+    pub fn take_file(&mut self) -> Option<OwnedFd> {
+        self.file.take()
+    }
+
     fn receive(&mut self, begin: &mut Option<Instant>) -> Result<usize, Fault> {
         if self.received.len() > USUAL {
             self.received = vec![0; USUAL];
         }
         let mut filled = 0;
         loop {
-            match recv(&self.socket, &mut self.received[filled..], RecvFlags::empty()) {
-                Ok((0, _)) => return Err(Fault::Unanswered),
-                Ok((count, _)) => {
+            match receive_some(&self.socket, &mut self.received[filled..], &mut self.file) {
+                Ok(0) => return Err(Fault::Unanswered),
+                Ok(count) => {
                     let end = memchr::memchr(0, &self.received[filled..filled + count]);
                     filled += count;
                     match end {
@@ -140,4 +148,17 @@ impl Connection {
             limit.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()).ok_or(Fault::TimedOut)?;
         set_socket_timeout(&self.socket, which, Some(left)).map_err(Fault::Kernel)
     }
+}
+
+/// Receives once; keeps a file that comes with it.
+fn receive_some(socket: &OwnedFd, into: &mut [u8], file: &mut Option<OwnedFd>) -> Result<usize, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut with = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(socket, &mut [IoSliceMut::new(into)], &mut with, RecvFlags::CMSG_CLOEXEC)?;
+    for message in with.drain() {
+        if let RecvAncillaryMessage::ScmRights(files) = message {
+            *file = files.last();
+        }
+    }
+    Ok(received.bytes)
 }

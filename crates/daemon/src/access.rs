@@ -105,6 +105,15 @@ pub struct Grant {
     pub greatest_runtime: Option<Duration>,
 }
 
+/// What is allowed if Polkit authorises it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conditional {
+    /// That.
+    pub grant: Grant,
+    /// The line that leaves it to Polkit, as written, with its file and number.
+    pub rule: String,
+}
+
 /// Why something is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
@@ -126,6 +135,22 @@ pub trait Access: std::fmt::Debug {
         parameters: &Parameters,
         usage: &dyn Usage,
     ) -> Result<Grant, Denied>;
+
+    /// The same for a request that Polkit has authorised; `None` where no rule leaves anything to Polkit.
+    fn check_authorised(
+        &self,
+        _: &Who,
+        _plugin: &str,
+        _: &Parameters,
+        _: &dyn Usage,
+    ) -> Option<Result<Conditional, Denied>> {
+        None
+    }
+
+    /// Whether a rule leaves anything to Polkit, for anybody.
+    fn leaves_to_polkit(&self) -> bool {
+        false
+    }
 
     /// Whether somebody may see the specs of all users that this plugin has, and report what they use.
     fn may_observe(&self, _: &Who, _plugin: &str) -> bool {

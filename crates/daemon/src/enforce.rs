@@ -4,6 +4,7 @@
 //! `worker` is a thread of its own, of the highest priority; the registry says whom it watches. Not for
 //! SCHED_DEADLINE, which the kernel enforces.
 
+mod account;
 mod budget;
 mod lock;
 mod meter;
@@ -67,6 +68,20 @@ pub struct Policy {
     pub changes: Changes,
     /// Whether the daemon looks by its own timer, rather than being told by the kernel.
     pub polls: bool,
+    /// Whether it looks at the kernel's own accounts, rather than at perf events.
+    pub accounting: Accounting,
+}
+
+/// When threads are measured by the kernel's own accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accounting {
+    /// Never: without perf events, runtimes are not enforced.
+    Never,
+    /// Where perf events are refused.
+    #[default]
+    IfRefused,
+    /// Always.
+    Always,
 }
 
 /// A thread, and what it is held to.

@@ -1,6 +1,10 @@
 //! The interface to the kernel: scheduling, affinity, and the setting that SCHED_DEADLINE on one
 //! processor needs.
 
+mod clamps;
+
+pub use clamps::{Clamped, Clamps, WHOLE, clamp, clamps, has_clamps, unclamp};
+
 use punctual_model::Duration;
 use punctual_schedule::{AssignedPolicy, Limits};
 use serde::{Deserialize, Serialize};
@@ -10,8 +14,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// How a thread is scheduled: `struct sched_attr` as of Linux 3.14. Utilization clamps, which came later, are
-/// never touched.
+/// How a thread is scheduled: `struct sched_attr` as of Linux 3.14. It leaves utilization clamps as they are.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheduling {

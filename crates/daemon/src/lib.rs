@@ -2,6 +2,7 @@
 
 pub mod access;
 mod books;
+mod bus;
 pub mod config;
 pub mod daemon;
 mod dispatched;
@@ -12,6 +13,7 @@ pub mod kernel;
 pub mod log;
 pub mod machine;
 pub mod manager;
+pub mod polkit;
 pub mod poll;
 pub mod protocol;
 pub mod realtimekit;
@@ -24,3 +26,4 @@ mod socket;
 mod supply;
 pub mod text;
 pub mod thread;
+mod told;

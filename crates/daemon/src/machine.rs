@@ -13,6 +13,8 @@ pub struct Machine {
     pub priorities: (u32, u32),
     /// What the kernel keeps of each processor for ordinary threads.
     pub reserves: Vec<Reserve>,
+    /// Whether the kernel has utilization clamps.
+    pub clamps: bool,
     /// The kernel's release (`uname -r`); empty if unknown.
     pub kernel: String,
     /// The hardware's name (`uname -m`); empty if unknown.
@@ -45,6 +47,7 @@ impl Machine {
             kernel: text(system.release()),
             hardware: text(system.machine()),
             reserves,
+            clamps: crate::kernel::has_clamps(),
         }
     }
 

@@ -24,6 +24,8 @@ pub enum Token {
     Enforcer,
     /// A client of the system bus asks.
     Bus,
+    /// Polkit answers.
+    Polkit,
 }
 
 impl Token {
@@ -38,6 +40,7 @@ impl Token {
             Token::Thread(number) => (4, number),
             Token::Enforcer => (5, 0),
             Token::Bus => (6, 0),
+            Token::Polkit => (7, 0),
         };
         kind << Self::KIND | number & ((1 << Self::KIND) - 1)
     }
@@ -51,7 +54,8 @@ impl Token {
             3 => Token::Process(number),
             4 => Token::Thread(number),
             5 => Token::Enforcer,
-            _ => Token::Bus,
+            6 => Token::Bus,
+            _ => Token::Polkit,
         }
     }
 }
@@ -124,6 +128,7 @@ mod tests {
             Token::Thread(0),
             Token::Enforcer,
             Token::Bus,
+            Token::Polkit,
         ] {
             assert_eq!(Token::from_number(token.number()), token);
         }

@@ -6,7 +6,8 @@ mod service;
 
 use crate::access::Who;
 use crate::error::Error;
-use crate::registry::{AttachedThread, Caller, Loaded, Registry, Spec};
+use crate::polkit::Question;
+use crate::registry::{AttachedThread, Caller, Loaded, Registry, Spec, Wish};
 use crate::thread;
 use punctual_model::Instant;
 use punctual_protocol::{
@@ -17,6 +18,7 @@ use punctual_protocol::{
 use punctual_schedule::{ANYWHERE, AssignedPolicy, Load, SpecId};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::os::fd::OwnedFd;
 
 pub use message::{Call, parse};
 
@@ -36,31 +38,94 @@ impl About {
     }
 }
 
+/// What became of a message.
+#[derive(Debug)]
+pub enum Answered {
+    /// It was answered.
+    Yes,
+    /// It was not Varlink, which the reply says. The connection is to be closed after that.
+    NotVarlink,
+    /// It was answered, and this goes with the reply.
+    With(OwnedFd),
+    /// Polkit has to be asked first. There is no reply yet.
+    Asks(Box<Question>),
+}
+
 /// Answers one message, without its NUL. Appends the reply with its NUL to `out`; nothing for a `oneway`
-/// call. Whether that was Varlink: if not, the reply says so, and the connection is to be closed after it.
+/// call.
 pub fn answer(
     message: &[u8],
     caller: &Caller,
     about: &About,
     registry: &mut Registry,
     out: &mut Vec<u8>,
-) -> bool {
+) -> Answered {
     let before = out.len();
     let call = match parse(message) {
         Ok(call) => call,
         Err(error) => {
             reply_error(&error, out);
-            return false;
+            return Answered::NotVarlink;
         }
     };
+    if call.method.strip_prefix(METHOD_PREFIX) == Some("ShareLoop") {
+        return share_loop(&call, caller, registry, out);
+    }
     if let Err(error) = dispatch(&call, caller, about, registry, out) {
         out.truncate(before);
+        let is_refused = matches!(error, Error::NotPermitted { .. } | Error::NotAdmitted { .. });
+        if let Some(question) = is_refused.then(|| question(&call, caller, registry)).flatten() {
+            return Answered::Asks(Box::new(question));
+        }
         reply_error(&error, out);
     }
     if call.oneway {
         out.truncate(before);
     }
-    true
+    Answered::Yes
+}
+
+/// The one method whose reply brings more than bytes. A `oneway` call of it does nothing.
+fn share_loop(call: &Call<'_>, caller: &Caller, registry: &mut Registry, out: &mut Vec<u8>) -> Answered {
+    if call.oneway {
+        return Answered::Yes;
+    }
+    let number = message::read(call.parameters);
+    match number.and_then(|SpecNumber { spec }| registry.share_loop(caller, SpecId(spec))) {
+        Ok(memory) => {
+            let _ = reply(NoParameters {}, out);
+            Answered::With(memory)
+        }
+        Err(error) => {
+            reply_error(&error, out);
+            Answered::Yes
+        }
+    }
+}
+
+/// What Polkit is to be asked about a call that was refused, if anything. The call is read again, so that
+/// those that are not refused pay nothing for it.
+fn question(call: &Call<'_>, caller: &Caller, registry: &Registry) -> Option<Question> {
+    match call.method.strip_prefix(METHOD_PREFIX)? {
+        "CreateSpec" => {
+            let CreateSpec { parameters, name, interactive, .. } = message::read(call.parameters).ok()?;
+            let wish = Wish { parameters: &parameters, change: None, name: name.as_deref(), interactive };
+            registry.question(caller, wish)
+        }
+        "ChangeSpec" => {
+            let ChangeSpec { spec, parameters, interactive } = message::read(call.parameters).ok()?;
+            let change = Some(SpecId(spec));
+            registry.question(caller, Wish { parameters: &parameters, change, name: None, interactive })
+        }
+        _ => None,
+    }
+}
+
+/// The reply to a call that Polkit does not authorise; nothing for a `oneway` call.
+pub fn deny(message: &[u8], reason: String, rule: String, out: &mut Vec<u8>) {
+    if parse(message).is_ok_and(|call| !call.oneway) {
+        reply_error(&Error::NotPermitted { reason, rule: Some(rule) }, out);
+    }
 }
 
 /// An error without a call: to who has too much of something.
@@ -121,12 +186,12 @@ fn scheduler(
 ) -> Result<(), Error> {
     match method {
         "CreateSpec" => {
-            let CreateSpec { parameters, name, process } = message::read(parameters)?;
+            let CreateSpec { parameters, name, process, .. } = message::read(parameters)?;
             let spec = registry.create_of(caller, process, parameters, name)?;
             admitted(spec, caller, registry, out)
         }
         "ChangeSpec" => {
-            let ChangeSpec { spec, parameters } = message::read(parameters)?;
+            let ChangeSpec { spec, parameters, .. } = message::read(parameters)?;
             registry.change(caller, SpecId(spec), parameters)?;
             admitted(SpecId(spec), caller, registry, out)
         }
@@ -278,6 +343,7 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         thread_is: spec.thread.as_ref().filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
         used: spec.thread.as_ref().and_then(|attached| attached.used),
         enforced,
+        says: spec.says(),
     }
 }
 

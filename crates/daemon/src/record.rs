@@ -1,6 +1,6 @@
 //! What a slot of the journal holds of one spec.
 
-use crate::kernel::{Processors, Scheduling, State};
+use crate::kernel::{Clamped, Processors, Scheduling, State};
 use punctual_model::Duration;
 use punctual_schedule::{ANYWHERE, Assignment, Parameters};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,8 @@ pub struct Record {
     pub partial: bool,
     /// Whether the admission test was ignored.
     pub ignored: bool,
+    /// Whether Polkit's word was needed.
+    pub authorised: bool,
     /// Whether it ends with its thread.
     pub ends_with_thread: bool,
     /// How its thread is scheduled, or would have been when it was admitted.
@@ -65,6 +67,8 @@ pub struct Attached {
     pub applied: Applied,
     /// The scheduling before that, which holds until the new one is set.
     pub previous: Option<Applied>,
+    /// What was done to its utilization clamps.
+    pub clamped: Option<Clamped>,
 }
 
 /// Scheduling that was set for a thread.
@@ -164,6 +168,7 @@ mod optional_text {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::kernel::Clamps;
 
     /// As large as a record can be.
     pub(crate) fn example() -> Record {
@@ -174,6 +179,7 @@ pub(crate) mod tests {
         (scheduling.priority, scheduling.runtime_ns) = (u32::MAX, u64::MAX);
         (scheduling.deadline_ns, scheduling.period_ns) = (u64::MAX, u64::MAX);
         let applied = Applied { scheduling, processor: u32::MAX };
+        let clamps = Clamps { min: Some(u32::MAX), max: Some(u32::MAX) };
         Record {
             spec: u64::MAX,
             user: u32::MAX,
@@ -197,6 +203,7 @@ pub(crate) mod tests {
             accepted_runtime: most,
             partial: true,
             ignored: true,
+            authorised: true,
             ends_with_thread: true,
             assigned: applied,
             thread: Some(Attached {
@@ -206,6 +213,7 @@ pub(crate) mod tests {
                 before: State { scheduling, processors: Processors::from_words([u64::MAX; 32]) },
                 applied,
                 previous: Some(applied),
+                clamped: Some(Clamped { before: clamps, applied: clamps, previous: clamps }),
             }),
         }
     }

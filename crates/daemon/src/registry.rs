@@ -3,10 +3,12 @@
 
 mod attached;
 mod attachment;
+mod clamps;
 mod clients;
 mod enforcement;
 mod hint;
 mod limit;
+mod polkit;
 mod process;
 mod realtimekit;
 mod recovery;
@@ -14,9 +16,10 @@ mod reload;
 mod replace;
 
 pub use attached::AttachedThread;
+pub use polkit::Wish;
 pub use process::{Caller, Process};
 
-use crate::access::{Access, Share, Who};
+use crate::access::{Access, Conditional, Denied, Share, Who};
 use crate::books::{Books, View};
 use crate::config::{self, Config, PluginConfig, Quotas};
 use crate::enforce::{self, Enforcer};
@@ -27,10 +30,13 @@ use crate::log;
 use crate::poll::Poll;
 use crate::record::{Applied, Attached, LONGEST_NAME, Record};
 use crate::text::Problem;
+use crate::told::Told;
 use limit::Limit;
 use punctual_model::Duration;
+use punctual_protocol::Says;
 use punctual_schedule::{Answer, Assignment, Limits, Offer, Parameters, Plugin, Refusal, SpecId};
 use rustc_hash::FxHashMap as HashMap;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -106,7 +112,16 @@ pub struct Spec {
     pub thread: Option<AttachedThread>,
     /// Whether it ends with that.
     ends_with_thread: bool,
+    /// What its program says of its loop, since it has asked for the memory.
+    told: Option<Told>,
     slot: usize,
+}
+
+impl Spec {
+    /// What its program says of its periodic loop. For people: nothing is decided by it.
+    pub fn says(&self) -> Option<Says> {
+        self.told.as_ref().map(Told::read)
+    }
 }
 
 /// How a spec was admitted.
@@ -120,6 +135,8 @@ pub struct Admission {
     pub partial: bool,
     /// What it takes of a processor.
     pub share: Share,
+    /// Whether Polkit's word was needed.
+    pub authorised: bool,
 }
 
 /// An offer that can be taken, with the parameters that the plugin sees: rules may have cut the desired
@@ -127,6 +144,8 @@ pub struct Admission {
 struct Choice {
     admission: Admission,
     parameters: Parameters,
+    /// The line that left it to Polkit, if its word was needed.
+    rule: Option<String>,
 }
 
 /// Why no plugin admits a spec.
@@ -277,6 +296,18 @@ impl Registry {
         }
     }
 
+    /// Memory for the program of a spec to say something of its periodic loop.
+    pub fn share_loop(&mut self, caller: &Caller, id: SpecId) -> Result<OwnedFd, Error> {
+        self.live_process(caller)?;
+        self.get(&caller.who, id)?;
+        let spec = self.specs.get_mut(&id).expect("it was looked up");
+        let shared = match &mut spec.told {
+            Some(told) => told.share(),
+            none => Told::new().and_then(|told| none.insert(told).share()),
+        };
+        shared.map_err(|error| Error::KernelRefused { reason: format!("memory to share: {error}") })
+    }
+
     /// A spec that the caller may see and change.
     pub fn get(&self, who: &Who, id: SpecId) -> Result<&Spec, Error> {
         let spec = self.specs.get(&id).ok_or(Error::NoSuchSpec { spec: id.0 })?;
@@ -309,7 +340,7 @@ impl Registry {
         if self.specs.len() >= self.setup.quotas.specs {
             return Err(Error::TooMany { what: "specs".into(), limit: self.setup.quotas.specs as u64 });
         }
-        let choice = self.choose(&caller.who, &parameters, None, None)?;
+        let choice = self.choose(caller, &parameters, None, None)?;
         let slot = self.slot()?;
         let id = SpecId(self.journal.number());
         let spec = Spec {
@@ -321,6 +352,7 @@ impl Registry {
             admission: choice.admission,
             thread: None,
             ends_with_thread: false,
+            told: None,
             slot,
         };
         self.setup.plugins[choice.admission.plugin].plugin.admit(
@@ -353,7 +385,7 @@ impl Registry {
         };
         let number = self.translate(self.live_process(caller)?, process)?;
         let owner = self.process_of(number, caller.who.user)?;
-        let caller = Caller { who: caller.who.clone(), process: Some(owner) };
+        let caller = Caller { process: Some(owner), ..caller.clone() };
         let created = self.create(&caller, parameters, name).map(|spec| spec.id);
         self.drop_if_idle(owner);
         created
@@ -384,7 +416,7 @@ impl Registry {
     ) -> Result<(), Error> {
         let spec = self.get(&caller.who, id)?;
         let (old, old_parameters, was) = (spec.admission, spec.parameters.clone(), self.assignment(spec));
-        let choice = self.choose(&caller.who, &parameters, Some(spec), cpuset)?;
+        let choice = self.choose(caller, &parameters, Some(spec), cpuset)?;
         let new = choice.admission;
         self.readmit(id, parameters, &choice.parameters, new, None);
         let enacted = self
@@ -416,7 +448,10 @@ impl Registry {
         let loaded = &self.setup.plugins[spec.admission.plugin];
         parameters.plugin = Some(loaded.name.to_string());
         let declared = spec.parameters.clone();
-        self.change_within(caller, id, parameters, Some(cpuset))?;
+        // What Polkit has authorised, it has on any processor.
+        let authorised = spec.admission.authorised.then(|| loaded.name.clone());
+        let caller = Caller { authorised, ..caller.clone() };
+        self.change_within(&caller, id, parameters, Some(cpuset))?;
         self.specs.get_mut(&id).expect("it was changed").parameters = declared;
         self.write_record(id);
         Ok(())
@@ -521,7 +556,20 @@ impl Registry {
     /// Section 3.3).
     fn choose(
         &self,
+        caller: &Caller,
+        parameters: &Parameters,
+        replacing: Option<&Spec>,
+        cpuset: Option<&Processors>,
+    ) -> Result<Choice, Error> {
+        let authorised = |plugin: &str| caller.authorised.as_deref() == Some(plugin);
+        self.choose_as(&caller.who, &authorised, parameters, replacing, cpuset)
+    }
+
+    /// The same, as if Polkit had authorised the request for some plugins.
+    fn choose_as(
+        &self,
         who: &Who,
+        authorised: &dyn Fn(&str) -> bool,
         parameters: &Parameters,
         replacing: Option<&Spec>,
         cpuset: Option<&Processors>,
@@ -537,9 +585,10 @@ impl Registry {
         let (mut partial, mut refusals) = (None, Refusals::default());
         for (at, loaded) in self.setup.plugins.iter().enumerate().filter(|(_, loaded)| asked(loaded)) {
             let name = loaded.plugin.name();
-            let seen = match self.permitted(who, name, parameters, replacing) {
-                Ok(seen) => seen,
-                Err((reason, rule)) => {
+            let permitted = self.permitted(who, name, authorised(name), parameters, replacing);
+            let (seen, rule) = match permitted {
+                Ok(permitted) => permitted,
+                Err(Denied { reason, rule }) => {
                     refusals.denied(name, reason, rule);
                     continue;
                 }
@@ -557,6 +606,7 @@ impl Registry {
                 offer,
                 partial,
                 share: Share::new(offer.accepted_runtime, parameters),
+                authorised: rule.is_some(),
             };
             let replaced = replacing.filter(|spec| spec.admission.plugin == at).map(|spec| spec.id);
             let answer = match cpuset {
@@ -567,10 +617,12 @@ impl Registry {
             };
             match answer {
                 Answer::Ok(offer) => {
-                    return Ok(Choice { admission: admission(offer, false), parameters: seen });
+                    let admission = admission(offer, false);
+                    return Ok(Choice { admission, parameters: seen, rule });
                 }
                 Answer::Partial(offer) => {
-                    partial.get_or_insert(Choice { admission: admission(offer, true), parameters: seen });
+                    let admission = admission(offer, true);
+                    partial.get_or_insert(Choice { admission, parameters: seen, rule });
                     refusals.considered += 1;
                 }
                 Answer::No(refusal) => refusals.refused(name, refusal),
@@ -579,30 +631,37 @@ impl Registry {
         partial.ok_or_else(|| refusals.error(named, self.setup.hint(parameters)))
     }
 
-    /// Whether the rules permit a spec for a plugin, and with which parameters.
-    #[allow(clippy::type_complexity, reason = "a reason and a rule, for one caller")]
+    /// Whether the rules permit a spec for a plugin, with which parameters, and which line left it to
+    /// Polkit, if its word was needed.
     fn permitted(
         &self,
         who: &Who,
         plugin: &str,
+        authorised: bool,
         parameters: &Parameters,
         replacing: Option<&Spec>,
-    ) -> Result<Parameters, (String, Option<String>)> {
+    ) -> Result<(Parameters, Option<String>), Denied> {
         if who.is_root() {
-            return Ok(parameters.clone());
+            return Ok((parameters.clone(), None));
         }
         let number = |name: &str| self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == name);
         let without = replacing.map(|spec| (&*spec.who, spec.admission.plugin, spec.admission.share));
         let usage = View { books: &self.books, plugin: &number, without };
-        let grant = self
-            .setup
-            .access
-            .check(who, plugin, parameters, &usage)
-            .map_err(|denied| (denied.reason, denied.rule))?;
-        Ok(match grant.greatest_runtime {
+        let access = &self.setup.access;
+        let (grant, rule) = match access.check(who, plugin, parameters, &usage) {
+            Ok(grant) => (grant, None),
+            Err(denied) if !authorised => return Err(denied),
+            Err(denied) => match access.check_authorised(who, plugin, parameters, &usage) {
+                Some(Ok(Conditional { grant, rule })) => (grant, Some(rule)),
+                Some(Err(denied)) => return Err(denied),
+                None => return Err(denied),
+            },
+        };
+        let seen = match grant.greatest_runtime {
             Some(greatest) => cut(parameters, Some(greatest)),
             None => parameters.clone(),
-        })
+        };
+        Ok((seen, rule))
     }
 
     fn record(&self, spec: &Spec) -> Record {
@@ -627,6 +686,7 @@ impl Registry {
             accepted_runtime: spec.admission.offer.accepted_runtime,
             partial: spec.admission.partial,
             ignored: spec.admission.offer.ignored,
+            authorised: spec.admission.authorised,
             ends_with_thread: spec.ends_with_thread,
             assigned: assigned.unwrap_or_default(),
             thread: spec.thread.as_ref().map(|attached| Attached {
@@ -636,6 +696,7 @@ impl Registry {
                 before: attached.before,
                 applied: attached.applied,
                 previous: attached.previous,
+                clamped: attached.clamped,
             }),
         }
     }

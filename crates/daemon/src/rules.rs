@@ -13,7 +13,7 @@ pub use file::{Names, SystemNames};
 pub use property::{CONDITIONS, Condition, Property, Side, Value};
 pub use rule::Rule;
 
-use crate::access::{Access, Denied, Domain, Grant, Usage, Who};
+use crate::access::{Access, Conditional, Denied, Domain, Grant, Usage, Who};
 use crate::machine::Machine;
 use crate::text::{self, Error, Problem};
 use punctual_schedule::Parameters;
@@ -82,6 +82,29 @@ impl Rules {
         indices.into_iter().map(|index| &self.rules[index]).collect()
     }
 
+    /// The rules for somebody once Polkit has authorised a request: those for that, and all others whose
+    /// place none of them takes. `None` if nothing is left to Polkit.
+    fn authorised<'a>(matching: &[&'a Rule]) -> Option<Vec<&'a Rule>> {
+        let left = matching.iter().any(|rule| rule.polkit && rule.property.allows());
+        let is_replaced = |rule: &Rule| matching.iter().any(|other| other.replaces(rule));
+        left.then(|| matching.iter().copied().filter(|rule| !is_replaced(rule)).collect())
+    }
+
+    /// What matching rules say to a request that Polkit has authorised.
+    fn decide_authorised(
+        &self,
+        matching: &[&Rule],
+        who: &Who,
+        plugin: &str,
+        parameters: &Parameters,
+        usage: &dyn Usage,
+    ) -> Option<Result<Conditional, Denied>> {
+        let rules = Self::authorised(matching)?;
+        let opens = rules.iter().find(|rule| rule.polkit && rule.property.allows())?;
+        let decided = self.decide(&rules, who, plugin, parameters, usage);
+        Some(decided.map(|grant| Conditional { grant, rule: self.cite(opens) }))
+    }
+
     fn decide(
         &self,
         matching: &[&Rule],
@@ -132,7 +155,21 @@ impl Access for Rules {
         parameters: &Parameters,
         usage: &dyn Usage,
     ) -> Result<Grant, Denied> {
-        self.decide(&self.matching(who, plugin), who, plugin, parameters, usage)
+        self.decide(&plain(&self.matching(who, plugin)), who, plugin, parameters, usage)
+    }
+
+    fn check_authorised(
+        &self,
+        who: &Who,
+        plugin: &str,
+        parameters: &Parameters,
+        usage: &dyn Usage,
+    ) -> Option<Result<Conditional, Denied>> {
+        self.decide_authorised(&self.matching(who, plugin), who, plugin, parameters, usage)
+    }
+
+    fn leaves_to_polkit(&self) -> bool {
+        self.rules.iter().any(|rule| rule.polkit)
     }
 
     fn may_observe(&self, who: &Who, plugin: &str) -> bool {
@@ -140,4 +177,9 @@ impl Access for Rules {
         let says = |may| matching.iter().any(|rule| rule.property == Property::Observe(may));
         says(true) && !says(false)
     }
+}
+
+/// The rules that hold whatever Polkit says.
+fn plain<'a>(matching: &[&'a Rule]) -> Vec<&'a Rule> {
+    matching.iter().copied().filter(|rule| !rule.polkit).collect()
 }

@@ -7,11 +7,12 @@ pub mod peer;
 use crate::config::RealtimeKit;
 use crate::error::Error;
 use crate::log;
+use crate::polkit::{Polkit, Verdict};
 use crate::poll::{Events, Poll, Ready, Token};
-use crate::protocol::{self, About};
+use crate::protocol::{self, About, Answered};
 use crate::realtimekit::Service;
 use crate::registry::{Caller, Registry};
-use connection::{Connection, LONGEST_MESSAGE, Outcome};
+use connection::{Asked, Connection, LONGEST_MESSAGE, Outcome};
 use peer::Peer;
 use rustc_hash::FxHashMap as HashMap;
 use rustix::event::Timespec;
@@ -59,6 +60,8 @@ pub struct Server {
     /// Refused connections. Nothing is read from them.
     refused: VecDeque<Connection>,
     about: About,
+    /// Questions about requests that the rules leave to Polkit.
+    polkit: Polkit,
     /// Spare descriptor: closed on EMFILE to accept and refuse one connection.
     reserve: Option<OwnedFd>,
     warned_at: Option<Instant>,
@@ -73,8 +76,10 @@ impl Server {
     pub fn new(poll: Poll, listener: OwnedFd, signal: impl AsFd, registry: Registry) -> io::Result<Self> {
         poll.add(&listener, Token::Listener)?;
         poll.add(signal, Token::Signal)?;
+        let polkit = Polkit::new(&poll)?;
         Ok(Self {
             poll,
+            polkit,
             listener,
             registry,
             realtimekit: None,
@@ -96,7 +101,8 @@ impl Server {
     pub fn round(&mut self, events: &mut Events) -> io::Result<bool> {
         let has_unwatched = self.registry.has_unwatched();
         let sweep = has_unwatched.then_some(SWEEP);
-        let due = self.registry.limit_due().map(|due| due.saturating_duration_since(Instant::now()));
+        let due = self.registry.limit_due().into_iter().chain(self.polkit.due()).min();
+        let due = due.map(|due| due.saturating_duration_since(Instant::now()));
         let timeout = match self.backlog.is_empty() {
             false => Some(Duration::ZERO),
             true => sweep.into_iter().chain(due).min(),
@@ -113,7 +119,8 @@ impl Server {
             self.registry.check_unwatched();
             self.swept = Instant::now();
         }
-        let (mut listener, mut signal, mut enforcer, mut bus) = (false, false, false, false);
+        let (mut listener, mut signal, mut enforcer, mut bus, mut polkit) =
+            (false, false, false, false, false);
         // Ends before requests: a connection of an ended process speaks for no one.
         for (token, _) in events.iter() {
             match token {
@@ -123,6 +130,7 @@ impl Server {
                 Token::Signal => signal = true,
                 Token::Enforcer => enforcer = true,
                 Token::Bus => bus = true,
+                Token::Polkit => polkit = true,
                 Token::Connection(_) => {}
             }
         }
@@ -137,6 +145,11 @@ impl Server {
         for (token, ready) in events.iter() {
             if let Token::Connection(number) = token {
                 self.serve(number, ready);
+            }
+        }
+        if polkit || self.polkit.due().is_some_and(|due| due <= Instant::now()) {
+            for (number, verdict) in self.polkit.answers() {
+                self.resume(number, verdict);
             }
         }
         if let Some(service) = self.realtimekit.as_ref().filter(|_| bus) {
@@ -215,7 +228,7 @@ impl Server {
                 (_, _, true) => Some(("connections".to_owned(), quotas.connections)),
             };
         if let Some((what, limit)) = refused {
-            let mut connection = Connection::new(socket, Caller { who: Rc::new(peer.who), process: None });
+            let mut connection = Connection::new(socket, Caller::new(Rc::new(peer.who), None));
             self.reply.clear();
             protocol::refuse(&Error::TooMany { what, limit: limit as u64 }, &mut self.reply);
             // Not kept for a client that does not read at once.
@@ -246,7 +259,7 @@ impl Server {
             return Err(error);
         }
         self.accounts.entry(user).or_default().connections += 1;
-        self.connections.insert(number, Connection::new(socket, Caller { who: Rc::new(peer.who), process }));
+        self.connections.insert(number, Connection::new(socket, Caller::new(Rc::new(peer.who), process)));
         Ok(())
     }
 
@@ -254,22 +267,52 @@ impl Server {
     fn serve_waiting(&mut self, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.queued = false;
-        if connection.waits_to_send || connection.closing {
+        if !connection.is_ready() {
             return;
         }
-        let (registry, about, reply) = (&mut self.registry, &self.about, &mut self.reply);
+        let mut desk = Desk {
+            number,
+            registry: &mut self.registry,
+            about: &self.about,
+            polkit: &mut self.polkit,
+            reply: &mut self.reply,
+        };
         let mut went = Outcome::Open;
         if connection.is_too_long() {
-            went = refuse_length(connection, reply);
+            went = refuse_length(connection, desk.reply);
         } else {
-            connection.next(|connection, message| went = answer(connection, message, about, registry, reply));
+            connection.next(|connection, message| went = desk.answer(connection, message));
         }
+        self.settle(number, went);
+    }
+
+    /// Goes on with the message that Polkit was asked about: with its word it is a request as any other, and
+    /// the rules decide anew.
+    fn resume(&mut self, number: u64, verdict: Verdict) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let Some(Asked { message, plugin, rule }) = connection.asked.take() else { return };
+        self.reply.clear();
+        match verdict {
+            Verdict::Authorised => {
+                let caller = Caller { authorised: Some(plugin.into()), ..connection.caller.clone() };
+                protocol::answer(&message, &caller, &self.about, &mut self.registry, &mut self.reply);
+            }
+            Verdict::Denied(reason) => protocol::deny(&message, reason, rule, &mut self.reply),
+        }
+        let went = connection.send(&self.reply);
         self.settle(number, went);
     }
 
     fn serve(&mut self, number: u64, ready: Ready) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        if connection.waits_to_send || connection.closing {
+        if connection.asked.is_some() {
+            // It is told of its end only: nobody waits for the answer any more.
+            if ready.intersects(Ready::HUP | Ready::ERR) {
+                self.close(number);
+            }
+            return;
+        }
+        if !connection.is_ready() {
             let went = connection.flush();
             self.settle(number, went);
             return;
@@ -278,16 +321,21 @@ impl Server {
         if !ready.intersects(Ready::IN | Ready::HUP | Ready::ERR) || connection.has_message() {
             return;
         }
-        let (registry, about, reply) = (&mut self.registry, &self.about, &mut self.reply);
+        let mut desk = Desk {
+            number,
+            registry: &mut self.registry,
+            about: &self.about,
+            polkit: &mut self.polkit,
+            reply: &mut self.reply,
+        };
         let mut went = Outcome::Open;
-        let received = connection.receive(&mut self.buffer, |connection, message| {
-            went = answer(connection, message, about, registry, reply)
-        });
+        let received = connection
+            .receive(&mut self.buffer, |connection, message| went = desk.answer(connection, message));
         if received == Outcome::Closed {
             connection.closing = true;
             connection.drop_input();
         } else if connection.is_too_long() && !connection.closing {
-            went = refuse_length(connection, reply);
+            went = refuse_length(connection, desk.reply);
         }
         self.settle(number, went);
     }
@@ -307,15 +355,14 @@ impl Server {
         if grew && account.bytes > most {
             return self.close(number);
         }
-        let waits = connection.has_output();
-        if waits != connection.waits_to_send {
-            connection.waits_to_send = waits;
-            let ready = if waits { Ready::OUT } else { Ready::IN };
-            if self.poll.modify(connection.socket(), Token::Connection(number), ready).is_err() {
+        let interest = connection.next_interest();
+        if interest != connection.interest {
+            connection.interest = interest;
+            if self.poll.modify(connection.socket(), Token::Connection(number), interest).is_err() {
                 return self.close(number);
             }
         }
-        if !waits && !connection.queued && connection.has_message() {
+        if connection.is_ready() && !connection.queued && connection.has_message() {
             connection.queued = true;
             self.backlog.push_back(number);
         }
@@ -323,6 +370,7 @@ impl Server {
 
     fn close(&mut self, number: u64) {
         let Some(connection) = self.connections.remove(&number) else { return };
+        self.polkit.cancel(number);
         let user = connection.caller.who.user;
         if let Some(account) = self.accounts.get_mut(&user) {
             account.connections -= 1;
@@ -341,27 +389,46 @@ fn reserve() -> Option<OwnedFd> {
     File::open("/dev/null").ok().map(OwnedFd::from)
 }
 
-fn answer(
-    connection: &mut Connection,
-    message: &[u8],
-    about: &About,
-    registry: &mut Registry,
-    reply: &mut Vec<u8>,
-) -> Outcome {
-    reply.clear();
-    if message.len() > LONGEST_MESSAGE {
-        return refuse_length(connection, reply);
+/// What it takes to answer a message of a connection.
+struct Desk<'a> {
+    number: u64,
+    registry: &'a mut Registry,
+    about: &'a About,
+    polkit: &'a mut Polkit,
+    reply: &'a mut Vec<u8>,
+}
+
+impl Desk<'_> {
+    fn answer(&mut self, connection: &mut Connection, message: &[u8]) -> Outcome {
+        self.reply.clear();
+        if message.len() > LONGEST_MESSAGE {
+            return refuse_length(connection, self.reply);
+        }
+        match protocol::answer(message, &connection.caller, self.about, self.registry, self.reply) {
+            Answered::Yes => {}
+            Answered::With(file) => return connection.send_with(self.reply, file),
+            Answered::NotVarlink => {
+                connection.closing = true;
+                connection.drop_input();
+            }
+            Answered::Asks(question) => {
+                let (plugin, rule) = (question.plugin.clone(), question.rule.clone());
+                match self.polkit.ask(self.number, *question) {
+                    Ok(()) => {
+                        connection.asked = Some(Asked { message: message.to_vec(), plugin, rule });
+                        return Outcome::Open;
+                    }
+                    Err(error) => protocol::refuse(&error, self.reply),
+                }
+            }
+        }
+        let went = connection.send(self.reply);
+        // Do not keep the memory of one long list.
+        if self.reply.capacity() > 1 << 20 {
+            *self.reply = Vec::new();
+        }
+        went
     }
-    if !protocol::answer(message, &connection.caller, about, registry, reply) {
-        connection.closing = true;
-        connection.drop_input();
-    }
-    let went = connection.send(reply);
-    // Do not keep the memory of one long list.
-    if reply.capacity() > 1 << 20 {
-        *reply = Vec::new();
-    }
-    went
 }
 
 fn refuse_length(connection: &mut Connection, reply: &mut Vec<u8>) -> Outcome {

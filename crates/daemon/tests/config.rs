@@ -508,3 +508,55 @@ fn what_the_kernel_keeps_is_read_or_configured() {
         assert!(why.contains("p.toml:2:15: ") && why.contains("such as [50000, 1000000]"), "{why}");
     }
 }
+
+#[test]
+fn measuring_is_chosen() {
+    use punctual_daemon::enforce::Accounting::{Always, IfRefused, Never};
+    let ask = |text: &str| {
+        let plugin = "[[plugin]]\nname = 'RM'\nkind = 'RM'\n";
+        Config::parse(&format!("{text}{plugin}"), Path::new("/c/p.toml"), &Machine::here())
+            .map(|(config, _)| (config.enforcement.polls, config.enforcement.accounting))
+            .map_err(|error| error.to_string())
+    };
+    let chosen = |name: &str| ask(&format!("[enforcement]\nmeasuring = '{name}'\n"));
+    assert_eq!(chosen("events"), Ok((false, Never)));
+    assert_eq!(chosen("polling"), Ok((true, Never)));
+    assert_eq!(chosen("accounting"), Ok((true, Always)));
+    assert_eq!(chosen("auto"), ask(""));
+    assert_eq!(ask("").map(|(_, accounting)| accounting), Ok(IfRefused));
+    let error = chosen("accounts").unwrap_err();
+    assert!(error.contains("expected \"auto\", \"events\", \"polling\", \"accounting\""), "{error}");
+}
+
+#[test]
+fn clamps_are_shares_of_the_capacity() {
+    use punctual_daemon::kernel::Clamps;
+    let ask = |kind: &str, clamps: bool, text: &str| {
+        let machine = Machine { clamps, ..machine() };
+        let text = format!("[[plugin]]\nname = 'P'\nkind = '{kind}'\n{text}");
+        Config::parse(&text, Path::new("/c/p.toml"), &machine)
+            .map(|(config, warnings)| {
+                let plugin = &config.plugins[0];
+                (plugin.clamps, plugin.doubt.is_some(), warnings.len())
+            })
+            .map_err(|error| error.to_string())
+    };
+    let none = Clamps::default();
+    assert_eq!(ask("RM", true, ""), Ok((none, false, 0)));
+    let both = Clamps { min: Some(512), max: Some(1024) };
+    assert_eq!(ask("RM", true, "util_min = 0.5\nutil_max = 1"), Ok((both, false, 0)));
+    assert_eq!(ask("RM", false, "util_min = 0.5\nutil_max = 1"), Ok((both, true, 1)));
+    let one = Clamps { min: None, max: Some(0) };
+    assert_eq!(ask("NICE", true, "util_max = 0"), Ok((one, false, 0)));
+    // They mean nothing where the kernel knows the utilization itself, or a table decides.
+    assert_eq!(ask("EDF", true, "util_min = 1.0"), Ok((none, false, 1)));
+    assert_eq!(ask("TT", true, "util_min = 1.0"), Ok((none, false, 1)));
+    for (text, error) in [
+        ("util_min = 1.1", "util_min = 1.1 is out of range"),
+        ("util_max = -0.1", "0 to 1"),
+        ("util_min = '1'", "out of range"),
+        ("util_min = 0.6\nutil_max = 0.5", "util_max is below util_min"),
+    ] {
+        assert!(ask("RM", true, text).unwrap_err().contains(error), "{text}");
+    }
+}

@@ -7,7 +7,7 @@ use punctual_daemon::config::{Config, Machine};
 use punctual_daemon::journal::Journal;
 use punctual_daemon::kernel;
 use punctual_daemon::poll::Poll;
-use punctual_daemon::protocol::{About, answer};
+use punctual_daemon::protocol::{About, Answered, answer};
 use punctual_daemon::registry::{Caller, Registry, Setup};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -63,15 +63,16 @@ impl Rig {
         let process = Command::new("sleep").arg("1000").spawn().unwrap();
         let (pidfd, _) = punctual_daemon::thread::pin_process(process.id()).unwrap();
         let key = registry.connected(process.id(), pidfd, NOBODY).unwrap();
-        let caller =
-            Caller { who: Rc::new(Who { user: NOBODY, group: NOBODY, groups: vec![] }), process: Some(key) };
+        let who = Who { user: NOBODY, group: NOBODY, groups: vec![] };
+        let caller = Caller::new(Rc::new(who), Some(key));
         Self { registry, caller, about: About::now(), process, folder }
     }
 
     /// One message in; the reply, if there is one.
     fn tell(&mut self, message: &[u8]) -> Option<Value> {
         let mut out = Vec::new();
-        let goes_on = answer(message, &self.caller, &self.about, &mut self.registry, &mut out);
+        let answered = answer(message, &self.caller, &self.about, &mut self.registry, &mut out);
+        let goes_on = !matches!(answered, Answered::NotVarlink);
         let reply = match out.split_last() {
             None => None,
             Some((0, text)) => Some(serde_json::from_slice(text).expect("a reply is JSON")),

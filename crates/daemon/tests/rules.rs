@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use punctual_daemon::access::{Access, Domain, Grant, Share, Usage, Who};
 use punctual_daemon::config::Machine;
-use punctual_daemon::rules::{DEFAULT_TEXT, Names, Property, Rules};
+use punctual_daemon::rules::{DEFAULT_TEXT, Names, Property, Rule, Rules};
 use punctual_model::Duration;
 use punctual_schedule::Parameters;
 use std::collections::HashMap;
@@ -120,7 +120,7 @@ fn the_installed_file_allows_nothing_and_its_examples_are_valid() {
             .replace("punctual-watch", "user2"),
     )
     .unwrap();
-    assert_eq!((rules.rules().len(), warnings), (5, vec![]));
+    assert_eq!((rules.rules().len(), warnings), (6, vec![]));
 }
 
 #[test]
@@ -257,9 +257,12 @@ fn errors_name_the_line() {
     let cases = [
         (
             "user1 - max_period",
-            "/r:1: expected four columns (user, @group or -; plugin or -; property; value), found 3",
+            "/r:1: expected four columns (user, @group or -; plugin or -; property; value), and \
+             'polkit' perhaps; found 3",
         ),
-        ("user1 - max_period 1 2", "found 5"),
+        ("user1 - max_period 1 2", "the fifth column is '2'; expected 'polkit' or nothing"),
+        ("user1 - max_period 1 polkit 2", "found 6"),
+        ("user1 - observe true polkit", "observe cannot depend on Polkit"),
         (
             "\n# x\nuser1 XX max_period 1",
             "/r:3: there is no plugin 'XX'; the configuration has EDF, RM, FP, RR",
@@ -346,6 +349,60 @@ fn explanations_name_the_strictest_rule_of_each_property() {
     );
 }
 
+#[test]
+fn what_is_left_to_polkit_is_denied_without_it() {
+    let rules = rules("@group1 - max_runtime 5000 polkit\n- - ignore_adm_test false\n");
+    let who = Who { group: 101, ..user(1) };
+    assert_eq!(line(&rules, &who, "RM", &needs(Some(10), Some(100))), Err(0));
+    assert_eq!(authorised(&rules, &who, "RM", &needs(Some(10), Some(100))), Some(Ok(5000)));
+    assert_eq!(authorised(&rules, &who, "RM", &needs(Some(5001), Some(9000))), Some(Err(1)));
+    let ignores = Parameters { ignore_admission: true, ..needs(Some(10), Some(100)) };
+    assert_eq!(authorised(&rules, &who, "RM", &ignores), Some(Err(2)), "other rules hold");
+    assert_eq!(authorised(&rules, &user(1), "RM", &needs(Some(10), Some(100))), None, "not in the group");
+}
+
+#[test]
+fn a_line_for_polkit_takes_the_place_of_the_same_without() {
+    let rules = rules(
+        "user1 RM max_runtime 1000\n- - max_runtime 3000\nuser1 RM max_runtime 5000 polkit\n\
+         user1 - min_period 200\n",
+    );
+    let ask = |us, period| {
+        let parameters = needs(Some(us), Some(period));
+        (line(&rules, &user(1), "RM", &parameters).is_ok(), authorised(&rules, &user(1), "RM", &parameters))
+    };
+    assert_eq!(ask(1000, 9000), (true, Some(Ok(3000))));
+    assert_eq!(ask(1001, 9000), (false, Some(Ok(3000))), "line 3 in place of line 1");
+    assert_eq!(ask(3001, 9000), (false, Some(Err(2))), "everybody's limit holds");
+    assert_eq!(ask(10, 199), (false, Some(Err(4))), "and so do limits of other properties");
+    let denied = line(&rules, &user(1), "EDF", &needs(Some(10), Some(9000)));
+    assert!(denied.is_ok() && authorised(&rules, &user(1), "EDF", &needs(None, None)).is_none());
+}
+
+#[test]
+fn explanations_say_what_is_left_to_polkit() {
+    let rules = rules("user1 RM max_runtime 1000\nuser1 RM max_runtime 5000 polkit\n");
+    let explain = |us| rules.explain(&user(1), "RM", Some(&needs(Some(us), Some(9000))), &Books::default());
+    assert_eq!(explain(1000).polkit, None);
+    assert_eq!(explain(1001).polkit.as_deref(), Some("/r:2: user1 RM max_runtime 5000 polkit"));
+    assert_eq!(explain(5001).polkit, None, "in vain");
+    let limits: Vec<bool> = explain(1).limits.iter().map(|limit| limit.polkit).collect();
+    assert_eq!(limits, [false, true]);
+    let (_, warnings) =
+        parse("user1 - max_period 1\nuser1 - max_period 2 polkit\nuser1 - max_period 3 polkit").unwrap();
+    assert_eq!(warnings, ["/r:3: line 2 says max_period for the same subject too; the stricter one holds"]);
+}
+
+/// What Polkit can allow, in µs of runtime, or the number of the line that decides; `None` where it is not
+/// asked.
+fn authorised(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters) -> Option<Result<u64, usize>> {
+    let answer = rules.check_authorised(who, plugin, parameters, &Books::default())?;
+    Some(match answer {
+        Ok(allowed) => Ok(allowed.grant.greatest_runtime.map_or(0, |limit| limit.ns() / 1000)),
+        Err(denied) => Err(denied.rule.map_or(0, |rule| rule.split(':').nth(1).unwrap().parse().unwrap())),
+    })
+}
+
 fn a_rule() -> impl Strategy<Value = String> {
     let domain = prop::sample::select(vec!["-", "user1", "user2", "@group1", "@group2"]);
     let plugin = prop::sample::select(vec!["-", "EDF", "RM"]);
@@ -359,8 +416,10 @@ fn a_rule() -> impl Strategy<Value = String> {
         any::<bool>().prop_map(|may| format!("ignore_adm_test {may}")),
         any::<bool>().prop_map(|may| format!("observe {may}")),
     ];
-    (domain, plugin, property)
-        .prop_map(|(domain, plugin, property)| format!("{domain} {plugin} {property}\n"))
+    (domain, plugin, property, prop::bool::weighted(0.3)).prop_map(|(domain, plugin, property, polkit)| {
+        let polkit = if polkit && !property.starts_with("observe") { " polkit" } else { "" };
+        format!("{domain} {plugin} {property}{polkit}\n")
+    })
 }
 
 fn some_who() -> impl Strategy<Value = Who> {
@@ -389,11 +448,37 @@ fn some_parameters() -> impl Strategy<Value = Parameters> {
 
 /// The semantics again, written as one reads the paper: over all rules, without an index.
 fn read_off(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, books: &Books) -> bool {
-    let all: Vec<_> = rules
-        .rules()
-        .iter()
-        .filter(|rule| who.is_in(rule.domain) && rule.plugin.as_deref().is_none_or(|name| name == plugin))
-        .collect();
+    let theirs = theirs(rules, who, plugin).into_iter().filter(|rule| !rule.polkit).collect();
+    satisfies(theirs, parameters, books)
+}
+
+/// The same, of a request that Polkit has authorised.
+fn read_off_authorised(
+    rules: &Rules,
+    who: &Who,
+    plugin: &str,
+    parameters: &Parameters,
+    books: &Books,
+) -> Option<bool> {
+    let mut theirs = theirs(rules, who, plugin);
+    let opens = |it: &&Rule| it.polkit && it.property != Property::IgnoreAdmission(false);
+    theirs.iter().find(|rule| opens(rule))?;
+    for rule in theirs.clone().into_iter().filter(|rule| rule.polkit) {
+        theirs.retain(|other| {
+            let same = (&other.domain, &other.plugin) == (&rule.domain, &rule.plugin);
+            other.polkit || !same || other.property.key() != rule.property.key()
+        });
+    }
+    Some(satisfies(theirs, parameters, books))
+}
+
+fn theirs<'a>(rules: &'a Rules, who: &Who, plugin: &str) -> Vec<&'a Rule> {
+    let is_theirs =
+        |rule: &&Rule| who.is_in(rule.domain) && rule.plugin.as_deref().is_none_or(|name| name == plugin);
+    rules.rules().iter().filter(is_theirs).collect()
+}
+
+fn satisfies(all: Vec<&Rule>, parameters: &Parameters, books: &Books) -> bool {
     let may_ignore = all.iter().any(|rule| rule.property == Property::IgnoreAdmission(true));
     let opens = |it| !matches!(it, Property::IgnoreAdmission(false) | Property::Observe(_));
     let opened = all.iter().any(|rule| opens(rule.property));
@@ -441,6 +526,11 @@ proptest! {
         let allowed = rules.check(&who, plugin, &parameters, &books);
         prop_assert_eq!(allowed.is_ok(), read_off(&rules, &who, plugin, &parameters, &books), "{:?}",
             allowed);
+        let authorised = rules.check_authorised(&who, plugin, &parameters, &books);
+        let expected = read_off_authorised(&rules, &who, plugin, &parameters, &books);
+        prop_assert_eq!(authorised.as_ref().map(Result::is_ok), expected, "{:?}", authorised);
+        let explained = rules.explain(&who, plugin, Some(&parameters), &books);
+        prop_assert_eq!(explained.polkit.is_some(), allowed.is_err() && expected == Some(true));
         if let Ok(Grant { greatest_runtime: Some(greatest) }) = allowed {
             // All that is granted is allowed, and not only what is declared.
             prop_assert!(Some(greatest) >= parameters.runtime);
@@ -468,6 +558,7 @@ proptest! {
     fn no_text_makes_the_reader_panic(words in prop::collection::vec(prop_oneof![
         Just("user1".to_owned()), Just("-".to_owned()), Just("@group1".to_owned()),
         Just("max_period".to_owned()), Just("max_utilization".to_owned()), Just("\n".to_owned()),
+        Just("polkit".to_owned()),
         Just("#".to_owned()), Just("0.5".to_owned()), Just("18446744073709551615".to_owned()),
         Just("\r\n".to_owned()), Just("\0".to_owned()), "[0-9.]{1,40}", any::<String>(),
     ], 0..30)) {

@@ -5,15 +5,17 @@
 
 pub mod dispatcher;
 mod error;
+mod loop_memory;
 mod messages;
 mod parameters;
 mod text;
 
 pub use error::Error;
+pub use loop_memory::{LOOP_MEMORY_SIZE, LoopMemory};
 pub use messages::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec,
-    Enforced, NoParameters, Plugin, PluginList, Processor, ReplaceSpecs, Replaced, ReportUse, Spec, SpecId,
-    SpecList, SpecNumber, SpecReply, Status, Used,
+    Enforced, NoParameters, Plugin, PluginList, Processor, ReplaceSpecs, Replaced, ReportUse, Says, Spec,
+    SpecId, SpecList, SpecNumber, SpecReply, Status, Used,
 };
 pub use parameters::{Bound, Limits, NICE_LEVELS, PARAMETERS, Parameter, Parameters, Unit, parameter};
 pub use punctual_model::Policy;

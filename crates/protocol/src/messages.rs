@@ -74,6 +74,21 @@ pub struct Spec {
     /// How that thread keeps to its runtime, if the daemon holds it to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Enforced>,
+    /// What the program itself says of its periodic loop, if it does. Nothing depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<Says>,
+}
+
+/// What a program says of its periodic loop, since that began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Says {
+    /// Number of jobs that have ended.
+    pub jobs: u64,
+    /// Number of them that ended after their deadline.
+    pub misses: u64,
+    /// The longest time from a release to the end of its job.
+    #[serde(rename = "worst_response_ns")]
+    pub worst_response: Duration,
 }
 
 /// How a thread keeps to its runtime, measured by the daemon since it was attached.
@@ -214,6 +229,9 @@ pub struct CreateSpec {
     /// same user, or, for root, any. The client's own, if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
+    /// Whether Polkit may ask the user, where the rules leave the request to Polkit.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub interactive: bool,
 }
 
 /// The parameters of `ChangeSpec`.
@@ -224,6 +242,18 @@ pub struct ChangeSpec {
     pub spec: SpecId,
     /// All its new parameters.
     pub parameters: Parameters,
+    /// Whether Polkit may ask the user, where the rules leave the request to Polkit.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
+    pub interactive: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// A flag may be null, which means false.
+fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Option::<bool>::deserialize(from).map(Option::unwrap_or_default)
 }
 
 /// The parameters of `ReplaceSpecs`: one change of mode.
@@ -275,7 +305,7 @@ pub struct ReportUse {
     pub used: Used,
 }
 
-/// The parameters of `ReleaseSpec`, `DetachThread` and `GetSpec`.
+/// The parameters of `ReleaseSpec`, `DetachThread`, `ShareLoop` and `GetSpec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpecNumber {
@@ -368,8 +398,11 @@ mod tests {
 
     #[test]
     fn null_is_read_as_absent() {
-        let create = json!({"parameters": {"period_ns": null, "ignore_admission": null}, "name": null});
+        let create = json!({
+            "parameters": {"period_ns": null, "ignore_admission": null}, "name": null, "interactive": null
+        });
         let read: CreateSpec = serde_json::from_value(create).expect("a request");
-        assert_eq!(read, CreateSpec { parameters: Parameters::default(), name: None, process: None });
+        let (parameters, interactive) = (Parameters::default(), false);
+        assert_eq!(read, CreateSpec { parameters, name: None, process: None, interactive });
     }
 }

@@ -30,6 +30,9 @@ const USED: [Column; 4] = [
     figures("Misses", Fit::Drop(2)),
 ];
 
+/// What programs say of their loops themselves, if any does: after [`USED`].
+const SAYS: [Column; 1] = [figures("Misses it says", Fit::Drop(2))];
+
 /// Of `ctl stats`, before [`USED`] and the notes.
 const STATISTICS: [Column; 5] = [
     figures("Spec", Fit::Keep),
@@ -82,12 +85,18 @@ pub fn specs(specs: &[Spec], page: &Page) -> String {
     }
     let mut table = Table::new(&SPECS);
     table.rows = specs.iter().map(spec).collect();
-    if specs.iter().any(|spec| spec.used.is_some() || spec.enforced.is_some()) {
-        let notes = SPECS.len() - 1;
-        table.columns.splice(notes..notes, USED);
+    let notes = SPECS.len() - 1;
+    let mut add = |columns: &[Column], cells: &dyn Fn(&Spec) -> Vec<(String, Tone)>| {
+        table.columns.splice(notes..notes, columns.iter().copied());
         for (row, spec) in table.rows.iter_mut().zip(specs) {
-            row.splice(notes..notes, used(spec));
+            row.splice(notes..notes, cells(spec));
         }
+    };
+    if say(specs) {
+        add(&SAYS, &|spec| vec![says(spec)]);
+    }
+    if specs.iter().any(|spec| spec.used.is_some() || spec.enforced.is_some()) {
+        add(&USED, &|spec| used(spec).into());
     }
     table.text(page)
 }
@@ -98,14 +107,36 @@ pub fn statistics(specs: &[Spec], page: &Page) -> String {
     if attached.is_empty() {
         return "No spec has a thread.\n".into();
     }
-    let columns: Vec<Column> =
-        STATISTICS.into_iter().chain(USED).chain([words("Notes", Fit::Fold)]).collect();
+    let say = say(specs);
+    let own = if say { &SAYS[..] } else { &[] };
+    let columns: Vec<Column> = STATISTICS
+        .into_iter()
+        .chain(USED)
+        .chain(own.iter().copied())
+        .chain([words("Notes", Fit::Fold)])
+        .collect();
     let mut table = Table::new(&columns);
-    table.rows = attached.into_iter().map(statistic).collect();
+    table.rows = attached.into_iter().map(|spec| statistic(spec, say)).collect();
     table.text(page)
 }
 
-fn statistic(spec: &Spec) -> Vec<(String, Tone)> {
+/// Whether any program says something of its loop.
+fn say(specs: &[Spec]) -> bool {
+    specs.iter().any(|spec| spec.says.is_some())
+}
+
+/// Missed deadlines of how many jobs, as the program counts them itself.
+fn says(spec: &Spec) -> (String, Tone) {
+    match &spec.says {
+        Some(says) => {
+            let tone = if says.misses > 0 { Tone::Warning } else { Tone::Plain };
+            (format!("{} of {}", says.misses, says.jobs), tone)
+        }
+        None => ("–".into(), Tone::Plain),
+    }
+}
+
+fn statistic(spec: &Spec, say: bool) -> Vec<(String, Tone)> {
     let time = |time: Option<Duration>| time.map_or("–".into(), |time| time.to_string());
     let mut row = plain(vec![
         spec.admission.spec.to_string(),
@@ -115,6 +146,7 @@ fn statistic(spec: &Spec) -> Vec<(String, Tone)> {
         time(spec.admission.accepted_runtime),
     ]);
     row.extend(used(spec));
+    row.extend(say.then(|| says(spec)));
     let notes = enforcement(spec);
     let tone = if notes.is_empty() { Tone::Plain } else { Tone::Warning };
     row.push((notes.join("; "), tone));
@@ -330,6 +362,25 @@ mod tests {
             }
         }
         assert_eq!(statistics(&[], &Page::default()), "No spec has a thread.\n");
+    }
+
+    #[test]
+    fn what_programs_say_stands_beside_what_was_measured() {
+        let says = json!({"jobs": 1000, "misses": 7, "worst_response_ns": 12_000_000});
+        let enforced = json!({"jobs": 990, "worst_cost_ns": 1, "overruns": 0, "misses": 4, "demoted": false,
+            "put_back": 0});
+        let spec = Spec {
+            says: serde_json::from_value(says).expect("figures"),
+            enforced: serde_json::from_value(enforced).expect("figures"),
+            ..a_spec()
+        };
+        let both = [spec, a_spec()];
+        for text in [statistics(&both, &Page::default()), specs(&both, &Page::default())] {
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines[0].contains("Misses  Misses it says"), "{text}");
+            assert!(lines[1].contains(" 4       7 of 1000") && !lines[2].contains(" of 1000"), "{text}");
+        }
+        assert!(!specs(&[a_spec()], &Page::default()).contains("says"));
     }
 
     #[test]

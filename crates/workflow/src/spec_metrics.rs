@@ -28,6 +28,9 @@ struct Families {
     demoted: Family<Label, Gauge>,
     worst: Seconds,
     runtime: Seconds,
+    says_jobs: Family<Label, Counter>,
+    says_misses: Family<Label, Counter>,
+    says_worst: Seconds,
 }
 
 impl Families {
@@ -41,17 +44,29 @@ impl Families {
         let worst = "The greatest processor time of a job";
         it.register_with_unit("worst_cost", worst, Unit::Seconds, self.worst.clone());
         it.register_with_unit("runtime", "The accepted runtime", Unit::Seconds, self.runtime.clone());
+        let says = "As the program says itself: ";
+        let jobs = format!("{says}jobs of its loop that have ended");
+        it.register("says_jobs", jobs, self.says_jobs.clone());
+        let misses = format!("{says}jobs that ended after their deadline");
+        it.register("says_misses", misses, self.says_misses.clone());
+        let worst = format!("{says}the longest time from a release to the end of its job");
+        it.register_with_unit("says_worst_response", worst, Unit::Seconds, self.says_worst.clone());
         it
     }
 
     fn add(&self, spec: &Spec) {
-        let Some(enforced) = &spec.enforced else { return };
         let label = Label {
             spec: spec.admission.spec,
             name: spec.name.clone().unwrap_or_default(),
             plugin: spec.admission.plugin.clone(),
             user: spec.user,
         };
+        if let Some(says) = &spec.says {
+            self.says_jobs.get_or_create(&label).inc_by(says.jobs);
+            self.says_misses.get_or_create(&label).inc_by(says.misses);
+            self.says_worst.get_or_create(&label).set(says.worst_response.as_secs_f64());
+        }
+        let Some(enforced) = &spec.enforced else { return };
         self.jobs.get_or_create(&label).inc_by(enforced.jobs);
         self.overruns.get_or_create(&label).inc_by(enforced.overruns);
         self.misses.get_or_create(&label).inc_by(enforced.misses);
@@ -64,7 +79,8 @@ impl Families {
     }
 }
 
-/// The specs whose threads are held to their runtimes, in the text format of OpenMetrics 1.0.
+/// The specs whose threads are held to their runtimes, and what programs say of their loops, in the text
+/// format of OpenMetrics 1.0.
 pub fn spec_metrics(specs: &[Spec]) -> String {
     let families = Families::default();
     specs.iter().for_each(|spec| families.add(spec));
@@ -87,7 +103,8 @@ mod tests {
             "name": "con\"trol", "parameters": {"period_ns": 10_000_000, "runtime_ns": 3_000_000},
             "user": 1000, "process": 12, "thread": 13,
             "enforced": {"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4,
-                "demoted": true, "put_back": 1}
+                "demoted": true, "put_back": 1},
+            "says": {"jobs": 11, "misses": 6, "worst_response_ns": 12_000_000}
         });
         let text = spec_metrics(&[serde_json::from_value(spec).expect("a spec")]);
         let label = "{spec=\"7\",name=\"con\\\"trol\",plugin=\"FP\",user=\"1000\"}";
@@ -99,6 +116,9 @@ mod tests {
             ("demoted", "1"),
             ("worst_cost_seconds", "0.00325"),
             ("runtime_seconds", "0.003"),
+            ("says_jobs_total", "11"),
+            ("says_misses_total", "6"),
+            ("says_worst_response_seconds", "0.012"),
         ] {
             let line = format!("punctual_spec_{name}{label} {value}");
             assert!(text.lines().any(|it| it == line), "{line} is not in\n{text}");

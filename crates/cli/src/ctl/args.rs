@@ -139,6 +139,10 @@ pub struct Run {
     #[arg(long, requires = "model", conflicts_with_all = DECLARED)]
     pub keep_priorities: bool,
 
+    /// Let Polkit ask you, where punctuald's rules leave the request to it [default: on a terminal]
+    #[arg(long)]
+    pub interactive: bool,
+
     /// Print warnings and errors only
     #[arg(short, long)]
     pub quiet: bool,

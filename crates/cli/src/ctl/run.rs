@@ -15,12 +15,14 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
 
 pub struct Plan {
     command: Vec<OsString>,
     quiet: bool,
+    interactive: bool,
     specs: Specs,
 }
 
@@ -33,7 +35,8 @@ enum Specs {
 
 impl Plan {
     pub fn new(arguments: Run) -> Result<Plan, Failure> {
-        let Run { command, quiet, .. } = arguments;
+        let Run { command, quiet, interactive, .. } = arguments;
+        let interactive = interactive || is_interactive();
         let declared = arguments.declared.parameters(arguments.plugin);
         let specs = match arguments.model {
             None => {
@@ -57,7 +60,7 @@ impl Plan {
                 Specs::Model { remarks, needs, keep_priorities }
             }
         };
-        Ok(Plan { command, quiet, specs })
+        Ok(Plan { command, quiet, interactive, specs })
     }
 }
 
@@ -114,7 +117,13 @@ fn name_of(command: &[OsString]) -> String {
     path.and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-pub fn run(plan: Plan, client: Client) -> Result<(), Failure> {
+/// Whether somebody sits at the terminal.
+fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+pub fn run(plan: Plan, mut client: Client) -> Result<(), Failure> {
+    client.set_interactive(plan.interactive);
     match plan.specs {
         Specs::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
         Specs::Model { needs, remarks, keep_priorities } => {

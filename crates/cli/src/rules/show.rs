@@ -22,7 +22,7 @@ pub fn check(path: &Path, rules: &Rules) -> String {
     if count > 0 {
         let rows = subjects(rules).into_iter().map(|(domain, plugin, properties)| {
             let limits: Vec<String> =
-                properties.iter().map(|property| format!("{} {property}", property.key())).collect();
+                properties.iter().map(|(property, polkit)| described(*property, *polkit)).collect();
             [named(domain), plugin.unwrap_or("any").to_owned(), limits.join(", ")]
         });
         text += &format!("\n{}", table(["FOR", "PLUGIN", "AS LONG AS"], rows));
@@ -38,7 +38,7 @@ pub fn check_json(path: &Path, rules: &Rules, warnings: &[Problem]) -> String {
             let (unit, value) = value(rule.property);
             json!({
                 "line": rule.line, "for": named(rule.domain), "plugin": rule.plugin,
-                "property": rule.property.key(), unit: value
+                "property": rule.property.key(), unit: value, "polkit": rule.polkit
             })
         })
         .collect();
@@ -64,6 +64,9 @@ pub fn explain(who: &Who, explained: &[Explanation], declared: bool) -> String {
                 text += &format!("  by {rule}\n");
             }
         }
+        if let Some(rule) = &explanation.polkit {
+            text += &format!("  but permitted if Polkit authorises it, by {rule}\n");
+        }
         let rows = explanation.limits.iter().map(|limit| {
             [format!("  {}", limit.property.key()), limit.property.to_string(), limit.rule.clone()]
         });
@@ -83,7 +86,8 @@ pub fn explain_json(who: &Who, explained: &[Explanation]) -> String {
                 .iter()
                 .map(|limit| {
                     let (unit, value) = value(limit.property);
-                    json!({"property": limit.property.key(), unit: value, "rule": limit.rule})
+                    let property = limit.property.key();
+                    json!({"property": property, unit: value, "rule": limit.rule, "polkit": limit.polkit})
                 })
                 .collect();
             let denied = explanation.outcome.as_ref().err();
@@ -92,6 +96,7 @@ pub fn explain_json(who: &Who, explained: &[Explanation]) -> String {
                 "permitted": denied.is_none(),
                 "reason": denied.map(|denied| &denied.reason),
                 "rule": denied.and_then(|denied| denied.rule.as_ref()),
+                "polkit": explanation.polkit,
                 "limits": limits,
             })
         })
@@ -118,7 +123,13 @@ fn value(property: Property) -> (&'static str, Value) {
     }
 }
 
-type Subject<'a> = (Domain, Option<&'a str>, Vec<Property>);
+/// Whom rules are for, which plugin, and their properties: with whether they are left to Polkit.
+type Subject<'a> = (Domain, Option<&'a str>, Vec<(Property, bool)>);
+
+fn described(property: Property, polkit: bool) -> String {
+    let polkit = if polkit { " (if Polkit authorises it)" } else { "" };
+    format!("{} {property}{polkit}", property.key())
+}
 
 /// The subjects of rules with their properties, in the order of the file.
 fn subjects(rules: &Rules) -> Vec<Subject<'_>> {
@@ -126,8 +137,8 @@ fn subjects(rules: &Rules) -> Vec<Subject<'_>> {
     for rule in rules.rules() {
         let plugin = rule.plugin.as_deref();
         match subjects.iter_mut().find(|subject| subject.0 == rule.domain && subject.1 == plugin) {
-            Some(subject) => subject.2.push(rule.property),
-            None => subjects.push((rule.domain, plugin, vec![rule.property])),
+            Some(subject) => subject.2.push((rule.property, rule.polkit)),
+            None => subjects.push((rule.domain, plugin, vec![(rule.property, rule.polkit)])),
         }
     }
     subjects

@@ -87,6 +87,18 @@ unsafe extern "C" fn punctual_set_timeout(connection: *const Shared, timeout_ns:
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_set_interactive(connection: *const Shared, interactive: bool) -> c_int {
+    guarded(|| {
+        // SAFETY: the header demands a live connection.
+        let shared = unsafe { shared(connection) }?;
+        shared.with(|client| {
+            client.set_interactive(interactive);
+            Ok(0)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn punctual_ping(connection: *const Shared) -> c_int {
     guarded(|| {
         // SAFETY: the header demands a live connection.

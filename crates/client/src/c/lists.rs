@@ -73,6 +73,10 @@ pub struct CSpec {
     accepted_runtime_ns: u64,
     partial: bool,
     admission_ignored: bool,
+    says: bool,
+    says_jobs: u64,
+    says_misses: u64,
+    says_worst_response_ns: u64,
 }
 
 #[repr(C)]
@@ -101,7 +105,7 @@ fn plugin(plugin: Plugin, behind: &mut Behind) -> CPlugin {
 }
 
 fn spec(spec: Spec, behind: &mut Behind) -> CSpec {
-    let admission = spec.admission;
+    let (admission, says) = (spec.admission, spec.says.unwrap_or_default());
     let declared = behind.declared.insert(Box::new(spec.parameters));
     let params: *const Parameters = &**declared;
     CSpec {
@@ -118,6 +122,10 @@ fn spec(spec: Spec, behind: &mut Behind) -> CSpec {
         accepted_runtime_ns: admission.accepted_runtime.map_or(0, Duration::ns),
         partial: admission.answer == Answer::Partial,
         admission_ignored: admission.admission_ignored,
+        says: spec.says.is_some(),
+        says_jobs: says.jobs,
+        says_misses: says.misses,
+        says_worst_response_ns: says.worst_response.ns(),
     }
 }
 

@@ -38,13 +38,22 @@ unsafe fn step<'a>(wanted: &Replacement, request: &mut ReplaceSpecs) -> Result<S
         Some(spec) => {
             // SAFETY: by this function's contract.
             let params = unsafe { declared(wanted.params)? };
-            request.change.push(ChangeSpec { spec: spec.id(), parameters: params.clone() });
+            request.change.push(ChangeSpec {
+                spec: spec.id(),
+                parameters: params.clone(),
+                interactive: false,
+            });
             Ok(Step::Change(spec, params))
         }
         None => {
             // SAFETY: by this function's contract.
             let params = unsafe { declared(wanted.params)? };
-            request.create.push(CreateSpec { parameters: params.clone(), name: called, process: None });
+            request.create.push(CreateSpec {
+                parameters: params.clone(),
+                name: called,
+                process: None,
+                interactive: false,
+            });
             Ok(Step::Create(params))
         }
     }

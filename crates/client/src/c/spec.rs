@@ -4,11 +4,12 @@ use super::connection::{Shared, shared};
 use super::failure::{Code, Failure, guarded};
 use super::parameters::{bounded_text, name};
 use crate::pace::{Ended, Pace, now, sleep_until};
+use crate::told::LoopCounts;
 use punctual_model::{Duration, Instant};
 use punctual_protocol::{Admission, Answer, Parameters, Policy, SpecId};
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// In place of a processor: the thread is not pinned.
 pub(super) const ANY_PROCESSOR: u32 = i32::MAX as u32;
@@ -27,6 +28,8 @@ pub(super) struct Spec {
     deadline: AtomicU64,
     release: AtomicU64,
     misses: AtomicU64,
+    /// Where the loop is counted for the daemon, since it began.
+    counts: OnceLock<LoopCounts>,
 }
 
 impl Spec {
@@ -40,6 +43,7 @@ impl Spec {
             deadline: AtomicU64::new(NONE),
             release: AtomicU64::new(NONE),
             misses: AtomicU64::new(0),
+            counts: OnceLock::new(),
         };
         spec.declare(declared);
         spec.admit(admission);
@@ -65,6 +69,17 @@ impl Spec {
     fn admit(&self, admission: Admission) {
         self.accepted_runtime.store(admission.accepted_runtime.map_or(NONE, Duration::ns), Ordering::Relaxed);
         *self.admission.lock().unwrap_or_else(PoisonError::into_inner) = admission;
+    }
+
+    /// Has the loop counted for the daemon, where the daemon can do that. The loop goes without.
+    fn share(&self) {
+        let shared = self.client.with(|client| match self.counts.get() {
+            None => client.share_loop(self.id).map(|counts| drop(self.counts.set(counts))),
+            Some(counts) => client.share_loop_again(self.id, counts),
+        });
+        if let (Ok(()), Some(counts)) = (shared, self.counts.get()) {
+            counts.begin();
+        }
     }
 
     fn admission(&self) -> Result<MutexGuard<'_, Admission>, Failure> {
@@ -247,6 +262,7 @@ unsafe extern "C" fn punctual_spec_start(spec: *const Spec) -> c_int {
             if spec.period.load(Ordering::Relaxed) == NONE {
                 return Err(Failure::invalid("the spec has no period"));
             }
+            spec.share();
             spec.misses.store(0, Ordering::Relaxed);
             spec.release.store(now().ns(), Ordering::Relaxed);
             Ok(0)
@@ -270,7 +286,11 @@ unsafe extern "C" fn punctual_spec_wait_period(spec: *const Spec) -> c_int {
             let deadline = Duration::from_ns(spec.deadline.load(Ordering::Relaxed));
             let (period, release) = (Duration::from_ns(period), Instant::from_ns(release));
             let mut pace = Pace { period, deadline, release, misses: 0 };
-            let ended = pace.end(now());
+            let end = now();
+            let ended = pace.end(end);
+            if let Some(counts) = spec.counts.get() {
+                counts.end_job(end.since(release), ended == Ended::Late);
+            }
             spec.misses.fetch_add(pace.misses, Ordering::Relaxed);
             spec.release.store(pace.release.ns(), Ordering::Relaxed);
             sleep_until(pace.release);

@@ -68,7 +68,8 @@ static int arguments(struct punctual *connection)
 
 	/* NULL is an error wherever it makes no sense, and ignored by what ends handles. */
 	struct punctual_spec *spec = NULL;
-	CHECK(punctual_connect(NULL, NULL) == PUNCTUAL_ERROR_INVALID);
+	CHECK(punctual_connect(NULL, NULL) == PUNCTUAL_ERROR_INVALID &&
+		punctual_set_interactive(NULL, true) == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_params_set_period(NULL, 1) == PUNCTUAL_ERROR_INVALID &&
 		punctual_params_get_period(NULL, &ns) == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_spec_create(NULL, params, NULL, &spec) == PUNCTUAL_ERROR_INVALID && !spec);
@@ -242,6 +243,16 @@ static int loop(struct punctual *connection)
 		usleep(1000);
 	CHECK(punctual_spec_wait_period(spec) == 1 && punctual_spec_wait_period(spec) == 1);
 	CHECK(punctual_spec_get_deadline_misses(spec) >= 2);
+	/* The daemon shows what the loop says. */
+	struct punctual_spec_list *specs;
+	const struct punctual_spec_info *info = NULL;
+	CHECK(punctual_list_specs(connection, &specs) == 0);
+	for (size_t at = 0; at < specs->count; at++)
+		if (specs->items[at]->id == punctual_spec_get_id(spec))
+			info = specs->items[at];
+	CHECK(info && info->says && info->says_jobs == 2 && info->says_misses == 2 &&
+		info->says_worst_response_ns > 2 * period);
+	punctual_spec_list_free(specs);
 	CHECK(punctual_spec_get_release(spec, &release) == 1 && release == first + 2 * period);
 	CHECK(punctual_spec_release(spec) == 0);
 	punctual_params_free(params);
@@ -383,6 +394,9 @@ int main(void)
 	struct punctual *connection = NULL;
 	CHECK(punctual_connect(NULL, &connection) == 0 && punctual_ping(connection) == 0);
 	CHECK(punctual_set_timeout(connection, 20000 * MS) == 0 && punctual_ping(connection) == 0);
+	/* Whether somebody may be asked makes no difference to root. */
+	CHECK(punctual_set_interactive(connection, true) == 0 && punctual_ping(connection) == 0);
+	CHECK(punctual_set_interactive(connection, false) == 0);
 	if (arguments(connection) || life(connection) || loop(connection) ||
 		modes(connection))
 		return 1;

@@ -1,6 +1,6 @@
 //! The section `[enforcement]`.
 
-use crate::enforce::{self, Changes, Overruns, Policy};
+use crate::enforce::{self, Accounting, Changes, Overruns, Policy};
 use serde::Deserialize;
 use std::ops::Range;
 use toml::Spanned;
@@ -27,12 +27,19 @@ impl EnforcementTable {
     /// What it says, and what is wrong with it, by place.
     pub(super) fn policy(self) -> (Policy, Vec<(Range<usize>, String)>) {
         let mut wrong = Vec::new();
-        let measuring = [("auto", enforce::must_poll()), ("events", false), ("polling", true)];
-        let polls = choice("measuring", self.measuring, &measuring, &mut wrong);
+        let auto = (enforce::must_poll(), Accounting::IfRefused);
+        let measuring = [
+            ("auto", auto),
+            ("events", (false, Accounting::Never)),
+            ("polling", (true, Accounting::Never)),
+            ("accounting", (true, Accounting::Always)),
+        ];
+        let (polls, accounting) = choice("measuring", self.measuring, &measuring, &mut wrong).unwrap_or(auto);
         let policy = Policy {
             overruns: choice("overruns", self.overruns, &OVERRUNS, &mut wrong).unwrap_or_default(),
             changes: choice("changes", self.changes, &CHANGES, &mut wrong).unwrap_or_default(),
-            polls: polls.unwrap_or_else(enforce::must_poll),
+            polls,
+            accounting,
         };
         (policy, wrong)
     }

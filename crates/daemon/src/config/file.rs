@@ -5,6 +5,7 @@ use super::enforcement::EnforcementTable;
 use super::plugins::{Kind, PluginConfig};
 use super::realtimekit::{self, RealtimeKit};
 use super::settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
+use crate::kernel::{self, Clamps};
 use crate::machine::{Machine, processor_list};
 use crate::supply;
 use crate::text::{self, Error, Problem};
@@ -88,6 +89,8 @@ struct PluginTable {
     utilization: Option<Spanned<Value>>,
     admission: Option<Spanned<String>>,
     latency: Option<Spanned<PathBuf>>,
+    util_min: Option<Spanned<Value>>,
+    util_max: Option<Spanned<Value>>,
 }
 
 /// Where the file is read, and what was found on the way.
@@ -373,6 +376,8 @@ impl Reader<'_> {
             table.utilization.as_ref().map(Spanned::span),
             table.admission.as_ref().map(Spanned::span),
             table.latency.as_ref().map(Spanned::span),
+            table.util_min.as_ref().map(Spanned::span),
+            table.util_max.as_ref().map(Spanned::span),
         ];
         for span in unused.into_iter().flatten().filter(|_| kind == Kind::Table) {
             self.warning(span, format!("this means nothing to '{name}': the table that runs decides"));
@@ -399,12 +404,72 @@ impl Reader<'_> {
                 Test::Exact
             }
         };
+        let (clamps, unclamped) = self.clamps(&name, &kind, [&table.util_min, &table.util_max]);
         let (platforms, doubt) = match table.latency.filter(|_| kind != Kind::Table) {
             None => (Vec::new(), None),
             Some(given) => self.platforms(&name, given, &kind, test, &processors),
         };
         let reserves = Vec::new();
-        PluginConfig { name, kind, priorities, processors, threshold, test, platforms, doubt, reserves }
+        let doubts: Vec<String> = doubt.into_iter().chain(unclamped).collect();
+        let doubt = (!doubts.is_empty()).then(|| doubts.join("; "));
+        PluginConfig {
+            name,
+            kind,
+            priorities,
+            processors,
+            threshold,
+            test,
+            platforms,
+            doubt,
+            reserves,
+            clamps,
+        }
+    }
+
+    /// The utilization clamps of a plugin's threads, and why they do nothing, if so.
+    fn clamps(
+        &mut self,
+        name: &str,
+        kind: &Kind,
+        given: [&Option<Spanned<Value>>; 2],
+    ) -> (Clamps, Option<String>) {
+        let mut share = |key: &str, given: &Option<Spanned<Value>>| {
+            let given = given.as_ref()?;
+            let number = match given.get_ref() {
+                Value::Float(number) => *number,
+                Value::Integer(number) => *number as f64,
+                _ => f64::NAN,
+            };
+            if (0.0..=1.0).contains(&number) {
+                return Some((number * f64::from(kernel::WHOLE)).round() as u32);
+            }
+            let message = format!(
+                "{key} = {} is out of range; expected a share of the greatest processor's capacity, 0 to 1",
+                self.written(given)
+            );
+            self.error(given.span(), message);
+            None
+        };
+        let clamps = Clamps { min: share("util_min", given[0]), max: share("util_max", given[1]) };
+        let mut spans = given.into_iter().flatten().map(Spanned::span);
+        let Some(span) = spans.next_back().filter(|_| *kind != Kind::Table) else {
+            return (Clamps::default(), None);
+        };
+        if clamps.min.zip(clamps.max).is_some_and(|(min, max)| min > max) {
+            self.error(span, "util_max is below util_min");
+        } else if kind.is_deadline() {
+            let message = format!("clamps mean nothing to '{name}': SCHED_DEADLINE has its own utilization");
+            self.warning(span, message);
+            return (Clamps::default(), None);
+        } else if !self.machine.clamps {
+            let message = format!(
+                "util_min and util_max of '{name}' do nothing: this kernel has no utilization clamps \
+                 (CONFIG_UCLAMP_TASK)"
+            );
+            self.warning(span, message.clone());
+            return (clamps, Some(message));
+        }
+        (clamps, None)
     }
 
     /// What the kernel takes, from the section `latency` of a timing model; and why it may take more.

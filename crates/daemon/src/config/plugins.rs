@@ -1,6 +1,7 @@
 //! One plugin of the configuration, and how it comes to be.
 
 use crate::dispatched::Dispatched;
+use crate::kernel::Clamps;
 use crate::shared::Shared;
 use punctual_schedule::{Limits, Platform, Plugin, Reserve, Settings, Test};
 use std::fmt;
@@ -28,6 +29,8 @@ pub struct PluginConfig {
     pub doubt: Option<String>,
     /// What it keeps of them for ordinary threads.
     pub reserves: Vec<Reserve>,
+    /// The utilization clamps of its threads.
+    pub clamps: Clamps,
 }
 
 /// Built in, or from where.

@@ -3,6 +3,10 @@
 //!
 //! Times are nanoseconds of CLOCK_MONOTONIC.
 
+mod polled;
+
+pub use polled::Look;
+
 use super::meter::{Record, What};
 
 /// The least tolerance for the lateness of timers, and the greatest.
@@ -56,6 +60,14 @@ pub struct Budget {
     is_counted: bool,
     /// Whether it is stopped: what it takes then is nobody's loss.
     is_stopped: bool,
+    /// Whether it is only looked at from time to time.
+    is_polled: bool,
+    /// If so: when a job that may have begun since then could run at the earliest.
+    wake: Option<u64>,
+    /// When it was last looked at.
+    looked: u64,
+    /// What is left of the budget before this one, at most a whole one: what is taken may belong to that.
+    saved: u64,
     counted: Counted,
 }
 
@@ -76,6 +88,10 @@ impl Budget {
             cost: 0,
             is_counted: false,
             is_stopped: false,
+            is_polled: false,
+            wake: None,
+            looked: now,
+            saved: 0,
             counted: Counted::default(),
         }
     }
@@ -100,6 +116,10 @@ impl Budget {
             cost: self.cost,
             is_counted: self.is_counted,
             is_stopped: self.is_stopped,
+            is_polled: self.is_polled,
+            wake: self.wake,
+            looked: self.looked,
+            saved: self.saved.min(times.0),
             counted: self.counted,
             ..Budget::new(times, now)
         }
@@ -114,6 +134,8 @@ impl Budget {
         }
         Budget {
             running: Running::Unknown(now),
+            // It may have blocked meanwhile.
+            wake: budget.wake.or(Some(budget.looked)),
             cost: 0,
             is_counted: false,
             counted: Counted::default(),
@@ -254,23 +276,28 @@ impl Budget {
     /// It went on without blocking, and other budgets have become due meanwhile. However many: they may be
     /// shorter than what a look takes.
     fn catch_up(&mut self, now: u64) {
-        let Some(due) = self.due else { return };
-        let latest = now.saturating_add(self.tolerance);
-        if self.used <= self.runtime || due > latest {
-            return;
+        if self.pay(now.saturating_add(self.tolerance)) && self.used <= self.runtime {
+            // What it did not ask for in time is lost.
+            self.due = self.due.map(|due| due.max(now));
         }
+    }
+
+    /// Pays for what it took beyond its budget with those that are due until `latest`. Whether there are any.
+    fn pay(&mut self, latest: u64) -> bool {
+        let Some(due) = self.due.filter(|due| self.used > self.runtime && *due <= latest) else {
+            return false;
+        };
         let asked = (self.used - self.runtime).div_ceil(self.runtime);
         let count = asked.min(((latest - due) / self.period).saturating_add(1));
         self.used -= count * self.runtime;
         self.is_counted = false;
-        let due = due.saturating_add(count.saturating_mul(self.period));
-        // What it did not ask for in time is lost.
-        self.due = Some(if self.used <= self.runtime { due.max(now) } else { due });
+        self.due = Some(due.saturating_add(count.saturating_mul(self.period)));
+        true
     }
 
     /// What is left of the budget.
     pub fn left(&self) -> u64 {
-        self.runtime.saturating_sub(self.used)
+        self.runtime.saturating_sub(self.used).saturating_add(self.saved)
     }
 
     /// Stops it at an exhausted budget; returns when the next one is due. What it took beyond this one is
@@ -301,7 +328,8 @@ impl Budget {
         if self.running != Running::Blocked {
             self.renew(now);
         } else {
-            self.used = 0;
+            // The next budget begins with its next job. What is looked at has used up the old one first.
+            self.used = if self.is_polled { self.runtime } else { 0 };
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One thread that is held to its runtime: what its events mean, and what is done about them.
 
+use super::account::Account;
 use super::budget::Budget;
 use super::meter::{Births, Meter, NEVER, Record, What};
 use super::{Changes, Event, Notice, Overruns, Policy, Target};
@@ -22,11 +23,20 @@ enum Scheduled {
     Demoted(u64),
 }
 
+/// How a thread is measured.
+#[derive(Debug)]
+pub(super) enum Measure {
+    /// By perf events.
+    Events(Meter),
+    /// By the kernel's own accounts.
+    Accounts(Account),
+}
+
 /// What is open of a thread.
 #[derive(Debug)]
 pub(super) struct Events {
     /// If it is held to its runtime.
-    pub(super) meter: Option<Meter>,
+    pub(super) meter: Option<Measure>,
     /// If it had other processors before.
     pub(super) births: Option<Births>,
 }
@@ -46,7 +56,7 @@ pub(super) struct Watched {
     pub(super) spec: u64,
     pub(super) target: Target,
     budget: Budget,
-    pub(super) meter: Option<Meter>,
+    pub(super) meter: Option<Measure>,
     births: Option<Births>,
     scheduled: Scheduled,
     /// When to look without an event.
@@ -105,7 +115,7 @@ impl Watched {
     pub(super) fn retarget(&mut self, target: Target, now: u64) {
         if target.times() != self.target.times() {
             self.budget = self.budget.with(target.times(), now);
-            if let Some(meter) = self.meter.as_ref().filter(|_| !self.is_demoted()) {
+            if let Some(Measure::Events(meter)) = self.meter.as_ref().filter(|_| !self.is_demoted()) {
                 // A clock that cannot be set is heard of when it is looked at.
                 let _ = meter.set_limit(target.runtime.max(GRAIN));
             }
@@ -133,7 +143,7 @@ impl Watched {
                 let left = self.budget.left().max(GRAIN);
                 self.set_limit(if self.is_demoted() { NEVER } else { left });
                 if !self.is_demoted() {
-                    self.look_at = policy.polls.then_some(now.saturating_add(left));
+                    self.look_at = self.polls(policy).then_some(now.saturating_add(left));
                 }
                 None
             }
@@ -198,11 +208,24 @@ impl Watched {
     /// Takes what its meter has recorded.
     fn take(&mut self, records: &mut Vec<Record>) {
         records.clear();
-        if let Some(meter) = self.meter.as_mut() {
-            meter.read(records);
-            let waited = meter.waited();
-            self.budget.advance(records, waited);
+        match self.meter.as_mut() {
+            Some(Measure::Events(meter)) => {
+                meter.read(records);
+                let waited = meter.waited();
+                self.budget.advance(records, waited);
+            }
+            Some(Measure::Accounts(account)) => match account.look() {
+                Ok(look) => self.budget.polled(look),
+                // It has ended, or is measured anew.
+                Err(_) => self.meter = None,
+            },
+            None => {}
         }
+    }
+
+    /// Whether it is looked at without an event.
+    fn polls(&self, policy: &Policy) -> bool {
+        policy.polls || matches!(self.meter, Some(Measure::Accounts(_)))
     }
 
     /// Whether it is time to measure it anew. Asked once.
@@ -228,6 +251,10 @@ impl Watched {
         self.take(records);
         if !self.target.thread.lives() {
             self.look_at = None;
+            return None;
+        }
+        if self.meter.is_none() && !self.is_demoted() {
+            self.look_at = Some(now.saturating_add(RETRY));
             return None;
         }
         let changed = self.heed_changes(policy);
@@ -294,7 +321,7 @@ impl Watched {
             if has_fired {
                 self.set_limit(left);
             }
-            self.look_at = policy.polls.then_some(now + left);
+            self.look_at = self.polls(policy).then_some(now + left);
             return None;
         };
         match policy.overruns {
@@ -320,19 +347,24 @@ impl Watched {
     fn leave_until(&mut self, due: u64, now: u64, policy: &Policy) -> Option<Notice> {
         let wait = due.saturating_sub(now).max(GRAIN);
         self.set_limit(wait);
-        self.look_at = policy.polls.then_some(now + wait);
+        self.look_at = self.polls(policy).then_some(now + wait);
         None
     }
 
     fn set_limit(&mut self, limit: u64) {
-        let set = self.meter.as_ref().map_or(Ok(()), |meter| meter.set_limit(limit));
-        if let Err(error) = set {
-            self.problem = Some(format!("its clock cannot be set: {error}"));
+        if let Some(Measure::Events(meter)) = &self.meter {
+            if let Err(error) = meter.set_limit(limit) {
+                self.problem = Some(format!("its clock cannot be set: {error}"));
+            }
         }
     }
 
     fn demote(&mut self) -> Result<(), Refused> {
         kernel::schedule(self.target.thread.number, &self.target.demoted)?;
+        if let Some(Measure::Accounts(_)) = self.meter {
+            // With that, the kernel has accounted for what it took until now.
+            self.take(&mut Vec::new());
+        }
         let until = self.budget.stop();
         (self.scheduled, self.look_at) = (Scheduled::Demoted(until), Some(until));
         self.set_limit(NEVER);
@@ -348,7 +380,8 @@ impl Watched {
         let left = self.budget.left().max(GRAIN);
         (self.scheduled, self.problem) = (Scheduled::AsAdmitted, None);
         // One whose events were lost meanwhile is measured anew.
-        self.look_at = if self.meter.is_none() { Some(now) } else { policy.polls.then_some(now + left) };
+        self.look_at =
+            if self.meter.is_none() { Some(now) } else { self.polls(policy).then_some(now + left) };
         self.set_limit(left);
         None
     }
@@ -375,11 +408,17 @@ pub(super) fn demoted(before: &Scheduling) -> Scheduling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::enforce::Accounting;
     use crate::thread::Thread;
     use std::sync::Arc;
 
     const MS: u64 = 1_000_000;
-    const POLLS: Policy = Policy { overruns: Overruns::Demote, changes: Changes::Show, polls: true };
+    const POLLS: Policy = Policy {
+        overruns: Overruns::Demote,
+        changes: Changes::Show,
+        polls: true,
+        accounting: Accounting::Never,
+    };
 
     /// This thread, of which the kernel refuses to make what it is to be when it is demoted.
     fn watched() -> Watched {

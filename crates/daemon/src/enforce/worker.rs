@@ -1,9 +1,10 @@
 //! The thread that watches: waits for events of threads and for its own times, at a priority above all of
 //! them.
 
+use super::account::Account;
 use super::meter::{self, Births, Meter};
-use super::watched::{Events, GRAIN, Unmeasured};
-use super::{Shared, Target, now, ring, silence};
+use super::watched::{Events, GRAIN, Measure, Unmeasured};
+use super::{Accounting, Shared, Target, now, ring, silence};
 use crate::kernel::{self, Scheduling};
 use crate::log;
 use punctual_schedule::AssignedPolicy;
@@ -22,8 +23,15 @@ const PRIORITY: u32 = 99;
 pub(super) fn run(shared: &Shared, ready: &Sender<()>) {
     // Before there is anyone to stop: the kernel waits for a grace period of RCU with its first event, and
     // that can be as long as a thread is not stopped.
-    let _events = match meter::prepare() {
-        Ok(events) => Some(events),
+    let accounting = shared.lock().policy.accounting;
+    let prepared = (accounting != Accounting::Always).then(meter::prepare);
+    let mut has_warned = false;
+    let _events = match prepared.transpose() {
+        Ok(events) => events,
+        Err(error) if accounting == Accounting::IfRefused => {
+            warn_of_accounts(&mut has_warned, &unavailable(&error));
+            None
+        }
         Err(error) => {
             log::warning(&format!("runtimes are not enforced: {}", unavailable(&error)));
             None
@@ -63,7 +71,7 @@ pub(super) fn run(shared: &Shared, ready: &Sender<()>) {
             }
         }
         look(shared, &keys, &mut records);
-        if begin(shared, &poll) {
+        if begin(shared, &poll, &mut has_warned) {
             return;
         }
     }
@@ -140,15 +148,16 @@ fn end(shared: &Shared, key: u64) {
 }
 
 /// Begins to measure those that are new, and closes what was measured. Whether it is all over.
-fn begin(shared: &Shared, poll: &impl AsFd) -> bool {
-    let (fresh, gone, is_over) = {
+fn begin(shared: &Shared, poll: &impl AsFd, has_warned: &mut bool) -> bool {
+    let (fresh, gone, is_over, accounting) = {
         let mut core = shared.lock();
-        (std::mem::take(&mut core.fresh), std::mem::take(&mut core.gone), core.is_over)
+        let (fresh, gone) = (std::mem::take(&mut core.fresh), std::mem::take(&mut core.gone));
+        (fresh, gone, core.is_over, core.policy.accounting)
     };
     drop(gone);
     for key in fresh {
         let Some(target) = shared.lock().threads.get(&key).map(|it| it.target.clone()) else { continue };
-        let events = measure(&target, key, poll);
+        let events = measure(&target, key, poll, accounting, has_warned);
         let mut core = shared.lock();
         let policy = core.policy;
         match core.threads.get_mut(&key) {
@@ -163,7 +172,23 @@ fn begin(shared: &Shared, poll: &impl AsFd) -> bool {
     is_over
 }
 
-fn measure(target: &Target, key: u64, poll: &impl AsFd) -> Result<Events, Unmeasured> {
+/// Says once why threads are measured in another way.
+fn warn_of_accounts(has_warned: &mut bool, why: &str) {
+    if !std::mem::replace(has_warned, true) {
+        log::warning(&format!(
+            "threads are held to their runtimes by the kernel's accounts, which are less exact, and what \
+             they start stays on their processors: {why}"
+        ));
+    }
+}
+
+fn measure(
+    target: &Target,
+    key: u64,
+    poll: &impl AsFd,
+    accounting: Accounting,
+    has_warned: &mut bool,
+) -> Result<Events, Unmeasured> {
     let number = target.thread.number;
     let watch = |fd: std::os::fd::BorrowedFd<'_>| {
         epoll::add(poll, fd, epoll::EventData::new_u64(key), epoll::EventFlags::IN)
@@ -171,14 +196,33 @@ fn measure(target: &Target, key: u64, poll: &impl AsFd) -> Result<Events, Unmeas
     };
     let mut events = Events { meter: None, births: None };
     if target.is_held() {
-        let meter = Meter::new(number, target.runtime.max(GRAIN)).map_err(unmeasured)?;
-        watch(meter.events())?;
-        events.meter = Some(meter);
+        let meter = match accounting {
+            Accounting::Always => None,
+            _ => Some(Meter::new(number, target.runtime.max(GRAIN)).map_err(unmeasured)),
+        };
+        events.meter = Some(match meter {
+            Some(Ok(meter)) => {
+                watch(meter.events())?;
+                Measure::Events(meter)
+            }
+            Some(Err(Unmeasured::Refused(why))) if accounting == Accounting::IfRefused => {
+                warn_of_accounts(has_warned, &why);
+                Measure::Accounts(Account::open(number).map_err(unaccounted)?)
+            }
+            Some(Err(why)) => return Err(why),
+            None => Measure::Accounts(Account::open(number).map_err(unaccounted)?),
+        });
     }
     if target.applied.processors != target.home {
-        let births = Births::new(number).map_err(unmeasured)?;
-        watch(births.events())?;
-        events.births = Some(births);
+        match Births::new(number).map_err(unmeasured) {
+            Ok(births) => {
+                watch(births.events())?;
+                events.births = Some(births);
+            }
+            // It is held to its runtime nevertheless.
+            Err(Unmeasured::Refused(_)) if matches!(events.meter, Some(Measure::Accounts(_))) => {}
+            Err(why) => return Err(why),
+        }
     }
     Ok(events)
 }
@@ -187,6 +231,13 @@ fn unmeasured(error: io::Error) -> Unmeasured {
     match error.raw_os_error() {
         Some(libc::ESRCH) => Unmeasured::Ending,
         _ => Unmeasured::Refused(unavailable(&error)),
+    }
+}
+
+fn unaccounted(error: io::Error) -> Unmeasured {
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Unmeasured::Ending,
+        _ => Unmeasured::Refused(error.to_string()),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::credentials::{identify, rttime_limit};
 use super::{Counter, Desk, Refusal, Request, Wish};
+use crate::bus::Slot;
 use crate::config::RealtimeKit;
 use crate::log;
 use crate::poll::Poll;
 use std::collections::HashMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use zbus::blocking::{self, MessageIterator, connection};
@@ -59,42 +60,6 @@ impl Drop for Service {
             // Not here: the bus may wait for an answer of this thread.
             thread::spawn(move || connection.close());
         }
-    }
-}
-
-/// The connection, until the service ends.
-#[derive(Debug)]
-struct Slot<T>(Mutex<(Option<T>, bool)>);
-
-impl<T> Slot<T> {
-    fn new() -> Slot<T> {
-        Slot(Mutex::new((None, false)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (Option<T>, bool)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A connection is there; given back if the service has ended meanwhile.
-    fn put(&self, connection: T) -> Result<(), T> {
-        let mut slot = self.lock();
-        if slot.1 {
-            return Err(connection);
-        }
-        slot.0 = Some(connection);
-        Ok(())
-    }
-
-    /// The connection has ended.
-    fn clear(&self) -> Option<T> {
-        self.lock().0.take()
-    }
-
-    /// The service ends.
-    fn end(&self) -> Option<T> {
-        let mut slot = self.lock();
-        slot.1 = true;
-        slot.0.take()
     }
 }
 
@@ -320,21 +285,5 @@ impl Interface {
     #[zbus(property(emits_changed_signal = "const"))]
     fn min_nice_level(&self) -> i32 {
         self.kit.min_nice_level
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_connection_that_comes_too_late_is_given_back() {
-        let slot = Slot::new();
-        assert_eq!(slot.put(1), Ok(()));
-        assert_eq!(slot.clear(), Some(1));
-        assert_eq!(slot.put(2), Ok(()));
-        assert_eq!(slot.end(), Some(2));
-        assert_eq!(slot.put(3), Err(3));
-        assert_eq!(slot.clear(), None);
     }
 }

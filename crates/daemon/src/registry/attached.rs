@@ -1,6 +1,6 @@
 //! The thread of a spec, and what the daemon did to it.
 
-use crate::kernel::{Scheduling, State};
+use crate::kernel::{Clamped, Scheduling, State};
 use crate::record::Applied;
 use crate::thread::Thread;
 use punctual_protocol::Used;
@@ -18,6 +18,8 @@ pub struct AttachedThread {
     pub(super) before: State,
     pub(super) applied: Applied,
     pub(super) previous: Option<Applied>,
+    /// What was done to its utilization clamps, if a plugin sets any.
+    pub(super) clamped: Option<Clamped>,
     /// What it took, by who watches it. For people: nothing is decided by it.
     pub used: Option<Used>,
 }

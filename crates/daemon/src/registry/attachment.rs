@@ -2,9 +2,10 @@
 
 use super::Registry;
 use super::attached::{AttachedThread, NOT_LIFTED};
+use super::clamps;
 use super::process::Caller;
 use crate::error::Error;
-use crate::kernel::{self, Refused, State};
+use crate::kernel::{self, Clamped, Refused, State};
 use crate::log;
 use crate::poll::Token;
 use crate::record::Applied;
@@ -84,6 +85,8 @@ impl Registry {
             self.thread_ended(other);
         }
         let before = State::read(number).map_err(|error| kernel_error(error, named))?;
+        // Before the policy changes, which changes their defaults.
+        let clamped = self.unclamped(number).map_err(|error| kernel_error(error, named))?;
         let applied = self.assigned(id)?;
         self.check_cluster(id, &applied, &before)?;
         if let Some(pidfd) = thread.pidfd() {
@@ -102,6 +105,7 @@ impl Registry {
                 before,
                 applied,
                 previous: None,
+                clamped,
                 used: None,
             },
         );
@@ -116,6 +120,7 @@ impl Registry {
             Ok(_) if attached.thread.lives() => Err(not_owner(named)),
             _ => Err(no_such()),
         });
+        let enacted = enacted.and_then(|()| self.clamp(id));
         let enacted = enacted
             .and_then(|()| self.notify_plugin(id, number).map_err(|reason| Error::KernelRefused { reason }));
         let enacted = enacted.and_then(|()| {
@@ -200,6 +205,7 @@ impl Registry {
                 }
                 _ => {}
             }
+            clamps::undo(attached.thread.number, attached.clamped.as_ref());
         }
         self.forget_thread(id);
     }
@@ -227,11 +233,11 @@ impl Registry {
             return;
         };
         let demoted = self.enforcer.forget(id.0);
-        let (process, number, before, applied) =
-            (attached.process, attached.thread.number, attached.before, attached.applied_states(demoted));
+        let (process, number, clamped) = (attached.process, attached.thread.number, attached.clamped);
+        let (before, applied) = (attached.before, attached.applied_states(demoted));
         self.forget_thread(id);
         if process != number {
-            self.repair_after_exec(process, &before, &applied);
+            self.repair_after_exec(process, &before, &applied, clamped.as_ref());
         }
         if self.specs.get(&id).is_some_and(|spec| spec.ends_with_thread) {
             self.end_specs(&[id]);
@@ -242,7 +248,13 @@ impl Registry {
     /// A thread that calls `exec` and is not its process's first takes over the first one's TID, and keeps
     /// its own scheduling. So the first TID may now have a scheduling that this daemon gave to another
     /// thread: restores it, or applies what the first thread's own spec says.
-    fn repair_after_exec(&mut self, process: u32, before: &State, applied: &[State]) {
+    fn repair_after_exec(
+        &mut self,
+        process: u32,
+        before: &State,
+        applied: &[State],
+        clamped: Option<&Clamped>,
+    ) {
         let Ok(now) = State::read(process) else { return };
         if !applied.iter().any(|applied| {
             now.scheduling.matches(&applied.scheduling) && now.processors == applied.processors
@@ -256,7 +268,7 @@ impl Registry {
             .and_then(|attached| attached.applied.state(&attached.before));
         let done = match own {
             Some(state) => state.enact(process, &now),
-            None => before.restore(process, applied),
+            None => before.restore(process, applied).inspect(|()| clamps::undo(process, clamped)),
         };
         match done {
             Err(error) if !error.is_gone() => {
@@ -331,7 +343,7 @@ impl Registry {
     /// Applies a spec's assignment to its thread, if it changed, and holds it to its runtime. The thread is
     /// never without a policy in between.
     pub(super) fn apply(&mut self, id: SpecId) -> Result<(), Error> {
-        let applied = self.apply_assignment(id);
+        let applied = self.apply_assignment(id).and_then(|()| self.clamp(id));
         self.enforce(id);
         applied
     }

@@ -13,6 +13,15 @@ pub struct Caller {
     pub who: Rc<Who>,
     /// The process that connected, as a key of the registry; `None` if the daemon cannot see it.
     pub process: Option<u64>,
+    /// The plugin for which Polkit has authorised this request.
+    pub authorised: Option<Rc<str>>,
+}
+
+impl Caller {
+    /// Without Polkit's word for anything.
+    pub fn new(who: Rc<Who>, process: Option<u64>) -> Caller {
+        Caller { who, process, authorised: None }
+    }
 }
 
 /// A process that is connected, or has specs.

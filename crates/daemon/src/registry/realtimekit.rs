@@ -71,7 +71,7 @@ impl Registry {
         if let Some(&spec) = self.threads.get(&number) {
             self.thread_ended(spec);
         }
-        let caller = Caller { who: who.clone(), process: Some(owner) };
+        let caller = Caller::new(who.clone(), Some(owner));
         if let Some(&spec) = self.threads.get(&number) {
             if !self.specs[&spec].ends_with_thread {
                 return Err(Error::AlreadyAttached { spec: spec.0, thread: number });

@@ -1,11 +1,11 @@
 //! Recovery after a crash: specs of processes that still live are admitted exactly as before, everything else
 //! is undone.
 
-use super::{Admission, AttachedThread, Registry, Spec, cut, reason};
+use super::{Admission, AttachedThread, Registry, Spec, clamps, cut, reason};
 use crate::access::{Share, Who};
 use crate::enforce;
 use crate::journal::Left;
-use crate::kernel::State;
+use crate::kernel::{self, State};
 use crate::log;
 use crate::poll::Token;
 use crate::record::{Attached, Record};
@@ -99,6 +99,7 @@ impl Registry {
         let was = was.assignment().filter(|_| self.has_processor(plugin, record.processor));
         let admission = self.admit_again(plugin, id, &record.parameters, offer, record.partial, was);
         let admission = admission.inspect_err(|_| self.drop_if_idle(process))?;
+        let admission = Admission { authorised: record.authorised, ..admission };
         let who = Rc::new(Who { user: record.user, group: record.group, groups });
         self.enter(Spec {
             id,
@@ -109,6 +110,7 @@ impl Registry {
             admission,
             thread: None,
             ends_with_thread: record.ends_with_thread,
+            told: None,
             slot,
         });
         Ok(())
@@ -142,7 +144,7 @@ impl Registry {
             plugins.restore(id, &as_offered, offer, was);
             let is = plugins.assignment(id);
             if is.is_some_and(|is| discriminant(&is.policy) == discriminant(&was.policy)) {
-                return Ok(Admission { plugin, offer, partial, share: share(&offer) });
+                return Ok(Admission { plugin, offer, partial, share: share(&offer), authorised: false });
             }
             plugins.release(id);
         }
@@ -152,7 +154,7 @@ impl Registry {
             Answer::No(refusal) => return Err(reason(&refusal)),
         };
         plugins.admit(id, &as_offered, offer);
-        Ok(Admission { plugin, offer, partial, share: share(&offer) })
+        Ok(Admission { plugin, offer, partial, share: share(&offer), authorised: false })
     }
 
     /// Schedules an attached thread again.
@@ -178,6 +180,9 @@ impl Registry {
                 before.state(&attached.before).is_some_and(|state| now.scheduling.matches(&state.scheduling));
             *before != applied && as_before
         });
+        // Where that fails, the thread has ended.
+        let clamped = attached.clamped.zip(kernel::clamps(attached.number).ok());
+        let clamped = clamped.map(|(clamped, now)| clamped.settled(now));
         self.set_thread(
             id,
             AttachedThread {
@@ -187,6 +192,7 @@ impl Registry {
                 before: attached.before,
                 applied,
                 previous,
+                clamped,
                 used: None,
             },
         );
@@ -198,6 +204,7 @@ impl Registry {
                 .ok_or_else(|| format!("there is no processor {}", applied.processor))?;
             state.enact(attached.number, &now).map_err(|error| error.to_string())
         });
+        let enacted = enacted.and_then(|()| self.clamp(id).map_err(|error| format!("{error:?}")));
         let enacted = enacted.and_then(|()| self.notify_plugin(id, attached.number));
         match enacted {
             Ok(()) => self.enforce(id),
@@ -233,4 +240,5 @@ fn undo(id: SpecId, attached: &Attached) {
         }
         _ => {}
     }
+    clamps::undo(thread.number, attached.clamped.as_ref());
 }

@@ -54,7 +54,9 @@ impl Registry {
                     };
                     let thread = spec.thread.as_ref().map(|attached| attached.thread.number);
                     let assigned = assigned.filter(|_| keeps_place);
-                    self.admit_again(at, id, &parameters, was.offer, was.partial, assigned).inspect(|_| {
+                    let admitted = self.admit_again(at, id, &parameters, was.offer, was.partial, assigned);
+                    let authorised = was.authorised;
+                    admitted.map(|it| super::Admission { authorised, ..it }).inspect(|_| {
                         if let Some(thread) = thread {
                             if let Err(why) = self.setup.plugins[at].plugin.attached(id, thread) {
                                 log::error(&format!("thread {thread} of spec {}: {why}", id.0));

@@ -31,6 +31,9 @@ impl Registry {
         let changed: Vec<SpecId> = change.iter().map(|it| SpecId(it.spec)).collect();
         self.check_replaced(caller, &released, &changed)?;
         self.check_created(caller, &create, released.len())?;
+        if change.iter().any(|it| it.interactive) || create.iter().any(|it| it.interactive) {
+            return Err(Error::InvalidParameter { parameter: "interactive".into() });
+        }
         let old: Vec<Old> = released.iter().chain(&changed).map(|&id| self.take_out(id)).collect();
         let mut made = Vec::new();
         let done = self
@@ -100,7 +103,7 @@ impl Registry {
     }
 
     fn admit_changes(&mut self, caller: &Caller, change: Vec<ChangeSpec>) -> Result<(), Error> {
-        for ChangeSpec { spec, parameters } in change {
+        for ChangeSpec { spec, parameters, .. } in change {
             let whose = |error| of(error, &format!("spec {spec}"));
             let choice = self.choose_internal(caller, &parameters).map_err(whose)?;
             let (id, admission) = (SpecId(spec), choice.admission);
@@ -135,6 +138,7 @@ impl Registry {
                 admission: choice.admission,
                 thread: None,
                 ends_with_thread: false,
+                told: None,
                 slot,
             });
             made.push(id);
@@ -145,7 +149,7 @@ impl Registry {
 
     /// A plugin whose decision can be taken back.
     fn choose_internal(&self, caller: &Caller, parameters: &Parameters) -> Result<Choice, Error> {
-        let choice = self.choose(&caller.who, parameters, None, None)?;
+        let choice = self.choose(caller, parameters, None, None)?;
         let loaded = &self.setup.plugins[choice.admission.plugin];
         match loaded.config.kind.is_external() {
             true => Err(Error::NotAdmitted {

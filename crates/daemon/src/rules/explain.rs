@@ -1,6 +1,6 @@
 //! Explains what the rules allow a user, and which rule decides.
 
-use super::{Property, Rules};
+use super::{Property, Rule, Rules, plain};
 use crate::access::{Denied, Domain, Grant, Usage, Who};
 use punctual_schedule::Parameters;
 
@@ -11,8 +11,10 @@ pub struct Explanation {
     pub plugin: String,
     /// Allowed, or the line that decides.
     pub outcome: Result<Grant, Denied>,
+    /// If it is denied: the line by which Polkit would be asked, and could allow it.
+    pub polkit: Option<String>,
     /// What holds beyond this request: for each property its strictest rule; of aggregate utilizations all,
-    /// since each has its own sum.
+    /// since each has its own sum. Then what holds for requests that Polkit has authorised.
     pub limits: Vec<Limit>,
 }
 
@@ -25,6 +27,8 @@ pub struct Limit {
     pub domain: Domain,
     /// The rule, with its file and line.
     pub rule: String,
+    /// Whether it holds only for requests that Polkit has authorised.
+    pub polkit: bool,
 }
 
 impl Rules {
@@ -37,30 +41,48 @@ impl Rules {
         parameters: Option<&Parameters>,
         usage: &dyn Usage,
     ) -> Explanation {
-        let matching = self.matching(who, plugin);
+        let all = self.matching(who, plugin);
+        let matching = plain(&all);
         let outcome = match parameters {
             _ if who.is_root() => Ok(Grant::default()),
             Some(parameters) => self.decide(&matching, who, plugin, parameters, usage),
             None if matching.iter().any(|rule| rule.property.allows()) => Ok(Grant::default()),
             None => self.decide(&[], who, plugin, &Parameters::default(), usage),
         };
-        let strictest = matching.iter().enumerate().filter(|(at, rule)| {
-            matches!(rule.property, Property::MaxUtilization(_))
-                || !matching.iter().enumerate().any(|(other_at, other)| {
-                    // Of equal ones, the first in the file.
-                    other.property.is_within(rule.property)
-                        && (!rule.property.is_within(other.property) || other_at < *at)
-                })
-        });
-        let limits = strictest.map(|(_, rule)| Limit {
+        let polkit = match (&outcome, parameters) {
+            (Ok(_), _) => None,
+            (Err(_), Some(parameters)) => self
+                .decide_authorised(&all, who, plugin, parameters, usage)
+                .and_then(|decided| decided.ok().map(|allowed| allowed.rule)),
+            (Err(_), None) => {
+                all.iter().find(|rule| rule.polkit && rule.property.allows()).map(|rule| self.cite(rule))
+            }
+        };
+        let (left, strictest) = (all.iter().copied().filter(|rule| rule.polkit), strictest(&matching));
+        let limits = strictest.into_iter().chain(left).map(|rule| Limit {
             property: rule.property,
             domain: rule.domain,
             rule: self.cite(rule),
+            polkit: rule.polkit,
         });
         Explanation {
             plugin: plugin.to_owned(),
             outcome,
+            polkit,
             limits: if who.is_root() { Vec::new() } else { limits.collect() },
         }
     }
+}
+
+/// Of each property the strictest rule; of aggregate utilizations all.
+fn strictest<'a>(rules: &[&'a Rule]) -> Vec<&'a Rule> {
+    let is_strictest = |(at, rule): &(usize, &&Rule)| {
+        matches!(rule.property, Property::MaxUtilization(_))
+            || !rules.iter().enumerate().any(|(other_at, other)| {
+                // Of equal ones, the first in the file.
+                other.property.is_within(rule.property)
+                    && (!rule.property.is_within(other.property) || other_at < *at)
+            })
+    };
+    rules.iter().enumerate().filter(is_strictest).map(|(_, rule)| *rule).collect()
 }

@@ -1,4 +1,4 @@
-//! The file of rules: four columns, as in `limits.conf` (ReTiF, Listing 3).
+//! The file of rules: four columns, as in `limits.conf` (ReTiF, Listing 3), and a fifth for Polkit.
 
 use super::property::{CONDITIONS, Make, Property};
 use super::rule::Rule;
@@ -30,6 +30,9 @@ impl Names for SystemNames {
     }
 }
 
+/// In the fifth column: the line holds for requests that Polkit has authorised.
+const POLKIT: &str = "polkit";
+
 pub(super) fn parse(
     text: &str,
     path: &Path,
@@ -46,7 +49,8 @@ pub(super) fn parse(
         }
         match rule(&columns, plugins, names, priorities) {
             Ok(Ok((domain, plugin, property))) => {
-                rules.push(Rule { line, text: columns.join(" "), domain, plugin, property })
+                let polkit = columns.len() > 4;
+                rules.push(Rule { line, text: columns.join(" "), domain, plugin, property, polkit })
             }
             Ok(Err(nobody)) => warnings.push(Problem::in_line(path, line, nobody)),
             Err(why) => errors.push(Problem::in_line(path, line, why)),
@@ -71,11 +75,18 @@ fn rule(
     names: &dyn Names,
     priorities: (u32, u32),
 ) -> Result<Result<Meaning, String>, String> {
-    let &[domain, plugin, key, value] = columns else {
-        return Err(format!(
-            "expected four columns (user, @group or -; plugin or -; property; value), found {}",
-            columns.len()
-        ));
+    let (domain, plugin, key, value) = match *columns {
+        [domain, plugin, key, value] | [domain, plugin, key, value, POLKIT] => (domain, plugin, key, value),
+        [_, _, _, _, other] => {
+            return Err(format!("the fifth column is '{other}'; expected '{POLKIT}' or nothing"));
+        }
+        _ => {
+            return Err(format!(
+                "expected four columns (user, @group or -; plugin or -; property; value), and '{POLKIT}' \
+                 perhaps; found {}",
+                columns.len()
+            ));
+        }
     };
     let plugin = match (plugin, plugins) {
         ("-", _) => None,
@@ -85,6 +96,9 @@ fn rule(
         (name, _) => Some(name.to_owned()),
     };
     let property = property(key, value, priorities)?;
+    if columns.len() > 4 && matches!(property, Property::Observe(_)) {
+        return Err("observe cannot depend on Polkit, which is asked about specs only".into());
+    }
     Ok(self::domain(domain, names)?.map(|domain| (domain, plugin, property)))
 }
 
@@ -164,12 +178,12 @@ fn share(key: &str, value: &str) -> Result<Share, String> {
 
 /// Warns about valid rules that are hardly meant: repeated properties, and bounds that leave nothing.
 fn suspicious(rules: &[Rule]) -> Vec<(usize, String)> {
-    let mut seen: std::collections::HashMap<(Domain, Option<&str>, &str), &Rule> =
+    let mut seen: std::collections::HashMap<(Domain, Option<&str>, bool, &str), &Rule> =
         std::collections::HashMap::new();
     let mut found = Vec::new();
     for rule in rules {
-        let subject = (rule.domain, rule.plugin.as_deref());
-        if let Some(before) = seen.insert((subject.0, subject.1, rule.property.key()), rule) {
+        let (domain, plugin, polkit) = (rule.domain, rule.plugin.as_deref(), rule.polkit);
+        if let Some(before) = seen.insert((domain, plugin, polkit, rule.property.key()), rule) {
             found.push((
                 rule.line,
                 format!(
@@ -180,7 +194,7 @@ fn suspicious(rules: &[Rule]) -> Vec<(usize, String)> {
             ));
         }
         for other in &CONDITIONS {
-            if let Some(other) = seen.get(&(subject.0, subject.1, other.key)) {
+            if let Some(other) = seen.get(&(domain, plugin, polkit, other.key)) {
                 if rule.property.excludes(other.property) {
                     found.push((
                         rule.line,

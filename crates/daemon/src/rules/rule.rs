@@ -18,6 +18,8 @@ pub struct Rule {
     pub plugin: Option<String>,
     /// The condition and its value.
     pub property: Property,
+    /// Whether it holds only for requests that Polkit has authorised.
+    pub polkit: bool,
 }
 
 /// Shares are rounded up, each by less than this in all of 16,384 specs; so ten specs of 0.1 are 1, and not a
@@ -28,6 +30,13 @@ impl Rule {
     /// Whether it applies to that plugin.
     pub fn is_for(&self, plugin: &str) -> bool {
         self.plugin.as_deref().is_none_or(|name| name == plugin)
+    }
+
+    /// Whether it takes the place of another rule once Polkit has authorised a request: with the same subject
+    /// and condition.
+    pub(super) fn replaces(&self, other: &Rule) -> bool {
+        let subject = |it: &Rule| (it.domain, it.plugin.clone(), it.property.key());
+        self.polkit && !other.polkit && subject(self) == subject(other)
     }
 
     /// Its answer to a request that it matches: no, with the reason; or yes, perhaps up to a runtime.

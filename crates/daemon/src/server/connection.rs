@@ -1,9 +1,12 @@
 //! One connection: bytes into messages, replies into bytes, both bounded and without blocking.
 
+use crate::poll::Ready;
 use crate::registry::Caller;
 use memchr::memchr;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, send, sendmsg};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Bytes of a message at most, without its NUL.
@@ -21,14 +24,29 @@ pub struct Connection {
     searched: usize,
     /// What could not be sent yet.
     output: Vec<u8>,
+    /// What goes with its first byte.
+    file: Option<OwnedFd>,
     /// Nothing more is read; it is closed when the output is sent.
     pub closing: bool,
-    /// Whether it waits to send, not to receive.
-    pub waits_to_send: bool,
+    /// What it waits for.
+    pub interest: Ready,
+    /// The message that Polkit is asked about: nothing more is read until the answer.
+    pub asked: Option<Asked>,
     /// Whether it is in the backlog.
     pub queued: bool,
     /// Bytes counted against its user.
     pub charged: usize,
+}
+
+/// A message that Polkit is asked about.
+#[derive(Debug)]
+pub struct Asked {
+    /// It, without its NUL.
+    pub message: Vec<u8>,
+    /// The plugin that would admit what it asks for.
+    pub plugin: String,
+    /// The line that leaves it to Polkit.
+    pub rule: String,
 }
 
 /// The outcome of reading or sending.
@@ -49,8 +67,10 @@ impl Connection {
             input: Vec::new(),
             searched: 0,
             output: Vec::new(),
+            file: None,
             closing: false,
-            waits_to_send: false,
+            interest: Ready::IN,
+            asked: None,
             queued: false,
             charged: 0,
         }
@@ -63,7 +83,22 @@ impl Connection {
 
     /// Bytes that it keeps.
     pub fn size(&self) -> usize {
-        self.input.len() + self.output.len()
+        let asked = self.asked.as_ref().map_or(0, |asked| asked.message.len());
+        self.input.len() + self.output.len() + asked
+    }
+
+    /// Whether it can be served now: its replies are read, and it waits for nothing.
+    pub fn is_ready(&self) -> bool {
+        self.interest == Ready::IN && self.asked.is_none() && !self.closing
+    }
+
+    /// What it is to wait for now. Its end is always told.
+    pub fn next_interest(&self) -> Ready {
+        match self.has_output() {
+            true => Ready::OUT,
+            false if self.asked.is_some() => Ready::empty(),
+            false => Ready::IN,
+        }
     }
 
     /// Whether there is output that waits.
@@ -150,29 +185,90 @@ impl Connection {
         }
     }
 
+    /// The same for a reply that a file goes with; nothing may be buffered.
+    pub fn send_with(&mut self, reply: &[u8], file: OwnedFd) -> Outcome {
+        self.file = Some(file);
+        self.send(reply)
+    }
+
     /// Sends buffered output.
     pub fn flush(&mut self) -> Outcome {
-        match self.push(&self.output) {
-            Ok(sent) if sent == self.output.len() => {
-                self.output = Vec::new();
-                Outcome::Open
-            }
+        let mut output = std::mem::take(&mut self.output);
+        match self.push(&output) {
+            Ok(sent) if sent == output.len() => Outcome::Open,
             Ok(sent) => {
-                self.output.drain(..sent);
+                output.drain(..sent);
+                self.output = output;
                 Outcome::Open
             }
             Err(_) => Outcome::Closed,
         }
     }
 
-    fn push(&self, bytes: &[u8]) -> Result<usize, Errno> {
+    fn push(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
         if bytes.is_empty() {
             return Ok(0);
         }
-        match send(&self.socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Ok(sent) => Ok(sent),
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let sent = match &self.file {
+            None => send(&self.socket, bytes, flags),
+            Some(file) => {
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let (mut with, files) = (SendAncillaryBuffer::new(&mut space), [file.as_fd()]);
+                with.push(SendAncillaryMessage::ScmRights(&files));
+                sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut with, flags)
+            }
+        };
+        match sent {
+            Ok(sent) => {
+                self.file = None;
+                Ok(sent)
+            }
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Who;
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, recvmsg};
+    use std::io::IoSliceMut;
+    use std::os::unix::net::UnixStream;
+    use std::rc::Rc;
+
+    /// What goes with a reply goes with it even where the other end does not read at once.
+    #[test]
+    fn a_file_waits_with_its_reply() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let who = Who { user: 1, group: 1, groups: vec![] };
+        let mut connection = Connection::new(ours.into(), Caller::new(Rc::new(who), None));
+        let piece = [b'x'; 4096];
+        let mut before = 0;
+        while let Ok(sent) = send(&connection.socket, &piece, SendFlags::DONTWAIT) {
+            before += sent;
+        }
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(connection.send_with(b"reply", file.into()), Outcome::Open);
+        assert!(connection.has_output());
+        let mut buffer = vec![0; before];
+        std::io::Read::read_exact(&mut &theirs, &mut buffer).unwrap();
+        assert_eq!(connection.flush(), Outcome::Open);
+        assert!(!connection.has_output());
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut with = RecvAncillaryBuffer::new(&mut space);
+        let received =
+            recvmsg(&theirs, &mut [IoSliceMut::new(&mut buffer)], &mut with, RecvFlags::DONTWAIT).unwrap();
+        assert_eq!(&buffer[..received.bytes], b"reply");
+        let files: usize = with
+            .drain()
+            .map(|message| match message {
+                RecvAncillaryMessage::ScmRights(files) => files.count(),
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(files, 1);
     }
 }

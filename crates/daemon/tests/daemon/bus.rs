@@ -25,11 +25,13 @@ pub const TESTS: &[(&str, &[&str], fn())] = &[
     ("bus::pipewire_gets_its_priorities", &[BUS, PIPEWIRE, PIPEWIRE_RT], pipewire_gets_its_priorities),
 ];
 
-const BUS: &str = "/usr/bin/dbus-daemon";
+pub const BUS: &str = "/usr/bin/dbus-daemon";
 const SEND: &str = "/usr/bin/dbus-send";
 const RTKIT_TEST: &str = "/usr/libexec/installed-tests/rtkit/rtkit-test";
 const PIPEWIRE: &str = "/usr/bin/pipewire";
 const PIPEWIRE_RT: &str = "/usr/lib/*/pipewire-0.3/libpipewire-module-rt.so";
+
+const POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist/org.freedesktop.RealtimeKit1.conf");
 
 const RR: u32 = libc::SCHED_RR as u32;
 const NOBODY: u32 = 65534;
@@ -83,7 +85,7 @@ impl Rig {
         assert!(daemon.stop().success());
         daemon.write("rules.conf", rules);
         daemon.write("punctuald.toml", &configuration(&daemon.path("bus"), more));
-        let bus = start_bus(&daemon);
+        let bus = start_bus(&daemon, Path::new(POLICY));
         daemon.run();
         let rig = Rig { daemon, bus };
         rig.wait_for_name(1);
@@ -145,8 +147,9 @@ impl Drop for Rig {
     }
 }
 
-fn start_bus(daemon: &Daemon) -> Child {
-    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist/org.freedesktop.RealtimeKit1.conf");
+/// A bus at `bus` in the daemon's folder, with the policy of one service.
+pub fn start_bus(daemon: &Daemon, policy: &Path) -> Child {
+    let policy = policy.display();
     let text = format!(
         r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -365,7 +368,7 @@ fn the_name_is_taken_again() {
     rig.bus.wait().unwrap();
     fs::remove_file(rig.daemon.path("bus")).unwrap();
     until("the loss", || rig.daemon.log().contains("cannot be served"));
-    rig.bus = start_bus(&rig.daemon);
+    rig.bus = start_bus(&rig.daemon, Path::new(POLICY));
     rig.wait_for_name(2);
     let player = Player::limited(NOBODY);
     rig.realtime(NOBODY, player.tid(), 10).unwrap();

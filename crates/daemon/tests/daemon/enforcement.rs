@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("enforcement::who_keeps_to_its_runtime_is_left_alone", who_keeps_to_its_runtime_is_left_alone),
+    ("enforcement::accounts_leave_who_keeps_to_its_runtime_alone", accounts_leave_it_alone),
     ("enforcement::others_are_only_counted_or_warned_of", others_are_only_counted_or_warned_of),
     (
         "enforcement::a_thread_that_leaves_its_processor_is_put_back",
@@ -22,6 +23,9 @@ pub const TESTS: &[(&str, fn())] = &[
 pub const ALONE: &[(&str, fn())] = &[
     ("enforcement::who_exceeds_its_runtime_leaves_the_rest", who_exceeds_its_runtime_leaves_the_rest),
     ("enforcement::polling_does_the_same", polling_does_the_same),
+    ("enforcement::accounts_do_the_same", accounts_do_the_same),
+    ("enforcement::accounts_give_a_share_and_no_more", accounts_give_a_share_and_no_more),
+    ("enforcement::accounts_serve_where_perf_events_are_refused", accounts_serve_without_perf_events),
     ("enforcement::demotion_survives_a_kill", demotion_survives_a_kill),
     ("enforcement::a_demoted_thread_is_undone", a_demoted_thread_is_undone),
     ("enforcement::a_demoted_thread_gets_its_new_priority", a_demoted_thread_gets_its_new_priority),
@@ -128,8 +132,71 @@ fn polling_does_the_same() {
     leaves_the_rest("[enforcement]\nmeasuring = \"polling\"");
 }
 
+const ACCOUNTS: &str = "[enforcement]\nmeasuring = \"accounting\"";
+
+fn accounts_do_the_same() {
+    leaves_the_rest(ACCOUNTS);
+}
+
+/// A tenth of the processor for one that never sleeps, beside another that takes what it gets.
+fn accounts_give_a_share_and_no_more() {
+    let daemon = Daemon::start(&config(ACCOUNTS));
+    gets_its_share(&daemon);
+    assert!(!daemon.log().contains("perf events"), "{}", daemon.log());
+}
+
+fn gets_its_share(daemon: &Daemon) {
+    let mut client = daemon.connect();
+    let (hog, other) = (Hog::start(), Hog::start());
+    let before = seen(hog.tid());
+    let spec = client.schedule(parameters(40, 2, 20), hog.tid());
+    client.schedule(parameters(30, 15, 20), other.tid());
+    until("the other's share", || other.time() >= 3 * hog.time() + 20);
+    until("its own", || hog.time() >= 5 && overruns(&mut client, spec) >= 5);
+    assert!(20 * hog.time() >= other.time(), "{} of {}", hog.time(), other.time());
+    assert_eq!(enforced(&mut client, spec).get("problem"), None);
+    client.ask("ReleaseSpec", json!({ "spec": spec }));
+    assert_eq!(seen(hog.tid()), before);
+}
+
+fn accounts_serve_without_perf_events() {
+    const SETPRIV: [&str; 3] =
+        ["setpriv", "--bounding-set=-perfmon,-sys_admin", "--inh-caps=-perfmon,-sys_admin"];
+    let mut daemon = Daemon::start(&config(""));
+    assert!(daemon.stop().success());
+    if Command::new(SETPRIV[0]).args(&SETPRIV[1..]).arg("true").status().is_ok_and(|it| it.success()) {
+        daemon.wrap(&SETPRIV);
+    } else {
+        return eprintln!("SKIPPED: setpriv cannot take capabilities away");
+    }
+    daemon.run();
+    daemon.connect().create(parameters(25, 1, 100));
+    let said = "threads are held to their runtimes by the kernel's accounts";
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if level.trim().parse::<i32>().is_ok_and(|level| level < 2) {
+        return eprintln!("SKIPPED: kernel.perf_event_paranoid refuses nothing");
+    }
+    until("the log", || daemon.log().contains(said));
+    gets_its_share(&daemon);
+    assert_eq!(daemon.log().matches(said).count(), 1, "{}", daemon.log());
+    // Who wants perf events alone is told.
+    daemon.reload(&config("[enforcement]\nmeasuring = \"events\""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let spec = client.schedule(parameters(40, 1, 20), hog.tid());
+    until("the problem", || enforced(&mut client, spec)["problem"].as_str().is_some());
+}
+
+fn accounts_leave_it_alone() {
+    is_left_alone(ACCOUNTS);
+}
+
 fn who_keeps_to_its_runtime_is_left_alone() {
-    let daemon = Daemon::start(&config(""));
+    is_left_alone("");
+}
+
+fn is_left_alone(enforcement: &str) {
+    let daemon = Daemon::start(&config(enforcement));
     let mut client = daemon.connect();
     let mut actor = Actor::start();
     let thread: u32 = actor.tell("thread").parse().unwrap();

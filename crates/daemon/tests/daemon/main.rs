@@ -5,6 +5,7 @@
 
 mod actor;
 mod bus;
+mod clamps;
 mod cpusets;
 mod enforcement;
 mod faults;
@@ -12,6 +13,7 @@ mod global;
 mod modes;
 mod objects;
 mod owners;
+mod polkit;
 mod restart;
 mod rig;
 mod start;
@@ -73,10 +75,16 @@ fn main() -> ExitCode {
     ] {
         trials.extend(tests(shared, false));
     }
-    trials.extend(bus::TESTS.iter().map(|&(name, needs, test)| {
+    trials.extend(bus::TESTS.iter().chain(polkit::TESTS).map(|&(name, needs, test)| {
         Trial::ignorable_test(name, move || {
             let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
             bus::run(needs, test)
+        })
+    }));
+    trials.extend(clamps::TESTS.iter().map(|&(name, needs, test)| {
+        Trial::ignorable_test(name, move || {
+            let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+            clamps::run(needs, test)
         })
     }));
     for alone in [global::ALONE, undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE] {

@@ -58,6 +58,8 @@ const RULES: &str = "- - max_priority 99\n- - ignore_adm_test true\n";
 pub struct Daemon {
     folder: TempDir,
     notified: UnixDatagram,
+    environment: Vec<(&'static str, String)>,
+    wrapper: Vec<&'static str>,
     child: Option<Child>,
 }
 
@@ -72,11 +74,21 @@ impl Daemon {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let notified = UnixDatagram::bind(folder.path().join("notify")).unwrap();
         notified.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut daemon = Self { folder, notified, child: None };
+        let mut daemon = Self { folder, notified, environment: Vec::new(), wrapper: Vec::new(), child: None };
         daemon.write("rules.conf", rules);
         daemon.write("punctuald.toml", config);
         daemon.run();
         daemon
+    }
+
+    /// In its environment, when it is started the next time.
+    pub fn set(&mut self, name: &'static str, value: String) {
+        self.environment.push((name, value));
+    }
+
+    /// Started by another program, the next time.
+    pub fn wrap(&mut self, wrapper: &[&'static str]) {
+        self.wrapper = wrapper.to_vec();
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -95,8 +107,10 @@ impl Daemon {
 
     /// How the daemon is started.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_punctuald"));
+        let mut words = self.wrapper.iter().copied().chain([env!("CARGO_BIN_EXE_punctuald")]);
+        let mut command = Command::new(words.next().unwrap());
         command
+            .args(words)
             .arg("--config")
             .arg(self.path("punctuald.toml"))
             .arg("--socket")
@@ -106,6 +120,7 @@ impl Daemon {
         command
             .env("NOTIFY_SOCKET", self.path("notify"))
             .env_remove("JOURNAL_STREAM")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stderr(fs::File::options().append(true).create(true).open(self.path("log")).unwrap());
         command
     }

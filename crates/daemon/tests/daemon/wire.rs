@@ -1,9 +1,9 @@
 //! What comes over the socket, and what comes back, whoever sends what.
 
 use crate::actor::Actor;
-use crate::rig::{Daemon, PLUGINS, message, until};
+use crate::rig::{Client, Daemon, PLUGINS, message, until};
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 
@@ -22,6 +22,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("wire::without_descriptors_it_goes_on", without_descriptors_it_goes_on),
     ("wire::who_dies_before_the_answer_leaves_nothing", who_dies_before_the_answer_leaves_nothing),
     ("wire::bounds_are_named", bounds_are_named),
+    ("wire::what_a_loop_says_is_shown", what_a_loop_says_is_shown),
 ];
 
 fn it_describes_itself() {
@@ -334,5 +335,47 @@ fn bounds_are_named() {
     assert_eq!(error, "NotAdmitted", "{details}");
     client.ask("ReleaseSpec", json!({ "spec": full }));
     drop(client);
+    daemon.assert_empty();
+}
+
+/// Memory comes with the reply; whatever the program writes there is shown as what it says, and no more.
+fn what_a_loop_says_is_shown() {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    let daemon = Daemon::start(PLUGINS);
+    let mut client = daemon.connect();
+    let spec = client.create(json!({ "priority": 3 }));
+    let shown = |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"]["says"].clone();
+    assert_eq!(shown(&mut client), Value::Null);
+    let share = |client: &mut Client| {
+        client.send(&message("ShareLoop", json!({ "spec": spec })));
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let (mut with, mut bytes) = (RecvAncillaryBuffer::new(&mut space), [0; 64]);
+        let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
+        let received = recvmsg(&client.stream, &mut parts, &mut with, RecvFlags::empty()).unwrap();
+        assert_eq!(&bytes[..received.bytes], b"{\"parameters\":{}}\0");
+        let file = with.drain().find_map(|it| match it {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        std::fs::File::from(file.expect("a file comes with it"))
+    };
+    let memory = share(&mut client);
+    assert_eq!(shown(&mut client), json!({ "jobs": 0, "misses": 0, "worst_response_ns": 0 }));
+    let numbers = [1000u64, 7, u64::MAX].map(u64::to_ne_bytes).concat();
+    std::os::unix::fs::FileExt::write_all_at(&memory, &numbers, 0).unwrap();
+    let says = json!({ "jobs": 1000, "misses": 7, "worst_response_ns": u64::MAX });
+    assert_eq!(shown(&mut client), says);
+    assert!(memory.set_len(0).is_err() && memory.set_len(1 << 20).is_err());
+    // The same memory each time.
+    let mut again = [0; 8];
+    std::os::unix::fs::FileExt::read_exact_at(&share(&mut client), &mut again, 0).unwrap();
+    assert_eq!(u64::from_ne_bytes(again), 1000);
+    let mut other = crate::actor::Actor::as_user(65534, &daemon.socket());
+    assert_eq!(other.fail("ShareLoop", json!({ "spec": spec })), "NotOwner");
+    assert_eq!(other.fail("ShareLoop", json!({ "spec": 99 })), "NoSuchSpec");
+    assert_eq!(client.fail("ShareLoop", json!({ "spec": "x" })).0, "InvalidParameter");
+    // Who does not take the file gets the reply.
+    client.ask("ShareLoop", json!({ "spec": spec }));
+    client.ask("ReleaseSpec", json!({ "spec": spec }));
     daemon.assert_empty();
 }

@@ -2,6 +2,7 @@
 //! place; what is right can be made, and written out in full it means the same.
 
 use punctual_daemon::config::{Config, Kind, Machine, PluginConfig, processor_list};
+use punctual_daemon::enforce::{Accounting, Changes, Overruns, Policy};
 use punctual_daemon::text::Problem;
 use punctual_schedule::Limits;
 use std::collections::BTreeSet;
@@ -90,10 +91,19 @@ fn written(config: &Config) -> String {
         "[quotas]\nconnections = {}\nconnections_per_user = {}\nspecs = {}\nspecs_per_user = {}",
         quotas.connections, quotas.connections_per_user, quotas.specs, quotas.specs_per_user
     );
+    let _ = writeln!(text, "{}", enforcement(&config.enforcement));
     for plugin in plugins {
         // Where latencies were read from is not kept.
-        let PluginConfig { name, kind, priorities: (least, greatest), processors, threshold, test, .. } =
-            plugin;
+        let PluginConfig {
+            name,
+            kind,
+            priorities: (least, greatest),
+            processors,
+            threshold,
+            test,
+            clamps,
+            ..
+        } = plugin;
         let kind = match kind {
             Kind::BuiltIn(_) | Kind::Table => format!("kind = '{kind}'"),
             Kind::Object(object) => format!("object = {}", path(object)),
@@ -104,8 +114,33 @@ fn written(config: &Config) -> String {
              processors = {processors:?}\nutilization = {threshold:?}\nadmission = '{test}'",
             string(name)
         );
+        let share = |clamp: u32| f64::from(clamp) / 1024.0;
+        for (key, clamp) in [("util_min", clamps.min), ("util_max", clamps.max)] {
+            let _ = clamp.map(|clamp| writeln!(text, "{key} = {:?}", share(clamp)));
+        }
     }
     text
+}
+
+fn enforcement(policy: &Policy) -> String {
+    let overruns = match policy.overruns {
+        Overruns::Count => "count",
+        Overruns::Warn => "warn",
+        Overruns::Demote => "demote",
+        Overruns::Detach => "detach",
+    };
+    let changes = match policy.changes {
+        Changes::Show => "show",
+        Changes::PutBack => "put-back",
+        Changes::Detach => "detach",
+    };
+    let measuring = match (policy.accounting, policy.polls) {
+        (Accounting::IfRefused, _) => "auto",
+        (Accounting::Always, _) => "accounting",
+        (Accounting::Never, false) => "events",
+        (Accounting::Never, true) => "polling",
+    };
+    format!("[enforcement]\noverruns = '{overruns}'\nchanges = '{changes}'\nmeasuring = '{measuring}'")
 }
 
 /// As TOML has it: as JSON, which lets one control character stand as it is.

@@ -3,7 +3,7 @@
 
 use punctual_daemon::access::{Access, Domain, Share, Usage, Who};
 use punctual_daemon::config::Machine;
-use punctual_daemon::rules::{Names, Property, Rule, Rules};
+use punctual_daemon::rules::{Limit, Names, Property, Rule, Rules};
 use punctual_daemon::text::Problem;
 use punctual_model::Duration;
 use punctual_schedule::Parameters;
@@ -143,7 +143,13 @@ fn answers(text: &str, rules: &Rules, who: &Who) {
     for plugin in PLUGINS {
         let opened = rules.explain(who, plugin, None, &Tenth);
         assert!(opened.limits.iter().all(|limit| who.is_in(limit.domain)));
-        assert!(opened.outcome.is_ok() || opened.limits.iter().all(|limit| !limit.property.allows()));
+        let plain = |limit: &&Limit| !limit.polkit;
+        assert!(
+            opened.outcome.is_ok()
+                || opened.limits.iter().filter(plain).all(|limit| !limit.property.allows())
+        );
+        let is_left = opened.limits.iter().any(|limit| limit.polkit && limit.property.allows());
+        assert_eq!(opened.polkit.is_some(), opened.outcome.is_err() && is_left);
         assert!(rules.explain(&root, plugin, None, &Tenth).outcome.is_ok());
         for request in &requests {
             let explained = rules.explain(who, plugin, Some(request), &Tenth);
@@ -152,6 +158,15 @@ fn answers(text: &str, rules: &Rules, who: &Who) {
             assert_eq!(explained.outcome, checked);
             // The order of the lines decides what is said, not what is allowed.
             assert_eq!(checked.as_ref().ok(), reversed.check(who, plugin, request, &Tenth).as_ref().ok());
+            let authorised = rules.check_authorised(who, plugin, request, &Tenth);
+            let asks = checked.is_err() && matches!(authorised, Some(Ok(_)));
+            assert_eq!(asks, explained.polkit.is_some());
+            assert!(!asks || rules.leaves_to_polkit());
+            let theirs = |rules: &Rules| {
+                let checked = rules.check_authorised(who, plugin, request, &Tenth);
+                checked.map(|it| it.map(|it| it.grant).map_err(drop))
+            };
+            assert_eq!(theirs(rules), theirs(&reversed));
             match checked {
                 Ok(grant) => {
                     assert!(opened.outcome.is_ok(), "what nothing allows is allowed");

@@ -4,7 +4,7 @@ use super::books::{self, Seen, Thresholds};
 use super::setup;
 use punctual_daemon::journal::Journal;
 use punctual_daemon::poll::{Events, Poll};
-use punctual_daemon::protocol::{About, answer, parse};
+use punctual_daemon::protocol::{About, Answered, answer, parse};
 use punctual_daemon::registry::{Caller, Registry};
 use punctual_daemon::server::Server;
 use punctual_daemon::server::connection::LONGEST_MESSAGE;
@@ -163,11 +163,12 @@ impl Daemon {
     /// A message that says in vain that one reply is enough is read in another way, and means the same. Asked
     /// by nobody, so that nothing changes.
     pub fn reads_alike(&mut self, message: &[u8]) {
-        let nobody = Caller { who: Rc::new(setup::who(0)), process: None };
+        let nobody = Caller::new(Rc::new(setup::who(0)), None);
         let about = About::now();
         let mut answers = |message: &[u8]| {
             let mut reply = Vec::new();
-            let goes_on = answer(message, &nobody, &about, &mut self.server.registry, &mut reply);
+            let answered = answer(message, &nobody, &about, &mut self.server.registry, &mut reply);
+            let goes_on = !matches!(answered, Answered::NotVarlink);
             assert_eq!(goes_on, parse(message).is_ok());
             reply
         };
@@ -259,7 +260,7 @@ impl Daemon {
         for id in ids {
             let spec = self.server.registry.get(&books::ROOT, id).expect("it was listed");
             let (declared, caller) =
-                (spec.parameters.clone(), Caller { who: spec.who.clone(), process: Some(spec.process) });
+                (spec.parameters.clone(), Caller::new(spec.who.clone(), Some(spec.process)));
             let shown = self.ask(&caller, "GetSpec", &json!({ "spec": id.0 }));
             let call = json!({ "spec": id.0, "parameters": shown["parameters"]["spec"]["parameters"] });
             let reply = self.ask(&caller, "ChangeSpec", &call);
@@ -281,7 +282,7 @@ impl Daemon {
             let process = self.server.registry.connected(number, pidfd, who.user).expect("a process");
             let parameters = json!({ "plugin": "RM", "runtime_ns": runtime_ns, "period_ns": 20_000_000 });
             let call = json!({ "parameters": parameters });
-            let reply = self.ask(&Caller { who: Rc::new(who), process: Some(process) }, "CreateSpec", &call);
+            let reply = self.ask(&Caller::new(Rc::new(who), Some(process)), "CreateSpec", &call);
             assert!(reply.get("error").is_none(), "{call}: {reply}");
         }
     }
