@@ -61,6 +61,7 @@ pub fn summary(model: &TimingModel) -> String {
     // Imported traces do not always say.
     let machine = match (platform.kernel.is_empty(), platform.cpus) {
         (true, _) => "an unknown machine".to_string(),
+        (false, 0) if platform.machine.is_empty() => format!("Linux {}", visible(&platform.kernel)),
         (false, 0) => format!("Linux {} ({})", visible(&platform.kernel), visible(&platform.machine)),
         (false, cpus) => {
             format!(
@@ -213,6 +214,14 @@ mod tests {
     use crate::example::{best_effort_phase, model, task};
 
     const ALL: Rows = Rows { all: true, phases: true };
+
+    #[test]
+    fn a_machine_that_a_trace_does_not_name_is_left_out() {
+        let mut model = model(vec![]);
+        let kernel = "6.1.0".to_owned();
+        model.platform = Some(Platform { kernel, machine: String::new(), cpus: 0 });
+        assert!(summary(&model).contains(" on Linux 6.1.0: "), "{}", summary(&model));
+    }
 
     #[test]
     fn one_line_per_task_most_urgent_first() {

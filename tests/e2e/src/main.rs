@@ -18,8 +18,10 @@ mod drivers;
 mod ending;
 mod graphs;
 mod guests;
+mod imported;
 mod latency;
 mod loss;
+mod lttng;
 mod metrics;
 mod model;
 mod periods;
@@ -102,6 +104,7 @@ fn trials() -> Vec<Trial> {
             bound::ALONE,
             bound::LIVE,
             loss::ALL,
+            lttng::ALONE,
             periods::ALONE,
             proven::ALONE,
             recordings::ALONE,

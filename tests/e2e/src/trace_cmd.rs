@@ -1,10 +1,9 @@
 //! trace-cmd and Punctual record the same threads at once; the import has the models of our own recording.
 
-use crate::model::{only_task, primary};
+use crate::imported::has_models_of;
 use crate::run::{directory, punctual, run, workload};
 use crate::tool::tool;
-use crate::{Outcome, Result, Test, ensure, in_context, skip};
-use punctual_model::{Stream, Task, TimingModel};
+use crate::{Outcome, Result, Test, in_context, skip};
 use std::path::Path;
 use std::process::Command;
 
@@ -69,44 +68,7 @@ fn at_once_once() -> Result<Outcome> {
             return skip(format!("trace-cmd cannot record here: {why}"));
         }
         let imported = directory.path().join("imported");
-        let mut import = punctual(["import", "-o"]);
-        import.arg(&imported).arg(&data);
-        let ended = run(import)?;
-        ended.expect_code(0)?;
-        let [ours, theirs] = [own, imported].map(|folder| model(&folder));
-        let (ours, theirs) = (ours?, theirs?);
-        ensure!(theirs.clock == ours.clock, "{} and {}", theirs.clock, ours.clock);
-        for name in ["task-0", "task-1", "task-2"] {
-            let compared = compare(&ours, &theirs, name);
-            crate::timing(in_context(&format!("version {version}, {}", ended.all()), compared))?;
-        }
+        in_context(&format!("version {version}"), has_models_of(&own, &data, &imported))?;
     }
     Ok(Outcome::Completed)
-}
-
-fn model(folder: &Path) -> Result<TimingModel> {
-    let mut replay = punctual(["replay", "-q", "--json"]);
-    replay.arg(folder);
-    let ended = run(replay)?;
-    ended.expect_code(0)?;
-    Ok(TimingModel::from_json(&ended.stdout)?)
-}
-
-/// The same separator, period, process and priority; and as many jobs, but for those at either end.
-fn compare(ours: &TimingModel, theirs: &TimingModel, name: &str) -> Result {
-    let (our_task, their_task) = (only_task(ours, name)?, only_task(theirs, name)?);
-    let (our, their) = (primary(our_task)?, primary(their_task)?);
-    let what = |task: &Task| (task.pid, task.tid, task.policy, task.priority);
-    ensure!(what(our_task) == what(their_task), "{:?} and {:?}", what(our_task), what(their_task));
-    ensure!(our.separator.key() == their.separator.key(), "{} and {}", our.separator, their.separator);
-    let period = |stream: &Stream| stream.arrival.periodic.as_ref().map(|it| it.period_ns.ns());
-    let (one, other) = (period(our).unwrap_or(0), period(their).unwrap_or(0));
-    ensure!(one > 0 && one.abs_diff(other) <= one / 100, "{name}: periods {one} ns and {other} ns");
-    ensure!(
-        our.jobs.abs_diff(their.jobs) <= 3 + our.jobs / 50,
-        "{name}: {} and {} jobs",
-        our.jobs,
-        their.jobs
-    );
-    Ok(())
 }

@@ -21,6 +21,8 @@ pub enum Type {
     Gid,
     /// 16 bytes of text.
     Comm,
+    /// Six times 64 bits, unsigned.
+    Arguments,
 }
 
 /// A value of a field.
@@ -36,6 +38,8 @@ pub enum Value {
     Text(String),
     /// Of [`Type::Gid`].
     Gid([u8; 16]),
+    /// Of [`Type::Arguments`].
+    Arguments([u64; 6]),
 }
 
 /// A kind of event: its name, and its fields.
@@ -241,6 +245,9 @@ fn put(bytes: &mut Vec<u8>, of: Type, value: &Value, is_big: bool) {
             bytes.extend(comm);
         }
         (Type::Gid, Value::Gid(gid)) => bytes.extend(gid),
+        (Type::Arguments, Value::Arguments(arguments)) => {
+            arguments.iter().for_each(|value| put_u64(bytes, *value, is_big));
+        }
         (of, value) => panic!("{value:?} is no {of:?}"),
     }
 }
@@ -324,6 +331,7 @@ fn fields(of: &[(&str, Type)]) -> String {
             Type::Text => format!("\t\tstring _{name};\n"),
             Type::Gid => format!("\t\t{} _{name}[16];\n", integer(8, 0, 16)),
             Type::Comm => format!("\t\t{character} _{name}[16];\n"),
+            Type::Arguments => format!("\t\t{} _{name}[6];\n", integer(64, 0, 10)),
         }
     };
     of.iter().map(line).collect()

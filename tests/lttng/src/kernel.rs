@@ -1,6 +1,6 @@
 //! The events of lttng-modules: switches, wake-ups, and the system calls that the demonstration uses.
 
-use crate::ctf::Type::{Comm, I32, I64, U64};
+use crate::ctf::Type::{Arguments, Comm, I32, I64, U64};
 use crate::ctf::{Class, Layout, Value};
 
 const CLASSES: &[Class] = &[
@@ -24,11 +24,13 @@ const CLASSES: &[Class] = &[
     ("syscall_entry_read", &[("fd", I32), ("count", U64)]),
     ("syscall_entry_futex", &[("uaddr", U64), ("op", I32), ("val", I32), ("utime", U64)]),
     ("syscall_entry_getpid", &[]),
+    ("syscall_entry_unknown", &[("id", I32), ("args", Arguments)]),
     ("syscall_exit_clock_nanosleep", &[("ret", I64)]),
     ("syscall_exit_nanosleep", &[("ret", I64)]),
     ("syscall_exit_read", &[("ret", I64)]),
     ("syscall_exit_futex", &[("ret", I64)]),
     ("syscall_exit_getpid", &[("ret", I64)]),
+    ("syscall_exit_unknown", &[("id", I32), ("ret", I64), ("args", Arguments)]),
     ("irq_handler_entry", &[("irq", I32)]),
     ("irq_handler_exit", &[("irq", I32), ("ret", I32)]),
 ];

@@ -8,6 +8,7 @@ mod elf;
 mod error;
 mod lock;
 mod log;
+mod lttng;
 mod machine;
 mod matrix;
 mod programs;
@@ -51,6 +52,9 @@ struct Where {
     /// More kernel options
     #[arg(long, default_value = "")]
     append: String,
+    /// Add LTTng's kernel tracer (kernel 6.1)
+    #[arg(long)]
+    lttng: bool,
 }
 
 /// A suite of tests.
@@ -199,6 +203,16 @@ fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine
     }
 }
 
+/// The root for a machine.
+fn root(kernel: &matrix::Kernel, at: &Where) -> Result<root::Root> {
+    let mut root = programs::root(kernel.arch)?;
+    if at.lttng {
+        let layer = lttng::layer(kernel);
+        root.set_layer(Some(layer.map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?));
+    }
+    Ok(root)
+}
+
 /// The kernel of that name; an error says why there is none.
 fn kernel(name: &str) -> Result<matrix::Kernel> {
     matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))
@@ -244,7 +258,7 @@ fn exit_code(is_good: bool) -> ExitCode {
 
 fn run_command(at: &Where, limit: u64, words: &[String]) -> Result<ExitCode> {
     let kernel = kernel(&at.kernel)?;
-    let mut root = programs::root(kernel.arch)?;
+    let mut root = root(&kernel, at)?;
     let folder = folder(&format!("run-{}", std::process::id()))?;
     eprintln!("lab: booting {} …", at.kernel);
     let ended = machine(&kernel, at, limit).run(&mut root, words, &folder, &mut print)?;
@@ -308,7 +322,7 @@ fn list_kernels() {
 
 fn shell(at: &Where) -> Result {
     let kernel = kernel(&at.kernel)?;
-    let mut root = programs::root(kernel.arch)?;
+    let mut root = root(&kernel, at)?;
     let folder = folder(&format!("shell-{}", std::process::id()))?;
     machine(&kernel, at, 0).shell(&mut root, &["bash".into(), "-i".into()], &folder)
 }
@@ -349,7 +363,7 @@ fn run() -> Result<ExitCode> {
         Action::Repeat { machine: mut at, limit, words } => {
             at.icount = true;
             let kernel = kernel(&at.kernel)?;
-            repeat::check(&machine(&kernel, &at, limit), &mut programs::root(kernel.arch)?, &words)
+            repeat::check(&machine(&kernel, &at, limit), &mut root(&kernel, &at)?, &words)
         }
         Action::Systemd { releases, installed, limit, words } => systemd(&releases, &installed, limit, words),
         Action::Kernels => {

@@ -233,8 +233,13 @@ fn modules_in(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|extension| extension == "ko")).collect()
 }
 
-/// The path that a script of the repository prints. Its last error line is the reason if there is none.
+/// The path that a script of the repository prints.
 fn path_from(script: &str, arguments: &[&str]) -> Result<PathBuf, Missing> {
+    Ok(PathBuf::from(printed(script, arguments)?.trim_end()))
+}
+
+/// What a script of the repository prints. Its last error line is the reason if it prints nothing.
+pub fn printed(script: &str, arguments: &[&str]) -> Result<String, Missing> {
     let ran = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(script))
         .args(arguments)
         .stdin(Stdio::null())
@@ -249,7 +254,7 @@ fn path_from(script: &str, arguments: &[&str]) -> Result<PathBuf, Missing> {
         return Err(missing(reason));
     }
     eprint!("{messages}");
-    Ok(PathBuf::from(String::from_utf8_lossy(&ran.stdout).trim_end()))
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
 fn from_file(path: &str) -> Result<Kernel, Missing> {

@@ -15,6 +15,8 @@ pub struct Root {
     libraries: Libraries,
     /// Where libraries go, in the machine.
     library_folder: PathBuf,
+    /// What some machines have beside it.
+    layer: Option<Box<Root>>,
 }
 
 enum Entry {
@@ -33,7 +35,7 @@ impl Root {
     /// to `/usr/lib/<triplet>`, where the loader of a Debian of that architecture looks.
     pub fn new(libraries: Libraries, triplet: &str) -> Root {
         let library_folder = Path::new("/usr/lib").join(triplet);
-        let mut root = Root { entries: BTreeMap::new(), libraries, library_folder };
+        let mut root = Root { entries: BTreeMap::new(), libraries, library_folder, layer: None };
         for folder in [
             "/dev",
             "/proc",
@@ -123,6 +125,11 @@ impl Root {
         Ok(())
     }
 
+    /// Puts another root beside this one, where this one has nothing, until the next layer replaces it.
+    pub fn set_layer(&mut self, layer: Option<Root>) {
+        self.layer = layer.map(Box::new);
+    }
+
     /// A program, or a library that is loaded by name, with all that it needs.
     pub fn program(&mut self, path: &Path, source: &Path) -> Result {
         self.file(path, source)?;
@@ -140,7 +147,9 @@ impl Root {
     pub fn pack(&self, to: &Path) -> Result {
         let file = File::create(to).map_err(|error| cannot("create", to, error))?;
         let mut out = BufWriter::with_capacity(1 << 20, file);
-        for (number, (path, entry)) in self.entries.iter().enumerate() {
+        let beside = self.layer.iter().flat_map(|layer| &layer.entries);
+        let beside = beside.filter(|(path, _)| !self.entries.contains_key(*path));
+        for (number, (path, entry)) in self.entries.iter().chain(beside).enumerate() {
             // Paths in an initramfs have no slash at the beginning; numbers of files differ, or they would be
             // one.
             let name = path.strip_prefix("/").unwrap_or(path).to_string_lossy();
@@ -197,13 +206,18 @@ mod tests {
         );
         root.text("/lab/job", "run\0true\0", 0o600);
         root.program(Path::new("/bin/sh"), Path::new("/bin/sh")).unwrap();
+        let mut layer = Root::new(Libraries { folders: vec![] }, "x86_64-linux-gnu");
+        layer.text("/lab/layer", "beside it", 0o600);
+        layer.text("/lab/job", "not twice", 0o644);
+        root.set_layer(Some(layer));
         let archive = folder.path().join("root.cpio");
         root.pack(&archive).unwrap();
         let listed = Command::new("cpio").args(["-i", "-t", "-v", "-F"]).arg(&archive).output().unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
-        for expected in ["lab/job", "usr/bin/sh", "bin -> usr/bin", "drwxrwxrwt"] {
+        for expected in ["lab/job", "lab/layer", "usr/bin/sh", "bin -> usr/bin", "drwxrwxrwt"] {
             assert!(listed.contains(expected), "no {expected} in\n{listed}");
         }
+        assert_eq!(listed.matches("lab/job").count(), 1, "{listed}");
         assert!(
             listed.lines().any(|line| line.ends_with("/libc.so.6")),
             "the shell's library is missing in\n{listed}"

@@ -2,6 +2,7 @@
 //! tests one more.
 
 use crate::error::{Result, cannot};
+use crate::lttng;
 use crate::machine::Machine;
 use crate::matrix::{self, Arch, Kernel};
 use crate::programs;
@@ -120,13 +121,27 @@ impl Suite {
                 Entry::Vacant(place) => place.insert(programs::root(kernel.arch)?),
             };
             for suite in &self.suites {
-                report.runs.push(self.one(&kernel, *suite, root)?);
+                let has_lttng = self.add_lttng(&kernel, *suite, root);
+                report.runs.push(self.one(&kernel, *suite, root, has_lttng)?);
             }
         }
         Ok(report)
     }
 
-    fn one(&self, kernel: &Kernel, suite: Tests, root: &mut Root) -> Result<Run> {
+    /// Adds LTTng's kernel tracer to the root, for a run of the test that needs it. Where that is not
+    /// possible, the test is skipped.
+    fn add_lttng(&self, kernel: &Kernel, suite: Tests, root: &mut Root) -> bool {
+        let is_needed = matches!(suite, Tests::EndToEnd(_)) && lttng::is_for(kernel, &self.tests);
+        let layer = is_needed.then(|| lttng::layer(kernel)).transpose().unwrap_or_else(|missing| {
+            eprintln!("{}: no LTTng kernel tracer: {}", kernel.name, missing.reason);
+            None
+        });
+        let has_lttng = layer.is_some();
+        root.set_layer(layer);
+        has_lttng
+    }
+
+    fn one(&self, kernel: &Kernel, suite: Tests, root: &mut Root, has_lttng: bool) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), suite.name()))?;
         let (processors, memory_mib, limit) = (self.processors, self.memory_mib, self.limit);
         let machine =
@@ -138,7 +153,7 @@ impl Suite {
         let mut output = File::create(&kept).map_err(|error| cannot("create", &kept, error))?;
         let mut lines = Lines::default();
         let (mut skipped, mut notes) = (Vec::new(), Vec::new());
-        let ended = machine.run(root, &self.job(kernel, suite), &folder, &mut |_, bytes| {
+        let ended = machine.run(root, &self.job(kernel, suite, has_lttng), &folder, &mut |_, bytes| {
             output.write_all(bytes)?;
             lines.take(bytes, |line| {
                 results.line(line);
@@ -194,7 +209,7 @@ impl Suite {
         Ok(run)
     }
 
-    fn job(&self, kernel: &Kernel, suite: Tests) -> Vec<String> {
+    fn job(&self, kernel: &Kernel, suite: Tests, has_lttng: bool) -> Vec<String> {
         let attach = match suite {
             Tests::EndToEnd(attach) => attach,
             Tests::Daemon => {
@@ -209,6 +224,8 @@ impl Suite {
             // hour.
             "PUNCTUAL_E2E_TOGETHER=1".into(),
             "PUNCTUAL=/usr/local/bin/punctual".into(),
+            // Where the tracer was added, it must be able to record.
+            format!("PUNCTUAL_E2E_LTTNG={}", u8::from(has_lttng)),
             // Several processors are emulated as fast as the host has time.
             format!("PUNCTUAL_TEST_LIMIT={}", if self.processors == 1 { 60 } else { 300 }),
         ];

@@ -8,6 +8,8 @@ use std::rc::Rc;
 const MOST_NODES: usize = 1 << 18;
 /// Most elements of an array, and most steps of an event in all.
 const MOST_STEPS: u64 = 1 << 20;
+/// Most elements of an array that have names, as arguments of system calls have.
+const MOST_NAMED: u64 = 8;
 
 /// A value that was decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -293,6 +295,13 @@ impl Builder {
             if align % 8 == 0 && align <= 8 {
                 return Ok(Node::Bytes { align, length, place: self.name(path, &[]) });
             }
+        }
+        // Each element of a few numbers has a name.
+        if let (Type::Integer(Integer { align, .. }), Length::Fixed(length @ 1..=MOST_NAMED)) =
+            (&**element, length)
+        {
+            let fields = (0..length).map(|index| self.node(format!("{path}.{index}"), element));
+            return Ok(Node::Struct { align: *align, fields: fields.collect::<Result<_, _>>()? });
         }
         Ok(Node::Array { element: Box::new(self.node(format!("{path}.[]"), element)?), length })
     }

@@ -25,7 +25,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// A field, by its name without the underscore that LTTng puts before it.
+    /// A field, by its name without the underscore that LTTng puts before it; of a short array, `name.index`.
     pub fn field(&self, name: &str) -> Option<Field> {
         self.names.get(name).copied().map(Field)
     }

@@ -1,7 +1,7 @@
 //! The kernel's traces of LTTng. LTTng's modules cannot be loaded here: one of our own recordings is written
 //! as the events that LTTng would have written, and must come back.
 
-use punctual_model::{Call, Duration, Object, Policy};
+use punctual_model::{Call, Duration, FileClass, Object, Policy};
 use punctual_test_lttng::ctf::{Value, Writer};
 use punctual_test_lttng::kernel::{IDLE, layout, switch, waking};
 use punctual_trace::import::{Import, Options};
@@ -153,4 +153,45 @@ fn our_own_recording_comes_back_through_the_events_of_lttng() {
             assert_eq!(one.cpu, other.cpu, "thread {tid} at {}", one.stop.ns());
         }
     }
+}
+
+/// epoll_pwait2(2) is younger than LTTng's list of system calls; on 64-bit Arm, 288 is not accept4(2).
+#[test]
+fn calls_that_lttng_has_no_name_for_come_by_number() {
+    let place = tempfile::tempdir().unwrap();
+    let thread = ("a thread", 7, 20);
+    let entered =
+        |number, arguments| ("syscall_entry_unknown", vec![Value::I32(number), Value::Arguments(arguments)]);
+    let left = |number| {
+        let fields = vec![Value::I32(number), Value::I64(0), Value::Arguments([0; 6])];
+        ("syscall_exit_unknown", fields)
+    };
+    let mut writer = Writer::create(&place.path().join("kernel"), layout(), 1).unwrap();
+    let mut at = 1_000;
+    for (number, arguments) in [(441, [5, 0x7ffc_0000, 8, 0, 0, 0]), (288, [5, 0, 0, 0, 0, 0])] {
+        for (class, fields) in [
+            ("sched_switch", switch(IDLE, 0, thread)),
+            entered(number, arguments),
+            ("sched_switch", switch(thread, 1, IDLE)),
+            ("sched_waking", waking(thread)),
+            ("sched_switch", switch(IDLE, 0, thread)),
+            left(number),
+            ("sched_switch", switch(thread, 0, IDLE)),
+        ] {
+            at += 1_000;
+            writer.event(0, at, class, &[], &fields).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+
+    let mut found = Vec::new();
+    let mut take = |record: &Record| {
+        if let Record::Activation(it) = record {
+            found.push((it.separator.call, it.separator.object));
+        }
+        true
+    };
+    Import::open(place.path(), &Options::default()).unwrap().run(&mut take, &mut |_| {}).unwrap();
+    let epoll = Object::File { class: FileClass::Epoll, fd: 5, identity: 0 };
+    assert_eq!(found, [(Call::EpollPwait2, epoll), (Call::Suspension, Object::None)]);
 }

@@ -10,6 +10,10 @@ pub const MACHINE: Machine = Machine::X86;
 /// LTTng writes priorities from this on: the kernel's own, less it.
 const FIRST_ORDINARY: i64 = 100;
 
+/// LTTng has no names for the system calls that are younger than its list; they come by number. From this one
+/// on, numbers mean the same on all machines: below 424, 64-bit Arm has none.
+const FIRST_COMMON: i64 = 295;
+
 /// When and where something happened, and in which thread as far as the context says.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
@@ -86,6 +90,7 @@ enum Name {
     Wake,
     WakeNew,
     Enter(Option<i64>),
+    EnterByNumber,
     Restart,
     Leave,
     Lend,
@@ -109,12 +114,13 @@ pub struct Kinds {
     names: Vec<String>,
 }
 
-/// The kernel's names of the parameters of calls that separate jobs, in order.
+/// The names of the parameters of calls that separate jobs, in order: the kernel's, where LTTng has none of
+/// its own.
 const PARAMETERS: &[(&str, &[&str])] = &[
     ("clock_nanosleep", &["which_clock", "flags", "rqtp", "rmtp"]),
     ("nanosleep", &["rqtp", "rmtp"]),
     ("select", &["n", "inp", "outp", "exp", "tvp"]),
-    ("pselect6", &["n", "inp", "outp", "exp", "tsp", "sig"]),
+    ("pselect6", &["n", "inp", "outp", "exp", "tvp", "sig"]),
     ("poll", &["ufds", "nfds", "timeout_msecs"]),
     ("ppoll", &["ufds", "nfds", "tsp", "sigmask", "sigsetsize"]),
     ("epoll_wait", &["epfd", "events", "maxevents", "timeout"]),
@@ -211,6 +217,10 @@ fn call(class: &Class, name: &str) -> Option<Kind> {
     if name == "restart_syscall" {
         return Some(Kind { name: Name::Restart, fields });
     }
+    if name == "unknown" {
+        let names = ["id", "args.0", "args.1", "args.2", "args.3", "args.4", "args.5"];
+        return Some(Kind { name: Name::EnterByNumber, fields: names.map(|name| class.field(name)) });
+    }
     let parameters = PARAMETERS.iter().find(|(known, _)| *known == name).map(|(_, parameters)| *parameters);
     let Some(parameters) = parameters else { return Some(Kind { name: Name::Enter(None), fields }) };
     fields.iter_mut().zip(parameters).for_each(|(field, name)| *field = class.field(name));
@@ -248,6 +258,13 @@ impl Kind {
                     |place: usize| event.unsigned(self.fields[place]).unwrap_or(u64::from(place > 0));
                 let arguments = [0, 1, 2, 3, 4, 5].map(argument);
                 Happening::Enter(Box::new(Enter::Call { number: call, arguments }))
+            }
+            Name::EnterByNumber => {
+                let argument = |place: usize| event.unsigned(self.fields[place]).unwrap_or_default();
+                let arguments = [1, 2, 3, 4, 5, 6].map(argument);
+                let call = number(0).filter(|number| *number >= FIRST_COMMON);
+                let entered = call.map_or(Enter::Other, |number| Enter::Call { number, arguments });
+                Happening::Enter(Box::new(entered))
             }
             Name::Restart => Happening::Enter(Box::new(Enter::Restart)),
             Name::Leave => Happening::Leave { result: number(0) },
