@@ -28,7 +28,7 @@ use crate::undo::{SCHED_EXT, without_priority};
 use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
 use lane::{Awaited, Lane};
-use load::{Flags, Loaded, mark};
+use load::{Flags, Loaded, handover, mark};
 use mender::Threads;
 use punctual_daemon::kernel::{self, Scheduling, State};
 use punctual_daemon::thread::Thread;
@@ -121,7 +121,7 @@ impl Dispatcher {
 
     /// Lets the tick threads take over from timers that are late.
     pub fn watch(&self) {
-        let (now, start) = (now_monotonic(), monotonic(&self.plan, self.start));
+        let (now, start) = (now_monotonic(), due(&self.plan, self.start));
         for (timed, tick) in self.timed.iter().zip(&self.ticks) {
             let Some(timed) = timed else { continue };
             if timed.state.load(Ordering::SeqCst) == AT_WORK && !timed.timer.is_well(now, start) {
@@ -397,16 +397,17 @@ impl Tick {
             let is_due = is_early && plan.clock.now() + SETTLED > *start;
             is_due || stop.load(Ordering::SeqCst)
         };
-        let is_started = timer.start(monotonic(plan, *start), is_over).unwrap_or(false);
+        let is_started = timer.start(due(plan, *start), is_over).unwrap_or(false);
         if is_started {
             state.store(AT_WORK, Ordering::SeqCst);
         }
         is_started
     }
 
-    /// Wakes up where turns begin.
+    /// Wakes up where turns are handed over.
     fn wake_up(&self) {
         let Tick { awaited, plan, start, stop, .. } = self;
+        let handover = handover(plan);
         loop {
             // Rung: there may be other turns, or it is the end.
             let rings = awaited.bell.count();
@@ -414,12 +415,12 @@ impl Tick {
                 return;
             }
             let next = {
-                let (mut turns, now) = (awaited.turns(), plan.clock.now());
+                let (mut turns, now) = (awaited.turns(), plan.clock.now() + handover);
                 turns.skip_to(plan.slot_at(now, *start).unwrap_or(0));
                 while plan.instant(turns.slot(), *start) <= now {
                     turns.advance();
                 }
-                plan.instant(turns.slot(), *start)
+                plan.instant(turns.slot(), *start) - handover
             };
             awaited.bell.sleep_until(plan.clock, next, rings);
         }
@@ -432,6 +433,11 @@ const ENOUGH: Duration = Duration::from_us(100);
 
 /// How often a timer is started before its tick does its work for good.
 const STARTS: u32 = 5;
+
+/// When the first turn of a table is handed over that begins at `start`, on CLOCK_MONOTONIC.
+fn due(plan: &Plan, start: Instant) -> Instant {
+    monotonic(plan, start) - handover(plan)
+}
 
 /// An instant of the table's clock on CLOCK_MONOTONIC, as the two stand now.
 fn monotonic(plan: &Plan, at: Instant) -> Instant {

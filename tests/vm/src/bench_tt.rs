@@ -39,11 +39,10 @@ pub fn run(name: &str, memory_mib: u64, limit: Duration) -> Result {
         let faults = faults.join("\n");
         return Err(Error(format!("{faults}\n{output}the kernel's log is in {}", log.display())));
     }
-    let table = table(&output, "").ok_or_else(|| Error(format!("there are no rows in\n{output}")))?;
-    let skew = self::table(&output, "skew-").map_or_else(String::new, |skew| format!("\n{skew}"));
+    let table = table(&output).ok_or_else(|| Error(format!("there are no rows in\n{output}")))?;
     let text = format!(
         "Measured by `make bench-tt` in {}, Linux {}.\nOne processor is for the table and one for the rest \
-         (`{APPEND}`).\n\n{table}{skew}",
+         (`{APPEND}`).\n\n{table}",
         bench::qemu(),
         ended.release.unwrap_or_default()
     );
@@ -51,11 +50,10 @@ pub fn run(name: &str, memory_mib: u64, limit: Duration) -> Result {
     bench::publish(&text, MARKS)
 }
 
-/// The table whose lines the program printed, each after a word that begins like this.
-fn table(output: &str, kind: &str) -> Option<String> {
-    let (head, row) = (format!("{kind}head "), format!("{kind}row "));
-    let head = output.lines().find_map(|line| line.strip_prefix(&head))?;
-    let rows: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix(&row)).collect();
+/// The table whose lines the program printed.
+fn table(output: &str) -> Option<String> {
+    let head = output.lines().find_map(|line| line.strip_prefix("head "))?;
+    let rows: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix("row ")).collect();
     let line = |cells: &str| format!("| {} |\n", cells.replace('|', " | "));
     let mut table = line(head) + &line(&vec!["---"; head.split('|').count()].join("|"));
     for row in &rows {
@@ -68,10 +66,8 @@ fn table(output: &str, kind: &str) -> Option<String> {
 mod tests {
     #[test]
     fn rows_are_a_table() {
-        let output = "noise\nhead dispatch|p50\nrow sched_ext|6.0\nskew-head on|p99\nskew-row user|3\n";
-        let table = |kind| super::table(output, kind);
-        assert_eq!(table("").as_deref(), Some("| dispatch | p50 |\n| --- | --- |\n| sched_ext | 6.0 |\n"));
-        assert_eq!(table("skew-").as_deref(), Some("| on | p99 |\n| --- | --- |\n| user | 3 |\n"));
-        assert_eq!(super::table("head a|b\n", ""), None);
+        let table = super::table("noise\nhead dispatch|p50\nrow sched_ext|6.0\n");
+        assert_eq!(table.as_deref(), Some("| dispatch | p50 |\n| --- | --- |\n| sched_ext | 6.0 |\n"));
+        assert_eq!(super::table("head a|b\n"), None);
     }
 }

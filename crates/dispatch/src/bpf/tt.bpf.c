@@ -26,6 +26,8 @@ const volatile __u64 longest_ns = SLICE_DEFAULT;
  */
 const volatile __u64 immediately = 0;
 
+/* Turns are handed over this early; the processor then waits until the next one begins. */
+const volatile __u64 handover_ns = 0;
 /* With the number of a lane, it makes the mark of that lane's timer. */
 const volatile __u64 mark = 0;
 
@@ -108,6 +110,8 @@ struct {
 
 /* The kernel's fast clock may be a few ns behind the one that woke the tick's thread. */
 #define EARLY 500
+/* Readings of the clock while a processor waits: for 20 µs at least. */
+#define READINGS 1024
 
 static __always_inline __u64 now(void)
 {
@@ -285,7 +289,7 @@ static __always_inline void go_on(struct lane *lane)
 
 /* Says that a turn is over. */
 static __always_inline void send(
-	struct lane *lane, __u32 number, __u64 time, __u64 ran, bool is_overrun)
+	struct lane *lane, __u32 number, __u64 time, __u64 at, __u64 ran, bool is_overrun)
 {
 	struct record *record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 
@@ -299,7 +303,7 @@ static __always_inline void send(
 		.error = lane->error,
 		.ran = ran,
 		.outside = lane->outside,
-		.at = is_tai ? bpf_ktime_get_ns() : time,
+		.at = is_tai ? bpf_ktime_get_ns() + (at - time) : at,
 		.lane = number,
 		.slots = lane->end - lane->slot,
 		.task = lane->task,
@@ -311,8 +315,8 @@ static __always_inline void send(
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* Takes the account of the present turn. */
-static __always_inline void end_turn(struct lane *lane, __u32 number, __u64 time)
+/* Takes the account of the present turn, which ends at `at`; now is `time`. */
+static __always_inline void end_turn(struct lane *lane, __u32 number, __u64 time, __u64 at)
 {
 	struct task *task = task_at(lane->task);
 	bool is_overrun = false;
@@ -341,7 +345,7 @@ static __always_inline void end_turn(struct lane *lane, __u32 number, __u64 time
 		}
 	}
 	lane->has_turn = false;
-	send(lane, number, time, ran, is_overrun);
+	send(lane, number, time, at, ran, is_overrun);
 }
 
 /* Where the turn at `index` ends: other rows may begin before. */
@@ -441,12 +445,30 @@ static __always_inline void serve(struct lane *lane, struct task_struct *previou
 		lane->is_awaited = lane->is_awaited == 1 ? 2 : 0;
 }
 
+/* Whether the present turn is to be handed over. */
+static __always_inline bool is_over(struct lane *lane, __u64 time)
+{
+	return is_going && time + handover_ns + EARLY >= lane->until;
+}
+
+/* Waits until the turn begins that was handed over early: all that is left to do then is the
+ * kernel's switch.
+ */
+static __always_inline void wait_for_turn(struct lane *lane, __u64 time)
+{
+	if (!lane->has_turn || time >= lane->from)
+		return;
+	for (int reading = 0; reading < READINGS && time < lane->from; reading++)
+		time = now();
+	lane->error = time > lane->from ? time - lane->from : 0;
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(tt_dispatch, __s32 cpu, struct task_struct *previous)
 {
 	__u32 number = lane_number(cpu);
 	struct lane *lane = lane_at(number);
-	__u64 time = now();
+	__u64 time = now(), at;
 
 	if (!lane) {
 		scx_bpf_dsq_move_to_local___v2___punctual(QUEUE_OF_OTHERS, immediately);
@@ -460,13 +482,15 @@ void BPF_PROG(tt_dispatch, __s32 cpu, struct task_struct *previous)
 	}
 	lane->is_awaited = false;
 	look(lane, number);
-	if (is_going && time + EARLY >= lane->until) {
+	if (is_over(lane, time)) {
+		at = time > lane->until ? time : lane->until;
 		if (lane->has_turn)
-			end_turn(lane, number, time);
-		begin_turn(lane, number, time);
+			end_turn(lane, number, time, at);
+		begin_turn(lane, number, at);
 		lane->is_awaited = true;
 	}
 	serve(lane, previous);
+	wait_for_turn(lane, time);
 }
 
 /* Its accounts begin here: before, it was not the table's. */
@@ -566,7 +590,7 @@ int BPF_PROG(tt_timer, struct hrtimer *due)
 	timer->due = due->_softexpires;
 	timer->count++;
 	look(lane, number);
-	if (is_going && now() + EARLY >= lane->until)
+	if (is_over(lane, now()))
 		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	return 0;
 }
