@@ -67,8 +67,8 @@ fn first(bytes: &[u8]) -> (Option<Pressed>, usize) {
     }
 }
 
-/// A key that terminals send as a sequence (xterm's, and those of its relatives), with numbers before its last
-/// byte.
+/// A key that terminals send as a sequence (xterm's, and those of its relatives), with numbers before its
+/// last byte.
 fn sequence(numbers: &[u8], last: u8) -> Option<Key> {
     let number = numbers.split(|&byte| byte == b';').next().unwrap_or_default();
     Some(match (last, number) {

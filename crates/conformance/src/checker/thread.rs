@@ -151,8 +151,8 @@ impl Thread {
     }
 
     /// Whether a job is one of the task's. If the contract does not say where those end, they do at the first
-    /// separator with enough jobs that are not far too frequent; if there is none for long, at the one with the
-    /// least frequent ones.
+    /// separator with enough jobs that are not far too frequent; if there is none for long, at the one with
+    /// the least frequent ones.
     fn is_judged(&mut self, place: usize, seen: &JobSeen<'_>, agreed: &Agreed, tally: &mut Tally) -> bool {
         let lane = &mut self.lanes[place];
         if agreed.separator.is_some() {

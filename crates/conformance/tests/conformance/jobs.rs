@@ -223,7 +223,8 @@ fn jobs_end_where_the_period_says() {
     assert_eq!(tally.jobs, 38 - 8);
 }
 
-/// A thread that runs far more often than agreed shows no separator of that period, and is judged all the same.
+/// A thread that runs far more often than agreed shows no separator of that period, and is judged all the
+/// same.
 #[test]
 fn a_thread_that_is_far_too_fast_is_early() {
     let mut thread = Thread::new();

@@ -1,5 +1,5 @@
-//! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by Zstandard
-//! (not in version 1).
+//! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by
+//! Zstandard (not in version 1).
 
 use super::Summary;
 use std::fmt;
@@ -47,7 +47,7 @@ impl fmt::Display for FileError {
             }
             FileError::Version(version) => write!(
                 f,
-                "it has version {version} of the format; this Punctual reads versions {UNPACKED} to {VERSION}: \
+                "it has version {version} of the format; this Punctual reads {UNPACKED} to {VERSION}: \
                  make it again with punctual summarize"
             ),
             FileError::Damaged => write!(f, "it is damaged or cut off: its checksum differs"),
