@@ -159,8 +159,9 @@ impl Terminal for Screen {
 
 /// Sends what is typed, until the terminal is given back or gone.
 ///
-/// Not by the library's reader: it is told once of what comes, and forgets that if the terminal was resized
-/// in the same moment (crossterm 0.28 and 0.29). Another library (termion 4.0) panics at what no terminal sends.
+/// Not by the library's reader: it is told once of what comes, and forgets that if the terminal was
+/// resized in the same moment (crossterm 0.28 and 0.29). Another library (termion 4.0) panics at
+/// what no terminal sends.
 fn read_keys(sender: &Sender<Event>, is_closed: &AtomicBool, stopping: &AtomicBool, resized: &AtomicBool) {
     let input = stdin();
     let mut bytes = Vec::new();
