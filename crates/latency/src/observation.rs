@@ -46,6 +46,8 @@ struct Observed {
     threads: BTreeMap<ThreadKey, Thread>,
     worst: BTreeMap<ThreadKey, Vec<Wakeup>>,
     timers: Option<Timers>,
+    /// Of the measuring thread.
+    from_due: Option<Duration>,
 }
 
 /// Thread, policy, priority: a thread that changes one of the latter is another.
@@ -94,6 +96,10 @@ impl Observation {
                 drop(self.on(thread.cpu).threads.insert(key, Thread::clone(thread)));
             }
             Latency::Wakeup(wakeup) => self.wakeup(wakeup),
+            Latency::FromDue { cpu, max } => {
+                let on = self.on(*cpu);
+                on.from_due = on.from_due.max(Some(*max));
+            }
             Latency::Timers { cpu, timers } => self.on(*cpu).timers = Some(Timers::clone(timers)),
             Latency::Counted { cpu, row, count } => drop(self.on(*cpu).counted.insert(row.clone(), *count)),
             Latency::Monitor(monitor) => {
@@ -317,12 +323,18 @@ impl Observed {
                 total_ns: thread.total,
                 max_ns: thread.max,
                 bounded_max_ns: thread.bounded_max,
+                from_due_max_ns: None,
                 worst: if is_whole { worst.to_vec() } else { Vec::new() },
             };
             match by_thread.entry(measured.key()) {
                 std::collections::btree_map::Entry::Vacant(free) => drop(free.insert(measured)),
                 std::collections::btree_map::Entry::Occupied(mut taken) => taken.get_mut().merge(measured),
             }
+        }
+        if self.from_due.is_some() {
+            // Even if none of its wake-ups was seen.
+            let measuring = Measured::default();
+            by_thread.entry(measuring.key()).or_insert(measuring).from_due_max_ns = self.from_due;
         }
         by_thread.into_values().collect()
     }

@@ -169,3 +169,26 @@ fn no_window_spans_a_gap() {
 fn without_a_scope_there_is_no_section() {
     assert!(observe(&begin(true)[1..]).section(at(0), at(1), "").is_none());
 }
+
+#[test]
+fn what_a_measuring_thread_measures_itself_is_with_its_latencies() {
+    let mut records = begin(true);
+    records.extend([988, 11].map(|max| Latency::FromDue { cpu: 1, max: us(max) }));
+    let alone = section(&observe(&records));
+    let measured = &alone.processors[0].measured;
+    assert_eq!((measured.len(), measured[0].wakeups), (1, 0), "no wake-up was seen: {measured:?}");
+    assert_eq!((&measured[0].thread, measured[0].from_due_max_ns), (&None, Some(us(988))));
+    let [_, mut thread] = wakeup_and_thread(100, 11);
+    if let Latency::Thread(thread) = &mut thread {
+        thread.is_measuring = true;
+    }
+    records.push(thread);
+    let both = section(&observe(&records));
+    let measured = &both.processors[0].measured;
+    assert_eq!((measured.len(), measured[0].max_ns), (1, us(11)));
+    assert_eq!(measured[0].from_due_max_ns, Some(us(988)));
+    // Of several runs the greatest; one of an older version has none.
+    let older = section(&observe(&begin(true)));
+    let merged = older.merge(both.clone()).and_then(|sum| sum.merge(alone)).expect("of one kernel");
+    assert_eq!(merged.processors[0].measured, both.processors[0].measured);
+}

@@ -18,6 +18,7 @@ mod loader;
 mod preemption;
 mod ring;
 mod system;
+mod timers;
 pub mod wakeups;
 
 pub use command::Output;
@@ -27,3 +28,4 @@ pub use jobs::{Attach, Observer, Options, Statistics, Summary, Target};
 pub use loader::Attached;
 pub use preemption::preemption;
 pub use system::require_privileges;
+pub use timers::Timers;

@@ -203,7 +203,19 @@ fn measured_headline(processors: &[Analysed<'_>]) -> String {
         }
         _ => format!("Measured: {limit} {greatest}, on CPU {cpu}{unseen}."),
     };
-    measured + &latest_timer(processors)
+    measured + &from_due(processors) + &latest_timer(processors)
+}
+
+/// The greatest time from when a measuring thread was due until it ran; empty where that was not measured.
+fn from_due(processors: &[Analysed<'_>]) -> String {
+    let each = processors.iter().flat_map(|it| {
+        it.processor.measured.iter().filter_map(|measured| Some((measured.from_due_max_ns?, it)))
+    });
+    // Of equal ones the first.
+    let greatest = each.reduce(|one, other| if other.0 > one.0 { other } else { one });
+    greatest.map_or_else(String::new, |(greatest, on)| {
+        format!(" From due to user space: at most {greatest}, on CPU {}.", on.processor.cpu)
+    })
 }
 
 /// How many wake-ups were not seen, of all; empty where all were.

@@ -42,6 +42,13 @@ pub enum Latency {
     Thread(Box<Thread>),
     /// One of the greatest latencies of a thread so far.
     Wakeup(Box<ThreadWakeup>),
+    /// The greatest time from when the measuring thread of a processor was due until it ran, by now.
+    FromDue {
+        /// The processor.
+        cpu: u32,
+        /// From the due time until user space.
+        max: Duration,
+    },
     /// How late the timers of a processor expired by now.
     Timers {
         /// The processor.

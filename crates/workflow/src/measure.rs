@@ -67,10 +67,17 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
     let from = platform::now();
     let log = Log::start(from, &cpus, true, options.record.as_ref(), monitor)?;
+    if let Some(threads) = &threads {
+        threads.begin(from);
+    }
     meter.begin()?;
-    let mut measurement = Measurement { meter, log, measuring, from, offline: BTreeMap::new() };
+    let mut measurement =
+        Measurement { meter, log, threads: threads.as_ref(), measuring, from, offline: BTreeMap::new() };
     let command_ended = measurement.wait(options, stop, monitor)?;
     let until = platform::now();
+    if let Some(threads) = &threads {
+        threads.end(until);
+    }
     if let Some(process) = measurement.meter.stop()? {
         watch::warn_still_running(process, monitor);
     }
@@ -97,6 +104,7 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
 struct Measurement<'a> {
     meter: Meter,
     log: Log<'a>,
+    threads: Option<&'a MeasuringThreads>,
     /// Thread numbers of the measuring threads.
     measuring: Vec<u32>,
     /// When it began: all programs were attached by then.
@@ -138,7 +146,7 @@ impl Measurement<'_> {
     /// Records what came since the last call: interrupts before the latencies that they may be part of.
     fn collect(&mut self, is_due: bool) -> Result<()> {
         let threads = self.meter.threads();
-        let Measurement { meter, log, measuring, offline, .. } = self;
+        let Measurement { meter, log, threads: measuring_threads, measuring, offline, .. } = self;
         meter.drain(&mut |cpu, event| match event {
             Event::Interrupt(interrupt) => log.interrupt(cpu, &interrupt),
             Event::Lost(count) => log.record(Latency::Lost { cpu, count }),
@@ -148,6 +156,12 @@ impl Measurement<'_> {
             let wait = wait(&latencies);
             if let Some(thread) = thread(cpu, latencies, measuring) {
                 log.thread(thread, is_due, |log| Some(log.explain(cpu, &wait)));
+            }
+        }
+        if is_due {
+            log.from_due(*measuring_threads);
+            for (cpu, timers) in meter.timers() {
+                log.record(Latency::Timers { cpu, timers: Box::new(wakeups::timers(&timers)) });
             }
         }
         for counts in meter.counts() {

@@ -82,6 +82,10 @@ fn latencies(path: &str, measured: &Measured) -> Valid {
         let expected = format!("no more than `max_ns` ({})", measured.max_ns.ns());
         return Err(ReadError::value(format!("{path}.bounded_max_ns"), expected, "more"));
     }
+    if let (Some(_), Some(from_due)) = (&measured.thread, measured.from_due_max_ns) {
+        let expected = "nothing, as it is known of the measuring thread alone";
+        return Err(ReadError::value(format!("{path}.from_due_max_ns"), expected, from_due.ns()));
+    }
     if let Some(first) = measured.worst.first().filter(|first| first.latency_ns != measured.max_ns) {
         let expected = format!("`max_ns` ({})", measured.max_ns.ns());
         return Err(ReadError::value(format!("{worst}[0].latency_ns"), expected, first.latency_ns.ns()));

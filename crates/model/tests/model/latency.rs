@@ -131,6 +131,9 @@ fn measured() -> impl Strategy<Value = Measured> {
         wakeups
             .into_iter()
             .for_each(|wakeup| measured.add(wakeup.latency_ns, wakeup.split.is_some(), || wakeup));
+        if measured.thread.is_none() && unmeasured > 99 {
+            measured.from_due_max_ns = Some(ns(unmeasured.into()));
+        }
         measured
     })
 }
@@ -318,6 +321,13 @@ fn values_that_cannot_be_are_refused() {
         let error = TimingModel::from_json(&changed.to_string()).expect_err(place).to_string();
         assert!(error.contains(problem), "{place}: {error}");
     }
+    let mut observed = document();
+    *observed.pointer_mut(measured).expect("there") = json!({
+        "thread": {"id": {"name": "php", "pid": 1, "tid": 1}, "policy": "SCHED_FIFO", "priority": 80},
+        "wakeups": 1, "total_ns": 7, "max_ns": 7, "from_due_max_ns": 9, "worst": [],
+    });
+    let error = TimingModel::from_json(&observed.to_string()).expect_err("of an observed thread").to_string();
+    assert!(error.contains("measured[0].from_due_max_ns: expected nothing"), "{error}");
     let mut twice = document();
     let processors = twice.pointer_mut("/latency/processors").and_then(Value::as_array_mut).expect("there");
     processors.push(processors[0].clone());

@@ -1059,6 +1059,9 @@ class Measured(_Measured, total=False):
     # The greatest latency of those that the bound is for: wake-ups during which no thread ran that the
     # scheduler preferred. Absent without one.
     bounded_max_ns: int
+    # Of the measuring thread: the greatest time from when it was due until it ran in user space. Absent for
+    # observed threads, and where that was not measured.
+    from_due_max_ns: int
 
 
 class MeasuredThread(TypedDict):

@@ -456,6 +456,16 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
         share(row.measured.bounded_max_ns?, row.bound?)
     })
     .table(Keep),
+    of_measured(
+        "from_due_max_ns",
+        "From due",
+        Unit::Time,
+        "The greatest time from when the measuring thread was due until it ran in user space, as cyclictest \
+         measures it. It begins before the wake-up, and ends after it, so it may be above the bound.",
+        |row| row.measured.from_due_max_ns.map(Value::Time),
+    )
+    .sparse()
+    .table(Keep),
     of_measured("notes", "Notes", Unit::Notes, "Wake-ups that were not seen.", |row| {
         let unseen = super::some(&[(row.measured.unmeasured, "not seen")]);
         Some(Value::Notes(unseen)).filter(|_| row.measured.unmeasured > 0)

@@ -94,6 +94,7 @@ fn measured(measured: &Measured) -> Value {
         "max_ns": has_latency(measured).then(|| measured.max_ns.ns()),
         "at_least": measured.is_at_least(),
         "bounded_max_ns": measured.bounded_max_ns.map(Duration::ns),
+        "from_due_max_ns": measured.from_due_max_ns.map(Duration::ns),
         "worst": measured.worst,
     })
 }

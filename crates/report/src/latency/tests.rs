@@ -234,3 +234,16 @@ fn json_has_every_bound_with_its_parts() {
     assert_eq!(bounds[4]["windows_ns"], serde_json::json!([42_212, 97_741, 98_042]));
     assert!(bounds[3]["bound_ns"].is_null(), "sporadic does not converge");
 }
+
+#[test]
+fn from_due_is_shown_beside_the_latency_and_is_no_violation() {
+    let mut section = figure_24();
+    assert!(!text(&section).contains("From due"));
+    section.processors[0].measured[0].from_due_max_ns = Some(Duration::from_ns(988_000));
+    let shown = text(&section);
+    says(&shown, &["From due to user space: at most 988 µs, on CPU 1.", "27 µs 98.042 µs 27.53 % 988 µs"]);
+    assert!(!shown.contains("ABOVE"), "{shown}");
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert_eq!(value["processors"][0]["measured"][0]["from_due_max_ns"], 988_000);
+    assert_eq!(value["processors"][0]["exceeded"], false);
+}

@@ -92,6 +92,9 @@ impl Packet {
             }
             Latency::Thread(thread) => self.thread(thread, at_ns),
             Latency::Wakeup(wakeup) => self.wakeup(wakeup, at_ns),
+            Latency::FromDue { cpu, max } => {
+                self.begin(FROM_DUE, at_ns).u32(*cpu).u64(max.ns());
+            }
             Latency::Timers { cpu, timers } => {
                 let event = self.begin(TIMERS, at_ns).u32(*cpu).u64(timers.expired);
                 let event = event.u64(timers.total_ns.ns()).u64(timers.lateness.max_ns.ns());
@@ -249,6 +252,7 @@ pub fn record(event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Latency, &
         })),
         THREAD_LATENCIES => Latency::Thread(Box::new(thread(fields)?)),
         WAKEUP | WAKEUP_SECTIONS => Latency::Wakeup(Box::new(wakeup(event == WAKEUP_SECTIONS, fields)?)),
+        FROM_DUE => Latency::FromDue { cpu: fields.u32(), max: fields.duration() },
         TIMERS => Latency::Timers { cpu: fields.u32(), timers: Box::new(timers(fields)?) },
         INTERRUPTS_COUNTED => {
             let (cpu, count) = (fields.u32(), fields.u64());

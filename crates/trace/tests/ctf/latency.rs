@@ -38,6 +38,7 @@ pub fn any_latency() -> impl Strategy<Value = Latency> {
         ),
         2 => thread(cpu()).prop_map(|thread| Latency::Thread(Box::new(thread))),
         2 => wakeup(cpu()).prop_map(|wakeup| Latency::Wakeup(Box::new(wakeup))),
+        1 => (cpu(), duration()).prop_map(|(cpu, max)| Latency::FromDue { cpu, max }),
         1 => (cpu(), timers()).prop_map(|(cpu, timers)| Latency::Timers { cpu, timers: Box::new(timers) }),
         1 => (cpu(), name(), any::<u64>()).prop_map(|(cpu, row, count)| Latency::Counted { cpu, row, count }),
         1 => (name(), vec(name(), 0..4), duration(), any::<u64>()).prop_map(
@@ -309,6 +310,7 @@ pub fn one_of_each_latency() -> Vec<Record> {
                 },
             }),
         },
+        Latency::FromDue { cpu: 1, max: us(988) },
         Latency::Counted { cpu: 1, row: "LOC".into(), count: 17 },
         Latency::Monitor(Box::new(Monitor {
             name: "scpd".into(),
@@ -393,6 +395,7 @@ fn babeltrace_finds_every_field_of_a_measurement() {
             "timers",
             format!("cpu = 1, expired = 4, total_ns = 8000, max_ns = 5000, at_least = {no}, {}", culprit("")),
         ),
+        ("from_due", "cpu = 1, max_ns = 988000".into()),
         ("interrupts_counted", "cpu = 1, count = 17, row = \"LOC\"".into()),
         (
             "monitor",

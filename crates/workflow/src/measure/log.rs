@@ -1,6 +1,7 @@
 //! Where the records of a measurement go: into the section `latency`, and into a recording if there is one.
 
 use super::flight;
+use super::measuring::MeasuringThreads;
 use super::names::Names;
 use crate::error::Error;
 use crate::error::Result;
@@ -142,6 +143,13 @@ impl<'a> Log<'a> {
             self.record(Latency::Wakeup(Box::new(latest)));
         }
         self.record(Latency::Thread(Box::new(thread)));
+    }
+
+    /// Takes what the measuring threads measure themselves.
+    pub fn from_due(&mut self, threads: Option<&MeasuringThreads>) {
+        for (cpu, max) in threads.into_iter().flat_map(MeasuringThreads::from_due) {
+            self.record(Latency::FromDue { cpu, max });
+        }
     }
 
     /// What a latency was made of, with the interrupts so far.

@@ -30,11 +30,24 @@ pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monito
     let (meter, before) = Meter::start(&options.command, options.command_to_stderr, Counters::read)?;
     let log = Log::start(meter.from, &cpus, false, options.record.as_ref(), monitor)?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
-    let threshold = options.threshold.map(ns);
-    let mut measurement =
-        Measurement { meter, log, cpus: &cpus, measuring, rows: BTreeSet::new(), threshold, exceeded: None };
+    if let Some(threads) = &threads {
+        threads.begin(meter.from);
+    }
+    let mut measurement = Measurement {
+        meter,
+        log,
+        cpus: &cpus,
+        threads: threads.as_ref(),
+        measuring,
+        rows: BTreeSet::new(),
+        threshold: options.threshold.map(ns),
+        exceeded: None,
+    };
     let command_ended = measurement.wait(options, stop, monitor)?;
     let (until, after) = (platform::now(), Counters::read());
+    if let Some(threads) = &threads {
+        threads.end(until);
+    }
     if let Some(process) = measurement.meter.stop()? {
         watch::warn_still_running(process, monitor);
     }
@@ -42,7 +55,7 @@ pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monito
         watch::warn_command_failed(status, monitor);
     }
     measurement.end(&before, &after)?;
-    let Measurement { log, meter, exceeded, .. } = measurement;
+    let Measurement { log, meter, threshold, exceeded, .. } = measurement;
     drop(threads);
     let mut outcome = Outcome::from(log.finish(until));
     let latencies = meter.latencies();
@@ -63,6 +76,7 @@ struct Measurement<'a> {
     meter: Meter,
     log: Log<'a>,
     cpus: &'a [u32],
+    threads: Option<&'a MeasuringThreads>,
     /// Thread numbers of the measuring threads.
     measuring: Vec<u32>,
     /// Rows in which the kernel counts the interrupts that were seen.
@@ -145,6 +159,7 @@ impl Measurement<'_> {
                 self.log.thread(thread, true, |_| None);
             }
         }
+        self.log.from_due(self.threads);
         for &cpu in self.cpus {
             let timers = Box::new(timers(&self.meter.processor(cpu)?.timers));
             self.log.record(Latency::Timers { cpu, timers });
@@ -254,7 +269,7 @@ fn kind(kind: wakeups::RanKind) -> RanKind {
     }
 }
 
-fn timers(timers: &wakeups::Timers) -> Timers {
+pub(super) fn timers(timers: &punctual_observe::Timers) -> Timers {
     let (pid, tid, name) = timers.interrupted.clone();
     let culprit = Culprit {
         at_ns: timers.at,
