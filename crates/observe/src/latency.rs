@@ -81,6 +81,11 @@ impl Meter {
         Ok((Meter { loaded, shared, symbols, before, waiting, command: None }, attached))
     }
 
+    /// Leaves out all other processors.
+    pub fn retain(&mut self, processors: &[u32]) {
+        self.shared.retain(|shared| processors.contains(&shared.number));
+    }
+
     /// Begins to measure, and starts the command, if there is one. What the caller does to prepare comes
     /// before, or its own system calls would be measured, and might exceed the threshold.
     pub fn begin(&mut self) -> Result<(), Error> {

@@ -13,7 +13,8 @@ pub(crate) mod sentry;
 mod wakeups;
 
 pub use log::Recorded;
-pub use options::{Options, Outcome};
+pub use processors::Online;
+use options::{Options, Outcome};
 
 use crate::error::Result;
 use crate::monitor::Monitor;
@@ -65,14 +66,23 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     let (mut meter, monitors) = Meter::load(&what, || options.verify.then(Monitors::start).transpose())?;
     let monitors = monitors?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
+    let cpus = processors::remaining(&cpus, &options.cpus, monitor)?;
+    meter.retain(&cpus);
     let from = platform::now();
     let log = Log::start(from, &cpus, true, options.record.as_ref(), monitor)?;
     if let Some(threads) = &threads {
         threads.begin(from);
     }
     meter.begin()?;
-    let mut measurement =
-        Measurement { meter, log, threads: threads.as_ref(), measuring, from, offline: BTreeMap::new() };
+    let mut measurement = Measurement {
+        meter,
+        log,
+        threads: threads.as_ref(),
+        measuring,
+        from,
+        online: Some(Online::new(&cpus)),
+        offline: BTreeMap::new(),
+    };
     let command_ended = measurement.wait(options, stop, monitor)?;
     let until = platform::now();
     if let Some(threads) = &threads {
@@ -109,6 +119,8 @@ struct Measurement<'a> {
     measuring: Vec<u32>,
     /// When it began: all programs were attached by then.
     from: Instant,
+    /// Until the first look.
+    online: Option<Online>,
     /// By processor, how often it has gone offline.
     offline: BTreeMap<u32, u64>,
 }
@@ -163,6 +175,13 @@ impl Measurement<'_> {
             for (cpu, timers) in meter.timers() {
                 log.record(Latency::Timers { cpu, timers: Box::new(wakeups::timers(&timers)) });
             }
+        }
+        if let Some(mut online) = self.online.take() {
+            // The programs count who goes offline from the beginning on, but not who was about to.
+            let gone = online.look_now();
+            let counts = meter.counts();
+            let uncounted = counts.iter().filter(|it| it.offline == 0 && gone.contains(&it.number));
+            uncounted.for_each(|it| log.record(Latency::Offline { cpu: it.number }));
         }
         for counts in meter.counts() {
             let known = offline.insert(counts.number, counts.offline).unwrap_or(0);

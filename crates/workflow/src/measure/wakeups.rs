@@ -27,7 +27,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
-    let (meter, before) = Meter::start(&options.command, options.command_to_stderr, Counters::read)?;
+    let begun = || (Counters::read(), processors::remaining(&cpus, &options.cpus, monitor));
+    let (meter, (before, cpus)) = Meter::start(&options.command, options.command_to_stderr, begun)?;
+    let cpus = cpus?;
     let log = Log::start(meter.from, &cpus, false, options.record.as_ref(), monitor)?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
     if let Some(threads) = &threads {
@@ -105,7 +107,7 @@ impl Measurement<'_> {
             }
             std::thread::sleep(left);
             self.drain()?;
-            online.look().into_iter().for_each(|cpu| self.log.record(Latency::Offline { cpu }));
+            self.note_absences(online.look());
             if tick % TICKS_UNTIL_DUE == 0 && options.record.is_some() {
                 self.sums()?;
             }
@@ -115,9 +117,11 @@ impl Measurement<'_> {
             }
             progress.update(&|| self.log.seen());
             if let Some(status) = self.meter.command_status() {
+                self.note_absences(online.look_now());
                 return Ok(Some(status));
             }
         }
+        self.note_absences(online.look_now());
         Ok(None)
     }
 
@@ -165,6 +169,10 @@ impl Measurement<'_> {
             self.log.record(Latency::Timers { cpu, timers });
         }
         Ok(())
+    }
+
+    fn note_absences(&mut self, gone: Vec<u32>) {
+        gone.into_iter().for_each(|cpu| self.log.record(Latency::Offline { cpu }));
     }
 
     /// Records the rest, once the measurement has ended.
