@@ -306,7 +306,8 @@ fn details(analysis: &Analysed<'_>, page: &Page) -> String {
         let all = analysis.processor.measured.iter();
         let worst = all.filter_map(|it| Some((it, it.worst.first()?)));
         let worst = worst.max_by_key(|(_, wakeup)| wakeup.latency_ns);
-        let worst = worst.filter(|(_, wakeup)| !wakeup.ran.is_empty());
+        let is_seen = analysis.processor.variables.is_none();
+        let worst = worst.filter(|(_, wakeup)| is_seen || !wakeup.ran.is_empty());
         let line = worst.map(|(measured, wakeup)| {
             let thread = measured_name(measured, analysis.processor.cpu);
             format!("{thread}: {}", happened(wakeup, analysis))
@@ -387,9 +388,20 @@ pub(crate) fn happened(wakeup: &Wakeup, analysis: &Analysed<'_>) -> String {
     });
     let rest = wakeup.split.map(|split| split.rest_ns).filter(|rest| !rest.is_zero());
     let ran: Vec<String> = ran.chain(rest.map(|rest| format!("rest {rest}"))).collect();
-    let ran = if ran.is_empty() { "what ran is not known".to_owned() } else { ran.join(", ") };
+    let ran = match unknown_ran(wakeup).filter(|_| analysis.processor.variables.is_none()) {
+        Some(why) => format!("what ran was not seen: {why}"),
+        None if ran.is_empty() => "what ran is not known".to_owned(),
+        None => ran.join(", "),
+    };
     let begin = analysis.section.from_ns;
     format!("{} at {}: {ran}", wakeup.latency_ns, crate::text::since(wakeup.at_ns.since(begin)))
+}
+
+/// Why what ran during a wake-up is not known, on a kernel that does not show the variables; `None` where it
+/// is known.
+pub fn unknown_ran(wakeup: &Wakeup) -> Option<&'static str> {
+    let is_known = wakeup.split.is_some() || !wakeup.ran.is_empty();
+    (!is_known).then_some("an event between the wake-up and the thread's first instant reached no program")
 }
 
 /// What ran, as tables call it. The sources are those of the interrupts on its processor.

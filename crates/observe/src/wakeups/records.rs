@@ -83,6 +83,8 @@ pub struct Ran {
     pub comm: String,
     /// When it began.
     pub from: Instant,
+    /// When it ended.
+    pub until: Instant,
     /// For how long, less what interrupted it.
     pub duration: Duration,
 }
@@ -178,8 +180,7 @@ pub fn key_bytes(key: &Key) -> Vec<u8> {
 }
 
 fn wakeup(raw: &types::wakeup_record) -> Option<Wakeup> {
-    let end = |ran: &types::ran| ran.from.saturating_add(ran.duration);
-    let during = raw.ran.iter().filter(|ran| ran.from > 0 && end(ran) > raw.ready);
+    let during = raw.ran.iter().filter(|ran| ran.from > 0 && ran.until > raw.ready);
     let mut ran: Vec<Ran> = during.map(ran).collect::<Option<_>>()?;
     ran.sort_by_key(|ran| ran.from);
     let split = (Duration::from_ns(raw.interrupts), Duration::from_ns(raw.threads));
@@ -205,6 +206,7 @@ fn ran(raw: &types::ran) -> Option<Ran> {
         number: source.unwrap_or(raw.number),
         comm: name(&raw.comm),
         from: Instant::from_ns(raw.from),
+        until: Instant::from_ns(raw.until),
         duration: Duration::from_ns(raw.duration),
     })
 }

@@ -247,3 +247,16 @@ fn from_due_is_shown_beside_the_latency_and_is_no_violation() {
     assert_eq!(value["processors"][0]["measured"][0]["from_due_max_ns"], 988_000);
     assert_eq!(value["processors"][0]["exceeded"], false);
 }
+
+#[test]
+fn without_what_ran_tables_and_programs_see_why() {
+    let mut section = measured_only();
+    let why = "an event between the wake-up and the thread's first instant reached no program";
+    assert!(!json(&section, None).contains("ran_unknown"));
+    let worst = &mut section.processors[0].measured[0].worst[0];
+    worst.ran.clear();
+    worst.split = None;
+    says(&text(&section), &[&format!("control (71): 2.01 ms at +1.000000 s: what ran was not seen: {why}")]);
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert_eq!(value["processors"][0]["measured"][0]["worst"][0]["ran_unknown"], why);
+}

@@ -16,7 +16,7 @@ use punctual_model::latency::{
 use punctual_model::{Duration, Policy, SchedulingLatency};
 use punctual_observe::wakeups::{self, Event, Latencies, Meter};
 use punctual_report::counted;
-use punctual_report::latency::{Reached, Threshold, ran_name};
+use punctual_report::latency::{Reached, Threshold, ran_name, unknown_ran};
 use punctual_trace::latency::{Latency, Processor, Thread, ThreadWakeup};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -203,6 +203,10 @@ impl Measurement<'_> {
 /// What ran during a wake-up, in lines for people; times count from when the thread was ready.
 fn text(record: &ThreadWakeup, sources: &[&InterruptSource]) -> String {
     let wakeup = &record.wakeup;
+    if wakeup.ran.is_empty() {
+        let why = unknown_ran(wakeup).unwrap_or("it had begun before the measurement did");
+        return format!("What ran on CPU {} after the wake-up was not seen: {why}.\n", record.cpu);
+    }
     let mut text = format!("What ran on CPU {} after the wake-up:\n", record.cpu);
     for ran in &wakeup.ran {
         let after = ran.from_ns.since(wakeup.at_ns).ns() as f64 / 1_000.0;
@@ -258,11 +262,8 @@ pub(super) fn wakeup(wakeup: &wakeups::Wakeup, mut source: impl FnMut(u32) -> In
             }
         };
         let from_ns = ran.from.max(wakeup.ready);
-        // What began before the wake-up counts from there on; how it is interrupted is not known then.
-        let duration_ns = match ran.from < wakeup.ready {
-            true => (ran.from + ran.duration).since(wakeup.ready),
-            false => ran.duration,
-        };
+        // What began before the wake-up counts from there on; when it was interrupted is not known.
+        let duration_ns = ran.duration.min(ran.until.since(from_ns));
         Ran { kind: kind(ran.kind), name, number, from_ns, duration_ns, ..Ran::default() }
     });
     Wakeup { at_ns: wakeup.ready, latency_ns: wakeup.latency, split, ran: ran.collect() }
@@ -305,5 +306,52 @@ fn warn(section: Option<&SchedulingLatency>, meter: &Meter, monitor: &dyn Monito
     let skipped = meter.skipped();
     if skipped > 0 {
         monitor.warn(&format!("the kernel skipped {} of the programs", counted(skipped, "run")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(ran: Vec<wakeups::Ran>, split: Option<(Duration, Duration)>) -> wakeups::Wakeup {
+        wakeups::Wakeup {
+            key: wakeups::Key { tid: 7, cpu: 1, policy: 1, priority: 80 },
+            ready: punctual_model::Instant::from_ns(1_000_000),
+            latency: Duration::from_ns(981_693),
+            split,
+            ran,
+        }
+    }
+
+    fn lines(observed: &wakeups::Wakeup) -> String {
+        let wakeups::Key { tid, cpu, policy, priority } = observed.key;
+        let wakeup = wakeup(observed, |_| unreachable!("no interrupt"));
+        text(&ThreadWakeup { cpu, tid, policy, priority, wakeup }, &[])
+    }
+
+    /// A thread that was interrupted often has had less of the processor than the time since the wake-up.
+    #[test]
+    fn what_began_before_the_wake_up_counts_from_there_on() {
+        let at = punctual_model::Instant::from_ns;
+        let (from, until) = (at(100_000), at(1_981_693));
+        let busy = |duration| wakeups::Ran {
+            kind: wakeups::RanKind::Thread,
+            number: 9,
+            comm: "busy".into(),
+            from,
+            until,
+            duration: Duration::from_ns(duration),
+        };
+        assert!(lines(&observed(vec![busy(1_880_000)], None)).contains("+0.000 µs  busy (9) for 981.693 µs"));
+        assert!(lines(&observed(vec![busy(800_000)], None)).contains("+0.000 µs  busy (9) for 800 µs"));
+    }
+
+    #[test]
+    fn without_what_ran_there_is_a_reason() {
+        let text = lines(&observed(vec![], None));
+        assert!(text.contains("What ran on CPU 1 after the wake-up was not seen: an event between"), "{text}");
+        let none = Duration::ZERO;
+        let text = lines(&observed(vec![], Some((none, none))));
+        assert!(text.contains("was not seen: it had begun before the measurement did"), "{text}");
     }
 }
