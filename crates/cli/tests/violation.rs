@@ -40,7 +40,7 @@ fn platform() -> Vec<Latency> {
         Latency::Scope(Scope {
             preemption: Preemption::Rt,
             horizon: Duration::from_ms(10),
-            has_variables: true,
+            no_variables: None,
         }),
         Latency::Processor(Processor::default()),
         Latency::Source(Box::new(Source { number: 236, source, row: None })),

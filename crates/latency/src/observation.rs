@@ -121,7 +121,7 @@ impl Observation {
     /// Where the kernel shows the variables, only the greatest latency of a thread is known. Recordings
     /// before version 6 do not have its parts.
     fn wakeup(&mut self, record: &ThreadWakeup) {
-        let has_variables = self.scope.is_some_and(|scope| scope.has_variables);
+        let has_variables = self.scope.is_some_and(|scope| scope.has_variables());
         let mut wakeup = record.wakeup.clone();
         if has_variables && wakeup.split.is_none() && wakeup.ran.is_empty() {
             let (ready, latency) = (wakeup.at_ns, wakeup.latency_ns);
@@ -202,6 +202,7 @@ impl Observation {
             until_ns: until,
             kernel: kernel.to_owned(),
             preemption: scope.preemption,
+            no_variables: scope.no_variables,
             horizon_ns: scope.horizon,
             processors: processors.map(|on| on.section(until.since(from), scope, &self.sources)).collect(),
             monitors,
@@ -251,7 +252,7 @@ impl Observed {
             lost_records: self.lost,
             went_offline: self.went_offline,
             negative_durations,
-            variables: scope.has_variables.then(|| self.variables(at_least)),
+            variables: scope.has_variables().then(|| self.variables(at_least)),
             timers: self.timers(&interrupts),
             interrupts,
             measured: self.measured(),

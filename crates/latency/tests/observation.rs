@@ -2,8 +2,8 @@
 
 use punctual_latency::{Observation, Section, Wait, WaitPart};
 use punctual_model::latency::{
-    Culprit, InterruptKind, InterruptSource, Preemption, RanKind, RealTimeThread, SchedulingLatency,
-    ThreadId, Timers, Wakeup,
+    Culprit, InterruptKind, InterruptSource, NoVariables, Preemption, RanKind, RealTimeThread,
+    SchedulingLatency, ThreadId, Timers, Wakeup,
 };
 use punctual_model::{Duration, Instant, Policy, Section as _};
 use punctual_trace::latency::{
@@ -27,8 +27,9 @@ fn interrupt(entry: u64, execution: u64) -> Latency {
 
 fn begin(has_variables: bool) -> Vec<Latency> {
     let source = InterruptSource { kind: InterruptKind::Vector, number: Some(236), name: "LOC".into() };
+    let no_variables = (!has_variables).then_some(NoVariables::Privileges);
     vec![
-        Latency::Scope(Scope { preemption: Preemption::Rt, horizon: HORIZON, has_variables }),
+        Latency::Scope(Scope { preemption: Preemption::Rt, horizon: HORIZON, no_variables }),
         Latency::Processor(Processor { cpu: 1, ..Processor::default() }),
         Latency::Source(Box::new(Source { number: 236, source, row: Some("LOC".into()) })),
     ]

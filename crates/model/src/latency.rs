@@ -33,6 +33,9 @@ pub struct SchedulingLatency {
     pub kernel: String,
     /// How preemptible the kernel was. The bound's rules are those of [`Preemption::Rt`].
     pub preemption: Preemption,
+    /// Why the variables were not observed; absent where they were. Older files do not have it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub no_variables: Option<NoVariables>,
     /// Windows of interrupts are exact up to this length.
     pub horizon_ns: Duration,
     /// The processors that were observed, by ascending number.
@@ -58,6 +61,24 @@ pub enum Preemption {
     Rt,
     /// Not known.
     Unknown,
+}
+
+/// Why the variables of the bound cannot be observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoVariables {
+    /// An older recording does not say why.
+    Unknown,
+    /// The processors are not ones that Punctual knows well enough.
+    Architecture,
+    /// The kernel lacks the scheduler's tracepoints of Linux 6.12.
+    KernelVersion,
+    /// The kernel is built without the tracepoints `preemptirq:*`.
+    KernelOptions,
+    /// tracefs was not mounted.
+    Tracefs,
+    /// tracefs could not be read with the privileges of the measurement.
+    Privileges,
 }
 
 /// What delays threads on one processor.

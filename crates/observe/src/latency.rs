@@ -10,7 +10,7 @@ mod processor;
 pub(crate) mod symbols;
 
 pub use interrupts::{Event, Interrupt};
-pub use load::Losses;
+pub use load::{Losses, Unsupported};
 pub use processor::{
     Counts, Culprit, Exceeded, Flight, Frame, Grown, Thread, Variable, Wait, WaitPart, Witnessed,
     WitnessedKind,
@@ -31,8 +31,8 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/latency.skel.rs"));
 }
 
-/// Why this kernel does not allow measuring these variables; `Ok` if it does.
-pub fn supported() -> Result<(), Error> {
+/// Why these variables cannot be observed here; `Ok` if they can.
+pub fn supported() -> Result<(), Unsupported> {
     load::require_tracepoints()
 }
 

@@ -5,7 +5,8 @@ use crate::number::agreeing;
 use crate::visible;
 use punctual_latency::{Bounds, InterruptModel, NoBound, Outcome};
 use punctual_model::latency::{
-    Interrupt, InterruptKind, InterruptSource, Measured, Processor, SchedulingLatency, ThreadId, Variable,
+    Interrupt, InterruptKind, InterruptSource, Measured, NoVariables, Processor, SchedulingLatency, ThreadId,
+    Variable,
 };
 use punctual_model::{Duration, Instant};
 
@@ -132,10 +133,16 @@ pub(crate) fn source_name(source: &InterruptSource) -> String {
 
 /// Why there is no bound, in a table.
 pub(crate) fn reason_in_short(reason: NoBound) -> &'static str {
-    match (reason.lacks_variables, reason.preemption) {
-        (true, Some(_)) => "no preemptirq tracepoints, not a PREEMPT_RT kernel",
-        (true, None) => "no preemptirq tracepoints",
-        (false, _) => "not a PREEMPT_RT kernel",
+    match (reason.no_variables, reason.preemption) {
+        (None, _) => "not a PREEMPT_RT kernel",
+        (Some(NoVariables::Unknown), _) => "no variables",
+        (Some(NoVariables::Architecture), _) => "not x86-64",
+        (Some(NoVariables::KernelVersion), None) => "Linux before 6.12",
+        (Some(NoVariables::KernelVersion), Some(_)) => "Linux before 6.12, not a PREEMPT_RT kernel",
+        (Some(NoVariables::KernelOptions), None) => "no preemptirq tracepoints",
+        (Some(NoVariables::KernelOptions), Some(_)) => "no preemptirq tracepoints, not a PREEMPT_RT kernel",
+        (Some(NoVariables::Tracefs), _) => "tracefs not mounted",
+        (Some(NoVariables::Privileges), _) => "tracefs not readable",
     }
 }
 

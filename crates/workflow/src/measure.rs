@@ -13,8 +13,8 @@ pub(crate) mod sentry;
 mod wakeups;
 
 pub use log::Recorded;
-pub use processors::Online;
 use options::{Options, Outcome};
+pub use processors::Online;
 
 use crate::error::Result;
 use crate::monitor::Monitor;
@@ -42,16 +42,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     // Before the measuring threads, which need others that are no use without these.
     punctual_observe::require_privileges()?;
-    if let Err(reason) = punctual_observe::latency::supported() {
+    if let Err(unsupported) = punctual_observe::latency::supported() {
         let other = match punctual_observe::preemption() {
             Preemption::Rt => "",
             _ => "; and it is not a PREEMPT_RT kernel, whose rules a bound rests on",
         };
-        monitor.warn(&format!("measuring without a bound: {reason}{other}"));
+        monitor.warn(&format!("measuring without a bound: {unsupported}{other}"));
         if options.verify {
             monitor.warn("--verify is for the bound: it does nothing here");
         }
-        return wakeups::measure(options, stop, monitor);
+        return wakeups::measure(options, unsupported.reason, stop, monitor);
     }
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
@@ -69,7 +69,7 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     let cpus = processors::remaining(&cpus, &options.cpus, monitor)?;
     meter.retain(&cpus);
     let from = platform::now();
-    let log = Log::start(from, &cpus, true, options.record.as_ref(), monitor)?;
+    let log = Log::start(from, &cpus, None, options.record.as_ref(), monitor)?;
     if let Some(threads) = &threads {
         threads.begin(from);
     }

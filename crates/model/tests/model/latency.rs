@@ -173,12 +173,14 @@ fn processor() -> impl Strategy<Value = Processor> {
 pub fn section() -> impl Strategy<Value = SchedulingLatency> {
     let monitor = (duration(), any::<u8>());
     let monitors = btree_map(select(&["scpd", "snep", "sts"]), monitor, 0..3);
-    (span(), btree_map(0..4_u32, processor().boxed(), 0..3), monitors).prop_map(
-        |((from_ns, until_ns), processors, monitors)| SchedulingLatency {
+    let no_variables = option::of(select(&[NoVariables::KernelOptions, NoVariables::Privileges]));
+    (span(), btree_map(0..4_u32, processor().boxed(), 0..3), monitors, no_variables).prop_map(
+        |((from_ns, until_ns), processors, monitors, no_variables)| SchedulingLatency {
             from_ns,
             until_ns,
             kernel: "7.2.0-rt".to_owned(),
             preemption: Preemption::Rt,
+            no_variables,
             horizon_ns: HORIZON,
             processors: processors.into_iter().map(|(cpu, it)| Processor { cpu, ..it }).collect(),
             monitors: monitors
@@ -242,6 +244,7 @@ fn other_kernels_are_not_merged() {
         until_ns: Instant::from_ns(1),
         kernel: kernel.to_owned(),
         preemption: Preemption::Rt,
+        no_variables: None,
         horizon_ns,
         processors: vec![],
         monitors: vec![],

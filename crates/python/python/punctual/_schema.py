@@ -876,6 +876,17 @@ class SchedulingLatency(_SchedulingLatency, total=False):
     """What delays threads on each processor: the variables of the bound of the scheduling latency,
     interrupts, and measured latencies."""
 
+    # Why the variables were not observed: not known; processors other than x86-64; a kernel before 6.12; one
+    # without the tracepoints preemptirq:*; tracefs was not mounted; or it could not be read. Absent where
+    # they were, and in older files.
+    no_variables: Literal[
+        "unknown",
+        "architecture",
+        "kernel_version",
+        "kernel_options",
+        "tracefs",
+        "privileges",
+    ]
     # Runtime-verification monitors of the kernel that watched the rules. Absent if there were none.
     monitors: list[Monitor]
 

@@ -86,6 +86,7 @@ pub(crate) fn figure_24() -> SchedulingLatency {
         until_ns: Instant::from_ns(61_000_000_000),
         kernel: "5.2.21-rt14".to_owned(),
         preemption: Preemption::Rt,
+        no_variables: None,
         horizon_ns: Duration::from_ms(10),
         processors: vec![processor],
         monitors: vec![],
@@ -116,6 +117,7 @@ pub(crate) fn measured_only() -> SchedulingLatency {
     let mut section = figure_24();
     section.kernel = "6.18.44".to_owned();
     section.preemption = Preemption::Voluntary;
+    section.no_variables = Some(NoVariables::KernelOptions);
     let cpu = &mut section.processors[0];
     cpu.variables = None;
     cpu.timers = Some(Timers {

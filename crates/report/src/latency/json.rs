@@ -4,7 +4,9 @@ use super::Threshold;
 use crate::analysed::{Analysed, has_latency};
 use punctual_latency::{Bound, Bounds, Cause, InterruptModel, Outcome, Part};
 use punctual_model::Duration;
-use punctual_model::latency::{Interrupt, InterruptSource, Measured, SchedulingLatency, Timers, Variable, Wakeup};
+use punctual_model::latency::{
+    Interrupt, InterruptSource, Measured, SchedulingLatency, Timers, Variable, Wakeup,
+};
 use serde_json::{Value, json};
 
 /// The bounds of all processors, and whether the threshold of the measurement was reached, if it had one.

@@ -3,7 +3,7 @@
 use super::example::{figure_24, measured_only};
 use super::*;
 use punctual_model::latency::Preemption;
-use punctual_model::latency::{Monitor, Ran, RanKind, Split};
+use punctual_model::latency::{Monitor, NoVariables, Ran, RanKind, Split};
 
 fn text(section: &SchedulingLatency) -> String {
     latency(section, &Page::default())
@@ -259,4 +259,18 @@ fn without_what_ran_tables_and_programs_see_why() {
     says(&text(&section), &[&format!("control (71): 2.01 ms at +1.000000 s: what ran was not seen: {why}")]);
     let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
     assert_eq!(value["processors"][0]["measured"][0]["worst"][0]["ran_unknown"], why);
+}
+
+#[test]
+fn why_there_is_no_bound_is_the_reason_of_the_measurement() {
+    let mut section = measured_only();
+    section.no_variables = Some(NoVariables::Privileges);
+    let shown = text(&section);
+    says(&shown, &["could not be read with the privileges of the measurement", "tracefs not readable"]);
+    assert!(!shown.contains("kernel lacks"), "{shown}");
+    // Older files do not say.
+    section.no_variables = None;
+    let shown = text(&section);
+    says(&shown, &["were not observed, and the file does not say why", "no variables"]);
+    assert!(!shown.contains("kernel lacks"), "{shown}");
 }

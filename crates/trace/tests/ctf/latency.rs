@@ -17,8 +17,8 @@ pub fn any_latency() -> impl Strategy<Value = Latency> {
     let cpu = || prop_oneof![9 => 0..4_u32, 1 => any::<u32>()];
     prop_oneof![
         8 => interrupt(cpu()).prop_map(Latency::Interrupt),
-        1 => (preemption(), duration(), any::<bool>()).prop_map(|(preemption, horizon, has_variables)| {
-            Latency::Scope(Scope { preemption, horizon, has_variables })
+        1 => (preemption(), duration(), no_variables()).prop_map(|(preemption, horizon, no_variables)| {
+            Latency::Scope(Scope { preemption, horizon, no_variables })
         }),
         1 => (cpu(), any::<(u64, u64, bool)>()).prop_map(
             |(cpu, (skipped_events, negative_durations, is_partial))| {
@@ -53,6 +53,11 @@ pub fn any_latency() -> impl Strategy<Value = Latency> {
 fn preemption() -> impl Strategy<Value = Preemption> {
     use Preemption::*;
     select(&[None, Voluntary, Full, Lazy, Rt, Unknown][..])
+}
+
+fn no_variables() -> impl Strategy<Value = Option<NoVariables>> {
+    use NoVariables::*;
+    option::of(select(&[Unknown, Architecture, KernelVersion, KernelOptions, Tracefs, Privileges][..]))
 }
 
 fn duration() -> impl Strategy<Value = Duration> {
@@ -268,7 +273,7 @@ pub fn one_of_each_latency() -> Vec<Record> {
         Latency::Scope(Scope {
             preemption: Preemption::Rt,
             horizon: Duration::from_ms(10),
-            has_variables: true,
+            no_variables: None,
         }),
         Latency::Processor(latency::Processor { cpu: 1, ..Default::default() }),
         Latency::Source(Box::new(Source {

@@ -11,7 +11,7 @@ use crate::platform;
 use crate::record::RecordingWriter;
 use bytesize::ByteSize;
 use punctual_latency::{HORIZON, Observation, Wait};
-use punctual_model::latency::{InterruptSource, Wakeup};
+use punctual_model::latency::{InterruptSource, NoVariables, Wakeup};
 use punctual_model::{Duration, Instant, TimingModel};
 use punctual_observe::latency as observe;
 use punctual_report::counted;
@@ -73,7 +73,7 @@ impl<'a> Log<'a> {
     pub fn start(
         from: Instant,
         cpus: &[u32],
-        has_variables: bool,
+        no_variables: Option<NoVariables>,
         folder: Option<&RecordingFolder>,
         monitor: &'a dyn Monitor,
     ) -> Result<Log<'a>> {
@@ -89,7 +89,7 @@ impl<'a> Log<'a> {
             threads: BTreeMap::new(),
             monitor,
         };
-        let scope = Scope { preemption: punctual_observe::preemption(), horizon: HORIZON, has_variables };
+        let scope = Scope { preemption: punctual_observe::preemption(), horizon: HORIZON, no_variables };
         log.record(Latency::Scope(scope));
         for &cpu in cpus {
             log.record(Latency::Processor(Processor { cpu, ..Processor::default() }));

@@ -11,7 +11,8 @@ use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::{platform, watch};
 use punctual_model::latency::{
-    Culprit, InterruptSource, Ran, RanKind, RealTimeThread, Split, ThreadId, Timers, Variable, Wakeup,
+    Culprit, InterruptSource, NoVariables, Ran, RanKind, RealTimeThread, Split, ThreadId, Timers, Variable,
+    Wakeup,
 };
 use punctual_model::{Duration, Policy, SchedulingLatency};
 use punctual_observe::wakeups::{self, Event, Latencies, Meter};
@@ -24,13 +25,18 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Measures until the limit, the end of the command, or `stop`.
-pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
+pub(super) fn measure(
+    options: &Options,
+    no_variables: NoVariables,
+    stop: &AtomicBool,
+    monitor: &dyn Monitor,
+) -> Result<Outcome> {
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
     let begun = || (Counters::read(), processors::remaining(&cpus, &options.cpus, monitor));
     let (meter, (before, cpus)) = Meter::start(&options.command, options.command_to_stderr, begun)?;
     let cpus = cpus?;
-    let log = Log::start(meter.from, &cpus, false, options.record.as_ref(), monitor)?;
+    let log = Log::start(meter.from, &cpus, Some(no_variables), options.record.as_ref(), monitor)?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
     if let Some(threads) = &threads {
         threads.begin(meter.from);
@@ -349,7 +355,10 @@ mod tests {
     #[test]
     fn without_what_ran_there_is_a_reason() {
         let text = lines(&observed(vec![], None));
-        assert!(text.contains("What ran on CPU 1 after the wake-up was not seen: an event between"), "{text}");
+        assert!(
+            text.contains("What ran on CPU 1 after the wake-up was not seen: an event between"),
+            "{text}"
+        );
         let none = Duration::ZERO;
         let text = lines(&observed(vec![], Some((none, none))));
         assert!(text.contains("was not seen: it had begun before the measurement did"), "{text}");
