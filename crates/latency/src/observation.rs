@@ -315,14 +315,21 @@ impl Observed {
         let mut by_thread: BTreeMap<_, Measured> = BTreeMap::new();
         for (key, thread) in &self.threads {
             let worst = self.worst.get(key).map_or(&[][..], Vec::as_slice);
+            // It may have been read while the kernel was adding the greatest: the sum has it then.
+            let mean = thread.total.ns().checked_div(thread.wakeups).map(Duration::from_ns);
+            let max = match mean {
+                Some(mean) if thread.total.ns() % thread.wakeups > 0 => mean + Duration::from_ns(1),
+                mean => mean.unwrap_or_default(),
+            };
+            let max = thread.max.max(max);
             // Where the record of the greatest was lost, the others are not the greatest.
-            let is_whole = worst.first().is_some_and(|first| first.latency_ns == thread.max);
+            let is_whole = worst.first().is_some_and(|first| first.latency_ns == max);
             let measured = Measured {
                 thread: (!thread.is_measuring).then(|| thread.thread.clone()),
                 wakeups: thread.wakeups,
                 unmeasured: thread.unmeasured,
                 total_ns: thread.total,
-                max_ns: thread.max,
+                max_ns: max,
                 bounded_max_ns: thread.bounded_max,
                 from_due_max_ns: None,
                 worst: if is_whole { worst.to_vec() } else { Vec::new() },

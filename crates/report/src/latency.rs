@@ -209,7 +209,7 @@ fn measured_headline(processors: &[Analysed<'_>]) -> String {
 /// The greatest time from when a measuring thread was due until it ran; empty where that was not measured.
 fn from_due(processors: &[Analysed<'_>]) -> String {
     let each = processors.iter().flat_map(|it| {
-        it.processor.measured.iter().filter_map(|measured| Some((measured.from_due_max_ns?, it)))
+        it.processor.measured.iter().filter_map(move |measured| Some((measured.from_due_max_ns?, it)))
     });
     // Of equal ones the first.
     let greatest = each.reduce(|one, other| if other.0 > one.0 { other } else { one });

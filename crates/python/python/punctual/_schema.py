@@ -1010,10 +1010,10 @@ class _InterruptCurves(TypedDict):
     # How many were observed.
     count: int
     # delta-(i+2): least time from the exit of an interrupt to the entry of the (i+1)-th after it. Never
-    # decreases.
+    # decreases; below the horizon.
     delta_min_ns: list[int]
     # WCET(i+1): greatest total execution time of up to i+1 consecutive interrupts within the horizon. Never
-    # decreases; one entry more than delta_min_ns.
+    # decreases; no more than i+1 times the first; one entry more than delta_min_ns.
     wcet_ns: list[int]
     # Greatest total execution time in windows of any length. Both arrays have the same length and rise.
     execution: InterruptCurvesExecution
@@ -1022,7 +1022,8 @@ class _InterruptCurves(TypedDict):
 class InterruptCurves(_InterruptCurves, total=False):
     """How many and how long."""
 
-    # Least time from one entry to the next. Absent before the second.
+    # Least time from one entry to the next; no less than the first of delta_min_ns. Absent where no two were
+    # seen one after the other.
     min_separation_ns: int
     # Element i bounds the total execution time in any window of 2^(i+1) horizons. Never decreases; the first
     # is no less than the last of sum_ns. Absent where longer windows were not observed.
@@ -1032,9 +1033,10 @@ class InterruptCurves(_InterruptCurves, total=False):
 class InterruptCurvesExecution(TypedDict):
     """Greatest total execution time in windows of any length. Both arrays have the same length and rise."""
 
-    # In windows longer than this …
+    # In windows longer than this … The first is 0, all are below the horizon.
     window_ns: list[int]
-    # … interrupts may take this long.
+    # … interrupts may take this long. The first is no less than that of wcet_ns, the last is the last of
+    # wcet_ns.
     sum_ns: list[int]
 
 
@@ -1152,7 +1154,7 @@ class Monitor(TypedDict):
 
     # Its name in tracefs.
     name: str
-    # The rules that it watches.
+    # The rules (R) and operations (O) that it watches.
     rules: list[str]
     # For how long it watched.
     watched_ns: int
