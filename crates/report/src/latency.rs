@@ -1,11 +1,14 @@
 //! Scheduling latency as text: the bound in one sentence, then each processor in tables.
 
 mod json;
+mod reliance;
 mod threshold;
 
 pub use crate::analysed::Analysed;
 use crate::analysed::{measured_name, source_name, thread_name};
 pub use json::json;
+pub use reliance::unreliable;
+pub(crate) use reliance::unreliable_on;
 pub use threshold::{Reached, Threshold};
 
 use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
@@ -154,8 +157,10 @@ pub fn headline(processors: &[Analysed<'_>]) -> String {
             format!("No bound: on CPU {cpu}, interrupts leave no room for threads in windows up to {last}.")
         }
     };
+    let doubts = unreliable(processors);
+    let doubts = if doubts.is_empty() { doubts } else { doubts + " " };
     let missed = if worst.is_at_least() { " Something was missed that may have been longer." } else { "" };
-    format!("{latency} Largest part: {}.{missed} {}", part(&largest), measured_headline(processors))
+    format!("{doubts}{latency} Largest part: {}.{missed} {}", part(&largest), measured_headline(processors))
 }
 
 /// A part of the bound, and who caused it.

@@ -54,6 +54,7 @@ fn processor(analysis: &Analysed<'_>) -> Value {
             "at_least": bounds.is_at_least(),
             "largest": part(&bounds.largest()),
             "exceeded": bounds.exceeded().next().is_some(),
+            "unreliable": super::unreliable_on(analysis),
             "bounds": InterruptModel::ALL.map(|model| bound(bounds, model)),
         }),
         Err(reason) => json!({"no_bound": reason.to_string()}),

@@ -102,7 +102,11 @@ fn rules_that_the_kernel_watched_are_named() {
     let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
     assert_eq!(value["rules"]["unwatched"], serde_json::json!(["R1", "R2", "R3", "R4", "R13"]));
     section.monitors[0].violations = 2;
-    says(&text(&section), &["2 VIOLATIONS OF THE RULES"]);
+    says(&text(&section), &["found 2 VIOLATIONS OF THE RULES that the bound rests on: it does not hold"]);
+    says(&text(&section), &["NOT TO BE RELIED ON: the kernel's monitors found 2 VIOLATIONS OF THE RULES"]);
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    let why = value["processors"][0]["unreliable"].as_str().expect("a reason");
+    assert!(why.ends_with("rests on: R5 R6 R7 R8 R9 R10 R11 R12 R14 (scpd)."), "{why}");
 }
 
 #[test]
@@ -273,4 +277,20 @@ fn why_there_is_no_bound_is_the_reason_of_the_measurement() {
     let shown = text(&section);
     says(&shown, &["were not observed, and the file does not say why", "no variables"]);
     assert!(!shown.contains("kernel lacks"), "{shown}");
+}
+
+#[test]
+fn negative_durations_make_a_bound_unreliable() {
+    let mut section = figure_24();
+    assert!(json(&section, None).contains("\"unreliable\": null"));
+    section.processors[0].negative_durations = 3;
+    let doubts =
+        "NOT TO BE RELIED ON: 3 durations came out negative on CPU 1, which is a defect of Punctual.";
+    says(&text(&section), &[&format!("{doubts} Bound: at ")]);
+    assert_eq!(unreliable(&Analysed::all(&section)), doubts);
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert_eq!(value["processors"][0]["unreliable"], doubts);
+    // Without a bound, there is nothing to rely on.
+    section.preemption = Preemption::Full;
+    assert_eq!(unreliable(&Analysed::all(&section)), "");
 }
