@@ -28,6 +28,8 @@ pub struct Observation {
     monitors: Vec<Monitor>,
     witnessed: Vec<Witnessed>,
     interrupts: u64,
+    /// The recording was cut off, or is damaged.
+    is_damaged: bool,
 }
 
 /// What was seen on one processor.
@@ -156,8 +158,9 @@ impl Observation {
         }))
     }
 
-    /// Says that records are missing: everything may have been greater.
-    pub fn mark_partial(&mut self) {
+    /// Says that the recording was cut off or is damaged: everything may have been greater.
+    pub fn mark_damaged(&mut self) {
+        self.is_damaged = true;
         self.processors.values_mut().for_each(|on| on.missed.is_partial = true);
     }
 
@@ -203,6 +206,7 @@ impl Observation {
             kernel: kernel.to_owned(),
             preemption: scope.preemption,
             no_variables: scope.no_variables,
+            damaged_recordings: self.is_damaged.into(),
             horizon_ns: scope.horizon,
             processors: processors.map(|on| on.section(until.since(from), scope, &self.sources)).collect(),
             monitors,

@@ -132,8 +132,10 @@ fn what_was_missed_makes_at_least() {
     assert_eq!(after(Latency::Lost { cpu: 1, count: 1 }), (false, true));
     assert_eq!(after(Latency::Offline { cpu: 1 }), (true, true));
     let mut damaged = observe(&records);
-    damaged.mark_partial();
+    damaged.mark_damaged();
     assert_eq!(is_at_least(&damaged), (true, true));
+    let losses = section(&damaged).losses();
+    assert_eq!((losses.len(), &*losses[0].counter, losses[0].count), (1, "damaged_recordings", 1));
 }
 
 #[test]

@@ -38,6 +38,10 @@ pub struct SchedulingLatency {
     pub no_variables: Option<NoVariables>,
     /// Windows of interrupts are exact up to this length.
     pub horizon_ns: Duration,
+    /// Of the recordings that this was replayed from, those that were cut off or damaged: everything may have
+    /// been greater.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub damaged_recordings: u64,
     /// The processors that were observed, by ascending number.
     pub processors: Vec<Processor>,
     /// The kernel's runtime-verification monitors that watched the bound's rules, by name.

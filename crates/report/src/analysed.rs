@@ -47,7 +47,7 @@ impl<'a> Analysed<'a> {
 
     /// Whether a wake-up was not seen whose latency may have been greater.
     pub fn is_measured_at_least(&self) -> bool {
-        self.processor.measured.iter().any(Measured::is_at_least)
+        self.section.damaged_recordings > 0 || self.processor.measured.iter().any(Measured::is_at_least)
     }
 
     /// What was missed on it.
@@ -87,7 +87,11 @@ impl<'a> Analysed<'a> {
     pub(crate) fn measured(&self) -> Vec<MeasuredRow<'a>> {
         let (begin, cpu, bound) = (self.section.from_ns, self.processor.cpu, self.bound());
         let has_sections = self.processor.variables.is_some();
-        let row = |measured| MeasuredRow { measured, cpu, bound, begin, has_sections };
+        let is_damaged = self.section.damaged_recordings > 0;
+        let row = |measured: &'a Measured| {
+            let at_least = is_damaged || measured.is_at_least();
+            MeasuredRow { measured, cpu, bound, begin, has_sections, at_least }
+        };
         self.processor.measured.iter().map(row).collect()
     }
 }
@@ -192,4 +196,6 @@ pub struct MeasuredRow<'a> {
     pub begin: Instant,
     /// Whether the kernel shows its own part of latencies.
     pub has_sections: bool,
+    /// Whether one may have been greater that was not seen.
+    pub at_least: bool,
 }

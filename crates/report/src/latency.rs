@@ -40,6 +40,10 @@ pub(crate) fn summary(section: &SchedulingLatency) -> String {
         true => "nothing lost".to_owned(),
         false => {
             let list = losses.iter().map(|loss| {
+                if loss.counter == "damaged_recordings" {
+                    let recordings = counted(loss.count, "recording");
+                    return format!("what came after {recordings} cut off or damaged");
+                }
                 let what = loss.counter.replace('_', " ").replace("wakeups", "wake-ups");
                 format!("{} {what}", count(loss.count))
             });
@@ -200,7 +204,8 @@ fn measured_headline(processors: &[Analysed<'_>]) -> String {
     };
     let (cpu, greatest) = (worst.processor.cpu, rank(&worst).unwrap_or_default());
     let unseen = unseen(processors);
-    let limit = if unseen.is_empty() { "at most" } else { "at least" };
+    let is_whole = unseen.is_empty() && worst.section.damaged_recordings == 0;
+    let limit = if is_whole { "at most" } else { "at least" };
     let measured = match (worst.measured_max(), worst.bound()) {
         (Some(measured), Some(bound)) => {
             let percent = u128::from(measured.ns()) * 100 / u128::from(bound.ns().max(1));

@@ -174,13 +174,15 @@ pub fn section() -> impl Strategy<Value = SchedulingLatency> {
     let monitor = (duration(), any::<u8>());
     let monitors = btree_map(select(&["scpd", "snep", "sts"]), monitor, 0..3);
     let no_variables = option::of(select(&[NoVariables::KernelOptions, NoVariables::Privileges]));
-    (span(), btree_map(0..4_u32, processor().boxed(), 0..3), monitors, no_variables).prop_map(
-        |((from_ns, until_ns), processors, monitors, no_variables)| SchedulingLatency {
+    let processors = btree_map(0..4_u32, processor().boxed(), 0..3);
+    (span(), processors, monitors, no_variables, any::<bool>()).prop_map(
+        |((from_ns, until_ns), processors, monitors, no_variables, damaged)| SchedulingLatency {
             from_ns,
             until_ns,
             kernel: "7.2.0-rt".to_owned(),
             preemption: Preemption::Rt,
             no_variables,
+            damaged_recordings: damaged.into(),
             horizon_ns: HORIZON,
             processors: processors.into_iter().map(|(cpu, it)| Processor { cpu, ..it }).collect(),
             monitors: monitors
@@ -245,6 +247,7 @@ fn other_kernels_are_not_merged() {
         kernel: kernel.to_owned(),
         preemption: Preemption::Rt,
         no_variables: None,
+        damaged_recordings: 0,
         horizon_ns,
         processors: vec![],
         monitors: vec![],

@@ -887,6 +887,9 @@ class SchedulingLatency(_SchedulingLatency, total=False):
         "tracefs",
         "privileges",
     ]
+    # Of the recordings that this was replayed from, those that were cut off or damaged: everything may have
+    # been greater. Absent if zero.
+    damaged_recordings: int
     # Runtime-verification monitors of the kernel that watched the rules. Absent if there were none.
     monitors: list[Monitor]
 

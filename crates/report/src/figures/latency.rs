@@ -396,7 +396,7 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
     })
     .table(Drop(2)),
     of_measured("max_ns", "Greatest", Unit::Time, "The greatest latency.", |row| {
-        has_latency(row.measured).then(|| greatest(row.measured.max_ns, row.measured.is_at_least()))
+        has_latency(row.measured).then(|| greatest(row.measured.max_ns, row.at_least))
     })
     .table(Keep),
     of_measured(

@@ -89,6 +89,7 @@ pub(crate) fn figure_24() -> SchedulingLatency {
         kernel: "5.2.21-rt14".to_owned(),
         preemption: Preemption::Rt,
         no_variables: None,
+        damaged_recordings: 0,
         horizon_ns: Duration::from_ms(10),
         processors: vec![processor],
         monitors: vec![],

@@ -294,3 +294,16 @@ fn negative_durations_make_a_bound_unreliable() {
     section.preemption = Preemption::Full;
     assert_eq!(unreliable(&Analysed::all(&section)), "");
 }
+
+#[test]
+fn a_recording_that_was_cut_off_is_no_whole_observation() {
+    let mut section = figure_24();
+    section.damaged_recordings = 1;
+    let shown = text(&section);
+    says(
+        &shown,
+        &["LOST: what came after 1 recording cut off or damaged.", "Measured: at least 27 µs on CPU 1"],
+    );
+    assert!(!shown.contains("nothing lost"), "{shown}");
+    assert!(json(&section, None).contains("\"measured_at_least\": true"));
+}

@@ -47,7 +47,7 @@ pub(crate) fn observe_with(recording: &Recording, each: &mut dyn FnMut(&Latency)
         }
     })?;
     if recording.is_damaged() {
-        observation.mark_partial();
+        observation.mark_damaged();
     }
     Ok(observation)
 }
