@@ -156,6 +156,9 @@ pub fn headline(processors: &[Analysed<'_>]) -> String {
             };
             format!("Bound: {least}{latency}, on CPU {cpu}, with interrupts as observed{windows}.")
         }
+        Outcome::DoesNotConverge if worst.interference_free().ns() == u64::MAX => {
+            format!("No bound: on CPU {cpu}, the variables add up to more than can be counted.")
+        }
         Outcome::DoesNotConverge => {
             let last = worst.under(InterruptModel::SlidingWindow).windows.last().copied().unwrap_or_default();
             format!("No bound: on CPU {cpu}, interrupts leave no room for threads in windows up to {last}.")

@@ -307,3 +307,19 @@ fn a_recording_that_was_cut_off_is_no_whole_observation() {
     assert!(!shown.contains("nothing lost"), "{shown}");
     assert!(json(&section, None).contains("\"measured_at_least\": true"));
 }
+
+#[test]
+fn sums_that_do_not_fit_are_no_bound() {
+    let mut section = figure_24();
+    let variables = section.processors[0].variables.as_mut().expect("there");
+    for variable in [&mut variables.poid, &mut variables.psd, &mut variables.st, &mut variables.paie] {
+        variable.max_ns = Duration::from_ns(u64::MAX);
+    }
+    let shown = text(&section);
+    says(
+        &shown,
+        &["No bound: on CPU 1, the variables add up to more than", "no interrupts does not converge"],
+    );
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert!(value["processors"][0]["bound_ns"].is_null(), "{value}");
+}
