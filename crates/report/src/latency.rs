@@ -111,7 +111,7 @@ fn unwatched(section: &SchedulingLatency) -> String {
         );
     }
     if !others.is_empty() {
-        text += &format!(" This kernel has no monitors of {}.", ranges(&others));
+        text += &format!(" No monitor was on for {}; not every kernel has one.", ranges(&others));
     }
     text
 }
