@@ -9,6 +9,7 @@
 //! records: that is `extract`.
 
 mod command;
+mod descendants;
 mod doctor;
 mod error;
 pub mod flow;

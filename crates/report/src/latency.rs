@@ -11,7 +11,7 @@ pub use reliance::unreliable;
 pub(crate) use reliance::unreliable_on;
 pub use threshold::{Reached, Threshold};
 
-use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
+use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES, share_of};
 use crate::number::{about, agreeing, count, counted};
 use crate::{Page, paragraph, table, visible};
 use punctual_latency::{Bounds, Cause, InterruptModel, Outcome, Part};
@@ -211,7 +211,8 @@ fn measured_headline(processors: &[Analysed<'_>]) -> String {
     let limit = if is_whole { "at most" } else { "at least" };
     let measured = match (worst.measured_max(), worst.bound()) {
         (Some(measured), Some(bound)) => {
-            let percent = u128::from(measured.ns()) * 100 / u128::from(bound.ns().max(1));
+            let share = share_of(measured, bound).unwrap_or_default();
+            let percent = format!("{}.{:02}", share / 100, share % 100);
             format!("Measured: {limit} {measured} on CPU {cpu}, {percent} % of its bound{unseen}.")
         }
         _ => format!("Measured: {limit} {greatest}, on CPU {cpu}{unseen}."),

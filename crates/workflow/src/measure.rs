@@ -133,7 +133,7 @@ impl Measurement<'_> {
         stop: &AtomicBool,
         monitor: &dyn Monitor,
     ) -> Result<Option<ExitStatus>> {
-        let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
+        let end = options.end(self.from);
         let mut progress = monitor.watching(options.limit);
         for tick in 1_u32.. {
             let now = std::time::Instant::now();
@@ -142,6 +142,10 @@ impl Measurement<'_> {
                 break;
             }
             std::thread::sleep(left);
+            // What has come until then is read after the end.
+            if end.is_some_and(|end| std::time::Instant::now() >= end) {
+                break;
+            }
             self.collect(tick % TICKS_UNTIL_DUE == 0)?;
             self.log.tick();
             if options.threshold.is_some() && self.meter.is_over_threshold() {

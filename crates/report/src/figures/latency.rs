@@ -66,8 +66,14 @@ fn greatest(max: Duration, is_at_least: bool) -> Value {
 
 /// `part` as a share of `whole`.
 fn share(part: Duration, whole: Duration) -> Option<Value> {
-    let hundredths = (u128::from(part.ns()) * 10_000).checked_div(u128::from(whole.ns()))?;
-    Some(Value::Share(u64::try_from(hundredths).ok()?))
+    share_of(part, whole).map(Value::Share)
+}
+
+/// `part` as a share of `whole`, in hundredths of a percent. Rounded up, so that what is above is shown as such.
+pub(crate) fn share_of(part: Duration, whole: Duration) -> Option<u64> {
+    let hundredths = |whole| (u128::from(part.ns()) * 10_000).div_ceil(whole);
+    let whole = Some(u128::from(whole.ns())).filter(|&whole| whole > 0)?;
+    u64::try_from(hundredths(whole)).ok()
 }
 
 fn missed(is_at_least: bool) -> Option<Value> {

@@ -26,7 +26,7 @@ fn figure_24_is_shown_with_its_terms() {
             "Linux 5.2.21-rt14 (PREEMPT_RT), 1 processor for 60 s; nothing lost.",
             "Bound: 98.042 µs, on CPU 1",
             "Largest part: D_POID, 22.51 µs, by php (25708) in wake_up_new_task+0x1c5.",
-            "Measured: at most 27 µs on CPU 1, 27 % of its bound.",
+            "Measured: at most 27 µs on CPU 1, 27.54 % of its bound.",
             "= max(19.312 µs, 22.51 µs) + 0 ns + 19.702 µs = 42.212 µs",
             "irq 33 nvme0q1 1,000 16.914 µs 1 ms",
             "no interrupts 42.212 µs",
@@ -248,7 +248,7 @@ fn from_due_is_shown_beside_the_latency_and_is_no_violation() {
     assert!(!text(&section).contains("From due"));
     section.processors[0].measured[0].from_due_max_ns = Some(Duration::from_ns(988_000));
     let shown = text(&section);
-    says(&shown, &["From due to user space: at most 988 µs, on CPU 1.", "27 µs 98.042 µs 27.53 % 988 µs"]);
+    says(&shown, &["From due to user space: at most 988 µs, on CPU 1.", "27 µs 98.042 µs 27.54 % 988 µs"]);
     assert!(!shown.contains("ABOVE"), "{shown}");
     let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
     assert_eq!(value["processors"][0]["measured"][0]["from_due_max_ns"], 988_000);

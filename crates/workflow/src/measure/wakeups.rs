@@ -102,7 +102,7 @@ impl Measurement<'_> {
         stop: &AtomicBool,
         monitor: &dyn Monitor,
     ) -> Result<Option<ExitStatus>> {
-        let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
+        let end = options.end(self.meter.from);
         let mut progress = monitor.watching(options.limit);
         let mut online = Online::new(self.cpus);
         for tick in 1_u32.. {
@@ -112,6 +112,10 @@ impl Measurement<'_> {
                 break;
             }
             std::thread::sleep(left);
+            // What has come until then is read after the end.
+            if end.is_some_and(|end| std::time::Instant::now() >= end) {
+                break;
+            }
             self.drain()?;
             self.note_absences(online.look());
             if tick % TICKS_UNTIL_DUE == 0 && options.record.is_some() {
