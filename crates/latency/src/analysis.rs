@@ -36,12 +36,13 @@ impl fmt::Display for NoBound {
 fn no_variables(reason: NoVariables) -> &'static str {
     match reason {
         NoVariables::Unknown => {
-            "the variables that it is made of were not observed, and the file does not say why (punctual doctor \
-             says what this machine lacks)"
+            "the variables that it is made of were not observed, and the file does not say why (punctual \
+             doctor says what this machine lacks)"
         }
         NoVariables::Architecture => "the variables that it is made of can be observed on x86-64 only",
         NoVariables::KernelVersion => {
-            "the kernel lacks the tracepoints sched_entry_tp and sched_exit_tp, which Linux 6.12 and newer have"
+            "the kernel lacks the tracepoints sched_entry_tp and sched_exit_tp, which Linux 6.12 and newer \
+             have"
         }
         NoVariables::KernelOptions => {
             "the kernel lacks the tracepoints preemptirq:* (CONFIG_PREEMPTIRQ_TRACEPOINTS, which \
@@ -52,8 +53,8 @@ fn no_variables(reason: NoVariables) -> &'static str {
              /sys/kernel/tracing)"
         }
         NoVariables::Privileges => {
-            "tracefs, which shows what it is made of, could not be read with the privileges of the measurement \
-             (root may; or mount it for a group with -o gid=GROUP,mode=750)"
+            "tracefs, which shows what it is made of, could not be read with the privileges of the \
+             measurement (root may; or mount it for a group with -o gid=GROUP,mode=750)"
         }
     }
 }

@@ -149,8 +149,8 @@ impl Running {
         self.status
     }
 
-    /// Asks it and all that it has started to end (SIGTERM), and waits for it, `patience` at most; `meanwhile`
-    /// is called now and then. Returns how it ended; `None` if it still runs.
+    /// Asks it and all that it has started to end (SIGTERM), and waits for it, `patience` at most;
+    /// `meanwhile` is called now and then. Returns how it ended; `None` if it still runs.
     pub fn end(
         &mut self,
         patience: Duration,

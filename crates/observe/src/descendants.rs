@@ -1,5 +1,5 @@
-//! The processes that a command has started, so that they end with it. Not those that it has left behind: whose
-//! parent has ended belongs to nobody.
+//! The processes that a command has started, so that they end with it. Not those that it has left behind:
+//! whose parent has ended belongs to nobody.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -13,8 +13,7 @@ pub(crate) mod sentry;
 mod wakeups;
 
 pub use log::Recorded;
-use options::{Options, Outcome};
-pub use processors::Online;
+pub use options::{Options, Outcome};
 
 use crate::error::Result;
 use crate::monitor::Monitor;
@@ -26,6 +25,7 @@ pub(crate) use measuring::permitted as measuring_permitted;
 use monitors::Monitors;
 pub(crate) use monitors::left as monitors_left;
 use options::{TICK, TICKS_UNTIL_DUE, ns};
+use processors::Online;
 use punctual_latency::{Section, Wait, WaitPart};
 use punctual_model::latency::{self, Culprit, Preemption, RanKind, RealTimeThread, ThreadId};
 use punctual_model::{Duration, Instant, Policy, SchedulingLatency};
@@ -111,10 +111,10 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
 }
 
 /// The programs in the kernel, and where what they see goes.
-struct Measurement<'a> {
+struct Measurement<'a, 't> {
     meter: Meter,
     log: Log<'a>,
-    threads: Option<&'a MeasuringThreads>,
+    threads: Option<&'t MeasuringThreads>,
     /// Thread numbers of the measuring threads.
     measuring: Vec<u32>,
     /// When it began: all programs were attached by then.
@@ -125,7 +125,7 @@ struct Measurement<'a> {
     offline: BTreeMap<u32, u64>,
 }
 
-impl Measurement<'_> {
+impl Measurement<'_, '_> {
     /// Waits, and reads the buffers meanwhile; returns how the command ended, if that was the end.
     fn wait(
         &mut self,
@@ -215,7 +215,7 @@ impl Measurement<'_> {
     }
 }
 
-impl Measurement<'_> {
+impl Measurement<'_, '_> {
     /// How much data came from the kernel.
     fn handed_over(&self, until: Instant) -> String {
         let counts = self.meter.counts();

@@ -86,14 +86,14 @@ pub fn require_tracepoints() -> Result<(), Unsupported> {
         Ok(()) => Ok(()),
         Err(NoVariables::Privileges) => lacking(
             NoVariables::Privileges,
-            "tracefs (/sys/kernel/tracing), which a bound of the scheduling latency needs, may not be read with \
-             these privileges; run as root (sudo), or mount it for a group (-o gid=GROUP,mode=750)"
+            "tracefs (/sys/kernel/tracing), which a bound of the scheduling latency needs, may not be read \
+             with these privileges; run as root (sudo), or mount it for a group (-o gid=GROUP,mode=750)"
                 .into(),
         ),
         Err(reason) => lacking(
             reason,
-            "tracefs, which a bound of the scheduling latency needs, is not mounted: mount -t tracefs tracefs \
-             /sys/kernel/tracing"
+            "tracefs, which a bound of the scheduling latency needs, is not mounted: mount -t tracefs \
+             tracefs /sys/kernel/tracing"
                 .into(),
         ),
     }

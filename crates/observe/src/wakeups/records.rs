@@ -4,6 +4,7 @@ use super::skeleton::types;
 use crate::latency::Interrupt;
 use crate::latency::symbols::Symbols;
 use crate::loader::{Plain, read_plain, text};
+use crate::timers::Timers;
 use punctual_model::{Duration, Instant};
 
 // SAFETY: all are structs of integers and arrays of such, as interface.h has them.

@@ -69,7 +69,7 @@ fn share(part: Duration, whole: Duration) -> Option<Value> {
     share_of(part, whole).map(Value::Share)
 }
 
-/// `part` as a share of `whole`, in hundredths of a percent. Rounded up, so that what is above is shown as such.
+/// `part` as a share of `whole`, in hundredths of a percent. Rounded up, so that what is above is shown so.
 pub(crate) fn share_of(part: Duration, whole: Duration) -> Option<u64> {
     let hundredths = |whole| (u128::from(part.ns()) * 10_000).div_ceil(whole);
     let whole = Some(u128::from(whole.ns())).filter(|&whole| whole > 0)?;

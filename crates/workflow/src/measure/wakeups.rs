@@ -33,14 +33,14 @@ pub(super) fn measure(
 ) -> Result<Outcome> {
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
-    let begun = || (Counters::read(), processors::remaining(&cpus, &options.cpus, monitor));
+    let begun = || {
+        threads.iter().for_each(|threads| threads.begin(platform::now()));
+        (Counters::read(), processors::remaining(&cpus, &options.cpus, monitor))
+    };
     let (meter, (before, cpus)) = Meter::start(&options.command, options.command_to_stderr, begun)?;
     let cpus = cpus?;
     let log = Log::start(meter.from, &cpus, Some(no_variables), options.record.as_ref(), monitor)?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
-    if let Some(threads) = &threads {
-        threads.begin(meter.from);
-    }
     let mut measurement = Measurement {
         meter,
         log,
@@ -80,11 +80,11 @@ pub(super) fn measure(
 }
 
 /// The programs in the kernel, and where what they see goes.
-struct Measurement<'a> {
+struct Measurement<'a, 't> {
     meter: Meter,
     log: Log<'a>,
     cpus: &'a [u32],
-    threads: Option<&'a MeasuringThreads>,
+    threads: Option<&'t MeasuringThreads>,
     /// Thread numbers of the measuring threads.
     measuring: Vec<u32>,
     /// Rows in which the kernel counts the interrupts that were seen.
@@ -94,7 +94,7 @@ struct Measurement<'a> {
     exceeded: Option<ThreadWakeup>,
 }
 
-impl Measurement<'_> {
+impl Measurement<'_, '_> {
     /// Waits, and reads the buffer meanwhile; returns how the command ended, if that was the end.
     fn wait(
         &mut self,
