@@ -355,7 +355,23 @@ fn a_bound_is_computed_from_a_timing_model() {
     let output = run(&["latency", &path("both"), "--cpus", "3"]);
     let table = text(&output.stdout);
     assert!(table.contains("on CPU 3") && !table.contains("CPU 1\n"), "{table}");
+    // Of another machine or kernel; and the same under another name.
+    let content = fs::read_to_string(&model).expect("read");
+    let later = content.replace("\"from_ns\": 1000000000,", "\"from_ns\": 2000000000,");
+    assert_ne!(later, content);
+    fs::write(path("copy"), &content).expect("written");
+    fs::write(path("later"), &later).expect("written");
+    fs::write(path("machine"), later.replace("x86_64", "aarch64")).expect("written");
+    fs::write(path("kernel"), later.replace("5.2.21-rt14", "5.2.22-rt14")).expect("written");
+    fs::write(path("broken"), &content[..content.len() / 2]).expect("written");
+    assert_eq!(run(&["latency", &model, &path("later")]).status.code(), Some(0));
     for (arguments, code, words) in [
+        (vec!["latency", &model, &path("copy")], 5, "are the same observation"),
+        (vec!["latency", &model, &path("machine")], 5, "another machine (aarch64, not x86_64)"),
+        (vec!["latency", &model, &path("kernel")], 5, "kernel 5.2.22-rt14, not 5.2.21-rt14"),
+        (vec!["latency", &path("broken")], 5, "broken"),
+        (vec!["latency", &path("none")], 5, "none"),
+        (vec!["latency", &path(".")], 5, ""),
         (vec!["latency", &model, "--cpus", "2"], 4, "no latency of processor 2"),
         (vec!["latency", &model, &model], 2, "is given twice"),
         (vec!["latency", &model, "--measure", "off"], 2, "cannot be used with"),

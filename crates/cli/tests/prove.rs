@@ -243,6 +243,8 @@ fn latencies_of_another_kernel_or_machine_are_named() {
             until_ns: Instant::from_ns(9),
             kernel: platform.kernel.clone(),
             preemption: Preemption::Rt,
+            no_variables: None,
+            damaged_recordings: 0,
             horizon_ns: Duration::from_ms(50),
             processors: [0, 1].map(takes_40_us).to_vec(),
             monitors: Vec::new(),

@@ -1,8 +1,8 @@
 //! A recording in which the kernel was later than its bound allows, which no kernel of ours ever was.
 
 use punctual_model::latency::{
-    Culprit, InterruptKind, InterruptSource, Preemption, Ran, RanKind, RealTimeThread, Split, ThreadId,
-    Wakeup,
+    Culprit, InterruptKind, InterruptSource, Monitor, Preemption, Ran, RanKind, RealTimeThread, Split,
+    ThreadId, Wakeup,
 };
 use punctual_model::{Duration, Instant, Platform, Policy};
 use punctual_trace::ctf::{Options, Recorder};
@@ -40,7 +40,7 @@ fn platform() -> Vec<Latency> {
         Latency::Scope(Scope {
             preemption: Preemption::Rt,
             horizon: Duration::from_ms(10),
-            has_variables: true,
+            no_variables: None,
         }),
         Latency::Processor(Processor::default()),
         Latency::Source(Box::new(Source { number: 236, source, row: None })),
@@ -91,8 +91,8 @@ fn latency(latency: Duration) -> [Latency; 2] {
     ]
 }
 
-fn record(folder: &Path, measured: Duration) {
-    let about = About {
+fn about() -> About {
+    About {
         platform: Platform { kernel: "7.2.13-rt".into(), machine: "x86_64".into(), cpus: 1 },
         host: "testbed".into(),
         source: "punctual".into(),
@@ -101,8 +101,11 @@ fn record(folder: &Path, measured: Duration) {
         from: at(8_000),
         switches: false,
         latency: true,
-    };
-    let mut recorder = Recorder::create(folder, &about, &Options::default()).expect("a recording");
+    }
+}
+
+fn record(folder: &Path, measured: Duration) {
+    let mut recorder = Recorder::create(folder, &about(), &Options::default()).expect("a recording");
     for latency in platform().into_iter().chain(latency(measured)) {
         recorder.record(&Record::Latency(latency)).expect("recorded");
     }
@@ -113,12 +116,29 @@ fn punctual(arguments: &[&Path]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_punctual")).args(arguments).output().expect("it runs")
 }
 
+/// A violated rule, or durations that cannot be: no bound follows, live, from a recording or from a file.
+fn bound_with(record: Latency) -> Output {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("recording");
+    let mut recorder = Recorder::create(&path, &about(), &Options::default()).expect("a recording");
+    for latency in platform().into_iter().chain([record]) {
+        recorder.record(&Record::Latency(latency)).expect("recorded");
+    }
+    recorder.finish(at(20_000), Totals::default()).expect("a whole recording");
+    replayed(folder.path(), &path)
+}
+
 /// Replays the recording of a latency, and computes the bound from that.
 fn bound(measured: Duration) -> Output {
     let folder = tempfile::tempdir().expect("a directory");
-    let (recording, model) = (folder.path().join("recording"), folder.path().join("x.timing.json"));
+    let recording = folder.path().join("recording");
     record(&recording, measured);
-    let replayed = punctual(&["replay".as_ref(), "-q".as_ref(), "-o".as_ref(), &model, &recording]);
+    replayed(folder.path(), &recording)
+}
+
+fn replayed(folder: &Path, recording: &Path) -> Output {
+    let model = folder.join("x.timing.json");
+    let replayed = punctual(&["replay".as_ref(), "-q".as_ref(), "-o".as_ref(), &model, recording]);
     assert!(replayed.status.success(), "{replayed:?}");
     punctual(&["latency".as_ref(), &model])
 }
@@ -134,5 +154,26 @@ fn a_latency_above_its_bound_is_reported_with_what_happened_meanwhile() {
     for happened in ["control (7) on CPU 0", "40.001 µs", "timer 5 µs", "D_POID of php (9) 12 µs", "rest 23"]
     {
         assert!(failed.contains(happened), "{happened} is missing: {failed}");
+    }
+}
+
+#[test]
+fn a_bound_that_is_not_to_be_relied_on_has_an_exit_code() {
+    let monitor = |violations| {
+        let (name, rules) = ("scpd".into(), vec!["R6".into()]);
+        Latency::Monitor(Box::new(Monitor { name, rules, watched_ns: us(12_000), violations }))
+    };
+    let kept = bound_with(monitor(0));
+    assert_eq!(kept.status.code(), Some(0), "{kept:?}");
+    let negative = Latency::Processor(Processor { negative_durations: 2, ..Processor::default() });
+    for (record, reason) in
+        [(monitor(3), "found 3 VIOLATIONS OF THE RULES"), (negative, "2 durations came out negative")]
+    {
+        let broken = bound_with(record);
+        assert_eq!(broken.status.code(), Some(8), "{broken:?}");
+        let printed = String::from_utf8_lossy(&broken.stdout);
+        let headline = printed.lines().find(|line| line.starts_with("NOT TO BE RELIED ON: "));
+        assert!(headline.is_some(), "{printed}");
+        assert!(String::from_utf8_lossy(&broken.stderr).contains(reason), "{broken:?}");
     }
 }

@@ -42,6 +42,8 @@ fn observed_kernel() -> TimingModel {
         until_ns: Instant::from_ns(9),
         kernel: "6.1.0".into(),
         preemption: Preemption::Rt,
+        no_variables: None,
+        damaged_recordings: 0,
         horizon_ns: Duration::from_ms(50),
         processors: [1, 2].map(processor).to_vec(),
         monitors: Vec::new(),

@@ -3,7 +3,8 @@
 use crate::bound::{Bound, InterruptModel, Outcome, bound};
 use crate::variables::Variables;
 use punctual_model::latency::{
-    Culprit, Interrupt, InterruptKind, Measured, Preemption, Processor, SchedulingLatency, Variable,
+    Culprit, Interrupt, InterruptKind, Measured, NoVariables, Preemption, Processor, SchedulingLatency,
+    Variable,
 };
 use punctual_model::{Duration, latency};
 use std::fmt;
@@ -11,27 +12,50 @@ use std::fmt;
 /// Why there is no bound for a processor: at least one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoBound {
-    /// The kernel does not show the variables.
-    pub lacks_variables: bool,
+    /// The variables were not observed, for this reason.
+    pub no_variables: Option<NoVariables>,
     /// The rules that it rests on are those of PREEMPT_RT, and the kernel has this other preemption model.
     pub preemption: Option<Preemption>,
 }
 
 impl fmt::Display for NoBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.lacks_variables {
-            f.write_str(
-                "the kernel lacks the tracepoints preemptirq:* (CONFIG_PREEMPTIRQ_TRACEPOINTS, which \
-                 CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER switch on)",
-            )?;
+        if let Some(reason) = self.no_variables {
+            f.write_str(no_variables(reason))?;
         }
         let Some(model) = self.preemption else { return Ok(()) };
-        let and = if self.lacks_variables { ", and " } else { "" };
+        let and = if self.no_variables.is_some() { ", and " } else { "" };
         let built = match model {
             Preemption::Unknown => "how this one is built is not known".to_owned(),
             model => format!("this one is built with {}", model.name()),
         };
         write!(f, "{and}the rules that the bound rests on are those of PREEMPT_RT kernels, and {built}")
+    }
+}
+
+fn no_variables(reason: NoVariables) -> &'static str {
+    match reason {
+        NoVariables::Unknown => {
+            "the variables that it is made of were not observed, and the file does not say why (punctual \
+             doctor says what this machine lacks)"
+        }
+        NoVariables::Architecture => "the variables that it is made of can be observed on x86-64 only",
+        NoVariables::KernelVersion => {
+            "the kernel lacks the tracepoints sched_entry_tp and sched_exit_tp, which Linux 6.12 and newer \
+             have"
+        }
+        NoVariables::KernelOptions => {
+            "the kernel lacks the tracepoints preemptirq:* (CONFIG_PREEMPTIRQ_TRACEPOINTS, which \
+             CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER switch on)"
+        }
+        NoVariables::Tracefs => {
+            "tracefs, which shows what it is made of, was not mounted (mount -t tracefs tracefs \
+             /sys/kernel/tracing)"
+        }
+        NoVariables::Privileges => {
+            "tracefs, which shows what it is made of, could not be read with the privileges of the \
+             measurement (root may; or mount it for a group with -o gid=GROUP,mode=750)"
+        }
     }
 }
 
@@ -80,7 +104,8 @@ impl<'a> Bounds<'a> {
         let variables = processor.variables.as_ref();
         let preemption = Some(section.preemption).filter(|&model| model != Preemption::Rt);
         let (Some(variables), None) = (variables, preemption) else {
-            return Err(NoBound { lacks_variables: variables.is_none(), preemption });
+            let reason = section.no_variables.unwrap_or(NoVariables::Unknown);
+            return Err(NoBound { no_variables: variables.is_none().then_some(reason), preemption });
         };
         let all = InterruptModel::ALL.map(|model| {
             // Under PREEMPT_RT, softirqs run in threads.

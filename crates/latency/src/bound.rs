@@ -93,6 +93,9 @@ pub struct Bound {
 /// up to the longest that was observed.
 const MOST_HORIZONS: u64 = 10;
 
+/// What a sum is that does not fit.
+const SATURATED: Duration = Duration::from_ns(u64::MAX);
+
 /// The bound for one processor under `model`: of its thread variables, and of its interrupt sources with
 /// whether each is the NMI. `horizon` must be the one that the sources were observed with, since long windows
 /// are multiples of it. A window holds at most what the shorter windows hold that cover it, and what a longer
@@ -114,6 +117,10 @@ pub fn bound(
     loop {
         let terms = terms(sources, model, window, horizon);
         let next = terms.iter().fold(alone, |sum, term| sum + term.interference).max(window);
+        // The sum may be more than fits: it would equal itself, and be no fixed point.
+        if next == SATURATED {
+            return Bound { model, outcome: Outcome::DoesNotConverge, terms, windows };
+        }
         if next == window {
             return Bound { model, outcome: Outcome::Converged(window), terms, windows };
         }

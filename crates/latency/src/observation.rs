@@ -28,6 +28,8 @@ pub struct Observation {
     monitors: Vec<Monitor>,
     witnessed: Vec<Witnessed>,
     interrupts: u64,
+    /// The recording was cut off, or is damaged.
+    is_damaged: bool,
 }
 
 /// What was seen on one processor.
@@ -46,6 +48,8 @@ struct Observed {
     threads: BTreeMap<ThreadKey, Thread>,
     worst: BTreeMap<ThreadKey, Vec<Wakeup>>,
     timers: Option<Timers>,
+    /// Of the measuring thread.
+    from_due: Option<Duration>,
 }
 
 /// Thread, policy, priority: a thread that changes one of the latter is another.
@@ -94,6 +98,10 @@ impl Observation {
                 drop(self.on(thread.cpu).threads.insert(key, Thread::clone(thread)));
             }
             Latency::Wakeup(wakeup) => self.wakeup(wakeup),
+            Latency::FromDue { cpu, max } => {
+                let on = self.on(*cpu);
+                on.from_due = on.from_due.max(Some(*max));
+            }
             Latency::Timers { cpu, timers } => self.on(*cpu).timers = Some(Timers::clone(timers)),
             Latency::Counted { cpu, row, count } => drop(self.on(*cpu).counted.insert(row.clone(), *count)),
             Latency::Monitor(monitor) => {
@@ -115,7 +123,7 @@ impl Observation {
     /// Where the kernel shows the variables, only the greatest latency of a thread is known. Recordings
     /// before version 6 do not have its parts.
     fn wakeup(&mut self, record: &ThreadWakeup) {
-        let has_variables = self.scope.is_some_and(|scope| scope.has_variables);
+        let has_variables = self.scope.is_some_and(|scope| scope.has_variables());
         let mut wakeup = record.wakeup.clone();
         if has_variables && wakeup.split.is_none() && wakeup.ran.is_empty() {
             let (ready, latency) = (wakeup.at_ns, wakeup.latency_ns);
@@ -150,8 +158,9 @@ impl Observation {
         }))
     }
 
-    /// Says that records are missing: everything may have been greater.
-    pub fn mark_partial(&mut self) {
+    /// Says that the recording was cut off or is damaged: everything may have been greater.
+    pub fn mark_damaged(&mut self) {
+        self.is_damaged = true;
         self.processors.values_mut().for_each(|on| on.missed.is_partial = true);
     }
 
@@ -196,6 +205,8 @@ impl Observation {
             until_ns: until,
             kernel: kernel.to_owned(),
             preemption: scope.preemption,
+            no_variables: scope.no_variables,
+            damaged_recordings: self.is_damaged.into(),
             horizon_ns: scope.horizon,
             processors: processors.map(|on| on.section(until.since(from), scope, &self.sources)).collect(),
             monitors,
@@ -245,7 +256,7 @@ impl Observed {
             lost_records: self.lost,
             went_offline: self.went_offline,
             negative_durations,
-            variables: scope.has_variables.then(|| self.variables(at_least)),
+            variables: scope.has_variables().then(|| self.variables(at_least)),
             timers: self.timers(&interrupts),
             interrupts,
             measured: self.measured(),
@@ -308,21 +319,34 @@ impl Observed {
         let mut by_thread: BTreeMap<_, Measured> = BTreeMap::new();
         for (key, thread) in &self.threads {
             let worst = self.worst.get(key).map_or(&[][..], Vec::as_slice);
+            // It may have been read while the kernel was adding the greatest: the sum has it then.
+            let mean = thread.total.ns().checked_div(thread.wakeups).map(Duration::from_ns);
+            let max = match mean {
+                Some(mean) if thread.total.ns() % thread.wakeups > 0 => mean + Duration::from_ns(1),
+                mean => mean.unwrap_or_default(),
+            };
+            let max = thread.max.max(max);
             // Where the record of the greatest was lost, the others are not the greatest.
-            let is_whole = worst.first().is_some_and(|first| first.latency_ns == thread.max);
+            let is_whole = worst.first().is_some_and(|first| first.latency_ns == max);
             let measured = Measured {
                 thread: (!thread.is_measuring).then(|| thread.thread.clone()),
                 wakeups: thread.wakeups,
                 unmeasured: thread.unmeasured,
                 total_ns: thread.total,
-                max_ns: thread.max,
+                max_ns: max,
                 bounded_max_ns: thread.bounded_max,
+                from_due_max_ns: None,
                 worst: if is_whole { worst.to_vec() } else { Vec::new() },
             };
             match by_thread.entry(measured.key()) {
                 std::collections::btree_map::Entry::Vacant(free) => drop(free.insert(measured)),
                 std::collections::btree_map::Entry::Occupied(mut taken) => taken.get_mut().merge(measured),
             }
+        }
+        if self.from_due.is_some() {
+            // Even if none of its wake-ups was seen.
+            let measuring = Measured::default();
+            by_thread.entry(measuring.key()).or_insert(measuring).from_due_max_ns = self.from_due;
         }
         by_thread.into_values().collect()
     }

@@ -76,6 +76,22 @@ fn single_interrupts_count_once() {
     assert_eq!(each.outcome, Outcome::Converged(ns(42_212 + 16_914 + 14_588 + 20_728 + 3_299 + 500)));
 }
 
+/// A sum that does not fit equals itself, whatever is added.
+#[test]
+fn sums_that_do_not_fit_do_not_converge() {
+    let (mut variables, mut sources) = figure_24();
+    variables.poid = ns(u64::MAX);
+    for model in InterruptModel::ALL {
+        assert_eq!(bound_of(&variables, &sources, model).outcome, Outcome::DoesNotConverge, "{model:?}");
+    }
+    (variables, _) = figure_24();
+    sources[1].wcet_ns = vec![ns(u64::MAX)];
+    for model in [InterruptModel::WorstSingle, InterruptModel::WorstOfEach, InterruptModel::SlidingWindowWcet]
+    {
+        assert_eq!(bound_of(&variables, &sources, model).outcome, Outcome::DoesNotConverge, "{model:?}");
+    }
+}
+
 /// Single interrupts need no window, and windows beyond the horizon consist of shorter ones.
 #[test]
 fn latencies_beyond_the_horizon_have_bounds() {

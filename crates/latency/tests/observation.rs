@@ -2,8 +2,8 @@
 
 use punctual_latency::{Observation, Section, Wait, WaitPart};
 use punctual_model::latency::{
-    Culprit, InterruptKind, InterruptSource, Preemption, RanKind, RealTimeThread, SchedulingLatency,
-    ThreadId, Timers, Wakeup,
+    Culprit, InterruptKind, InterruptSource, NoVariables, Preemption, RanKind, RealTimeThread,
+    SchedulingLatency, ThreadId, Timers, Wakeup,
 };
 use punctual_model::{Duration, Instant, Policy, Section as _};
 use punctual_trace::latency::{
@@ -27,8 +27,9 @@ fn interrupt(entry: u64, execution: u64) -> Latency {
 
 fn begin(has_variables: bool) -> Vec<Latency> {
     let source = InterruptSource { kind: InterruptKind::Vector, number: Some(236), name: "LOC".into() };
+    let no_variables = (!has_variables).then_some(NoVariables::Privileges);
     vec![
-        Latency::Scope(Scope { preemption: Preemption::Rt, horizon: HORIZON, has_variables }),
+        Latency::Scope(Scope { preemption: Preemption::Rt, horizon: HORIZON, no_variables }),
         Latency::Processor(Processor { cpu: 1, ..Processor::default() }),
         Latency::Source(Box::new(Source { number: 236, source, row: Some("LOC".into()) })),
     ]
@@ -131,8 +132,10 @@ fn what_was_missed_makes_at_least() {
     assert_eq!(after(Latency::Lost { cpu: 1, count: 1 }), (false, true));
     assert_eq!(after(Latency::Offline { cpu: 1 }), (true, true));
     let mut damaged = observe(&records);
-    damaged.mark_partial();
+    damaged.mark_damaged();
     assert_eq!(is_at_least(&damaged), (true, true));
+    let losses = section(&damaged).losses();
+    assert_eq!((losses.len(), &*losses[0].counter, losses[0].count), (1, "damaged_recordings", 1));
 }
 
 #[test]
@@ -168,4 +171,27 @@ fn no_window_spans_a_gap() {
 #[test]
 fn without_a_scope_there_is_no_section() {
     assert!(observe(&begin(true)[1..]).section(at(0), at(1), "").is_none());
+}
+
+#[test]
+fn what_a_measuring_thread_measures_itself_is_with_its_latencies() {
+    let mut records = begin(true);
+    records.extend([988, 11].map(|max| Latency::FromDue { cpu: 1, max: us(max) }));
+    let alone = section(&observe(&records));
+    let measured = &alone.processors[0].measured;
+    assert_eq!((measured.len(), measured[0].wakeups), (1, 0), "no wake-up was seen: {measured:?}");
+    assert_eq!((&measured[0].thread, measured[0].from_due_max_ns), (&None, Some(us(988))));
+    let [_, mut thread] = wakeup_and_thread(100, 11);
+    if let Latency::Thread(thread) = &mut thread {
+        thread.is_measuring = true;
+    }
+    records.push(thread);
+    let both = section(&observe(&records));
+    let measured = &both.processors[0].measured;
+    assert_eq!((measured.len(), measured[0].max_ns), (1, us(11)));
+    assert_eq!(measured[0].from_due_max_ns, Some(us(988)));
+    // Of several runs the greatest; one of an older version has none.
+    let older = section(&observe(&begin(true)));
+    let merged = older.merge(both.clone()).and_then(|sum| sum.merge(alone)).expect("of one kernel");
+    assert_eq!(merged.processors[0].measured, both.processors[0].measured);
 }

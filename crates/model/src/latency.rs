@@ -33,8 +33,15 @@ pub struct SchedulingLatency {
     pub kernel: String,
     /// How preemptible the kernel was. The bound's rules are those of [`Preemption::Rt`].
     pub preemption: Preemption,
+    /// Why the variables were not observed; absent where they were. Older files do not have it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub no_variables: Option<NoVariables>,
     /// Windows of interrupts are exact up to this length.
     pub horizon_ns: Duration,
+    /// Of the recordings that this was replayed from, those that were cut off or damaged: everything may have
+    /// been greater.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub damaged_recordings: u64,
     /// The processors that were observed, by ascending number.
     pub processors: Vec<Processor>,
     /// The kernel's runtime-verification monitors that watched the bound's rules, by name.
@@ -58,6 +65,24 @@ pub enum Preemption {
     Rt,
     /// Not known.
     Unknown,
+}
+
+/// Why the variables of the bound cannot be observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoVariables {
+    /// An older recording does not say why.
+    Unknown,
+    /// The processors are not ones that Punctual knows well enough.
+    Architecture,
+    /// The kernel lacks the scheduler's tracepoints of Linux 6.12.
+    KernelVersion,
+    /// The kernel is built without the tracepoints `preemptirq:*`.
+    KernelOptions,
+    /// tracefs was not mounted.
+    Tracefs,
+    /// tracefs could not be read with the privileges of the measurement.
+    Privileges,
 }
 
 /// What delays threads on one processor.

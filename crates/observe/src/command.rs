@@ -1,6 +1,7 @@
 //! The command under observation: held before its first instruction until everything is attached, ended with
 //! the observation.
 
+use crate::descendants;
 use crate::error::{Error, ErrorKind};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -148,16 +149,16 @@ impl Running {
         self.status
     }
 
-    /// Asks it to end (SIGTERM) and waits for that, `patience` at most; `meanwhile` is called now and then.
-    /// Returns how it ended; `None` if it still runs.
+    /// Asks it and all that it has started to end (SIGTERM), and waits for it, `patience` at most;
+    /// `meanwhile` is called now and then. Returns how it ended; `None` if it still runs.
     pub fn end(
         &mut self,
         patience: Duration,
         mut meanwhile: impl FnMut() -> Result<(), Error>,
     ) -> Result<Option<ExitStatus>, Error> {
         if self.status().is_none() {
-            // SAFETY: the child has not been waited for, so its number is its own.
-            unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+            // It has not been waited for, so its number is its own.
+            descendants::ask_to_end(self.child.id());
         }
         let deadline = Instant::now() + patience;
         while self.status().is_none() && Instant::now() < deadline {
@@ -186,5 +187,27 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         panic!("it waits for ever");
+    }
+
+    /// As `sh -c 'stressor & stressor & wait'`: whoever ended the shell alone would leave them behind.
+    #[test]
+    fn what_a_command_has_started_ends_with_it() {
+        let (mut ours, theirs) = UnixStream::pair().expect("sockets");
+        let script = "(sh -c 'echo $$; exec sleep 1000') & (echo $$; exec sleep 1000) & wait";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdout(std::os::fd::OwnedFd::from(theirs)).stderr(Stdio::null());
+        let child = shell.spawn().expect("a shell");
+        drop(shell);
+        let mut said = Vec::new();
+        while said.iter().filter(|byte| **byte == b'\n').count() < 2 {
+            let mut some = [0; 64];
+            let length = ours.read(&mut some).expect("readable");
+            said.extend_from_slice(&some[..length]);
+        }
+        let mut running = Running { child, status: None };
+        running.end(Duration::from_secs(60), || Ok(())).expect("ended").expect("a status");
+        // Whoever still runs holds the other end.
+        ours.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
+        assert_eq!(ours.read(&mut [0; 64]).expect("the end, not the timeout"), 0);
     }
 }

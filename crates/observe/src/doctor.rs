@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::jobs::{self, Attach, Settings};
 use crate::loader::ADVICE;
 use crate::{preemption, system};
+use punctual_model::latency::NoVariables;
 use std::fs;
 use std::path::Path;
 
@@ -75,7 +76,7 @@ const BOUND: &str = "a bound of the scheduling latency";
 
 /// A bound, or measured latencies alone.
 fn latency() -> Check {
-    let Err(reason) = crate::latency::supported() else {
+    let Err(unsupported) = crate::latency::supported() else {
         if let Err(error) = crate::latency::symbols::Symbols::read() {
             let advice = "run as root (sudo), or grant the file CAP_SYSLOG as well";
             return Check::fails(LATENCY, BOUND, Verdict::Degraded, without_advice(&error), advice);
@@ -92,16 +93,15 @@ fn latency() -> Check {
         };
     };
     let detail = match crate::wakeups::supported() {
-        Ok(()) => format!("measured, not bounded: {}", without_advice(&reason)),
+        Ok(()) => format!("measured, not bounded: {unsupported}"),
         Err(error) => format!("neither bounded nor measured: {}", without_advice(&error)),
     };
-    Check::fails(
-        LATENCY,
-        BOUND,
-        Verdict::Degraded,
-        detail,
-        "use a kernel built with CONFIG_PREEMPT_RT, CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER",
-    )
+    let advice = match unsupported.reason {
+        NoVariables::Privileges => "run as root (sudo)",
+        NoVariables::Tracefs => "mount -t tracefs tracefs /sys/kernel/tracing",
+        _ => "use a kernel built with CONFIG_PREEMPT_RT, CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER",
+    };
+    Check::fails(LATENCY, BOUND, Verdict::Degraded, detail, advice)
 }
 
 fn without_advice(error: &Error) -> String {

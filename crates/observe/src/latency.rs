@@ -10,7 +10,7 @@ mod processor;
 pub(crate) mod symbols;
 
 pub use interrupts::{Event, Interrupt};
-pub use load::Losses;
+pub use load::{Losses, Unsupported};
 pub use processor::{
     Counts, Culprit, Exceeded, Flight, Frame, Grown, Thread, Variable, Wait, WaitPart, Witnessed,
     WitnessedKind,
@@ -18,6 +18,7 @@ pub use processor::{
 
 use crate::command::{Output, Running, Waiting};
 use crate::error::{Error, ErrorKind};
+use crate::timers::Timers;
 use load::Loaded;
 use processor::Shared;
 use std::ffi::OsString;
@@ -30,8 +31,8 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/latency.skel.rs"));
 }
 
-/// Why this kernel does not allow measuring these variables; `Ok` if it does.
-pub fn supported() -> Result<(), Error> {
+/// Why these variables cannot be observed here; `Ok` if they can.
+pub fn supported() -> Result<(), Unsupported> {
     load::require_tracepoints()
 }
 
@@ -78,6 +79,11 @@ impl Meter {
             .collect::<Result<Vec<_>, Error>>()?;
         let attached = attached();
         Ok((Meter { loaded, shared, symbols, before, waiting, command: None }, attached))
+    }
+
+    /// Leaves out all other processors.
+    pub fn retain(&mut self, processors: &[u32]) {
+        self.shared.retain(|shared| processors.contains(&shared.number));
     }
 
     /// Begins to measure, and starts the command, if there is one. What the caller does to prepare comes
@@ -131,6 +137,12 @@ impl Meter {
             shared.threads(&self.symbols).into_iter().map(move |thread| (number, thread))
         };
         self.shared.iter().flat_map(threads_on).collect()
+    }
+
+    /// How late the timers of each processor expired so far.
+    pub fn timers(&self) -> Vec<(u32, Timers)> {
+        let each = self.shared.iter();
+        each.filter_map(|shared| Some((shared.number, shared.timers(&self.symbols)?))).collect()
     }
 
     /// What was not seen on each processor so far.

@@ -9,6 +9,7 @@
 //! records: that is `extract`.
 
 mod command;
+mod descendants;
 mod doctor;
 mod error;
 pub mod flow;
@@ -18,6 +19,7 @@ mod loader;
 mod preemption;
 mod ring;
 mod system;
+mod timers;
 pub mod wakeups;
 
 pub use command::Output;
@@ -27,3 +29,4 @@ pub use jobs::{Attach, Observer, Options, Statistics, Summary, Target};
 pub use loader::Attached;
 pub use preemption::preemption;
 pub use system::require_privileges;
+pub use timers::Timers;

@@ -5,7 +5,8 @@ use crate::number::agreeing;
 use crate::visible;
 use punctual_latency::{Bounds, InterruptModel, NoBound, Outcome};
 use punctual_model::latency::{
-    Interrupt, InterruptKind, InterruptSource, Measured, Processor, SchedulingLatency, ThreadId, Variable,
+    Interrupt, InterruptKind, InterruptSource, Measured, NoVariables, Processor, SchedulingLatency, ThreadId,
+    Variable,
 };
 use punctual_model::{Duration, Instant};
 
@@ -46,7 +47,7 @@ impl<'a> Analysed<'a> {
 
     /// Whether a wake-up was not seen whose latency may have been greater.
     pub fn is_measured_at_least(&self) -> bool {
-        self.processor.measured.iter().any(Measured::is_at_least)
+        self.section.damaged_recordings > 0 || self.processor.measured.iter().any(Measured::is_at_least)
     }
 
     /// What was missed on it.
@@ -86,7 +87,11 @@ impl<'a> Analysed<'a> {
     pub(crate) fn measured(&self) -> Vec<MeasuredRow<'a>> {
         let (begin, cpu, bound) = (self.section.from_ns, self.processor.cpu, self.bound());
         let has_sections = self.processor.variables.is_some();
-        let row = |measured| MeasuredRow { measured, cpu, bound, begin, has_sections };
+        let is_damaged = self.section.damaged_recordings > 0;
+        let row = |measured: &'a Measured| {
+            let at_least = is_damaged || measured.is_at_least();
+            MeasuredRow { measured, cpu, bound, begin, has_sections, at_least }
+        };
         self.processor.measured.iter().map(row).collect()
     }
 }
@@ -132,10 +137,16 @@ pub(crate) fn source_name(source: &InterruptSource) -> String {
 
 /// Why there is no bound, in a table.
 pub(crate) fn reason_in_short(reason: NoBound) -> &'static str {
-    match (reason.lacks_variables, reason.preemption) {
-        (true, Some(_)) => "no preemptirq tracepoints, not a PREEMPT_RT kernel",
-        (true, None) => "no preemptirq tracepoints",
-        (false, _) => "not a PREEMPT_RT kernel",
+    match (reason.no_variables, reason.preemption) {
+        (None, _) => "not a PREEMPT_RT kernel",
+        (Some(NoVariables::Unknown), _) => "no variables",
+        (Some(NoVariables::Architecture), _) => "not x86-64",
+        (Some(NoVariables::KernelVersion), None) => "Linux before 6.12",
+        (Some(NoVariables::KernelVersion), Some(_)) => "Linux before 6.12, not a PREEMPT_RT kernel",
+        (Some(NoVariables::KernelOptions), None) => "no preemptirq tracepoints",
+        (Some(NoVariables::KernelOptions), Some(_)) => "no preemptirq tracepoints, not a PREEMPT_RT kernel",
+        (Some(NoVariables::Tracefs), _) => "tracefs not mounted",
+        (Some(NoVariables::Privileges), _) => "tracefs not readable",
     }
 }
 
@@ -185,4 +196,6 @@ pub struct MeasuredRow<'a> {
     pub begin: Instant,
     /// Whether the kernel shows its own part of latencies.
     pub has_sections: bool,
+    /// Whether one may have been greater that was not seen.
+    pub at_least: bool,
 }

@@ -16,6 +16,7 @@ mod time_table;
 pub use dataflow::{Chains, DataflowTasks, Kernel, KernelRow, LATENCY, LatencyRow, SPLIT, TIMES, TimesRow};
 pub use figure::{Bound, Entry, Figure, Fit, Group, Note, Rounding, Section, Unit, Value};
 pub(crate) use figure::{of_group, some, urgency};
+pub(crate) use latency::share_of;
 pub use latency::{
     BOUNDS, Bounds, INTERRUPTS, Interrupts, MEASURED, MeasuredLatencies, PROCESSORS, Processors, VARIABLES,
     Variables,

@@ -1,14 +1,17 @@
 //! Scheduling latency as text: the bound in one sentence, then each processor in tables.
 
 mod json;
+mod reliance;
 mod threshold;
 
 pub use crate::analysed::Analysed;
 use crate::analysed::{measured_name, source_name, thread_name};
 pub use json::json;
+pub use reliance::unreliable;
+pub(crate) use reliance::unreliable_on;
 pub use threshold::{Reached, Threshold};
 
-use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
+use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES, share_of};
 use crate::number::{about, agreeing, count, counted};
 use crate::{Page, paragraph, table, visible};
 use punctual_latency::{Bounds, Cause, InterruptModel, Outcome, Part};
@@ -37,6 +40,10 @@ pub(crate) fn summary(section: &SchedulingLatency) -> String {
         true => "nothing lost".to_owned(),
         false => {
             let list = losses.iter().map(|loss| {
+                if loss.counter == "damaged_recordings" {
+                    let recordings = counted(loss.count, "recording");
+                    return format!("what came after {recordings} cut off or damaged");
+                }
                 let what = loss.counter.replace('_', " ").replace("wakeups", "wake-ups");
                 format!("{} {what}", count(loss.count))
             });
@@ -104,7 +111,7 @@ fn unwatched(section: &SchedulingLatency) -> String {
         );
     }
     if !others.is_empty() {
-        text += &format!(" This kernel has no monitors of {}.", ranges(&others));
+        text += &format!(" No monitor was on for {}; not every kernel has one.", ranges(&others));
     }
     text
 }
@@ -149,13 +156,18 @@ pub fn headline(processors: &[Analysed<'_>]) -> String {
             };
             format!("Bound: {least}{latency}, on CPU {cpu}, with interrupts as observed{windows}.")
         }
+        Outcome::DoesNotConverge if worst.interference_free().ns() == u64::MAX => {
+            format!("No bound: on CPU {cpu}, the variables add up to more than can be counted.")
+        }
         Outcome::DoesNotConverge => {
             let last = worst.under(InterruptModel::SlidingWindow).windows.last().copied().unwrap_or_default();
             format!("No bound: on CPU {cpu}, interrupts leave no room for threads in windows up to {last}.")
         }
     };
+    let doubts = unreliable(processors);
+    let doubts = if doubts.is_empty() { doubts } else { doubts + " " };
     let missed = if worst.is_at_least() { " Something was missed that may have been longer." } else { "" };
-    format!("{latency} Largest part: {}.{missed} {}", part(&largest), measured_headline(processors))
+    format!("{doubts}{latency} Largest part: {}.{missed} {}", part(&largest), measured_headline(processors))
 }
 
 /// A part of the bound, and who caused it.
@@ -195,15 +207,29 @@ fn measured_headline(processors: &[Analysed<'_>]) -> String {
     };
     let (cpu, greatest) = (worst.processor.cpu, rank(&worst).unwrap_or_default());
     let unseen = unseen(processors);
-    let limit = if unseen.is_empty() { "at most" } else { "at least" };
+    let is_whole = unseen.is_empty() && worst.section.damaged_recordings == 0;
+    let limit = if is_whole { "at most" } else { "at least" };
     let measured = match (worst.measured_max(), worst.bound()) {
         (Some(measured), Some(bound)) => {
-            let percent = u128::from(measured.ns()) * 100 / u128::from(bound.ns().max(1));
+            let share = share_of(measured, bound).unwrap_or_default();
+            let percent = format!("{}.{:02}", share / 100, share % 100);
             format!("Measured: {limit} {measured} on CPU {cpu}, {percent} % of its bound{unseen}.")
         }
         _ => format!("Measured: {limit} {greatest}, on CPU {cpu}{unseen}."),
     };
-    measured + &latest_timer(processors)
+    measured + &from_due(processors) + &latest_timer(processors)
+}
+
+/// The greatest time from when a measuring thread was due until it ran; empty where that was not measured.
+fn from_due(processors: &[Analysed<'_>]) -> String {
+    let each = processors.iter().flat_map(|it| {
+        it.processor.measured.iter().filter_map(move |measured| Some((measured.from_due_max_ns?, it)))
+    });
+    // Of equal ones the first.
+    let greatest = each.reduce(|one, other| if other.0 > one.0 { other } else { one });
+    greatest.map_or_else(String::new, |(greatest, on)| {
+        format!(" From due to user space: at most {greatest}, on CPU {}.", on.processor.cpu)
+    })
 }
 
 /// How many wake-ups were not seen, of all; empty where all were.
@@ -294,7 +320,8 @@ fn details(analysis: &Analysed<'_>, page: &Page) -> String {
         let all = analysis.processor.measured.iter();
         let worst = all.filter_map(|it| Some((it, it.worst.first()?)));
         let worst = worst.max_by_key(|(_, wakeup)| wakeup.latency_ns);
-        let worst = worst.filter(|(_, wakeup)| !wakeup.ran.is_empty());
+        let is_seen = analysis.processor.variables.is_none();
+        let worst = worst.filter(|(_, wakeup)| is_seen || !wakeup.ran.is_empty());
         let line = worst.map(|(measured, wakeup)| {
             let thread = measured_name(measured, analysis.processor.cpu);
             format!("{thread}: {}", happened(wakeup, analysis))
@@ -375,9 +402,20 @@ pub(crate) fn happened(wakeup: &Wakeup, analysis: &Analysed<'_>) -> String {
     });
     let rest = wakeup.split.map(|split| split.rest_ns).filter(|rest| !rest.is_zero());
     let ran: Vec<String> = ran.chain(rest.map(|rest| format!("rest {rest}"))).collect();
-    let ran = if ran.is_empty() { "what ran is not known".to_owned() } else { ran.join(", ") };
+    let ran = match unknown_ran(wakeup).filter(|_| analysis.processor.variables.is_none()) {
+        Some(why) => format!("what ran was not seen: {why}"),
+        None if ran.is_empty() => "what ran is not known".to_owned(),
+        None => ran.join(", "),
+    };
     let begin = analysis.section.from_ns;
     format!("{} at {}: {ran}", wakeup.latency_ns, crate::text::since(wakeup.at_ns.since(begin)))
+}
+
+/// Why what ran during a wake-up is not known, on a kernel that does not show the variables; `None` where it
+/// is known.
+pub fn unknown_ran(wakeup: &Wakeup) -> Option<&'static str> {
+    let is_known = wakeup.split.is_some() || !wakeup.ran.is_empty();
+    (!is_known).then_some("an event between the wake-up and the thread's first instant reached no program")
 }
 
 /// What ran, as tables call it. The sources are those of the interrupts on its processor.

@@ -2,7 +2,7 @@
 //! it, and sums that only grow. The section `latency` of a timing model follows from them (crate `latency`).
 
 use punctual_model::latency::{
-    Culprit, InterruptSource, Monitor, Preemption, RealTimeThread, Timers, Wakeup,
+    Culprit, InterruptSource, Monitor, NoVariables, Preemption, RealTimeThread, Timers, Wakeup,
 };
 use punctual_model::{Duration, Instant};
 
@@ -42,6 +42,13 @@ pub enum Latency {
     Thread(Box<Thread>),
     /// One of the greatest latencies of a thread so far.
     Wakeup(Box<ThreadWakeup>),
+    /// The greatest time from when the measuring thread of a processor was due until it ran, by now.
+    FromDue {
+        /// The processor.
+        cpu: u32,
+        /// From the due time until user space.
+        max: Duration,
+    },
     /// How late the timers of a processor expired by now.
     Timers {
         /// The processor.
@@ -71,8 +78,15 @@ pub struct Scope {
     pub preemption: Preemption,
     /// Windows of interrupts are exact up to this length.
     pub horizon: Duration,
-    /// Whether the kernel shows the variables of the bound.
-    pub has_variables: bool,
+    /// Why the variables of the bound are not observed; `None` if they are.
+    pub no_variables: Option<NoVariables>,
+}
+
+impl Scope {
+    /// Whether the variables of the bound are observed.
+    pub fn has_variables(&self) -> bool {
+        self.no_variables.is_none()
+    }
 }
 
 /// What was missed on a processor so far.

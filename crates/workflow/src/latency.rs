@@ -3,7 +3,7 @@
 use crate::compare::refuse_duplicates;
 use crate::error::{Error, Result};
 use crate::model_file::{display_name, read_model};
-use punctual_model::{SchedulingLatency, TimingModel};
+use punctual_model::{Instant, SchedulingLatency, TimingModel};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -54,25 +54,69 @@ pub struct Options {
 /// The latency of all files in one model. It has no other sections.
 pub fn read(options: &Options) -> Result<TimingModel> {
     refuse_duplicates(&options.files, "its interrupts and wake-ups would be counted twice")?;
-    let mut files = options.files.iter();
-    let Some(first) = files.next() else {
+    if options.files.is_empty() {
         return Err(Error::usage("there is no timing model to take the latency of"));
-    };
-    let mut model = latency_of(first)?;
-    for file in files {
-        let other = latency_of(file)?;
-        let both = || format!("cannot merge {} into the files before", display_name(file));
-        if other.clock != model.clock {
-            let clocks = format!("its clock is {}, theirs {}", other.clock, model.clock);
-            return Err(Error::usage(both()).because(clocks));
-        }
-        model = model.merge(other).map_err(|error| Error::usage(both()).because(error.to_string()))?;
     }
+    let mut all = Together::default();
+    for file in &options.files {
+        all.add(display_name(file).into_owned(), latency_of(file)?)?;
+    }
+    let mut model = all.model.unwrap_or_else(|| TimingModel::new(""));
     let names: Vec<_> = options.files.iter().map(|file| display_name(file)).collect();
     if let Some(latency) = &mut model.latency {
         options.processors.select(latency, &names.join(" + "))?;
     }
     Ok(model)
+}
+
+/// Observations that become one.
+#[derive(Default)]
+pub(crate) struct Together {
+    /// What they have come to.
+    pub model: Option<TimingModel>,
+    /// Each by its name: when it was observed, and which processors.
+    parts: Vec<(String, Instant, Instant, BTreeSet<u32>)>,
+}
+
+impl Together {
+    /// Adds an observation of the same machine and clock.
+    ///
+    /// # Errors
+    /// If it is of another one, or one that was added before under another name.
+    pub fn add(&mut self, name: String, model: TimingModel) -> Result<()> {
+        self.refuse_repeated(&name, &model)?;
+        let Some(before) = self.model.take() else {
+            self.model = Some(model);
+            return Ok(());
+        };
+        let both = || Error::file(format!("cannot merge {name} into those before"));
+        if model.clock != before.clock {
+            return Err(both().because(format!("its clock is {}, theirs {}", model.clock, before.clock)));
+        }
+        let platforms = model.latency_platform().zip(before.latency_platform());
+        if let Some(difference) = platforms.and_then(|(its, theirs)| its.differs_from(&theirs)) {
+            return Err(both().because(format!("it is of another machine ({difference})")));
+        }
+        let merged = before.merge(model).map_err(|error| both().because(error.to_string()))?;
+        self.model = Some(merged);
+        Ok(())
+    }
+
+    /// Two observations of a processor neither begin nor end in the same nanosecond.
+    fn refuse_repeated(&mut self, name: &str, model: &TimingModel) -> Result<()> {
+        let Some(latency) = &model.latency else { return Ok(()) };
+        let cpus: BTreeSet<u32> = latency.processors.iter().map(|cpu| cpu.cpu).collect();
+        let is_it = |part: &&(String, Instant, Instant, BTreeSet<u32>)| {
+            (part.1, part.2) == (latency.from_ns, latency.until_ns) && !part.3.is_disjoint(&cpus)
+        };
+        if let Some((other, ..)) = self.parts.iter().find(is_it) {
+            return Err(Error::file(format!("{name} and {other} are the same observation"))
+                .because("they began and ended at the same instants, on the same processors")
+                .advise("its interrupts and wake-ups would be counted twice"));
+        }
+        self.parts.push((name.to_owned(), latency.from_ns, latency.until_ns, cpus));
+        Ok(())
+    }
 }
 
 fn latency_of(file: &Path) -> Result<TimingModel> {

@@ -25,6 +25,7 @@ pub(crate) use measuring::permitted as measuring_permitted;
 use monitors::Monitors;
 pub(crate) use monitors::left as monitors_left;
 use options::{TICK, TICKS_UNTIL_DUE, ns};
+use processors::Online;
 use punctual_latency::{Section, Wait, WaitPart};
 use punctual_model::latency::{self, Culprit, Preemption, RanKind, RealTimeThread, ThreadId};
 use punctual_model::{Duration, Instant, Policy, SchedulingLatency};
@@ -41,16 +42,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     // Before the measuring threads, which need others that are no use without these.
     punctual_observe::require_privileges()?;
-    if let Err(reason) = punctual_observe::latency::supported() {
+    if let Err(unsupported) = punctual_observe::latency::supported() {
         let other = match punctual_observe::preemption() {
             Preemption::Rt => "",
             _ => "; and it is not a PREEMPT_RT kernel, whose rules a bound rests on",
         };
-        monitor.warn(&format!("measuring without a bound: {reason}{other}"));
+        monitor.warn(&format!("measuring without a bound: {unsupported}{other}"));
         if options.verify {
             monitor.warn("--verify is for the bound: it does nothing here");
         }
-        return wakeups::measure(options, stop, monitor);
+        return wakeups::measure(options, unsupported.reason, stop, monitor);
     }
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
@@ -65,12 +66,28 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     let (mut meter, monitors) = Meter::load(&what, || options.verify.then(Monitors::start).transpose())?;
     let monitors = monitors?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
+    let cpus = processors::remaining(&cpus, &options.cpus, monitor)?;
+    meter.retain(&cpus);
     let from = platform::now();
-    let log = Log::start(from, &cpus, true, options.record.as_ref(), monitor)?;
+    let log = Log::start(from, &cpus, None, options.record.as_ref(), monitor)?;
+    if let Some(threads) = &threads {
+        threads.begin(from);
+    }
     meter.begin()?;
-    let mut measurement = Measurement { meter, log, measuring, from, offline: BTreeMap::new() };
+    let mut measurement = Measurement {
+        meter,
+        log,
+        threads: threads.as_ref(),
+        measuring,
+        from,
+        online: Some(Online::new(&cpus)),
+        offline: BTreeMap::new(),
+    };
     let command_ended = measurement.wait(options, stop, monitor)?;
     let until = platform::now();
+    if let Some(threads) = &threads {
+        threads.end(until);
+    }
     if let Some(process) = measurement.meter.stop()? {
         watch::warn_still_running(process, monitor);
     }
@@ -94,18 +111,21 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
 }
 
 /// The programs in the kernel, and where what they see goes.
-struct Measurement<'a> {
+struct Measurement<'a, 't> {
     meter: Meter,
     log: Log<'a>,
+    threads: Option<&'t MeasuringThreads>,
     /// Thread numbers of the measuring threads.
     measuring: Vec<u32>,
     /// When it began: all programs were attached by then.
     from: Instant,
+    /// Until the first look.
+    online: Option<Online>,
     /// By processor, how often it has gone offline.
     offline: BTreeMap<u32, u64>,
 }
 
-impl Measurement<'_> {
+impl Measurement<'_, '_> {
     /// Waits, and reads the buffers meanwhile; returns how the command ended, if that was the end.
     fn wait(
         &mut self,
@@ -113,7 +133,7 @@ impl Measurement<'_> {
         stop: &AtomicBool,
         monitor: &dyn Monitor,
     ) -> Result<Option<ExitStatus>> {
-        let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
+        let end = options.end(self.from);
         let mut progress = monitor.watching(options.limit);
         for tick in 1_u32.. {
             let now = std::time::Instant::now();
@@ -122,6 +142,10 @@ impl Measurement<'_> {
                 break;
             }
             std::thread::sleep(left);
+            // What has come until then is read after the end.
+            if end.is_some_and(|end| std::time::Instant::now() >= end) {
+                break;
+            }
             self.collect(tick % TICKS_UNTIL_DUE == 0)?;
             self.log.tick();
             if options.threshold.is_some() && self.meter.is_over_threshold() {
@@ -138,7 +162,7 @@ impl Measurement<'_> {
     /// Records what came since the last call: interrupts before the latencies that they may be part of.
     fn collect(&mut self, is_due: bool) -> Result<()> {
         let threads = self.meter.threads();
-        let Measurement { meter, log, measuring, offline, .. } = self;
+        let Measurement { meter, log, threads: measuring_threads, measuring, offline, .. } = self;
         meter.drain(&mut |cpu, event| match event {
             Event::Interrupt(interrupt) => log.interrupt(cpu, &interrupt),
             Event::Lost(count) => log.record(Latency::Lost { cpu, count }),
@@ -149,6 +173,19 @@ impl Measurement<'_> {
             if let Some(thread) = thread(cpu, latencies, measuring) {
                 log.thread(thread, is_due, |log| Some(log.explain(cpu, &wait)));
             }
+        }
+        if is_due {
+            log.from_due(*measuring_threads);
+            for (cpu, timers) in meter.timers() {
+                log.record(Latency::Timers { cpu, timers: Box::new(wakeups::timers(&timers)) });
+            }
+        }
+        if let Some(mut online) = self.online.take() {
+            // The programs count who goes offline from the beginning on, but not who was about to.
+            let gone = online.look_now();
+            let counts = meter.counts();
+            let uncounted = counts.iter().filter(|it| it.offline == 0 && gone.contains(&it.number));
+            uncounted.for_each(|it| log.record(Latency::Offline { cpu: it.number }));
         }
         for counts in meter.counts() {
             let known = offline.insert(counts.number, counts.offline).unwrap_or(0);
@@ -178,7 +215,7 @@ impl Measurement<'_> {
     }
 }
 
-impl Measurement<'_> {
+impl Measurement<'_, '_> {
     /// How much data came from the kernel.
     fn handed_over(&self, until: Instant) -> String {
         let counts = self.meter.counts();

@@ -12,10 +12,10 @@ use punctual_observe::Statistics;
 use punctual_report::counted;
 use punctual_trace::ctf::{self, Recorder};
 use punctual_trace::{About, Record, Totals};
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
+use std::{fmt, fs};
 
 /// Default size of the buffer between kernel and user space: a second of 200,000 records, in case the disk is
 /// busy that long.
@@ -158,8 +158,19 @@ impl RecordingWriter {
     }
 }
 
-fn interrupted(path: &std::path::Path, error: punctual_trace::Error) -> Error {
-    Error::from(error).advise(format!("punctual replay {} uses what was written before", path.display()))
+fn interrupted(path: &Path, error: punctual_trace::Error) -> Error {
+    let error = Error::from(error);
+    match has_packets(path) {
+        true => error.advise(format!("punctual replay {} uses what was written before", path.display())),
+        false => error,
+    }
+}
+
+/// Whether anything of a recording got to the disk, besides what describes it.
+fn has_packets(path: &Path) -> bool {
+    let files = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut streams = files.filter(|file| file.file_name().to_string_lossy().starts_with("stream_"));
+    streams.any(|file| file.metadata().is_ok_and(|about| about.len() > 0))
 }
 
 /// The counts of an observation, as a recording stores them.
@@ -169,5 +180,25 @@ pub(crate) fn totals(statistics: &Statistics) -> Totals {
         untracked: statistics.untracked,
         skipped: statistics.missed,
         stolen: statistics.stolen,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replay_is_advised_where_there_is_something_to_replay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let full = || ctf::Reader::open(&folder.path().join("none")).err().expect("there is none");
+        for name in ["metadata", "stream_0"] {
+            fs::write(folder.path().join(name), if name == "metadata" { "text" } else { "" })
+                .expect("written");
+        }
+        let nothing = format!("{:#}", interrupted(folder.path(), full()));
+        assert!(!nothing.contains("punctual replay"), "{nothing}");
+        fs::write(folder.path().join("stream_0"), "a packet").expect("written");
+        let something = format!("{:#}", interrupted(folder.path(), full()));
+        assert!(something.contains("uses what was written before"), "{something}");
     }
 }

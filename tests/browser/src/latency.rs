@@ -73,7 +73,7 @@ fn measured(page: &Opened) -> Result {
             return Math.abs(share - 27000 / 118469) < 0.005;
         })",
     )?;
-    page.expect("document.querySelector('#latency').textContent.includes('27 % of its bound')")
+    page.expect("document.querySelector('#latency').textContent.includes('27.54 % of its bound')")
 }
 
 fn opened(page: &Opened) -> Result {

@@ -15,6 +15,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("bound::delays_are_found_interrupts_off", || delays("irq")),
     ("bound::delays_are_found_preemption_off", || delays("preempt")),
     ("bound::delays_are_found_in_turn", || delays("alternate")),
+    ("bound::what_holds_the_timer_off_is_from_due", what_holds_the_timer_off),
     ("bound::measuring_threads_can_be_off", measuring_threads_can_be_off),
     ("bound::chosen_processors_only", chosen_processors_only),
     ("bound::monitors_watch_the_rules", monitors_watch_the_rules),
@@ -297,6 +298,32 @@ fn delays(mode: &str) -> Result<Outcome> {
 }
 
 const HORIZON: punctual_model::Duration = punctual_model::Duration::from_ms(10);
+
+/// The measuring thread is due in the first half of the delay, and its timer's interrupt comes at the end.
+fn what_holds_the_timer_off() -> Result<Outcome> {
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    if !module().exists() {
+        return skip("the kernel's module preemptirq_delay_test is not here");
+    }
+    let _delays = Delays::load("irq", 2_000)?;
+    let load = "echo 1 >/sys/kernel/preemptirq_delay_test/trigger; sleep 0.1";
+    let (ended, section) = measure(&["--measure", "1ms"], load)?;
+    let Some(first) = section.processors.iter().find(|cpu| cpu.cpu == 0) else {
+        return fail("processor 0 was not measured");
+    };
+    let from_due = first.measured.first().filter(|it| it.thread.is_none()).and_then(|it| it.from_due_max_ns);
+    ensure!(from_due.is_some_and(|it| it.ns() >= 950_000), "from due {from_due:?}: {}", ended.all());
+    let Some(timers) = &first.timers else { return fail("no timers were seen") };
+    ensure!(
+        timers.lateness.max_ns.ns() >= 950_000 && timers.expired > 50,
+        "the latest timer was {} late, of {}",
+        timers.lateness.max_ns,
+        timers.expired
+    );
+    Ok(Outcome::Completed)
+}
 
 /// Whether this is a machine of the lab with one processor: it counts instructions.
 fn is_counting() -> bool {

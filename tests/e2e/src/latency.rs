@@ -65,6 +65,9 @@ fn no_bound() -> Result<Outcome> {
         let reason = processor["no_bound"].as_str().unwrap_or_default();
         ensure!(reason.contains("CONFIG_PREEMPTIRQ_TRACEPOINTS"), "no kernel option is named: {processor}");
         ensure!(processor["measured_max_ns"].as_u64() > Some(0), "nothing was measured: {processor}");
+        let measuring = &processor["measured"][0];
+        ensure!(measuring["thread"].is_null(), "no measuring thread: {processor}");
+        ensure!(measuring["from_due_max_ns"].as_u64() > Some(0), "nothing from due: {processor}");
     }
     ensure!(ended.stderr.contains("without a bound"), "the reason is not said: {}", ended.all());
     Ok(Outcome::Completed)

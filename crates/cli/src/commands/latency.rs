@@ -85,7 +85,8 @@ impl Output {
         self.json || self.destination.as_ref().is_some_and(Destination::is_standard_output)
     }
 
-    /// Writes the model, prints the bounds, and fails if a measured latency is above its bound.
+    /// Writes the model, prints the bounds, and fails if a measured latency is above its bound, or the bound
+    /// is not to be relied on.
     fn deliver(&self, model: &TimingModel, threshold: Option<&Threshold>) -> Result<(), Failure> {
         let Some(section) = &model.latency else {
             return Err(Failure::new(Code::Other, "there is no latency to show"));
@@ -102,8 +103,13 @@ impl Output {
             }
             None => self.print(section, threshold)?,
         }
-        let exceeded = report::exceeded(&Analysed::all(section));
-        if exceeded.is_empty() { Ok(()) } else { Err(Failure::new(Code::Exceeded, exceeded)) }
+        let processors = Analysed::all(section);
+        let problems = [report::unreliable(&processors), report::exceeded(&processors)];
+        let problems: Vec<String> = problems.into_iter().filter(|it| !it.is_empty()).collect();
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::new(Code::Exceeded, problems.join(" "))),
+        }
     }
 
     fn print(&self, section: &SchedulingLatency, threshold: Option<&Threshold>) -> Result<(), Failure> {

@@ -173,8 +173,10 @@ static void glimpse(void)
  */
 static void end_wait(void)
 {
-	struct latency_wait *wait = latency_wait_over(&cpu, ready);
+	__u8 place = latency_hold_wait(&cpu);
+	struct latency_wait *wait = latency_wait_over(&cpu, place, ready);
 
+	latency_release_wait(&cpu, place);
 	if (!wait)
 		return;
 	printf("w %llu %llu %llu", wait->ready, cpu.scheduled - wait->ready - wait->overhead,

@@ -31,6 +31,11 @@ pub struct Measured {
     /// preferred. Absent without one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bounded_max_ns: Option<Duration>,
+    /// Of the measuring thread: the greatest time from when it was due until it ran in user space, as
+    /// cyclictest measures it. What held its timer's interrupt off is in it, and the way back from the
+    /// kernel; the bound is for neither. Absent for observed threads.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from_due_max_ns: Option<Duration>,
     /// The wake-ups with the greatest latencies, the greatest first; at most [`MAX_WORST`].
     pub worst: Vec<Wakeup>,
 }
@@ -187,6 +192,7 @@ impl Measured {
         self.total_ns += other.total_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
         self.bounded_max_ns = self.bounded_max_ns.max(other.bounded_max_ns);
+        self.from_due_max_ns = self.from_due_max_ns.max(other.from_due_max_ns);
         self.worst.extend(other.worst);
         self.rank();
     }

@@ -20,6 +20,8 @@ pub(super) fn latency(
     Ok(SchedulingLatency {
         from_ns: one.from_ns.min(other.from_ns),
         until_ns: one.until_ns.max(other.until_ns),
+        no_variables: one.no_variables.max(other.no_variables),
+        damaged_recordings: one.damaged_recordings.saturating_add(other.damaged_recordings),
         processors: joined(one.processors, other.processors, |cpu| cpu.cpu, processor),
         monitors: joined(one.monitors, other.monitors, |it| (it.name.clone(), it.rules.clone()), monitor),
         ..one

@@ -17,6 +17,7 @@ impl Section for SchedulingLatency {
             ("went_offline", sum(|cpu| cpu.went_offline)),
             ("negative_durations", sum(|cpu| cpu.negative_durations)),
             ("unseen_wakeups", sum(Processor::unmeasured)),
+            ("damaged_recordings", self.damaged_recordings),
         ])
     }
 

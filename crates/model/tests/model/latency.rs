@@ -83,10 +83,10 @@ fn curves() -> impl Strategy<Value = InterruptCurves> {
 
 fn interrupt() -> impl Strategy<Value = (InterruptSource, Interrupt)> {
     use InterruptKind::*;
-    let source = (select(&[Nmi, Irq, Vector, Softirq]), option::of(0..3_u32), name());
+    let source = (select(&[Nmi, Irq, Vector, Softirq]), 0..3_u32, name());
     (source, any::<bool>(), option::of(instant()), curves()).prop_map(
         |((kind, number, name), at_least, longest_at_ns, curves)| {
-            let source = InterruptSource { kind, number, name };
+            let source = InterruptSource { kind, number: (kind != Nmi).then_some(number), name };
             (source.clone(), Interrupt { source, at_least, longest_at_ns, curves })
         },
     )
@@ -131,6 +131,9 @@ fn measured() -> impl Strategy<Value = Measured> {
         wakeups
             .into_iter()
             .for_each(|wakeup| measured.add(wakeup.latency_ns, wakeup.split.is_some(), || wakeup));
+        if measured.thread.is_none() && unmeasured > 99 {
+            measured.from_due_max_ns = Some(ns(unmeasured.into()));
+        }
         measured
     })
 }
@@ -170,12 +173,16 @@ fn processor() -> impl Strategy<Value = Processor> {
 pub fn section() -> impl Strategy<Value = SchedulingLatency> {
     let monitor = (duration(), any::<u8>());
     let monitors = btree_map(select(&["scpd", "snep", "sts"]), monitor, 0..3);
-    (span(), btree_map(0..4_u32, processor().boxed(), 0..3), monitors).prop_map(
-        |((from_ns, until_ns), processors, monitors)| SchedulingLatency {
+    let no_variables = option::of(select(&[NoVariables::KernelOptions, NoVariables::Privileges]));
+    let processors = btree_map(0..4_u32, processor().boxed(), 0..3);
+    (span(), processors, monitors, no_variables, any::<bool>()).prop_map(
+        |((from_ns, until_ns), processors, monitors, no_variables, damaged)| SchedulingLatency {
             from_ns,
             until_ns,
             kernel: "7.2.0-rt".to_owned(),
             preemption: Preemption::Rt,
+            no_variables,
+            damaged_recordings: damaged.into(),
             horizon_ns: HORIZON,
             processors: processors.into_iter().map(|(cpu, it)| Processor { cpu, ..it }).collect(),
             monitors: monitors
@@ -239,6 +246,8 @@ fn other_kernels_are_not_merged() {
         until_ns: Instant::from_ns(1),
         kernel: kernel.to_owned(),
         preemption: Preemption::Rt,
+        no_variables: None,
+        damaged_recordings: 0,
         horizon_ns,
         processors: vec![],
         monitors: vec![],
@@ -260,6 +269,7 @@ fn document() -> Value {
         "clock": "CLOCK_MONOTONIC",
         "latency": {
             "from_ns": 0, "until_ns": 9, "kernel": "7.2.0-rt", "preemption": "rt", "horizon_ns": 10_000_000,
+            "monitors": [{"name": "sssw", "rules": ["O4", "O8"], "watched_ns": 9, "violations": 0}],
             "processors": [{
                 "cpu": 0, "observed_ns": 9,
                 "variables": {"poid": variable, "psd": nothing, "st": nothing, "paie": nothing},
@@ -287,8 +297,14 @@ fn document() -> Value {
 fn values_that_cannot_be_are_refused() {
     assert_eq!(TimingModel::from_json(&document().to_string()).map(|_| ()), Ok(()));
     let curves = "/latency/processors/0/interrupts/0/curves";
+    let source = "/latency/processors/0/interrupts/0/source";
     let measured = "/latency/processors/0/measured/0";
     for (place, value, problem) in [
+        (
+            "/latency/horizon_ns",
+            json!(2),
+            "curves.delta_min_ns[0]: expected less than `horizon_ns` (2), found 2",
+        ),
         ("/latency/horizon_ns", json!(0), "latency.horizon_ns: expected a number greater than zero"),
         ("/latency/until_ns", json!(null), "latency.until_ns: "),
         ("/latency/preemption", json!("soft"), "latency.preemption: expected one of `none`, "),
@@ -299,6 +315,54 @@ fn values_that_cannot_be_are_refused() {
         (&format!("{curves}/wcet_ns"), json!([5, 7]), "curves.execution: expected the last of `sum_ns`"),
         (&format!("{curves}/execution/sum_ns"), json!([5]), "execution: expected as many entries"),
         (&format!("{curves}/execution/sum_ns"), json!([6, 5]), "execution: expected both"),
+        (
+            &format!("{curves}/execution"),
+            json!({"window_ns": [1, 2], "sum_ns": [5, 6]}),
+            "curves.execution.window_ns[0]: expected 0, as any window may hold one interrupt, found 1",
+        ),
+        (
+            &format!("{curves}/execution"),
+            json!({"window_ns": [0, 2], "sum_ns": [4, 6]}),
+            "curves.execution.sum_ns[0]: expected no less than `wcet_ns[0]` (5), found 4",
+        ),
+        (
+            &format!("{curves}/execution"),
+            json!({"window_ns": [0, 10_000_000], "sum_ns": [5, 6]}),
+            "curves.execution.window_ns[1]: expected less than `horizon_ns` (10000000), found 10000000",
+        ),
+        (
+            &format!("{curves}/wcet_ns"),
+            json!([5, 11]),
+            "curves.wcet_ns[1]: expected no more than 2 times the",
+        ),
+        (
+            &format!("{curves}/min_separation_ns"),
+            json!(1),
+            "curves.min_separation_ns: expected no less than `delta_min_ns[0]` (2), found 1",
+        ),
+        (&format!("{curves}/delta_min_ns"), json!([8]), "min_separation_ns: expected no less than"),
+        (&format!("{source}/kind"), json!("nmi"), "interrupts[0].source.number: expected nothing, as NMIs"),
+        (
+            "/latency/monitors/0/rules/1",
+            json!("R15"),
+            "latency.monitors[0].rules[1]: expected a rule from `R1` to `R14` or an operation from `O1` to",
+        ),
+        ("/latency/monitors/0/rules/0", json!("r6"), "latency.monitors[0].rules[0]: expected a rule"),
+        (
+            &format!("{measured}/total_ns"),
+            json!(11),
+            "measured[0].total_ns: expected no more than `wakeups` times `max_ns` (2 · 5), found 11",
+        ),
+        (
+            measured,
+            json!({"wakeups": 0, "total_ns": 0, "max_ns": 5, "worst": []}),
+            "measured[0].max_ns: expected 0, as there was no wake-up, found 5",
+        ),
+        (
+            measured,
+            json!({"wakeups": 0, "total_ns": 0, "max_ns": 0, "bounded_max_ns": 0, "worst": []}),
+            "measured[0].bounded_max_ns: expected nothing",
+        ),
         (&format!("{measured}/max_ns"), json!(6), "worst[0].latency_ns: expected `max_ns` (6), found 5"),
         (
             &format!("{measured}/bounded_max_ns"),
@@ -318,6 +382,31 @@ fn values_that_cannot_be_are_refused() {
         let error = TimingModel::from_json(&changed.to_string()).expect_err(place).to_string();
         assert!(error.contains(problem), "{place}: {error}");
     }
+    for (place, field, problem) in [
+        (
+            curves,
+            "min_separation_ns",
+            "curves.min_separation_ns: expected a number, as `delta_min_ns` has one",
+        ),
+        (source, "number", "interrupts[0].source.number: expected a number, found nothing"),
+    ] {
+        let mut changed = document();
+        changed.pointer_mut(place).and_then(Value::as_object_mut).expect(place).remove(field);
+        let error = TimingModel::from_json(&changed.to_string()).expect_err(field).to_string();
+        assert!(error.contains(problem), "{field}: {error}");
+    }
+    // The kernel's own account may know how long a thread waited whose wake-up was not seen.
+    let mut unseen = document();
+    *unseen.pointer_mut(measured).expect("there") =
+        json!({"wakeups": 0, "unmeasured": 1, "total_ns": 0, "max_ns": 5, "worst": []});
+    assert_eq!(TimingModel::from_json(&unseen.to_string()).map(|_| ()), Ok(()));
+    let mut observed = document();
+    *observed.pointer_mut(measured).expect("there") = json!({
+        "thread": {"id": {"name": "php", "pid": 1, "tid": 1}, "policy": "SCHED_FIFO", "priority": 80},
+        "wakeups": 1, "total_ns": 7, "max_ns": 7, "from_due_max_ns": 9, "worst": [],
+    });
+    let error = TimingModel::from_json(&observed.to_string()).expect_err("of an observed thread").to_string();
+    assert!(error.contains("measured[0].from_due_max_ns: expected nothing"), "{error}");
     let mut twice = document();
     let processors = twice.pointer_mut("/latency/processors").and_then(Value::as_array_mut).expect("there");
     processors.push(processors[0].clone());

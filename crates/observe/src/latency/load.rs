@@ -12,16 +12,40 @@ use crate::system;
 use libbpf_rs::Link;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use punctual_model::Duration;
+use punctual_model::latency::NoVariables;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::{fmt, fs, io};
 
-/// The tracepoints without which nothing can be measured, and the kernel options that make them.
-const NEEDED: [(&str, &str); 4] = [
-    ("irq_disable", "CONFIG_IRQSOFF_TRACER"),
-    ("preempt_disable", "CONFIG_PREEMPT_TRACER"),
-    ("sched_entry_tp", "a kernel of version 6.12 or newer"),
-    ("sched_exit_tp", "a kernel of version 6.12 or newer"),
+/// The tracepoints without which nothing can be measured, why a kernel lacks them, and what it would need.
+const NEEDED: [(&str, NoVariables, &str); 4] = [
+    ("irq_disable", NoVariables::KernelOptions, "CONFIG_IRQSOFF_TRACER"),
+    ("preempt_disable", NoVariables::KernelOptions, "CONFIG_PREEMPT_TRACER"),
+    ("sched_entry_tp", NoVariables::KernelVersion, "a kernel of version 6.12 or newer"),
+    ("sched_exit_tp", NoVariables::KernelVersion, "a kernel of version 6.12 or newer"),
 ];
+
+const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// Why the variables cannot be observed.
+#[derive(Debug)]
+pub struct Unsupported {
+    /// As timing models have it.
+    pub reason: NoVariables,
+    error: Error,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl From<Unsupported> for Error {
+    fn from(unsupported: Unsupported) -> Error {
+        unsupported.error
+    }
+}
 
 /// What was not seen on all processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,27 +64,51 @@ pub struct Loaded {
     links: Vec<Link>,
 }
 
-/// An error that names what this kernel lacks.
-pub fn require_tracepoints() -> Result<(), Error> {
-    let lacking = |what: String| Err(Error::new(ErrorKind::Kernel, what));
+/// An error that names what this kernel or this process lacks.
+pub fn require_tracepoints() -> Result<(), Unsupported> {
+    let lacking =
+        |reason, what: String| Err(Unsupported { reason, error: Error::new(ErrorKind::Kernel, what) });
     if !cfg!(target_arch = "x86_64") {
-        return lacking("the scheduling latency is bounded on x86-64 only yet".into());
+        let what = "the scheduling latency is bounded on x86-64 only yet".into();
+        return lacking(NoVariables::Architecture, what);
     }
-    let btf = system::kernel_types()?;
-    for (tracepoint, option) in NEEDED {
+    let btf =
+        system::kernel_types().map_err(|error| Unsupported { reason: NoVariables::KernelOptions, error })?;
+    for (tracepoint, reason, option) in NEEDED {
         if !has_tracepoint(&btf, tracepoint) {
-            return lacking(format!(
+            let what = format!(
                 "this kernel has no tracepoint {tracepoint}; a bound of the scheduling latency needs {option}"
-            ));
+            );
+            return lacking(reason, what);
         }
     }
-    let events = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    if !events.iter().any(|folder| Path::new(folder).join("events/preemptirq").is_dir()) {
-        return lacking(
-            "tracefs is not mounted, or cannot be read: mount -t tracefs tracefs /sys/kernel/tracing".into(),
-        );
+    match tracefs(&TRACEFS.map(Path::new)) {
+        Ok(()) => Ok(()),
+        Err(NoVariables::Privileges) => lacking(
+            NoVariables::Privileges,
+            "tracefs (/sys/kernel/tracing), which a bound of the scheduling latency needs, may not be read \
+             with these privileges; run as root (sudo), or mount it for a group (-o gid=GROUP,mode=750)"
+                .into(),
+        ),
+        Err(reason) => lacking(
+            reason,
+            "tracefs, which a bound of the scheduling latency needs, is not mounted: mount -t tracefs \
+             tracefs /sys/kernel/tracing"
+                .into(),
+        ),
     }
-    Ok(())
+}
+
+/// Whether the events of the bound can be read in one of these folders; or why not.
+fn tracefs(folders: &[&Path]) -> Result<(), NoVariables> {
+    let tried = |folder: &&Path| fs::read_dir(folder.join("events/preemptirq")).map(drop);
+    let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    let tried: Vec<io::Result<()>> = folders.iter().map(tried).collect();
+    match tried.iter().any(Result::is_ok) {
+        true => Ok(()),
+        false if tried.iter().any(|it| it.as_ref().is_err_and(denied)) => Err(NoVariables::Privileges),
+        false => Err(NoVariables::Tracefs),
+    }
 }
 
 impl Loaded {
@@ -80,6 +128,7 @@ impl Loaded {
         rodata.nmi_entry = within(symbols.function("irqentry_nmi_enter")?);
         rodata.need_resched_flag = 1 << need_resched_bit();
         rodata.threshold = threshold.map_or(0, |threshold| threshold.ns().max(1));
+        rodata.timer_points_to_time = system::timer_points_to_time()?;
         choose_tracepoints(open.open_object_mut(), &btf, |_| true);
         open.maps
             .processors
@@ -114,4 +163,34 @@ impl Drop for Loaded {
 /// machines with the generic ones.
 fn need_resched_bit() -> u32 {
     if system::kernel_version() >= (6, 18) { 4 } else { 3 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracefs_is_readable_or_the_reason_is_known() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (mounted, other) = (scratch.path().join("tracing"), scratch.path().join("none"));
+        let both = [mounted.as_path(), other.as_path()];
+        assert_eq!(tracefs(&both), Err(NoVariables::Tracefs));
+        fs::create_dir_all(mounted.join("events/preemptirq")).unwrap();
+        assert_eq!(tracefs(&both), Ok(()));
+        assert_eq!(tracefs(&[&other, &mounted]), Ok(()));
+    }
+
+    /// As another user, root or not: a process that may not enter the folder.
+    #[test]
+    fn an_unreadable_tracefs_is_a_matter_of_privileges() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        let mounted = scratch.path().join("tracing");
+        fs::create_dir_all(mounted.join("events/preemptirq")).unwrap();
+        fs::set_permissions(&mounted, fs::Permissions::from_mode(0)).unwrap();
+        // SAFETY: takes no arguments.
+        let expected = if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(NoVariables::Privileges) };
+        assert_eq!(tracefs(&[&mounted]), expected);
+        fs::set_permissions(&mounted, fs::Permissions::from_mode(0o700)).unwrap();
+    }
 }

@@ -4,6 +4,7 @@ use super::skeleton::types;
 use crate::latency::Interrupt;
 use crate::latency::symbols::Symbols;
 use crate::loader::{Plain, read_plain, text};
+use crate::timers::Timers;
 use punctual_model::{Duration, Instant};
 
 // SAFETY: all are structs of integers and arrays of such, as interface.h has them.
@@ -83,6 +84,8 @@ pub struct Ran {
     pub comm: String,
     /// When it began.
     pub from: Instant,
+    /// When it ended.
+    pub until: Instant,
     /// For how long, less what interrupted it.
     pub duration: Duration,
 }
@@ -134,23 +137,6 @@ pub struct Processor {
     pub timers: Timers,
 }
 
-/// How late the timers of a processor expired.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timers {
-    /// How many.
-    pub expired: u64,
-    /// The sum of their latenesses.
-    pub total: Duration,
-    /// The greatest.
-    pub max: Duration,
-    /// When that was.
-    pub at: Instant,
-    /// The timer's function, where its name is known.
-    pub function: Option<String>,
-    /// The thread that was interrupted: process, thread, name.
-    pub interrupted: (u32, u32, String),
-}
-
 /// A record of the ring buffer.
 pub fn decode(bytes: &[u8]) -> Option<Event> {
     let kind = types::record_kind(u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?));
@@ -195,8 +181,7 @@ pub fn key_bytes(key: &Key) -> Vec<u8> {
 }
 
 fn wakeup(raw: &types::wakeup_record) -> Option<Wakeup> {
-    let end = |ran: &types::ran| ran.from.saturating_add(ran.duration);
-    let during = raw.ran.iter().filter(|ran| ran.from > 0 && end(ran) > raw.ready);
+    let during = raw.ran.iter().filter(|ran| ran.from > 0 && ran.until > raw.ready);
     let mut ran: Vec<Ran> = during.map(ran).collect::<Option<_>>()?;
     ran.sort_by_key(|ran| ran.from);
     let split = (Duration::from_ns(raw.interrupts), Duration::from_ns(raw.threads));
@@ -222,6 +207,7 @@ fn ran(raw: &types::ran) -> Option<Ran> {
         number: source.unwrap_or(raw.number),
         comm: name(&raw.comm),
         from: Instant::from_ns(raw.from),
+        until: Instant::from_ns(raw.until),
         duration: Duration::from_ns(raw.duration),
     })
 }
@@ -252,16 +238,15 @@ pub fn processor(bytes: &[u8]) -> Option<(u64, u64, types::timer_latencies)> {
     Some((raw.missed, raw.lost_records, raw.timers))
 }
 
-impl Timers {
-    pub(super) fn new(raw: &types::timer_latencies, symbols: Option<&Symbols>) -> Timers {
-        let function = symbols.and_then(|symbols| symbols.name(raw.function));
-        Timers {
-            expired: raw.expired,
-            total: Duration::from_ns(raw.total),
-            max: Duration::from_ns(raw.greatest),
-            at: Instant::from_ns(raw.at),
-            function: function.map(|(name, _)| name.to_owned()),
-            interrupted: (raw.pid, raw.tid, name(&raw.comm)),
-        }
+/// How late timers expired, by what the programs keep.
+pub(super) fn timers(raw: &types::timer_latencies, symbols: Option<&Symbols>) -> Timers {
+    let function = symbols.and_then(|symbols| symbols.name(raw.function));
+    Timers {
+        expired: raw.expired,
+        total: Duration::from_ns(raw.total),
+        max: Duration::from_ns(raw.greatest),
+        at: Instant::from_ns(raw.at),
+        function: function.map(|(name, _)| name.to_owned()),
+        interrupted: (raw.pid, raw.tid, name(&raw.comm)),
     }
 }

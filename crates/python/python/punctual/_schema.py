@@ -876,6 +876,20 @@ class SchedulingLatency(_SchedulingLatency, total=False):
     """What delays threads on each processor: the variables of the bound of the scheduling latency,
     interrupts, and measured latencies."""
 
+    # Why the variables were not observed: not known; processors other than x86-64; a kernel before 6.12; one
+    # without the tracepoints preemptirq:*; tracefs was not mounted; or it could not be read. Absent where
+    # they were, and in older files.
+    no_variables: Literal[
+        "unknown",
+        "architecture",
+        "kernel_version",
+        "kernel_options",
+        "tracefs",
+        "privileges",
+    ]
+    # Of the recordings that this was replayed from, those that were cut off or damaged: everything may have
+    # been greater. Absent if zero.
+    damaged_recordings: int
     # Runtime-verification monitors of the kernel that watched the rules. Absent if there were none.
     monitors: list[Monitor]
 
@@ -999,10 +1013,10 @@ class _InterruptCurves(TypedDict):
     # How many were observed.
     count: int
     # delta-(i+2): least time from the exit of an interrupt to the entry of the (i+1)-th after it. Never
-    # decreases.
+    # decreases; below the horizon.
     delta_min_ns: list[int]
     # WCET(i+1): greatest total execution time of up to i+1 consecutive interrupts within the horizon. Never
-    # decreases; one entry more than delta_min_ns.
+    # decreases; no more than i+1 times the first; one entry more than delta_min_ns.
     wcet_ns: list[int]
     # Greatest total execution time in windows of any length. Both arrays have the same length and rise.
     execution: InterruptCurvesExecution
@@ -1011,7 +1025,8 @@ class _InterruptCurves(TypedDict):
 class InterruptCurves(_InterruptCurves, total=False):
     """How many and how long."""
 
-    # Least time from one entry to the next. Absent before the second.
+    # Least time from one entry to the next; no less than the first of delta_min_ns. Absent where no two were
+    # seen one after the other.
     min_separation_ns: int
     # Element i bounds the total execution time in any window of 2^(i+1) horizons. Never decreases; the first
     # is no less than the last of sum_ns. Absent where longer windows were not observed.
@@ -1021,9 +1036,10 @@ class InterruptCurves(_InterruptCurves, total=False):
 class InterruptCurvesExecution(TypedDict):
     """Greatest total execution time in windows of any length. Both arrays have the same length and rise."""
 
-    # In windows longer than this …
+    # In windows longer than this … The first is 0, all are below the horizon.
     window_ns: list[int]
-    # … interrupts may take this long.
+    # … interrupts may take this long. The first is no less than that of wcet_ns, the last is the last of
+    # wcet_ns.
     sum_ns: list[int]
 
 
@@ -1059,6 +1075,9 @@ class Measured(_Measured, total=False):
     # The greatest latency of those that the bound is for: wake-ups during which no thread ran that the
     # scheduler preferred. Absent without one.
     bounded_max_ns: int
+    # Of the measuring thread: the greatest time from when it was due until it ran in user space. Absent for
+    # observed threads, and where that was not measured.
+    from_due_max_ns: int
 
 
 class MeasuredThread(TypedDict):
@@ -1138,7 +1157,7 @@ class Monitor(TypedDict):
 
     # Its name in tracefs.
     name: str
-    # The rules that it watches.
+    # The rules (R) and operations (O) that it watches.
     rules: list[str]
     # For how long it watched.
     watched_ns: int

@@ -66,8 +66,14 @@ fn greatest(max: Duration, is_at_least: bool) -> Value {
 
 /// `part` as a share of `whole`.
 fn share(part: Duration, whole: Duration) -> Option<Value> {
-    let hundredths = (u128::from(part.ns()) * 10_000).checked_div(u128::from(whole.ns()))?;
-    Some(Value::Share(u64::try_from(hundredths).ok()?))
+    share_of(part, whole).map(Value::Share)
+}
+
+/// `part` as a share of `whole`, in hundredths of a percent. Rounded up, so that what is above is shown so.
+pub(crate) fn share_of(part: Duration, whole: Duration) -> Option<u64> {
+    let hundredths = |whole| (u128::from(part.ns()) * 10_000).div_ceil(whole);
+    let whole = Some(u128::from(whole.ns())).filter(|&whole| whole > 0)?;
+    u64::try_from(hundredths(whole)).ok()
 }
 
 fn missed(is_at_least: bool) -> Option<Value> {
@@ -396,7 +402,7 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
     })
     .table(Drop(2)),
     of_measured("max_ns", "Greatest", Unit::Time, "The greatest latency.", |row| {
-        has_latency(row.measured).then(|| greatest(row.measured.max_ns, row.measured.is_at_least()))
+        has_latency(row.measured).then(|| greatest(row.measured.max_ns, row.at_least))
     })
     .table(Keep),
     of_measured(
@@ -455,6 +461,16 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
     of_measured("bound_share", "of bound", Unit::Share, "The greatest as a share of the bound.", |row| {
         share(row.measured.bounded_max_ns?, row.bound?)
     })
+    .table(Keep),
+    of_measured(
+        "from_due_max_ns",
+        "From due",
+        Unit::Time,
+        "The greatest time from when the measuring thread was due until it ran in user space, as cyclictest \
+         measures it. It begins before the wake-up, and ends after it, so it may be above the bound.",
+        |row| row.measured.from_due_max_ns.map(Value::Time),
+    )
+    .sparse()
     .table(Keep),
     of_measured("notes", "Notes", Unit::Notes, "Wake-ups that were not seen.", |row| {
         let unseen = super::some(&[(row.measured.unmeasured, "not seen")]);

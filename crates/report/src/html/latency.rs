@@ -7,7 +7,7 @@ use super::drawn::Drawn;
 use super::scale::{Scale, percent};
 use crate::analysed::{Analysed, has_latency, measured_name, source_name, thread_name};
 use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
-use crate::latency::{happened, headline, interference_free, summary, terms};
+use crate::latency::{happened, headline, interference_free, summary, terms, unreliable_on};
 use crate::number::counted;
 use crate::visible;
 use maud::{Markup, PreEscaped, html};
@@ -59,6 +59,7 @@ fn processor(analysis: &Analysed<'_>) -> Markup {
     html! {
         @match &analysis.bounds {
             Ok(bounds) => {
+                @if let Some(doubts) = unreliable_on(analysis) { p.note { b { (doubts) } } }
                 div.figures { (bars(bounds, analysis.measured_max())) }
                 p { (terms(bounds)) "." }
                 @let rows = InterruptModel::ALL.into_iter().map(|model| BoundRow { bounds, model });

@@ -63,7 +63,7 @@ fn split(interrupts: u64, threads: u64, rest: u64) -> Split {
 pub(crate) fn figure_24() -> SchedulingLatency {
     let php = || thread("php", 25_708);
     let stack = ["_raw_spin_unlock_irqrestore+0x2a", "wake_up_new_task+0x1c5", "_do_fork+0x14e"];
-    let processor = Processor {
+    let mut processor = Processor {
         cpu: 1,
         observed_ns: Duration::from_ms(60_000),
         variables: Some(Variables {
@@ -81,11 +81,15 @@ pub(crate) fn figure_24() -> SchedulingLatency {
         measured: vec![measured(None, &[(5_000_000_000, split(0, 0, 27_000), vec![])])],
         ..Processor::default()
     };
+    // Two short ones came close together.
+    processor.interrupts[2].curves.delta_min_ns = vec![ns(4_000)];
     SchedulingLatency {
         from_ns: Instant::from_ns(1_000_000_000),
         until_ns: Instant::from_ns(61_000_000_000),
         kernel: "5.2.21-rt14".to_owned(),
         preemption: Preemption::Rt,
+        no_variables: None,
+        damaged_recordings: 0,
         horizon_ns: Duration::from_ms(10),
         processors: vec![processor],
         monitors: vec![],
@@ -116,6 +120,7 @@ pub(crate) fn measured_only() -> SchedulingLatency {
     let mut section = figure_24();
     section.kernel = "6.18.44".to_owned();
     section.preemption = Preemption::Voluntary;
+    section.no_variables = Some(NoVariables::KernelOptions);
     let cpu = &mut section.processors[0];
     cpu.variables = None;
     cpu.timers = Some(Timers {

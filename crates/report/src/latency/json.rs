@@ -4,7 +4,9 @@ use super::Threshold;
 use crate::analysed::{Analysed, has_latency};
 use punctual_latency::{Bound, Bounds, Cause, InterruptModel, Outcome, Part};
 use punctual_model::Duration;
-use punctual_model::latency::{Interrupt, InterruptSource, Measured, SchedulingLatency, Timers, Variable};
+use punctual_model::latency::{
+    Interrupt, InterruptSource, Measured, SchedulingLatency, Timers, Variable, Wakeup,
+};
 use serde_json::{Value, json};
 
 /// The bounds of all processors, and whether the threshold of the measurement was reached, if it had one.
@@ -44,7 +46,7 @@ fn processor(analysis: &Analysed<'_>) -> Value {
         "measured_at_least": analysis.is_measured_at_least(),
         "timers": cpu.timers.as_ref().map(timers),
         "interrupts": cpu.interrupts.iter().map(interrupt).collect::<Vec<_>>(),
-        "measured": cpu.measured.iter().map(measured).collect::<Vec<_>>(),
+        "measured": cpu.measured.iter().map(|it| measured(it, cpu.variables.is_some())).collect::<Vec<_>>(),
     });
     let more = match &analysis.bounds {
         Ok(bounds) => json!({
@@ -52,6 +54,7 @@ fn processor(analysis: &Analysed<'_>) -> Value {
             "at_least": bounds.is_at_least(),
             "largest": part(&bounds.largest()),
             "exceeded": bounds.exceeded().next().is_some(),
+            "unreliable": super::unreliable_on(analysis),
             "bounds": InterruptModel::ALL.map(|model| bound(bounds, model)),
         }),
         Err(reason) => json!({"no_bound": reason.to_string()}),
@@ -85,7 +88,7 @@ fn interrupt(interrupt: &Interrupt) -> Value {
     })
 }
 
-fn measured(measured: &Measured) -> Value {
+fn measured(measured: &Measured, has_variables: bool) -> Value {
     json!({
         "thread": measured.thread,
         "wakeups": measured.wakeups,
@@ -94,8 +97,18 @@ fn measured(measured: &Measured) -> Value {
         "max_ns": has_latency(measured).then(|| measured.max_ns.ns()),
         "at_least": measured.is_at_least(),
         "bounded_max_ns": measured.bounded_max_ns.map(Duration::ns),
-        "worst": measured.worst,
+        "from_due_max_ns": measured.from_due_max_ns.map(Duration::ns),
+        "worst": measured.worst.iter().map(|it| wakeup(it, has_variables)).collect::<Vec<_>>(),
     })
+}
+
+/// As in the timing model; without what ran, why.
+fn wakeup(wakeup: &Wakeup, has_variables: bool) -> Value {
+    let mut value = json!(wakeup);
+    if let Some(why) = super::unknown_ran(wakeup).filter(|_| !has_variables) {
+        value["ran_unknown"] = why.into();
+    }
+    value
 }
 
 fn bound(bounds: &Bounds<'_>, model: InterruptModel) -> Value {

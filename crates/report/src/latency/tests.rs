@@ -3,7 +3,7 @@
 use super::example::{figure_24, measured_only};
 use super::*;
 use punctual_model::latency::Preemption;
-use punctual_model::latency::{Monitor, Ran, RanKind, Split};
+use punctual_model::latency::{Monitor, NoVariables, Ran, RanKind, Split};
 
 fn text(section: &SchedulingLatency) -> String {
     latency(section, &Page::default())
@@ -26,7 +26,7 @@ fn figure_24_is_shown_with_its_terms() {
             "Linux 5.2.21-rt14 (PREEMPT_RT), 1 processor for 60 s; nothing lost.",
             "Bound: 98.042 µs, on CPU 1",
             "Largest part: D_POID, 22.51 µs, by php (25708) in wake_up_new_task+0x1c5.",
-            "Measured: at most 27 µs on CPU 1, 27 % of its bound.",
+            "Measured: at most 27 µs on CPU 1, 27.54 % of its bound.",
             "= max(19.312 µs, 22.51 µs) + 0 ns + 19.702 µs = 42.212 µs",
             "irq 33 nvme0q1 1,000 16.914 µs 1 ms",
             "no interrupts 42.212 µs",
@@ -91,18 +91,25 @@ fn rules_that_the_kernel_watched_are_named() {
     section.monitors = vec![Monitor { name: "scpd".to_owned(), rules, watched_ns, violations: 0 }];
     says(
         &text(&section),
-        &["none violated: R6 (scpd) for 1 s. Not watched: R1 to R5, R7 to R14. No kernel has monitors of \
-           R1 to R4, R13;"],
+        &[
+            "none violated: R6 (scpd) for 1 s. Not watched: R1 to R5, R7 to R14. No kernel has monitors of \
+           R1 to R4, R13;",
+            "No monitor was on for R5, R7 to R12, R14; not every kernel has one.",
+        ],
     );
     let others = ["R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R14"];
     section.monitors[0].rules = others.map(str::to_owned).to_vec();
     let all = text(&section);
     says(&all, &["Not watched: R1 to R4, R13. No kernel has monitors of R1 to R4, R13; the bound rests on"]);
-    assert!(!all.contains("This kernel has no monitors"), "{all}");
+    assert!(!all.contains("No monitor was on"), "{all}");
     let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
     assert_eq!(value["rules"]["unwatched"], serde_json::json!(["R1", "R2", "R3", "R4", "R13"]));
     section.monitors[0].violations = 2;
-    says(&text(&section), &["2 VIOLATIONS OF THE RULES"]);
+    says(&text(&section), &["found 2 VIOLATIONS OF THE RULES that the bound rests on: it does not hold"]);
+    says(&text(&section), &["NOT TO BE RELIED ON: the kernel's monitors found 2 VIOLATIONS OF THE RULES"]);
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    let why = value["processors"][0]["unreliable"].as_str().expect("a reason");
+    assert!(why.ends_with("rests on: R5 R6 R7 R8 R9 R10 R11 R12 R14 (scpd)."), "{why}");
 }
 
 #[test]
@@ -233,4 +240,89 @@ fn json_has_every_bound_with_its_parts() {
     }
     assert_eq!(bounds[4]["windows_ns"], serde_json::json!([42_212, 97_741, 98_042]));
     assert!(bounds[3]["bound_ns"].is_null(), "sporadic does not converge");
+}
+
+#[test]
+fn from_due_is_shown_beside_the_latency_and_is_no_violation() {
+    let mut section = figure_24();
+    assert!(!text(&section).contains("From due"));
+    section.processors[0].measured[0].from_due_max_ns = Some(Duration::from_ns(988_000));
+    let shown = text(&section);
+    says(&shown, &["From due to user space: at most 988 µs, on CPU 1.", "27 µs 98.042 µs 27.54 % 988 µs"]);
+    assert!(!shown.contains("ABOVE"), "{shown}");
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert_eq!(value["processors"][0]["measured"][0]["from_due_max_ns"], 988_000);
+    assert_eq!(value["processors"][0]["exceeded"], false);
+}
+
+#[test]
+fn without_what_ran_tables_and_programs_see_why() {
+    let mut section = measured_only();
+    let why = "an event between the wake-up and the thread's first instant reached no program";
+    assert!(!json(&section, None).contains("ran_unknown"));
+    let worst = &mut section.processors[0].measured[0].worst[0];
+    worst.ran.clear();
+    worst.split = None;
+    says(&text(&section), &[&format!("control (71): 2.01 ms at +1.000000 s: what ran was not seen: {why}")]);
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert_eq!(value["processors"][0]["measured"][0]["worst"][0]["ran_unknown"], why);
+}
+
+#[test]
+fn why_there_is_no_bound_is_the_reason_of_the_measurement() {
+    let mut section = measured_only();
+    section.no_variables = Some(NoVariables::Privileges);
+    let mut shown = text(&section);
+    says(&shown, &["could not be read with the privileges of the measurement"]);
+    assert!(!shown.contains("kernel lacks"), "{shown}");
+    // Older files do not say.
+    section.no_variables = None;
+    shown = text(&section);
+    says(&shown, &["were not observed, and the file does not say why"]);
+    assert!(!shown.contains("kernel lacks"), "{shown}");
+}
+
+#[test]
+fn negative_durations_make_a_bound_unreliable() {
+    let mut section = figure_24();
+    assert!(json(&section, None).contains("\"unreliable\": null"));
+    section.processors[0].negative_durations = 3;
+    let doubts =
+        "NOT TO BE RELIED ON: 3 durations came out negative on CPU 1, which is a defect of Punctual.";
+    says(&text(&section), &[&format!("{doubts} Bound: 98.042 µs, ")]);
+    assert_eq!(unreliable(&Analysed::all(&section)), doubts);
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert_eq!(value["processors"][0]["unreliable"], doubts);
+    // Without a bound, there is nothing to rely on.
+    section.preemption = Preemption::Full;
+    assert_eq!(unreliable(&Analysed::all(&section)), "");
+}
+
+#[test]
+fn a_recording_that_was_cut_off_is_no_whole_observation() {
+    let mut section = figure_24();
+    section.damaged_recordings = 1;
+    let shown = text(&section);
+    says(
+        &shown,
+        &["LOST: what came after 1 recording cut off or damaged.", "Measured: at least 27 µs on CPU 1"],
+    );
+    assert!(!shown.contains("nothing lost"), "{shown}");
+    assert!(json(&section, None).contains("\"measured_at_least\": true"));
+}
+
+#[test]
+fn sums_that_do_not_fit_are_no_bound() {
+    let mut section = figure_24();
+    let variables = section.processors[0].variables.as_mut().expect("there");
+    for variable in [&mut variables.poid, &mut variables.psd, &mut variables.st, &mut variables.paie] {
+        variable.max_ns = Duration::from_ns(u64::MAX);
+    }
+    let shown = text(&section);
+    says(
+        &shown,
+        &["No bound: on CPU 1, the variables add up to more than", "no interrupts does not converge"],
+    );
+    let value: serde_json::Value = serde_json::from_str(&json(&section, None)).expect("JSON");
+    assert!(value["processors"][0]["bound_ns"].is_null(), "{value}");
 }

@@ -234,7 +234,7 @@ impl Decoder {
                 };
                 Record::Switch(Switch { tid, at, cpu, step })
             }
-            event if LATENCY.contains(&event) || event == WAKEUP_SECTIONS => {
+            event if LATENCY.contains(&event) || LATENCY_LATER.contains(&event) => {
                 Record::Latency(latency::record(event, now, fields)?)
             }
             event if DISPATCH.contains(&event) => Record::Dispatch(dispatch::record(event, now, fields)?),

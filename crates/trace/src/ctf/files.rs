@@ -137,10 +137,13 @@ impl Writer {
             // A partial packet is useless to readers; if it cannot be cut off, they skip it.
             let _ = file.set_len(part.bytes);
             let _ = file.sync_data();
-            let packets = self.written.packets;
-            return Err(error.and(&format!(
-                "; the {packets} packets written before can be read: the recording is whole until then"
-            )));
+            return Err(error.and(&match self.written.packets {
+                0 => "; nothing was written before: there is nothing to read".to_owned(),
+                1 => "; the packet written before can be read: the recording is whole until then".to_owned(),
+                packets => format!(
+                    "; the {packets} packets written before can be read: the recording is whole until then"
+                ),
+            }));
         }
         part.bytes += bytes;
         part.packets += 1;

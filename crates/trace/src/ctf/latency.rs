@@ -5,8 +5,8 @@ use super::layout::*;
 use super::packet::Packet;
 use crate::latency::*;
 use punctual_model::latency::{
-    Culprit, InterruptKind, InterruptSource, Monitor, Preemption, Ran, RanKind, RealTimeThread, Split,
-    ThreadId, Timers, Variable as Greatest, Wakeup,
+    Culprit, InterruptKind, InterruptSource, Monitor, NoVariables, Preemption, Ran, RanKind, RealTimeThread,
+    Split, ThreadId, Timers, Variable as Greatest, Wakeup,
 };
 use punctual_model::{Duration, Instant, Policy};
 
@@ -17,6 +17,16 @@ const PREEMPTIONS: [Preemption; 6] = [
     Preemption::Lazy,
     Preemption::Rt,
     Preemption::Unknown,
+];
+/// Whether there are variables, or why not.
+const VARIABLES: [Option<NoVariables>; 7] = [
+    Some(NoVariables::Unknown),
+    None,
+    Some(NoVariables::Architecture),
+    Some(NoVariables::KernelVersion),
+    Some(NoVariables::KernelOptions),
+    Some(NoVariables::Tracefs),
+    Some(NoVariables::Privileges),
 ];
 const KINDS: [InterruptKind; 4] =
     [InterruptKind::Nmi, InterruptKind::Irq, InterruptKind::Vector, InterruptKind::Softirq];
@@ -65,7 +75,10 @@ impl Packet {
             Latency::Interrupt(interrupt) => self.interrupt(interrupt, at_ns),
             Latency::Scope(scope) => {
                 let preemption = number(&PREEMPTIONS, scope.preemption);
-                self.begin(SCOPE, at_ns).u8(preemption).u64(scope.horizon.ns()).flag(scope.has_variables);
+                self.begin(SCOPE, at_ns)
+                    .u8(preemption)
+                    .u64(scope.horizon.ns())
+                    .u8(number(&VARIABLES, scope.no_variables));
             }
             Latency::Processor(processor) => {
                 let Processor { cpu, skipped_events, negative_durations, is_partial } = *processor;
@@ -92,6 +105,9 @@ impl Packet {
             }
             Latency::Thread(thread) => self.thread(thread, at_ns),
             Latency::Wakeup(wakeup) => self.wakeup(wakeup, at_ns),
+            Latency::FromDue { cpu, max } => {
+                self.begin(FROM_DUE, at_ns).u32(*cpu).u64(max.ns());
+            }
             Latency::Timers { cpu, timers } => {
                 let event = self.begin(TIMERS, at_ns).u32(*cpu).u64(timers.expired);
                 let event = event.u64(timers.total_ns.ns()).u64(timers.lateness.max_ns.ns());
@@ -228,7 +244,7 @@ pub fn record(event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Latency, &
         SCOPE => Latency::Scope(Scope {
             preemption: fields.one_of(&PREEMPTIONS, "a preemption model that is not known")?,
             horizon: fields.duration(),
-            has_variables: fields.flag(),
+            no_variables: fields.one_of(&VARIABLES, "a reason for no variables that is not known")?,
         }),
         PROCESSOR => Latency::Processor(Processor {
             cpu: fields.u32(),
@@ -249,6 +265,7 @@ pub fn record(event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Latency, &
         })),
         THREAD_LATENCIES => Latency::Thread(Box::new(thread(fields)?)),
         WAKEUP | WAKEUP_SECTIONS => Latency::Wakeup(Box::new(wakeup(event == WAKEUP_SECTIONS, fields)?)),
+        FROM_DUE => Latency::FromDue { cpu: fields.u32(), max: fields.duration() },
         TIMERS => Latency::Timers { cpu: fields.u32(), timers: Box::new(timers(fields)?) },
         INTERRUPTS_COUNTED => {
             let (cpu, count) = (fields.u32(), fields.u64());

@@ -53,7 +53,7 @@ pub const ACTIVATION_COUNTED: u8 = 15;
 pub const CIRCUMSTANCES: u8 = 16;
 pub const BYSTANDER: u8 = 17;
 pub const BYSTANDER_EXIT: u8 = 18;
-/// Of a measurement of scheduling latency: these, [`WAKEUP_SECTIONS`] and no others.
+/// Of a measurement of scheduling latency: these, [`LATENCY_LATER`] and no others.
 pub const LATENCY: std::ops::RangeInclusive<u8> = SCOPE..=WITNESSED;
 pub const SCOPE: u8 = 19;
 pub const PROCESSOR: u8 = 20;
@@ -80,6 +80,10 @@ pub const GUEST: u8 = 38;
 pub const GUEST_OVER: u8 = 39;
 /// As [`WAKEUP`], with sections.
 pub const WAKEUP_SECTIONS: u8 = 40;
+pub const FROM_DUE: u8 = 41;
+
+/// Of a measurement of scheduling latency, too: what versions after the fourth have added.
+pub const LATENCY_LATER: std::ops::RangeInclusive<u8> = WAKEUP_SECTIONS..=FROM_DUE;
 
 /// Bytes of these events, header included.
 pub const SEPARATOR_BYTES: usize = 21;

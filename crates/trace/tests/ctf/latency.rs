@@ -17,8 +17,8 @@ pub fn any_latency() -> impl Strategy<Value = Latency> {
     let cpu = || prop_oneof![9 => 0..4_u32, 1 => any::<u32>()];
     prop_oneof![
         8 => interrupt(cpu()).prop_map(Latency::Interrupt),
-        1 => (preemption(), duration(), any::<bool>()).prop_map(|(preemption, horizon, has_variables)| {
-            Latency::Scope(Scope { preemption, horizon, has_variables })
+        1 => (preemption(), duration(), no_variables()).prop_map(|(preemption, horizon, no_variables)| {
+            Latency::Scope(Scope { preemption, horizon, no_variables })
         }),
         1 => (cpu(), any::<(u64, u64, bool)>()).prop_map(
             |(cpu, (skipped_events, negative_durations, is_partial))| {
@@ -38,6 +38,7 @@ pub fn any_latency() -> impl Strategy<Value = Latency> {
         ),
         2 => thread(cpu()).prop_map(|thread| Latency::Thread(Box::new(thread))),
         2 => wakeup(cpu()).prop_map(|wakeup| Latency::Wakeup(Box::new(wakeup))),
+        1 => (cpu(), duration()).prop_map(|(cpu, max)| Latency::FromDue { cpu, max }),
         1 => (cpu(), timers()).prop_map(|(cpu, timers)| Latency::Timers { cpu, timers: Box::new(timers) }),
         1 => (cpu(), name(), any::<u64>()).prop_map(|(cpu, row, count)| Latency::Counted { cpu, row, count }),
         1 => (name(), vec(name(), 0..4), duration(), any::<u64>()).prop_map(
@@ -52,6 +53,11 @@ pub fn any_latency() -> impl Strategy<Value = Latency> {
 fn preemption() -> impl Strategy<Value = Preemption> {
     use Preemption::*;
     select(&[None, Voluntary, Full, Lazy, Rt, Unknown][..])
+}
+
+fn no_variables() -> impl Strategy<Value = Option<NoVariables>> {
+    use NoVariables::*;
+    option::of(select(&[Unknown, Architecture, KernelVersion, KernelOptions, Tracefs, Privileges][..]))
 }
 
 fn duration() -> impl Strategy<Value = Duration> {
@@ -267,7 +273,7 @@ pub fn one_of_each_latency() -> Vec<Record> {
         Latency::Scope(Scope {
             preemption: Preemption::Rt,
             horizon: Duration::from_ms(10),
-            has_variables: true,
+            no_variables: None,
         }),
         Latency::Processor(latency::Processor { cpu: 1, ..Default::default() }),
         Latency::Source(Box::new(Source {
@@ -309,6 +315,7 @@ pub fn one_of_each_latency() -> Vec<Record> {
                 },
             }),
         },
+        Latency::FromDue { cpu: 1, max: us(988) },
         Latency::Counted { cpu: 1, row: "LOC".into(), count: 17 },
         Latency::Monitor(Box::new(Monitor {
             name: "scpd".into(),
@@ -393,6 +400,7 @@ fn babeltrace_finds_every_field_of_a_measurement() {
             "timers",
             format!("cpu = 1, expired = 4, total_ns = 8000, max_ns = 5000, at_least = {no}, {}", culprit("")),
         ),
+        ("from_due", "cpu = 1, max_ns = 988000".into()),
         ("interrupts_counted", "cpu = 1, count = 17, row = \"LOC\"".into()),
         (
             "monitor",

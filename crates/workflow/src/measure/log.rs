@@ -1,6 +1,7 @@
 //! Where the records of a measurement go: into the section `latency`, and into a recording if there is one.
 
 use super::flight;
+use super::measuring::MeasuringThreads;
 use super::names::Names;
 use crate::error::Error;
 use crate::error::Result;
@@ -10,7 +11,7 @@ use crate::platform;
 use crate::record::RecordingWriter;
 use bytesize::ByteSize;
 use punctual_latency::{HORIZON, Observation, Wait};
-use punctual_model::latency::{InterruptSource, Wakeup};
+use punctual_model::latency::{InterruptSource, NoVariables, Wakeup};
 use punctual_model::{Duration, Instant, TimingModel};
 use punctual_observe::latency as observe;
 use punctual_report::counted;
@@ -72,7 +73,7 @@ impl<'a> Log<'a> {
     pub fn start(
         from: Instant,
         cpus: &[u32],
-        has_variables: bool,
+        no_variables: Option<NoVariables>,
         folder: Option<&RecordingFolder>,
         monitor: &'a dyn Monitor,
     ) -> Result<Log<'a>> {
@@ -88,7 +89,7 @@ impl<'a> Log<'a> {
             threads: BTreeMap::new(),
             monitor,
         };
-        let scope = Scope { preemption: punctual_observe::preemption(), horizon: HORIZON, has_variables };
+        let scope = Scope { preemption: punctual_observe::preemption(), horizon: HORIZON, no_variables };
         log.record(Latency::Scope(scope));
         for &cpu in cpus {
             log.record(Latency::Processor(Processor { cpu, ..Processor::default() }));
@@ -142,6 +143,13 @@ impl<'a> Log<'a> {
             self.record(Latency::Wakeup(Box::new(latest)));
         }
         self.record(Latency::Thread(Box::new(thread)));
+    }
+
+    /// Takes what the measuring threads measure themselves.
+    pub fn from_due(&mut self, threads: Option<&MeasuringThreads>) {
+        for (cpu, max) in threads.into_iter().flat_map(MeasuringThreads::from_due) {
+            self.record(Latency::FromDue { cpu, max });
+        }
     }
 
     /// What a latency was made of, with the interrupts so far.

@@ -1,10 +1,12 @@
 //! A thread on each processor that sleeps until absolute times, under SCHED_FIFO, as cyclictest has them: the
-//! programs measure how late the kernel lets it run.
+//! programs measure how late the kernel lets it run after its wake-up, and it measures itself how long after
+//! it was due it runs in user space.
 
 use crate::error::{Error, ErrorKind, Result, plain_reason};
+use punctual_model::{Duration as Ns, Instant};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,23 +16,73 @@ const PRIORITY: i32 = 95;
 
 /// The measuring threads. They end when this is dropped.
 pub struct MeasuringThreads {
-    is_over: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+    cpus: Vec<u32>,
     tids: Vec<u32>,
+    /// What each has measured so far.
+    lateness: Vec<Arc<Lateness>>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// What all measuring threads are told.
+struct Shared {
+    is_over: AtomicBool,
+    /// Wake-ups count that are due from then on, in nanoseconds.
+    from: AtomicU64,
+    /// And that have happened until then.
+    until: AtomicU64,
+}
+
+/// The greatest time of one thread from when it was due until it ran; 0 before the first.
+#[derive(Default)]
+struct Lateness(AtomicU64);
+
+impl Shared {
+    /// Nothing counts yet.
+    fn new() -> Shared {
+        Shared {
+            is_over: AtomicBool::new(false),
+            from: AtomicU64::new(u64::MAX),
+            until: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Whether a wake-up counts that was due at `due` and ran at `now`.
+    fn counts(&self, due: u64, now: u64) -> bool {
+        self.from.load(Ordering::Relaxed) <= due && now <= self.until.load(Ordering::Relaxed)
+    }
+}
+
+impl Lateness {
+    fn add(&self, due: u64, now: u64) {
+        self.0.fetch_max(now.saturating_sub(due).max(1), Ordering::Relaxed);
+    }
+
+    fn greatest(&self) -> Option<Ns> {
+        let greatest = self.0.load(Ordering::Relaxed);
+        (greatest > 0).then(|| Ns::from_ns(greatest))
+    }
 }
 
 impl MeasuringThreads {
     /// One on each of these processors, which wakes up once in `period`.
     pub fn start(cpus: &[u32], period: Duration) -> Result<MeasuringThreads> {
-        let mut all = MeasuringThreads { is_over: Arc::default(), tids: Vec::new(), threads: Vec::new() };
+        let mut all = MeasuringThreads {
+            shared: Arc::new(Shared::new()),
+            cpus: cpus.to_vec(),
+            tids: Vec::new(),
+            lateness: Vec::new(),
+            threads: Vec::new(),
+        };
         for &cpu in cpus {
             let (sender, receiver) = mpsc::channel();
-            let is_over = Arc::clone(&all.is_over);
+            let (shared, lateness) = (Arc::clone(&all.shared), Arc::<Lateness>::default());
+            all.lateness.push(Arc::clone(&lateness));
             let body = move || {
                 let begun = become_measuring(cpu);
                 let is_good = begun.is_ok();
                 if sender.send(begun).is_ok() && is_good {
-                    wake_up_every(period, &is_over);
+                    wake_up_every(period, cpu, &shared, &lateness);
                 }
             };
             let failed = |error: &io::Error| {
@@ -51,11 +103,27 @@ impl MeasuringThreads {
     pub fn tids(&self) -> &[u32] {
         &self.tids
     }
+
+    /// From now on, wake-ups count that are due at `from` or later.
+    pub fn begin(&self, from: Instant) {
+        self.shared.from.store(from.ns(), Ordering::Relaxed);
+    }
+
+    /// No later ones count any more.
+    pub fn end(&self, until: Instant) {
+        self.shared.until.store(until.ns(), Ordering::Relaxed);
+    }
+
+    /// By processor, the greatest time so far from when its thread was due until it ran there.
+    pub fn from_due(&self) -> impl Iterator<Item = (u32, Ns)> {
+        let each = self.cpus.iter().zip(&self.lateness);
+        each.filter_map(|(&cpu, lateness)| Some((cpu, lateness.greatest()?)))
+    }
 }
 
 impl Drop for MeasuringThreads {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
+        self.shared.is_over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             // It does nothing that could fail, and there is nothing to do if it has.
             let _ = thread.join();
@@ -97,16 +165,65 @@ fn become_measuring(cpu: u32) -> io::Result<u32> {
     Ok(unsafe { libc::gettid() } as u32)
 }
 
-fn wake_up_every(period: Duration, is_over: &AtomicBool) {
-    let mut next = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    while !is_over.load(Ordering::Relaxed) {
-        let ns = next.tv_nsec + i64::from(period.subsec_nanos());
-        next.tv_sec += period.as_secs() as i64 + ns / 1_000_000_000;
-        next.tv_nsec = ns % 1_000_000_000;
+/// Where the thread is moved to when its processor goes offline, it measures nothing.
+fn wake_up_every(period: Duration, cpu: u32, shared: &Shared, lateness: &Lateness) {
+    let now = || rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let ns = |time: rustix::time::Timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    let mut next = now();
+    while !shared.is_over.load(Ordering::Relaxed) {
+        let nanoseconds = next.tv_nsec + i64::from(period.subsec_nanos());
+        next.tv_sec += period.as_secs() as i64 + nanoseconds / 1_000_000_000;
+        next.tv_nsec = nanoseconds % 1_000_000_000;
         let until = libc::timespec { tv_sec: next.tv_sec, tv_nsec: next.tv_nsec };
         // SAFETY: a valid time; the remaining time is not asked for.
-        unsafe {
-            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut());
+        let slept = unsafe {
+            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut())
+        };
+        let (due, ran) = (ns(next), ns(now()));
+        // SAFETY: takes no arguments.
+        let is_here = u32::try_from(unsafe { libc::sched_getcpu() }) == Ok(cpu);
+        if slept == 0 && is_here && shared.counts(due, ran) {
+            lateness.add(due, ran);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wake_ups_of_the_measurement_count() {
+        let (shared, lateness) = (Shared::new(), Lateness::default());
+        assert!(!shared.counts(10, 20), "not begun");
+        shared.from.store(10, Ordering::Relaxed);
+        assert!(!shared.counts(9, 20), "due before");
+        assert!(shared.counts(10, 20));
+        shared.until.store(20, Ordering::Relaxed);
+        assert!(shared.counts(10, 20) && !shared.counts(10, 21), "after the end");
+        assert_eq!(lateness.greatest(), None);
+        lateness.add(10, 10);
+        assert_eq!(lateness.greatest(), Some(Ns::from_ns(1)), "one was measured");
+        lateness.add(10, 998);
+        lateness.add(20, 30);
+        assert_eq!(lateness.greatest(), Some(Ns::from_ns(988)));
+    }
+
+    /// Under the tests' own policy.
+    #[test]
+    fn lateness_is_that_of_absolute_sleeps() {
+        let (shared, lateness) = (Shared::new(), Lateness::default());
+        shared.from.store(0, Ordering::Relaxed);
+        // SAFETY: takes no arguments.
+        let cpu = unsafe { libc::sched_getcpu() } as u32;
+        std::thread::scope(|scope| {
+            scope.spawn(|| wake_up_every(Duration::from_micros(500), cpu, &shared, &lateness));
+            // It may run elsewhere at first.
+            while lateness.greatest().is_none() {
+                std::thread::yield_now();
+            }
+            shared.is_over.store(true, Ordering::Relaxed);
+        });
+        assert!(lateness.greatest() > Some(Ns::from_ns(1)), "nobody runs at the very instant");
     }
 }

@@ -3,7 +3,8 @@
 use super::log::{Logged, Recorded};
 use crate::error::Error;
 use crate::folder::RecordingFolder;
-use punctual_model::TimingModel;
+use crate::platform;
+use punctual_model::{Instant, TimingModel};
 use punctual_report::latency::Threshold;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -48,6 +49,15 @@ pub struct Outcome {
     pub recorded: Option<Recorded>,
     /// Why there is none although one was asked for.
     pub failure: Option<Error>,
+}
+
+impl Options {
+    /// When a measurement ends that began at `from`, if there is a limit: what was done meanwhile to prepare
+    /// is part of it.
+    pub(super) fn end(&self, from: Instant) -> Option<std::time::Instant> {
+        let since = Duration::from_nanos(platform::now().since(from).ns());
+        std::time::Instant::now().checked_add(self.limit?.saturating_sub(since))
+    }
 }
 
 impl From<Logged> for Outcome {

@@ -28,6 +28,26 @@ pub fn choose(asked: &[u32]) -> Result<Vec<u32>> {
     }
 }
 
+/// What remains of `chosen` right before the measurement begins: to get that far takes seconds, and a
+/// processor that has gone offline meanwhile is not measured. An error if it was asked for, or none is left.
+pub fn remaining(chosen: &[u32], asked: &[u32], monitor: &dyn Monitor) -> Result<Vec<u32>> {
+    let online = online().unwrap_or_else(|| chosen.to_vec());
+    let (remaining, gone) = divide(chosen, &online);
+    for cpu in gone {
+        let what = format!("processor {cpu} went offline before the measurement began");
+        if asked.contains(&cpu) || remaining.is_empty() {
+            return Err(Error::target(what));
+        }
+        monitor.warn(&format!("{what} and is not measured"));
+    }
+    Ok(remaining)
+}
+
+/// Those of `chosen` that are online, and those that are not.
+fn divide(chosen: &[u32], online: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    chosen.iter().partition(|cpu| online.contains(cpu))
+}
+
 /// Tells of processors that came online since `measured` were chosen.
 pub fn warn_of_newcomers(measured: &[u32], monitor: &dyn Monitor) {
     for cpu in online().unwrap_or_default().iter().filter(|cpu| !measured.contains(cpu)) {
@@ -43,9 +63,10 @@ pub struct Online {
 }
 
 impl Online {
-    /// All of these are online now.
+    /// All of these were online when the measurement began. The first look is the next one: to go offline
+    /// takes some milliseconds, and one that was about to is not seen before.
     pub fn new(cpus: &[u32]) -> Online {
-        Online { known: cpus.iter().map(|&cpu| (cpu, true)).collect(), next: Instant::now() + LOOK }
+        Online { known: cpus.iter().map(|&cpu| (cpu, true)).collect(), next: Instant::now() }
     }
 
     /// Once in a while looks which processors are online; returns those that no longer are.
@@ -53,6 +74,11 @@ impl Online {
         if Instant::now() < self.next {
             return Vec::new();
         }
+        self.look_now()
+    }
+
+    /// The same, at once.
+    pub fn look_now(&mut self) -> Vec<u32> {
         self.next = Instant::now() + LOOK;
         online().map_or_else(Vec::new, |now| self.update(&now))
     }
@@ -81,6 +107,12 @@ mod tests {
         assert_eq!(processor_list("2-1"), None);
         assert_eq!(processor_list(""), None);
         assert_eq!(processor_list("0-99999999"), None);
+    }
+
+    #[test]
+    fn who_is_gone_before_the_beginning_is_not_measured() {
+        assert_eq!(divide(&[0, 1, 3], &[0, 2, 3]), (vec![0, 3], vec![1]));
+        assert_eq!(divide(&[1], &[]), (vec![], vec![1]));
     }
 
     #[test]

@@ -11,12 +11,13 @@ use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::{platform, watch};
 use punctual_model::latency::{
-    Culprit, InterruptSource, Ran, RanKind, RealTimeThread, Split, ThreadId, Timers, Variable, Wakeup,
+    Culprit, InterruptSource, NoVariables, Ran, RanKind, RealTimeThread, Split, ThreadId, Timers, Variable,
+    Wakeup,
 };
 use punctual_model::{Duration, Policy, SchedulingLatency};
 use punctual_observe::wakeups::{self, Event, Latencies, Meter};
 use punctual_report::counted;
-use punctual_report::latency::{Reached, Threshold, ran_name};
+use punctual_report::latency::{Reached, Threshold, ran_name, unknown_ran};
 use punctual_trace::latency::{Latency, Processor, Thread, ThreadWakeup};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -24,17 +25,37 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Measures until the limit, the end of the command, or `stop`.
-pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
+pub(super) fn measure(
+    options: &Options,
+    no_variables: NoVariables,
+    stop: &AtomicBool,
+    monitor: &dyn Monitor,
+) -> Result<Outcome> {
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
-    let (meter, before) = Meter::start(&options.command, options.command_to_stderr, Counters::read)?;
-    let log = Log::start(meter.from, &cpus, false, options.record.as_ref(), monitor)?;
+    let begun = || {
+        threads.iter().for_each(|threads| threads.begin(platform::now()));
+        (Counters::read(), processors::remaining(&cpus, &options.cpus, monitor))
+    };
+    let (meter, (before, cpus)) = Meter::start(&options.command, options.command_to_stderr, begun)?;
+    let cpus = cpus?;
+    let log = Log::start(meter.from, &cpus, Some(no_variables), options.record.as_ref(), monitor)?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
-    let threshold = options.threshold.map(ns);
-    let mut measurement =
-        Measurement { meter, log, cpus: &cpus, measuring, rows: BTreeSet::new(), threshold, exceeded: None };
+    let mut measurement = Measurement {
+        meter,
+        log,
+        cpus: &cpus,
+        threads: threads.as_ref(),
+        measuring,
+        rows: BTreeSet::new(),
+        threshold: options.threshold.map(ns),
+        exceeded: None,
+    };
     let command_ended = measurement.wait(options, stop, monitor)?;
     let (until, after) = (platform::now(), Counters::read());
+    if let Some(threads) = &threads {
+        threads.end(until);
+    }
     if let Some(process) = measurement.meter.stop()? {
         watch::warn_still_running(process, monitor);
     }
@@ -42,7 +63,7 @@ pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monito
         watch::warn_command_failed(status, monitor);
     }
     measurement.end(&before, &after)?;
-    let Measurement { log, meter, exceeded, .. } = measurement;
+    let Measurement { log, meter, threshold, exceeded, .. } = measurement;
     drop(threads);
     let mut outcome = Outcome::from(log.finish(until));
     let latencies = meter.latencies();
@@ -59,10 +80,11 @@ pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monito
 }
 
 /// The programs in the kernel, and where what they see goes.
-struct Measurement<'a> {
+struct Measurement<'a, 't> {
     meter: Meter,
     log: Log<'a>,
     cpus: &'a [u32],
+    threads: Option<&'t MeasuringThreads>,
     /// Thread numbers of the measuring threads.
     measuring: Vec<u32>,
     /// Rows in which the kernel counts the interrupts that were seen.
@@ -72,7 +94,7 @@ struct Measurement<'a> {
     exceeded: Option<ThreadWakeup>,
 }
 
-impl Measurement<'_> {
+impl Measurement<'_, '_> {
     /// Waits, and reads the buffer meanwhile; returns how the command ended, if that was the end.
     fn wait(
         &mut self,
@@ -80,7 +102,7 @@ impl Measurement<'_> {
         stop: &AtomicBool,
         monitor: &dyn Monitor,
     ) -> Result<Option<ExitStatus>> {
-        let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
+        let end = options.end(self.meter.from);
         let mut progress = monitor.watching(options.limit);
         let mut online = Online::new(self.cpus);
         for tick in 1_u32.. {
@@ -90,8 +112,12 @@ impl Measurement<'_> {
                 break;
             }
             std::thread::sleep(left);
+            // What has come until then is read after the end.
+            if end.is_some_and(|end| std::time::Instant::now() >= end) {
+                break;
+            }
             self.drain()?;
-            online.look().into_iter().for_each(|cpu| self.log.record(Latency::Offline { cpu }));
+            self.note_absences(online.look());
             if tick % TICKS_UNTIL_DUE == 0 && options.record.is_some() {
                 self.sums()?;
             }
@@ -101,9 +127,11 @@ impl Measurement<'_> {
             }
             progress.update(&|| self.log.seen());
             if let Some(status) = self.meter.command_status() {
+                self.note_absences(online.look_now());
                 return Ok(Some(status));
             }
         }
+        self.note_absences(online.look_now());
         Ok(None)
     }
 
@@ -145,11 +173,16 @@ impl Measurement<'_> {
                 self.log.thread(thread, true, |_| None);
             }
         }
+        self.log.from_due(self.threads);
         for &cpu in self.cpus {
             let timers = Box::new(timers(&self.meter.processor(cpu)?.timers));
             self.log.record(Latency::Timers { cpu, timers });
         }
         Ok(())
+    }
+
+    fn note_absences(&mut self, gone: Vec<u32>) {
+        gone.into_iter().for_each(|cpu| self.log.record(Latency::Offline { cpu }));
     }
 
     /// Records the rest, once the measurement has ended.
@@ -180,6 +213,10 @@ impl Measurement<'_> {
 /// What ran during a wake-up, in lines for people; times count from when the thread was ready.
 fn text(record: &ThreadWakeup, sources: &[&InterruptSource]) -> String {
     let wakeup = &record.wakeup;
+    if wakeup.ran.is_empty() {
+        let why = unknown_ran(wakeup).unwrap_or("it had begun before the measurement did");
+        return format!("What ran on CPU {} after the wake-up was not seen: {why}.\n", record.cpu);
+    }
     let mut text = format!("What ran on CPU {} after the wake-up:\n", record.cpu);
     for ran in &wakeup.ran {
         let after = ran.from_ns.since(wakeup.at_ns).ns() as f64 / 1_000.0;
@@ -235,11 +272,8 @@ pub(super) fn wakeup(wakeup: &wakeups::Wakeup, mut source: impl FnMut(u32) -> In
             }
         };
         let from_ns = ran.from.max(wakeup.ready);
-        // What began before the wake-up counts from there on; how it is interrupted is not known then.
-        let duration_ns = match ran.from < wakeup.ready {
-            true => (ran.from + ran.duration).since(wakeup.ready),
-            false => ran.duration,
-        };
+        // What began before the wake-up counts from there on; when it was interrupted is not known.
+        let duration_ns = ran.duration.min(ran.until.since(from_ns));
         Ran { kind: kind(ran.kind), name, number, from_ns, duration_ns, ..Ran::default() }
     });
     Wakeup { at_ns: wakeup.ready, latency_ns: wakeup.latency, split, ran: ran.collect() }
@@ -254,7 +288,7 @@ fn kind(kind: wakeups::RanKind) -> RanKind {
     }
 }
 
-fn timers(timers: &wakeups::Timers) -> Timers {
+pub(super) fn timers(timers: &punctual_observe::Timers) -> Timers {
     let (pid, tid, name) = timers.interrupted.clone();
     let culprit = Culprit {
         at_ns: timers.at,
@@ -282,5 +316,55 @@ fn warn(section: Option<&SchedulingLatency>, meter: &Meter, monitor: &dyn Monito
     let skipped = meter.skipped();
     if skipped > 0 {
         monitor.warn(&format!("the kernel skipped {} of the programs", counted(skipped, "run")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(ran: Vec<wakeups::Ran>, split: Option<(Duration, Duration)>) -> wakeups::Wakeup {
+        wakeups::Wakeup {
+            key: wakeups::Key { tid: 7, cpu: 1, policy: 1, priority: 80 },
+            ready: punctual_model::Instant::from_ns(1_000_000),
+            latency: Duration::from_ns(981_693),
+            split,
+            ran,
+        }
+    }
+
+    fn lines(observed: &wakeups::Wakeup) -> String {
+        let wakeups::Key { tid, cpu, policy, priority } = observed.key;
+        let wakeup = wakeup(observed, |_| unreachable!("no interrupt"));
+        text(&ThreadWakeup { cpu, tid, policy, priority, wakeup }, &[])
+    }
+
+    /// A thread that was interrupted often has had less of the processor than the time since the wake-up.
+    #[test]
+    fn what_began_before_the_wake_up_counts_from_there_on() {
+        let at = punctual_model::Instant::from_ns;
+        let (from, until) = (at(100_000), at(1_981_693));
+        let busy = |duration| wakeups::Ran {
+            kind: wakeups::RanKind::Thread,
+            number: 9,
+            comm: "busy".into(),
+            from,
+            until,
+            duration: Duration::from_ns(duration),
+        };
+        assert!(lines(&observed(vec![busy(1_880_000)], None)).contains("+0.000 µs  busy (9) for 981.693 µs"));
+        assert!(lines(&observed(vec![busy(800_000)], None)).contains("+0.000 µs  busy (9) for 800 µs"));
+    }
+
+    #[test]
+    fn without_what_ran_there_is_a_reason() {
+        let text = lines(&observed(vec![], None));
+        assert!(
+            text.contains("What ran on CPU 1 after the wake-up was not seen: an event between"),
+            "{text}"
+        );
+        let none = Duration::ZERO;
+        let text = lines(&observed(vec![], Some((none, none))));
+        assert!(text.contains("was not seen: it had begun before the measurement did"), "{text}");
     }
 }

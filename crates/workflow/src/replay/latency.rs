@@ -1,6 +1,7 @@
 //! Recordings of measurements of scheduling latency.
 
 use crate::error::{Error, Result};
+use crate::latency::Together;
 use crate::measure::log;
 use crate::monitor::Monitor;
 use crate::recording::Recording;
@@ -11,7 +12,7 @@ use punctual_trace::latency::Latency;
 
 /// One model of all of these recordings, which has no other sections; `None` of none.
 pub(super) fn replay(recordings: &[Recording], monitor: &dyn Monitor) -> Result<Option<TimingModel>> {
-    let mut all = None;
+    let mut all = Together::default();
     for recording in recordings {
         let observation = observe(recording)?;
         recording.report_problems(monitor);
@@ -27,9 +28,9 @@ pub(super) fn replay(recordings: &[Recording], monitor: &dyn Monitor) -> Result<
             return Err(Error::file(format!("cannot replay {path}"))
                 .because("the part that says what was measured is missing"));
         }
-        all = merge(model, all).map(Some)?;
+        all.add(recording.path().display().to_string(), model)?;
     }
-    Ok(all)
+    Ok(all.model)
 }
 
 /// All that a recording says. Where some of it is missing, everything may have been greater.
@@ -47,7 +48,7 @@ pub(crate) fn observe_with(recording: &Recording, each: &mut dyn FnMut(&Latency)
         }
     })?;
     if recording.is_damaged() {
-        observation.mark_partial();
+        observation.mark_damaged();
     }
     Ok(observation)
 }
@@ -56,6 +57,6 @@ pub(crate) fn observe_with(recording: &Recording, each: &mut dyn FnMut(&Latency)
 pub(super) fn merge(one: TimingModel, other: Option<TimingModel>) -> Result<TimingModel> {
     let Some(other) = other else { return Ok(one) };
     one.merge(other).map_err(|error| {
-        Error::usage("the recordings do not make one timing model").because(error.to_string())
+        Error::file("the recordings do not make one timing model").because(error.to_string())
     })
 }

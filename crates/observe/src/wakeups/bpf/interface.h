@@ -16,6 +16,7 @@ enum ran_kind { RAN_THREAD, RAN_INTERRUPT, RAN_VECTOR, RAN_SOFTIRQ, RAN_NMI };
 /* What ran for a while. */
 struct ran {
 	__u64 from;
+	__u64 until;
 	__u64 duration; /* less what interrupted it */
 	__u32 kind;
 	__u32 number; /* of the thread, interrupt, vector or softirq */

@@ -159,13 +159,14 @@ __noinline __u64 preferred_until(const struct processor *cpu, __s32 prio, __u64 
 	return cpu->tid && rank(cpu->prio) <= last ? sum + ran_until(cpu, now) : sum;
 }
 
-static __always_inline void remember(
-	struct processor *cpu, enum ran_kind kind, __u32 number, __u64 from, __u64 duration)
+static __always_inline void remember(struct processor *cpu, enum ran_kind kind, __u32 number,
+	__u64 from, __u64 until, __u64 duration)
 {
 	struct ran *ran = &cpu->recent[cpu->recent_end & (RECENT - 1)];
 
 	cpu->recent_end++;
 	ran->from = from;
+	ran->until = until;
 	ran->duration = duration;
 	ran->kind = kind;
 	ran->number = number;
@@ -236,7 +237,7 @@ static __always_inline int hard_exit(enum ran_kind what, __u32 number)
 	} else {
 		execution = less(now - entry, cpu->nmi_total - cpu->nmi_at_entry);
 		cpu->hard_total += now - entry;
-		remember(cpu, what, number, entry, execution);
+		remember(cpu, what, number, entry, now, execution);
 		send_interrupt(cpu, RECORD_INTERRUPT, what, number, entry, now, execution);
 	}
 	end(cpu);
@@ -314,7 +315,7 @@ int BPF_PROG(softirq_left, unsigned int number)
 	} else {
 		execution = less(now - entry, inside);
 		cpu->soft_total += execution;
-		remember(cpu, RAN_SOFTIRQ, number, entry, execution);
+		remember(cpu, RAN_SOFTIRQ, number, entry, now, execution);
 		send_interrupt(cpu, RECORD_INTERRUPT, RAN_SOFTIRQ, number, entry, now, execution);
 	}
 	end(cpu);
@@ -335,7 +336,7 @@ int BPF_PROG(nmi, void *address, __s64 took, int handled)
 	cpu->nmi_total += took;
 	if (!cpu->hard_entry)
 		cpu->nmi_outside += took;
-	remember(cpu, RAN_NMI, 0, now - took, took);
+	remember(cpu, RAN_NMI, 0, now - took, now, took);
 	send_interrupt(cpu, RECORD_INTERRUPT, RAN_NMI, 0, now - took, now, took);
 	return 0;
 }
@@ -679,7 +680,7 @@ static __always_inline void leave(struct processor *cpu, struct task_struct *tas
 	if (index < PRIORITIES)
 		cpu->run[index] += ran;
 	last = cpu->recent_end & (RECENT - 1);
-	remember(cpu, RAN_THREAD, task->pid, cpu->since, ran);
+	remember(cpu, RAN_THREAD, task->pid, cpu->since, now, ran);
 	bpf_probe_read_kernel_str(cpu->recent[last].comm, COMM_SIZE, task->comm);
 }
 
