@@ -1,5 +1,6 @@
 //! What an analysis finds: a bound of the response time and what it is made of, or why there is none.
 
+use crate::task::{Gap, Task};
 use punctual_model::Duration;
 use std::fmt;
 
@@ -105,11 +106,14 @@ pub enum NoBound {
     Reservations,
     /// A reservation is impossible: its runtime or period is zero, or the runtime exceeds the deadline.
     Impossible,
+    /// Too little is known of this task: of the one itself, or of one that may delay it.
+    Gap(usize),
 }
 
 impl NoBound {
-    /// As a sentence part, with the tasks' names: `its jobs may arrive without limit`.
-    pub fn text(&self, me: usize, name: impl Fn(usize) -> String) -> String {
+    /// Why task `me` of these has no bound, as a sentence part: `its jobs may arrive without limit`.
+    pub fn text(&self, me: usize, tasks: &[Task]) -> String {
+        let name = |task: usize| &tasks[task].name;
         let whose = |task: &usize| match *task == me {
             true => "its".to_owned(),
             false => format!("{}'s", name(*task)),
@@ -130,6 +134,13 @@ impl NoBound {
             }
             NoBound::Reservations => "the reservations exceed what the processors can give".into(),
             NoBound::Impossible => "its reservation is impossible".into(),
+            NoBound::Gap(task) => {
+                let gap = tasks[*task].gap.as_ref().map_or("too little is known of it", Gap::text);
+                match *task == me {
+                    true => gap.to_owned(),
+                    false => format!("{} may delay it without a bound: {gap}", name(*task)),
+                }
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ pub struct Task {
     pub name: String,
     /// How Linux schedules it.
     pub scheduling: Scheduling,
-    /// Processors that it may use, ascending; not empty.
+    /// Processors that it may use, ascending; empty if they are unknown, so that it may be any.
     pub processors: Vec<u32>,
     /// When its jobs are released.
     pub arrivals: Arrivals,
@@ -25,6 +25,28 @@ pub struct Task {
     pub jitter: Duration,
     /// From the arrival of a job until it must have ended.
     pub deadline: Option<Duration>,
+    /// What is missing to prove it. Its other fields hold what is known.
+    pub gap: Option<Gap>,
+}
+
+/// What is not known of a task, as a sentence part: `its wcet is not agreed on`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// It delays others by what was observed of it, which is too little for a verdict on the task itself.
+    Evidence(String),
+    /// Its priority: the task may be more urgent than all others of its policy. An assignment gives it one.
+    Priority(String),
+    /// How much it needs, where, or when: nothing bounds how long it delays those that it may delay.
+    Demand(String),
+}
+
+impl Gap {
+    /// What is not known.
+    pub fn text(&self) -> &str {
+        match self {
+            Gap::Evidence(text) | Gap::Priority(text) | Gap::Demand(text) => text,
+        }
+    }
 }
 
 /// How Linux schedules a task, most urgent first.
@@ -39,6 +61,8 @@ pub enum Scheduling {
     Priority(u32),
     /// Any other policy: runs when no task above does. It has no bound and delays none of them.
     BestEffort,
+    /// Not known: it may delay any other.
+    Unknown,
 }
 
 impl Task {
@@ -49,7 +73,13 @@ impl Task {
 
     /// Whether the two may run on the same processor.
     pub(crate) fn meets(&self, other: &Task) -> bool {
-        self.processors.iter().any(|cpu| other.processors.binary_search(cpu).is_ok())
+        let is_anywhere = self.processors.is_empty() || other.processors.is_empty();
+        is_anywhere || self.processors.iter().any(|cpu| other.processors.binary_search(cpu).is_ok())
+    }
+
+    /// Whether nothing bounds how long it delays those that it may delay.
+    pub(crate) fn delays_without_bound(&self) -> bool {
+        matches!(self.gap, Some(Gap::Priority(_) | Gap::Demand(_)))
     }
 
     /// WCET(n) in ns; `None` if it is unknown or exceeds 64 bits.
@@ -59,6 +89,9 @@ impl Task {
 
     /// Its share of one processor in the long run, without suspension; `None` if unbounded or unknown.
     pub fn utilization(&self) -> Option<f64> {
+        if matches!(self.gap, Some(Gap::Demand(_))) {
+            return None;
+        }
         let costs = &self.execution.wcet_ns;
         let mean = costs.last()?.ns() as f64 / costs.len() as f64;
         Some(self.arrivals.rate()? * mean)

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// Bound the response times of real-time threads: the dict that `punctual prove --json` prints.
 #[pyfunction]
 #[pyo3(signature = (model, *, platform = None, deadlines = None, margin = 0, what_if = None, threads = None,
-    sensitivity = false, assign = false))]
+    ignore = None, sensitivity = false, assign = false))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn prove<'py>(
     py: Python<'py>,
@@ -21,6 +21,7 @@ pub fn prove<'py>(
     margin: u32,
     what_if: Option<OneOrMany<String>>,
     threads: Option<OneOrMany<String>>,
+    ignore: Option<OneOrMany<String>>,
     sensitivity: bool,
     assign: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -31,6 +32,7 @@ pub fn prove<'py>(
         margin: percent(py, margin)?,
         changes: changes(py, what_if)?,
         threads: arguments::threads(py, threads)?,
+        ignored: ignore.map(|patterns| arguments::threads(py, Some(patterns))).transpose()?,
         sensitivity,
         assign,
     };

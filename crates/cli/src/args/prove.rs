@@ -74,6 +74,10 @@ pub struct Prove {
     #[command(flatten)]
     pub threads: Threads,
 
+    /// Assume that threads whose names match PATTERN never run; repeatable. The output repeats it
+    #[arg(long = "ignore", value_name = "PATTERN")]
+    pub ignored: Vec<String>,
+
     /// Print JSON (docs/prove.md) instead of a table
     #[arg(long)]
     pub json: bool,

@@ -9,7 +9,7 @@ use crate::terminal;
 use punctual_report::{counted, proof as report};
 use punctual_workflow::prove::{Options, prove};
 use punctual_workflow::values::{Change, Deadline};
-use punctual_workflow::{Destination, Given, display_name};
+use punctual_workflow::{Destination, Given, ThreadFilter, display_name};
 
 pub fn run(arguments: args::Prove) -> Result<(), Failure> {
     let force = arguments.force;
@@ -33,6 +33,10 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
         changes: arguments.changes.iter().map(Change::resolve).collect::<Result<_, _>>()?,
         margin: arguments.margin,
         threads: options::threads(&arguments.threads)?,
+        ignored: match &arguments.ignored[..] {
+            [] => None,
+            patterns => Some(ThreadFilter::new(patterns)?),
+        },
         sensitivity: arguments.sensitivity,
         assign: arguments.assign,
         platform: arguments.platform.map(Given::File),

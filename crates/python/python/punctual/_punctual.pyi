@@ -62,6 +62,7 @@ def prove(
     margin: int = 0,
     what_if: _Names | None = None,
     threads: _Names | None = None,
+    ignore: _Names | None = None,
     sensitivity: bool = False,
     assign: bool = False,
 ) -> Proof: ...

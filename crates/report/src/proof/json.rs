@@ -32,7 +32,7 @@ fn row(row: &ProofRow<'_>) -> Value {
     json!({
         "name": task.name,
         "tid": row.thread().tid,
-        "policy": row.thread().policy.name(),
+        "policy": row.thread().policy.map(|it| it.name()),
         "priority": row.thread().priority,
         "cpus": task.processors,
         "deadline_ns": task.deadline.map(|it| it.ns()),
