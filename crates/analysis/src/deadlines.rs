@@ -30,7 +30,8 @@ pub struct Room {
     pub task: usize,
     /// The greatest factor of its processor time, in [`PARTS`]; [`MOST_PARTS`] stands for that or more.
     pub cost: u64,
-    /// The least factor of the distances between its releases, in [`PARTS`].
+    /// The least factor of the distances between its releases, in [`PARTS`], and of its deadline, if that is
+    /// its period.
     pub distance: u64,
 }
 
@@ -51,7 +52,7 @@ impl System {
     }
 
     /// How far each task may change alone; `None` where a deadline is missed already that the task's
-    /// processors have to do with, for tasks without a real-time policy, and where too little is known of one.
+    /// processors have to do with, for tasks without a real-time policy, and where too little is known.
     pub fn sensitivity(&self) -> Vec<Option<Room>> {
         let mut rooms = vec![None; self.tasks.len()];
         for part in self.parts() {
@@ -75,9 +76,10 @@ impl System {
             change(&mut changed.tasks[task]);
             changed.meets_deadlines()
         };
-        let cost = greatest(PARTS, MOST_PARTS, |parts| holds(&|task| *task = task.with_cost_scaled(parts)));
+        let cost =
+            greatest(PARTS, MOST_PARTS, |parts| holds(&|task| *task = task.with_cost_scaled(parts, PARTS)));
         let shorter = greatest(0, PARTS - 1, |less| {
-            holds(&|task| task.arrivals = task.arrivals.scaled(PARTS - less, PARTS))
+            holds(&|task| *task = task.with_distances_scaled(PARTS - less, PARTS))
         });
         Room { task, cost, distance: PARTS - shorter }
     }

@@ -25,6 +25,8 @@ pub struct Task {
     pub jitter: Duration,
     /// From the arrival of a job until it must have ended.
     pub deadline: Option<Duration>,
+    /// Whether the deadline is the period, so that it changes with the distances between releases.
+    pub deadline_is_period: bool,
     /// What is missing to prove it. Its other fields hold what is known.
     pub gap: Option<Gap>,
 }
@@ -97,13 +99,28 @@ impl Task {
         Some(self.arrivals.rate()? * mean)
     }
 
-    /// The same with its processor time multiplied by `parts` / 1,000, rounded up.
-    pub fn with_cost_scaled(&self, parts: u64) -> Task {
+    /// The same with its processor time multiplied by `numerator` / `denominator`, rounded up.
+    pub fn with_cost_scaled(&self, numerator: u64, denominator: u64) -> Task {
         let scale = |cost: &Duration| {
-            let product = (u128::from(cost.ns()) * u128::from(parts)).div_ceil(1_000);
+            let product = (u128::from(cost.ns()) * u128::from(numerator)).div_ceil(denominator.max(1).into());
             Duration::from_ns(u64::try_from(product).unwrap_or(u64::MAX))
         };
         let wcet_ns = self.execution.wcet_ns.iter().map(scale).collect();
         Task { execution: Execution { wcet_ns, mean_ns: None }, ..self.clone() }
+    }
+
+    /// The same with the distances between its releases multiplied by `numerator` / `denominator`, rounded
+    /// down; with them its deadline, if that is the period.
+    pub fn with_distances_scaled(&self, numerator: u64, denominator: u64) -> Task {
+        let scaled = |time: Duration| {
+            let product = u128::from(time.ns()) * u128::from(numerator) / u128::from(denominator.max(1));
+            Duration::from_ns(u64::try_from(product).unwrap_or(u64::MAX))
+        };
+        let deadline = match self.deadline_is_period {
+            true => self.deadline.map(scaled),
+            false => self.deadline,
+        };
+        let arrivals = self.arrivals.scaled(numerator, denominator);
+        Task { arrivals, deadline, ..self.clone() }
     }
 }

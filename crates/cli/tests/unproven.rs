@@ -1,58 +1,9 @@
 //! `punctual prove` where something is not known: whatever may be delayed by it is not proven.
 
+mod folder;
+
+use folder::{Folder, agreed, named, task};
 use serde_json::Value;
-use std::process::{Command, Output};
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a directory"))
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.path().join(name), text).expect("written");
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.path().join(name)).expect("written")
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-        command.current_dir(&self.0).env("COLUMNS", "200").args(arguments).output().expect("it runs")
-    }
-
-    /// The exit code and the document of a proof of `text`.
-    fn prove(&self, name: &str, text: &str, arguments: &[&str]) -> (Option<i32>, Value) {
-        self.write(name, text);
-        let output = self.run(&[&["prove", name, "--json"][..], arguments].concat());
-        let document = serde_json::from_slice(&output.stdout);
-        (output.status.code(), document.unwrap_or_else(|error| panic!("{error}: {output:?}")))
-    }
-}
-
-/// The names of tasks with this verdict.
-fn named<'a>(document: &'a Value, verdict: &str) -> Vec<&'a str> {
-    let tasks = document["tasks"].as_array().expect("tasks").iter();
-    tasks.filter(|it| it["verdict"] == verdict).filter_map(|it| it["name"].as_str()).collect()
-}
-
-fn task<'a>(document: &'a Value, name: &str) -> &'a Value {
-    let tasks = document["tasks"].as_array().expect("tasks");
-    tasks.iter().find(|task| task["name"] == name).unwrap_or_else(|| panic!("no {name}: {document:#}"))
-}
-
-/// A task of a contract, without some lines of it.
-fn agreed(name: &str, cpu: u32, priority: u32, times: (u32, u32), without: &[&str]) -> String {
-    let (wcet, period) = times;
-    let text = format!(
-        "[[task]]\nname = \"{name}\"\npolicy = \"SCHED_FIFO\"\npriority = {priority}\nprocessors = \"{cpu}\"\n\
-         period = \"{period}ms\"\njitter = \"0s\"\nwcet = \"{wcet}ms\"\nsuspension = \"0s\"\n"
-    );
-    let is_kept = |line: &&str| !without.iter().any(|start| line.starts_with(start));
-    text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
-}
 
 /// On processor 0 four tasks by priority, on processor 1 one; something is not known of the second.
 fn without(lines: &[&str]) -> String {
@@ -115,7 +66,8 @@ fn policies_decide_who_may_be_delayed() {
     assert_eq!((code, named(&document, "not proven")), (Some(6), vec!["two"]));
     // A reservation is not delayed by any priority.
     let reserved = without(&["wcet"])
-        + "[[task]]\nname = \"reserved\"\npolicy = \"SCHED_DEADLINE\"\nprocessors = \"0\"\nperiod = \"10ms\"\n\
+        + "[[task]]\nname = \"reserved\"\npolicy = \"SCHED_DEADLINE\"\nprocessors = \"0\"\n\
+           period = \"10ms\"\n\
            reservation = { runtime = \"1ms\", deadline = \"10ms\", period = \"10ms\" }\njitter = \"0s\"\n\
            wcet = \"1ms\"\nsuspension = \"0s\"\n";
     let (_, document) = folder.prove("a.toml", &reserved, &[]);
@@ -138,6 +90,12 @@ fn room_changes_and_priorities_follow_the_same_rule() {
     assert_eq!(document["assigned"], true, "{document:#}");
     let priority = |name: &str| task(&document, name)["assigned_priority"].as_u64().expect("one");
     assert!(priority("two") < priority("one") && priority("two") < priority("three"), "{document:#}");
+    // A missing priority is what an assignment gives.
+    folder.write("a.toml", &without(&["priority"]));
+    let output = folder.run(&["prove", "a.toml", "--assign", "-o", "b.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (code, document) = folder.prove("c.toml", &folder.read("b.toml"), &[]);
+    assert_eq!((code, named(&document, "met").len()), (Some(0), 4), "{document:#}");
 }
 
 /// The timing model of the recorded demonstration, all on processor 1, in which something is changed of the

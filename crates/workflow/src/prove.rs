@@ -9,9 +9,12 @@ use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::model_file::Given;
 use agreed::agreed;
+use assigned::GREATEST_PRIORITY;
+pub use assigned::{Assigned, assign};
 use observed::task;
-use punctual_analysis::{Gap, Platform, Proof, System, Task, Thread};
-use punctual_model::{self as model, Duration, Stream, TimingModel, threads};
+pub use punctual_analysis::Proof;
+use punctual_analysis::{Gap, Platform, System, Task, Thread};
+use punctual_model::{self as model, Duration, Percent, Stream, TimingModel, threads};
 
 /// What is proven, and under which assumptions.
 #[derive(Clone, Debug)]
@@ -23,7 +26,7 @@ pub struct Options {
     /// Deadlines by patterns of the threads' names; the last one that matches applies. Else the period.
     pub deadlines: Vec<(ThreadFilter, Duration)>,
     /// Percent added to observed costs. What a contract says is taken as it is.
-    pub margin: u32,
+    pub margin: Percent,
     /// Changes to try.
     pub changes: Vec<Change>,
     /// Which threads must meet their deadlines. All others delay them all the same.
@@ -54,7 +57,7 @@ pub struct Change {
     pub thread: ThreadFilter,
     /// What changes.
     pub what: Changed,
-    /// The factor, in thousandths.
+    /// The factor, in thousandths of a percent.
     pub parts: u64,
 }
 
@@ -67,28 +70,23 @@ pub enum Changed {
     Period,
 }
 
-/// What was found, and what it was found of.
-pub struct Proven {
-    /// What was found.
-    pub proof: Proof,
-    agreement: Agreement,
-}
-
 /// Bounds the response times of all real-time threads of a timing model, or of all tasks of a contract.
 ///
 /// # Errors
 /// If a file cannot be read, the model has no threads, or a pattern matches none.
-pub fn prove(options: &Options) -> Result<Proven> {
+pub fn prove(options: &Options) -> Result<Proof> {
     let name = options.model.name();
     let platform = options.platform.as_ref().map(read_platform).transpose()?;
-    let agreement = options.model.agreement()?;
-    let known = match &agreement {
-        Agreement::Model(model) => observed(model, platform.as_ref(), options, &name)?,
-        Agreement::Contract(contract) => agreed(contract, platform.as_ref(), options, &name)?,
+    let known = match options.model.agreement()? {
+        Agreement::Model(model) => observed(&model, platform.as_ref(), options, &name)?,
+        Agreement::Contract(contract) => {
+            agreed::refuse_margin(options)?;
+            agreed(&contract, platform.as_ref(), options, &name)?
+        }
     };
     let Known { mut system, threads, observed_on, remarks } = known;
     options.changes.iter().for_each(|change| apply(change, &mut system));
-    let proof = Proof {
+    Ok(Proof {
         bounds: system.prove(),
         rooms: options.sensitivity.then(|| system.sensitivity()),
         priorities: options.assign.then(|| system.assign(GREATEST_PRIORITY)),
@@ -96,8 +94,7 @@ pub fn prove(options: &Options) -> Result<Proven> {
         threads,
         observed_on,
         remarks,
-    };
-    Ok(Proven { proof, agreement })
+    })
 }
 
 /// A timing model that says what the kernel takes.
@@ -205,9 +202,6 @@ fn elsewhere(threads: &model::Platform, latencies: &model::Platform) -> Option<S
     ))
 }
 
-/// Greater ones are left to the kernel and to those who watch.
-const GREATEST_PRIORITY: u32 = 90;
-
 fn platforms(model: &TimingModel) -> (Vec<Platform>, Vec<String>) {
     let Some(latency) = &model.latency else {
         let remark = "The kernel is assumed to take no time: no section `latency` is given \
@@ -265,8 +259,8 @@ fn check_patterns(options: &Options, names: &[&str]) -> Result<()> {
 fn apply(change: &Change, system: &mut System) {
     for task in system.tasks.iter_mut().filter(|task| change.thread.matches(&task.name)) {
         match change.what {
-            Changed::Wcet => *task = task.with_cost_scaled(change.parts),
-            Changed::Period => task.arrivals = task.arrivals.scaled(change.parts, 1_000),
+            Changed::Wcet => *task = task.with_cost_scaled(change.parts, Percent::WHOLE),
+            Changed::Period => *task = task.with_distances_scaled(change.parts, Percent::WHOLE),
         }
     }
 }

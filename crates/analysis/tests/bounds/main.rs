@@ -25,6 +25,7 @@ fn task(scheduling: Scheduling, cost: u64, period: u64) -> Task {
         suspensions: 0,
         jitter: Duration::ZERO,
         deadline: None,
+        deadline_is_period: false,
         gap: None,
     }
 }

@@ -305,6 +305,7 @@ mod tests {
             suspensions: 0,
             jitter: Duration::ZERO,
             deadline: Some(ms(period)),
+            deadline_is_period: false,
             gap: None,
         };
         let system = System { tasks: tasks.iter().map(task).collect(), platforms: Vec::new() };

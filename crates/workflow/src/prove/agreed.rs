@@ -8,6 +8,9 @@ use punctual_conformance::{Answer, Contract, ContractTask};
 use punctual_model::arrival::Curve;
 use punctual_model::{Duration, Execution, Policy, TimingModel};
 
+/// Each thread's bound names all that delay it: more would take too much memory.
+const MOST_THREADS: u64 = 2_000;
+
 /// Every task of the contract, as often as it has threads.
 pub(super) fn agreed(
     contract: &Contract,
@@ -15,10 +18,6 @@ pub(super) fn agreed(
     options: &Options,
     name: &str,
 ) -> Result<Known> {
-    if options.margin > 0 {
-        return Err(Error::usage("--margin is for observed costs; what a contract says is taken as it is")
-            .advise("--what-if '*.wcet=+20%' changes it"));
-    }
     let names: Vec<&str> = contract.tasks.iter().map(|task| task.name.as_str()).collect();
     check_patterns(options, &names)?;
     let (platforms, mut remarks) = match platform {
@@ -32,8 +31,8 @@ pub(super) fn agreed(
         let task = task(agreed, !system.platforms.is_empty(), options);
         if task.scheduling == Scheduling::BestEffort && task.deadline.is_none() {
             remarks.push(format!(
-                "{} is left out: only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds, and it delays none \
-                 of them.",
+                "{} is left out: only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds, and it delays \
+                 none of them.",
                 agreed.name
             ));
             continue;
@@ -44,7 +43,14 @@ pub(super) fn agreed(
             unsuspended.push(agreed.name.as_str());
         }
         let (policy, priority) = (agreed.policy, agreed.priority);
-        for _ in 0..agreed.threads.unwrap_or(1) {
+        let number = agreed.threads.unwrap_or(1);
+        if number.saturating_add(threads.len() as u64) > MOST_THREADS {
+            return Err(Error::file(format!(
+                "{name} has more than {MOST_THREADS} threads, too many to prove"
+            ))
+            .advise("leave those out that share no processor with the others, or lower `threads`"));
+        }
+        for _ in 0..number {
             system.tasks.push(task.clone());
             threads.push(Thread { tid: 0, policy, priority: priority.unwrap_or(0) });
         }
@@ -66,6 +72,14 @@ pub(super) fn agreed(
     remarks.push(kept(contract));
     let observed_on = platform.and_then(TimingModel::latency_platform).into_iter().collect();
     Ok(Known { system, threads, observed_on, remarks })
+}
+
+pub(super) fn refuse_margin(options: &Options) -> Result<()> {
+    match options.margin.is_zero() {
+        true => Ok(()),
+        false => Err(Error::usage("--margin is for observed costs; what a contract says is taken as it is")
+            .advise("--what-if '*.wcet=+20%' changes it")),
+    }
 }
 
 /// What the bounds rest on, and what of that a check does not call a violation.
@@ -117,6 +131,7 @@ fn latencies(contract: &Contract) -> (Vec<Platform>, Vec<String>) {
 fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Task {
     let (scheduling, unscheduled) = scheduling(agreed);
     let (arrivals, execution) = (arrivals(agreed), execution(agreed));
+    let (deadline, deadline_is_period) = deadline(agreed, options);
     let suspension = agreed.suspension.unwrap_or(Duration::ZERO);
     let is_uncounted = has_platforms && !suspension.is_zero() && agreed.suspensions.is_none();
     let missing = [
@@ -140,7 +155,8 @@ fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Task {
         suspension,
         suspensions: agreed.suspensions.unwrap_or(0),
         jitter: agreed.jitter.unwrap_or(Duration::ZERO),
-        deadline: deadline(agreed, options),
+        deadline,
+        deadline_is_period,
         gap: gap.filter(|_| scheduling != Scheduling::BestEffort),
     }
 }
@@ -179,16 +195,17 @@ fn execution(agreed: &ContractTask) -> Option<Execution> {
 }
 
 /// That of the command, else that of the contract, else, if it is a real-time task, that of the reservation,
-/// else the period.
-fn deadline(agreed: &ContractTask, options: &Options) -> Option<Duration> {
+/// else the period; and whether it is that.
+fn deadline(agreed: &ContractTask, options: &Options) -> (Option<Duration>, bool) {
     if !options.threads.matches(&agreed.name) {
-        return None;
+        return (None, false);
     }
     let is_real_time = agreed.policy.is_none_or(Policy::is_real_time);
-    let reserved = agreed.reservation.map(|it| it.deadline_ns);
+    let reserved = agreed.reservation.map(|it| it.deadline_ns).filter(|_| is_real_time);
     let separation = agreed.separation.filter(|it| !it.is_zero());
-    let implied = reserved.or(agreed.period).or(separation).filter(|_| is_real_time);
-    options.declared(&agreed.name).or(agreed.deadline).or(implied)
+    let told = options.declared(&agreed.name).or(agreed.deadline).or(reserved);
+    let period = agreed.period.or(separation).filter(|_| is_real_time);
+    (told.or(period), told.is_none())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::{Options, jobs, primary};
 use punctual_analysis::{Arrivals, Gap, Scheduling, Task};
 use punctual_model::arrival::Curve;
-use punctual_model::{Duration, Execution, Policy, Stream, processor_list, threads};
+use punctual_model::{Duration, Execution, Percent, Policy, Stream, processor_list, threads};
 
 /// Threads with fewer jobs get no verdict.
 const LEAST_JOBS: u64 = 10;
@@ -18,6 +18,7 @@ pub(super) fn task(observed: &threads::Task, options: &Options) -> Task {
     let gap = gap(observed, scheduling, &processors, execution.is_some(), arrivals.is_some());
     let periodic = stream.and_then(|stream| stream.arrival.periodic.as_ref());
     let on_arrival = periodic.filter(|it| it.on == punctual_model::PeriodicOn::Arrival);
+    let (deadline, deadline_is_period) = deadline(observed, options);
     let suspension = stream.and_then(|stream| stream.suspension.as_ref());
     let segments = suspension.and_then(|it| it.segmented.iter().map(Vec::len).max());
     let task = Task {
@@ -29,10 +30,11 @@ pub(super) fn task(observed: &threads::Task, options: &Options) -> Task {
         suspension: suspension.map_or(Duration::ZERO, |it| it.dynamic_ns),
         suspensions: segments.map_or(0, |most| most.saturating_sub(1) as u64),
         jitter: on_arrival.map_or(Duration::ZERO, |it| it.jitter_ns),
-        deadline: deadline(observed, options),
+        deadline,
+        deadline_is_period,
         gap,
     };
-    task.with_cost_scaled(1_000 + 10 * u64::from(options.margin))
+    task.with_cost_scaled(Percent::WHOLE + options.margin.parts(), Percent::WHOLE)
 }
 
 /// Releases without a limit.
@@ -76,16 +78,18 @@ fn gap(
     missing.or((jobs < LEAST_JOBS).then(|| Gap::Evidence(format!("{jobs} jobs of at least {LEAST_JOBS}"))))
 }
 
-/// The declared deadline, else that of the reservation, else the period. What is only seen in few jobs is none.
-fn deadline(observed: &threads::Task, options: &Options) -> Option<Duration> {
+/// The declared deadline, else that of the reservation, else the period; and whether it is that. What is only
+/// seen in few jobs is none.
+fn deadline(observed: &threads::Task, options: &Options) -> (Option<Duration>, bool) {
     if !options.threads.matches(&observed.name) {
-        return None;
+        return (None, false);
     }
-    let seen = || {
-        let stream = primary(observed).filter(|stream| stream.jobs >= LEAST_JOBS)?;
+    let stream = primary(observed).filter(|stream| stream.jobs >= LEAST_JOBS);
+    let reserved = observed.reservation.filter(|_| stream.is_some()).map(|it| it.deadline_ns);
+    let told = options.declared(&observed.name).or(reserved);
+    let period = stream.and_then(|stream| {
         let periodic = stream.arrival.periodic.as_ref().map(|it| it.period_ns);
-        let separation = stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns);
-        observed.reservation.map(|it| it.deadline_ns).or(periodic).or(separation)
-    };
-    options.declared(&observed.name).or_else(seen)
+        periodic.or(stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns))
+    });
+    (told.or(period), told.is_none())
 }
