@@ -1,6 +1,7 @@
 //! Bounds of response times: known examples, the published analyses, and simulated schedules.
 
 mod deadlines;
+mod earliest;
 mod examples;
 mod published;
 mod round_robin;
