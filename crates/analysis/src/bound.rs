@@ -1,5 +1,6 @@
 //! What an analysis finds: a bound of the response time and what it is made of, or why there is none.
 
+use crate::task::{Gap, Scheduling, Task};
 use punctual_model::Duration;
 use std::fmt;
 
@@ -95,21 +96,26 @@ pub enum NoBound {
     Cost(usize),
     /// The work of the task and of those before it may never end: utilization is too high.
     Overload,
-    /// A task on several processors delays it, and that one has no bound.
+    /// A task that may have jobs left over from before delays it, and that one has no bound.
     Depends(usize),
     /// Jobs of a task on several processors may overlap.
     Overlap,
     /// SCHED_DEADLINE tasks share some processors but not all.
     Affinity(usize),
-    /// The reservations of these processors are more than they can give.
+    /// The reservations of this processor are more than it can give.
     Reservations,
+    /// The reservations of these processors may be more than they can give, by a test that suffices.
+    Density,
     /// A reservation is impossible: its runtime or period is zero, or the runtime exceeds the deadline.
     Impossible,
+    /// Too little is known of this task: of the one itself, or of one that may delay it.
+    Gap(usize),
 }
 
 impl NoBound {
-    /// As a sentence part, with the tasks' names: `its jobs may arrive without limit`.
-    pub fn text(&self, me: usize, name: impl Fn(usize) -> String) -> String {
+    /// Why task `me` of these has no bound, as a sentence part: `its jobs may arrive without limit`.
+    pub fn text(&self, me: usize, tasks: &[Task]) -> String {
+        let name = |task: usize| &tasks[task].name;
         let whose = |task: &usize| match *task == me {
             true => "its".to_owned(),
             false => format!("{}'s", name(*task)),
@@ -120,7 +126,15 @@ impl NoBound {
             NoBound::Cost(task) => format!("{} processor time is unknown", whose(task)),
             NoBound::Overload => "the processor may never finish its work and that of tasks before it".into(),
             NoBound::Depends(task) => {
-                format!("{} delays it and has no bound; pin both to processors", name(*task))
+                let (other, is_pinned) = (name(*task), tasks[me].is_pinned() && tasks[*task].is_pinned());
+                match tasks[*task].scheduling {
+                    Scheduling::Deadline(_) if is_pinned => format!(
+                        "{other} delays it and has no bound: it needs more than its reservation serves; \
+                         raise its runtime"
+                    ),
+                    _ if is_pinned => format!("{other} suspends itself, delays it and has no bound"),
+                    _ => format!("{other} delays it and has no bound; pin both to processors"),
+                }
             }
             NoBound::Overlap => {
                 "it may run on several processors, and its jobs may overlap; pin it to one".into()
@@ -128,8 +142,22 @@ impl NoBound {
             NoBound::Affinity(task) => {
                 format!("it shares some processors with {}, but not all, under SCHED_DEADLINE", name(*task))
             }
-            NoBound::Reservations => "the reservations exceed what the processors can give".into(),
+            NoBound::Reservations => {
+                "the reservations ask for more than the processor gives until one of their deadlines".into()
+            }
+            NoBound::Density => {
+                "runtime / deadline of all reservations here, with what the kernel takes, exceeds the \
+                 density test, so that they may not be kept"
+                    .into()
+            }
             NoBound::Impossible => "its reservation is impossible".into(),
+            NoBound::Gap(task) => {
+                let gap = tasks[*task].gap.as_ref().map_or("too little is known of it", Gap::text);
+                match *task == me {
+                    true => gap.to_owned(),
+                    false => format!("{} may delay it without a bound: {gap}", name(*task)),
+                }
+            }
         }
     }
 }

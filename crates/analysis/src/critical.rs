@@ -118,6 +118,8 @@ fn kernel(own: &Task) -> Task {
         suspensions: 0,
         jitter: Duration::ZERO,
         deadline: None,
+        deadline_is_period: false,
+        gap: None,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::bound::{Bound, NoBound};
 use crate::demand::{Demand, Other};
 use crate::fixed;
 use crate::system::{Bounds, System};
-use crate::task::{Scheduling, Task};
+use crate::task::{Gap, Scheduling, Task};
 use punctual_model::Duration;
 
 /// Factors are in parts of this.
@@ -19,7 +19,7 @@ pub enum Verdict {
     Met,
     /// Its bound exceeds its deadline, or it has none.
     Missed,
-    /// It has no deadline, or no real-time policy.
+    /// It has no deadline.
     NotAsked,
 }
 
@@ -30,15 +30,16 @@ pub struct Room {
     pub task: usize,
     /// The greatest factor of its processor time, in [`PARTS`]; [`MOST_PARTS`] stands for that or more.
     pub cost: u64,
-    /// The least factor of the distances between its releases, in [`PARTS`].
+    /// The least factor of the distances between its releases, in [`PARTS`], and of its deadline, if that is
+    /// its period.
     pub distance: u64,
 }
 
 /// The verdict of one task.
 pub fn verdict(task: &Task, bound: &Result<Bound, NoBound>) -> Verdict {
-    match (task.deadline, task.scheduling, bound) {
-        (None, ..) | (_, Scheduling::BestEffort, _) => Verdict::NotAsked,
-        (Some(deadline), _, Ok(bound)) if bound.response <= deadline => Verdict::Met,
+    match (task.deadline, bound) {
+        (None, _) => Verdict::NotAsked,
+        (Some(deadline), Ok(bound)) if bound.response <= deadline => Verdict::Met,
         _ => Verdict::Missed,
     }
 }
@@ -51,7 +52,7 @@ impl System {
     }
 
     /// How far each task may change alone; `None` where a deadline is missed already that the task's
-    /// processors have to do with, and for tasks without a real-time policy.
+    /// processors have to do with, for tasks without a real-time policy, and where too little is known.
     pub fn sensitivity(&self) -> Vec<Option<Room>> {
         let mut rooms = vec![None; self.tasks.len()];
         for part in self.parts() {
@@ -60,7 +61,8 @@ impl System {
                 continue;
             }
             for (at, &task) in part.iter().enumerate() {
-                if system.tasks[at].scheduling != Scheduling::BestEffort {
+                let changed = &system.tasks[at];
+                if changed.gap.is_none() && changed.scheduling != Scheduling::BestEffort {
                     rooms[task] = Some(Room { task, ..system.room(at) });
                 }
             }
@@ -74,9 +76,10 @@ impl System {
             change(&mut changed.tasks[task]);
             changed.meets_deadlines()
         };
-        let cost = greatest(PARTS, MOST_PARTS, |parts| holds(&|task| *task = task.with_cost_scaled(parts)));
+        let cost =
+            greatest(PARTS, MOST_PARTS, |parts| holds(&|task| *task = task.with_cost_scaled(parts, PARTS)));
         let shorter = greatest(0, PARTS - 1, |less| {
-            holds(&|task| task.arrivals = task.arrivals.scaled(PARTS - less, PARTS))
+            holds(&|task| *task = task.with_distances_scaled(PARTS - less, PARTS))
         });
         Room { task, cost, distance: PARTS - shorter }
     }
@@ -104,27 +107,62 @@ impl System {
 
     /// Priorities under which all tasks with a priority and a deadline meet it, one for each, at most
     /// `greatest`: if there are any, this finds some (Audsley 1991). Tasks without a deadline come last. The
-    /// others keep their scheduling. `None` for tasks that have no priority to assign.
+    /// others keep their scheduling: reservations, and those that too little was observed of, which count as
+    /// more urgent here. `None` for tasks that have no priority to assign.
     ///
     /// # Errors
     /// The tasks of which none can have the lowest of the priorities that are left; or all, if there are more
-    /// than priorities.
+    /// than priorities, or they do not go with those that others keep.
     pub fn assign(&self, greatest: u32) -> Result<Vec<Option<u32>>, Vec<usize>> {
-        let has_priority = |task: &usize| matches!(self.tasks[*task].scheduling, Scheduling::Priority(_));
-        let mut left: Vec<usize> = (0..self.tasks.len()).filter(has_priority).collect();
+        let mut left: Vec<usize> = (0..self.tasks.len()).filter(|&it| self.takes_priority(it)).collect();
+        let all = left.clone();
         if left.len() > greatest as usize {
             return Err(left);
         }
         // Where there is a choice, those with long deadlines are least urgent, and are listed so.
         left.sort_by_key(|&task| (self.tasks[task].deadline.map_or(u64::MAX, Duration::ns), task));
         let mut priorities = vec![None; self.tasks.len()];
-        let bounds = self.prove();
+        let bounds = self.prove_all();
         for priority in (greatest - left.len() as u32 + 1)..=greatest {
             let lowest = left.iter().rposition(|&task| self.can_be_lowest(task, &left, &bounds));
             let Some(lowest) = lowest else { return Err(left) };
             priorities[left.remove(lowest)] = Some(priority);
         }
-        Ok(priorities)
+        let assigned = self.with_priorities(&priorities);
+        let bounds = assigned.prove();
+        let is_met = |&task: &usize| verdict(&assigned.tasks[task], &bounds[task]) != Verdict::Missed;
+        if all.iter().all(is_met) { Ok(priorities) } else { Err(all) }
+    }
+
+    /// Whether an assignment gives it a priority.
+    fn takes_priority(&self, task: usize) -> bool {
+        let task = &self.tasks[task];
+        matches!(task.scheduling, Scheduling::Priority(_)) && !matches!(task.gap, Some(Gap::Evidence(_)))
+    }
+
+    /// The same with these priorities, where there are any.
+    pub fn with_priorities(&self, priorities: &[Option<u32>]) -> System {
+        let mut system = self.clone();
+        for (task, priority) in system.tasks.iter_mut().zip(priorities) {
+            let Some(priority) = *priority else { continue };
+            task.scheduling = Scheduling::Priority(priority);
+            task.gap.take_if(|gap| matches!(gap, Gap::Priority(_)));
+        }
+        system
+    }
+
+    /// Whether a task may delay this one without a bound, if `left` are more urgent.
+    fn has_unbounded(&self, me: usize, left: &[usize]) -> bool {
+        let own = &self.tasks[me];
+        (0..self.tasks.len()).filter(|other| *other != me).any(|other| {
+            let task = &self.tasks[other];
+            let is_unbounded = match task.gap {
+                Some(Gap::Demand(_)) => left.contains(&other) || !self.takes_priority(other),
+                Some(Gap::Priority(_)) => !self.takes_priority(other),
+                _ => false,
+            };
+            is_unbounded && task.scheduling != Scheduling::BestEffort && task.meets(own)
+        })
     }
 
     /// Whether a task meets its deadline if all of `left` are more urgent. Those meet theirs, which is shown
@@ -132,15 +170,19 @@ impl System {
     fn can_be_lowest(&self, me: usize, left: &[usize], bounds: &Bounds) -> bool {
         let Some(deadline) = self.tasks[me].deadline else { return true };
         let own = &self.tasks[me];
-        let reservations = (0..self.tasks.len()).filter_map(|other| {
+        if matches!(own.gap, Some(Gap::Demand(_))) || self.has_unbounded(me, left) {
+            return false;
+        }
+        let kept = (0..self.tasks.len()).filter_map(|other| {
             let task = &self.tasks[other];
-            let is_reservation = matches!(task.scheduling, Scheduling::Deadline(_)) && task.meets(own);
-            is_reservation.then_some((other, bounds[other].as_ref().ok().map(|bound| bound.response)))
+            let is_scheduled = !matches!(task.scheduling, Scheduling::BestEffort | Scheduling::Unknown);
+            let is_kept = is_scheduled && !self.takes_priority(other) && task.meets(own);
+            is_kept.then_some((other, bounds[other].as_ref().ok().map(|bound| bound.response)))
         });
         let more_urgent = left.iter().filter(|&&other| other != me && self.tasks[other].meets(own));
         let more_urgent = more_urgent.map(|&other| (other, self.tasks[other].deadline));
         let others: Option<Vec<Other>> = more_urgent
-            .chain(reservations)
+            .chain(kept)
             .map(|(task, response)| {
                 let other = &self.tasks[task];
                 let begins_with_window = own.is_pinned()

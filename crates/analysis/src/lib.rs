@@ -27,4 +27,4 @@ pub use proof::{Proof, Thread};
 pub use request::{RequestBound, request_bound};
 pub use simulate::{Job, Run, Schedule, simulate};
 pub use system::{Bounds, System};
-pub use task::{Scheduling, Task};
+pub use task::{Gap, Scheduling, Task};

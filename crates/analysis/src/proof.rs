@@ -3,6 +3,7 @@
 use crate::bound::NoBound;
 use crate::deadlines::{Room, Verdict, verdict};
 use crate::system::{Bounds, System};
+use crate::task::Task;
 use punctual_model::Policy;
 
 /// What was found.
@@ -29,8 +30,8 @@ pub struct Proof {
 pub struct Thread {
     /// Its number.
     pub tid: u32,
-    /// Its policy.
-    pub policy: Policy,
+    /// Its policy, if that is known.
+    pub policy: Option<Policy>,
     /// Its priority; 0 where it has none.
     pub priority: u32,
 }
@@ -48,7 +49,7 @@ impl Proof {
 
     /// Why a task has no bound, with the names of others in it.
     pub fn reason(&self, task: usize, reason: &NoBound) -> String {
-        reason.text(task, |other| self.system.tasks[other].name.clone())
+        reason.text(task, &self.system.tasks)
     }
 
     /// The processors of any task with their load in the long run, ascending. Threads of several processors
@@ -58,7 +59,8 @@ impl Proof {
         all.sort_unstable();
         all.dedup();
         let share = |cpu: u32| {
-            let own = self.system.tasks.iter().filter(|task| task.processors.contains(&cpu));
+            let may_use = |task: &&Task| task.processors.is_empty() || task.processors.contains(&cpu);
+            let own = self.system.tasks.iter().filter(may_use);
             own.map(|task| Some(task.utilization()? / task.processors.len() as f64))
                 .try_fold(0.0, |sum, share| Some(sum + share?))
         };

@@ -56,6 +56,8 @@ mod tests {
             suspensions: 0,
             jitter: Duration::ZERO,
             deadline: None,
+            deadline_is_period: false,
+            gap: None,
         }
     }
 

@@ -137,7 +137,7 @@ impl State<'_> {
         match self.tasks[job.task].scheduling {
             Scheduling::Deadline(it) => (0, job.release + it.deadline_ns.ns(), pending.sequence),
             Scheduling::Priority(priority) => (100 - priority.min(99), pending.sequence, 0),
-            Scheduling::BestEffort => (u32::MAX, pending.sequence, 0),
+            Scheduling::BestEffort | Scheduling::Unknown => (u32::MAX, pending.sequence, 0),
         }
     }
 

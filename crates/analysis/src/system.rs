@@ -3,7 +3,7 @@
 use crate::bound::{Bound, Method, NoBound};
 use crate::demand::{Demand, Other};
 use crate::platform::Platform;
-use crate::task::{Scheduling, Task};
+use crate::task::{Gap, Scheduling, Task};
 use crate::{edf, fixed};
 use punctual_model::Duration;
 
@@ -23,9 +23,24 @@ pub struct System {
 pub type Bounds = Vec<Result<Bound, NoBound>>;
 
 impl System {
-    /// Bounds the response time of each task.
+    /// Bounds the response time of each task. A task that one with a gap may delay without a bound has none.
     pub fn prove(&self) -> Bounds {
-        let mut bounds: Bounds = vec![Err(NoBound::BestEffort); self.tasks.len()];
+        let mut bounds = self.prove_all();
+        for (index, task) in self.tasks.iter().enumerate() {
+            if matches!(task.gap, Some(Gap::Evidence(_))) {
+                bounds[index] = Err(NoBound::Gap(index));
+            }
+        }
+        bounds
+    }
+
+    /// The same, with the bounds of tasks that too little was observed of: those of others contain them.
+    pub(crate) fn prove_all(&self) -> Bounds {
+        let unknown = |(index, task): (usize, &Task)| match task.delays_without_bound() {
+            true => Err(NoBound::Gap(index)),
+            false => Err(NoBound::BestEffort),
+        };
+        let mut bounds: Bounds = self.tasks.iter().enumerate().map(unknown).collect();
         for level in self.levels() {
             self.prove_level(&level, &mut bounds);
         }
@@ -41,7 +56,7 @@ impl System {
                 fixed::uniprocessor(&Demand::new(self, me, others))
             }
             Scheduling::Priority(_) => fixed::global(&Demand::new(self, me, others)),
-            Scheduling::BestEffort => Err(NoBound::BestEffort),
+            Scheduling::BestEffort | Scheduling::Unknown => Err(NoBound::BestEffort),
         }
     }
 
@@ -74,8 +89,9 @@ impl System {
 
     /// The tasks by urgency, those of equal urgency together.
     fn levels(&self) -> Vec<Vec<usize>> {
+        let known = self.tasks.iter().enumerate().filter(|(_, task)| !task.delays_without_bound());
         let mut ranked: Vec<(u32, usize)> =
-            self.tasks.iter().enumerate().filter_map(|(index, task)| Some((rank(task)?, index))).collect();
+            known.filter_map(|(index, task)| Some((rank(task)?, index))).collect();
         ranked.sort_unstable();
         ranked
             .chunk_by(|one, other| one.0 == other.0)
@@ -91,6 +107,9 @@ impl System {
             *index != me && rank(task).is_some_and(|rank| rank <= mine) && task.meets(own)
         };
         let others = self.tasks.iter().enumerate().filter(delays);
+        if let Some((index, _)) = others.clone().find(|(_, task)| task.delays_without_bound()) {
+            return Err(NoBound::Gap(index));
+        }
         others
             .map(|(index, task)| {
                 let carry_in = match begins_with_window(own, task, &bounds[index]) {
@@ -120,10 +139,11 @@ fn released_before(task: &Task, bound: &Result<Bound, NoBound>) -> Result<u64, N
     Ok(response.saturating_sub(task.jitter).ns())
 }
 
-/// Its place in the order of urgency; `None` for tasks that delay no other.
+/// Its place in the order of urgency, the first that it may have; `None` for tasks that delay no other.
 fn rank(task: &Task) -> Option<u32> {
     match task.scheduling {
-        Scheduling::Deadline(_) => Some(0),
+        Scheduling::Deadline(_) | Scheduling::Unknown => Some(0),
+        Scheduling::Priority(_) if matches!(task.gap, Some(Gap::Priority(_))) => Some(1),
         Scheduling::Priority(priority) => Some(100 - priority.min(99)),
         Scheduling::BestEffort => None,
     }

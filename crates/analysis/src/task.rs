@@ -11,7 +11,7 @@ pub struct Task {
     pub name: String,
     /// How Linux schedules it.
     pub scheduling: Scheduling,
-    /// Processors that it may use, ascending; not empty.
+    /// Processors that it may use, ascending; empty if they are unknown, so that it may be any.
     pub processors: Vec<u32>,
     /// When its jobs are released.
     pub arrivals: Arrivals,
@@ -25,6 +25,30 @@ pub struct Task {
     pub jitter: Duration,
     /// From the arrival of a job until it must have ended.
     pub deadline: Option<Duration>,
+    /// Whether the deadline is the period, so that it changes with the distances between releases.
+    pub deadline_is_period: bool,
+    /// What is missing to prove it. Its other fields hold what is known.
+    pub gap: Option<Gap>,
+}
+
+/// What is not known of a task, as a sentence part: `its wcet is not agreed on`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// It delays others by what was observed of it, which is too little for a verdict on the task itself.
+    Evidence(String),
+    /// Its priority: the task may be more urgent than all others of its policy. An assignment gives it one.
+    Priority(String),
+    /// How much it needs, where, or when: nothing bounds how long it delays those that it may delay.
+    Demand(String),
+}
+
+impl Gap {
+    /// What is not known.
+    pub fn text(&self) -> &str {
+        match self {
+            Gap::Evidence(text) | Gap::Priority(text) | Gap::Demand(text) => text,
+        }
+    }
 }
 
 /// How Linux schedules a task, most urgent first.
@@ -39,6 +63,8 @@ pub enum Scheduling {
     Priority(u32),
     /// Any other policy: runs when no task above does. It has no bound and delays none of them.
     BestEffort,
+    /// Not known: it may delay any other.
+    Unknown,
 }
 
 impl Task {
@@ -49,7 +75,13 @@ impl Task {
 
     /// Whether the two may run on the same processor.
     pub(crate) fn meets(&self, other: &Task) -> bool {
-        self.processors.iter().any(|cpu| other.processors.binary_search(cpu).is_ok())
+        let is_anywhere = self.processors.is_empty() || other.processors.is_empty();
+        is_anywhere || self.processors.iter().any(|cpu| other.processors.binary_search(cpu).is_ok())
+    }
+
+    /// Whether nothing bounds how long it delays those that it may delay.
+    pub(crate) fn delays_without_bound(&self) -> bool {
+        matches!(self.gap, Some(Gap::Priority(_) | Gap::Demand(_)))
     }
 
     /// WCET(n) in ns; `None` if it is unknown or exceeds 64 bits.
@@ -59,18 +91,36 @@ impl Task {
 
     /// Its share of one processor in the long run, without suspension; `None` if unbounded or unknown.
     pub fn utilization(&self) -> Option<f64> {
+        if matches!(self.gap, Some(Gap::Demand(_))) {
+            return None;
+        }
         let costs = &self.execution.wcet_ns;
         let mean = costs.last()?.ns() as f64 / costs.len() as f64;
         Some(self.arrivals.rate()? * mean)
     }
 
-    /// The same with its processor time multiplied by `parts` / 1,000, rounded up.
-    pub fn with_cost_scaled(&self, parts: u64) -> Task {
+    /// The same with its processor time multiplied by `numerator` / `denominator`, rounded up.
+    pub fn with_cost_scaled(&self, numerator: u64, denominator: u64) -> Task {
         let scale = |cost: &Duration| {
-            let product = (u128::from(cost.ns()) * u128::from(parts)).div_ceil(1_000);
+            let product = (u128::from(cost.ns()) * u128::from(numerator)).div_ceil(denominator.max(1).into());
             Duration::from_ns(u64::try_from(product).unwrap_or(u64::MAX))
         };
         let wcet_ns = self.execution.wcet_ns.iter().map(scale).collect();
         Task { execution: Execution { wcet_ns, mean_ns: None }, ..self.clone() }
+    }
+
+    /// The same with the distances between its releases multiplied by `numerator` / `denominator`, rounded
+    /// down; with them its deadline, if that is the period.
+    pub fn with_distances_scaled(&self, numerator: u64, denominator: u64) -> Task {
+        let scaled = |time: Duration| {
+            let product = u128::from(time.ns()) * u128::from(numerator) / u128::from(denominator.max(1));
+            Duration::from_ns(u64::try_from(product).unwrap_or(u64::MAX))
+        };
+        let deadline = match self.deadline_is_period {
+            true => self.deadline.map(scaled),
+            false => self.deadline,
+        };
+        let arrivals = self.arrivals.scaled(numerator, denominator);
+        Task { arrivals, deadline, ..self.clone() }
     }
 }

@@ -17,6 +17,7 @@ pub use watch::Watching;
 use crate::failure::codes;
 use crate::values;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use punctual_model::Percent;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -630,7 +631,7 @@ pub struct Table {
 
     /// Percentage added to each observed cost; what a contract says is taken as it is
     #[arg(long, value_name = "PERCENT", value_parser = values::percent, default_value = "10%")]
-    pub margin: u32,
+    pub margin: Percent,
 
     /// Where a period is not a whole number of slots, take the next shorter one that is
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use crate::arguments::{self, OneOrMany, Time};
 use crate::{document, errors, run::run};
-use punctual_model::Duration;
+use punctual_model::{Duration, Percent};
 use punctual_workflow::prove::{Change, Options};
 use punctual_workflow::{ThreadFilter, values};
 use pyo3::prelude::*;
@@ -10,17 +10,18 @@ use std::collections::HashMap;
 
 /// Bound the response times of real-time threads: the dict that `punctual prove --json` prints.
 #[pyfunction]
-#[pyo3(signature = (model, *, platform = None, deadlines = None, margin = 0, what_if = None, threads = None,
-    sensitivity = false, assign = false))]
+#[pyo3(signature = (model, *, platform = None, deadlines = None, margin = 0.0, what_if = None, threads = None,
+    ignore = None, sensitivity = false, assign = false))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn prove<'py>(
     py: Python<'py>,
     model: &Bound<'py, PyAny>,
     platform: Option<&Bound<'py, PyAny>>,
     deadlines: Option<HashMap<String, Time>>,
-    margin: u32,
+    margin: f64,
     what_if: Option<OneOrMany<String>>,
     threads: Option<OneOrMany<String>>,
+    ignore: Option<OneOrMany<String>>,
     sensitivity: bool,
     assign: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -31,12 +32,12 @@ pub fn prove<'py>(
         margin: percent(py, margin)?,
         changes: changes(py, what_if)?,
         threads: arguments::threads(py, threads)?,
+        ignored: ignore.map(|patterns| arguments::threads(py, Some(patterns))).transpose()?,
         sensitivity,
         assign,
     };
     let text = run(py, |_| {
-        let proven = punctual_workflow::prove::prove(&options)?;
-        Ok(punctual_report::proof::json(&proven.proof))
+        Ok(punctual_report::proof::json(&punctual_workflow::prove::prove(&options)?))
     })?;
     document::value(py, &text)
 }
@@ -48,7 +49,7 @@ fn deadline(py: Python<'_>, (pattern, time): (String, Time)) -> PyResult<(Thread
     Ok((threads, Duration::from_ns(ns)))
 }
 
-fn percent(py: Python<'_>, margin: u32) -> PyResult<u32> {
+fn percent(py: Python<'_>, margin: f64) -> PyResult<Percent> {
     values::percent(&margin.to_string()).map_err(|error| errors::usage(py, format!("margin: {error}")))
 }
 

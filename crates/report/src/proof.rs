@@ -5,7 +5,7 @@ mod json;
 mod rows;
 
 pub use document::page as html;
-pub use json::json;
+pub use json::{json, tasks as json_of_tasks};
 pub use rows::ProofRow;
 
 use crate::figures::PROVEN_TASKS;

@@ -55,6 +55,8 @@ fn system(specs: &[Parameters], platform: &Platform) -> System {
             suspensions: 0,
             jitter: Duration::ZERO,
             deadline: spec.deadline,
+            deadline_is_period: false,
+            gap: None,
         })
     };
     let tasks = specs.iter().map(|spec| task(spec).expect("all is declared")).collect();

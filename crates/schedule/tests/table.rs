@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::strategy::ValueTree;
 use punctual_model::table::{Clock, Method, OnOverrun};
-use punctual_model::{Duration, Table, TableTask, check};
+use punctual_model::{Duration, Percent, Table, TableTask, check};
 use punctual_schedule::table::{Margin, Refusal, Request, SlotError, Timing, TimingInSlots, in_slots, make};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -438,6 +438,6 @@ fn times_become_slots_conservatively() {
     assert_eq!(slots(timing(5_000, 100, 0, 6_000), true), Err(SlotError::Deadline));
     assert_eq!(slots(timing(5_000, 1_100, 500, 2_000), true), Err(SlotError::Wcet { needed: 2, slots: 1 }));
     assert_eq!(slots(timing(5_000, 0, 500, 2_000), true), Err(SlotError::Zero("WCET")));
-    assert_eq!(Margin(20).add_to(Duration::from_ns(11)), Duration::from_ns(14));
-    assert_eq!(Margin(0).add_to(us(7)), us(7));
+    assert_eq!(Margin(Percent::whole(20)).add_to(Duration::from_ns(11)), Duration::from_ns(14));
+    assert_eq!(Margin(Percent::ZERO).add_to(us(7)), us(7));
 }

@@ -5,6 +5,7 @@ use crate::filter::ThreadFilter;
 use crate::model_file::{display_name, read_model};
 use crate::monitor::Monitor;
 use punctual_conformance::{Contract, Margin};
+use punctual_model::Percent;
 use std::path::PathBuf;
 
 /// What a contract is made of.
@@ -13,7 +14,7 @@ pub struct Options {
     /// The timing model; `-` is standard input.
     pub model: PathBuf,
     /// Percent added to what was observed; the rest is rounded up, unless it is zero.
-    pub margin: u32,
+    pub margin: Percent,
     /// Which threads.
     pub threads: ThreadFilter,
 }
@@ -33,10 +34,7 @@ pub fn contract(options: &Options, monitor: &dyn Monitor) -> Result<Contract> {
         return Err(Error::target(format!("no thread of {name} matches '{pattern}'")));
     }
     let chosen = |name: &str| options.threads.matches(name);
-    let margin = match options.margin {
-        0 => Margin::None,
-        percent => Margin::Percent(percent),
-    };
+    let margin = if options.margin.is_zero() { Margin::None } else { Margin::Percent(options.margin) };
     let (contract, left_out) = Contract::observed(&model, margin, &chosen);
     if contract.tasks.is_empty() && contract.chains.is_empty() && contract.latencies.is_empty() {
         return Err(Error::target(format!("{name} has nothing to agree on")).advise(

@@ -2,17 +2,19 @@
 
 mod agreed;
 mod assigned;
+mod observed;
 
 use crate::agreement::Agreement;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::model_file::Given;
 use agreed::agreed;
-use punctual_analysis::{Arrivals, Platform, Proof, Scheduling, System, Task, Thread};
-use punctual_model::{self as model, Duration, Policy, Stream, TimingModel, processor_list, threads};
-
-/// Threads with fewer jobs are left out.
-const LEAST_JOBS: u64 = 10;
+use assigned::GREATEST_PRIORITY;
+pub use assigned::{Assigned, assign};
+use observed::task;
+pub use punctual_analysis::Proof;
+use punctual_analysis::{Gap, Platform, System, Task, Thread};
+use punctual_model::{self as model, Duration, Percent, Stream, TimingModel, threads};
 
 /// What is proven, and under which assumptions.
 #[derive(Clone, Debug)]
@@ -24,15 +26,28 @@ pub struct Options {
     /// Deadlines by patterns of the threads' names; the last one that matches applies. Else the period.
     pub deadlines: Vec<(ThreadFilter, Duration)>,
     /// Percent added to observed costs. What a contract says is taken as it is.
-    pub margin: u32,
+    pub margin: Percent,
     /// Changes to try.
     pub changes: Vec<Change>,
     /// Which threads must meet their deadlines. All others delay them all the same.
     pub threads: ThreadFilter,
+    /// Which threads are assumed never to run.
+    pub ignored: Option<ThreadFilter>,
     /// Whether to find how far each task may change.
     pub sensitivity: bool,
     /// Whether to find priorities.
     pub assign: bool,
+}
+
+impl Options {
+    fn ignores(&self, name: &str) -> bool {
+        self.ignored.as_ref().is_some_and(|ignored| ignored.matches(name))
+    }
+
+    /// The deadline that was declared for a thread.
+    fn declared(&self, name: &str) -> Option<Duration> {
+        self.deadlines.iter().rev().find(|(threads, _)| threads.matches(name)).map(|it| it.1)
+    }
 }
 
 /// A change of the threads that a pattern matches.
@@ -42,7 +57,7 @@ pub struct Change {
     pub thread: ThreadFilter,
     /// What changes.
     pub what: Changed,
-    /// The factor, in thousandths.
+    /// The factor, in thousandths of a percent.
     pub parts: u64,
 }
 
@@ -55,28 +70,23 @@ pub enum Changed {
     Period,
 }
 
-/// What was found, and what it was found of.
-pub struct Proven {
-    /// What was found.
-    pub proof: Proof,
-    agreement: Agreement,
-}
-
 /// Bounds the response times of all real-time threads of a timing model, or of all tasks of a contract.
 ///
 /// # Errors
 /// If a file cannot be read, the model has no threads, or a pattern matches none.
-pub fn prove(options: &Options) -> Result<Proven> {
+pub fn prove(options: &Options) -> Result<Proof> {
     let name = options.model.name();
     let platform = options.platform.as_ref().map(read_platform).transpose()?;
-    let agreement = options.model.agreement()?;
-    let known = match &agreement {
-        Agreement::Model(model) => observed(model, platform.as_ref(), options, &name)?,
-        Agreement::Contract(contract) => agreed(contract, platform.as_ref(), options, &name)?,
+    let known = match options.model.agreement()? {
+        Agreement::Model(model) => observed(&model, platform.as_ref(), options, &name)?,
+        Agreement::Contract(contract) => {
+            agreed::refuse_margin(options)?;
+            agreed(&contract, platform.as_ref(), options, &name)?
+        }
     };
     let Known { mut system, threads, observed_on, remarks } = known;
     options.changes.iter().for_each(|change| apply(change, &mut system));
-    let proof = Proof {
+    Ok(Proof {
         bounds: system.prove(),
         rooms: options.sensitivity.then(|| system.sensitivity()),
         priorities: options.assign.then(|| system.assign(GREATEST_PRIORITY)),
@@ -84,8 +94,7 @@ pub fn prove(options: &Options) -> Result<Proven> {
         threads,
         observed_on,
         remarks,
-    };
-    Ok(Proven { proof, agreement })
+    })
 }
 
 /// A timing model that says what the kernel takes.
@@ -128,23 +137,53 @@ fn observed(
     check_patterns(options, &names)?;
     let mut system = System { tasks: Vec::new(), platforms };
     let mut threads = Vec::new();
-    for found in chosen {
-        match task(found, options) {
-            Ok(task) => {
-                system.tasks.push(task);
-                threads.push(Thread { tid: found.tid, policy: found.policy, priority: found.priority });
-            }
-            Err(reason) => {
-                remarks.push(format!("{} (thread {}) is left out: {reason}.", found.name, found.tid))
-            }
-        }
+    for found in chosen.into_iter().filter(|found| !options.ignores(&found.name)) {
+        system.tasks.push(task(found, options));
+        threads.push(Thread { tid: found.tid, policy: Some(found.policy), priority: found.priority });
     }
-    if system.tasks.is_empty() {
+    if system.tasks.iter().all(|task| task.gap.is_some()) {
         return Err(Error::target(format!("{name} has no real-time thread with enough jobs"))
             .advise("only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds"));
     }
+    remarks.extend(ignored(options, &names));
+    remarks.extend(gaps(&system));
     remarks.extend(losses(model));
     Ok(Known { system, threads, observed_on, remarks })
+}
+
+/// Which of these threads are assumed never to run.
+fn ignored(options: &Options, names: &[&str]) -> Option<String> {
+    let ignored: Vec<&str> = names.iter().copied().filter(|name| options.ignores(name)).collect();
+    let is_asked = !ignored.is_empty();
+    is_asked.then(|| format!("Assumed never to run, as --ignore says: {}.", ignored.join(", ")))
+}
+
+/// What is not known of tasks, and what that means for others.
+fn gaps(system: &System) -> Vec<String> {
+    let text = |task: &Task| format!("{} ({})", task.name, task.gap.as_ref().map_or("", Gap::text));
+    let list = |is_one: &dyn Fn(&Gap) -> bool| {
+        let mut all: Vec<String> =
+            system.tasks.iter().filter(|task| task.gap.as_ref().is_some_and(is_one)).map(text).collect();
+        all.dedup();
+        all.join(", ")
+    };
+    let few = list(&|gap| matches!(gap, Gap::Evidence(_)));
+    let unbounded = list(&|gap| !matches!(gap, Gap::Evidence(_)));
+    let mut remarks = Vec::new();
+    if !few.is_empty() {
+        remarks.push(format!(
+            "Too little was observed for a verdict on {few}. The others are delayed by what was observed: \
+             these threads are assumed to have no more jobs than that in any time as long as their \
+             observation."
+        ));
+    }
+    if !unbounded.is_empty() {
+        remarks.push(format!(
+            "Not proven, and neither is any task that may be delayed by it: {unbounded}. If it never runs \
+             beside the others, --ignore NAME says so."
+        ));
+    }
+    remarks
 }
 
 /// Where threads and kernel were observed, once if that is the same place.
@@ -162,9 +201,6 @@ fn elsewhere(threads: &model::Platform, latencies: &model::Platform) -> Option<S
          take longer: {difference}."
     ))
 }
-
-/// Greater ones are left to the kernel and to those who watch.
-const GREATEST_PRIORITY: u32 = 90;
 
 fn platforms(model: &TimingModel) -> (Vec<Platform>, Vec<String>) {
     let Some(latency) = &model.latency else {
@@ -210,51 +246,10 @@ fn jobs(task: &threads::Task) -> u64 {
     primary(task).map_or(0, |stream| stream.jobs)
 }
 
-/// What the analysis needs of a task; or why it cannot have it.
-fn task(observed: &threads::Task, options: &Options) -> std::result::Result<Task, &'static str> {
-    let stream = primary(observed).filter(|stream| stream.jobs >= LEAST_JOBS).ok_or("it had too few jobs")?;
-    let execution = stream.execution.clone().ok_or("its cost is unknown")?;
-    let arrivals = Arrivals::observed(&stream.arrival).ok_or("its releases have no bound")?;
-    let processors = processor_list(&observed.affinity).ok_or("its processors are unknown")?;
-    let periodic = stream.arrival.periodic.as_ref();
-    let on_arrival = periodic.filter(|it| it.on == punctual_model::PeriodicOn::Arrival);
-    let jitter = on_arrival.map_or(Duration::ZERO, |it| it.jitter_ns);
-    let suspension = stream.suspension.as_ref();
-    let segments = suspension.and_then(|it| it.segmented.iter().map(Vec::len).max());
-    let task = Task {
-        name: observed.name.clone(),
-        scheduling: match (observed.policy, observed.reservation) {
-            (Policy::Deadline, Some(reservation)) => Scheduling::Deadline(reservation),
-            _ => Scheduling::Priority(observed.priority),
-        },
-        processors,
-        arrivals,
-        execution,
-        suspension: suspension.map_or(Duration::ZERO, |it| it.dynamic_ns),
-        suspensions: segments.map_or(0, |most| most.saturating_sub(1) as u64),
-        jitter,
-        deadline: deadline(observed, stream, options),
-    };
-    Ok(task.with_cost_scaled(1_000 + 10 * u64::from(options.margin)))
-}
-
-/// The declared deadline, else that of the reservation, else the period.
-fn deadline(observed: &threads::Task, stream: &Stream, options: &Options) -> Option<Duration> {
-    if !options.threads.matches(&observed.name) {
-        return None;
-    }
-    let declared = options.deadlines.iter().rev().find(|(threads, _)| threads.matches(&observed.name));
-    let period = || {
-        let periodic = stream.arrival.periodic.as_ref().map(|it| it.period_ns);
-        periodic.or(stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns))
-    };
-    declared.map(|it| it.1).or(observed.reservation.map(|it| it.deadline_ns)).or_else(period)
-}
-
 fn check_patterns(options: &Options, names: &[&str]) -> Result<()> {
     let deadlines = options.deadlines.iter().map(|(threads, _)| threads);
     let changes = options.changes.iter().map(|change| &change.thread);
-    let mut all = deadlines.chain(changes).chain([&options.threads]);
+    let mut all = deadlines.chain(changes).chain([&options.threads]).chain(&options.ignored);
     match all.find_map(|threads| threads.unmatched(names.iter().copied())) {
         Some(pattern) => Err(Error::target(format!("no real-time thread of the model matches '{pattern}'"))),
         None => Ok(()),
@@ -264,8 +259,8 @@ fn check_patterns(options: &Options, names: &[&str]) -> Result<()> {
 fn apply(change: &Change, system: &mut System) {
     for task in system.tasks.iter_mut().filter(|task| change.thread.matches(&task.name)) {
         match change.what {
-            Changed::Wcet => *task = task.with_cost_scaled(change.parts),
-            Changed::Period => task.arrivals = task.arrivals.scaled(change.parts, 1_000),
+            Changed::Wcet => *task = task.with_cost_scaled(change.parts, Percent::WHOLE),
+            Changed::Period => *task = task.with_distances_scaled(change.parts, Percent::WHOLE),
         }
     }
 }

@@ -13,14 +13,14 @@ pub use threads::Watcher;
 
 use crate::ThreadFilter;
 use punctual_client::Parameters;
-use punctual_model::{Duration, Execution, Periodic, Slip, Stream, Task, TimingModel};
+use punctual_model::{Duration, Execution, Percent, Periodic, Slip, Stream, Task, TimingModel};
 use std::collections::BTreeSet;
 
 /// Which threads of a model get specs, and with how much margin.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Percent added to the observed cost.
-    pub margin: u32,
+    pub margin: Percent,
     /// The share of the observed jobs that a runtime covers.
     pub quantile: Quantile,
     /// Threads with fewer jobs get no spec.
@@ -291,8 +291,8 @@ fn timing(stream: &Stream, choice: &Choice) -> Result<Timing, Reason> {
     let runtime = with_margin(cost, choice.margin);
     let covered = quantile.filter(|_| cost < greatest).map(|(permille, _)| Covered {
         permille,
-        observed: with_margin(cost, 0),
-        longest: with_margin(greatest, 0),
+        observed: with_margin(cost, Percent::ZERO),
+        longest: with_margin(greatest, Percent::ZERO),
     });
     let usual = Quantile::USUAL
         .iter()
@@ -344,9 +344,8 @@ fn demand(execution: &Execution, jobs: u64) -> u128 {
     u128::from(jobs / length) * cost(length) + cost(jobs % length)
 }
 
-fn with_margin(cost: u128, margin: u32) -> Duration {
-    let with_margin = cost.saturating_mul(u128::from(100 + margin)).div_ceil(100);
-    Duration::from_ns(u64::try_from(with_margin).unwrap_or(u64::MAX))
+fn with_margin(cost: u128, margin: Percent) -> Duration {
+    Duration::from_ns(u64::try_from(margin.above(cost)).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -388,7 +387,7 @@ mod tests {
 
     fn all() -> Choice {
         Choice {
-            margin: 10,
+            margin: Percent::whole(10),
             quantile: Quantile::ALL,
             min_jobs: 10,
             only: ThreadFilter::default(),

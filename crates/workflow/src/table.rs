@@ -10,7 +10,7 @@ use crate::monitor::Monitor;
 use declared::Declared;
 use punctual_model::check::{self, TableViolation};
 use punctual_model::table::{Clock, Table, ThreadPattern};
-use punctual_model::{Duration, Platform, TimingModel};
+use punctual_model::{Duration, Percent, Platform, TimingModel};
 use punctual_schedule::table::{Request, make as make_table};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub struct Options {
     /// Whether a job may continue on another processor; a contract may say so too.
     pub migration: bool,
     /// Percent added to observed costs. What a contract says is taken as it is.
-    pub margin: u32,
+    pub margin: Percent,
     /// Whether a period that is not a whole number of slots becomes the next shorter one.
     pub shorten: bool,
     /// The clock; if absent, that of a contract, or CLOCK_MONOTONIC.

@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::filter::ThreadFilter;
 use crate::prove;
+use punctual_model::Percent;
 use std::time::Duration;
 
 /// A span longer than zero; a number without a unit is in seconds.
@@ -23,9 +24,10 @@ pub fn offset(text: &str) -> Result<Duration, String> {
 }
 
 /// A percentage, with its sign or without.
-pub fn percent(text: &str) -> Result<u32, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    number.parse().ok().filter(|percent| *percent <= 1_000).ok_or_else(|| "expected 0% to 1000%".into())
+pub fn percent(text: &str) -> Result<Percent, String> {
+    const EXPECTED: &str = "expected 0% to 1000%, with at most three digits after the point";
+    let percent = text.strip_prefix('+').unwrap_or(text).parse().ok();
+    percent.filter(|percent| *percent <= Percent::whole(1_000)).ok_or_else(|| EXPECTED.into())
 }
 
 /// The deadline of some threads.
@@ -58,7 +60,7 @@ pub struct Change {
     pub thread: String,
     /// Whether the period changes rather than the processor time.
     pub is_period: bool,
-    /// The factor, in thousandths.
+    /// The factor, in thousandths of a percent.
     pub parts: u64,
 }
 
@@ -82,13 +84,19 @@ pub fn change(text: &str) -> Result<Change, String> {
         _ => return Err(EXPECTED.into()),
     };
     let percent = amount.strip_suffix('%').ok_or(EXPECTED)?;
-    let percent: f64 = percent.parse().map_err(|_| EXPECTED)?;
-    match percent > -100.0 && percent <= 10_000.0 {
-        true => {
-            Ok(Change { thread: thread.into(), is_period, parts: (1_000.0 + percent * 10.0).round() as u64 })
-        }
-        false => Err("expected more than -100% and at most +10000%".into()),
-    }
+    let (is_less, digits) = match percent.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, percent.strip_prefix('+').unwrap_or(percent)),
+    };
+    let share: Percent = digits
+        .parse()
+        .map_err(|_| format!("{EXPECTED}, with at most three digits after the point of the percentage"))?;
+    let parts = match is_less {
+        true => Percent::WHOLE.checked_sub(share.parts()).filter(|parts| *parts > 0),
+        false => Some(Percent::WHOLE + share.parts()).filter(|_| share <= Percent::whole(10_000)),
+    };
+    let parts = parts.ok_or("expected more than -100% and at most +10000%")?;
+    Ok(Change { thread: thread.into(), is_period, parts })
 }
 
 #[cfg(test)]
@@ -104,5 +112,19 @@ mod tests {
             assert!(time(nonsense).is_err(), "{nonsense}");
         }
         assert_eq!((offset("0"), offset("2s")), (Ok(Duration::ZERO), Ok(Duration::from_secs(2))));
+    }
+
+    #[test]
+    fn percentages_are_exact_or_refused() {
+        assert_eq!(percent("12.34%").map(Percent::parts), Ok(12_340));
+        assert_eq!(percent("0.5").map(Percent::parts), Ok(500));
+        for wrong in ["1000.001%", "0.0001%", "-1%", "nan", "1e2"] {
+            assert!(percent(wrong).is_err_and(|it| it.contains("three digits")), "{wrong}");
+        }
+        let parts = |text: &str| change(&format!("a.{text}")).map(|change| change.parts);
+        assert_eq!((parts("wcet=+0.04%"), parts("wcet=20.04%")), (Ok(100_040), Ok(120_040)));
+        assert_eq!((parts("period=-0.05%"), parts("period=-99.999%")), (Ok(99_950), Ok(1)));
+        assert!(parts("wcet=+0.0004%").is_err_and(|it| it.contains("three digits")));
+        assert!(parts("wcet=-100%").is_err() && parts("wcet=+10000.001%").is_err());
     }
 }

@@ -22,7 +22,7 @@ fn verdicts() {
     let bounds = system.prove();
     let found: Vec<Verdict> =
         system.tasks.iter().zip(&bounds).map(|(task, bound)| verdict(task, bound)).collect();
-    assert_eq!(found, [Verdict::Met, Verdict::Missed, Verdict::NotAsked, Verdict::NotAsked]);
+    assert_eq!(found, [Verdict::Met, Verdict::Missed, Verdict::NotAsked, Verdict::Missed]);
 }
 
 #[test]
@@ -43,6 +43,27 @@ fn room_ends_at_the_first_miss() {
     assert!(holds(shorter) && !holds(shorter - 1), "{shorter}");
     let other = System { tasks: vec![with_deadline(1, 5, 10, 4)], platforms: Vec::new() };
     assert_eq!(other.sensitivity(), [None], "missed already");
+}
+
+/// Lehoczky 1990: (1,4) (1,5) (3,9) (3,18); the last one takes 18, so that a shorter deadline is missed.
+#[test]
+fn a_deadline_that_is_the_period_shrinks_with_it() {
+    let mut tasks: Vec<Task> = [(1, 4), (1, 5), (3, 9), (3, 18)]
+        .into_iter()
+        .zip((1..9).rev())
+        .map(|((cost, period), priority)| {
+            with_deadline(priority, cost * 1_000, period * 1_000, period * 1_000)
+        })
+        .collect();
+    let distance = |tasks: &[Task]| {
+        let system = System { tasks: tasks.to_vec(), platforms: Vec::new() };
+        system.sensitivity()[3].expect("room").distance
+    };
+    assert!(distance(&tasks) < 1_000, "declared");
+    tasks[3].deadline_is_period = true;
+    assert_eq!(distance(&tasks), 1_000, "its period");
+    let shorter = tasks[3].with_distances_scaled(95, 100);
+    assert_eq!(shorter.deadline, Some(ns(17_100)));
 }
 
 /// All orders of up to five tasks are tried: Audsley's assignment finds one if and only if there is one.

@@ -139,6 +139,17 @@ fn a_reservation_serves_jobs_that_exceed_it() {
     assert_eq!(system.prove()[0], Err(NoBound::Overload));
 }
 
+/// A reservation that serves less than its task needs: the reason says so, as both are pinned already.
+#[test]
+fn the_reason_of_a_delay_without_a_bound_is_true() {
+    let tasks = vec![task(reservation(2, 10, 10), 5, 20), task(Scheduling::Priority(5), 1, 100)];
+    let system = System { tasks, platforms: Vec::new() };
+    let reason = system.prove().remove(1).expect_err("no bound");
+    assert_eq!(reason, NoBound::Depends(0));
+    let text = reason.text(1, &system.tasks);
+    assert!(text.contains("more than its reservation serves") && !text.contains("pin both"), "{text}");
+}
+
 #[test]
 fn several_processors() {
     let mut tasks: Vec<_> = (0..3).map(|it| task(Scheduling::Priority(90 - it), 4, 10)).collect();

@@ -1,6 +1,7 @@
 //! Bounds of response times: known examples, the published analyses, and simulated schedules.
 
 mod deadlines;
+mod earliest;
 mod examples;
 mod published;
 mod round_robin;
@@ -25,6 +26,8 @@ fn task(scheduling: Scheduling, cost: u64, period: u64) -> Task {
         suspensions: 0,
         jitter: Duration::ZERO,
         deadline: None,
+        deadline_is_period: false,
+        gap: None,
     }
 }
 

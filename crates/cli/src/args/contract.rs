@@ -3,6 +3,7 @@
 use super::{Range, Threads, examples};
 use crate::values;
 use clap::{Args, ValueHint};
+use punctual_model::Percent;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -23,7 +24,7 @@ pub struct Contract {
 
     /// Percentage added to what was observed; periods stay as they are
     #[arg(long, value_name = "PERCENT", value_parser = values::percent, default_value = "20%")]
-    pub margin: u32,
+    pub margin: Percent,
 
     #[command(flatten)]
     pub threads: Threads,

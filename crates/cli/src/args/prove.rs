@@ -3,6 +3,7 @@
 use super::{Threads, examples};
 use crate::values;
 use clap::{Args, ValueHint};
+use punctual_model::Percent;
 use std::path::PathBuf;
 
 /// Prove that threads meet their deadlines, from a timing model or a contract
@@ -40,7 +41,7 @@ pub struct Prove {
 
     /// Percentage added to each observed cost
     #[arg(long, value_name = "PERCENT", value_parser = values::percent, default_value = "0%")]
-    pub margin: u32,
+    pub margin: Percent,
 
     /// Change the processor time or the period of threads: control.wcet=+20%, cam*.period=-10%; repeatable
     #[arg(long = "what-if", value_name = "THREAD.WHAT=PERCENT", value_parser = values::change)]
@@ -55,11 +56,12 @@ pub struct Prove {
     pub assign: bool,
 
     /// Show what the bound of one thread is made of, and a schedule that reaches it
-    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    #[arg(long, value_name = "NAME")]
     pub task: Option<String>,
 
     /// Write a page (*.html) with the verdicts, what the bounds are made of, and the worst schedules (- is
-    /// standard output); or, with --assign, a contract (*.toml) with the priorities that were found
+    /// standard output); or JSON (*.json); or, with --assign, a contract (*.toml) with the priorities that
+    /// were found
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
@@ -73,6 +75,10 @@ pub struct Prove {
 
     #[command(flatten)]
     pub threads: Threads,
+
+    /// Assume that threads whose names match PATTERN never run; repeatable. The output repeats it
+    #[arg(long = "ignore", value_name = "PATTERN")]
+    pub ignored: Vec<String>,
 
     /// Print JSON (docs/prove.md) instead of a table
     #[arg(long)]

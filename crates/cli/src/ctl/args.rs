@@ -2,6 +2,7 @@
 
 use super::declared::Declared;
 use clap::{Args, Subcommand, ValueHint};
+use punctual_model::Percent;
 use punctual_protocol::parameter;
 use punctual_workflow::specs::Quantile;
 use std::ffi::OsString;
@@ -120,7 +121,7 @@ pub struct Run {
     /// Percentage added to each runtime that was observed; what a contract says is taken as it is
     #[arg(long, value_name = "PERCENT", value_parser = crate::values::percent, default_value = "10%")]
     #[arg(requires = "model", conflicts_with_all = DECLARED)]
-    pub margin: u32,
+    pub margin: Percent,
 
     /// Only threads of the model whose name matches GLOB (*, ? and [...] as in a shell); repeatable
     #[arg(long, value_name = "GLOB", requires = "model", conflicts_with_all = DECLARED)]
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(plan.command, ["sleep", "--period", "1"]);
         assert_eq!(
             run("punctual ctl run --model a.timing.json --margin 25% -- a").expect("a model").margin,
-            25
+            Percent::whole(25)
         );
         let plan = run("punctual ctl run --model a.timing.json --thread b --thread c --without d -- a")
             .expect("threads");
@@ -223,7 +224,8 @@ mod tests {
             percent("10").is_ok()
                 && percent("1001%").is_err()
                 && percent("-5%").is_err()
-                && percent("1.5%").is_err()
+                && percent("1.5%").is_ok()
+                && percent("1.5555%").is_err()
         );
     }
 }

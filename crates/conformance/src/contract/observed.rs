@@ -9,7 +9,7 @@ use punctual_latency::{Bounds, Outcome};
 use punctual_model::arrival::{Curve, MAX_SLIPS, Periodic};
 use punctual_model::latency::{Processor, SchedulingLatency};
 use punctual_model::{
-    Choice, Duration, Object, PeriodicOn, Separator, Stream, Task, TimingModel, processor_list,
+    Choice, Duration, Object, Percent, PeriodicOn, Separator, Stream, Task, TimingModel, processor_list,
 };
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub enum Margin {
     #[default]
     None,
     /// By so many percent, and to three significant digits.
-    Percent(u32),
+    Percent(Percent),
 }
 
 impl From<&TimingModel> for Contract {
@@ -273,7 +273,7 @@ impl Margin {
         match self {
             Margin::None => value,
             Margin::Percent(percent) => {
-                let scaled = (u128::from(value.ns()) * (100 + u128::from(percent))).div_ceil(100);
+                let scaled = percent.above(value.ns().into());
                 let unit = last_digit(scaled);
                 Duration::from_ns(u64::try_from(scaled.div_ceil(unit) * unit).unwrap_or(u64::MAX))
             }
@@ -284,7 +284,7 @@ impl Margin {
         match self {
             Margin::None => value,
             Margin::Percent(percent) => {
-                let scaled = u128::from(value.ns()) * 100 / (100 + u128::from(percent));
+                let scaled = percent.below(value.ns().into());
                 let unit = last_digit(scaled);
                 Duration::from_ns((scaled / unit * unit) as u64)
             }

@@ -15,6 +15,9 @@ const MOST_BYTES: usize = 1 << 20;
 /// Times for several jobs in a row.
 const MOST_IN_A_ROW: usize = 64;
 
+/// Threads of one task. A proof takes fewer.
+const MOST_THREADS: u64 = 10_000;
+
 /// What is wrong with a contract, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faulty {
@@ -72,7 +75,7 @@ struct RawTask {
     #[serde(default)]
     thread: Option<Spanned<RawThread>>,
     #[serde(default)]
-    threads: Option<u64>,
+    threads: Option<Spanned<u64>>,
     #[serde(default)]
     separator: Option<Spanned<String>>,
     #[serde(default)]
@@ -121,7 +124,7 @@ struct RawReservation {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawChain {
-    tasks: Vec<String>,
+    tasks: Spanned<Vec<String>>,
     #[serde(default)]
     reaction_time: Option<Spanned<String>>,
     #[serde(default)]
@@ -203,7 +206,7 @@ impl RawTask {
             period: positive(&self.period)?,
             jitter: duration(&self.jitter)?,
             skips: self.skips,
-            threads: self.threads,
+            threads: self.threads.as_ref().map(threads).transpose()?,
             separation,
             more_separations,
             wcet,
@@ -239,8 +242,11 @@ impl RawReservation {
 
 impl RawChain {
     fn read(self) -> Located<ContractChain> {
+        if self.tasks.get_ref().is_empty() {
+            return Err((self.tasks.span(), "expected the names of tasks".into()));
+        }
         Ok(ContractChain {
-            tasks: self.tasks,
+            tasks: self.tasks.into_inner(),
             reaction_time: duration(&self.reaction_time)?,
             data_age: duration(&self.data_age)?,
         })
@@ -270,6 +276,12 @@ fn glob(value: &Spanned<String>) -> Located<String> {
     glob::Pattern::new(value.get_ref())
         .map_err(|error| (value.span(), format!("{:?}: {}", value.get_ref(), error.msg)))?;
     Ok(value.get_ref().clone())
+}
+
+fn threads(value: &Spanned<u64>) -> Located<u64> {
+    let number = *value.get_ref();
+    let is_some = (1..=MOST_THREADS).contains(&number);
+    is_some.then_some(number).ok_or_else(|| (value.span(), format!("expected 1 to {MOST_THREADS} threads")))
 }
 
 fn priority(value: &Spanned<u32>) -> Located<u32> {
@@ -396,6 +408,9 @@ tasks = ["sense", "act"]
             ("[[task]]\nname = \"a\"\nmissing = \"no\"", 3, "unknown variant `no`"),
             ("[[task]]\nname = \"a\"\nthread = { comm = \"[\" }", 3, "\"[\": "),
             ("[[task]]\nname = \"a\"\nthread = {}", 3, "expected comm"),
+            ("[[task]]\nname = \"a\"\nthreads = 0", 3, "expected 1 to 10000 threads"),
+            ("[[task]]\nname = \"a\"\nthreads = 1000000000000", 3, "expected 1 to 10000 threads"),
+            ("[[chain]]\ntasks = []", 2, "expected the names of tasks"),
             ("[[task]]\nname = \"a\"\nseparator = \"[\"", 3, "\"[\": "),
             ("[[task]]\nname = \"a\"\nwcet = [\"2ms\", \"1ms\"]", 3, "none less than the one before"),
             ("[[task]]\nname = \"a\"\nwcet = []", 3, "expected a time"),

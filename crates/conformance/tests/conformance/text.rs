@@ -63,7 +63,7 @@ fn task() -> impl Strategy<Value = ContractTask> {
             proven: None,
             name: String::new(),
             thread,
-            threads: counts.2,
+            threads: counts.2.filter(|threads| *threads > 0),
             separator,
             period: times.0.map(|it| it.0),
             jitter: times.0.and_then(|it| it.1),
@@ -138,7 +138,8 @@ proptest! {
 fn margins_are_safe_and_short() {
     let model = crate::kept::model(&crate::records::ordinary(3, 3_000));
     let (exact, _) = Contract::observed(&model, Margin::None, &|_| true);
-    let (wide, _) = Contract::observed(&model, Margin::Percent(20), &|_| true);
+    let (wide, _) =
+        Contract::observed(&model, Margin::Percent(punctual_model::Percent::whole(20)), &|_| true);
     assert_eq!(Contract::from(&model), exact);
     assert!(!exact.tasks.is_empty());
     for (exact, wide) in exact.tasks.iter().zip(&wide.tasks) {

@@ -59,9 +59,10 @@ def prove(
     *,
     platform: _Model | None = None,
     deadlines: Mapping[str, _Time] | None = None,
-    margin: int = 0,
+    margin: float = 0,
     what_if: _Names | None = None,
     threads: _Names | None = None,
+    ignore: _Names | None = None,
     sensitivity: bool = False,
     assign: bool = False,
 ) -> Proof: ...

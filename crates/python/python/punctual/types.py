@@ -21,8 +21,9 @@ class ProofTask(TypedDict):
 
     name: str
     tid: int
-    policy: str
+    policy: str | None
     priority: int
+    # Empty if they are unknown.
     cpus: list[int]
     deadline_ns: int | None
     # The bound of its response time.

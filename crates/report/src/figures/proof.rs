@@ -37,7 +37,7 @@ pub const PROVEN_TASKS: &[Entry<ProvenTasks>] = &[
     .table(Drop(3))
     .page(),
     of("policy", "Policy", Unit::Ranked, Bound::Exact, "Its policy and priority.", |row| {
-        Some(Value::Policy(row.thread().policy, row.thread().priority, None))
+        Some(Value::Policy(row.thread().policy?, row.thread().priority, None))
     })
     .table(Drop(2))
     .page(),

@@ -305,11 +305,13 @@ mod tests {
             suspensions: 0,
             jitter: Duration::ZERO,
             deadline: Some(ms(period)),
+            deadline_is_period: false,
+            gap: None,
         };
         let system = System { tasks: tasks.iter().map(task).collect(), platforms: Vec::new() };
         let thread = |&(_, priority, ..): &(&str, u32, u64, u64)| Thread {
             tid: priority,
-            policy: Policy::Fifo,
+            policy: Some(Policy::Fifo),
             priority,
         };
         Proof {

@@ -1,13 +1,42 @@
 //! A proof for programs.
 
 use super::{ProofRow, cause};
-use punctual_analysis::{Proof, Verdict};
+use punctual_analysis::{Proof, Verdict, WorstCase, worst_case};
 use serde_json::{Value, json};
 
 /// What `punctual prove --json` prints (docs/prove.md).
 pub fn json(proof: &Proof) -> String {
-    let tasks: Vec<Value> =
-        (0..proof.system.tasks.len()).map(|task| row(&ProofRow { proof, task })).collect();
+    let tasks = (0..proof.system.tasks.len()).map(|task| row(&ProofRow { proof, task })).collect();
+    document(proof, tasks)
+}
+
+/// The same of some tasks, each with the schedule that reaches its bound, if one is known.
+pub fn tasks(proof: &Proof, tasks: &[usize]) -> String {
+    let with_schedule = |&task: &usize| {
+        let worst = proof.bounds[task].as_ref().ok().and_then(|bound| worst_case(&proof.system, task, bound));
+        let mut row = row(&ProofRow { proof, task });
+        row["schedule"] = worst.map_or(Value::Null, |worst| schedule(proof, &worst));
+        row
+    };
+    document(proof, tasks.iter().map(with_schedule).collect())
+}
+
+fn schedule(proof: &Proof, worst: &WorstCase) -> Value {
+    let stretches = worst.stretches.iter().map(|stretch| {
+        json!({
+            "cause": cause(proof, stretch.cause),
+            "from_ns": stretch.from.ns(),
+            "to_ns": stretch.to.ns(),
+        })
+    });
+    json!({
+        "release_ns": worst.release.ns(),
+        "end_ns": worst.end.ns(),
+        "stretches": stretches.collect::<Vec<_>>(),
+    })
+}
+
+fn document(proof: &Proof, tasks: Vec<Value>) -> String {
     let loads: Vec<Value> =
         proof.loads().into_iter().map(|(cpu, load)| json!({ "cpu": cpu, "load": load })).collect();
     let document = json!({
@@ -32,7 +61,7 @@ fn row(row: &ProofRow<'_>) -> Value {
     json!({
         "name": task.name,
         "tid": row.thread().tid,
-        "policy": row.thread().policy.name(),
+        "policy": row.thread().policy.map(|it| it.name()),
         "priority": row.thread().priority,
         "cpus": task.processors,
         "deadline_ns": task.deadline.map(|it| it.ns()),

@@ -3,6 +3,7 @@
 use super::cause;
 use crate::figures::figure::urgency;
 use punctual_analysis::{Bound, Cause, NoBound, Proof, Room, Task, Thread, Verdict, verdict};
+use punctual_model::Policy;
 
 /// Parts that a remark names at most.
 const MOST_PARTS: usize = 4;
@@ -21,7 +22,8 @@ impl<'a> ProofRow<'a> {
     pub fn by_urgency(proof: &'a Proof) -> Vec<ProofRow<'a>> {
         let mut rows: Vec<ProofRow<'a>> =
             (0..proof.system.tasks.len()).map(|task| ProofRow { proof, task }).collect();
-        rows.sort_by_key(|row| (urgency(row.thread().policy, row.thread().priority), row.task));
+        let policy = |row: &ProofRow<'_>| row.thread().policy.unwrap_or(Policy::Deadline);
+        rows.sort_by_key(|row| (urgency(policy(row), row.thread().priority), row.task));
         rows
     }
 

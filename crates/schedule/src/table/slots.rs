@@ -2,18 +2,17 @@
 //! release up. A period must be a whole number of slots; if asked to, the next shorter one is taken, which
 //! serves every job in time as well, but needs more.
 
-use punctual_model::Duration;
+use punctual_model::{Duration, Percent};
 use std::fmt;
 
-/// What is added to an observed WCET, in percent.
+/// What is added to an observed WCET.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Margin(pub u32);
+pub struct Margin(pub Percent);
 
 impl Margin {
     /// The time with the margin, rounded up; saturates.
     pub fn add_to(self, time: Duration) -> Duration {
-        let more = (u128::from(time.ns()) * u128::from(self.0)).div_ceil(100);
-        Duration::from_ns(u64::try_from(u128::from(time.ns()) + more).unwrap_or(u64::MAX))
+        self.0.above_time(time)
     }
 }
 

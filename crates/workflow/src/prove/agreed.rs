@@ -1,11 +1,15 @@
 //! What a contract tells the analysis.
 
-use super::{Known, Options, check_patterns, platforms};
+use super::observed::UNBOUNDED;
+use super::{Known, Options, check_patterns, gaps, ignored, platforms};
 use crate::error::{Error, Result};
-use punctual_analysis::{Arrivals, Platform, Scheduling, System, Task, Thread};
+use punctual_analysis::{Arrivals, Gap, Platform, Scheduling, System, Task, Thread};
 use punctual_conformance::{Answer, Contract, ContractTask};
 use punctual_model::arrival::Curve;
 use punctual_model::{Duration, Execution, Policy, TimingModel};
+
+/// Each thread's bound names all that delay it: more would take too much memory.
+const MOST_THREADS: u64 = 2_000;
 
 /// Every task of the contract, as often as it has threads.
 pub(super) fn agreed(
@@ -14,10 +18,6 @@ pub(super) fn agreed(
     options: &Options,
     name: &str,
 ) -> Result<Known> {
-    if options.margin > 0 {
-        return Err(Error::usage("--margin is for observed costs; what a contract says is taken as it is")
-            .advise("--what-if '*.wcet=+20%' changes it"));
-    }
     let names: Vec<&str> = contract.tasks.iter().map(|task| task.name.as_str()).collect();
     check_patterns(options, &names)?;
     let (platforms, mut remarks) = match platform {
@@ -27,20 +27,32 @@ pub(super) fn agreed(
     let mut system = System { tasks: Vec::new(), platforms };
     let mut threads = Vec::new();
     let mut unsuspended = Vec::new();
-    for agreed in &contract.tasks {
-        match task(agreed, !system.platforms.is_empty(), options) {
-            Ok(task) => {
-                // Only what is agreed on is watched.
-                if agreed.suspension.is_none() && agreed.separator.as_deref() != Some("suspension") {
-                    unsuspended.push(agreed.name.as_str());
-                }
-                let (policy, priority) = (agreed.policy.unwrap_or(Policy::Fifo), agreed.priority);
-                for _ in 0..agreed.threads.unwrap_or(1) {
-                    system.tasks.push(task.clone());
-                    threads.push(Thread { tid: 0, policy, priority: priority.unwrap_or(0) });
-                }
-            }
-            Err(reason) => remarks.push(format!("{} is left out: {reason}.", agreed.name)),
+    for agreed in contract.tasks.iter().filter(|agreed| !options.ignores(&agreed.name)) {
+        let task = task(agreed, !system.platforms.is_empty(), options);
+        if task.scheduling == Scheduling::BestEffort && task.deadline.is_none() {
+            remarks.push(format!(
+                "{} is left out: only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds, and it delays \
+                 none of them.",
+                agreed.name
+            ));
+            continue;
+        }
+        // Only what is agreed on is watched.
+        let may_sleep = agreed.suspension.is_none() && agreed.separator.as_deref() != Some("suspension");
+        if may_sleep && task.gap.is_none() {
+            unsuspended.push(agreed.name.as_str());
+        }
+        let (policy, priority) = (agreed.policy, agreed.priority);
+        let number = agreed.threads.unwrap_or(1);
+        if number.saturating_add(threads.len() as u64) > MOST_THREADS {
+            return Err(Error::file(format!(
+                "{name} has more than {MOST_THREADS} threads, too many to prove"
+            ))
+            .advise("leave those out that share no processor with the others, or lower `threads`"));
+        }
+        for _ in 0..number {
+            system.tasks.push(task.clone());
+            threads.push(Thread { tid: 0, policy, priority: priority.unwrap_or(0) });
         }
     }
     if !unsuspended.is_empty() {
@@ -50,13 +62,24 @@ pub(super) fn agreed(
             unsuspended.join(", ")
         ));
     }
-    if system.tasks.is_empty() {
+    let can_be_proven = |task: &Task| task.gap.is_none() && task.scheduling != Scheduling::BestEffort;
+    if !system.tasks.iter().any(can_be_proven) {
         return Err(Error::target(format!("{name} has no task that can be proven"))
             .advise("a task needs policy, priority, processors, wcet, and a period or a separation"));
     }
+    remarks.extend(ignored(options, &names));
+    remarks.extend(gaps(&system));
     remarks.push(kept(contract));
     let observed_on = platform.and_then(TimingModel::latency_platform).into_iter().collect();
     Ok(Known { system, threads, observed_on, remarks })
+}
+
+pub(super) fn refuse_margin(options: &Options) -> Result<()> {
+    match options.margin.is_zero() {
+        true => Ok(()),
+        false => Err(Error::usage("--margin is for observed costs; what a contract says is taken as it is")
+            .advise("--what-if '*.wcet=+20%' changes it")),
+    }
 }
 
 /// What the bounds rest on, and what of that a check does not call a violation.
@@ -104,59 +127,85 @@ fn latencies(contract: &Contract) -> (Vec<Platform>, Vec<String>) {
     (platforms, vec![remark.into()])
 }
 
-/// What the analysis needs of a task; or why it cannot have it.
-fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Result<Task, &'static str> {
-    let policy = agreed.policy.ok_or("its policy is not agreed on")?;
-    let scheduling = match (policy, agreed.reservation, agreed.priority) {
-        (Policy::Deadline, Some(reservation), _) => Scheduling::Deadline(reservation),
-        (Policy::Deadline, None, _) => return Err("its reservation is not agreed on"),
-        (Policy::Fifo | Policy::Rr, _, Some(priority)) => Scheduling::Priority(priority),
-        (Policy::Fifo | Policy::Rr, _, None) => return Err("its priority is not agreed on"),
-        _ => return Err("only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds"),
-    };
-    if agreed.processors.is_empty() {
-        return Err("its processors are not agreed on");
-    }
-    let jitter = agreed.jitter.unwrap_or(Duration::ZERO);
-    let arrivals = match (agreed.period, agreed.separation) {
-        (None, Some(separation)) if !agreed.more_separations.is_empty() => {
-            let all = std::iter::once(separation).chain(agreed.more_separations.iter().copied());
-            Arrivals::Curve(Curve { delta_min_ns: all.collect(), delta_max_ns: Vec::new() })
-        }
-        (Some(period), _) => Arrivals::Periodic { period: least_period(period), jitter },
-        (None, Some(separation)) => Arrivals::Sporadic { separation },
-        (None, None) => return Err("neither its period nor its separation is agreed on"),
-    };
-    let wcet = agreed.wcet.ok_or("its wcet is not agreed on")?;
+/// What the analysis needs of a task, or what of that is missing.
+fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Task {
+    let (scheduling, unscheduled) = scheduling(agreed);
+    let (arrivals, execution) = (arrivals(agreed), execution(agreed));
+    let (deadline, deadline_is_period) = deadline(agreed, options);
     let suspension = agreed.suspension.unwrap_or(Duration::ZERO);
-    if has_platforms && !suspension.is_zero() && agreed.suspensions.is_none() {
-        return Err("it is not agreed on how often it suspends itself (suspensions)");
-    }
-    Ok(Task {
+    let is_uncounted = has_platforms && !suspension.is_zero() && agreed.suspensions.is_none();
+    let missing = [
+        (agreed.processors.is_empty(), "its processors are not agreed on"),
+        (arrivals.is_none(), "neither its period nor its separation is agreed on"),
+        (execution.is_none(), "its wcet is not agreed on"),
+        (is_uncounted, "it is not agreed on how often it suspends itself (suspensions)"),
+    ];
+    let demand = || missing.iter().find(|it| it.0).map(|it| Gap::Demand(it.1.into()));
+    let gap = match unscheduled {
+        Some(Gap::Priority(text)) => demand().or(Some(Gap::Priority(text))),
+        Some(gap) => Some(gap),
+        None => demand(),
+    };
+    Task {
         name: agreed.name.clone(),
         scheduling,
         processors: agreed.processors.clone(),
-        arrivals,
-        execution: Execution {
-            wcet_ns: std::iter::once(wcet).chain(agreed.more_wcets.iter().copied()).collect(),
-            mean_ns: None,
-        },
+        arrivals: arrivals.unwrap_or(UNBOUNDED),
+        execution: execution.unwrap_or(Execution { wcet_ns: Vec::new(), mean_ns: None }),
         suspension,
         suspensions: agreed.suspensions.unwrap_or(0),
-        jitter,
-        deadline: deadline(agreed, options),
-    })
+        jitter: agreed.jitter.unwrap_or(Duration::ZERO),
+        deadline,
+        deadline_is_period,
+        gap: gap.filter(|_| scheduling != Scheduling::BestEffort),
+    }
 }
 
-/// That of the command, else that of the contract, else that of the reservation, else the period.
-fn deadline(agreed: &ContractTask, options: &Options) -> Option<Duration> {
-    if !options.threads.matches(&agreed.name) {
-        return None;
+/// How the kernel schedules it, as far as that is agreed on.
+fn scheduling(agreed: &ContractTask) -> (Scheduling, Option<Gap>) {
+    let unknown = |text: &str| (Scheduling::Unknown, Some(Gap::Demand(text.into())));
+    match (agreed.policy, agreed.reservation, agreed.priority) {
+        (None, ..) => unknown("its policy is not agreed on"),
+        (Some(Policy::Deadline), Some(reservation), _) => (Scheduling::Deadline(reservation), None),
+        (Some(Policy::Deadline), None, _) => unknown("its reservation is not agreed on"),
+        (Some(Policy::Fifo | Policy::Rr), _, Some(priority)) => (Scheduling::Priority(priority), None),
+        (Some(Policy::Fifo | Policy::Rr), _, None) => {
+            (Scheduling::Priority(99), Some(Gap::Priority("its priority is not agreed on".into())))
+        }
+        _ => (Scheduling::BestEffort, None),
     }
-    let declared = options.deadlines.iter().rev().find(|(threads, _)| threads.matches(&agreed.name));
-    let reserved = agreed.reservation.map(|it| it.deadline_ns);
+}
+
+fn arrivals(agreed: &ContractTask) -> Option<Arrivals> {
+    let jitter = agreed.jitter.unwrap_or(Duration::ZERO);
+    match (agreed.period, agreed.separation) {
+        (None, Some(separation)) if !agreed.more_separations.is_empty() => {
+            let all = std::iter::once(separation).chain(agreed.more_separations.iter().copied());
+            Some(Arrivals::Curve(Curve { delta_min_ns: all.collect(), delta_max_ns: Vec::new() }))
+        }
+        (Some(period), _) => Some(Arrivals::Periodic { period: least_period(period), jitter }),
+        (None, Some(separation)) => Some(Arrivals::Sporadic { separation }),
+        (None, None) => None,
+    }
+}
+
+fn execution(agreed: &ContractTask) -> Option<Execution> {
+    let wcet_ns = std::iter::once(agreed.wcet?).chain(agreed.more_wcets.iter().copied()).collect();
+    Some(Execution { wcet_ns, mean_ns: None })
+}
+
+/// That of the command, else that of the contract, else, if it is a real-time task, that of the reservation,
+/// else the period; and whether it is that.
+fn deadline(agreed: &ContractTask, options: &Options) -> (Option<Duration>, bool) {
+    if !options.threads.matches(&agreed.name) {
+        return (None, false);
+    }
+    let is_real_time = agreed.policy.is_none_or(Policy::is_real_time);
+    let reserved = agreed.reservation.map(|it| it.deadline_ns).filter(|_| is_real_time);
     let separation = agreed.separation.filter(|it| !it.is_zero());
-    declared.map(|it| it.1).or(agreed.deadline).or(reserved).or(agreed.period).or(separation)
+    let told = options.declared(&agreed.name).or(agreed.deadline).or(reserved);
+    let period = agreed.period.or(separation).filter(|_| is_real_time);
+    (told.or(period), told.is_none())
 }
 
 #[cfg(test)]

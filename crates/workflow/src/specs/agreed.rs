@@ -99,7 +99,7 @@ wcet = \"1ms\"
         let contract = Contract::parse(CONTRACT).expect("a contract");
         let without: Vec<String> = without.iter().map(|name| (*name).to_owned()).collect();
         let choice = Choice {
-            margin: 0,
+            margin: punctual_model::Percent::ZERO,
             quantile: Quantile::ALL,
             min_jobs: 10,
             only: ThreadFilter::default(),

@@ -57,13 +57,16 @@ pub fn remarks(Needs { needs, unserved, recordings }: &Needs, choice: &Choice) -
 }
 
 /// The consequence of runtimes that do not cover all jobs.
-fn uncovered(needs: &[Need], margin: u32) -> Option<String> {
+fn uncovered(needs: &[Need], margin: punctual_model::Percent) -> Option<String> {
     let line = |need: &Need| {
         let covered = need.covered?;
         let percent = covered.permille as f64 / 10.0;
         let (name, runtime) = (printable(&need.name), need.parameters.runtime?);
         let Covered { observed, longest, .. } = covered;
-        let margin = if margin > 0 { format!(" with the margin of {margin} %") } else { String::new() };
+        let margin = match margin.is_zero() {
+            true => String::new(),
+            false => format!(" with the margin of {margin} %"),
+        };
         Some(format!(
             "{name} ({percent} % took at most {observed}, the longest {longest}; runtime{margin}: {runtime})"
         ))
@@ -223,7 +226,7 @@ mod tests {
 
     fn choice() -> Choice {
         Choice {
-            margin: 10,
+            margin: punctual_model::Percent::whole(10),
             quantile: Quantile::ALL,
             min_jobs: 10,
             only: ThreadFilter::default(),

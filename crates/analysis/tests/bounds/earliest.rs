@@ -1,0 +1,101 @@
+//! SCHED_DEADLINE on one processor, with deadlines before the periods' ends: the analysis is exact.
+
+use crate::{ns, responses, task};
+use punctual_analysis::{Job, Method, NoBound, Scheduling, System, Task, simulate};
+use punctual_model::policy::Reservation;
+use punctual_test_support::Random;
+
+/// Times are in these units, so that there is room between them.
+const UNIT: u64 = 10;
+
+fn reserved(cost: u64, deadline: u64, period: u64) -> Task {
+    let [runtime_ns, deadline_ns, period_ns] = [cost, deadline, period].map(|it| ns(it * UNIT));
+    let reservation = Reservation { runtime_ns, deadline_ns, period_ns };
+    task(Scheduling::Deadline(reservation), cost * UNIT, period * UNIT)
+}
+
+fn times(task: &Task) -> (u64, u64, u64) {
+    match task.scheduling {
+        Scheduling::Deadline(it) => (it.runtime_ns.ns(), it.deadline_ns.ns(), it.period_ns.ns()),
+        _ => unreachable!("all are reserved"),
+    }
+}
+
+/// The densities sum to 1/2 + 2/3, and yet the demand never exceeds the time: dbf(2) = 1, dbf(3) = 3.
+#[test]
+fn a_set_that_the_density_test_refuses() {
+    let system = System { tasks: vec![reserved(1, 2, 4), reserved(2, 3, 4)], platforms: Vec::new() };
+    assert_eq!(responses(&system), [Some(20), Some(30)]);
+    let bounds = system.prove();
+    assert!(bounds.iter().flatten().all(|bound| bound.method == Method::EarliestDeadline));
+    // One more, and the second job ends after 4.
+    let system = System { tasks: vec![reserved(2, 2, 4), reserved(2, 3, 4)], platforms: Vec::new() };
+    assert_eq!(system.prove(), [Err(NoBound::Reservations), Err(NoBound::Reservations)]);
+}
+
+/// The longest response of a task: all others begin at once, it begins at any time; deadlines that are equal
+/// to its own come first. (Spuri 1996.) `None` if any job of a synchronous release is late.
+fn brute_force(tasks: &[Task], me: usize, until: u64) -> Option<u64> {
+    let jobs = |first: u64| -> Vec<Job> {
+        let of = |(index, task): (usize, &Task)| {
+            let (cost, _, period) = times(task);
+            let first = if index == me { first } else { 0 };
+            let releases = (0..).map(move |job| first + job * period).take_while(|at| *at < until);
+            releases.map(move |release| Job { task: index, release, segments: vec![(cost, 0)] }).collect()
+        };
+        tasks.iter().enumerate().flat_map(|it| -> Vec<Job> { of(it) }).collect()
+    };
+    let synchronous = jobs(0);
+    let ends = simulate(tasks, &synchronous).ends;
+    let is_late = |(job, end): (&Job, &u64)| *end > job.release + times(&tasks[job.task]).1;
+    if synchronous.iter().zip(&ends).any(is_late) {
+        return None;
+    }
+    let mut last = tasks.to_vec();
+    if let Scheduling::Deadline(reservation) = &mut last[me].scheduling {
+        reservation.deadline_ns += ns(1);
+    }
+    let longest = |first: u64| {
+        let jobs = jobs(first);
+        let ends = simulate(&last, &jobs).ends;
+        jobs.iter().zip(ends).filter(|(job, _)| job.task == me).map(|(job, end)| end - job.release).max()
+    };
+    (0..times(&tasks[me]).2).step_by(UNIT as usize).filter_map(longest).max()
+}
+
+#[test]
+fn bounds_are_the_longest_responses_of_brute_force() {
+    let mut random = Random(11);
+    let (mut exact, mut beyond_density, mut refused) = (0, 0, 0);
+    for set in 0..1_500 {
+        let number = 2 + random.below(2);
+        let tasks: Vec<Task> = (0..number)
+            .map(|_| {
+                let period = random.one_of(&[4, 5, 6, 8, 10]);
+                let cost = 1 + random.below((period / number).max(1));
+                reserved(cost, cost + random.below(period - cost + 1), period)
+            })
+            .collect();
+        let load: f64 = tasks.iter().map(|it| times(it).0 as f64 / times(it).2 as f64).sum();
+        if load > 1.0 {
+            continue;
+        }
+        let density: f64 = tasks.iter().map(|it| times(it).0 as f64 / times(it).1 as f64).sum();
+        let system = System { tasks, platforms: Vec::new() };
+        // Periods repeat after 120 at most.
+        let found: Vec<Option<u64>> =
+            (0..system.tasks.len()).map(|me| brute_force(&system.tasks, me, 250 * UNIT)).collect();
+        assert_eq!(
+            responses(&system),
+            found,
+            "set {set}: {:?}",
+            system.tasks.iter().map(times).collect::<Vec<_>>()
+        );
+        match found[0] {
+            Some(_) if density > 1.0 => beyond_density += 1,
+            Some(_) => exact += 1,
+            None => refused += 1,
+        }
+    }
+    assert!(exact > 200 && beyond_density > 100 && refused > 50, "{exact} {beyond_density} {refused}");
+}

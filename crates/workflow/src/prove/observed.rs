@@ -1,0 +1,95 @@
+//! What a timing model tells the analysis of one thread, and what it does not.
+
+use super::{Options, jobs, primary};
+use punctual_analysis::{Arrivals, Gap, Scheduling, Task};
+use punctual_model::arrival::Curve;
+use punctual_model::{Duration, Execution, Percent, Policy, Stream, processor_list, threads};
+
+/// Threads with fewer jobs get no verdict.
+const LEAST_JOBS: u64 = 10;
+
+/// What the analysis needs of a thread, or what of that is missing.
+pub(super) fn task(observed: &threads::Task, options: &Options) -> Task {
+    let stream = primary(observed);
+    let scheduling = scheduling(observed);
+    let processors = processor_list(&observed.affinity).unwrap_or_default();
+    let execution = stream.and_then(|stream| stream.execution.clone());
+    let arrivals = stream.and_then(|stream| arrivals(observed, stream));
+    let gap = gap(observed, scheduling, &processors, execution.is_some(), arrivals.is_some());
+    let periodic = stream.and_then(|stream| stream.arrival.periodic.as_ref());
+    let on_arrival = periodic.filter(|it| it.on == punctual_model::PeriodicOn::Arrival);
+    let (deadline, deadline_is_period) = deadline(observed, options);
+    let suspension = stream.and_then(|stream| stream.suspension.as_ref());
+    let segments = suspension.and_then(|it| it.segmented.iter().map(Vec::len).max());
+    let task = Task {
+        name: observed.name.clone(),
+        scheduling,
+        processors,
+        arrivals: arrivals.unwrap_or(UNBOUNDED),
+        execution: execution.unwrap_or(Execution { wcet_ns: Vec::new(), mean_ns: None }),
+        suspension: suspension.map_or(Duration::ZERO, |it| it.dynamic_ns),
+        suspensions: segments.map_or(0, |most| most.saturating_sub(1) as u64),
+        jitter: on_arrival.map_or(Duration::ZERO, |it| it.jitter_ns),
+        deadline,
+        deadline_is_period,
+        gap,
+    };
+    task.with_cost_scaled(Percent::WHOLE + options.margin.parts(), Percent::WHOLE)
+}
+
+/// Releases without a limit.
+pub(super) const UNBOUNDED: Arrivals = Arrivals::Sporadic { separation: Duration::ZERO };
+
+fn scheduling(observed: &threads::Task) -> Scheduling {
+    match (observed.policy, observed.reservation) {
+        (Policy::Deadline, Some(reservation)) => Scheduling::Deadline(reservation),
+        (Policy::Deadline, None) => Scheduling::Unknown,
+        _ => Scheduling::Priority(observed.priority),
+    }
+}
+
+/// The arrivals of a thread. With few jobs, it has no more of them in any time as long as its observation.
+fn arrivals(observed: &threads::Task, stream: &Stream) -> Option<Arrivals> {
+    let span = Duration::from_ns(observed.until_ns.ns().saturating_sub(observed.from_ns.ns()));
+    let releases = stream.releases.max(stream.jobs);
+    let known = stream.arrival.curve.as_ref().map_or(&[][..], |curve| &curve.delta_min_ns);
+    if releases < LEAST_JOBS && known.len() as u64 + 1 == releases && !span.is_zero() {
+        let delta_min_ns = known.iter().copied().chain([span]).collect();
+        return Some(Arrivals::Curve(Curve { delta_min_ns, delta_max_ns: Vec::new() }));
+    }
+    Arrivals::observed(&stream.arrival)
+}
+
+fn gap(
+    observed: &threads::Task,
+    scheduling: Scheduling,
+    processors: &[u32],
+    has_cost: bool,
+    has_arrivals: bool,
+) -> Option<Gap> {
+    let missing = [
+        (scheduling == Scheduling::Unknown, "its reservation is unknown"),
+        (processors.is_empty(), "its processors are unknown"),
+        (!has_cost, "its cost is unknown, as no job of it ended"),
+        (!has_arrivals, "its releases have no bound"),
+    ];
+    let missing = missing.into_iter().find(|it| it.0).map(|it| Gap::Demand(it.1.into()));
+    let jobs = jobs(observed);
+    missing.or((jobs < LEAST_JOBS).then(|| Gap::Evidence(format!("{jobs} jobs of at least {LEAST_JOBS}"))))
+}
+
+/// The declared deadline, else that of the reservation, else the period; and whether it is that. What is only
+/// seen in few jobs is none.
+fn deadline(observed: &threads::Task, options: &Options) -> (Option<Duration>, bool) {
+    if !options.threads.matches(&observed.name) {
+        return (None, false);
+    }
+    let stream = primary(observed).filter(|stream| stream.jobs >= LEAST_JOBS);
+    let reserved = observed.reservation.filter(|_| stream.is_some()).map(|it| it.deadline_ns);
+    let told = options.declared(&observed.name).or(reserved);
+    let period = stream.and_then(|stream| {
+        let periodic = stream.arrival.periodic.as_ref().map(|it| it.period_ns);
+        periodic.or(stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns))
+    });
+    (told.or(period), told.is_none())
+}
