@@ -120,7 +120,8 @@ fn stream(task: &mut Value) -> &mut Value {
 #[test]
 fn threads_of_which_too_little_is_known_delay_others() {
     let folder = Folder::new();
-    let cases: [(&dyn Fn(&mut Value), &str); 4] = [
+    type Edit<'a> = &'a dyn Fn(&mut Value);
+    let cases: [(Edit<'_>, &str); 4] = [
         (&|task| stream(task)["arrival"] = serde_json::json!({}), "its releases have no bound"),
         (&|task| task["affinity"] = "all".into(), "its processors are unknown"),
         (&|task| task["policy"] = "SCHED_DEADLINE".into(), "its reservation is unknown"),

@@ -36,9 +36,7 @@ pub fn prove<'py>(
         sensitivity,
         assign,
     };
-    let text = run(py, |_| {
-        Ok(punctual_report::proof::json(&punctual_workflow::prove::prove(&options)?))
-    })?;
+    let text = run(py, |_| Ok(punctual_report::proof::json(&punctual_workflow::prove::prove(&options)?)))?;
     document::value(py, &text)
 }
 

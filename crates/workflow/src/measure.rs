@@ -175,7 +175,7 @@ impl Measurement<'_, '_> {
             }
         }
         if is_due {
-            log.from_due(*measuring_threads);
+            log.take_from_due(*measuring_threads);
             for (cpu, timers) in meter.timers() {
                 log.record(Latency::Timers { cpu, timers: Box::new(wakeups::timers(&timers)) });
             }

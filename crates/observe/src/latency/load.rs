@@ -187,7 +187,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let mounted = scratch.path().join("tracing");
         fs::create_dir_all(mounted.join("events/preemptirq")).unwrap();
-        fs::set_permissions(&mounted, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&mounted, fs::Permissions::from_mode(0o0)).unwrap();
         // SAFETY: takes no arguments.
         let expected = if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(NoVariables::Privileges) };
         assert_eq!(tracefs(&[&mounted]), expected);

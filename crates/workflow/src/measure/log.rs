@@ -146,8 +146,8 @@ impl<'a> Log<'a> {
     }
 
     /// Takes what the measuring threads measure themselves.
-    pub fn from_due(&mut self, threads: Option<&MeasuringThreads>) {
-        for (cpu, max) in threads.into_iter().flat_map(MeasuringThreads::from_due) {
+    pub fn take_from_due(&mut self, threads: Option<&MeasuringThreads>) {
+        for (cpu, max) in threads.into_iter().flat_map(MeasuringThreads::late) {
             self.record(Latency::FromDue { cpu, max });
         }
     }

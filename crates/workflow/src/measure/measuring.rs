@@ -115,7 +115,7 @@ impl MeasuringThreads {
     }
 
     /// By processor, the greatest time so far from when its thread was due until it ran there.
-    pub fn from_due(&self) -> impl Iterator<Item = (u32, Ns)> {
+    pub fn late(&self) -> impl Iterator<Item = (u32, Ns)> {
         let each = self.cpus.iter().zip(&self.lateness);
         each.filter_map(|(&cpu, lateness)| Some((cpu, lateness.greatest()?)))
     }

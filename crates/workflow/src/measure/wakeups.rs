@@ -173,7 +173,7 @@ impl Measurement<'_, '_> {
                 self.log.thread(thread, true, |_| None);
             }
         }
-        self.log.from_due(self.threads);
+        self.log.take_from_due(self.threads);
         for &cpu in self.cpus {
             let timers = Box::new(timers(&self.meter.processor(cpu)?.timers));
             self.log.record(Latency::Timers { cpu, timers });
