@@ -106,6 +106,8 @@ pub enum NoBound {
     Reservations,
     /// The reservations of these processors may be more than they can give, by a test that suffices.
     Density,
+    /// The task needs more than its reservation serves in the long run.
+    Served,
     /// A reservation is impossible: its runtime or period is zero, or the runtime exceeds the deadline.
     Impossible,
     /// Too little is known of this task: of the one itself, or of one that may delay it.
@@ -150,6 +152,7 @@ impl NoBound {
                  density test, so that they may not be kept"
                     .into()
             }
+            NoBound::Served => "it needs more than its reservation serves in the long run".into(),
             NoBound::Impossible => "its reservation is impossible".into(),
             NoBound::Gap(task) => {
                 let gap = tasks[*task].gap.as_ref().map_or("too little is known of it", Gap::text);

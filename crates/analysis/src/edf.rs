@@ -207,12 +207,12 @@ fn served(demand: &Demand<'_>, own: Reservation) -> Result<Bound, NoBound> {
     let mut worst: Option<(u64, u64, u64)> = None;
     for job in 1..=MOST_JOBS + 1 {
         if job > MOST_JOBS {
-            return Err(NoBound::Overload);
+            return Err(NoBound::Served);
         }
-        let needed = demand.own(job).ok_or(NoBound::Overload)?;
-        let periods = needed.div_ceil(runtime).checked_add(1).ok_or(NoBound::Overload)?;
+        let needed = demand.own(job).ok_or(NoBound::Served)?;
+        let periods = needed.div_ceil(runtime).checked_add(1).ok_or(NoBound::Served)?;
         let window = periods.checked_mul(period).filter(|&it| it <= crate::window::LIMIT);
-        let window = window.ok_or(NoBound::Overload)?;
+        let window = window.ok_or(NoBound::Served)?;
         let response = window.saturating_sub(task.arrivals.span(job));
         if worst.is_none_or(|(_, _, greatest)| response > greatest) {
             worst = Some((job, window, response));
@@ -221,7 +221,7 @@ fn served(demand: &Demand<'_>, own: Reservation) -> Result<Bound, NoBound> {
             break;
         }
     }
-    let (job, window, response) = worst.ok_or(NoBound::Overload)?;
+    let (job, window, response) = worst.ok_or(NoBound::Served)?;
     let needed = Duration::from_ns(demand.own(job).unwrap_or(u64::MAX));
     let waiting =
         Part { cause: Cause::Throttling, duration: Duration::from_ns(window).saturating_sub(needed) };

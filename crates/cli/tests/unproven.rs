@@ -98,9 +98,12 @@ fn room_changes_and_priorities_follow_the_same_rule() {
     assert_eq!((code, named(&document, "met").len()), (Some(0), 4), "{document:#}");
 }
 
+/// A change of a task of a timing model.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 /// The timing model of the recorded demonstration, all on processor 1, in which something is changed of the
 /// most urgent thread.
-fn observed(folder: &Folder, change: &dyn Fn(&mut Value)) -> String {
+fn observed(folder: &Folder, change: Change<'_>) -> String {
     let recording = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings/demo");
     let recording = recording.display().to_string();
     folder.run(&["replay", "-q", &recording, "--force", "-o", "demo.timing.json"]);
@@ -120,8 +123,7 @@ fn stream(task: &mut Value) -> &mut Value {
 #[test]
 fn threads_of_which_too_little_is_known_delay_others() {
     let folder = Folder::new();
-    type Edit<'a> = &'a dyn Fn(&mut Value);
-    let cases: [(Edit<'_>, &str); 4] = [
+    let cases: [(Change<'_>, &str); 4] = [
         (&|task| stream(task)["arrival"] = serde_json::json!({}), "its releases have no bound"),
         (&|task| task["affinity"] = "all".into(), "its processors are unknown"),
         (&|task| task["policy"] = "SCHED_DEADLINE".into(), "its reservation is unknown"),

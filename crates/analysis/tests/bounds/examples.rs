@@ -136,7 +136,7 @@ fn a_reservation_serves_jobs_that_exceed_it() {
     let bound = system.prove().remove(0).expect("a bound");
     assert_eq!((bound.method, bound.response), (Method::Reservation, ns(40)));
     let system = System { tasks: vec![task(reservation(2, 10, 10), 5, 20)], platforms: Vec::new() };
-    assert_eq!(system.prove()[0], Err(NoBound::Overload));
+    assert_eq!(system.prove()[0], Err(NoBound::Served));
 }
 
 /// A reservation that serves less than its task needs: the reason says so, as both are pinned already.

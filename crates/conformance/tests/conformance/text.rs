@@ -104,7 +104,7 @@ fn contract() -> impl Strategy<Value = Contract> {
         [some(answer()), some(answer())],
     );
     let tasks = prop::collection::btree_map(name(), task(), 0..4);
-    let chain = (prop::collection::vec(name(), 0..4), some(time()), some(time()));
+    let chain = (prop::collection::vec(name(), 1..4), some(time()), some(time()));
     let chains = prop::collection::vec(chain, 0..3);
     let latencies = prop::collection::btree_map(any::<u32>(), time(), 0..3);
     (head, tasks, chains, latencies).prop_map(|(head, tasks, chains, latencies)| Contract {
