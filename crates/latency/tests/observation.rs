@@ -135,7 +135,7 @@ fn what_was_missed_makes_at_least() {
     damaged.mark_damaged();
     assert_eq!(is_at_least(&damaged), (true, true));
     let losses = section(&damaged).losses();
-    assert_eq!((losses.len(), &*losses[0].counter, losses[0].count), (1, "damaged_recordings", 1));
+    assert_eq!((losses.len(), losses[0].counter, losses[0].count), (1, "damaged_recordings", 1));
 }
 
 #[test]
