@@ -59,7 +59,7 @@ def prove(
     *,
     platform: _Model | None = None,
     deadlines: Mapping[str, _Time] | None = None,
-    margin: float = 0,
+    margin: float = 0.0,
     what_if: _Names | None = None,
     threads: _Names | None = None,
     ignore: _Names | None = None,
