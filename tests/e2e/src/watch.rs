@@ -263,6 +263,12 @@ fn suspend(seconds: u32) -> Result {
     Ok(fs::write("/sys/power/state", "mem")?)
 }
 
+/// Processes that a process's first thread has started.
+fn children(pid: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
 /// While a machine is suspended, CLOCK_MONOTONIC stands still, and nobody is late.
 fn suspended() -> Result<Outcome> {
     let states = fs::read_to_string("/sys/power/state").unwrap_or_default();
@@ -274,17 +280,12 @@ fn suspended() -> Result<Outcome> {
     let contract = directory.path().join("run.toml");
     let terms = "separator = \"clock_nanosleep*\"\nperiod = \"2ms\"\njitter = \"1500ms\"\n";
     fs::write(&contract, format!("[[task]]\nname = \"task-0\"\n{terms}response = \"1500ms\"\n"))?;
-    let program = Running::start({
-        let [program, arguments @ ..] = periodic("60");
-        let mut command = Command::new(program);
-        command.args(arguments);
-        command
-    })?;
+    // A command begins once it is watched.
     let mut watch = punctual(["watch", "--json", "--no-journal"]);
-    watch.arg(&contract).args(["--pid", &program.pid().to_string()]);
+    watch.arg(&contract).arg("--").args(periodic("60"));
     let watcher = Running::start(watch)?;
-    wait_until("the handler of SIGHUP", || catches_hangup(watcher.pid()))?;
-    let sleep = || sleeps(program.pid(), "task-0");
+    let sleep = || children(watcher.pid()).into_iter().find_map(|child| sleeps(child, "task-0"));
+    wait_until("the workload to run", || sleep().is_some_and(|sleeps| sleeps > 5))?;
     let after = |count: u64| {
         let before = sleep().unwrap_or(0);
         wait_until("some jobs", || sleep().is_some_and(|sleeps| sleeps > before + count))
