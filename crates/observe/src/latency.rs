@@ -18,7 +18,6 @@ pub use processor::{
 
 use crate::command::{Output, Running, Waiting};
 use crate::error::{Error, ErrorKind};
-use crate::timers::Timers;
 use load::Loaded;
 use processor::Shared;
 use std::ffi::OsString;
@@ -137,12 +136,6 @@ impl Meter {
             shared.threads(&self.symbols).into_iter().map(move |thread| (number, thread))
         };
         self.shared.iter().flat_map(threads_on).collect()
-    }
-
-    /// How late the timers of each processor expired so far.
-    pub fn timers(&self) -> Vec<(u32, Timers)> {
-        let each = self.shared.iter();
-        each.filter_map(|shared| Some((shared.number, shared.timers(&self.symbols)?))).collect()
     }
 
     /// What was not seen on each processor so far.

@@ -176,9 +176,6 @@ impl Measurement<'_, '_> {
         }
         if is_due {
             log.take_from_due(*measuring_threads);
-            for (cpu, timers) in meter.timers() {
-                log.record(Latency::Timers { cpu, timers: Box::new(wakeups::timers(&timers)) });
-            }
         }
         if let Some(mut online) = self.online.take() {
             // The programs count who goes offline from the beginning on, but not who was about to.

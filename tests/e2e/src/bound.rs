@@ -315,13 +315,6 @@ fn what_holds_the_timer_off() -> Result<Outcome> {
     };
     let from_due = first.measured.first().filter(|it| it.thread.is_none()).and_then(|it| it.from_due_max_ns);
     ensure!(from_due.is_some_and(|it| it.ns() >= 950_000), "from due {from_due:?}: {}", ended.all());
-    let Some(timers) = &first.timers else { return fail("no timers were seen") };
-    ensure!(
-        timers.lateness.max_ns.ns() >= 950_000 && timers.expired > 50,
-        "the latest timer was {} late, of {}",
-        timers.lateness.max_ns,
-        timers.expired
-    );
     Ok(Outcome::Completed)
 }
 

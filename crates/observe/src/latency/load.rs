@@ -128,7 +128,6 @@ impl Loaded {
         rodata.nmi_entry = within(symbols.function("irqentry_nmi_enter")?);
         rodata.need_resched_flag = 1 << need_resched_bit();
         rodata.threshold = threshold.map_or(0, |threshold| threshold.ns().max(1));
-        rodata.timer_points_to_time = system::timer_points_to_time()?;
         choose_tracepoints(open.open_object_mut(), &btf, |_| true);
         open.maps
             .processors

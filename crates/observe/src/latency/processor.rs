@@ -3,12 +3,11 @@
 use super::interrupts::{Event, Interrupt, Reader, length};
 use super::skeleton::types::{
     latency_culprit, latency_event, latency_maximum, latency_nmi_entry, latency_part, latency_shared,
-    latency_thread, latency_timers, latency_wait,
+    latency_thread, latency_wait,
 };
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind};
 use crate::loader::text;
-use crate::timers::Timers;
 use memmap2::{MmapMut, MmapOptions};
 use punctual_model::{Duration, Instant};
 use std::os::fd::{AsFd, AsRawFd};
@@ -381,23 +380,6 @@ impl Shared {
         (0..length(slots)).filter_map(read).collect()
     }
 
-    /// How late timers expired so far; `None` while that is being written.
-    pub fn timers(&self, symbols: &Symbols) -> Option<Timers> {
-        // SAFETY: within the mapping.
-        let place = unsafe { &raw const (*self.shared()).timers };
-        // SAFETY: as above; the programs write by the sequence.
-        let timers: latency_timers =
-            unsafe { consistent(place, |place| addr_of!((*place).sequence).read_volatile()) }?;
-        Some(Timers {
-            expired: timers.expired,
-            total: Duration::from_ns(timers.total),
-            max: Duration::from_ns(timers.greatest),
-            at: Instant::from_ns(timers.at),
-            function: symbols.name(timers.function).map(|(name, _)| name.to_owned()),
-            interrupted: (timers.tgid, timers.tid, text(&timers.comm.map(|byte| byte as u8))),
-        })
-    }
-
     /// Whether a program is halfway through what it writes.
     pub fn is_being_written(&self) -> bool {
         let shared = self.shared();
@@ -412,9 +394,7 @@ impl Shared {
             // SAFETY: as above.
             is_odd(unsafe { addr_of!((*culprits)[at as usize].sequence).read_volatile() })
         };
-        // SAFETY: as above.
-        let timers = is_odd(unsafe { addr_of!((*shared).timers.sequence).read_volatile() });
-        timers || (0..length(threads)).any(thread) || (0..length(culprits)).any(culprit)
+        (0..length(threads)).any(thread) || (0..length(culprits)).any(culprit)
     }
 
     /// What was not seen so far.

@@ -139,20 +139,6 @@ struct latency_event {
 	__u64 detail;
 };
 
-/* How late timers expired on a processor. Being written while `sequence` is odd. */
-struct latency_timers {
-	__u32 sequence;
-	__u32 tgid; /* who was interrupted by the latest */
-	__u32 tid;
-	char comm[16];
-	__u32 padding;
-	__u64 expired;
-	__u64 total;
-	__u64 greatest;
-	__u64 at;
-	__u64 function;
-};
-
 /* What was the first to be as long as the threshold. */
 struct latency_exceeded {
 	__u32 what; /* a variable, or LATENCY_VARIABLES: the latency of the thread */
@@ -176,7 +162,6 @@ struct latency_shared {
 	struct latency_thread threads[LATENCY_THREADS];
 	/* Latencies of threads for which there was no room, and those that were not clear. */
 	__u64 unmeasured;
-	struct latency_timers timers;
 	struct latency_buffer interrupts;
 	__u64 nmis_end;
 	struct latency_exceeded exceeded;

@@ -27,8 +27,6 @@ const volatile struct range interrupt_entry = {0};
 const volatile struct range nmi_entry = {0};
 /* In a thread's flags: the scheduler is to be called. */
 const volatile __u64 need_resched_flag = 0;
-/* Whether hrtimer_expire_entry passes a pointer to the time, or the time. */
-const volatile bool timer_points_to_time = true;
 /* The flight recorder stops at the first duration or latency of this length; 0: there is none. */
 const volatile __u64 threshold = 0;
 
@@ -639,44 +637,6 @@ int BPF_PROG(nmi, void *address, __s64 took, int handled)
 	shared->nmis[end & (LATENCY_NMIS - 1)].execution = took;
 	barrier();
 	shared->nmis_end = end + 1;
-	return 0;
-}
-
-/* In the timer's interrupt, which the kernel counts as one section: no event comes of running here. */
-SEC("tp_btf/hrtimer_expire_entry")
-int BPF_PROG(timer_expired, struct hrtimer *timer)
-{
-	struct latency_shared *shared = here();
-	struct latency_timers *timers;
-	struct task_struct *task;
-	__s64 late = 0;
-
-	if (!shared || timer->is_soft)
-		return 0;
-	if (bpf_probe_read_kernel(&late, sizeof(late), &ctx[1]))
-		return 0;
-	if (timer_points_to_time && bpf_probe_read_kernel(&late, sizeof(late), (void *)late))
-		return 0;
-	late -= timer->node.expires;
-	/* Timers with slack may come before their latest time. */
-	if (late < 0)
-		late = 0;
-	timers = &shared->timers;
-	timers->sequence++;
-	barrier();
-	timers->expired++;
-	timers->total += late;
-	if ((__u64)late > timers->greatest) {
-		task = bpf_get_current_task_btf();
-		timers->greatest = late;
-		timers->at = bpf_ktime_get_ns();
-		timers->function = (__u64)timer->function;
-		timers->tgid = task->tgid;
-		timers->tid = task->pid;
-		bpf_get_current_comm(timers->comm, sizeof(timers->comm));
-	}
-	barrier();
-	timers->sequence++;
 	return 0;
 }
 
