@@ -19,7 +19,6 @@ mod loader;
 mod preemption;
 mod ring;
 mod system;
-mod timers;
 pub mod wakeups;
 
 pub use command::Output;
@@ -29,4 +28,3 @@ pub use jobs::{Attach, Observer, Options, Statistics, Summary, Target};
 pub use loader::Attached;
 pub use preemption::preemption;
 pub use system::require_privileges;
-pub use timers::Timers;

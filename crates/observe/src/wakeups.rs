@@ -7,7 +7,7 @@
 mod load;
 mod records;
 
-pub use records::{Event, FIRST_SOFTIRQ, Key, Latencies, Missed, Processor, Ran, RanKind, Wakeup};
+pub use records::{Event, FIRST_SOFTIRQ, Key, Latencies, Missed, Processor, Ran, RanKind, Timers, Wakeup};
 
 use crate::command::{Output, Running, Waiting};
 use crate::error::Error;

@@ -1,6 +1,6 @@
 //! Loads and attaches the programs, and reads their maps.
 
-use super::records::{self, Key, Latencies, Processor};
+use super::records::{self, Key, Latencies, Processor, Timers};
 use super::skeleton::{WakeupsSkel, WakeupsSkelBuilder};
 use crate::error::{Error, ErrorKind};
 use crate::latency::symbols::Symbols;
@@ -81,7 +81,7 @@ impl Loaded {
             .as_deref()
             .and_then(records::processor)
             .ok_or_else(|| Error::new(ErrorKind::Other, format!("there is no processor {number}")))?;
-        Ok(Processor { number, missed, lost, timers: records::timers(&raw, symbols) })
+        Ok(Processor { number, missed, lost, timers: Timers::new(&raw, symbols) })
     }
 
     /// The latencies of each thread on each processor.

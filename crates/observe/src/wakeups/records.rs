@@ -4,7 +4,6 @@ use super::skeleton::types;
 use crate::latency::Interrupt;
 use crate::latency::symbols::Symbols;
 use crate::loader::{Plain, read_plain, text};
-use crate::timers::Timers;
 use punctual_model::{Duration, Instant};
 
 // SAFETY: all are structs of integers and arrays of such, as interface.h has them.
@@ -137,6 +136,23 @@ pub struct Processor {
     pub timers: Timers,
 }
 
+/// How late the timers of a processor expired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timers {
+    /// How many.
+    pub expired: u64,
+    /// The sum of their latenesses.
+    pub total: Duration,
+    /// The greatest.
+    pub max: Duration,
+    /// When that was.
+    pub at: Instant,
+    /// The timer's function, where its name is known.
+    pub function: Option<String>,
+    /// The thread that was interrupted: process, thread, name.
+    pub interrupted: (u32, u32, String),
+}
+
 /// A record of the ring buffer.
 pub fn decode(bytes: &[u8]) -> Option<Event> {
     let kind = types::record_kind(u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?));
@@ -238,15 +254,16 @@ pub fn processor(bytes: &[u8]) -> Option<(u64, u64, types::timer_latencies)> {
     Some((raw.missed, raw.lost_records, raw.timers))
 }
 
-/// How late timers expired, by what the programs keep.
-pub(super) fn timers(raw: &types::timer_latencies, symbols: Option<&Symbols>) -> Timers {
-    let function = symbols.and_then(|symbols| symbols.name(raw.function));
-    Timers {
-        expired: raw.expired,
-        total: Duration::from_ns(raw.total),
-        max: Duration::from_ns(raw.greatest),
-        at: Instant::from_ns(raw.at),
-        function: function.map(|(name, _)| name.to_owned()),
-        interrupted: (raw.pid, raw.tid, name(&raw.comm)),
+impl Timers {
+    pub(super) fn new(raw: &types::timer_latencies, symbols: Option<&Symbols>) -> Timers {
+        let function = symbols.and_then(|symbols| symbols.name(raw.function));
+        Timers {
+            expired: raw.expired,
+            total: Duration::from_ns(raw.total),
+            max: Duration::from_ns(raw.greatest),
+            at: Instant::from_ns(raw.at),
+            function: function.map(|(name, _)| name.to_owned()),
+            interrupted: (raw.pid, raw.tid, name(&raw.comm)),
+        }
     }
 }

@@ -288,7 +288,7 @@ fn kind(kind: wakeups::RanKind) -> RanKind {
     }
 }
 
-pub(super) fn timers(timers: &punctual_observe::Timers) -> Timers {
+fn timers(timers: &wakeups::Timers) -> Timers {
     let (pid, tid, name) = timers.interrupted.clone();
     let culprit = Culprit {
         at_ns: timers.at,
