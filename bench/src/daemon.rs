@@ -21,7 +21,7 @@ const CASES: [(&str, &str); 8] = [
     ("RR", "exact"),
 ];
 const PROCESSORS: [(&str, &str); 2] = [("1", "1"), ("2", "0-1")];
-const KINDS: [&str; 5] = ["create", "attach", "change", "release", "ping"];
+const KINDS: [&str; 6] = ["create", "attach", "hold", "change", "release", "ping"];
 
 /// Medians in nanoseconds, by the number of specs and what was measured.
 type Medians = BTreeMap<(u32, String), f64>;

@@ -1,11 +1,14 @@
-//! Deadlines: whether they hold, how far each task is from breaking them, and priorities that keep them.
+//! Deadlines: whether they hold, how far each task is from breaking them, and priorities and reservations that
+//! keep them.
 
 use crate::bound::{Bound, NoBound};
 use crate::demand::{Demand, Other};
+use crate::edf;
 use crate::fixed;
 use crate::system::{Bounds, System};
 use crate::task::{Gap, Scheduling, Task};
 use punctual_model::Duration;
+use punctual_model::policy::Reservation;
 
 /// Factors are in parts of this.
 pub const PARTS: u64 = 1_000;
@@ -132,6 +135,68 @@ impl System {
         let bounds = assigned.prove();
         let is_met = |&task: &usize| verdict(&assigned.tasks[task], &bounds[task]) != Verdict::Missed;
         if all.iter().all(is_met) { Ok(priorities) } else { Err(all) }
+    }
+
+    /// Deadlines of reservations under which all tasks in reservations meet theirs, one for each; `None` for
+    /// those in none, and for those without a deadline, which keep what they have.
+    ///
+    /// Each is the longest that keeps its task's own deadline D: min(D − J, T), as the kernel counts from a
+    /// release, which may be the jitter J after the arrival, and takes none that exceeds the period T. If any
+    /// deadlines do, these do: on one processor since EDF is optimal (Dertouzos 1974), by the density test
+    /// since longer deadlines are less dense, and the service of a reservation does not depend on them. (But for
+    /// interrupts, of which a reservation is charged all that come until its deadline.)
+    ///
+    /// # Errors
+    /// The tasks that have no such deadline, or may miss theirs with these.
+    pub fn assign_deadlines(&self) -> Result<Vec<Option<Duration>>, Vec<usize>> {
+        let longest = |task: &Task| match (task.scheduling, task.deadline) {
+            (Scheduling::Deadline(it), Some(deadline)) => {
+                Some((it, deadline.saturating_sub(task.jitter).min(it.period_ns)))
+            }
+            _ => None,
+        };
+        let all: Vec<_> = self.tasks.iter().map(longest).collect();
+        let is_too_short = |(task, it): (usize, &Option<(Reservation, Duration)>)| {
+            it.filter(|(reservation, deadline)| *deadline < reservation.runtime_ns).map(|_| task)
+        };
+        let too_short: Vec<usize> = all.iter().enumerate().filter_map(is_too_short).collect();
+        if !too_short.is_empty() {
+            return Err(too_short);
+        }
+        let deadlines: Vec<Option<Duration>> =
+            all.iter().map(|it| it.map(|(_, deadline)| deadline)).collect();
+        let assigned = self.with_deadlines(&deadlines);
+        let bounds = assigned.prove();
+        let is_missed = |task: &usize| {
+            deadlines[*task].is_some() && verdict(&assigned.tasks[*task], &bounds[*task]) == Verdict::Missed
+        };
+        let missed: Vec<usize> = (0..self.tasks.len()).filter(is_missed).collect();
+        if missed.is_empty() { Ok(deadlines) } else { Err(missed) }
+    }
+
+    /// The same with these deadlines of reservations, where there are any.
+    pub fn with_deadlines(&self, deadlines: &[Option<Duration>]) -> System {
+        let mut system = self.clone();
+        for (task, deadline) in system.tasks.iter_mut().zip(deadlines) {
+            let (Scheduling::Deadline(reservation), Some(deadline)) = (&mut task.scheduling, deadline) else {
+                continue;
+            };
+            reservation.deadline_ns = *deadline;
+        }
+        system
+    }
+
+    /// The smallest reservation that each job of a task fits, with what the kernel takes of it: a period as
+    /// long as the least distance between two releases, the longest deadline, and the runtime. `None` where
+    /// too little is known of the task, or releases may come at once.
+    pub fn least_reservation(&self, task: usize) -> Option<Reservation> {
+        let own = &self.tasks[task];
+        let period_ns = Duration::from_ns(own.arrivals.span(2));
+        let deadline_ns = own.deadline.map_or(period_ns, |it| it.saturating_sub(own.jitter).min(period_ns));
+        let reservation = Reservation { runtime_ns: Duration::ZERO, deadline_ns, period_ns };
+        let runtime_ns = edf::least_runtime(self, task, &reservation)?;
+        let is_possible = !runtime_ns.is_zero() && runtime_ns <= deadline_ns;
+        is_possible.then_some(Reservation { runtime_ns, ..reservation })
     }
 
     /// Whether an assignment gives it a priority.

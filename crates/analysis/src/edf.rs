@@ -104,6 +104,12 @@ fn kernel(demand: &Demand<'_>, reservation: &Reservation) -> u64 {
     delays.max().unwrap_or(0).saturating_add(interrupts)
 }
 
+/// The least runtime of this reservation that a job of the task fits, with what the kernel takes from it.
+pub(crate) fn least_runtime(system: &System, task: usize, reservation: &Reservation) -> Option<Duration> {
+    let demand = Demand::new(system, task, Vec::new());
+    sum([system.tasks[task].cost(1), Some(kernel(&demand, reservation))]).map(Duration::from_ns)
+}
+
 /// Whether all jobs of a task fit its reservation, with what the kernel takes from it, and come no faster.
 fn fits(demand: &Demand<'_>, task: &Task, reservation: &Reservation) -> bool {
     let needed = sum([task.cost(1), Some(kernel(demand, reservation))]);

@@ -4,7 +4,7 @@ use crate::bound::NoBound;
 use crate::deadlines::{Room, Verdict, verdict};
 use crate::system::{Bounds, System};
 use crate::task::Task;
-use punctual_model::Policy;
+use punctual_model::{Duration, Policy};
 
 /// What was found.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Proof {
     pub rooms: Option<Vec<Option<Room>>>,
     /// Priorities, if asked for; or the tasks for which there is none.
     pub priorities: Option<Result<Vec<Option<u32>>, Vec<usize>>>,
+    /// Deadlines of reservations, if asked for; or the tasks that have none, or may miss their own with them.
+    pub reserved_deadlines: Option<Result<Vec<Option<Duration>>, Vec<usize>>>,
     /// Where threads and kernel were observed, as far as that is known; each platform once.
     pub observed_on: Vec<punctual_model::Platform>,
     /// What the result rests on, or leaves out: whole sentences.

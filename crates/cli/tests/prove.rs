@@ -217,6 +217,45 @@ fn priorities_that_are_found_become_a_contract() {
     expect(&folder.run(&changed), 2, "--what-if changes nothing of the threads");
 }
 
+/// (1, 4) until 2, (2, 4) until 3: their densities exceed 1, and yet EDF meets both deadlines.
+#[test]
+fn reservations_that_are_found_become_a_contract() {
+    let folder = Folder(tempfile::tempdir().expect("a directory"));
+    let task = |name: &str, wcet: &str, deadline: &str, more: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nseparation = \"4ms\"\nwcet = \"{wcet}\"\n\
+             policy = \"SCHED_DEADLINE\"\nprocessors = \"1\"\ndeadline = \"{deadline}\"\n{more}\n"
+        )
+    };
+    let reserved = "reservation = { runtime = \"1ms\", deadline = \"4ms\", period = \"4ms\" }";
+    let text = task("one", "1ms", "2ms", reserved) + &task("two", "2ms", "3ms", "");
+    std::fs::write(folder.path("a.toml"), text).expect("written");
+    let output = folder.run(&["prove", "a.toml"]);
+    expect(&output, 6, "2 deadlines not proven");
+    assert!(text_of(&output).contains("--assign -o FILE.toml chooses one"), "{output:?}");
+    let assign = |deadline: &str| {
+        let deadline = format!("two={deadline}");
+        folder.run(&["prove", "a.toml", "--assign", "--deadline", &deadline, "--force", "-o", "b.toml"])
+    };
+    expect(&assign("3ms"), 0, "Wrote b.toml");
+    let written = std::fs::read_to_string(folder.path("b.toml")).expect("written");
+    assert!(written.contains("deadline = \"3ms\"") && written.contains("runtime = \"2ms\""), "{written}");
+    let document = folder.run(&["prove", "b.toml", "--json", "--assign"]);
+    expect(&document, 0, "");
+    let document: Value = serde_json::from_slice(&document.stdout).expect("JSON");
+    assert_eq!((task_of(&document, "one"), task_of(&document, "two")), (2_000_000, 3_000_000));
+    assert_eq!(crate::task(&document, "two")["assigned_deadline_ns"], 3_000_000);
+    let shown = text_of(&folder.run(&["prove", "b.toml", "--assign"]));
+    assert!(
+        shown.contains("Deadlines of reservations that meet all of theirs: one 2 ms, two 3 ms."),
+        "{shown}"
+    );
+    std::fs::remove_file(folder.path("b.toml")).expect("removed");
+    expect(&assign("2.9ms"), 6, "no deadlines of reservations were found under which one meets its deadline");
+    expect(&assign("1.9ms"), 6, "");
+    assert!(!folder.path("b.toml").exists());
+}
+
 fn text_of(output: &Output) -> String {
     text(&output.stdout)
 }

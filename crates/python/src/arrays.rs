@@ -7,7 +7,7 @@ use punctual_model::{self as model, Duration, Instant, Job, Release, Segment, Se
 use punctual_workflow::Error;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::types::{PyBytes, PyMemoryView, PySlice};
 
 /// Make the models of a stream of jobs: of their releases, in order, and what is known of each.
 #[pyfunction]
@@ -32,32 +32,31 @@ pub fn extract<'py>(
     let [costs, latest, arrivals, ends] =
         [(costs, "costs"), (latest, "latest"), (arrivals, "arrivals"), (ends, "ends")]
             .map(|(argument, name)| array(argument, name));
-    let (costs, latest, arrivals, ends) = (costs?, latest?, arrivals?, ends?);
-    let numbers = Arrays {
-        releases: releases.numbers(),
-        costs: costs.as_ref().map(Array::numbers),
-        latest: latest.as_ref().map(Array::numbers),
-        arrivals: arrivals.as_ref().map(Array::numbers),
-        ends: ends.as_ref().map(Array::numbers),
-    };
+    let arrays = Arrays { releases, costs: costs?, latest: latest?, arrivals: arrivals?, ends: ends? };
     let text = run(py, |_| {
-        let stream = numbers.extract(&options).map_err(Error::usage)?;
+        let stream = arrays.extract(&options).map_err(Error::usage)?;
         serde_json::to_string(&stream)
             .map_err(|error| Error::usage("cannot write the models").because(error.to_string()))
     })?;
     document::value(py, &text)
 }
 
-/// An array that was given: a copy of its bytes, which nobody changes.
-struct Array<'py> {
-    bytes: Bound<'py, PyBytes>,
-    is_signed: bool,
+/// An array that was given. Of its numbers, so many are copied at a time: the buffers of all Pythons since 3.9
+/// can be read by copies only, and small ones stay in the processor's cache.
+struct Array {
+    view: Py<PyMemoryView>,
+    length: usize,
+    /// Greater ones are negative.
+    most: u64,
     name: &'static str,
 }
 
-impl<'py> Array<'py> {
+/// Numbers that are copied at a time.
+const AT_ONCE: usize = 8_192;
+
+impl Array {
     /// Of a buffer (numpy, array, memoryview); what turns into one of numpy's; or a list.
-    fn new(argument: &Bound<'py, PyAny>, name: &'static str) -> PyResult<Self> {
+    fn new(argument: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Self> {
         let py = argument.py();
         let wrong = |why: String| {
             errors::usage(
@@ -88,13 +87,30 @@ impl<'py> Array<'py> {
         if dimensions != 1 {
             return Err(wrong(format!("not {dimensions}")));
         }
-        let bytes = view.call_method0("tobytes")?.cast_into::<PyBytes>()?;
-        Ok(Array { bytes, is_signed, name })
+        let most = if is_signed { i64::MAX as u64 } else { u64::MAX };
+        Ok(Array { length: view.len()?, view: view.unbind(), most, name })
     }
 
-    fn numbers(&self) -> Numbers<'_> {
-        let most = if self.is_signed { i64::MAX as u64 } else { u64::MAX };
-        Numbers { bytes: self.bytes.as_bytes(), most, name: self.name }
+    /// Copies the numbers from `first` on.
+    fn read(&self, py: Python<'_>, first: usize, into: &mut Vec<u64>) -> Result<(), String> {
+        let last = self.length.min(first + AT_ONCE);
+        let copied = PySlice::new(py, first as isize, last as isize, 1);
+        let copied = self.view.bind(py).get_item(copied).and_then(|part| part.call_method0("tobytes"));
+        let copied = copied.map_err(|error| format!("{} cannot be read: {}", self.name, error.value(py)))?;
+        let bytes = copied.cast::<PyBytes>().map_err(|error| format!("{}: {error}", self.name))?;
+        into.clear();
+        into.extend(bytes.as_bytes().chunks_exact(ITEM).map(|item| {
+            let mut bytes = [0; ITEM];
+            bytes.copy_from_slice(item);
+            u64::from_ne_bytes(bytes)
+        }));
+        match into.iter().position(|number| *number > self.most) {
+            None => Ok(()),
+            Some(at) => {
+                let (name, index, number) = (self.name, first + at, into[at] as i64);
+                Err(format!("{name}[{index}] is {number}: times are not negative"))
+            }
+        }
     }
 }
 
@@ -112,112 +128,95 @@ fn buffer<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// Numbers of one array.
-#[derive(Clone, Copy)]
-struct Numbers<'a> {
-    bytes: &'a [u8],
-    /// Greater ones are negative.
-    most: u64,
-    name: &'static str,
-}
-
-impl Numbers<'_> {
-    fn len(&self) -> usize {
-        self.bytes.len() / ITEM
-    }
-
-    #[inline]
-    fn at(&self, index: usize) -> Result<u64, String> {
-        let mut bytes = [0; ITEM];
-        bytes.copy_from_slice(&self.bytes[index * ITEM..][..ITEM]);
-        let number = u64::from_ne_bytes(bytes);
-        if number > self.most {
-            return Err(format!("{}[{index}] is {}: times are not negative", self.name, number as i64));
-        }
-        Ok(number)
-    }
-}
-
 /// All arrays: one entry for each release, or, of what is known at its end, one less.
-struct Arrays<'a> {
-    releases: Numbers<'a>,
-    costs: Option<Numbers<'a>>,
-    latest: Option<Numbers<'a>>,
-    arrivals: Option<Numbers<'a>>,
-    ends: Option<Numbers<'a>>,
+struct Arrays {
+    releases: Array,
+    costs: Option<Array>,
+    latest: Option<Array>,
+    arrivals: Option<Array>,
+    ends: Option<Array>,
 }
 
-impl Arrays<'_> {
+/// A part of all arrays. What was not given is empty.
+#[derive(Default)]
+struct Part {
+    /// Index of its first release.
+    first: usize,
+    releases: Vec<u64>,
+    costs: Vec<u64>,
+    latest: Vec<u64>,
+    arrivals: Vec<u64>,
+    ends: Vec<u64>,
+}
+
+impl Arrays {
     /// The models, without what nothing was said of.
     fn extract(&self, options: &StreamOptions) -> Result<model::Stream, String> {
         let jobs = self.jobs()?;
         let mut stream = Stream::new(options);
+        let mut part = Part::default();
         let mut before = 0;
-        for index in 0..self.releases.len() {
-            let (release, earliest) = self.release(index)?;
-            if earliest < before {
-                return Err(format!("releases[{index}] is before the one before it: sort them"));
-            }
-            before = earliest;
-            stream.release(&release, Circumstances::default());
-            if index < jobs {
-                let job = self.job(index, release)?;
-                stream.complete(&job, &[Segment { suspended: Duration::ZERO, cost: job.cost }]);
+        for first in (0..self.releases.length).step_by(AT_ONCE) {
+            Python::attach(|py| self.read(py, first, &mut part))?;
+            for (at, &earliest) in part.releases.iter().enumerate() {
+                let index = first + at;
+                if earliest < before {
+                    return Err(format!("releases[{index}] is before the one before it: sort them"));
+                }
+                before = earliest;
+                let release = part.release(at, earliest)?;
+                stream.release(&release, Circumstances::default());
+                if index < jobs {
+                    let job = part.job(at, release)?;
+                    stream.complete(&job, &[Segment { suspended: Duration::ZERO, cost: job.cost }]);
+                }
             }
         }
         Ok(self.known(stream.to_model(Separator::SUSPENSION)))
     }
 
+    /// Copies the part from `first` on.
+    fn read(&self, py: Python<'_>, first: usize, into: &mut Part) -> Result<(), String> {
+        into.first = first;
+        self.releases.read(py, first, &mut into.releases)?;
+        for (array, into) in [
+            (&self.costs, &mut into.costs),
+            (&self.latest, &mut into.latest),
+            (&self.arrivals, &mut into.arrivals),
+            (&self.ends, &mut into.ends),
+        ] {
+            if let Some(array) = array {
+                array.read(py, first, into)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How many jobs have ended.
     fn jobs(&self) -> Result<usize, String> {
-        let releases = self.releases.len();
-        for array in [self.latest, self.arrivals].into_iter().flatten() {
-            if array.len() != releases {
+        let releases = self.releases.length;
+        for array in [&self.latest, &self.arrivals].into_iter().flatten() {
+            if array.length != releases {
                 return Err(format!(
                     "{}: expected {releases}, as many as releases, not {}",
-                    array.name,
-                    array.len()
+                    array.name, array.length
                 ));
             }
         }
-        let Some(costs) = self.costs else {
-            return match self.ends {
+        let Some(costs) = &self.costs else {
+            return match &self.ends {
                 Some(_) => Err("ends: costs are missing, which are known at the same time".into()),
                 None => Ok(0),
             };
         };
-        let jobs = costs.len();
+        let jobs = costs.length;
         if jobs != releases && jobs + 1 != releases {
             return Err(format!("costs: expected {releases}, as many as releases, or one less, not {jobs}"));
         }
-        match self.ends.filter(|ends| ends.len() != jobs) {
-            Some(ends) => Err(format!("ends: expected {jobs}, as many as costs, not {}", ends.len())),
+        match self.ends.as_ref().filter(|ends| ends.length != jobs) {
+            Some(ends) => Err(format!("ends: expected {jobs}, as many as costs, not {}", ends.length)),
             None => Ok(jobs),
         }
-    }
-
-    #[inline]
-    fn release(&self, index: usize) -> Result<(Release, u64), String> {
-        let earliest = self.releases.at(index)?;
-        let latest = self.latest.map_or(Ok(earliest), |latest| latest.at(index))?;
-        let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest));
-        let window = window.ok_or_else(|| format!("latest[{index}] is before releases[{index}]"))?;
-        let arrival = self.arrivals.map(|arrivals| arrivals.at(index)).transpose()?.map(Instant::from_ns);
-        Ok((Release { arrival, window }, earliest))
-    }
-
-    #[inline]
-    fn job(&self, index: usize, release: Release) -> Result<Job, String> {
-        let cost = Duration::from_ns(self.costs.map_or(Ok(0), |costs| costs.at(index))?);
-        let start = release.window.latest();
-        let end = match self.ends {
-            Some(ends) => Instant::from_ns(ends.at(index)?),
-            None => start + cost,
-        };
-        if end < release.window.earliest() {
-            return Err(format!("ends[{index}] is before releases[{index}]"));
-        }
-        Ok(Job { release, start: start.min(end), end, cost, suspended: Duration::ZERO })
     }
 
     /// Nothing is known of sleeping; of response times, only with ends.
@@ -229,5 +228,36 @@ impl Arrays<'_> {
             stream.percentiles = stream.percentiles.filter(|it| *it != model::Percentiles::default());
         }
         stream
+    }
+}
+
+impl Part {
+    #[inline]
+    fn release(&self, at: usize, earliest: u64) -> Result<Release, String> {
+        let latest = self.latest.get(at).copied().unwrap_or(earliest);
+        let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest));
+        let arrival = self.arrivals.get(at).copied().map(Instant::from_ns);
+        match window {
+            Some(window) => Ok(Release { arrival, window }),
+            None => {
+                let index = self.first + at;
+                Err(format!("latest[{index}] is before releases[{index}]"))
+            }
+        }
+    }
+
+    #[inline]
+    fn job(&self, at: usize, release: Release) -> Result<Job, String> {
+        let cost = Duration::from_ns(self.costs.get(at).copied().unwrap_or(0));
+        let start = release.window.latest();
+        let end = match self.ends.get(at) {
+            Some(end) => Instant::from_ns(*end),
+            None => start + cost,
+        };
+        if end < release.window.earliest() {
+            let index = self.first + at;
+            return Err(format!("ends[{index}] is before releases[{index}]"));
+        }
+        Ok(Job { release, start: start.min(end), end, cost, suspended: Duration::ZERO })
     }
 }

@@ -28,8 +28,8 @@ pub fn proof(proof: &Proof, page: &Page) -> String {
     text += &table::of_figures(PROVEN_TASKS, rows.into_iter()).text(page);
     text.push('\n');
     text += &paragraph(&loads(proof), page);
-    if let Some(priorities) = priorities(proof) {
-        text += &paragraph(&priorities, page);
+    for assigned in assignments(proof) {
+        text += &paragraph(&assigned, page);
     }
     for remark in &proof.remarks {
         text += &paragraph(&visible(remark), page);
@@ -70,6 +70,31 @@ fn loads(proof: &Proof) -> String {
     format!("Load: {}.", loads.collect::<Vec<_>>().join(", "))
 }
 
+/// What was assigned, in sentences.
+fn assignments(proof: &Proof) -> impl Iterator<Item = String> {
+    reserved(proof).into_iter().chain(priorities(proof))
+}
+
+/// Deadlines of reservations; `None` if no task is in one.
+fn reserved(proof: &Proof) -> Option<String> {
+    let name = |task: usize| visible(&proof.system.tasks[task].name);
+    match proof.reserved_deadlines.as_ref()? {
+        Ok(deadlines) => {
+            let list: Vec<String> = deadlines
+                .iter()
+                .enumerate()
+                .filter_map(|(task, deadline)| Some(format!("{} {}", name(task), (*deadline)?)))
+                .collect();
+            (!list.is_empty())
+                .then(|| format!("Deadlines of reservations that meet all of theirs: {}.", list.join(", ")))
+        }
+        Err(tasks) => {
+            let names: Vec<String> = tasks.iter().map(|&task| name(task)).collect();
+            Some(format!("No deadlines of reservations meet those of {}.", some(&names)))
+        }
+    }
+}
+
 fn priorities(proof: &Proof) -> Option<String> {
     let name = |task: usize| visible(&proof.system.tasks[task].name);
     Some(match proof.priorities.as_ref()? {
@@ -79,6 +104,9 @@ fn priorities(proof: &Proof) -> Option<String> {
                 .enumerate()
                 .filter_map(|(task, priority)| Some(((*priority)?, task)))
                 .collect();
+            if list.is_empty() && proof.reserved_deadlines.is_some() {
+                return None;
+            }
             list.sort_unstable_by(|one, other| other.cmp(one));
             let list = list.into_iter().map(|(priority, task)| format!("{} {priority}", name(task)));
             format!("Priorities that meet all deadlines: {}.", list.collect::<Vec<_>>().join(", "))

@@ -35,7 +35,7 @@ pub struct Options {
     pub ignored: Option<ThreadFilter>,
     /// Whether to find how far each task may change.
     pub sensitivity: bool,
-    /// Whether to find priorities.
+    /// Whether to find priorities and deadlines of reservations.
     pub assign: bool,
 }
 
@@ -86,10 +86,13 @@ pub fn prove(options: &Options) -> Result<Proof> {
     };
     let Known { mut system, threads, observed_on, remarks } = known;
     options.changes.iter().for_each(|change| apply(change, &mut system));
+    let reserved_deadlines = options.assign.then(|| system.assign_deadlines());
+    let deadlines = reserved_deadlines.iter().flatten().next().map_or(&[][..], Vec::as_slice);
     Ok(Proof {
         bounds: system.prove(),
         rooms: options.sensitivity.then(|| system.sensitivity()),
-        priorities: options.assign.then(|| system.assign(GREATEST_PRIORITY)),
+        priorities: options.assign.then(|| system.with_deadlines(deadlines).assign(GREATEST_PRIORITY)),
+        reserved_deadlines,
         system,
         threads,
         observed_on,

@@ -1,7 +1,7 @@
 //! SCHED_DEADLINE on one processor, with deadlines before the periods' ends: the analysis is exact.
 
 use crate::{ns, responses, task};
-use punctual_analysis::{Job, Method, NoBound, Scheduling, System, Task, simulate};
+use punctual_analysis::{Arrivals, Job, Method, NoBound, Platform, Scheduling, System, Task, simulate};
 use punctual_model::policy::Reservation;
 use punctual_test_support::Random;
 
@@ -98,4 +98,64 @@ fn bounds_are_the_longest_responses_of_brute_force() {
         }
     }
     assert!(exact > 200 && beyond_density > 100 && refused > 50, "{exact} {beyond_density} {refused}");
+}
+
+/// The deadlines that are assigned keep those of the tasks, with their jitter, if any deadlines do.
+#[test]
+fn deadlines_are_found_if_there_are_any() {
+    let mut random = Random(23);
+    let (mut found, mut none) = (0, 0);
+    for set in 0..600 {
+        let tasks: Vec<Task> = (0..2)
+            .map(|_| {
+                let period = random.one_of(&[4, 5, 6, 8]);
+                let cost = 1 + random.below(period / 2);
+                let jitter = ns(random.below(2) * UNIT);
+                // Jobs fit: a release comes at least a period after the one before it.
+                let mut task = reserved(cost, cost, period);
+                task.jitter = jitter;
+                let period = ns(period * UNIT) + jitter;
+                task.arrivals = Arrivals::Periodic { period, jitter };
+                task.deadline = Some(ns((cost + random.below(8)) * UNIT));
+                task
+            })
+            .collect();
+        let system = System { tasks, platforms: Vec::new() };
+        let choices = |task: usize| {
+            let (cost, _, period) = times(&system.tasks[task]);
+            (cost..=period).step_by(UNIT as usize).map(|it| Some(ns(it)))
+        };
+        let any = choices(0)
+            .any(|one| choices(1).any(|other| system.with_deadlines(&[one, other]).meets_deadlines()));
+        match system.assign_deadlines() {
+            Ok(deadlines) => {
+                assert!(any && system.with_deadlines(&deadlines).meets_deadlines(), "set {set}: {system:#?}");
+                found += 1;
+            }
+            Err(_) => {
+                assert!(!any, "set {set}: {system:#?}");
+                none += 1;
+            }
+        }
+    }
+    assert!(found > 50 && none > 50, "{found} found, {none} none");
+}
+
+/// What the kernel takes is in the runtime; releases come as soon as the jitter allows.
+#[test]
+fn the_least_reservation_is_one_that_jobs_fit() {
+    let mut task = reserved(1, 1, 1);
+    task.scheduling = Scheduling::Unknown;
+    task.jitter = ns(20);
+    task.arrivals = Arrivals::Periodic { period: ns(100), jitter: ns(20) };
+    task.deadline = Some(ns(70));
+    let platform = Platform { cpu: 0, blocking: ns(3), switch: ns(1), ..Platform::default() };
+    let mut system = System { tasks: vec![task], platforms: vec![platform] };
+    let least = system.least_reservation(0).expect("a reservation");
+    let expected = Reservation { runtime_ns: ns(15), deadline_ns: ns(50), period_ns: ns(80) };
+    assert_eq!(least, expected);
+    system.tasks[0].scheduling = Scheduling::Deadline(least);
+    assert_eq!(system.prove()[0].as_ref().expect("a bound").method, Method::EarliestDeadline);
+    system.tasks[0].deadline = Some(ns(30));
+    assert_eq!(system.least_reservation(0), None, "10 after the latest release");
 }

@@ -51,7 +51,8 @@ pub struct Prove {
     #[arg(long)]
     pub sensitivity: bool,
 
-    /// Look for priorities of the FIFO and RR threads under which all deadlines are met
+    /// Look for priorities of the FIFO and RR threads, and for deadlines of reservations (DEADLINE), under which
+    /// all deadlines are met
     #[arg(long)]
     pub assign: bool,
 
@@ -60,8 +61,8 @@ pub struct Prove {
     pub task: Option<String>,
 
     /// Write a page (*.html) with the verdicts, what the bounds are made of, and the worst schedules (- is
-    /// standard output); or JSON (*.json); or, with --assign, a contract (*.toml) with the priorities that
-    /// were found
+    /// standard output); or JSON (*.json); or, with --assign, a contract (*.toml) with the priorities and
+    /// reservations that were found
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 

@@ -31,7 +31,7 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
         return Err(Failure::new(Code::Usage, message));
     }
     if kind == Some(Kind::Contract) && !arguments.assign {
-        let message = "-o *.toml writes a contract with the priorities that --assign finds, which is \
+        let message = "-o *.toml writes a contract with what --assign finds, which is \
                        missing; punctual contract writes one of what was observed";
         return Err(Failure::new(Code::Usage, message));
     }

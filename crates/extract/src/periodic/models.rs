@@ -16,7 +16,7 @@ use punctual_model::{
     self as model, Choice, Disturbance, Duration, FEWEST_TYPICAL, Fraction, Instant, LeftOut, PeriodicOn,
     Quantiles, Slip, Typical,
 };
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// Least score of a slip, in periods.
 const SUSPICIOUS: f64 = 0.4;
@@ -481,15 +481,16 @@ impl Strips {
             .filter(is_inside)
             .map(|high| (above(high), *high))
             .collect();
-        latest.sort_by_key(|(above, located)| (-above, -located.point.x));
         let allowed = (joined.sums.count / 1_000).max(1);
         let each = EACH * (FEW / allowed as f64).min(1.0);
         let allowed = allowed - evidence.left_out.len() as i64;
         let most = if joined.sums.count >= FEWEST_TYPICAL as i64 { allowed.max(0) as usize } else { 0 };
+        keep_first(&mut latest, most + 1);
         let height = |late: usize| latest.get(late).map_or(0, |(above, _)| *above) - offset;
         let cost = |late: usize| (height(late).max(1) as f64).ln() + each * late as f64;
         let mut best = 0;
-        for late in 1..=most.min(most_late(&latest, &joined.late)) {
+        let most = if most > 0 { most.min(most_late(&latest, &joined.late)) } else { 0 };
+        for late in 1..=most {
             if cost(late) < cost(best) {
                 best = late;
             }
@@ -526,10 +527,27 @@ impl Strips {
     }
 }
 
+/// Keeps the so many latest, the latest first; of equal ones, the last by index of arrival, then the first of
+/// the list.
+fn keep_first(latest: &mut Vec<(i128, Located)>, number: usize) {
+    let rank = |(above, located): &(i128, Located)| (-above, -located.point.x);
+    if number < latest.len() {
+        // As a stable sort of all would have it, which takes longer.
+        let mut ranked: Vec<_> = latest.iter().map(rank).zip(0..).collect();
+        let (_, &mut least, _) = ranked.select_nth_unstable(number);
+        let mut at = 0;
+        latest.retain(|it| {
+            at += 1;
+            (rank(it), at - 1) < least
+        });
+    }
+    latest.sort_by_key(rank);
+}
+
 /// How many of the latest releases, the latest first, may be left out: what comes next has to be known, and
 /// of the releases that are not kept one by one, only the `LATE + 1` latest are.
 fn most_late(latest: &[(i128, Located)], one_by_one: &[Located]) -> usize {
-    let one_by_one: HashSet<(usize, i64)> =
+    let one_by_one: FxHashSet<(usize, i64)> =
         one_by_one.iter().map(|located| (located.segment, located.point.x)).collect();
     let mut others = 0;
     let known = latest.iter().take_while(|(_, located)| {

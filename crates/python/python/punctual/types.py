@@ -42,6 +42,7 @@ class ProofTask(TypedDict):
     period_permille: int | None
     # With `assign`.
     assigned_priority: int | None
+    assigned_deadline_ns: int | None
 
 
 class Load(TypedDict):

@@ -3,7 +3,7 @@
 //! dark, and it loads nothing.
 
 use super::rows::ProofRow;
-use super::{cause, headline, loads, priorities};
+use super::{assignments, cause, headline, loads};
 use crate::figures::PROVEN_TASKS;
 use crate::html::cell;
 use crate::html::scale::{Scale, percent};
@@ -53,7 +53,7 @@ pub fn page(proof: &Proof, title: &str) -> String {
                         p { (headline(proof)) }
                         (cell::table(PROVEN_TASKS, rows.iter().copied(), "Tasks and their bounds"))
                         p { (loads(proof)) }
-                        @if let Some(priorities) = priorities(proof) { p { (priorities) } }
+                        @for assigned in assignments(proof) { p { (assigned) } }
                         @for remark in &proof.remarks { p { (visible(remark)) } }
                     }
                     section #parts aria-labelledby="parts-title" {
@@ -320,6 +320,7 @@ mod tests {
             threads: tasks.iter().map(thread).collect(),
             rooms: None,
             priorities: None,
+            reserved_deadlines: None,
             observed_on: Vec::new(),
             remarks: Vec::new(),
         }

@@ -43,7 +43,10 @@ fn document(proof: &Proof, tasks: Vec<Value>) -> String {
         "holds": proof.missed() == 0,
         "tasks": tasks,
         "processors": loads,
-        "assigned": proof.priorities.as_ref().map(Result::is_ok),
+        "assigned": proof
+            .priorities
+            .as_ref()
+            .map(|priorities| priorities.is_ok() && proof.reserved_deadlines.as_ref().is_none_or(Result::is_ok)),
         "observed_on": proof.observed_on,
         "remarks": proof.remarks,
     });
@@ -58,6 +61,7 @@ fn row(row: &ProofRow<'_>) -> Value {
         .map(|part| json!({ "cause": cause(row.proof, part.cause), "duration_ns": part.duration.ns() }))
         .collect();
     let priorities = row.proof.priorities.as_ref().and_then(|it| it.as_ref().ok());
+    let reserved = row.proof.reserved_deadlines.as_ref().and_then(|it| it.as_ref().ok());
     json!({
         "name": task.name,
         "tid": row.thread().tid,
@@ -80,5 +84,6 @@ fn row(row: &ProofRow<'_>) -> Value {
         "wcet_permille": row.room().map(|room| room.cost),
         "period_permille": row.room().map(|room| room.distance),
         "assigned_priority": priorities.and_then(|all| all[row.task]),
+        "assigned_deadline_ns": reserved.and_then(|all| all[row.task]).map(|it| it.ns()),
     })
 }

@@ -167,7 +167,9 @@ fn scheduling(agreed: &ContractTask) -> (Scheduling, Option<Gap>) {
     match (agreed.policy, agreed.reservation, agreed.priority) {
         (None, ..) => unknown("its policy is not agreed on"),
         (Some(Policy::Deadline), Some(reservation), _) => (Scheduling::Deadline(reservation), None),
-        (Some(Policy::Deadline), None, _) => unknown("its reservation is not agreed on"),
+        (Some(Policy::Deadline), None, _) => {
+            unknown("its reservation is not agreed on; --assign -o FILE.toml chooses one")
+        }
         (Some(Policy::Fifo | Policy::Rr), _, Some(priority)) => (Scheduling::Priority(priority), None),
         (Some(Policy::Fifo | Policy::Rr), _, None) => {
             (Scheduling::Priority(99), Some(Gap::Priority("its priority is not agreed on".into())))

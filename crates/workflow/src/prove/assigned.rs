@@ -1,12 +1,13 @@
-//! Priorities that are found for a contract, which then holds: `punctual ctl run --model` takes it.
+//! Priorities and reservations that are found for a contract, which then holds: `punctual ctl run --model`
+//! takes it.
 
 use super::agreed::{agreed, refuse_margin};
 use super::{Known, Options, observed, read_platform};
 use crate::agreement::Agreement;
 use crate::error::{Error, ErrorKind, Result};
-use punctual_analysis::{Proof, Verdict};
-use punctual_conformance::{Contract, Margin};
-use punctual_model::{Duration, Percent, TimingModel};
+use punctual_analysis::{Proof, Scheduling, Verdict};
+use punctual_conformance::{Contract, ContractTask, Margin};
+use punctual_model::{Duration, Percent, Policy, TimingModel};
 use std::collections::BTreeMap;
 
 /// Greater ones are left to the kernel and to those who watch.
@@ -14,14 +15,14 @@ pub(super) const GREATEST_PRIORITY: u32 = 90;
 
 /// What was found of a contract, and the contract.
 pub struct Assigned {
-    /// What was found of the contract, with its new priorities if there are any.
+    /// What was found of the contract, with its new priorities and reservations if there are any.
     pub proof: Proof,
     /// The contract, of which everything that was asked for is proven; or why there is none.
     pub contract: Result<Contract>,
 }
 
-/// Finds priorities for a contract, or for one of what was observed plus the margin, with the deadlines that
-/// were asked for, which become those of reservations, too. The contract is proven as it stands.
+/// Finds priorities and reservations for a contract, or for one of what was observed plus the margin, with the
+/// deadlines that were asked for. The contract is proven as it stands.
 ///
 /// # Errors
 /// If a file cannot be read, there is nothing to prove, or a pattern matches none.
@@ -47,18 +48,26 @@ pub fn assign(options: &Options) -> Result<Assigned> {
         Ok(known)
     };
     let deadlines = shortest(&know(&contract)?);
-    let too_short = set_deadlines(&mut contract, &deadlines);
-    let known = know(&contract)?;
-    if let Err(error) = too_short {
-        return Ok(Assigned { proof: found(known, &options, None), contract: Err(error) });
+    for task in &mut contract.tasks {
+        task.deadline = deadlines.get(&task.name).copied().or(task.deadline);
     }
+    let reserved = reserve(&mut contract, &know)?;
+    let known = know(&contract)?;
+    let reserved = match reserved {
+        Ok(reserved) => reserved,
+        Err(tasks) => {
+            let contract = Err(without_deadlines(&known, &tasks));
+            return Ok(Assigned { proof: found(known, &options, None, Some(Err(tasks))), contract });
+        }
+    };
     let priorities = match known.system.assign(GREATEST_PRIORITY) {
         Ok(priorities) => by_name(&known, &priorities),
         Err(tasks) => {
             let message =
                 "no priorities were found under which all deadlines are met, so no contract is written";
             let contract = Err(Error::new(ErrorKind::Refused, message));
-            return Ok(Assigned { proof: found(known, &options, Some(Err(tasks))), contract });
+            let proof = found(known, &options, Some(Err(tasks)), Some(Ok(reserved)));
+            return Ok(Assigned { proof, contract });
         }
     };
     for task in &mut contract.tasks {
@@ -66,7 +75,7 @@ pub fn assign(options: &Options) -> Result<Assigned> {
     }
     let known = know(&contract)?;
     let assigned = known.system.tasks.iter().map(|task| priorities.get(&task.name).copied()).collect();
-    let proof = found(known, &options, Some(Ok(assigned)));
+    let proof = found(known, &options, Some(Ok(assigned)), Some(Ok(reserved)));
     let contract = missed(&proof).map_or(Ok(contract), Err);
     Ok(Assigned { proof, contract })
 }
@@ -117,31 +126,85 @@ fn by_name(known: &Known, priorities: &[Option<u32>]) -> BTreeMap<String, u32> {
     least
 }
 
-/// Has a contract say deadlines, also those of reservations, which are within their periods.
-fn set_deadlines(contract: &mut Contract, deadlines: &BTreeMap<String, Duration>) -> Result<()> {
-    for task in &mut contract.tasks {
-        let Some(&deadline) = deadlines.get(&task.name) else { continue };
-        task.deadline = Some(deadline);
-        let Some(reservation) = &mut task.reservation else { continue };
-        if deadline < reservation.runtime_ns {
-            let (name, runtime) = (&task.name, reservation.runtime_ns);
-            let message =
-                format!("the deadline of {name}, {deadline}, is shorter than the runtime of its reservation");
-            return Err(Error::new(ErrorKind::Refused, message)
-                .because(format!("the kernel takes no reservation of {runtime} until {deadline}"))
-                .advise("ask for a longer deadline, or lower the runtime in the contract"));
+/// Has a contract say a reservation for each task under SCHED_DEADLINE that has none, and deadlines of all
+/// reservations, which are returned by task of the analysis; or the tasks for which there is none.
+fn reserve(
+    contract: &mut Contract,
+    know: &impl Fn(&Contract) -> Result<Known>,
+) -> Result<std::result::Result<Vec<Option<Duration>>, Vec<usize>>> {
+    let known = know(contract)?;
+    for (at, task) in known.system.tasks.iter().enumerate() {
+        let is_reserved =
+            |it: &&mut ContractTask| it.policy == Some(Policy::Deadline) && it.reservation.is_none();
+        let agreed = contract.tasks.iter_mut().find(|it| it.name == task.name).filter(is_reserved);
+        if let Some(agreed) = agreed {
+            agreed.reservation = known.system.least_reservation(at);
         }
-        reservation.deadline_ns = deadline.min(reservation.period_ns);
     }
-    Ok(())
+    let known = know(contract)?;
+    let reserved = match known.system.assign_deadlines() {
+        Ok(reserved) => reserved,
+        Err(tasks) => return Ok(Err(tasks)),
+    };
+    for (task, deadline) in known.system.tasks.iter().zip(&reserved) {
+        let agreed = contract.tasks.iter_mut().find(|it| it.name == task.name);
+        if let (Some(reservation), Some(deadline)) =
+            (agreed.and_then(|it| it.reservation.as_mut()), *deadline)
+        {
+            reservation.deadline_ns = deadline;
+        }
+    }
+    Ok(Ok(reserved))
 }
 
-fn found(known: Known, options: &Options, priorities: Option<Result<Vec<Option<u32>>, Vec<usize>>>) -> Proof {
+/// Why there are no deadlines of reservations.
+fn without_deadlines(known: &Known, tasks: &[usize]) -> Error {
+    let Some(task) = tasks.first().and_then(|&task| known.system.tasks.get(task)) else {
+        return Error::new(ErrorKind::Refused, "no deadlines were found for reservations");
+    };
+    let name = &task.name;
+    let (Scheduling::Deadline(it), Some(deadline)) = (task.scheduling, task.deadline) else {
+        return Error::new(
+            ErrorKind::Refused,
+            format!("no deadline was found for the reservation of {name}"),
+        );
+    };
+    let (runtime, jitter) = (it.runtime_ns, task.jitter);
+    if deadline.saturating_sub(jitter) >= runtime {
+        let message = format!(
+            "no deadlines of reservations were found under which {name} meets its deadline, so no contract is \
+             written"
+        );
+        return Error::new(ErrorKind::Refused, message)
+            .advise("ask for a longer deadline, or pin threads to other processors");
+    }
+    let message = format!(
+        "the deadline of {name}, {deadline}, is too short for its reservation, so no contract is written"
+    );
+    let until = deadline.saturating_sub(jitter);
+    let cause = match jitter.is_zero() {
+        true => format!("the kernel takes no reservation of {runtime} until {until}"),
+        false => format!(
+            "a release may come {jitter} late, and the kernel takes no reservation of {runtime} until {until}"
+        ),
+    };
+    Error::new(ErrorKind::Refused, message)
+        .because(cause)
+        .advise("ask for a longer deadline, or lower the runtime in the contract")
+}
+
+fn found(
+    known: Known,
+    options: &Options,
+    priorities: Option<std::result::Result<Vec<Option<u32>>, Vec<usize>>>,
+    reserved_deadlines: Option<std::result::Result<Vec<Option<Duration>>, Vec<usize>>>,
+) -> Proof {
     let Known { system, threads, observed_on, remarks } = known;
     Proof {
         bounds: system.prove(),
         rooms: options.sensitivity.then(|| system.sensitivity()),
         priorities,
+        reserved_deadlines,
         system,
         threads,
         observed_on,
