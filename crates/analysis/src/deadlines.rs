@@ -1,5 +1,5 @@
-//! Deadlines: whether they hold, how far each task is from breaking them, and priorities and reservations that
-//! keep them.
+//! Deadlines: whether they hold, how far each task is from breaking them, and priorities and reservations
+//! that keep them.
 
 use crate::bound::{Bound, NoBound};
 use crate::demand::{Demand, Other};
@@ -143,8 +143,8 @@ impl System {
     /// Each is the longest that keeps its task's own deadline D: min(D − J, T), as the kernel counts from a
     /// release, which may be the jitter J after the arrival, and takes none that exceeds the period T. If any
     /// deadlines do, these do: on one processor since EDF is optimal (Dertouzos 1974), by the density test
-    /// since longer deadlines are less dense, and the service of a reservation does not depend on them. (But for
-    /// interrupts, of which a reservation is charged all that come until its deadline.)
+    /// since longer deadlines are less dense, and the service of a reservation does not depend on them. (But
+    /// for interrupts, of which a reservation is charged all that come until its deadline.)
     ///
     /// # Errors
     /// The tasks that have no such deadline, or may miss theirs with these.

@@ -32,7 +32,8 @@ pub fn extract<'py>(
     let [costs, latest, arrivals, ends] =
         [(costs, "costs"), (latest, "latest"), (arrivals, "arrivals"), (ends, "ends")]
             .map(|(argument, name)| array(argument, name));
-    let arrays = Arrays { releases, costs: costs?, latest: latest?, arrivals: arrivals?, ends: ends? };
+    let (costs, latest, arrivals, ends) = (costs?, latest?, arrivals?, ends?);
+    let arrays = Arrays { releases, costs, latest, arrivals, ends };
     let text = run(py, |_| {
         let stream = arrays.extract(&options).map_err(Error::usage)?;
         serde_json::to_string(&stream)
@@ -41,8 +42,8 @@ pub fn extract<'py>(
     document::value(py, &text)
 }
 
-/// An array that was given. Of its numbers, so many are copied at a time: the buffers of all Pythons since 3.9
-/// can be read by copies only, and small ones stay in the processor's cache.
+/// An array that was given. Its numbers are copied, as one wheel for all Pythons from 3.9 on must, but few at
+/// a time, which stay in the processor's cache.
 struct Array {
     view: Py<PyMemoryView>,
     length: usize,

@@ -51,8 +51,8 @@ pub struct Prove {
     #[arg(long)]
     pub sensitivity: bool,
 
-    /// Look for priorities of the FIFO and RR threads, and for deadlines of reservations (DEADLINE), under which
-    /// all deadlines are met
+    /// Look for priorities of the FIFO and RR threads, and for deadlines of reservations (DEADLINE), under
+    /// which all deadlines are met
     #[arg(long)]
     pub assign: bool,
 

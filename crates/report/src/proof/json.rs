@@ -39,14 +39,13 @@ fn schedule(proof: &Proof, worst: &WorstCase) -> Value {
 fn document(proof: &Proof, tasks: Vec<Value>) -> String {
     let loads: Vec<Value> =
         proof.loads().into_iter().map(|(cpu, load)| json!({ "cpu": cpu, "load": load })).collect();
+    let reserved = proof.reserved_deadlines.as_ref().is_none_or(Result::is_ok);
+    let assigned = proof.priorities.as_ref().map(|priorities| priorities.is_ok() && reserved);
     let document = json!({
         "holds": proof.missed() == 0,
         "tasks": tasks,
         "processors": loads,
-        "assigned": proof
-            .priorities
-            .as_ref()
-            .map(|priorities| priorities.is_ok() && proof.reserved_deadlines.as_ref().is_none_or(Result::is_ok)),
+        "assigned": assigned,
         "observed_on": proof.observed_on,
         "remarks": proof.remarks,
     });

@@ -21,8 +21,8 @@ pub struct Assigned {
     pub contract: Result<Contract>,
 }
 
-/// Finds priorities and reservations for a contract, or for one of what was observed plus the margin, with the
-/// deadlines that were asked for. The contract is proven as it stands.
+/// Finds priorities and reservations for a contract, or for one of what was observed plus the margin, with
+/// the deadlines that were asked for. The contract is proven as it stands.
 ///
 /// # Errors
 /// If a file cannot be read, there is nothing to prove, or a pattern matches none.
@@ -172,20 +172,19 @@ fn without_deadlines(known: &Known, tasks: &[usize]) -> Error {
     let (runtime, jitter) = (it.runtime_ns, task.jitter);
     if deadline.saturating_sub(jitter) >= runtime {
         let message = format!(
-            "no deadlines of reservations were found under which {name} meets its deadline, so no contract is \
-             written"
+            "no deadlines of reservations were found under which {name} meets its deadline, so no contract \
+             is written"
         );
         return Error::new(ErrorKind::Refused, message)
             .advise("ask for a longer deadline, or pin threads to other processors");
     }
-    let message = format!(
-        "the deadline of {name}, {deadline}, is too short for its reservation, so no contract is written"
-    );
+    let message =
+        format!("the deadline of {name}, {deadline}, is shorter than the runtime of its reservation");
     let until = deadline.saturating_sub(jitter);
     let cause = match jitter.is_zero() {
         true => format!("the kernel takes no reservation of {runtime} until {until}"),
         false => format!(
-            "a release may come {jitter} late, and the kernel takes no reservation of {runtime} until {until}"
+            "its jobs may come {jitter} late, and the kernel takes no reservation of {runtime} until {until}"
         ),
     };
     Error::new(ErrorKind::Refused, message)
