@@ -14,8 +14,10 @@ use punctual_trace::latency::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Interrupts that are remembered of each processor, to tell what happened during a wake-up: those of at
-/// least 100 ms under heavy load.
-const MOST_RECENT: usize = 8192;
+/// least 100 ms under heavy load before the last [`Observation::forget`].
+const MOST_RECENT: usize = 8_192;
+/// Those that have come since: more than the programs hand over before some are lost.
+const MOST_NEW: usize = 32_768;
 /// Events of the flight recorder that are kept: more than it has on any machine.
 const MOST_WITNESSED: usize = 1 << 20;
 
@@ -137,6 +139,14 @@ impl Observation {
         worst.truncate(if has_variables { 1 } else { MAX_WORST });
     }
 
+    /// Forgets interrupts that only wake-ups of long ago may contain: all wake-ups so far have been told of.
+    pub fn forget(&mut self) {
+        for on in self.processors.values_mut() {
+            let old = on.recent.len().saturating_sub(MOST_RECENT);
+            on.recent.drain(..old);
+        }
+    }
+
     /// What a latency was made of, with the interrupts that are known.
     pub fn explain(&self, cpu: u32, wait: &Wait) -> Wakeup {
         let recent = self.processors.get(&cpu).into_iter().flat_map(|on| &on.recent);
@@ -223,7 +233,7 @@ impl Observed {
             arrivals.longest_at = exit;
         }
         arrivals.tracker.add(Occurrence { entry, exit, execution });
-        if self.recent.len() == MOST_RECENT {
+        if self.recent.len() == MOST_RECENT + MOST_NEW {
             self.recent.pop_front();
         }
         self.recent.push_back(*interrupt);

@@ -101,6 +101,22 @@ fn what_ran_during_the_greatest_latency_is_found() {
     }
 }
 
+/// Who reads rarely, reads many interrupts at once: none of them may be forgotten before the latencies among
+/// them have been explained.
+#[test]
+fn interrupts_of_a_long_pause_are_remembered() {
+    let mut records = begin(true);
+    records.extend((0..26_214).map(|number| interrupt(100 + 10 * number, 4)));
+    let mut observation = observe(&records);
+    let wait = Wait { ready: at(100), latency: us(10), overhead: us(0), parts: None };
+    let first = |observation: &Observation| observation.explain(1, &wait).ran.len();
+    assert_eq!(first(&observation), 1);
+    observation.forget();
+    assert_eq!(first(&observation), 0);
+    let wait = Wait { ready: at(100 + 10 * 26_000), ..wait.clone() };
+    assert_eq!(observation.explain(1, &wait).ran.len(), 1);
+}
+
 #[test]
 fn without_the_record_of_the_greatest_no_other_takes_its_place() {
     let mut records = begin(false);

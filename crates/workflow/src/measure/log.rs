@@ -157,8 +157,9 @@ impl<'a> Log<'a> {
         self.observation.explain(cpu, wait)
     }
 
-    /// Lets the recording get to the disk.
+    /// Lets the recording get to the disk. All latencies until now have been taken.
     pub fn tick(&mut self) {
+        self.observation.forget();
         let totals = self.totals();
         self.write(|writer| writer.tick(totals));
     }
