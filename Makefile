@@ -93,6 +93,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
   make bench-check      speed of checking a recording, beside replay
+  make bench-prove      how long a proof of 1,000 threads takes
   make bench-watch      the same; cost of checker and live view, memory over a simulated day, alarms
   make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
   make bench-truth      models of live threads under load, beside what their jobs log
@@ -363,6 +364,10 @@ bench-tt: build lab
 	@$(SUDO) env PUNCTUAL=$(PUNCTUAL) $(CARGO_TARGET_DIR)/release/bench-tt
 	@$(LAB) bench-tt
 
+bench-prove: build
+	$(CARGO) build --release -p punctual-bench --bin bench-prove
+	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-prove
+
 bench-check: build
 	$(CARGO) build --release -p punctual-bench --bin bench-check
 	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-check
@@ -387,7 +392,8 @@ vm-shell: lab
 	python python-test test-clusters bench-python \
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
 	bench-daemon \
-	bench-extract bench-import bench-table bench-accuracy bench-truth bench-latency bench-check bench-watch \
+	bench-extract bench-import bench-table bench-accuracy bench-truth bench-latency bench-check \
+	bench-prove bench-watch \
 	bench-tt \
 	lab vm-test vm-systemd \
 	vm-bench vm-kernels vm-shell man completions install install-debug packages try-packages clean

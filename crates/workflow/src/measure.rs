@@ -33,6 +33,7 @@ use punctual_observe::latency::{self as observe, Event, Frame, Meter};
 use punctual_report::counted;
 use punctual_report::latency::{Reached, Threshold};
 use punctual_trace::latency::{Latency, Maximum, Processor, Thread, Variable, Witnessed, WitnessedKind};
+use rustix::process::{getpriority_process, setpriority_process};
 use std::collections::BTreeMap;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,6 +66,8 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     // it.
     let (mut meter, monitors) = Meter::load(&what, || options.verify.then(Monitors::start).transpose())?;
     let monitors = monitors?;
+    // The command has been started by now, and keeps its priority.
+    let _ahead = Ahead::start(monitor);
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
     let cpus = processors::remaining(&cpus, &options.cpus, monitor)?;
     meter.retain(&cpus);
@@ -109,6 +112,33 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     }
     Ok(outcome)
 }
+
+/// The calling thread goes ahead of all other ordinary threads: who reads too late, loses interrupts. Until
+/// this is dropped.
+struct Ahead(i32);
+
+impl Ahead {
+    fn start(monitor: &dyn Monitor) -> Option<Ahead> {
+        let before = getpriority_process(None);
+        match before.and_then(|before| setpriority_process(None, HIGHEST).map(|()| before)) {
+            Ok(before) => Some(Ahead(before)),
+            Err(error) => {
+                monitor.hint(&format!("what the kernel says is not read ahead of other threads: {error}"));
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        // Lowering is always permitted.
+        let _ = setpriority_process(None, self.0);
+    }
+}
+
+/// The nice value of threads that go first.
+const HIGHEST: i32 = -20;
 
 /// The programs in the kernel, and where what they see goes.
 struct Measurement<'a, 't> {
