@@ -47,7 +47,7 @@ pub enum Cause {
     Switches,
     /// Interrupts.
     Interrupts,
-    /// The reservation has used its runtime up and waits for its next period.
+    /// The reservation waits for its next period: it has used its runtime up, or its deadline has passed.
     Throttling,
 }
 
@@ -61,6 +61,9 @@ pub enum Method {
     GlobalFixedPriority,
     /// Earliest deadline first on one processor (Spuri 1996; Bozhko and Brandenburg 2020).
     EarliestDeadline,
+    /// The same, with deadlines before the ends of periods: the kernel may hold a job until the next period
+    /// of its reservation.
+    HeldEarliestDeadline,
     /// The density test of global EDF (Goossens, Funk and Baruah 2003; Bertogna, Cirinei, Lipari 2005).
     Density,
     /// The service of a reservation (Abeni and Buttazzo 1998).
@@ -74,6 +77,7 @@ impl Method {
             Method::FixedPriority => "fixed priority",
             Method::GlobalFixedPriority => "global fixed priority",
             Method::EarliestDeadline => "EDF",
+            Method::HeldEarliestDeadline => "EDF, held",
             Method::Density => "global EDF density",
             Method::Reservation => "reservation",
         }
@@ -108,7 +112,7 @@ pub enum NoBound {
     Density,
     /// The task needs more than its reservation serves in the long run.
     Served,
-    /// A reservation is impossible: its runtime or period is zero, or the runtime exceeds the deadline.
+    /// The kernel takes no such reservation.
     Impossible,
     /// Too little is known of this task: of the one itself, or of one that may delay it.
     Gap(usize),
@@ -152,8 +156,16 @@ impl NoBound {
                  density test, so that they may not be kept"
                     .into()
             }
-            NoBound::Served => "it needs more than its reservation serves in the long run".into(),
-            NoBound::Impossible => "its reservation is impossible".into(),
+            NoBound::Served => {
+                "it may need as much as its reservation serves or more, so that it may never catch up; raise \
+                 its runtime"
+                    .into()
+            }
+            NoBound::Impossible => {
+                "a reservation here is none that the kernel takes: a runtime, at most as long as its deadline, \
+                 at most as long as its period"
+                    .into()
+            }
             NoBound::Gap(task) => {
                 let gap = tasks[*task].gap.as_ref().map_or("too little is known of it", Gap::text);
                 match *task == me {

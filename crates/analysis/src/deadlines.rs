@@ -12,6 +12,19 @@ use punctual_model::policy::Reservation;
 
 /// Factors are in parts of this.
 pub const PARTS: u64 = 1_000;
+/// The kernel takes no reservation with a shorter runtime, nor, unless `sched_deadline_period_{min,max}_us` say
+/// otherwise, with another period.
+const LEAST_RUNTIME: Duration = Duration::from_ns(1 << 10);
+const SHORTEST_PERIOD: Duration = Duration::from_us(100);
+const LONGEST_PERIOD: Duration = Duration::from_us(1 << 22);
+
+/// Whether the kernel takes such a reservation (`__checkparam_dl`).
+pub fn is_taken_by_the_kernel(reservation: &Reservation) -> bool {
+    let Reservation { runtime_ns, deadline_ns, period_ns } = *reservation;
+    let is_ordered = LEAST_RUNTIME <= runtime_ns && runtime_ns <= deadline_ns && deadline_ns <= period_ns;
+    is_ordered && SHORTEST_PERIOD <= period_ns && period_ns <= LONGEST_PERIOD
+}
+
 /// Greater factors are not looked for.
 pub const MOST_PARTS: u64 = 16 * PARTS;
 
@@ -137,14 +150,15 @@ impl System {
         if all.iter().all(is_met) { Ok(priorities) } else { Err(all) }
     }
 
-    /// Deadlines of reservations under which all tasks in reservations meet theirs, one for each; `None` for
-    /// those in none, and for those without a deadline, which keep what they have.
+    /// Deadlines of reservations under which all tasks in reservations meet theirs, one for each, which are
+    /// their periods, too; `None` for those in none, and for those without a deadline, which keep what they
+    /// have.
     ///
     /// Each is the longest that keeps its task's own deadline D: min(D − J, T), as the kernel counts from a
-    /// release, which may be the jitter J after the arrival, and takes none that exceeds the period T. If any
-    /// deadlines do, these do: on one processor since EDF is optimal (Dertouzos 1974), by the density test
-    /// since longer deadlines are less dense, and the service of a reservation does not depend on them. (But
-    /// for interrupts, of which a reservation is charged all that come until its deadline.)
+    /// release, which may be the jitter J after the arrival. If any deadlines do within these periods, these
+    /// do: on one processor since EDF is optimal (Dertouzos 1974), by the density test since longer deadlines
+    /// are less dense. (But for interrupts, of which a reservation is charged all that come until its
+    /// deadline.) With a longer period, the kernel might hold a job until that ends.
     ///
     /// # Errors
     /// The tasks that have no such deadline, or may miss theirs with these.
@@ -174,29 +188,28 @@ impl System {
         if missed.is_empty() { Ok(deadlines) } else { Err(missed) }
     }
 
-    /// The same with these deadlines of reservations, where there are any.
+    /// The same with these deadlines and periods of reservations, where there are any.
     pub fn with_deadlines(&self, deadlines: &[Option<Duration>]) -> System {
         let mut system = self.clone();
         for (task, deadline) in system.tasks.iter_mut().zip(deadlines) {
             let (Scheduling::Deadline(reservation), Some(deadline)) = (&mut task.scheduling, deadline) else {
                 continue;
             };
-            reservation.deadline_ns = *deadline;
+            (reservation.deadline_ns, reservation.period_ns) = (*deadline, *deadline);
         }
         system
     }
 
-    /// The smallest reservation that each job of a task fits, with what the kernel takes of it: a period as
-    /// long as the least distance between two releases, the longest deadline, and the runtime. `None` where
-    /// too little is known of the task, or releases may come at once.
+    /// The smallest reservation that each job of a task fits, with what the kernel takes of it: a period, and
+    /// deadline, as long as the least distance between two releases or as the task's own deadline allows.
+    /// `None` where too little is known of the task, or the kernel takes no such reservation.
     pub fn least_reservation(&self, task: usize) -> Option<Reservation> {
         let own = &self.tasks[task];
-        let period_ns = Duration::from_ns(own.arrivals.span(2));
-        let deadline_ns = own.deadline.map_or(period_ns, |it| it.saturating_sub(own.jitter).min(period_ns));
-        let reservation = Reservation { runtime_ns: Duration::ZERO, deadline_ns, period_ns };
-        let runtime_ns = edf::least_runtime(self, task, &reservation)?;
-        let is_possible = !runtime_ns.is_zero() && runtime_ns <= deadline_ns;
-        is_possible.then_some(Reservation { runtime_ns, ..reservation })
+        let least = Duration::from_ns(own.arrivals.span(2)).min(LONGEST_PERIOD);
+        let period_ns = own.deadline.map_or(least, |it| it.saturating_sub(own.jitter).min(least));
+        let reservation = Reservation { runtime_ns: Duration::ZERO, deadline_ns: period_ns, period_ns };
+        let runtime_ns = edf::least_runtime(self, task, &reservation)?.max(LEAST_RUNTIME);
+        Some(Reservation { runtime_ns, ..reservation }).filter(is_taken_by_the_kernel)
     }
 
     /// Whether an assignment gives it a priority.

@@ -11,6 +11,13 @@
 //! and A must be looked at only where a term steps. (Spuri 1996; Bozhko and Brandenburg, ECRTS 2020.)
 //! Suspension counts as execution.
 //!
+//! **Deadlines before the ends of periods.** The kernel (`dl_check_constrained_dl`) holds a job that is released
+//! between the deadline of its reservation and the next period until that: T − D at most. When periods begin
+//! is not for the thread to say, so this may meet every job. The next one is released at least T later, so
+//! what begins after such a wait is sporadic with the separation T, and the bounds above are those from the
+//! end of the wait: T − D is added. A job that needs all of the runtime would have its successor's reduced
+//! (`update_dl_revised_wakeup`), so there it has to need less.
+//!
 //! A job that is late has used its runtime up, or the next one comes while it is pending: the kernel then
 //! postpones the deadline, and the schedule is no longer that of EDF. Up to the first such job it is, so the
 //! bounds hold if none of them exceeds its deadline. The density test below says so at once; if it fails, the
@@ -25,6 +32,7 @@
 //! the runtime of the present period is used up, and then gets Q in each period T, at the latest at its end:
 //! C(q) is served at the latest T + ⌈C(q) / Q⌉ · T after the window's beginning.
 
+use crate::arrivals::Arrivals;
 use crate::bound::{Bound, Cause, Method, NoBound, Part};
 use crate::demand::{Demand, Other};
 use crate::system::System;
@@ -57,11 +65,61 @@ pub(crate) fn bound(system: &System, me: usize, others: Vec<Other>) -> Result<Bo
     let fits = reservations.iter().all(|(task, it)| fits(&demand, task, it));
     let own = reservation(task).ok_or(NoBound::Impossible)?;
     match (fits, processors, is_dense_enough) {
-        (true, 1, true) => uniprocessor(&demand, own.deadline_ns.ns()),
-        (true, 1, false) => all_in_time(system, &all, me),
+        (true, 1, _) if reservations.iter().any(|(_, it)| !held(it).is_zero()) => {
+            let waited = after_waits(system, &all);
+            let others = demand.others.clone();
+            let bound = one_processor(&waited, &Demand::new(&waited, me, others), &all, is_dense_enough, own);
+            bound.map(|bound| after_wait(bound, held(&own)))
+        }
+        (true, 1, _) => one_processor(system, &demand, &all, is_dense_enough, own),
         (_, _, false) => Err(NoBound::Density),
         (true, _, true) => Ok(density(&demand, own)),
         (false, _, true) => served(&demand, own),
+    }
+}
+
+/// EDF on one processor, where all jobs fit.
+fn one_processor(
+    system: &System,
+    demand: &Demand<'_>,
+    all: &[usize],
+    is_dense_enough: bool,
+    own: Reservation,
+) -> Result<Bound, NoBound> {
+    match is_dense_enough {
+        true => uniprocessor(demand, own.deadline_ns.ns()),
+        false => all_in_time(system, all, demand.me),
+    }
+}
+
+/// The longest time for which the kernel may hold a job until the next period.
+fn held(reservation: &Reservation) -> Duration {
+    reservation.period_ns.saturating_sub(reservation.deadline_ns)
+}
+
+/// The system in which jobs are released after they were held.
+fn after_waits(system: &System, all: &[usize]) -> System {
+    let mut system = system.clone();
+    for &task in all {
+        let Some(reservation) = reservation(&system.tasks[task]).filter(|it| !held(it).is_zero()) else {
+            continue;
+        };
+        system.tasks[task].arrivals = Arrivals::Sporadic { separation: reservation.period_ns };
+    }
+    system
+}
+
+/// The bound with the time for which the job was held before.
+fn after_wait(bound: Bound, held: Duration) -> Bound {
+    if held.is_zero() {
+        return bound;
+    }
+    let waiting = Part { cause: Cause::Throttling, duration: held };
+    Bound {
+        response: bound.response + held,
+        method: Method::HeldEarliestDeadline,
+        parts: bound.parts.into_iter().chain([waiting]).collect(),
+        ..bound
     }
 }
 
@@ -89,7 +147,7 @@ fn reservation(task: &Task) -> Option<Reservation> {
     match task.scheduling {
         Scheduling::Deadline(it) => {
             let possible =
-                !it.runtime_ns.is_zero() && it.runtime_ns <= it.deadline_ns && !it.period_ns.is_zero();
+                !it.runtime_ns.is_zero() && it.runtime_ns <= it.deadline_ns && it.deadline_ns <= it.period_ns;
             possible.then_some(it)
         }
         _ => None,
@@ -112,7 +170,8 @@ pub(crate) fn least_runtime(system: &System, task: usize, reservation: &Reservat
 
 /// Whether all jobs of a task fit its reservation, with what the kernel takes from it, and come no faster.
 fn fits(demand: &Demand<'_>, task: &Task, reservation: &Reservation) -> bool {
-    let needed = sum([task.cost(1), Some(kernel(demand, reservation))]);
+    let spare = u64::from(!held(reservation).is_zero());
+    let needed = sum([task.cost(1), Some(kernel(demand, reservation)), Some(spare)]);
     needed.is_some_and(|needed| needed <= reservation.runtime_ns.ns())
         && task.suspension.is_zero()
         && task.arrivals.span(2) >= reservation.period_ns.ns()
@@ -198,7 +257,7 @@ fn offsets(demand: &Demand<'_>, own: u64, busy: u64) -> Vec<u64> {
 /// All jobs meet the reservation's deadline.
 fn density(demand: &Demand<'_>, own: Reservation) -> Bound {
     Bound {
-        response: own.deadline_ns + demand.task().jitter,
+        response: own.deadline_ns + held(&own) + demand.task().jitter,
         method: Method::Density,
         parts: Vec::new(),
         earlier: Duration::ZERO,

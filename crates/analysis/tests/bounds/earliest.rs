@@ -8,8 +8,10 @@ use punctual_test_support::Random;
 /// Times are in these units, so that there is room between them.
 const UNIT: u64 = 10;
 
+/// Where the deadline is before the period's end, a job must need less than the runtime.
 fn reserved(cost: u64, deadline: u64, period: u64) -> Task {
-    let [runtime_ns, deadline_ns, period_ns] = [cost, deadline, period].map(|it| ns(it * UNIT));
+    let [cost_ns, deadline_ns, period_ns] = [cost, deadline, period].map(|it| ns(it * UNIT));
+    let runtime_ns = if deadline < period { cost_ns + ns(1) } else { cost_ns };
     let reservation = Reservation { runtime_ns, deadline_ns, period_ns };
     task(Scheduling::Deadline(reservation), cost * UNIT, period * UNIT)
 }
@@ -21,15 +23,22 @@ fn times(task: &Task) -> (u64, u64, u64) {
     }
 }
 
-/// The densities sum to 1/2 + 2/3, and yet the demand never exceeds the time: dbf(2) = 1, dbf(3) = 3.
+/// How long the kernel may hold a job until the next period.
+fn held(task: &Task) -> u64 {
+    let (_, deadline, period) = times(task);
+    period - deadline
+}
+
+/// The densities sum to 1/2 + 2/3, and yet the demand never exceeds the time: dbf(2) = 1, dbf(3) = 3. Before,
+/// jobs may be held for 2 and 1.
 #[test]
 fn a_set_that_the_density_test_refuses() {
     let system = System { tasks: vec![reserved(1, 2, 4), reserved(2, 3, 4)], platforms: Vec::new() };
-    assert_eq!(responses(&system), [Some(20), Some(30)]);
+    assert_eq!(responses(&system), [Some(40), Some(40)]);
     let bounds = system.prove();
-    assert!(bounds.iter().flatten().all(|bound| bound.method == Method::EarliestDeadline));
+    assert!(bounds.iter().flatten().all(|bound| bound.method == Method::HeldEarliestDeadline));
     // One more, and the second job ends after 4.
-    let system = System { tasks: vec![reserved(2, 2, 4), reserved(2, 3, 4)], platforms: Vec::new() };
+    let system = System { tasks: vec![reserved(2, 3, 4), reserved(2, 3, 4)], platforms: Vec::new() };
     assert_eq!(system.prove(), [Err(NoBound::Reservations), Err(NoBound::Reservations)]);
 }
 
@@ -38,7 +47,8 @@ fn a_set_that_the_density_test_refuses() {
 fn brute_force(tasks: &[Task], me: usize, until: u64) -> Option<u64> {
     let jobs = |first: u64| -> Vec<Job> {
         let of = |(index, task): (usize, &Task)| {
-            let (cost, _, period) = times(task);
+            let (_, _, period) = times(task);
+            let cost = task.execution.wcet(1).expect("a cost").ns();
             let first = if index == me { first } else { 0 };
             let releases = (0..).map(move |job| first + job * period).take_while(|at| *at < until);
             releases.map(move |release| Job { task: index, release, segments: vec![(cost, 0)] }).collect()
@@ -73,7 +83,8 @@ fn bounds_are_the_longest_responses_of_brute_force() {
             .map(|_| {
                 let period = random.one_of(&[4, 5, 6, 8, 10]);
                 let cost = 1 + random.below((period / number).max(1));
-                reserved(cost, cost + random.below(period - cost + 1), period)
+                let least = (cost + 1).min(period);
+                reserved(cost, least + random.below(period - least + 1), period)
             })
             .collect();
         let load: f64 = tasks.iter().map(|it| times(it).0 as f64 / times(it).2 as f64).sum();
@@ -83,8 +94,9 @@ fn bounds_are_the_longest_responses_of_brute_force() {
         let density: f64 = tasks.iter().map(|it| times(it).0 as f64 / times(it).1 as f64).sum();
         let system = System { tasks, platforms: Vec::new() };
         // Periods repeat after 120 at most.
-        let found: Vec<Option<u64>> =
-            (0..system.tasks.len()).map(|me| brute_force(&system.tasks, me, 250 * UNIT)).collect();
+        let found: Vec<Option<u64>> = (0..system.tasks.len())
+            .map(|me| Some(brute_force(&system.tasks, me, 250 * UNIT)? + held(&system.tasks[me])))
+            .collect();
         assert_eq!(
             responses(&system),
             found,
@@ -112,7 +124,7 @@ fn deadlines_are_found_if_there_are_any() {
                 let cost = 1 + random.below(period / 2);
                 let jitter = ns(random.below(2) * UNIT);
                 // Jobs fit: a release comes at least a period after the one before it.
-                let mut task = reserved(cost, cost, period);
+                let mut task = reserved(cost, period, period);
                 task.jitter = jitter;
                 let period = ns(period * UNIT) + jitter;
                 task.arrivals = Arrivals::Periodic { period, jitter };
@@ -144,18 +156,22 @@ fn deadlines_are_found_if_there_are_any() {
 /// What the kernel takes is in the runtime; releases come as soon as the jitter allows.
 #[test]
 fn the_least_reservation_is_one_that_jobs_fit() {
-    let mut task = reserved(1, 1, 1);
+    let us = |us: u64| ns(us * 1_000);
+    let mut task = reserved(1_000, 1_000, 1_000);
     task.scheduling = Scheduling::Unknown;
-    task.jitter = ns(20);
-    task.arrivals = Arrivals::Periodic { period: ns(100), jitter: ns(20) };
-    task.deadline = Some(ns(70));
-    let platform = Platform { cpu: 0, blocking: ns(3), switch: ns(1), ..Platform::default() };
+    task.jitter = us(200);
+    task.arrivals = Arrivals::Periodic { period: us(1_000), jitter: us(200) };
+    task.deadline = Some(us(700));
+    let platform = Platform { cpu: 0, blocking: us(3), switch: us(1), ..Platform::default() };
     let mut system = System { tasks: vec![task], platforms: vec![platform] };
     let least = system.least_reservation(0).expect("a reservation");
-    let expected = Reservation { runtime_ns: ns(15), deadline_ns: ns(50), period_ns: ns(80) };
+    let expected = Reservation { runtime_ns: us(15), deadline_ns: us(500), period_ns: us(500) };
     assert_eq!(least, expected);
     system.tasks[0].scheduling = Scheduling::Deadline(least);
     assert_eq!(system.prove()[0].as_ref().expect("a bound").method, Method::EarliestDeadline);
-    system.tasks[0].deadline = Some(ns(30));
+    // Without a deadline, the least distance between releases: 800.
+    system.tasks[0].deadline = None;
+    assert_eq!(system.least_reservation(0).map(|it| it.period_ns), Some(us(800)));
+    system.tasks[0].deadline = Some(us(210));
     assert_eq!(system.least_reservation(0), None, "10 after the latest release");
 }

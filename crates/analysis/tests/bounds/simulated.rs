@@ -38,7 +38,7 @@ fn some_scheduling(random: &mut Random, cost: u64, period: u64) -> Scheduling {
         0 => {
             let deadline = random.one_of(&[period, (cost + period).div_ceil(2)]);
             Scheduling::Deadline(Reservation {
-                runtime_ns: ns(cost),
+                runtime_ns: ns(deadline.min(cost + u64::from(deadline < period))),
                 deadline_ns: ns(deadline),
                 period_ns: ns(period),
             })
