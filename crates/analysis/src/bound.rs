@@ -162,8 +162,8 @@ impl NoBound {
                     .into()
             }
             NoBound::Impossible => {
-                "a reservation here is none that the kernel takes: a runtime, at most as long as its deadline, \
-                 at most as long as its period"
+                "a reservation here is none that the kernel takes: a runtime, at most as long as its \
+                 deadline, at most as long as its period"
                     .into()
             }
             NoBound::Gap(task) => {

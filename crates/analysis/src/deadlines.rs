@@ -12,8 +12,8 @@ use punctual_model::policy::Reservation;
 
 /// Factors are in parts of this.
 pub const PARTS: u64 = 1_000;
-/// The kernel takes no reservation with a shorter runtime, nor, unless `sched_deadline_period_{min,max}_us` say
-/// otherwise, with another period.
+/// The kernel takes no reservation with a shorter runtime, nor, unless `sched_deadline_period_{min,max}_us`
+/// say otherwise, with another period.
 const LEAST_RUNTIME: Duration = Duration::from_ns(1 << 10);
 const SHORTEST_PERIOD: Duration = Duration::from_us(100);
 const LONGEST_PERIOD: Duration = Duration::from_us(1 << 22);

@@ -256,6 +256,69 @@ fn reservations_that_are_found_become_a_contract() {
     assert!(!folder.path("b.toml").exists());
 }
 
+/// A thread that was more urgent for a while may be so again: both phases are proven, and delay others.
+#[test]
+fn phases_of_a_thread_are_tasks_of_their_own() {
+    let folder = Folder::new();
+    let text = std::fs::read_to_string(folder.path("demo.timing.json")).expect("a model");
+    let mut model: Value = serde_json::from_str(&text).expect("JSON");
+    let tasks = model["threads"]["tasks"].as_array_mut().expect("tasks");
+    let mut urgent = tasks.iter().find(|task| task["name"] == "odd-period").expect("a task").clone();
+    urgent["phase"] = 1.into();
+    urgent["priority"] = 98.into();
+    tasks.push(urgent);
+    std::fs::write(folder.path("phases.json"), model.to_string()).expect("written");
+    let output = folder.run(&["prove", "phases.json", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let mut priorities: Vec<u64> = document["tasks"]
+        .as_array()
+        .expect("tasks")
+        .iter()
+        .filter(|task| task["name"] == "odd-period")
+        .filter_map(|task| task["priority"].as_u64())
+        .collect();
+    priorities.sort_unstable();
+    assert!(priorities.len() == 2 && priorities[1] == 98, "{priorities:?}");
+    assert!(document["remarks"].to_string().contains("Several tasks each"), "{document:#}");
+}
+
+/// What no reservation fits is named, and what the kernel would not take is not proven.
+#[test]
+fn reservations_that_do_not_exist_are_named() {
+    let folder = Folder(tempfile::tempdir().expect("a directory"));
+    let task = |name: &str, wcet: &str, separation: &str, more: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nseparation = \"{separation}\"\nwcet = \"{wcet}\"\n\
+             policy = \"SCHED_DEADLINE\"\nprocessors = \"1\"\n{more}\n"
+        )
+    };
+    let assign = |text: &str| {
+        std::fs::write(folder.path("a.toml"), text).expect("written");
+        let output = folder.run(&["prove", "a.toml", "--assign", "--force", "-o", "b.toml"]);
+        (output, std::fs::read_to_string(folder.path("b.toml")).unwrap_or_default())
+    };
+    let expect_none = |text: &str| {
+        let (output, _) = assign(text);
+        expect(&output, 6, "no reservation was found for one");
+    };
+    expect_none(&(task("one", "40us", "50us", "") + &task("two", "1ms", "10ms", "")));
+    expect_none(&task("one", "1ms", "10ms", "jitter = \"9.5ms\"").replace("separation", "period"));
+    // The kernel takes no runtime below 1.024 µs, and no period above 4.19 s.
+    let (output, written) = assign(&task("one", "500ns", "10s", ""));
+    expect(&output, 0, "Wrote b.toml");
+    assert!(written.contains("1.024us") && written.contains("4194.304ms"), "{written}");
+    let longer = "reservation = { runtime = \"1ms\", deadline = \"4ms\", period = \"3ms\" }";
+    std::fs::write(folder.path("c.toml"), task("one", "1ms", "4ms", longer)).expect("written");
+    expect(&folder.run(&["prove", "c.toml"]), 4, "no task that can be proven");
+    // 1 ms until 2 ms of every 4 ms: a job may be held for 2 ms before.
+    let held = "reservation = { runtime = \"1.1ms\", deadline = \"2ms\", period = \"4ms\" }";
+    std::fs::write(folder.path("d.toml"), task("one", "1ms", "4ms", held)).expect("written");
+    let output = folder.run(&["prove", "d.toml", "--json"]);
+    expect(&output, 6, "1 deadline not proven");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(task_of(&document, "one"), 3_000_000);
+}
+
 fn text_of(output: &Output) -> String {
     text(&output.stdout)
 }

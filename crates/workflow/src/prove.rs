@@ -138,6 +138,7 @@ fn observed(
     let chosen = chosen(observed);
     let names: Vec<&str> = chosen.iter().map(|task| task.name.as_str()).collect();
     check_patterns(options, &names)?;
+    remarks.extend(several(&chosen));
     let mut system = System { tasks: Vec::new(), platforms };
     let mut threads = Vec::new();
     for found in chosen.into_iter().filter(|found| !options.ignores(&found.name)) {
@@ -227,18 +228,39 @@ fn platforms(model: &TimingModel) -> (Vec<Platform>, Vec<String>) {
     (known, remarks)
 }
 
-/// For each real-time thread, the phase with the most jobs; of equal ones, the last.
+/// Of each real-time thread, all phases with jobs: each has a policy, priority and processors of its own, and
+/// may come again. Of one without any, the last.
 fn chosen(observed: &threads::Threads) -> Vec<&threads::Task> {
     let mut chosen: Vec<&threads::Task> = Vec::new();
     for task in observed.tasks.iter().filter(|task| task.policy.is_real_time()) {
         let same = |it: &&mut &threads::Task| (it.tid, &it.recording) == (task.tid, &task.recording);
-        match chosen.iter_mut().find(same) {
-            Some(other) if jobs(task) >= jobs(other) => *other = task,
-            Some(_) => {}
-            None => chosen.push(task),
+        match chosen.iter_mut().rev().find(same) {
+            Some(other) if jobs(other) == 0 => *other = task,
+            Some(_) if jobs(task) == 0 => {}
+            _ => chosen.push(task),
         }
     }
     chosen
+}
+
+/// Threads that are several tasks here.
+fn several(chosen: &[&threads::Task]) -> Option<String> {
+    let is_same =
+        |it: &threads::Task, other: &threads::Task| (it.tid, &it.recording) == (other.tid, &other.recording);
+    let phases = |task: &threads::Task| chosen.iter().filter(|it| is_same(it, task)).count();
+    let mut names: Vec<String> = chosen
+        .iter()
+        .filter(|task| phases(task) > 1)
+        .map(|task| format!("{} ({})", task.name, task.tid))
+        .collect();
+    names.dedup();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Several tasks each, as they changed their policy, priority or processors, and may do so again: \
+             {}.",
+            names.join(", ")
+        )
+    })
 }
 
 fn primary(task: &threads::Task) -> Option<&Stream> {

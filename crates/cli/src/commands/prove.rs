@@ -59,7 +59,7 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
         (_, Some(contract)) => {
             print(&text)?;
             destination.write_or_rescue(contract?.to_toml().as_bytes())?;
-            format!("Wrote {path}; punctual ctl run --keep-priorities --model {path} schedules by it.")
+            format!("Wrote {path}; punctual ctl run --keep-priorities --model {path} asks punctuald for it.")
         }
         (Some(Kind::Json), None) => {
             destination.write_or_rescue(report::json(&proof).as_bytes())?;

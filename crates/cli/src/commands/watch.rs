@@ -99,7 +99,7 @@ fn told(guarded: &Guarded) -> Option<String> {
         (it.dropped, "alarm", "that nobody took in time"),
         (it.commands, "command", "run"),
         (it.without_command, "violation", "without a command, since one had just been started"),
-        (it.failed_commands, "command", "that could not be started"),
+        (it.failed_commands, "command", "that failed or could not be started"),
         (it.recordings, "recording", "kept"),
         (it.without_recording, "violation", "without a recording of its own"),
         (it.failed_recordings, "recording", "that could not be written"),

@@ -54,7 +54,7 @@ pub struct Counters {
     pub commands: u64,
     /// Violations for which none was, because one was running or had just been started.
     pub without_command: u64,
-    /// Commands that could not be started.
+    /// Commands that could not be started, or said that they failed.
     pub failed_commands: u64,
     /// Recordings that were kept.
     pub recordings: u64,
@@ -123,6 +123,7 @@ impl Herald {
                 self.run_command(violation);
             }
         }
+        self.await_command();
         self.counters
     }
 
@@ -134,9 +135,10 @@ impl Herald {
     }
 
     fn run_command(&mut self, violation: &Violation) {
+        self.look_after_command();
         let Some(command) = &self.command else { return };
-        let is_running = self.running.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)));
-        if is_running || self.started.is_some_and(|started| started.elapsed() < BETWEEN_COMMANDS) {
+        if self.running.is_some() || self.started.is_some_and(|started| started.elapsed() < BETWEEN_COMMANDS)
+        {
             self.counters.without_command += 1;
             return;
         }
@@ -150,6 +152,32 @@ impl Herald {
         }
     }
 }
+
+impl Herald {
+    /// Counts a command that has ended and failed.
+    fn look_after_command(&mut self) {
+        let Some(child) = &mut self.running else { return };
+        let has_failed = match child.try_wait() {
+            Ok(None) => return,
+            Ok(Some(status)) => !status.success(),
+            Err(_) => true,
+        };
+        self.counters.failed_commands += u64::from(has_failed);
+        self.running = None;
+    }
+
+    /// The last command may still be running: it gets a moment to end.
+    fn await_command(&mut self) {
+        let begun = Instant::now();
+        while self.running.is_some() && begun.elapsed() < PATIENCE {
+            self.look_after_command();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// How long the last command may take to end.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Starts a command for the shell; its output goes to standard error.
 fn start(command: &str, violation: &Violation) -> std::io::Result<Child> {

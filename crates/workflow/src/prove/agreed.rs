@@ -3,7 +3,7 @@
 use super::observed::UNBOUNDED;
 use super::{Known, Options, check_patterns, gaps, ignored, platforms};
 use crate::error::{Error, Result};
-use punctual_analysis::{Arrivals, Gap, Platform, Scheduling, System, Task, Thread};
+use punctual_analysis::{Arrivals, Gap, Platform, Scheduling, System, Task, Thread, is_taken_by_the_kernel};
 use punctual_conformance::{Answer, Contract, ContractTask};
 use punctual_model::arrival::Curve;
 use punctual_model::{Duration, Execution, Policy, TimingModel};
@@ -63,7 +63,8 @@ pub(super) fn agreed(
         ));
     }
     let can_be_proven = |task: &Task| task.gap.is_none() && task.scheduling != Scheduling::BestEffort;
-    if !system.tasks.iter().any(can_be_proven) {
+    let may_be_reserved = |task: &ContractTask| options.assign && lacks_reservation(task);
+    if !system.tasks.iter().any(can_be_proven) && !contract.tasks.iter().any(may_be_reserved) {
         return Err(Error::target(format!("{name} has no task that can be proven"))
             .advise("a task needs policy, priority, processors, wcet, and a period or a separation"));
     }
@@ -72,6 +73,11 @@ pub(super) fn agreed(
     remarks.push(kept(contract));
     let observed_on = platform.and_then(TimingModel::latency_platform).into_iter().collect();
     Ok(Known { system, threads, observed_on, remarks })
+}
+
+/// Whether it is under SCHED_DEADLINE without a reservation.
+pub(super) fn lacks_reservation(task: &ContractTask) -> bool {
+    task.policy == Some(Policy::Deadline) && task.reservation.is_none()
 }
 
 pub(super) fn refuse_margin(options: &Options) -> Result<()> {
@@ -166,6 +172,10 @@ fn scheduling(agreed: &ContractTask) -> (Scheduling, Option<Gap>) {
     let unknown = |text: &str| (Scheduling::Unknown, Some(Gap::Demand(text.into())));
     match (agreed.policy, agreed.reservation, agreed.priority) {
         (None, ..) => unknown("its policy is not agreed on"),
+        (Some(Policy::Deadline), Some(reservation), _) if !is_taken_by_the_kernel(&reservation) => unknown(
+            "the kernel takes no such reservation: a runtime of at least 1.024 µs, at most as long as its \
+             deadline, at most as long as its period, which is 100 µs to 4.194304 s",
+        ),
         (Some(Policy::Deadline), Some(reservation), _) => (Scheduling::Deadline(reservation), None),
         (Some(Policy::Deadline), None, _) => {
             unknown("its reservation is not agreed on; --assign -o FILE.toml chooses one")

@@ -1,13 +1,13 @@
 //! Priorities and reservations that are found for a contract, which then holds: `punctual ctl run --model`
 //! takes it.
 
-use super::agreed::{agreed, refuse_margin};
+use super::agreed::{agreed, lacks_reservation, refuse_margin};
 use super::{Known, Options, observed, read_platform};
 use crate::agreement::Agreement;
 use crate::error::{Error, ErrorKind, Result};
-use punctual_analysis::{Proof, Scheduling, Verdict};
-use punctual_conformance::{Contract, ContractTask, Margin};
-use punctual_model::{Duration, Percent, Policy, TimingModel};
+use punctual_analysis::{Proof, Scheduling, Task, Verdict};
+use punctual_conformance::{Contract, Margin};
+use punctual_model::{Duration, Percent, TimingModel};
 use std::collections::BTreeMap;
 
 /// Greater ones are left to the kernel and to those who watch.
@@ -33,12 +33,15 @@ pub fn assign(options: &Options) -> Result<Assigned> {
     }
     let name = options.model.name();
     let platform = options.platform.as_ref().map(read_platform).transpose()?;
-    let (mut contract, remarks) = match options.model.agreement()? {
+    let (mut contract, remarks, is_observed) = match options.model.agreement()? {
         Agreement::Contract(contract) => {
             refuse_margin(options)?;
-            (contract, None)
+            (contract, None, false)
         }
-        Agreement::Model(model) => of_observed(&model, platform.as_ref(), options, &name)?,
+        Agreement::Model(model) => {
+            let (contract, remark) = of_observed(&model, platform.as_ref(), options, &name)?;
+            (contract, remark, true)
+        }
     };
     // The contract has the margin in it.
     let options = Options { margin: Percent::ZERO, ..options.clone() };
@@ -76,6 +79,9 @@ pub fn assign(options: &Options) -> Result<Assigned> {
     let known = know(&contract)?;
     let assigned = known.system.tasks.iter().map(|task| priorities.get(&task.name).copied()).collect();
     let proof = found(known, &options, Some(Ok(assigned)), Some(Ok(reserved)));
+    if is_observed {
+        respond(&mut contract, &proof);
+    }
     let contract = missed(&proof).map_or(Ok(contract), Err);
     Ok(Assigned { proof, contract })
 }
@@ -102,6 +108,18 @@ fn of_observed(
         )
     });
     Ok((contract, remark))
+}
+
+/// Agrees on the bounds of response times: those that were observed are of other priorities.
+fn respond(contract: &mut Contract, proof: &Proof) {
+    for task in &mut contract.tasks {
+        let of_name = proof.system.tasks.iter().zip(&proof.bounds).filter(|(it, _)| it.name == task.name);
+        let bounds: Option<Vec<Duration>> =
+            of_name.map(|(_, bound)| bound.as_ref().ok().map(|bound| bound.response)).collect();
+        if let Some(longest) = bounds.and_then(|bounds| bounds.into_iter().max()) {
+            task.response = task.response.map(|_| longest);
+        }
+    }
 }
 
 /// The shortest deadline of all threads of a name.
@@ -134,11 +152,12 @@ fn reserve(
 ) -> Result<std::result::Result<Vec<Option<Duration>>, Vec<usize>>> {
     let known = know(contract)?;
     for (at, task) in known.system.tasks.iter().enumerate() {
-        let is_reserved =
-            |it: &&mut ContractTask| it.policy == Some(Policy::Deadline) && it.reservation.is_none();
-        let agreed = contract.tasks.iter_mut().find(|it| it.name == task.name).filter(is_reserved);
-        if let Some(agreed) = agreed {
+        let agreed = contract.tasks.iter_mut().find(|it| it.name == task.name);
+        if let Some(agreed) = agreed.filter(|it| lacks_reservation(it)) {
             agreed.reservation = known.system.least_reservation(at);
+            if agreed.reservation.is_none() {
+                return Ok(Err(vec![at]));
+            }
         }
     }
     let known = know(contract)?;
@@ -151,10 +170,27 @@ fn reserve(
         if let (Some(reservation), Some(deadline)) =
             (agreed.and_then(|it| it.reservation.as_mut()), *deadline)
         {
-            reservation.deadline_ns = deadline;
+            (reservation.deadline_ns, reservation.period_ns) = (deadline, deadline);
         }
     }
     Ok(Ok(reserved))
+}
+
+/// Why there is no reservation that a task's jobs fit.
+fn without_reservation(task: &Task) -> Error {
+    let name = &task.name;
+    let message = format!("no reservation was found for {name}, so no contract is written");
+    let least = Duration::from_ns(task.arrivals.span(2));
+    let cost = task.execution.wcet(1).map_or_else(|| "an unknown time".to_owned(), |cost| cost.to_string());
+    let mut cause = format!("its jobs need {cost} and what the kernel takes; releases may be {least} apart");
+    if let Some(deadline) = task.deadline {
+        let left = deadline.saturating_sub(task.jitter);
+        cause += &format!("; from a release to its deadline there may be {left}");
+    }
+    Error::new(ErrorKind::Refused, message).because(cause).advise(
+        "a reservation has a runtime of at least 1.024 µs, and a period of 100 µs to 4.194304 s in which \
+         there is one release",
+    )
 }
 
 /// Why there are no deadlines of reservations.
@@ -164,10 +200,7 @@ fn without_deadlines(known: &Known, tasks: &[usize]) -> Error {
     };
     let name = &task.name;
     let (Scheduling::Deadline(it), Some(deadline)) = (task.scheduling, task.deadline) else {
-        return Error::new(
-            ErrorKind::Refused,
-            format!("no deadline was found for the reservation of {name}"),
-        );
+        return without_reservation(task);
     };
     let (runtime, jitter) = (it.runtime_ns, task.jitter);
     if deadline.saturating_sub(jitter) >= runtime {
@@ -175,8 +208,10 @@ fn without_deadlines(known: &Known, tasks: &[usize]) -> Error {
             "no deadlines of reservations were found under which {name} meets its deadline, so no contract \
              is written"
         );
-        return Error::new(ErrorKind::Refused, message)
-            .advise("ask for a longer deadline, or pin threads to other processors");
+        return Error::new(ErrorKind::Refused, message).advise(
+            "ask for longer deadlines, pin threads to other processors, or change the runtimes in the \
+                     contract",
+        );
     }
     let message =
         format!("the deadline of {name}, {deadline}, is shorter than the runtime of its reservation");

@@ -3,6 +3,7 @@
 use super::{Choice, Need, printable};
 use punctual_client::Parameters;
 use punctual_conformance::{Contract, ContractTask};
+use punctual_model::Policy;
 
 /// The specs of the selected tasks, as many as each has threads, and why others have none: a sentence each.
 /// Parameters that the contract does not say are those of `declared`.
@@ -32,11 +33,20 @@ fn need(task: &ContractTask, choice: &Choice, declared: &Parameters) -> Result<N
         return Err("its releases come in bursts, for which a spec has no word");
     }
     let period = task.period.or(task.separation);
-    let mut parameters = Parameters {
-        period: Some(period.ok_or("neither its period nor its separation is agreed on")?),
-        runtime: Some(task.wcet.ok_or("its wcet is not agreed on")?),
-        deadline: task.deadline,
-        ..declared.clone()
+    let mut parameters = match task.reservation.filter(|_| task.policy == Some(Policy::Deadline)) {
+        // It has what the kernel takes in its runtime, and the jitter is off its deadline.
+        Some(it) => Parameters {
+            period: Some(it.period_ns),
+            runtime: Some(it.runtime_ns),
+            deadline: Some(it.deadline_ns),
+            ..declared.clone()
+        },
+        None => Parameters {
+            period: Some(period.ok_or("neither its period nor its separation is agreed on")?),
+            runtime: Some(task.wcet.ok_or("its wcet is not agreed on")?),
+            deadline: task.deadline,
+            ..declared.clone()
+        },
     };
     if choice.keep_priorities {
         parameters.priority = task.priority.or(parameters.priority);
