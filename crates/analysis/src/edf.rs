@@ -12,11 +12,11 @@
 //! Suspension counts as execution.
 //!
 //! **Deadlines before the ends of periods.** The kernel (`dl_check_constrained_dl`) holds a job that is
-//! released between the deadline of its reservation and the next period until that: T − D at most. When periods begin
-//! is not for the thread to say, so this may meet every job. The next one is released at least T later, so
-//! what begins after such a wait is sporadic with the separation T, and the bounds above are those from the
-//! end of the wait: T − D is added. A job that needs all of the runtime would have its successor's reduced
-//! (`update_dl_revised_wakeup`), so there it has to need less.
+//! released between the deadline of its reservation and the next period until that: T − D at most. When
+//! periods begin is not for the thread to say, so this may meet every job. The next one is released at
+//! least T later, so what begins after such a wait is sporadic with the separation T, and the bounds above
+//! are those from the end of the wait: T − D is added. A job that needs all of the runtime would have its
+//! successor's reduced (`update_dl_revised_wakeup`), so there it has to need less.
 //!
 //! A job that is late has used its runtime up, or the next one comes while it is pending: the kernel then
 //! postpones the deadline, and the schedule is no longer that of EDF. Up to the first such job it is, so the
