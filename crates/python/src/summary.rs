@@ -42,18 +42,24 @@ pub fn summarize(
     Ok(Summary(Arc::new(made)))
 }
 
-/// Merge summaries; of none, the empty one.
+/// Merge summaries; of none, the empty one. Threads whose commands are unknown are the same task in several
+/// runs only with `same_program`.
 #[pyfunction]
-pub fn merge(py: Python<'_>, summaries: &Bound<'_, PyAny>) -> PyResult<Summary> {
+#[pyo3(signature = (summaries, *, same_program = false))]
+pub fn merge(py: Python<'_>, summaries: &Bound<'_, PyAny>, same_program: bool) -> PyResult<Summary> {
     let one = |item: PyResult<Bound<'_, PyAny>>| -> PyResult<Arc<Inner>> {
         Ok(Arc::clone(&item?.cast::<Summary>()?.get().0))
     };
     let all = summaries.try_iter()?.map(one).collect::<PyResult<Vec<_>>>()?;
-    let merged = run(py, |_| {
+    let merged = run(py, |monitor| {
         let mut merged = Inner::default();
         for (number, other) in (1..).zip(&all) {
             summary::add(&mut merged, Inner::clone(other), format_args!("summary {number}"))?;
         }
+        if same_program {
+            merged.unite_programs();
+        }
+        summary::review(&merged, "same_program=True makes it one", monitor);
         Ok(merged)
     })?;
     Ok(Summary(Arc::new(merged)))

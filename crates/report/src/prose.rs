@@ -6,6 +6,7 @@ use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
 use crate::overview::{arrival, policy, stolen};
 use crate::{Page, visible, wrapped};
+use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{EndedBy, Instant, Task, TimingModel};
 use std::fmt::Write;
 
@@ -121,14 +122,11 @@ pub(crate) fn begin(model: &TimingModel, task: &Task) -> Instant {
     }
 }
 
-/// What importers put where a trace has no command line; without any, it is a thread of the kernel.
-const UNKNOWN: &str = "(unknown)";
-
 pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match task.command.as_str() {
         "" => "A kernel thread.".into(),
-        UNKNOWN => "Its program is unknown.".into(),
+        UNKNOWN_COMMAND => "Its program is unknown.".into(),
         command => format!("Runs {}", visible(command)),
     });
     let several = task.affinity.contains(['-', ',']);
