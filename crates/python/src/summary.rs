@@ -1,6 +1,6 @@
 //! Summaries of recordings, and the models of all runs together.
 
-use crate::arguments::{self, OneOrMany, Time};
+use crate::arguments::{self, OneOrMany, Time, Whole};
 use crate::{document, run::run};
 use punctual_extract::Summary as Inner;
 use punctual_workflow::summary::{self, Options};
@@ -26,10 +26,10 @@ pub fn summarize(
     threads: Option<OneOrMany<String>>,
     from_: Option<Time>,
     until: Option<Time>,
-    curve_horizon: usize,
-    wcet_horizon: usize,
+    #[pyo3(from_py_with = arguments::whole)] curve_horizon: i64,
+    #[pyo3(from_py_with = arguments::whole)] wcet_horizon: i64,
     merge_transitions: bool,
-    workers: Option<usize>,
+    workers: Option<Whole>,
 ) -> PyResult<Summary> {
     let options = Options {
         recordings: arguments::recordings(py, recordings)?,

@@ -11,8 +11,9 @@ Path = Union[str, "os.PathLike[str]"]
 
 def paths(recordings: Path | Iterable[Path]) -> list[str]:
     """Their paths: one, or several."""
-    is_one = isinstance(recordings, (str, os.PathLike))
-    return [os.fspath(path) for path in ([recordings] if is_one else recordings)]
+    if isinstance(recordings, (str, os.PathLike)):
+        return [os.fspath(recordings)]
+    return [os.fspath(path) for path in recordings]
 
 
 def one_worker(options: dict[str, Any]) -> dict[str, Any]:
