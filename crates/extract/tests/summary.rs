@@ -141,7 +141,8 @@ proptest! {
             false => merged([b.clone(), merged([c.clone(), a.clone()])]),
         };
         prop_assert!(other.to_bytes() == bytes);
-        prop_assert!(merged([Summary::default(), merged([c.clone(), b.clone(), a.clone()])]).to_bytes() == bytes);
+        let reversed = merged([c.clone(), b.clone(), a.clone()]);
+        prop_assert!(merged([Summary::default(), reversed]).to_bytes() == bytes);
         // Parts of one program, and the whole.
         let whole = united(other.clone()).to_bytes();
         prop_assert!(united(merged([united(merged([a.clone(), c.clone()])), b.clone()])).to_bytes() == whole);
@@ -380,7 +381,7 @@ fn extremes_name_their_runs() {
     let wcet: Vec<u64> = stream.execution.as_ref().expect("jobs").wcet_ns.iter().map(|it| it.ns()).collect();
     assert_eq!(wcet, [30_000, 31_000, 32_000, 32_000]);
     let blame = all.blame();
-    let run_of = |what: &str| blame.iter().find(|it| it.what == what).map(|it| it.run.as_str());
+    let run_of = |what: &str| blame.iter().find(|it| it.what() == what).map(|it| it.run.as_str());
     assert_eq!(run_of("jitter"), Some("machine1:run1"));
     assert_eq!(run_of("least separation"), Some("machine1:run1"));
     assert_eq!(run_of("WCET(1..4)"), Some("machine1:run1"));

@@ -204,10 +204,12 @@ pub fn write(summary: &Summary, destination: &Destination) -> Result<()> {
 /// Which run each extreme is from.
 pub fn blame(summary: &Summary) -> Vec<Blame> {
     let blame = |it: punctual_extract::summary::Blame| Blame {
+        what: it.what(),
         task: it.task,
         number: it.number,
         separator: it.separator,
-        what: it.what,
+        figure: it.figure,
+        range: it.range,
         value: it.value,
         run: it.run,
     };
