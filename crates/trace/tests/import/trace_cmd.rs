@@ -182,6 +182,8 @@ fn what_cannot_be_read_is_refused_with_the_reason() {
     refused(file(Kind::Seven("lz9"), "mono", &data), "packed with lz9");
     let whole = file(Kind::Six, "mono", &data);
     refused(whole[..whole.len() - PAGE].to_vec(), "is truncated");
+    // Within the headers.
+    refused(whole[..300].to_vec(), "the file is truncated: ");
     let mut big = whole.clone();
     big[12] = 1;
     refused(big, "big-endian");
