@@ -59,7 +59,7 @@ pub fn merge(py: Python<'_>, summaries: &Bound<'_, PyAny>, same_program: bool) -
         if same_program {
             merged.unite_programs();
         }
-        summary::review(&merged, "same_program=True makes it one", monitor);
+        summary::review(&merged, "same_program=True merges them", monitor);
         Ok(merged)
     })?;
     Ok(Summary(Arc::new(merged)))

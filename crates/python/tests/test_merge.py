@@ -148,7 +148,7 @@ def imported(command, tmp_path_factory):
 
 def test_unknown_commands_are_one_program_only_if_the_user_says_so(imported):
     halves = imported[1]
-    with pytest.warns(punctual.PunctualWarning, match="the commands of .* are not known: a task of each run"):
+    with pytest.warns(punctual.PunctualWarning, match="commands of .* are unknown, so each run has its own"):
         apart = punctual.merge(halves)
     assert len({task["name"] for task in apart.model()["threads"]["tasks"]}) < apart.tasks
     one = punctual.merge(reversed(halves), same_program=True)

@@ -117,7 +117,7 @@ pub fn review(all: &Summary, unite: &str, monitor: &dyn Monitor) {
     let apart: Vec<String> = all.apart().into_iter().map(visible).collect();
     if !apart.is_empty() {
         monitor.warn(&format!(
-            "the commands of {} are not known: a task of each run; {unite}, if all runs are of one program",
+            "the commands of {} are unknown, so each run has its own; {unite}, if all are of one program",
             first_few(&apart)
         ));
     }

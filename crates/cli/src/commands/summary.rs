@@ -49,7 +49,7 @@ pub fn merge(arguments: &args::Merge) -> Result<(), Failure> {
     if arguments.same_program {
         merged.unite_programs();
     }
-    summary::review(&merged, "--same-program makes it one", &console);
+    summary::review(&merged, "--same-program merges them", &console);
     if let Some(destination) = &again {
         summary::write(&merged, destination)?;
         let runs = counted(merged.runs().len() as u64, "run");
