@@ -248,11 +248,12 @@ pub struct Jobs {
     #[arg(conflicts_with = "partitioned")]
     pub output: Option<PathBuf>,
 
-    /// Write a Parquet file for each task, DIR/recording=RUN/task=NAME-TID-PHASE/jobs.parquet
+    /// Write a Parquet file for each task, DIR/recording=RUN/task=NAME-TID-PHASE/jobs.parquet; runs that DIR
+    /// has already stay
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub partitioned: Option<PathBuf>,
 
-    /// Replace FILE, or the jobs in DIR, if they exist
+    /// Replace FILE, or the jobs that DIR has of the same recordings
     #[arg(long)]
     pub force: bool,
 

@@ -244,6 +244,9 @@ fn summaries_merge_to_the_model_of_a_replay() {
     let blame = run(&["merge", "-q", "--blame", first, second]);
     assert!(text(&blame.stdout).contains("response time"), "{blame:?}");
 
+    // A part of a run beside the run: told, and merged.
+    let part = run(&["merge", "-q", first, &one]);
+    assert!(part.status.success() && text(&part.stderr).contains("overlap in time"), "{part:?}");
     let twice = run(&["merge", &one, &again]);
     assert_eq!(twice.status.code(), Some(2), "{twice:?}");
     assert!(text(&twice.stderr).contains("would count twice"), "{twice:?}");
@@ -254,6 +257,26 @@ fn summaries_merge_to_the_model_of_a_replay() {
         assert_eq!(refused.status.code(), Some(5), "{refused:?}");
         assert!(text(&refused.stderr).contains("punctual summarize"), "{refused:?}");
     }
+}
+
+#[test]
+fn a_folder_that_holds_recordings_is_not_called_one() {
+    let fixture = Fixture::new();
+    let inside = fixture.path("mixed");
+    fs::create_dir_all(Path::new(&inside).join("copy")).expect("made");
+    for file in fs::read_dir(&fixture.recording).expect("a recording") {
+        let file = file.expect("a file");
+        fs::copy(file.path(), Path::new(&inside).join("copy").join(file.file_name())).expect("copied");
+    }
+    let refused = |source: &str| {
+        let refused = run(&["import", source, "-o", &fixture.path("imported")]);
+        assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+        text(&refused.stderr).to_owned()
+    };
+    assert!(
+        refused(&fixture.recording).contains("is a recording or trace of Punctual's own: other commands")
+    );
+    assert!(refused(&inside).contains("holds a recording or trace of Punctual's own; name the"));
 }
 
 fn full() -> File {

@@ -138,6 +138,45 @@ impl Summary {
         self.runs.binary_search_by(|other| other.identity().cmp(&run.identity()))
     }
 
+    /// Takes all runs to be of one program: tasks whose commands are unknown become one, too, if they agree
+    /// in the rest. Before or after a merge gives the same.
+    pub fn unite_programs(&mut self) {
+        for task in std::mem::take(&mut self.tasks) {
+            match self.tasks.last_mut().filter(|before| before.key.agrees(&task.key)) {
+                // It has the first run of all: they are in order.
+                Some(before) => before.merge(&task),
+                None => self.tasks.push(task),
+            }
+        }
+    }
+
+    /// The names of tasks that are kept apart only because their commands are unknown, in order.
+    pub fn apart(&self) -> Vec<&str> {
+        let pairs = self.tasks.windows(2).filter(|pair| pair[0].key.agrees(&pair[1].key));
+        let mut names: Vec<&str> = pairs.map(|pair| pair[0].key.name.as_str()).collect();
+        names.dedup();
+        names
+    }
+
+    /// Runs of one machine that overlap in time, with one that began earlier: jobs that both recorded count
+    /// twice. By the machine's name and real time; by the clock where that is not known.
+    pub fn overlaps(&self) -> Vec<(&Run, &Run)> {
+        let place = |run: &Run, at: Instant| i128::from(at.ns()) + i128::from(run.clock_zero.unwrap_or(0));
+        let machine = |run: &Run| (run.host.clone(), run.clock_zero.is_some(), run.clock.clone());
+        let mut runs: Vec<&Run> = self.runs.iter().filter(|run| !run.host.is_empty()).collect();
+        runs.sort_by_cached_key(|run| (machine(run), place(run, run.from)));
+        let mut overlaps = Vec::new();
+        let mut latest: Option<&Run> = None;
+        for run in runs {
+            let before = latest.filter(|before| machine(before) == machine(run));
+            let is_before_end = |before: &&Run| place(run, run.from) < place(before, before.until);
+            overlaps.extend(before.filter(is_before_end).map(|before| (before, run)));
+            let is_later = before.is_none_or(|it| place(it, it.until) <= place(run, run.until));
+            latest = if is_later { Some(run) } else { before };
+        }
+        overlaps
+    }
+
     /// The models of all runs together.
     pub fn to_model(&self) -> TimingModel {
         let sum = |of: fn(&Run) -> u64| self.runs.iter().map(of).fold(0, u64::saturating_add);
@@ -171,7 +210,7 @@ impl Summary {
         let recording = |task: &TaskSummary| match (&task.alone, self.runs.len(), task.runs) {
             (_, 0 | 1, _) => None,
             (Some(alone), ..) => Some(self.name(alone.run)),
-            (None, _, 1) => Some("1 run".to_owned()),
+            (None, _, 1) => Some(task.key.program.map_or("1 run".to_owned(), |run| self.name(run))),
             (None, _, runs) => Some(format!("{runs} runs")),
         };
         (1..).zip(tasks).map(|(number, task)| task.to_model(number, recording(task))).collect()

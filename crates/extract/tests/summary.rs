@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use punctual_extract::summary::{FileError, MAGIC};
 use punctual_extract::{Extractor, Run, Summary};
 use punctual_model::check::{arrival_counts, check_stream};
+use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
     Call, Duration, Instant, Object, Platform, Policy, Release, Separator, Stream, Task, TimingModel,
 };
@@ -45,6 +46,24 @@ fn merged(summaries: impl IntoIterator<Item = Summary>) -> Summary {
         all.merge(summary).expect("other runs");
         all
     })
+}
+
+/// Takes all runs to be of one program.
+fn united(mut summary: Summary) -> Summary {
+    summary.unite_programs();
+    summary
+}
+
+/// The records, with unknown commands of every other thread.
+fn half_unknown(records: &[Record]) -> Vec<Record> {
+    let unknown = |record: &Record| match record.clone() {
+        Record::Task(mut task) if task.tid % 2 == 0 => {
+            task.command = UNKNOWN_COMMAND.into();
+            Record::Task(task)
+        }
+        other => other,
+    };
+    records.iter().map(unknown).collect()
 }
 
 /// Records of a thread that sleeps until each release and then works: those of `common::stream`.
@@ -111,6 +130,7 @@ proptest! {
         horizons in prop::collection::vec(1..40_usize, 3),
         swap in any::<bool>(),
     ) {
+        let records: Vec<_> = records.iter().map(|records| half_unknown(records)).collect();
         let [a, b, c] = [0, 1, 2].map(|at| summary(at as u64, &records[at], horizons[at]));
         let bytes = merged([a.clone(), b.clone(), c.clone()]).to_bytes();
         let left = merged([merged([a.clone(), b.clone()]), c.clone()]);
@@ -121,7 +141,15 @@ proptest! {
             false => merged([b.clone(), merged([c.clone(), a.clone()])]),
         };
         prop_assert!(other.to_bytes() == bytes);
-        prop_assert!(merged([Summary::default(), merged([c, b, a])]).to_bytes() == bytes);
+        let reversed = merged([c.clone(), b.clone(), a.clone()]);
+        prop_assert!(merged([Summary::default(), reversed]).to_bytes() == bytes);
+        // Parts of one program, and the whole.
+        let whole = united(other.clone()).to_bytes();
+        prop_assert!(united(merged([united(merged([a.clone(), c.clone()])), b.clone()])).to_bytes() == whole);
+        prop_assert!(united(merged([united(b.clone()), merged([c.clone(), a.clone()])])).to_bytes() == whole);
+        let (part, ab) = (united(merged([a.clone(), b.clone()])), [c.clone(), united(merged([b, a]))]);
+        prop_assert!(merged([part, c]).to_bytes() == merged(ab).to_bytes());
+        prop_assert!(Summary::from_bytes(&whole).is_ok_and(|read| read.to_bytes() == whole));
         let read = Summary::from_bytes(&bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert!(read.to_bytes() == bytes);
         prop_assert_eq!(read.to_model(), other.to_model());
@@ -240,6 +268,7 @@ proptest! {
         let head = MAGIC.len() + 8;
         if !is_packed {
             let plain = unpacked(&bytes);
+            let plain = plain.strip_suffix(&[0]).expect("no programs");
             bytes.truncate(head);
             bytes[MAGIC.len()] = 1;
             bytes.extend(plain);
@@ -283,8 +312,8 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 3;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(3)));
+    newer[MAGIC.len()] = 4;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(4)));
     for cut in MAGIC.len()..good.len() {
         assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
     }
@@ -308,7 +337,12 @@ fn other_files_are_refused_with_the_reason() {
     let bomb = Summary::from_bytes(&of(2, &packed(&vec![0; 64 << 20]))).err();
     assert!(matches!(&bomb, Some(FileError::Invalid(why)) if why.contains("67108864")), "{bomb:?}");
     // Those of version 1 are read, and written anew.
-    assert_eq!(Summary::from_bytes(&of(1, &unpacked(&good))).unwrap().to_bytes(), good);
+    let old = unpacked(&good);
+    let old = old.strip_suffix(&[0]).expect("no programs");
+    assert_eq!(Summary::from_bytes(&of(1, old)).unwrap().to_bytes(), good);
+    assert_eq!(Summary::from_bytes(&of(2, &packed(old))).unwrap().to_bytes(), good);
+    let longer = Summary::from_bytes(&of(3, &packed(&[old, &[1, 0]].concat()))).err();
+    assert!(matches!(&longer, Some(FileError::Invalid(why)) if why.contains("more programs")), "{longer:?}");
     let long = [&good[..], &[0]].concat();
     assert_eq!(Summary::from_bytes(&long).err(), Some(FileError::Damaged));
 }
@@ -347,8 +381,57 @@ fn extremes_name_their_runs() {
     let wcet: Vec<u64> = stream.execution.as_ref().expect("jobs").wcet_ns.iter().map(|it| it.ns()).collect();
     assert_eq!(wcet, [30_000, 31_000, 32_000, 32_000]);
     let blame = all.blame();
-    let run_of = |what: &str| blame.iter().find(|it| it.what == what).map(|it| it.run.as_str());
+    let run_of = |what: &str| blame.iter().find(|it| it.what() == what).map(|it| it.run.as_str());
     assert_eq!(run_of("jitter"), Some("machine1:run1"));
     assert_eq!(run_of("least separation"), Some("machine1:run1"));
     assert_eq!(run_of("WCET(1..4)"), Some("machine1:run1"));
+}
+
+/// A thread of which only the name and the priority are known, in two runs.
+fn two_unknown_workers() -> [Summary; 2] {
+    let jobs = |cost: u64| [1_000, 2_000, 3_000, 4_000].map(|at| Seen { cost, ..Seen::at(at) });
+    let of = |number: u64, tid: u32| {
+        let mut records = thread(tid, "worker", &jobs(10 * (number + 1)));
+        let Some(Record::Task(task)) = records.first_mut() else { panic!("a task") };
+        task.command = UNKNOWN_COMMAND.into();
+        summary(number, &records, 8)
+    };
+    [of(0, 7), of(1, 8)]
+}
+
+#[test]
+fn threads_of_unknown_commands_are_not_the_same_in_two_runs() {
+    let [camera, motor] = two_unknown_workers();
+    let both = merged([motor, camera]);
+    let model = both.to_model();
+    let tasks: Vec<_> = model
+        .tasks()
+        .iter()
+        .map(|task| (task.tid, task.recording.as_deref(), task.command.as_str()))
+        .collect();
+    let expected = [(7, Some("machine0:run0"), UNKNOWN_COMMAND), (8, Some("machine1:run1"), UNKNOWN_COMMAND)];
+    assert_eq!(tasks, expected);
+    assert_eq!((both.apart(), both.blame().len()), (vec!["worker"], 0));
+    let one = united(both);
+    assert_eq!((one.apart().len(), one.to_model().tasks().len()), (0, 1));
+    assert_eq!(one.to_model().tasks()[0].recording.as_deref(), Some("2 runs"));
+}
+
+#[test]
+fn runs_of_one_machine_that_overlap_are_found() {
+    let of = |host: &str, name: &str, from: u64, until: u64| {
+        let (from, until) = (Instant::from_ns(from), Instant::from_ns(until));
+        Summary::new(Run { host: host.into(), name: name.into(), from, until, ..run(0) }, Vec::new())
+    };
+    let runs =
+        [("a", "whole", 0, 100), ("a", "part", 20, 50), ("a", "late", 60, 200), ("b", "other", 10, 90)];
+    let all = merged(runs.map(|(host, name, from, until)| of(host, name, from, until)));
+    let names = |all: &Summary| -> Vec<(String, String)> {
+        all.overlaps().into_iter().map(|(one, other)| (one.name.clone(), other.name.clone())).collect()
+    };
+    let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    assert_eq!(names(&all), [pair("whole", "part"), pair("whole", "late")]);
+    // One after the other; unknown machines.
+    assert!(names(&merged([of("a", "first", 0, 50), of("a", "second", 50, 90)])).is_empty());
+    assert!(names(&merged([of("", "first", 0, 50), of("", "second", 20, 90)])).is_empty());
 }

@@ -39,6 +39,9 @@ pub struct Threads {
     pub tasks: Vec<Task>,
 }
 
+/// The command of a task whose trace has no command lines. An empty one is a kernel thread's.
+pub const UNKNOWN_COMMAND: &str = "(unknown)";
+
 /// One task: a thread, or a stretch of its life between two task transitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {

@@ -4,9 +4,11 @@ use crate::{document, errors};
 use punctual_extract::{Options, StreamOptions};
 use punctual_workflow::replay::processors;
 use punctual_workflow::{Given, ThreadFilter, TimeRange, values};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,11 +43,55 @@ pub fn threads(py: Python<'_>, patterns: Option<OneOrMany<String>>) -> PyResult<
     ThreadFilter::new(&patterns).map_err(|error| errors::exception(py, &error))
 }
 
+/// A whole number, of any size; its use says which ones make sense.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole(i64);
+
+impl FromPyObject<'_, '_> for Whole {
+    type Error = PyErr;
+
+    fn extract(number: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        whole(&number).map(Whole)
+    }
+}
+
+/// The same, for an argument with a default. Those that do not fit are too large for any use.
+pub fn whole(number: &Bound<'_, PyAny>) -> PyResult<i64> {
+    match number.extract::<i64>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(number.py()) => {
+            Ok(if number.lt(0)? { i64::MIN } else { i64::MAX })
+        }
+        other => other,
+    }
+}
+
+fn within(py: Python<'_>, name: &str, number: i64, range: RangeInclusive<usize>) -> PyResult<usize> {
+    let (least, most) = (range.start(), range.end());
+    let fits = usize::try_from(number).ok().filter(|number| range.contains(number));
+    fits.ok_or_else(|| errors::usage(py, format!("{name}: expected {least} to {most}, not {number}")))
+}
+
 /// A time: `"10s"`, or a `datetime.timedelta`.
-#[derive(FromPyObject)]
+#[derive(Clone, Debug)]
 pub enum Time {
     Text(String),
     Span(Duration),
+    /// Neither, or a negative one.
+    Wrong(String),
+}
+
+impl FromPyObject<'_, '_> for Time {
+    type Error = PyErr;
+
+    fn extract(time: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        Ok(if let Ok(text) = time.extract() {
+            Time::Text(text)
+        } else if let Ok(span) = time.extract() {
+            Time::Span(span)
+        } else {
+            Time::Wrong(time.repr()?.to_string())
+        })
+    }
 }
 
 impl Time {
@@ -60,6 +106,10 @@ impl Time {
                 parse(&text).map_err(|error| errors::usage(py, format!("{name}: {text:?}: {error}")))
             }
             Time::Span(span) => Ok(span),
+            Time::Wrong(what) => {
+                let expected = "a time with its unit (\"10s\") or a timedelta that is not negative";
+                Err(errors::usage(py, format!("{name}: expected {expected}, not {what}")))
+            }
         }
     }
 
@@ -79,29 +129,31 @@ pub fn range(py: Python<'_>, from: Option<Time>, until: Option<Time>) -> PyResul
 }
 
 /// The number of workers; one per processor unless it is given.
-pub fn workers(py: Python<'_>, workers: Option<usize>) -> PyResult<NonZeroUsize> {
+pub fn workers(py: Python<'_>, workers: Option<Whole>) -> PyResult<NonZeroUsize> {
     match workers {
         None => Ok(processors()),
-        Some(number) => NonZeroUsize::new(number)
-            .ok_or_else(|| errors::usage(py, "workers: expected a number of workers, at least 1")),
+        Some(Whole(number)) => {
+            let number = within(py, "workers", number, 1..=MOST_WORKERS)?;
+            Ok(NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN))
+        }
     }
 }
+
+/// More workers than any machine has processors.
+const MOST_WORKERS: usize = 65_536;
 
 /// The longest curves that the commands make.
 const LONGEST: usize = 100_000;
 
 /// How long curves are.
-pub fn horizons(py: Python<'_>, curve: usize, wcet: usize) -> PyResult<StreamOptions> {
-    for (name, horizon) in [("curve_horizon", curve), ("wcet_horizon", wcet)] {
-        if !(1..=LONGEST).contains(&horizon) {
-            return Err(errors::usage(py, format!("{name}: expected 1 to {LONGEST}, not {horizon}")));
-        }
-    }
-    Ok(StreamOptions { curve_horizon: curve, wcet_horizon: wcet, jobs_only: false })
+pub fn horizons(py: Python<'_>, curve: i64, wcet: i64) -> PyResult<StreamOptions> {
+    let curve_horizon = within(py, "curve_horizon", curve, 1..=LONGEST)?;
+    let wcet_horizon = within(py, "wcet_horizon", wcet, 1..=LONGEST)?;
+    Ok(StreamOptions { curve_horizon, wcet_horizon, jobs_only: false })
 }
 
 /// Which models to make.
-pub fn models(py: Python<'_>, curve: usize, wcet: usize, merge_transitions: bool) -> PyResult<Options> {
+pub fn models(py: Python<'_>, curve: i64, wcet: i64, merge_transitions: bool) -> PyResult<Options> {
     Ok(Options { stream: horizons(py, curve, wcet)?, merge_transitions })
 }
 

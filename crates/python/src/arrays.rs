@@ -4,7 +4,8 @@ use crate::{arguments, document, errors, run::run};
 use punctual_extract::StreamOptions;
 use punctual_extract::stream::{Circumstances, Stream};
 use punctual_model::{self as model, Duration, Instant, Job, Release, Segment, Separator, Window};
-use punctual_workflow::Error;
+use punctual_report::counted;
+use punctual_workflow::{Error, Monitor};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PySlice};
@@ -21,8 +22,8 @@ pub fn extract<'py>(
     latest: Option<&Bound<'py, PyAny>>,
     arrivals: Option<&Bound<'py, PyAny>>,
     ends: Option<&Bound<'py, PyAny>>,
-    curve_horizon: usize,
-    wcet_horizon: usize,
+    #[pyo3(from_py_with = arguments::whole)] curve_horizon: i64,
+    #[pyo3(from_py_with = arguments::whole)] wcet_horizon: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = arguments::horizons(py, curve_horizon, wcet_horizon)?;
     let array = |argument: Option<&Bound<'py, PyAny>>, name| {
@@ -34,8 +35,8 @@ pub fn extract<'py>(
             .map(|(argument, name)| array(argument, name));
     let (costs, latest, arrivals, ends) = (costs?, latest?, arrivals?, ends?);
     let arrays = Arrays { releases, costs, latest, arrivals, ends };
-    let text = run(py, |_| {
-        let stream = arrays.extract(&options).map_err(Error::usage)?;
+    let text = run(py, |monitor| {
+        let stream = arrays.extract(&options, monitor).map_err(Error::usage)?;
         serde_json::to_string(&stream)
             .map_err(|error| Error::usage("cannot write the models").because(error.to_string()))
     })?;
@@ -152,11 +153,12 @@ struct Part {
 
 impl Arrays {
     /// The models, without what nothing was said of.
-    fn extract(&self, options: &StreamOptions) -> Result<model::Stream, String> {
+    fn extract(&self, options: &StreamOptions, monitor: &dyn Monitor) -> Result<model::Stream, String> {
         let jobs = self.jobs()?;
         let mut stream = Stream::new(options);
         let mut part = Part::default();
-        let mut before = 0;
+        let (mut before, mut ended) = (0, Instant::from_ns(0));
+        let (mut too_long, mut first_too_long) = (0_u64, None);
         for first in (0..self.releases.length).step_by(AT_ONCE) {
             Python::attach(|py| self.read(py, first, &mut part))?;
             for (at, &earliest) in part.releases.iter().enumerate() {
@@ -169,9 +171,25 @@ impl Arrays {
                 stream.release(&release, Circumstances::default());
                 if index < jobs {
                     let job = part.job(at, release)?;
+                    if self.ends.is_some() && job.end < ended {
+                        return Err(format!("ends[{index}] is before the one before it: jobs end in order"));
+                    }
+                    ended = job.end;
+                    if job.end.since(release.window.earliest()) < job.cost {
+                        too_long += 1;
+                        first_too_long.get_or_insert(index);
+                    }
                     stream.complete(&job, &[Segment { suspended: Duration::ZERO, cost: job.cost }]);
                 }
             }
+        }
+        if let Some(index) = first_too_long {
+            // Recordings have such jobs, too, where a thread ran after the end that is known.
+            monitor.warn(&format!(
+                "costs are more than from release to end in {}, first in costs[{index}]: response times are \
+                 too small, or costs too large",
+                counted(too_long, "job")
+            ));
         }
         Ok(self.known(stream.to_model(Separator::SUSPENSION)))
     }

@@ -1,6 +1,6 @@
 //! Whether recordings, traces and timing models keep to a contract.
 
-use crate::arguments::{self, Time};
+use crate::arguments::{self, Time, Whole};
 use crate::{document, errors, run::run};
 use punctual_report::conformance;
 use punctual_workflow::check::Options;
@@ -19,7 +19,7 @@ pub fn check<'py>(
     bounds: Option<&Bound<'py, PyAny>>,
     from_: Option<Time>,
     until: Option<Time>,
-    workers: Option<usize>,
+    workers: Option<Whole>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options {
         contract: arguments::given(contract)?,

@@ -18,6 +18,29 @@ fn raised(py: Python<'_>, name: &str, message: String) -> PyErr {
     }
 }
 
+/// Options of the command, and the arguments that they are here.
+const ARGUMENTS: [(&str, &str); 8] = [
+    ("--from", "from_"),
+    ("--until", "until"),
+    ("--thread", "threads"),
+    ("--jobs", "workers"),
+    ("--force", "force=True"),
+    ("--deadline", "deadlines"),
+    ("--ignore", "ignore"),
+    ("--what-if", "what_if"),
+];
+
+/// A message of the command with the names of arguments.
+fn in_python(message: &str) -> String {
+    let word = |word: &str| {
+        let known = ARGUMENTS
+            .iter()
+            .find(|(option, _)| word.strip_suffix([',', ';', ':']).unwrap_or(word) == *option);
+        known.map_or_else(|| word.to_owned(), |(option, argument)| word.replacen(option, argument, 1))
+    };
+    message.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// The exception of an error: its message is the command's.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let name = match error.kind() {
@@ -28,7 +51,7 @@ pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
         ErrorKind::Refused => "RefusedError",
         _ => "Error",
     };
-    raised(py, name, format!("{error:#}"))
+    raised(py, name, in_python(&format!("{error:#}")))
 }
 
 /// An argument that cannot be used.
@@ -51,7 +74,7 @@ pub fn defect_text(panic: &(dyn std::any::Any + Send)) -> String {
 /// Warns in Python's own way: a filter may turn it into an exception.
 pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     let class = class(py, "PunctualWarning")?;
-    py.import("warnings")?.getattr("warn")?.call1((message, class))?;
+    py.import("warnings")?.getattr("warn")?.call1((in_python(message), class))?;
     Ok(())
 }
 
@@ -59,6 +82,6 @@ pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
 pub fn hint(py: Python<'_>, message: &str) -> PyResult<()> {
     let log = py.import("logging")?.getattr("getLogger")?.call1(("punctual",))?;
     // Without its own % formatting.
-    log.call_method1("info", ("%s", message))?;
+    log.call_method1("info", ("%s", in_python(message)))?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The jobs of a recording, for whatever takes Arrow: pyarrow, pandas, polars, DuckDB.
 
-use crate::arguments::{self, OneOrMany, Time};
+use crate::arguments::{self, OneOrMany, Time, Whole};
 use crate::{arrow, run::run};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -31,7 +31,7 @@ pub fn jobs(
     until: Option<Time>,
     primary: bool,
     merge_transitions: bool,
-    workers: Option<usize>,
+    workers: Option<Whole>,
 ) -> PyResult<Jobs> {
     let choice = Choice {
         range: arguments::range(py, from_, until)?,

@@ -1,6 +1,6 @@
 //! Timing models: read, written, made of recordings.
 
-use crate::arguments::{self, OneOrMany, Time};
+use crate::arguments::{self, OneOrMany, Time, Whole};
 use crate::{document, run::run};
 use punctual_workflow::replay::Options;
 use punctual_workflow::{Destination, Given};
@@ -36,10 +36,10 @@ pub fn replay<'py>(
     threads: Option<OneOrMany<String>>,
     from_: Option<Time>,
     until: Option<Time>,
-    curve_horizon: usize,
-    wcet_horizon: usize,
+    #[pyo3(from_py_with = arguments::whole)] curve_horizon: i64,
+    #[pyo3(from_py_with = arguments::whole)] wcet_horizon: i64,
     merge_transitions: bool,
-    workers: Option<usize>,
+    workers: Option<Whole>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options {
         recordings: arguments::recordings(py, recordings)?,

@@ -1,6 +1,6 @@
 //! Summaries of recordings, and the models of all runs together.
 
-use crate::arguments::{self, OneOrMany, Time};
+use crate::arguments::{self, OneOrMany, Time, Whole};
 use crate::{document, run::run};
 use punctual_extract::Summary as Inner;
 use punctual_workflow::summary::{self, Options};
@@ -26,10 +26,10 @@ pub fn summarize(
     threads: Option<OneOrMany<String>>,
     from_: Option<Time>,
     until: Option<Time>,
-    curve_horizon: usize,
-    wcet_horizon: usize,
+    #[pyo3(from_py_with = arguments::whole)] curve_horizon: i64,
+    #[pyo3(from_py_with = arguments::whole)] wcet_horizon: i64,
     merge_transitions: bool,
-    workers: Option<usize>,
+    workers: Option<Whole>,
 ) -> PyResult<Summary> {
     let options = Options {
         recordings: arguments::recordings(py, recordings)?,
@@ -42,18 +42,24 @@ pub fn summarize(
     Ok(Summary(Arc::new(made)))
 }
 
-/// Merge summaries; of none, the empty one.
+/// Merge summaries; of none, the empty one. Threads whose commands are unknown are the same task in several
+/// runs only with `same_program`.
 #[pyfunction]
-pub fn merge(py: Python<'_>, summaries: &Bound<'_, PyAny>) -> PyResult<Summary> {
+#[pyo3(signature = (summaries, *, same_program = false))]
+pub fn merge(py: Python<'_>, summaries: &Bound<'_, PyAny>, same_program: bool) -> PyResult<Summary> {
     let one = |item: PyResult<Bound<'_, PyAny>>| -> PyResult<Arc<Inner>> {
         Ok(Arc::clone(&item?.cast::<Summary>()?.get().0))
     };
     let all = summaries.try_iter()?.map(one).collect::<PyResult<Vec<_>>>()?;
-    let merged = run(py, |_| {
+    let merged = run(py, |monitor| {
         let mut merged = Inner::default();
         for (number, other) in (1..).zip(&all) {
             summary::add(&mut merged, Inner::clone(other), format_args!("summary {number}"))?;
         }
+        if same_program {
+            merged.unite_programs();
+        }
+        summary::review(&merged, "same_program=True merges them", monitor);
         Ok(merged)
     })?;
     Ok(Summary(Arc::new(merged)))

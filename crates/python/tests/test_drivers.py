@@ -7,6 +7,7 @@ test-clusters`).
 import importlib.util
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,9 @@ def test_dask(paths, whole):
             assert bytes(driver.summarize(paths, client)) == whole
             assert len(client.scheduler_info()["workers"]) == 2
             assert driver.summarize([], client) == punctual.merge([])
+            one = punctual.summarize(paths[0])
+            assert driver.summarize(paths[0], client, workers=2) == one
+            assert driver.summarize(Path(paths[0]), client) == one
             with pytest.raises(punctual.FileError, match="no such file or directory"):
                 driver.summarize([*paths, "/nowhere"], client)
     assert bytes(driver.summarize(reversed(paths), curve_horizon=1000)) == whole
@@ -58,6 +62,7 @@ def test_ray(paths, whole):
         assert bytes(driver.summarize(paths)) == whole
         assert bytes(driver.summarize(reversed(paths), curve_horizon=1000)) == whole
         assert driver.summarize([]) == punctual.merge([])
+        assert driver.summarize(paths[0], workers=2) == punctual.summarize(paths[0])
         with pytest.raises(punctual.FileError, match="no such file or directory"):
             driver.summarize([*paths, "/nowhere"])
     finally:
@@ -82,6 +87,7 @@ def test_spark(paths, whole, monkeypatch):
         assert bytes(driver.summarize(paths, spark)) == whole
         assert bytes(driver.summarize(reversed(paths), spark, curve_horizon=1000)) == whole
         assert driver.summarize([], spark) == punctual.merge([])
+        assert driver.summarize(paths[0], spark, workers=2) == punctual.summarize(paths[0])
         with pytest.raises(Exception, match="no such file or directory"):
             driver.summarize([*paths, "/nowhere"], spark)
     finally:
@@ -89,7 +95,12 @@ def test_spark(paths, whole, monkeypatch):
 
 
 def test_drivers_are_thin():
-    from pathlib import Path
-
     for file in (Path(punctual.__file__).parent / "drivers").glob("*.py"):
         assert len(file.read_text().splitlines()) <= 60, file
+
+
+def test_one_recording_and_workers_are_taken_as_given():
+    from punctual.drivers._recordings import one_worker, paths
+
+    assert paths("a/b") == paths(Path("a/b")) == paths(iter(["a/b"])) == ["a/b"] and paths([]) == []
+    assert one_worker({"workers": 2}) == {"workers": 2} and one_worker({})["workers"] == 1

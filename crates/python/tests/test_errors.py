@@ -4,6 +4,7 @@ import logging
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 
 import pytest
 
@@ -41,16 +42,28 @@ def test_arguments_are_checked(recordings):
     path = recordings()
     wrong = [
         ({"workers": 0}, punctual.UsageError, "workers: expected"),
-        ({"workers": -1}, OverflowError, ""),
+        ({"workers": -1}, punctual.UsageError, "workers: expected 1 to 65536, not -1"),
+        ({"workers": 10**30}, punctual.UsageError, "workers: expected 1 to 65536"),
+        ({"curve_horizon": -1}, punctual.UsageError, "curve_horizon: expected 1 to 100000, not -1"),
+        ({"curve_horizon": -(10**30)}, punctual.UsageError, "curve_horizon: expected 1 to 100000"),
+        ({"workers": "two"}, TypeError, ""),
+        ({"from_": 1}, punctual.UsageError, "from_: expected a time .* or a timedelta .*, not 1"),
+        ({"until": timedelta(seconds=-1)}, punctual.UsageError, r"until: expected .*not datetime.timedelta"),
         ({"wcet_horizon": 100_001}, punctual.UsageError, "wcet_horizon: expected 1 to 100000"),
         ({"from_": "soon"}, punctual.UsageError, 'from_: "soon": expected seconds'),
-        ({"from_": "2s", "until": "1s"}, punctual.UsageError, "--from must be before --until"),
+        ({"from_": "2s", "until": "1s"}, punctual.UsageError, "from_ must be before until"),
         ({"threads": ["["]}, punctual.UsageError, "is not a pattern of thread names"),
         ({"threads": 5}, TypeError, ""),
     ]
     for options, kind, message in wrong:
         with pytest.raises(kind, match=message):
             punctual.replay(path, **options)
+    with pytest.raises(punctual.UsageError, match="curve_horizon: expected 1 to 100000, not -1"):
+        punctual.extract([0, 10], curve_horizon=-1)
+    with pytest.raises(punctual.UsageError, match="deadlines: expected a time"):
+        punctual.prove(punctual.replay(path), deadlines={"task-0": 1000})
+    with pytest.raises(punctual.UsageError, match="from_: expected a time"):
+        punctual.jobs(path, from_=1)
     with pytest.raises(punctual.UsageError, match="no recording is given"):
         punctual.summarize([])
 
@@ -75,7 +88,7 @@ def test_damage_is_a_warning(recordings, tmp_path):
 def test_hints_go_to_the_log(recordings, caplog):
     with caplog.at_level(logging.INFO, logger="punctual"):
         punctual.summarize(recordings(), threads="nobody")
-    assert "no thread matches --thread" in caplog.text
+    assert "no thread matches threads" in caplog.text
 
 
 INTERRUPTED = """

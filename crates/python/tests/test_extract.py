@@ -125,8 +125,19 @@ def test_what_cannot_be_used_is_said(arguments, keywords, message):
 
 def test_extremes_do_not_overflow():
     most = 2**64 - 1
-    found = punctual.extract([0, most], [most, most], ends=[most, most])
+    with pytest.warns(punctual.PunctualWarning, match=r"costs\[1\]"):
+        found = punctual.extract([0, most], [most, most], ends=[most, most])
     # Curves of costs end before a total of 52 days.
     assert "execution" not in found and found["percentiles"]["cost"]["p50_ns"] == most
     assert found["response"]["max_ns"] == most
     assert punctual.extract([])["releases"] == 0
+
+
+def test_ends_that_cannot_be_are_refused():
+    with pytest.raises(punctual.UsageError, match=r"ends\[1\] is before the one before it"):
+        punctual.extract([0, 10, 20], costs=[1, 1, 1], ends=[15, 12, 30])
+    with pytest.raises(punctual.UsageError, match="ends: costs are missing"):
+        punctual.extract([0, 10], ends=[5, 15])
+    with pytest.warns(punctual.PunctualWarning, match=r"in 2 jobs, first in costs\[1\]: response times are"):
+        found = punctual.extract([0, 1_000, 2_000], costs=[5, 100, 100], ends=[5, 1_005, 2_005])
+    assert found["execution"]["wcet_ns"][0] == 100

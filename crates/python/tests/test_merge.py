@@ -1,6 +1,7 @@
 """Merging is associative, commutative, and exact in any partition."""
 
 import pickle
+from datetime import timedelta
 from functools import reduce
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import punctual
+from conftest import ROOT
 
 MACHINES = 9
 SLOW = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -133,3 +135,33 @@ def test_what_is_no_summary_is_refused(recordings, tmp_path):
         punctual.Summary.read(recordings(1))
     with pytest.raises(TypeError):
         punctual.merge([1])
+
+
+@pytest.fixture(scope="module")
+def imported(command, tmp_path_factory):
+    """Summaries of the halves of a trace of trace-cmd, which does not say what commands threads have."""
+    path = tmp_path_factory.mktemp("imported") / "imported.recording"
+    command("import", ROOT / "crates/trace/fuzz/corpus/trace_dat/six", "-o", path)
+    half = {"until": timedelta(milliseconds=15)}, {"from_": timedelta(milliseconds=15)}
+    return path, [punctual.summarize(path, **part) for part in half]
+
+
+def test_unknown_commands_are_one_program_only_if_the_user_says_so(imported):
+    halves = imported[1]
+    with pytest.warns(punctual.PunctualWarning, match="commands of .* are unknown, so each run has its own"):
+        apart = punctual.merge(halves)
+    assert len({task["name"] for task in apart.model()["threads"]["tasks"]}) < apart.tasks
+    one = punctual.merge(reversed(halves), same_program=True)
+    assert one.tasks < apart.tasks == sum(half.tasks for half in halves)
+    # Of parts or of the whole.
+    assert punctual.merge([apart], same_program=True) == one
+    parts = [punctual.merge([half], same_program=True) for half in halves]
+    assert punctual.merge(parts, same_program=True) == one
+
+
+def test_a_part_of_a_run_beside_the_run_is_a_warning(recordings):
+    path = recordings(1)
+    both = [punctual.summarize(path), punctual.summarize(path, until="1s")]
+    said = "the runs .* until 1s and .* of generated-1 overlap in time: jobs that both recorded count twice"
+    with pytest.warns(punctual.PunctualWarning, match=said):
+        punctual.merge(both)

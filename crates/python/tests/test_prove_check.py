@@ -92,7 +92,7 @@ def test_what_cannot_be_checked_is_said(recordings, model, tmp_path):
     (tmp_path / "bad.toml").write_text("[[task]]\nnam = 1\n")
     with pytest.raises(punctual.FileError, match=r"bad.toml is not a valid contract: line \d"):
         punctual.check(tmp_path / "bad.toml", recordings())
-    with pytest.raises(punctual.UsageError, match="--from and --until are for recordings"):
+    with pytest.raises(punctual.UsageError, match="from_ and until are for recordings"):
         punctual.check(model, model, from_="1s")
     with pytest.raises(punctual.FileError, match="the proof has no proven bounds"):
         punctual.check(model, model, bounds={"tasks": []})

@@ -1,11 +1,12 @@
 //! Everything known about one task, in words: the plain statement first, the literature's term and the exact
 //! figure in parentheses.
 
-use crate::derived::{primary, same_thread};
+use crate::derived::{is_merged, primary, same_thread};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
 use crate::overview::{arrival, policy, stolen};
 use crate::{Page, visible, wrapped};
+use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{EndedBy, Instant, Task, TimingModel};
 use std::fmt::Write;
 
@@ -81,8 +82,7 @@ fn fill(lines: &[Line], width: usize, colour: bool) -> String {
 }
 
 fn describe(model: &TimingModel, task: &Task) -> Vec<Line> {
-    let mut lines =
-        vec![Line::Title(format!("{} (thread {} of process {})", visible(&task.name), task.tid, task.pid))];
+    let mut lines = vec![Line::Title(format!("{} ({})", visible(&task.name), number(task)))];
     lines.extend(identity(model, task).into_iter().map(Line::Text));
     if let Some(stream) = primary(task) {
         for (heading, text) in [
@@ -121,14 +121,24 @@ pub(crate) fn begin(model: &TimingModel, task: &Task) -> Instant {
     }
 }
 
-/// What importers put where a trace has no command line; without any, it is a thread of the kernel.
-const UNKNOWN: &str = "(unknown)";
+/// Which thread of which process it is, or which task of which runs.
+pub(crate) fn number(task: &Task) -> String {
+    match is_merged(task) {
+        true => format!("task {} of {}", task.tid, runs(task)),
+        false => format!("thread {} of process {}", task.tid, task.pid),
+    }
+}
+
+/// The runs that it is of.
+fn runs(task: &Task) -> String {
+    visible(task.recording.as_deref().unwrap_or("1 run"))
+}
 
 pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match task.command.as_str() {
         "" => "A kernel thread.".into(),
-        UNKNOWN => "Its program is unknown.".into(),
+        UNKNOWN_COMMAND => "Its program is unknown.".into(),
         command => format!("Runs {}", visible(command)),
     });
     let several = task.affinity.contains(['-', ',']);
@@ -148,6 +158,10 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
         );
     }
     text.push(line + ".");
+    if is_merged(task) {
+        text.push(format!("Merged from several tasks of {}.", runs(task)));
+        return text;
+    }
     let ended = match task.ended_by {
         EndedBy::ObservationEnd => TO_THE_END,
         EndedBy::PolicyChange => "until its policy changed",
@@ -320,6 +334,17 @@ How long a job takes
         assert_eq!(chosen("12"), [7]);
         assert!(chosen("nobody").is_empty());
         assert_eq!(tasks(&model, &Selection::new("nobody"), &Page::default()), None);
+    }
+
+    #[test]
+    fn a_task_of_several_runs_is_not_described_as_a_thread() {
+        let mut merged = task("ctl", 1, 80);
+        (merged.pid, merged.recording) = (0, Some("3 runs".into()));
+        let text = tasks(&model(vec![merged]), &Selection::new("ctl"), &Page::default()).unwrap_or_default();
+        assert!(text.starts_with("ctl (task 1 of 3 runs)\n"), "{text}");
+        assert!(text.contains("Merged from several tasks of 3 runs."), "{text}");
+        assert!(!text.contains("process 0") && !text.contains("Observed for"), "{text}");
+        assert!(!text.contains("first arrival"), "{text}");
     }
 
     #[test]

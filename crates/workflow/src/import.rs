@@ -71,8 +71,8 @@ impl Dataflow {
 pub fn import(options: &Options, monitor: &dyn Monitor) -> Result<Imported> {
     if options.source.is_dir() && holds_trace(&options.source) {
         let reader = Reader::open(&options.source)?;
-        if let Some(why) = own(&reader) {
-            return Err(Error::file(format!("{} {why}", options.source.display())));
+        if is_own(&reader) {
+            return Err(own(&options.source));
         }
         if ros2::is_ros(&reader) {
             return import_ros(options, reader, monitor).map(Imported::Dataflow);
@@ -124,10 +124,20 @@ fn import_kernel(options: &Options, monitor: &dyn Monitor) -> Result<Option<Reco
     record(&kernel, import, monitor).map(Some)
 }
 
-/// Why a trace in CTF need not be imported: it is one of ours.
-fn own(reader: &Reader) -> Option<&'static str> {
-    let is_own = (0..reader.traces()).any(|trace| reader.env(trace, "tracer_name") == Some("punctual"));
-    is_own.then_some("is a recording or trace of Punctual's own: other commands take it as it is")
+/// Whether a trace in CTF is one of ours.
+fn is_own(reader: &Reader) -> bool {
+    (0..reader.traces()).any(|trace| reader.env(trace, "tracer_name") == Some("punctual"))
+}
+
+/// Why one of ours need not be imported: it may be in the folder rather than be it.
+fn own(source: &Path) -> Error {
+    let name = source.display();
+    match source.join("metadata").is_file() {
+        true => Error::file(format!("{name} is a recording or trace of Punctual's own"))
+            .because("other commands take it as it is"),
+        false => Error::file(format!("{name} holds a recording or trace of Punctual's own"))
+            .advise("name the file or folder of the trace to import"),
+    }
 }
 
 /// Imports threads.

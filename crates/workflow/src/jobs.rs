@@ -87,6 +87,9 @@ pub fn jobs(options: &Options, monitor: &dyn Monitor) -> Result<()> {
     let recordings: Vec<Recording> =
         options.recordings.iter().map(|path| open(path, choice)).collect::<Result<_>>()?;
     let names = folder::names(&recordings, &options.output)?;
+    if let Output::Folder(folder) = &options.output {
+        folder.check(&names)?;
+    }
     for (recording, name) in recordings.into_iter().zip(names) {
         let jobs = Jobs::new(recording, choice, monitor)?;
         let listing = jobs.listing();

@@ -102,6 +102,35 @@ fn name(recording: &Recording, range: &TimeRange) -> String {
     name
 }
 
+/// Tells what a merge cannot know: whether runs that overlap recorded the same jobs, and whether threads of
+/// unknown commands are of one program. `unite` is how to say that they are.
+pub fn review(all: &Summary, unite: &str, monitor: &dyn Monitor) {
+    if let [(one, other), others @ ..] = &*all.overlaps() {
+        let (host, more) = (visible(&one.host), others.len() as u64);
+        let more = if more > 0 { format!(" (as do {more} more)") } else { String::new() };
+        monitor.warn(&format!(
+            "the runs {} and {} of {host} overlap in time{more}: jobs that both recorded count twice",
+            visible(&one.name),
+            visible(&other.name)
+        ));
+    }
+    let apart: Vec<String> = all.apart().into_iter().map(visible).collect();
+    if !apart.is_empty() {
+        monitor.warn(&format!(
+            "the commands of {} are unknown, so each run has its own; {unite}, if all are of one program",
+            first_few(&apart)
+        ));
+    }
+}
+
+/// Names, not too many.
+fn first_few(names: &[String]) -> String {
+    const MOST: usize = 5;
+    let more = names.len().saturating_sub(MOST);
+    let shown = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
 /// Reads summaries and merges them: in any order, with the same result. `workers` read ahead of the merge;
 /// the result, and which error comes first, do not depend on how many.
 pub fn merge(files: &[PathBuf], workers: NonZeroUsize) -> Result<Summary> {
@@ -175,10 +204,12 @@ pub fn write(summary: &Summary, destination: &Destination) -> Result<()> {
 /// Which run each extreme is from.
 pub fn blame(summary: &Summary) -> Vec<Blame> {
     let blame = |it: punctual_extract::summary::Blame| Blame {
+        what: it.what(),
         task: it.task,
         number: it.number,
         separator: it.separator,
-        what: it.what,
+        figure: it.figure,
+        range: it.range,
         value: it.value,
         run: it.run,
     };

@@ -65,6 +65,11 @@ pub struct Merge {
     #[command(flatten)]
     pub results: Results,
 
+    /// Take all runs to be of one program: threads whose commands are unknown (imported traces) are the same
+    /// task if they agree in the rest
+    #[arg(long)]
+    pub same_program: bool,
+
     /// Print which run each extreme is from, in place of the table of tasks
     #[arg(long, conflicts_with = "json")]
     pub blame: bool,

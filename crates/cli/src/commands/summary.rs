@@ -45,7 +45,11 @@ pub fn merge(arguments: &args::Merge) -> Result<(), Failure> {
         let message = "-o - and --blame both write to standard output; name a file for the timing model";
         return Err(Failure::new(Code::Usage, message));
     }
-    let merged = summary::merge(&arguments.summaries, processors())?;
+    let mut merged = summary::merge(&arguments.summaries, processors())?;
+    if arguments.same_program {
+        merged.unite_programs();
+    }
+    summary::review(&merged, "--same-program merges them", &console);
     if let Some(destination) = &again {
         summary::write(&merged, destination)?;
         let runs = counted(merged.runs().len() as u64, "run");

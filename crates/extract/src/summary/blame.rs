@@ -14,13 +14,30 @@ pub struct Blame {
     pub number: u32,
     /// The stream.
     pub separator: Separator,
-    /// What is extreme: `WCET(2)`, or `WCET(2..5)` if the values of all of these are from one run.
-    pub what: String,
+    /// What is extreme: `jitter`, `WCET`.
+    pub figure: &'static str,
+    /// For which numbers of jobs or releases, if it has a value for each: first and last of some in a row
+    /// that are from one run.
+    pub range: Option<(usize, usize)>,
     /// Its value, the last one of several.
     pub value: Duration,
     /// The first of the runs that have it.
     pub run: String,
 }
+
+impl Blame {
+    /// What is extreme, in words: `jitter`, `WCET(2)`, `WCET(2..5)`.
+    pub fn what(&self) -> String {
+        match self.range {
+            None => self.figure.to_owned(),
+            Some((one, last)) if one == last => format!("{}({one})", self.figure),
+            Some((first, last)) => format!("{}({first}..{last})", self.figure),
+        }
+    }
+}
+
+/// A figure, a range of its numbers, and the extreme.
+type Found = (&'static str, Option<(usize, usize)>, Extreme);
 
 impl Summary {
     /// The extremes of the primary stream of each task that several runs have, in the order of the model.
@@ -30,11 +47,12 @@ impl Summary {
         several
             .filter_map(|(number, task)| Some((number, task, task.primary()?)))
             .flat_map(|(number, task, stream)| {
-                extremes(stream).into_iter().map(move |(what, extreme)| Blame {
+                extremes(stream).into_iter().map(move |(figure, range, extreme)| Blame {
                     task: task.key.name.clone(),
                     number,
                     separator: stream.key,
-                    what,
+                    figure,
+                    range,
                     value: Duration::from_ns(extreme.ns),
                     run: self.name(extreme.run),
                 })
@@ -43,7 +61,7 @@ impl Summary {
     }
 }
 
-fn extremes(stream: &StreamSummary) -> Vec<(String, Extreme)> {
+fn extremes(stream: &StreamSummary) -> Vec<Found> {
     let jitter = stream.period().map(|(_, jitter)| jitter);
     let single = [
         ("jitter", jitter),
@@ -51,7 +69,7 @@ fn extremes(stream: &StreamSummary) -> Vec<(String, Extreme)> {
         ("suspension", stream.suspended),
         ("response time", stream.response),
     ];
-    let mut all: Vec<_> = single.into_iter().filter_map(|(what, it)| Some((what.to_owned(), it?))).collect();
+    let mut all: Vec<_> = single.into_iter().filter_map(|(figure, it)| Some((figure, None, it?))).collect();
     in_ranges("WCET", 1, stream.wcet.never_falling(), &mut all);
     in_ranges("least span", 2, stream.least.values.iter().copied(), &mut all);
     in_ranges("greatest span", 2, stream.greatest.never_falling(), &mut all);
@@ -60,17 +78,15 @@ fn extremes(stream: &StreamSummary) -> Vec<(String, Extreme)> {
 
 /// Joins entries in a row that are from one run.
 fn in_ranges(
-    what: &str,
+    figure: &'static str,
     first: usize,
     values: impl Iterator<Item = Extreme>,
-    into: &mut Vec<(String, Extreme)>,
+    into: &mut Vec<Found>,
 ) {
     let values: Vec<(usize, Extreme)> = (first..).zip(values).collect();
     for range in values.chunk_by(|one, next| one.1.run == next.1.run) {
         if let (Some((from, _)), Some((until, last))) = (range.first(), range.last()) {
-            let name =
-                if from == until { format!("{what}({from})") } else { format!("{what}({from}..{until})") };
-            into.push((name, *last));
+            into.push((figure, Some((*from, *until)), *last));
         }
     }
 }

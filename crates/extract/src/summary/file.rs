@@ -1,16 +1,20 @@
 //! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by
-//! Zstandard (not in version 1).
+//! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on).
 
 use super::Summary;
+use super::curve::RunNumber;
 use std::fmt;
 
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;
+
+/// The last version that merged tasks of any runs whose commands were unknown.
+const WITHOUT_PROGRAMS: u32 = 2;
 
 /// Zstandard's own default: higher levels save 2 % and take twice as long.
 const LEVEL: i32 = 3;
@@ -62,7 +66,8 @@ impl fmt::Display for FileError {
 impl Summary {
     /// The file's contents: the same bytes for the same runs, however they were merged.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let body = pack(&postcard::to_allocvec(self).expect("memory takes any summary"));
+        let programs: Vec<RunNumber> = self.tasks.iter().filter_map(|task| task.key.program).collect();
+        let body = pack(&postcard::to_allocvec(&(self, programs)).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -83,7 +88,7 @@ impl Summary {
             bytes.get(at..at + 4).and_then(|word| Some(u32::from_le_bytes(word.try_into().ok()?)))
         };
         let version = word(MAGIC.len()).ok_or(FileError::Damaged)?;
-        if ![UNPACKED, VERSION].contains(&version) {
+        if !(UNPACKED..=VERSION).contains(&version) {
             return Err(FileError::Version(version));
         }
         let (Some(sum), Some(body)) = (word(MAGIC.len() + 4), bytes.get(HEAD..)) else {
@@ -92,14 +97,28 @@ impl Summary {
         if crc32fast::hash(body) != sum {
             return Err(FileError::Damaged);
         }
-        if version == UNPACKED { Summary::from_body(body) } else { Summary::from_body(&unpack(body)?) }
+        match version {
+            UNPACKED => Summary::from_body(body, version),
+            _ => Summary::from_body(&unpack(body)?, version),
+        }
     }
 
     /// Reads what follows the checksum.
-    fn from_body(body: &[u8]) -> Result<Summary, FileError> {
+    fn from_body(body: &[u8], version: u32) -> Result<Summary, FileError> {
         // What the codec says is of its inside, and helps nobody.
-        let (summary, rest) =
-            postcard::take_from_bytes::<Summary>(body).map_err(|_| FileError::Undecodable)?;
+        let undecodable = |_| FileError::Undecodable;
+        let (mut summary, mut rest) = postcard::take_from_bytes::<Summary>(body).map_err(undecodable)?;
+        let unknown = summary.tasks.iter_mut().filter(|task| task.key.is_unknown());
+        if version <= WITHOUT_PROGRAMS {
+            unknown.for_each(|task| task.key.program = Some(task.alone.as_ref().map_or(0, |it| it.run)));
+        } else {
+            let programs: Vec<RunNumber>;
+            (programs, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
+            let count = unknown.zip(&programs).map(|(task, run)| task.key.program = Some(*run)).count();
+            if count < programs.len() {
+                return Err(FileError::Invalid("it has more programs than tasks of unknown commands".into()));
+            }
+        }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));
         }

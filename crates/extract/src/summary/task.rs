@@ -4,6 +4,7 @@ use super::curve::RunNumber;
 use super::json;
 use super::stream::StreamSummary;
 use crate::extractor::Ended;
+use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
     self as model, Duration, EndedBy, Instant, Object, Policy, Reservation, Separator, processor_list,
 };
@@ -22,6 +23,10 @@ pub(crate) struct Key {
     reservation: Option<(u64, u64, u64)>,
     /// Among the threads of a run that agree in all of that.
     pub number: u32,
+    /// If the command is unknown: the first of the runs known to be of one program. Runs of two programs
+    /// would look alike without it. The file has it behind the tasks.
+    #[serde(skip)]
+    pub program: Option<RunNumber>,
 }
 
 impl Key {
@@ -36,7 +41,18 @@ impl Key {
                 .reservation
                 .map(|it| (it.runtime_ns.ns(), it.deadline_ns.ns(), it.period_ns.ns())),
             number: 0,
+            program: (task.command == UNKNOWN_COMMAND).then_some(0),
         }
+    }
+
+    pub fn is_unknown(&self) -> bool {
+        self.command == UNKNOWN_COMMAND
+    }
+
+    /// Whether they are the same, if the runs are of one program.
+    pub fn agrees(&self, other: &Key) -> bool {
+        let known = |key: &Key| Key { program: None, ..key.clone() };
+        self.name == other.name && known(self) == known(other)
     }
 
     pub fn policy(&self) -> Option<Policy> {
@@ -130,6 +146,7 @@ impl TaskSummary {
 
     pub fn renumber(&mut self, numbers: &[RunNumber]) {
         self.alone.iter_mut().for_each(|alone| alone.run = numbers[alone.run as usize]);
+        self.key.program = self.key.program.map(|run| numbers[run as usize]);
         self.streams.iter_mut().for_each(|stream| stream.renumber(numbers));
     }
 
@@ -213,6 +230,8 @@ impl TaskSummary {
             (!is_alone || self.tasks == 1, "one task, if it is alone"),
             ((1..=self.tasks).contains(&self.runs) && self.runs <= runs as u64, "a number of runs"),
             (self.alone.as_ref().is_none_or(|it| (it.run as usize) < runs), "a run that is listed"),
+            (self.key.program.is_none_or(|run| (run as usize) < runs), "a program of a run that is listed"),
+            (self.key.program.is_some() == self.key.is_unknown(), "a program, if the command is unknown"),
             (self.streams.is_sorted_by(|one, next| one.key < next.key), "streams in order"),
             (places.len() == if is_alone { self.streams.len() } else { 0 }, "streams that are alone, or not"),
             (places.iter().all(|place| (*place as usize) < places.len()), "the places of all streams"),

@@ -9,7 +9,7 @@ use crate::figures::{Group, THREADS, ThreadRow, Unit};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
 use crate::overview::{arrival, policy};
-use crate::prose::{begin, identity, uncertain};
+use crate::prose::{begin, identity, number, uncertain};
 use crate::{percentiles, text, visible};
 use maud::{Markup, html};
 use punctual_model::{Duration, EndedBy, Stream, Task, TimingModel};
@@ -24,7 +24,7 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
         section.task id=(id) aria-labelledby={ (id) "-title" } {
             h2 id={ (id) "-title" } {
                 bdi { (visible(&task.name)) }
-                small { " thread " (task.tid) " of process " (task.pid) ", " (policy(task)) }
+                small { " " (number(task)) ", " (policy(task)) }
             }
             @if let Some(recording) = &task.recording {
                 p {

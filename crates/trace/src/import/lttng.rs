@@ -6,7 +6,7 @@ mod threads;
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::summary::{Imported, Options};
-use crate::ctf18::{Item, Reader};
+use crate::ctf18::{Class, Item, Reader};
 use crate::{About, Record, Totals};
 use calls::Kinds;
 use punctual_model::{Instant, Platform};
@@ -65,6 +65,7 @@ impl Trace {
         let (mut goes_on, mut until) = (true, self.about.from);
         let (kinds, threads, reader) = (&self.kinds, &mut self.threads, &self.reader);
         let (mut lost, mut gap_until) = (0_u64, None);
+        let mut unread = vec![0_u64; reader.classes().len()];
         let totals = reader.read(
             &mut |item| {
                 let out: &mut dyn FnMut(Record) = &mut |record| goes_on = goes_on && each(&record);
@@ -77,6 +78,8 @@ impl Trace {
                                 threads.lose();
                             }
                             threads.take(&seen, happening, out);
+                        } else if !kinds.is_read(event.class) {
+                            unread[event.class] += 1;
                         }
                     }
                     Item::Lost(gap) if reader.env(gap.trace, "domain") == Some("kernel") => {
@@ -91,6 +94,9 @@ impl Trace {
             progress,
         )?;
         threads.finish(until, &mut |record| goes_on = goes_on && each(&record));
+        let of_kernel = |(class, _): &(&Class, u64)| reader.env(class.trace, "domain") == Some("kernel");
+        let unread = reader.classes().iter().zip(unread).filter(of_kernel);
+        self.notes.say_unread(unread.map(|(class, count)| (class.name.as_str(), count)));
         for damage in &totals.damages {
             self.notes.say(format!("{}: {damage}", self.path.display()));
         }

@@ -1,9 +1,13 @@
 //! Notes about a source: each once, with a count.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Most different notes; a broken source could cause any number.
 const MOST: usize = 100;
+
+/// Kinds of events that are named.
+const NAMED: usize = 5;
 
 /// Notes, in the order of their first appearance.
 #[derive(Clone, Debug, Default)]
@@ -33,11 +37,48 @@ impl Notes {
         }
     }
 
+    /// Says how many events were not read: those of each kind, the most frequent ones by name.
+    pub fn say_unread<'a>(&mut self, kinds: impl Iterator<Item = (&'a str, u64)>) {
+        let mut kinds: Vec<(&str, u64)> = kinds.filter(|(_, count)| *count > 0).collect();
+        kinds.sort_unstable_by_key(|(name, count)| (Reverse(*count), *name));
+        let all = kinds.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        let named = kinds.iter().take(NAMED).map(|(name, count)| format!("{name} ({count})"));
+        let named = named.collect::<Vec<_>>().join(", ");
+        match kinds.len() {
+            0 => {}
+            1 => self.say(format!("events that are not read: {named}")),
+            few @ 2..=NAMED => self.say(format!("{all} events of {few} kinds are not read: {named}")),
+            many => self.say(format!("{all} events of {many} kinds are not read, mostly {named}")),
+        }
+    }
+
     /// All of them.
     pub fn into_list(self) -> Vec<String> {
         let counted = self.counted.into_iter().map(|(what, count)| format!("{count} × {what}"));
         let others =
             (self.others > 0).then(|| format!("{} × other things that were not understood", self.others));
         self.plain.into_iter().chain(counted).chain(others).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_that_are_not_read_are_counted() {
+        let say = |kinds: &[(&str, u64)]| {
+            let mut notes = Notes::default();
+            notes.say_unread(kinds.iter().copied());
+            notes.into_list().join("; ")
+        };
+        assert_eq!(say(&[("none", 0)]), "");
+        assert_eq!(say(&[("none", 0), ("timer_start", 3)]), "events that are not read: timer_start (3)");
+        assert_eq!(
+            say(&[("b", 2), ("c", 5), ("a", 2)]),
+            "9 events of 3 kinds are not read: c (5), a (2), b (2)"
+        );
+        let many: Vec<_> = ["a", "b", "c", "d", "e", "f"].into_iter().zip(1..).collect();
+        assert_eq!(say(&many), "21 events of 6 kinds are not read, mostly f (6), e (5), d (4), c (3), b (2)");
     }
 }

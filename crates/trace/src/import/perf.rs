@@ -8,7 +8,7 @@ use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads, formats};
+use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads, formats, say_unread};
 use crate::{About, Record, Totals};
 use linux_perf_data::linux_perf_event_reader::{
     EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
@@ -47,6 +47,8 @@ struct Conversion {
     /// The latest event so far.
     until: Instant,
     lost: u64,
+    /// Samples of what is no known tracepoint.
+    others: u64,
 }
 
 /// As the library gives it, with how far it has been read, and how far there is.
@@ -76,7 +78,7 @@ impl Trace {
         let has = |name: &str| formats.values().any(|format| format.name == name);
         LACKS.say(&mut notes, has(ENTER), has(LEND), machine.is_some());
         let threads = Threads::new(options.include_best_effort, machine);
-        let conversion = Conversion { formats, notes, threads, until: about.from, lost: 0 };
+        let conversion = Conversion { formats, notes, threads, until: about.from, lost: 0, others: 0 };
         Ok(Trace { path: path.to_path_buf(), opened, about, conversion })
     }
 
@@ -156,10 +158,13 @@ impl Conversion {
 
     /// Returns whether it is of a tracepoint with a known format.
     fn sample(&mut self, sample: &SampleRecord<'_>, given: Instant, out: &mut dyn FnMut(Record)) -> bool {
-        let Some(raw) = &sample.raw else { return false };
-        let bytes = raw.as_slice();
-        let number = bytes.first_chunk().map(|number| u16::from_le_bytes(*number));
-        let Some(format) = number.and_then(|number| self.formats.get(&number)) else { return false };
+        let raw = sample.raw.as_ref().map(|raw| raw.as_slice());
+        let number = raw.as_ref().and_then(|bytes| Some(u16::from_le_bytes(*bytes.first_chunk()?)));
+        let format = number.and_then(|number| self.formats.get(&number));
+        let (Some(bytes), Some(format)) = (raw, format) else {
+            self.others += 1;
+            return false;
+        };
         let seen = Seen {
             at: given.max(self.until),
             cpu: sample.cpu.unwrap_or(0),
@@ -183,6 +188,7 @@ impl Conversion {
 
     fn finish(mut self, out: &mut dyn FnMut(Record)) -> Imported {
         self.threads.finish(self.until, out);
+        say_unread(&mut self.notes, self.formats.values(), ("samples of other events", self.others));
         if self.lost > 0 {
             self.notes.say(format!("events lost: {}; tasks end there", self.lost));
         }

@@ -2,6 +2,7 @@
 
 use super::thread::{Leave, Thread};
 use crate::{Begin, TaskRecord};
+use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{Call, Instant, Policy};
 
 /// Numbers of threads that have ended which are remembered; what comes of them later is their last switch.
@@ -47,8 +48,7 @@ pub fn task(tid: u32, pid: u32, priority: i64, at: Instant, begin: Begin, name: 
         at,
         begin,
         name,
-        // No text at all would say that it is a thread of the kernel.
-        command: "(unknown)".into(),
+        command: UNKNOWN_COMMAND.into(),
         policy: policy(priority),
         priority: if (0..100).contains(&priority) { 99 - priority as u32 } else { 0 },
         nice: (100..140).contains(&priority).then(|| priority as i32 - 120),

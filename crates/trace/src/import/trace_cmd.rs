@@ -10,7 +10,7 @@ use super::error::Error;
 use super::notes::Notes;
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads};
+use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads, say_unread};
 use crate::{About, Record, Totals};
 use bytes::Bytes;
 use file::Header;
@@ -122,6 +122,8 @@ impl Trace {
             }
         }
         threads.finish(until, &mut out);
+        let others = ("events without a description", header.undescribed.get());
+        say_unread(&mut notes, header.formats.values(), others);
         if lost > 0 {
             notes.say(format!("events lost: at least {lost}; tasks end there"));
         }
@@ -140,7 +142,10 @@ fn take(
     out: &mut dyn FnMut(Record),
 ) {
     let number = bytes.first_chunk().map(|number| u16::from_le_bytes(*number));
-    let Some(format) = number.and_then(|number| header.formats.get(&number)) else { return };
+    let Some(format) = number.and_then(|number| header.formats.get(&number)) else {
+        header.undescribed.set(header.undescribed.get() + 1);
+        return;
+    };
     let tid = number_of(format, "common_pid", bytes);
     match format.name.as_str() {
         BORN => {

@@ -15,6 +15,11 @@ pub const ENTER: &str = "sys_enter";
 /// What tells a priority that a lock lends from one that was set.
 pub const LEND: &str = "sched_pi_setprio";
 
+/// Notes how many events were not read: of known tracepoints, and others.
+pub fn say_unread<'a>(notes: &mut Notes, formats: impl Iterator<Item = &'a Format>, others: (&str, u64)) {
+    notes.say_unread(formats.map(|format| (format.name.as_str(), format.unread.get())).chain([others]));
+}
+
 /// What a tool's recording may lack, and what would add it.
 pub struct Lacks {
     /// The tool.

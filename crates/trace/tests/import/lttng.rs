@@ -2,7 +2,7 @@
 //! as the events that LTTng would have written, and must come back.
 
 use punctual_model::{Call, Duration, FileClass, Object, Policy};
-use punctual_test_lttng::ctf::{Value, Writer};
+use punctual_test_lttng::ctf::{Layout, Value, Writer};
 use punctual_test_lttng::kernel::{IDLE, layout, switch, waking};
 use punctual_trace::import::{Import, Options};
 use punctual_trace::{Activation, Record, TaskRecord, ctf};
@@ -194,4 +194,23 @@ fn calls_that_lttng_has_no_name_for_come_by_number() {
     Import::open(place.path(), &Options::default()).unwrap().run(&mut take, &mut |_| {}).unwrap();
     let epoll = Object::File { class: FileClass::Epoll, fd: 5, identity: 0 };
     assert_eq!(found, [(Call::EpollPwait2, epoll), (Call::Suspension, Object::None)]);
+}
+
+#[test]
+fn events_that_are_not_read_are_counted() {
+    const TIMER: &str = "timer_start";
+    let place = tempfile::tempdir().unwrap();
+    let classes = [layout().classes, &[(TIMER, &[])]].concat().leak();
+    let mut writer = Writer::create(&place.path().join("kernel"), Layout { classes, ..layout() }, 1).unwrap();
+    let thread = ("a thread", 7, 20);
+    writer.event(0, 1_000, "sched_switch", &[], &switch(IDLE, 0, thread)).unwrap();
+    for at in [2_000, 3_000] {
+        writer.event(0, at, TIMER, &[], &[]).unwrap();
+    }
+    writer.event(0, 4_000, "sched_switch", &[], &switch(thread, 1, IDLE)).unwrap();
+    writer.finish().unwrap();
+    let import = Import::open(place.path(), &Options::default()).unwrap();
+    let imported = import.run(&mut |_| true, &mut |_| {}).unwrap();
+    let unread = imported.notes.iter().filter(|note| note.contains("not read")).collect::<Vec<_>>();
+    assert_eq!(unread, ["events that are not read: timer_start (2)"]);
 }

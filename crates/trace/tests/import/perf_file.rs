@@ -6,6 +6,7 @@ pub const WAKING: u16 = 301;
 pub const ENTER: u16 = 302;
 pub const EXIT: u16 = 303;
 pub const LEND: u16 = 304;
+pub const MIGRATE: u16 = 306;
 
 /// As the kernel describes them.
 pub const FORMATS: &str = "name: sched_switch\nID: 300\nformat:
@@ -40,6 +41,10 @@ name: sched_pi_setprio\nID: 304\nformat:
 \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
 \tfield:int oldprio;\toffset:12;\tsize:4;\tsigned:1;
 \tfield:int newprio;\toffset:16;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+name: sched_migrate_task\nID: 306\nformat:
+\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
 
 print fmt: \"\"
 ";
@@ -127,6 +132,18 @@ impl File {
 
     pub fn lend(&mut self, us: u64, tid: i32, before: i32, after: i32) -> &mut Self {
         self.sample(us, 0, LEND, &[tid.to_le_bytes(), before.to_le_bytes(), after.to_le_bytes()].concat());
+        self
+    }
+
+    /// What no importer reads.
+    pub fn migrate(&mut self, us: u64, tid: i32) -> &mut Self {
+        self.sample(us, 0, MIGRATE, &tid.to_le_bytes());
+        self
+    }
+
+    /// A tracepoint without a description.
+    pub fn undescribed(&mut self, us: u64) -> &mut Self {
+        self.sample(us, 0, 999, &[]);
         self
     }
 

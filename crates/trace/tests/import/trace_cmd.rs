@@ -71,6 +71,24 @@ fn the_same_events_are_the_same_records_as_from_perf() {
 }
 
 #[test]
+fn events_that_are_not_read_are_counted() {
+    let mut perf = periodic(2);
+    perf.migrate(40_000, 40).migrate(40_001, 40).undescribed(40_002);
+    let folder = super::folder(&[]);
+    let path = folder.path().join("perf.data");
+    fs::write(&path, perf.bytes()).expect("written");
+    let said =
+        |notes: &[String]| notes.iter().filter(|it| it.contains("not read")).cloned().collect::<Vec<_>>();
+    let (_, imported) = super::import(&path).expect("imported");
+    let other = "3 events of 2 kinds are not read: sched_migrate_task (2), ";
+    assert_eq!(said(&imported.notes), [format!("{other}samples of other events (1)")]);
+    let (_, _, imported) = import(file(Kind::Six, "mono", &cpus(&perf.samples()))).expect("imported");
+    assert_eq!(said(&imported.notes), [format!("{other}events without a description (1)")]);
+    let (_, _, imported) = import(file(Kind::Six, "mono", &cpus(&periodic(2).samples()))).expect("imported");
+    assert!(said(&imported.notes).is_empty());
+}
+
+#[test]
 fn lost_events_end_tasks() {
     let mut perf = File::default();
     for job in 1..=20_u64 {
@@ -164,6 +182,8 @@ fn what_cannot_be_read_is_refused_with_the_reason() {
     refused(file(Kind::Seven("lz9"), "mono", &data), "packed with lz9");
     let whole = file(Kind::Six, "mono", &data);
     refused(whole[..whole.len() - PAGE].to_vec(), "is truncated");
+    // Within the headers.
+    refused(whole[..300].to_vec(), "the file is truncated: ");
     let mut big = whole.clone();
     big[12] = 1;
     refused(big, "big-endian");

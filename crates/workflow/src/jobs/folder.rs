@@ -2,7 +2,7 @@
 //! DuckDB, Spark, pandas and others read as one table with the columns `recording` and `task` (Hive's way of
 //! partitioning).
 //!
-//! It appears complete or not at all.
+//! Each run appears complete or not at all, beside those that the folder has of other runs.
 
 use super::{Key, Listing, Output, summary};
 use crate::destination::own_name;
@@ -28,7 +28,7 @@ const ROWS: usize = 1 << 20;
 const LEAST_GROUP: usize = 1 << 12;
 const MOST_GROUP: usize = 1 << 16;
 
-/// A place for a new folder.
+/// A place for runs: a new folder, or one with jobs of other runs.
 pub struct JobFolder {
     path: PathBuf,
     replace: bool,
@@ -39,7 +39,8 @@ pub struct JobFolder {
 }
 
 impl JobFolder {
-    /// Checks that there is nothing at `path`, or an earlier folder of jobs that `replace` allows to replace.
+    /// Checks that there is nothing at `path`, or a folder of jobs. Runs that it has stay, but for those that
+    /// are written again, if `replace` allows it.
     pub fn new(path: &Path, replace: bool) -> Result<JobFolder> {
         let name = path.display();
         let refuse = |why: &str, advice: &str| {
@@ -50,7 +51,6 @@ impl JobFolder {
             Ok(false) if !holds_jobs(path) => {
                 return refuse("it holds something other than jobs", "name a new folder");
             }
-            Ok(false) if !replace => return refuse("it holds jobs", "--force replaces them"),
             Ok(false) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
@@ -71,9 +71,22 @@ impl JobFolder {
         Ok(JobFolder { path, replace, unfinished, jobs: Cell::new(0), tasks: Cell::new(0) })
     }
 
+    /// Checks that these runs are new, or may be replaced.
+    pub(super) fn check(&self, names: &[String]) -> Result<()> {
+        let there = names.iter().find(|name| self.path.join(of_run(name)).exists());
+        match there.filter(|_| !self.replace) {
+            None => Ok(()),
+            Some(name) => Err(Error::file(format!("cannot write jobs to {}", self.path.display()))
+                .because(format!("it has those of {name}"))
+                .advise("--force replaces them, and leaves those of other recordings")),
+        }
+    }
+
     /// Adds the jobs of a recording.
     pub(super) fn add(&self, listing: &Listing<'_>, name: &str, monitor: &dyn Monitor) -> Result<()> {
-        let folder = self.unfinished.path().join(format!("recording={}", escaped(name)));
+        let folder = self.unfinished.path().join(of_run(name));
+        // Also one without jobs replaces those of before.
+        fs::create_dir_all(&folder).map_err(|error| Error::io("write", self.path.display(), &error))?;
         let tasks = listing.model.tasks();
         for tasks in tasks.chunks(AT_ONCE) {
             let named = tasks.iter().map(|task| {
@@ -125,17 +138,24 @@ impl JobFolder {
         Ok(())
     }
 
-    /// Puts the complete folder in its place.
+    /// Puts the runs, which are complete, in their place.
     pub(super) fn finish(&self, monitor: &dyn Monitor) -> Result<()> {
         let failed = |error: io::Error| Error::io("write", self.path.display(), &error);
+        let unfinished = self.unfinished.path();
         match fs::remove_dir(&self.path) {
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && self.replace => {
-                fs::remove_dir_all(&self.path).map_err(failed)?;
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+                for run in fs::read_dir(unfinished).map_err(failed)? {
+                    let run = run.map_err(failed)?;
+                    let place = self.path.join(run.file_name());
+                    if self.replace && place.exists() {
+                        fs::remove_dir_all(&place).map_err(failed)?;
+                    }
+                    fs::rename(run.path(), place).map_err(failed)?;
+                }
             }
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
+            _ => fs::rename(unfinished, &self.path).map_err(failed)?,
         }
-        fs::rename(self.unfinished.path(), &self.path).map_err(failed)?;
         let what = summary(self.jobs.get(), self.tasks.get());
         monitor.hint(&format!("wrote {what} to {}", self.path.display()));
         Ok(())
@@ -165,6 +185,11 @@ fn holds_jobs(path: &Path) -> bool {
     entries.flatten().all(|entry| entry.file_name().to_string_lossy().starts_with("recording="))
 }
 
+/// The folder of a run.
+fn of_run(name: &str) -> String {
+    format!("recording={}", escaped(name))
+}
+
 /// As in an address: readers turn `%20` back into a space.
 fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
@@ -188,19 +213,29 @@ mod tests {
     }
 
     #[test]
-    fn only_jobs_are_ever_replaced() {
+    fn only_the_same_run_is_ever_replaced() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("jobs");
         JobFolder::new(&path, false).expect("new");
         fs::create_dir_all(path.join("recording=a/task=b")).expect("made");
-        let refusal = |replace| {
-            let error = JobFolder::new(&path, replace).err().expect("refused");
-            format!("{error:#}")
+        let write = |runs: &[&str], replace| {
+            let folder = JobFolder::new(&path, replace)?;
+            let names: Vec<String> = runs.iter().map(|run| (*run).to_owned()).collect();
+            folder.check(&names)?;
+            for run in runs {
+                fs::create_dir_all(folder.unfinished.path().join(of_run(run)).join("task=c")).expect("made");
+            }
+            folder.finish(&crate::monitor::Silent)
         };
-        assert!(refusal(false).contains("--force"));
-        JobFolder::new(&path, true).expect("earlier jobs");
+        let refusal = |runs, replace| format!("{:#}", write(runs, replace).expect_err("refused"));
+        assert!(refusal(&["b", "a"], false).contains("it has those of a; --force replaces them"));
+        write(&["b"], false).expect("another run");
+        assert!(path.join("recording=a/task=b").exists() && path.join("recording=b/task=c").exists());
+        write(&["a"], true).expect("the same run");
+        assert!(!path.join("recording=a/task=b").exists() && path.join("recording=a/task=c").exists());
+        assert!(path.join("recording=b/task=c").exists());
         fs::write(path.join("thesis.tex"), "").expect("written");
-        assert!(refusal(true).contains("something other"));
+        assert!(refusal(&["c"], true).contains("something other"));
         assert!(JobFolder::new(&place.path().join("no/where"), false).is_err());
     }
 }

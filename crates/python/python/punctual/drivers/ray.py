@@ -8,11 +8,12 @@ from typing import Any
 import ray
 
 import punctual
+from punctual.drivers._recordings import Path, one_worker, paths
 
 
 @ray.remote
 def _one(recording: str, options: dict[str, Any]) -> punctual.Summary:
-    return punctual.summarize(recording, workers=1, **options)
+    return punctual.summarize(recording, **options)
 
 
 @ray.remote
@@ -20,12 +21,13 @@ def _merged(*summaries: punctual.Summary) -> punctual.Summary:
     return punctual.merge(summaries)
 
 
-def summarize(recordings: Iterable[str], **options: Any) -> punctual.Summary:
+def summarize(recordings: Path | Iterable[Path], **options: Any) -> punctual.Summary:
     """One summary of all recordings, by the cluster that ``ray.init`` connected to.
 
-    ``options`` are those of ``punctual.summarize``; each task uses one processor.
+    ``options`` are those of ``punctual.summarize``; each task has one worker unless ``workers`` says
+    otherwise.
     """
-    left = [_one.remote(str(recording), options) for recording in recordings]
+    left = [_one.remote(path, one_worker(options)) for path in paths(recordings)]
     while len(left) > 1:
         left = [_merged.remote(*left[place : place + 2]) for place in range(0, len(left), 2)]
     return ray.get(left[0]) if left else punctual.merge([])

@@ -6,26 +6,28 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import punctual
+from punctual.drivers._recordings import Path, one_worker, paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def summarize(recordings: Iterable[str], spark: SparkSession, **options: Any) -> punctual.Summary:
+def summarize(recordings: Path | Iterable[Path], spark: SparkSession, **options: Any) -> punctual.Summary:
     """One summary of all recordings, by the cluster of a session.
 
-    ``options`` are those of ``punctual.summarize``; each task uses one processor.
+    ``options`` are those of ``punctual.summarize``; each task has one worker unless ``workers`` says
+    otherwise.
     """
-    paths = [str(recording) for recording in recordings]
+    all_paths = paths(recordings)
 
     def one(recording: str) -> punctual.Summary:
-        return punctual.summarize(recording, workers=1, **options)
+        return punctual.summarize(recording, **one_worker(options))
 
     def two(left: punctual.Summary, right: punctual.Summary) -> punctual.Summary:
         return punctual.merge([left, right])
 
-    if not paths:
+    if not all_paths:
         return punctual.merge([])
-    summaries = spark.sparkContext.parallelize(paths, len(paths)).map(one)
+    summaries = spark.sparkContext.parallelize(all_paths, len(all_paths)).map(one)
     result: punctual.Summary = summaries.treeReduce(two)
     return result

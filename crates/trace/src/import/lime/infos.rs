@@ -10,8 +10,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Where there is no name or command line. No text at all would say that it is a thread of the kernel.
-const UNKNOWN: &str = "(unknown)";
+/// Where there is no name or command line.
+const UNKNOWN: &str = punctual_model::threads::UNKNOWN_COMMAND;
 
 /// What is known of a thread. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

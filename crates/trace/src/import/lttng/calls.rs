@@ -174,6 +174,11 @@ impl Kinds {
         self.names.iter().any(|name| name.starts_with("syscall_entry_"))
     }
 
+    /// Whether events of a class may mean something here.
+    pub fn is_read(&self, class: usize) -> bool {
+        self.kinds[class].is_some()
+    }
+
     /// What an event means; `None` if it says nothing here.
     #[inline]
     pub fn happening(&self, event: &Event<'_>) -> Option<(Seen, Happening)> {

@@ -31,8 +31,12 @@ impl Bytes {
 
     /// The same in place of what is in `into`.
     pub fn read_into(&self, at: u64, length: u64, into: &mut Vec<u8>) -> Result<(), String> {
-        let end = at.checked_add(length).filter(|end| *end <= self.length() && length <= MOST);
-        let cut = || format!("byte {at}: {length} bytes should be here, which are not all in the file");
+        if length > MOST {
+            return Err(format!("byte {at}: {length} bytes cannot be here"));
+        }
+        let end = at.checked_add(length).filter(|end| *end <= self.length());
+        let cut =
+            || format!("the file is truncated: {length} bytes should be at byte {at} of {}", self.length());
         let end = end.ok_or_else(cut)?;
         into.clear();
         match self {

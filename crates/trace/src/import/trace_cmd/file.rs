@@ -3,6 +3,7 @@
 
 use super::super::tracepoints::{self, Format};
 use super::bytes::{Bytes, Cursor, Packing};
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 /// How every trace.dat begins.
@@ -57,6 +58,8 @@ pub struct Header {
     pub uname: String,
     pub version: String,
     pub cpus: Vec<Cpu>,
+    /// Events whose number has no format.
+    pub undescribed: Cell<u64>,
     /// What is left out.
     pub notes: Vec<&'static str>,
     /// Bytes of sections so far, unpacked.
@@ -86,6 +89,7 @@ pub fn header(bytes: &Bytes) -> Result<Header, String> {
         uname: String::new(),
         version: String::new(),
         cpus: Vec::new(),
+        undescribed: Cell::new(0),
         notes: Vec::new(),
         unpacked: 0,
         been: HashSet::new(),

@@ -1,6 +1,7 @@
 //! Where the fields of a tracepoint are: the descriptions that perf and trace-cmd keep of them
 //! (`/sys/kernel/tracing/events/…/format`, as text).
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// A field of a tracepoint's record.
@@ -16,9 +17,16 @@ pub struct Field {
 pub struct Format {
     pub name: String,
     fields: HashMap<String, Field>,
+    /// How many of its events were not read.
+    pub unread: Cell<u64>,
 }
 
 impl Format {
+    /// Counts an event that is not read.
+    pub fn count_unread(&self) {
+        self.unread.set(self.unread.get() + 1);
+    }
+
     /// A number.
     pub fn number(&self, field: &str, record: &[u8]) -> Option<i64> {
         let field = self.fields.get(field)?;
@@ -75,7 +83,7 @@ pub fn formats(section: &[u8]) -> HashMap<u16, Format> {
     for line in text.split('\n') {
         // A description follows binary data without a line's end.
         if let Some((_, name)) = line.rsplit_once("name: ") {
-            current = Some((None, Format { name: name.trim().to_owned(), fields: HashMap::new() }));
+            current = Some((None, Format { name: name.trim().to_owned(), ..Format::default() }));
             continue;
         }
         let Some((number, format)) = &mut current else { continue };

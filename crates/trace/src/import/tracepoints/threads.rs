@@ -111,7 +111,7 @@ impl Threads {
                     self.ended(tid, seen.at, out);
                 }
             }
-            _ => {}
+            _ => seen.format.count_unread(),
         }
     }
 
