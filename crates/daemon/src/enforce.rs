@@ -156,6 +156,8 @@ pub struct Core {
     fresh: Vec<u64>,
     /// What threads have taken that are not held any more, until their next budget is due.
     owed: FxHashMap<u64, Budget>,
+    /// The same of specs: whichever thread it is, they have one budget.
+    owed_of_specs: FxHashMap<u64, Budget>,
     /// To be closed, which takes its time.
     gone: Vec<Events>,
     notices: Vec<Notice>,
@@ -207,8 +209,9 @@ impl Core {
         let key = self.next;
         self.next += 1;
         let now = now();
-        let owed = target.is_held().then(|| self.owed.remove(&target.thread.identity)).flatten();
-        let owed = owed.filter(|it| it.due() > now);
+        let owed = [self.owed.remove(&target.thread.identity), self.owed_of_specs.remove(&spec)];
+        let owed = owed.into_iter().flatten().filter(|it| target.is_held() && it.due() > now);
+        let owed = owed.min_by_key(|it| (it.left(), std::cmp::Reverse(it.due())));
         self.threads.insert(key, Watched::new(spec, target, owed.as_ref(), now));
         self.by_spec.insert(spec, key);
         self.fresh.push(key);
@@ -237,23 +240,26 @@ impl Core {
         let mut watched = self.threads.remove(&self.by_spec.remove(&spec)?)?;
         let demoted = watched.is_demoted().then_some(watched.target.demoted);
         if let Some(budget) = watched.owed() {
-            self.keep(watched.target.thread.identity, budget);
+            if watched.target.thread.lives() {
+                keep(&mut self.owed, watched.target.thread.identity, budget.clone());
+            }
+            keep(&mut self.owed_of_specs, spec, budget);
         }
         self.gone.push(watched.ended());
         demoted
     }
+}
 
-    /// Keeps what a thread has taken: attached again, it gets no new budget.
-    fn keep(&mut self, thread: u64, budget: Budget) {
-        let now = now();
-        self.owed.retain(|_, it| it.due() > now);
-        if self.owed.len() >= MOST_OWED {
-            let next = self.owed.iter().min_by_key(|(_, it)| it.due()).map(|(&thread, _)| thread);
-            next.map(|thread| self.owed.remove(&thread));
-        }
-        if budget.due() > now {
-            self.owed.insert(thread, budget);
-        }
+/// Keeps what a thread has taken: attached again, or another to the same spec, it gets no new budget.
+fn keep(owed: &mut FxHashMap<u64, Budget>, whose: u64, budget: Budget) {
+    let now = now();
+    owed.retain(|_, it| it.due() > now);
+    if owed.len() >= MOST_OWED {
+        let next = owed.iter().min_by_key(|(_, it)| it.due()).map(|(&whose, _)| whose);
+        next.map(|whose| owed.remove(&whose));
+    }
+    if budget.due() > now {
+        owed.insert(whose, budget);
     }
 }
 
@@ -395,14 +401,14 @@ mod tests {
     fn what_is_owed_is_kept_until_it_is_paid() {
         let mut core = Core::default();
         let mut budget = Budget::new((1, 1_000_000_000_000, 1), now());
-        core.keep(1, budget.clone());
+        keep(&mut core.owed, 1, budget.clone());
         assert!(core.owed.is_empty(), "nothing was taken");
         budget.advance(&[Record { time: now(), what: What::In }], 0);
-        (1..=MOST_OWED as u64 + 10).for_each(|thread| core.keep(thread, budget.clone()));
+        (1..=MOST_OWED as u64 + 10).for_each(|thread| keep(&mut core.owed, thread, budget.clone()));
         assert_eq!(core.owed.len(), MOST_OWED);
         let mut paid = Budget::new((1, 1, 1), 0);
         paid.advance(&[Record { time: 0, what: What::In }], 0);
-        core.keep(0, paid);
+        keep(&mut core.owed, 0, paid);
         assert!(!core.owed.contains_key(&0));
     }
 }

@@ -56,6 +56,11 @@ impl Processors {
         Some(Self(words))
     }
 
+    /// Whether it is just one.
+    pub fn is_one(&self) -> bool {
+        self.0.iter().map(|word| word.count_ones()).sum::<u32>() == 1
+    }
+
     /// Whether a processor is among them.
     pub fn has(&self, number: u32) -> bool {
         (number as usize) < Self::MOST && self.0[number as usize / 64] >> (number % 64) & 1 == 1

@@ -311,6 +311,13 @@ impl Budget {
         due.saturating_sub(self.tolerance)
     }
 
+    /// Takes what it has taken until now, if it runs.
+    pub fn see(&mut self, now: u64) {
+        if let Running::Since(_) = self.running {
+            self.is_seen(now);
+        }
+    }
+
     /// From now on it is not known whether it runs.
     pub fn lose_sight(&mut self, now: u64) {
         if let Running::Since(_) = self.running {

@@ -108,11 +108,7 @@ impl Meter {
     pub fn new(thread: u32, limit: u64) -> io::Result<Meter> {
         let clock = open(thread, TASK_CLOCK, limit, SAMPLE_ID_ALL | CONTEXT_SWITCH)?;
         let ring = Ring::new(&clock, PAGES)?;
-        let migrations = open(thread, CPU_MIGRATIONS, 1, 0)?;
-        // SAFETY: the argument is a descriptor.
-        if unsafe { libc::ioctl(migrations.as_raw_fd(), SET_OUTPUT as _, clock.as_raw_fd()) } == -1 {
-            return Err(io::Error::last_os_error());
-        }
+        let migrations = migrations_to(&clock, thread)?;
         let waits = File::open(format!("/proc/{thread}/task/{thread}/schedstat"))?;
         let mut meter = Meter { clock, _migrations: migrations, ring, waits, waited: 0 };
         meter.waited();
@@ -163,16 +159,18 @@ impl Meter {
 #[derive(Debug)]
 pub struct Births {
     event: OwnedFd,
+    _migrations: Option<OwnedFd>,
     ring: Ring,
 }
 
 impl Births {
-    /// From now on.
-    pub fn new(thread: u32) -> io::Result<Births> {
+    /// From now on; with `migrations`, its events tell of those of the thread, too.
+    pub fn new(thread: u32, migrations: bool) -> io::Result<Births> {
         // A dummy counts nothing, and is told each record at once.
         let event = open(thread, DUMMY, 0, TASK | WATERMARK)?;
         let ring = Ring::new(&event, 1)?;
-        Ok(Births { event, ring })
+        let migrations = migrations.then(|| migrations_to(&event, thread)).transpose()?;
+        Ok(Births { event, _migrations: migrations, ring })
     }
 
     /// Becomes readable with each birth.
@@ -238,6 +236,16 @@ impl Ring {
     }
 }
 
+/// Migrations of a thread, told in the ring of another event.
+fn migrations_to(event: &OwnedFd, thread: u32) -> io::Result<OwnedFd> {
+    let migrations = open(thread, CPU_MIGRATIONS, 1, 0)?;
+    // SAFETY: the argument is a descriptor.
+    match unsafe { libc::ioctl(migrations.as_raw_fd(), SET_OUTPUT as _, event.as_raw_fd()) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(migrations),
+    }
+}
+
 /// Events of the caller, which are not read: others can be opened at once as long as they are open.
 pub fn prepare() -> io::Result<[OwnedFd; 2]> {
     Ok([open(0, TASK_CLOCK, NEVER, CONTEXT_SWITCH)?, open(0, CPU_MIGRATIONS, NEVER, 0)?])
@@ -289,7 +297,7 @@ mod tests {
     #[test]
     fn births_are_told() {
         let number = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-        let mut births = match Births::new(number) {
+        let mut births = match Births::new(number, true) {
             Ok(births) => births,
             Err(error) => return eprintln!("SKIPPED: perf events: {error}"),
         };

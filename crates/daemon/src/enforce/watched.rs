@@ -114,10 +114,15 @@ impl Watched {
     /// Another runtime, period or scheduling.
     pub(super) fn retarget(&mut self, target: Target, now: u64) {
         if target.times() != self.target.times() {
+            if let Some(Measure::Events(_)) = self.meter {
+                // What it has taken since the last look counts: its clock begins anew.
+                self.take(&mut Vec::new());
+                self.budget.see(now);
+            }
             self.budget = self.budget.with(target.times(), now);
             if let Some(Measure::Events(meter)) = self.meter.as_ref().filter(|_| !self.is_demoted()) {
                 // A clock that cannot be set is heard of when it is looked at.
-                let _ = meter.set_limit(target.runtime.max(GRAIN));
+                let _ = meter.set_limit(self.budget.left().max(GRAIN));
             }
         }
         self.target = target;
@@ -189,9 +194,9 @@ impl Watched {
         (Events { meter: self.meter.take(), births: self.births.take() }, true)
     }
 
-    /// What it has taken, when nobody holds it any more.
+    /// What it has taken, when nobody holds it any more, or it has ended.
     pub(super) fn owed(&mut self) -> Option<Budget> {
-        if !self.target.is_held() || !self.target.thread.lives() {
+        if !self.target.is_held() {
             return None;
         }
         self.settle(&mut Vec::new());
@@ -246,7 +251,8 @@ impl Watched {
         // Before the records are read: later ones belong to the next look.
         let now = super::now();
         if self.meter.is_none() && !self.is_demoted() {
-            return None;
+            let is_here = !self.target.is_held() && self.target.thread.lives();
+            return if is_here { self.heed_changes(policy) } else { None };
         }
         self.take(records);
         if !self.target.thread.lives() {

@@ -213,8 +213,9 @@ fn measure(
             None => Measure::Accounts(Account::open(number).map_err(unaccounted)?),
         });
     }
-    if target.applied.processors != target.home {
-        match Births::new(number).map_err(unmeasured) {
+    let stays = !target.is_held() && target.applied.processors.is_one();
+    if target.applied.processors != target.home || stays {
+        match Births::new(number, stays).map_err(unmeasured) {
             Ok(births) => {
                 watch(births.events())?;
                 events.births = Some(births);

@@ -15,6 +15,7 @@ pub const TESTS: &[(&str, fn())] = &[
         "enforcement::a_thread_that_leaves_its_processor_is_put_back",
         a_thread_that_leaves_its_processor_is_put_back,
     ),
+    ("enforcement::threads_without_a_runtime_are_put_back", threads_without_a_runtime_are_put_back),
     ("enforcement::helpers_keep_the_processors_of_the_program", helpers_keep_the_processors_of_the_program),
     ("enforcement::a_thread_that_was_changed_is_detached", a_thread_that_was_changed_is_detached),
 ];
@@ -35,6 +36,8 @@ pub const ALONE: &[(&str, fn())] = &[
     ("enforcement::a_program_of_other_rights_is_held_too", a_program_of_other_rights_is_held_too),
     ("enforcement::a_demoted_thread_that_executes_is_promoted", a_demoted_thread_that_executes_is_promoted),
     ("enforcement::who_attaches_again_gets_no_new_budget", who_attaches_again_gets_no_new_budget),
+    ("enforcement::threads_of_a_spec_have_one_budget", threads_of_a_spec_have_one_budget),
+    ("enforcement::changes_give_no_new_budget", changes_give_no_new_budget),
 ];
 
 fn config(enforcement: &str) -> String {
@@ -307,6 +310,49 @@ fn who_attaches_again_gets_no_new_budget() {
     }
 }
 
+/// Whether they take turns or end: what one has used up is used up for the next.
+fn threads_of_a_spec_have_one_budget() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let mut hog = Hog::start();
+    let spec = client.schedule(parameters(40, 500, 10_000), hog.tid());
+    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    for round in 0..4 {
+        let next = Hog::start();
+        if round % 2 == 0 {
+            client.ask("DetachThread", json!({ "spec": spec }));
+            hog = next;
+        } else {
+            drop(std::mem::replace(&mut hog, next));
+            let is_gone =
+                |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"].clone();
+            until("the detachment", || is_gone(&mut client).get("thread").is_none());
+        }
+        client.ask("AttachThread", json!({ "spec": spec, "thread": hog.tid() }));
+        until("a demotion", || overruns(&mut client, spec) == 1);
+        let it = enforced(&mut client, spec);
+        assert!(it["worst_cost_ns"].as_u64().unwrap() < 400_000_000, "{round}: {it}");
+    }
+}
+
+/// Each comes long before the budget is used up; what was taken until then counts.
+fn changes_give_no_new_budget() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let spec = client.schedule(parameters(40, 500, 10_000), hog.tid());
+    let mut rounds = 0;
+    until("a demotion", || {
+        rounds += 1;
+        let changed = parameters(40, 500 + rounds % 2, 10_000 + rounds % 3);
+        client.ask("ChangeSpec", json!({ "spec": spec, "parameters": changed }));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        seen(hog.tid()).0 == OTHER
+    });
+    let it = enforced(&mut client, spec);
+    assert!(rounds > 3 && it["worst_cost_ns"].as_u64().unwrap() < 900_000_000, "{rounds}: {it}");
+}
+
 fn demotion_survives_a_kill() {
     let mut daemon = Daemon::start(&config(""));
     let mut client = daemon.connect();
@@ -384,6 +430,30 @@ fn a_thread_that_leaves_its_processor_is_put_back() {
         kernel::pin(thread, &elsewhere).unwrap();
         until("its processor", || seen(thread).3 == "0");
         until("the count", || enforced(&mut client, spec)["put_back"] == json!(round));
+    }
+    until("the log", || daemon.log().contains("was changed by someone else to processors 1"));
+}
+
+/// They promise nothing, but go before others there, to whom something was promised.
+fn threads_without_a_runtime_are_put_back() {
+    let Some(elsewhere) =
+        Processors::one(1).filter(|_| std::thread::available_parallelism().unwrap().get() > 1)
+    else {
+        return eprintln!("SKIPPED: there is one processor");
+    };
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let mut actor = Actor::start();
+    let thread: u32 = actor.tell("periodic 5 1000000").parse().unwrap();
+    client.schedule(json!({ "priority": 30 }), thread);
+    until("its processor", || seen(thread).3 == "0");
+    // Whether its changes are heard of, shows when one is.
+    for _ in 0..3 {
+        until("its processor", || {
+            kernel::pin(thread, &elsewhere).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            seen(thread).3 == "0"
+        });
     }
     until("the log", || daemon.log().contains("was changed by someone else to processors 1"));
 }
