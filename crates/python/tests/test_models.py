@@ -36,7 +36,7 @@ def test_a_model_is_written_and_read(recordings, tmp_path):
     path = tmp_path / "robot.timing.json"
     punctual.write_model(model, path)
     assert punctual.read_model(path) == model
-    with pytest.raises(punctual.FileError, match="it exists; --force replaces it"):
+    with pytest.raises(punctual.FileError, match="it exists; force=True replaces it"):
         punctual.write_model(model, path)
     punctual.write_model({**model, "clock": "CLOCK_TAI"}, str(path), force=True)
     assert json.loads(path.read_text())["clock"] == "CLOCK_TAI"
