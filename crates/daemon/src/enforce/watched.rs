@@ -138,7 +138,8 @@ impl Watched {
         match events {
             Ok(Events { meter: None, births }) => {
                 self.births = births;
-                None
+                // Nobody has told of what it did before.
+                if self.births.is_some() { self.heed_changes(policy) } else { None }
             }
             Ok(Events { meter: Some(meter), births }) => {
                 self.births = births;
@@ -292,6 +293,9 @@ impl Watched {
     fn heed_changes(&mut self, policy: &Policy) -> Option<Notice> {
         let number = self.target.thread.number;
         let (is, expected) = (State::read(number).ok()?, self.expected());
+        // Of one that is not held, only that it leaves its processor is told.
+        let scheduling = if self.target.is_held() { expected.scheduling } else { is.scheduling };
+        let expected = State { scheduling, ..expected };
         self.is_foreign = false;
         if is.scheduling.matches(&expected.scheduling) && is.processors == expected.processors {
             return None;
