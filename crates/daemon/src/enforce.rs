@@ -20,6 +20,7 @@ use lock::{Guard, Inheriting};
 use punctual_protocol::Enforced;
 use rustc_hash::FxHashMap;
 use rustix::event::{EventfdFlags, eventfd};
+use std::cmp::Reverse;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -209,9 +210,13 @@ impl Core {
         let key = self.next;
         self.next += 1;
         let now = now();
-        let owed = [self.owed.remove(&target.thread.identity), self.owed_of_specs.remove(&spec)];
-        let owed = owed.into_iter().flatten().filter(|it| target.is_held() && it.due() > now);
-        let owed = owed.min_by_key(|it| (it.left(), std::cmp::Reverse(it.due())));
+        // Who is not held pays nothing meanwhile.
+        let owed = match target.is_held() {
+            true => [self.owed.remove(&target.thread.identity), self.owed_of_specs.remove(&spec)],
+            false => [None, None],
+        };
+        let owed = owed.into_iter().flatten().filter(|it| it.due() > now);
+        let owed = owed.min_by_key(|it| (it.left(), Reverse(it.due())));
         self.threads.insert(key, Watched::new(spec, target, owed.as_ref(), now));
         self.by_spec.insert(spec, key);
         self.fresh.push(key);
@@ -396,6 +401,31 @@ pub fn must_poll() -> bool {
 mod tests {
     use super::*;
     use meter::{Record, What};
+
+    #[test]
+    fn who_is_not_held_meanwhile_owes_the_same() {
+        let number = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        let applied = State::read(number).unwrap();
+        let target = Target {
+            thread: Arc::new(Thread::pin(number).unwrap().0),
+            applied,
+            home: applied.processors,
+            demoted: Scheduling::ordinary(),
+            runtime: 0,
+            period: 0,
+            deadline: 0,
+        };
+        let mut core = Core::default();
+        let mut budget = Budget::new((1, 1_000_000_000_000, 1), now());
+        budget.advance(&[Record { time: now(), what: What::In }], 0);
+        keep(&mut core.owed, target.thread.identity, budget.clone());
+        keep(&mut core.owed_of_specs, 7, budget);
+        core.watch(7, target.clone());
+        core.forget(7);
+        assert_eq!((core.owed.len(), core.owed_of_specs.len()), (1, 1));
+        core.watch(7, Target { runtime: 1, period: 1_000_000_000_000, ..target });
+        assert_eq!((core.owed.len(), core.owed_of_specs.len()), (0, 0));
+    }
 
     #[test]
     fn what_is_owed_is_kept_until_it_is_paid() {

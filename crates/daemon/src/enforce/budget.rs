@@ -259,9 +259,7 @@ impl Budget {
     /// Looks at `now`, after all that happened until then: if the budget is used up, when the next one is
     /// due. Counts that once for each budget.
     pub fn exhausted(&mut self, now: u64) -> Option<u64> {
-        if let Running::Since(_) = self.running {
-            self.is_seen(now);
-        }
+        self.see(now);
         self.due?;
         self.catch_up(now);
         if self.used <= self.runtime {
@@ -320,17 +318,13 @@ impl Budget {
 
     /// From now on it is not known whether it runs.
     pub fn lose_sight(&mut self, now: u64) {
-        if let Running::Since(_) = self.running {
-            self.is_seen(now);
-        }
+        self.see(now);
         self.running = Running::Unknown(now);
     }
 
     /// Goes on after it was stopped.
     pub fn resume(&mut self, now: u64) {
-        if let Running::Since(_) = self.running {
-            self.is_seen(now);
-        }
+        self.see(now);
         self.is_stopped = false;
         if self.running != Running::Blocked {
             self.renew(now);

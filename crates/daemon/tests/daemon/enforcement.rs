@@ -295,12 +295,18 @@ fn a_demoted_thread_that_executes_is_promoted() {
     until("another demotion", || overruns(&mut client, spec) > before && seen(hog.tid()).0 == OTHER);
 }
 
-fn who_attaches_again_gets_no_new_budget() {
+/// A spec of 0.5 s in 10 s, and a thread of it that has used that up.
+fn used_up() -> (Daemon, Client, Hog, u64) {
     let daemon = Daemon::start(&config(""));
     let mut client = daemon.connect();
     let hog = Hog::start();
     let spec = client.schedule(parameters(40, 500, 10_000), hog.tid());
     until("a demotion", || seen(hog.tid()).0 == OTHER);
+    (daemon, client, hog, spec)
+}
+
+fn who_attaches_again_gets_no_new_budget() {
+    let (_daemon, mut client, hog, spec) = used_up();
     for round in 0..3 {
         client.ask("DetachThread", json!({ "spec": spec }));
         client.ask("AttachThread", json!({ "spec": spec, "thread": hog.tid() }));
@@ -312,11 +318,7 @@ fn who_attaches_again_gets_no_new_budget() {
 
 /// Whether they take turns or end: what one has used up is used up for the next.
 fn threads_of_a_spec_have_one_budget() {
-    let daemon = Daemon::start(&config(""));
-    let mut client = daemon.connect();
-    let mut hog = Hog::start();
-    let spec = client.schedule(parameters(40, 500, 10_000), hog.tid());
-    until("a demotion", || seen(hog.tid()).0 == OTHER);
+    let (_daemon, mut client, mut hog, spec) = used_up();
     for round in 0..4 {
         let next = Hog::start();
         if round % 2 == 0 {
