@@ -110,9 +110,9 @@ pub enum NoBound {
     Reservations,
     /// The reservations of these processors may be more than they can give, by a test that suffices.
     Density,
-    /// The task needs more than its reservation serves in the long run.
+    /// The task may need as much as its reservation serves in the long run, or more.
     Served,
-    /// The kernel takes no such reservation.
+    /// A reservation is impossible: runtime ≤ deadline ≤ period does not hold, or the runtime is zero.
     Impossible,
     /// Too little is known of this task: of the one itself, or of one that may delay it.
     Gap(usize),
@@ -162,9 +162,7 @@ impl NoBound {
                     .into()
             }
             NoBound::Impossible => {
-                "a reservation here is none that the kernel takes: a runtime, at most as long as its \
-                 deadline, at most as long as its period"
-                    .into()
+                "a reservation here is impossible: the kernel wants runtime ≤ deadline ≤ period".into()
             }
             NoBound::Gap(task) => {
                 let gap = tasks[*task].gap.as_ref().map_or("too little is known of it", Gap::text);

@@ -12,19 +12,6 @@ use punctual_model::policy::Reservation;
 
 /// Factors are in parts of this.
 pub const PARTS: u64 = 1_000;
-/// The kernel takes no reservation with a shorter runtime, nor, unless `sched_deadline_period_{min,max}_us`
-/// say otherwise, with another period.
-const LEAST_RUNTIME: Duration = Duration::from_ns(1 << 10);
-const SHORTEST_PERIOD: Duration = Duration::from_us(100);
-const LONGEST_PERIOD: Duration = Duration::from_us(1 << 22);
-
-/// Whether the kernel takes such a reservation (`__checkparam_dl`).
-pub fn is_taken_by_the_kernel(reservation: &Reservation) -> bool {
-    let Reservation { runtime_ns, deadline_ns, period_ns } = *reservation;
-    let is_ordered = LEAST_RUNTIME <= runtime_ns && runtime_ns <= deadline_ns && deadline_ns <= period_ns;
-    is_ordered && SHORTEST_PERIOD <= period_ns && period_ns <= LONGEST_PERIOD
-}
-
 /// Greater factors are not looked for.
 pub const MOST_PARTS: u64 = 16 * PARTS;
 
@@ -50,6 +37,9 @@ pub struct Room {
     /// its period.
     pub distance: u64,
 }
+
+/// What each task gets, where it gets something; or the tasks for which nothing was found.
+pub type Assignment<T> = Result<Vec<Option<T>>, Vec<usize>>;
 
 /// The verdict of one task.
 pub fn verdict(task: &Task, bound: &Result<Bound, NoBound>) -> Verdict {
@@ -129,7 +119,7 @@ impl System {
     /// # Errors
     /// The tasks of which none can have the lowest of the priorities that are left; or all, if there are more
     /// than priorities, or they do not go with those that others keep.
-    pub fn assign(&self, greatest: u32) -> Result<Vec<Option<u32>>, Vec<usize>> {
+    pub fn assign(&self, greatest: u32) -> Assignment<u32> {
         let mut left: Vec<usize> = (0..self.tasks.len()).filter(|&it| self.takes_priority(it)).collect();
         let all = left.clone();
         if left.len() > greatest as usize {
@@ -162,7 +152,7 @@ impl System {
     ///
     /// # Errors
     /// The tasks that have no such deadline, or may miss theirs with these.
-    pub fn assign_deadlines(&self) -> Result<Vec<Option<Duration>>, Vec<usize>> {
+    pub fn assign_deadlines(&self) -> Assignment<Duration> {
         let longest = |task: &Task| match (task.scheduling, task.deadline) {
             (Scheduling::Deadline(it), Some(deadline)) => {
                 Some((it, deadline.saturating_sub(task.jitter).min(it.period_ns)))
@@ -205,11 +195,11 @@ impl System {
     /// `None` where too little is known of the task, or the kernel takes no such reservation.
     pub fn least_reservation(&self, task: usize) -> Option<Reservation> {
         let own = &self.tasks[task];
-        let least = Duration::from_ns(own.arrivals.span(2)).min(LONGEST_PERIOD);
+        let least = Duration::from_ns(own.arrivals.span(2)).min(Reservation::PERIODS.1);
         let period_ns = own.deadline.map_or(least, |it| it.saturating_sub(own.jitter).min(least));
         let reservation = Reservation { runtime_ns: Duration::ZERO, deadline_ns: period_ns, period_ns };
-        let runtime_ns = edf::least_runtime(self, task, &reservation)?.max(LEAST_RUNTIME);
-        Some(Reservation { runtime_ns, ..reservation }).filter(is_taken_by_the_kernel)
+        let runtime_ns = edf::least_runtime(self, task, &reservation)?.max(Reservation::LEAST_RUNTIME);
+        Some(Reservation { runtime_ns, ..reservation }).filter(Reservation::is_possible)
     }
 
     /// Whether an assignment gives it a priority.

@@ -21,7 +21,7 @@ mod window;
 pub use arrivals::Arrivals;
 pub use bound::{Bound, Cause, Method, NoBound, Part};
 pub use critical::{Stretch, WorstCase, worst_case};
-pub use deadlines::{MOST_PARTS, PARTS, Room, Verdict, is_taken_by_the_kernel, verdict};
+pub use deadlines::{Assignment, MOST_PARTS, PARTS, Room, Verdict, verdict};
 pub use platform::Platform;
 pub use proof::{Proof, Thread};
 pub use request::{RequestBound, request_bound};

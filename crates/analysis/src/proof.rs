@@ -1,7 +1,7 @@
 //! Everything that is found out about a system, for those who show it.
 
 use crate::bound::NoBound;
-use crate::deadlines::{Room, Verdict, verdict};
+use crate::deadlines::{Assignment, Room, Verdict, verdict};
 use crate::system::{Bounds, System};
 use crate::task::Task;
 use punctual_model::{Duration, Policy};
@@ -18,9 +18,9 @@ pub struct Proof {
     /// How far each task may change, if asked for.
     pub rooms: Option<Vec<Option<Room>>>,
     /// Priorities, if asked for; or the tasks for which there is none.
-    pub priorities: Option<Result<Vec<Option<u32>>, Vec<usize>>>,
+    pub priorities: Option<Assignment<u32>>,
     /// Deadlines of reservations, if asked for; or the tasks that have none, or may miss their own with them.
-    pub reserved_deadlines: Option<Result<Vec<Option<Duration>>, Vec<usize>>>,
+    pub reserved_deadlines: Option<Assignment<Duration>>,
     /// Where threads and kernel were observed, as far as that is known; each platform once.
     pub observed_on: Vec<punctual_model::Platform>,
     /// What the result rests on, or leaves out: whole sentences.

@@ -419,11 +419,12 @@ pub fn is_preempt_rt() -> bool {
 
 /// What this kernel accepts at all.
 pub fn limits() -> Limits {
-    let sysctl = |name: &str, otherwise: u64| {
+    let otherwise = Limits::default();
+    let sysctl = |name: &str, otherwise: Duration| {
         let read = fs::read_to_string(format!("/proc/sys/kernel/{name}"))
             .ok()
             .and_then(|text| text.trim().parse().ok());
-        Duration::from_us(read.unwrap_or(otherwise))
+        read.map_or(otherwise, Duration::from_us)
     };
     let priority = |bound: i32, otherwise: u32| u32::try_from(bound).unwrap_or(otherwise);
     // SAFETY: no memory is involved.
@@ -431,11 +432,11 @@ pub fn limits() -> Limits {
         (libc::sched_get_priority_min(libc::SCHED_FIFO), libc::sched_get_priority_max(libc::SCHED_FIFO))
     };
     Limits {
-        least_runtime: Duration::from_ns(1 << 10),
+        least_runtime: otherwise.least_runtime,
         // Kernels before 5.4 have no such settings and no such bounds; these are the defaults of those that
         // have.
-        least_period: sysctl("sched_deadline_period_min_us", 100),
-        greatest_period: sysctl("sched_deadline_period_max_us", 1 << 22),
+        least_period: sysctl("sched_deadline_period_min_us", otherwise.least_period),
+        greatest_period: sysctl("sched_deadline_period_max_us", otherwise.greatest_period),
         priorities: (priority(least, 1), priority(greatest, 99)),
     }
 }

@@ -139,3 +139,19 @@ pub struct Reservation {
     /// Period.
     pub period_ns: Duration,
 }
+
+impl Reservation {
+    /// The kernel takes no shorter runtime (`DL_SCALE`).
+    pub const LEAST_RUNTIME: Duration = Duration::from_ns(1 << 10);
+    /// The shortest and the longest period that the kernel takes, unless
+    /// `sched_deadline_period_{min,max}_us` say otherwise.
+    pub const PERIODS: (Duration, Duration) = (Duration::from_us(100), Duration::from_us(1 << 22));
+
+    /// Whether the kernel takes it, by its defaults (`__checkparam_dl`).
+    pub fn is_possible(&self) -> bool {
+        let is_ordered = Self::LEAST_RUNTIME <= self.runtime_ns
+            && self.runtime_ns <= self.deadline_ns
+            && self.deadline_ns <= self.period_ns;
+        is_ordered && Self::PERIODS.0 <= self.period_ns && self.period_ns <= Self::PERIODS.1
+    }
+}

@@ -1,6 +1,7 @@
 //! Declared parameters (ReTiF, Table 3), and the bounds that hold for every plugin.
 
 use punctual_model::Duration;
+use punctual_model::policy::Reservation;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Declared timing needs. All are optional; which ones are required depends on the plugin (ReTiF, Table 6).
@@ -236,9 +237,9 @@ impl Default for Limits {
     /// The kernel's defaults.
     fn default() -> Self {
         Self {
-            least_runtime: Duration::from_ns(1 << 10),
-            least_period: Duration::from_us(100),
-            greatest_period: Duration::from_us(1 << 22),
+            least_runtime: Reservation::LEAST_RUNTIME,
+            least_period: Reservation::PERIODS.0,
+            greatest_period: Reservation::PERIODS.1,
             priorities: (1, 99),
         }
     }

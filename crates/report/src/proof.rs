@@ -9,7 +9,7 @@ pub use json::{json, tasks as json_of_tasks};
 pub use rows::ProofRow;
 
 use crate::figures::PROVEN_TASKS;
-use crate::number::counted;
+use crate::number::{counted, few};
 use crate::{Page, paragraph, table, visible};
 use punctual_analysis::{Cause, Proof, Verdict, WorstCase, worst_case};
 use std::fmt::Write;
@@ -55,10 +55,7 @@ pub fn headline(proof: &Proof) -> String {
 
 /// A list of names that is not too long for a sentence.
 fn some(names: &[String]) -> String {
-    match names.len() {
-        0..=MOST_NAMES => names.join(", "),
-        all => format!("{} and {} more", names[..MOST_NAMES].join(", "), all - MOST_NAMES),
-    }
+    few(names, MOST_NAMES, " and ")
 }
 
 /// `Load: CPU 0 31.2 %, CPU 1 4.1 %.`
@@ -85,12 +82,19 @@ fn reserved(proof: &Proof) -> Option<String> {
                 .enumerate()
                 .filter_map(|(task, deadline)| Some(format!("{} {}", name(task), (*deadline)?)))
                 .collect();
-            (!list.is_empty())
-                .then(|| format!("Deadlines of reservations that meet all of theirs: {}.", list.join(", ")))
+            (!list.is_empty()).then(|| {
+                format!(
+                    "With these deadlines and periods of the reservations, all tasks in one meet theirs: {}.",
+                    list.join(", ")
+                )
+            })
         }
         Err(tasks) => {
             let names: Vec<String> = tasks.iter().map(|&task| name(task)).collect();
-            Some(format!("No deadlines of reservations meet those of {}.", some(&names)))
+            Some(format!(
+                "No deadlines of the reservations were found with which {} meet their own.",
+                some(&names)
+            ))
         }
     }
 }

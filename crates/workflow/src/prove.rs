@@ -87,7 +87,10 @@ pub fn prove(options: &Options) -> Result<Proof> {
     let Known { mut system, threads, observed_on, remarks } = known;
     options.changes.iter().for_each(|change| apply(change, &mut system));
     let reserved_deadlines = options.assign.then(|| system.assign_deadlines());
-    let deadlines = reserved_deadlines.iter().flatten().next().map_or(&[][..], Vec::as_slice);
+    let deadlines = match &reserved_deadlines {
+        Some(Ok(deadlines)) => deadlines.as_slice(),
+        _ => &[],
+    };
     Ok(Proof {
         bounds: system.prove(),
         rooms: options.sensitivity.then(|| system.sensitivity()),
@@ -256,8 +259,8 @@ fn several(chosen: &[&threads::Task]) -> Option<String> {
     names.dedup();
     (!names.is_empty()).then(|| {
         format!(
-            "Several tasks each, as they changed their policy, priority or processors, and may do so again: \
-             {}.",
+            "These threads changed their policy, priority or processors, and may do so again, so each is \
+             several tasks: {}.",
             names.join(", ")
         )
     })

@@ -3,7 +3,7 @@
 use super::observed::UNBOUNDED;
 use super::{Known, Options, check_patterns, gaps, ignored, platforms};
 use crate::error::{Error, Result};
-use punctual_analysis::{Arrivals, Gap, Platform, Scheduling, System, Task, Thread, is_taken_by_the_kernel};
+use punctual_analysis::{Arrivals, Gap, Platform, Scheduling, System, Task, Thread};
 use punctual_conformance::{Answer, Contract, ContractTask};
 use punctual_model::arrival::Curve;
 use punctual_model::{Duration, Execution, Policy, TimingModel};
@@ -172,9 +172,9 @@ fn scheduling(agreed: &ContractTask) -> (Scheduling, Option<Gap>) {
     let unknown = |text: &str| (Scheduling::Unknown, Some(Gap::Demand(text.into())));
     match (agreed.policy, agreed.reservation, agreed.priority) {
         (None, ..) => unknown("its policy is not agreed on"),
-        (Some(Policy::Deadline), Some(reservation), _) if !is_taken_by_the_kernel(&reservation) => unknown(
-            "the kernel takes no such reservation: a runtime of at least 1.024 µs, at most as long as its \
-             deadline, at most as long as its period, which is 100 µs to 4.194304 s",
+        (Some(Policy::Deadline), Some(reservation), _) if !reservation.is_possible() => unknown(
+            "the kernel takes no such reservation: it wants 1.024 µs ≤ runtime ≤ deadline ≤ period, and a \
+             period from 100 µs to 4.194304 s",
         ),
         (Some(Policy::Deadline), Some(reservation), _) => (Scheduling::Deadline(reservation), None),
         (Some(Policy::Deadline), None, _) => {

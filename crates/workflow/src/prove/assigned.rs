@@ -5,7 +5,7 @@ use super::agreed::{agreed, lacks_reservation, refuse_margin};
 use super::{Known, Options, observed, read_platform};
 use crate::agreement::Agreement;
 use crate::error::{Error, ErrorKind, Result};
-use punctual_analysis::{Proof, Scheduling, Task, Verdict};
+use punctual_analysis::{Assignment, Proof, Scheduling, Task, Verdict};
 use punctual_conformance::{Contract, Margin};
 use punctual_model::{Duration, Percent, TimingModel};
 use std::collections::BTreeMap;
@@ -144,12 +144,12 @@ fn by_name(known: &Known, priorities: &[Option<u32>]) -> BTreeMap<String, u32> {
     least
 }
 
-/// Has a contract say a reservation for each task under SCHED_DEADLINE that has none, and deadlines of all
-/// reservations, which are returned by task of the analysis; or the tasks for which there is none.
+/// Gives each task under SCHED_DEADLINE a reservation in the contract, if it has none, and all reservations
+/// their deadlines, which it returns.
 fn reserve(
     contract: &mut Contract,
     know: &impl Fn(&Contract) -> Result<Known>,
-) -> Result<std::result::Result<Vec<Option<Duration>>, Vec<usize>>> {
+) -> Result<Assignment<Duration>> {
     let known = know(contract)?;
     for (at, task) in known.system.tasks.iter().enumerate() {
         let agreed = contract.tasks.iter_mut().find(|it| it.name == task.name);
@@ -205,8 +205,8 @@ fn without_deadlines(known: &Known, tasks: &[usize]) -> Error {
     let (runtime, jitter) = (it.runtime_ns, task.jitter);
     if deadline.saturating_sub(jitter) >= runtime {
         let message = format!(
-            "no deadlines of reservations were found under which {name} meets its deadline, so no contract \
-             is written"
+            "no deadlines of the reservations were found with which {name} meets its own, so no contract is \
+             written"
         );
         return Error::new(ErrorKind::Refused, message).advise(
             "ask for longer deadlines, pin threads to other processors, or change the runtimes in the \
@@ -230,8 +230,8 @@ fn without_deadlines(known: &Known, tasks: &[usize]) -> Error {
 fn found(
     known: Known,
     options: &Options,
-    priorities: Option<std::result::Result<Vec<Option<u32>>, Vec<usize>>>,
-    reserved_deadlines: Option<std::result::Result<Vec<Option<Duration>>, Vec<usize>>>,
+    priorities: Option<Assignment<u32>>,
+    reserved_deadlines: Option<Assignment<Duration>>,
 ) -> Proof {
     let Known { system, threads, observed_on, remarks } = known;
     Proof {
