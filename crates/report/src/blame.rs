@@ -2,6 +2,7 @@
 //! run changes along a curve.
 
 use crate::figures::Fit;
+use crate::number::few;
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, visible};
 use punctual_model::{Duration, Separator};
@@ -86,19 +87,10 @@ fn runs(all: &[Blame]) -> String {
         false => format!("{from}..{until}"),
     };
     let of_run = |(run, ranges): &(&str, Vec<(usize, usize)>)| {
-        let named = few(ranges.iter().map(range).collect(), RANGES, " and ");
+        let named = few(&ranges.iter().map(range).collect::<Vec<_>>(), RANGES, " and ");
         format!("{} ({named})", visible(run))
     };
-    few(runs.iter().map(of_run).collect(), RUNS, ", and ")
-}
-
-/// The first ones, and how many more there are.
-fn few(all: Vec<String>, most: usize, and: &str) -> String {
-    let named = all[..all.len().min(most)].join(", ");
-    match all.len().saturating_sub(most) {
-        0 => named,
-        more => format!("{named}{and}{more} more"),
-    }
+    few(&runs.iter().map(of_run).collect::<Vec<_>>(), RUNS, ", and ")
 }
 
 #[cfg(test)]

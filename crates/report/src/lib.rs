@@ -39,7 +39,7 @@ pub mod tt;
 
 pub use checklist::{Item, Standing, checklist};
 pub use comparison::{Configured, Kind, comparison, configured};
-pub use number::counted;
+pub use number::{counted, few};
 pub use overview::Rows;
 pub use prose::{Selection, tasks};
 

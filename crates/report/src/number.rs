@@ -74,6 +74,15 @@ pub(crate) fn agreeing<'a>(number: u64, one: &'a str, several: &'a str) -> &'a s
     if number == 1 { one } else { several }
 }
 
+/// A list for a sentence: the first ones, and behind `and` how many more there are.
+pub fn few(all: &[String], most: usize, and: &str) -> String {
+    let named = all[..all.len().min(most)].join(", ");
+    match all.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named}{and}{more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

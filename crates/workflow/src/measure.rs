@@ -113,6 +113,9 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     Ok(outcome)
 }
 
+/// The nice value of threads that go first.
+const HIGHEST: i32 = -20;
+
 /// The calling thread goes ahead of all other ordinary threads: who reads too late, loses interrupts. Until
 /// this is dropped.
 struct Ahead(i32);
@@ -136,9 +139,6 @@ impl Drop for Ahead {
         let _ = setpriority_process(None, self.0);
     }
 }
-
-/// The nice value of threads that go first.
-const HIGHEST: i32 = -20;
 
 /// The programs in the kernel, and where what they see goes.
 struct Measurement<'a, 't> {

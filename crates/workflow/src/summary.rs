@@ -8,7 +8,7 @@ use crate::recording::{Recording, TimeRange};
 use punctual_extract::summary::MAGIC;
 use punctual_extract::{Extractor, Options as ExtractOptions, Replay, Run, Summary, replay_into};
 use punctual_report::blame::Blame;
-use punctual_report::visible;
+use punctual_report::{few, visible};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,6 +18,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// Summaries that each worker may have read before they are merged.
 const READ_AHEAD: usize = 4;
+
+/// Names of tasks in a warning.
+const MOST_NAMES: usize = 5;
 
 /// What to summarize.
 pub struct Options {
@@ -118,17 +121,9 @@ pub fn review(all: &Summary, unite: &str, monitor: &dyn Monitor) {
     if !apart.is_empty() {
         monitor.warn(&format!(
             "the commands of {} are unknown, so each run has its own; {unite}, if all are of one program",
-            first_few(&apart)
+            few(&apart, MOST_NAMES, " and ")
         ));
     }
-}
-
-/// Names, not too many.
-fn first_few(names: &[String]) -> String {
-    const MOST: usize = 5;
-    let more = names.len().saturating_sub(MOST);
-    let shown = names[..names.len() - more].join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
 /// Reads summaries and merges them: in any order, with the same result. `workers` read ahead of the merge;

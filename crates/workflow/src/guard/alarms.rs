@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const WAITING: usize = 1024;
 /// From the start of one command to that of the next, at least.
 const BETWEEN_COMMANDS: Duration = Duration::from_secs(1);
+/// How long the last command may take to end.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// Where journald listens for its own protocol.
 const JOURNAL: &str = "/run/systemd/journal/socket";
 
@@ -151,9 +153,7 @@ impl Herald {
             Err(_) => self.counters.failed_commands += 1,
         }
     }
-}
 
-impl Herald {
     /// Counts a command that has ended and failed.
     fn look_after_command(&mut self) {
         let Some(child) = &mut self.running else { return };
@@ -169,15 +169,13 @@ impl Herald {
     /// The last command may still be running: it gets a moment to end.
     fn await_command(&mut self) {
         let begun = Instant::now();
+        self.look_after_command();
         while self.running.is_some() && begun.elapsed() < PATIENCE {
-            self.look_after_command();
             std::thread::sleep(Duration::from_millis(10));
+            self.look_after_command();
         }
     }
 }
-
-/// How long the last command may take to end.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Starts a command for the shell; its output goes to standard error.
 fn start(command: &str, violation: &Violation) -> std::io::Result<Child> {
