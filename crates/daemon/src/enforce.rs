@@ -102,6 +102,8 @@ pub struct Target {
     pub period: u64,
     /// D, in ns.
     pub deadline: u64,
+    /// When its first budget begins, on CLOCK_MONOTONIC in ns, if that is later.
+    pub begins: u64,
 }
 
 impl Target {
@@ -142,7 +144,7 @@ pub enum Event {
 }
 
 /// Now, on CLOCK_MONOTONIC, in ns.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -182,6 +184,18 @@ impl Core {
         if self.demoted(spec).is_some() {
             self.forget(spec);
         }
+    }
+
+    /// When the next budget of a spec is due, if it has taken something of the last; 0 or past otherwise.
+    pub fn due(&mut self, spec: u64) -> Option<u64> {
+        let watched = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key));
+        let held = watched.and_then(Watched::next_due);
+        held.into_iter().chain(self.owed_of_specs.get(&spec).map(Budget::due)).max()
+    }
+
+    /// A spec has ended: nobody asks for what it owes.
+    pub fn forget_owed(&mut self, spec: u64) {
+        self.owed_of_specs.remove(&spec);
     }
 
     /// What was counted of the thread of a spec.
@@ -414,6 +428,7 @@ mod tests {
             runtime: 0,
             period: 0,
             deadline: 0,
+            begins: 0,
         };
         let mut core = Core::default();
         let mut budget = Budget::new((1, 1_000_000_000_000, 1), now());

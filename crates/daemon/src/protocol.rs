@@ -252,6 +252,7 @@ fn query(
         }
         "ListPlugins" => {
             none()?;
+            registry.forget_paid();
             reply(PluginList { plugins: registry.plugins().iter().map(plugin).collect() }, out)
         }
         "ListClients" => {

@@ -5,6 +5,7 @@ mod attached;
 mod attachment;
 mod clamps;
 mod clients;
+mod ended;
 mod enforcement;
 mod hint;
 mod limit;
@@ -31,6 +32,7 @@ use crate::poll::Poll;
 use crate::record::{Applied, Attached, LONGEST_NAME, Record};
 use crate::text::Problem;
 use crate::told::Told;
+use ended::{Leavings, Place, Turn};
 use limit::Limit;
 use punctual_model::Duration;
 use punctual_protocol::Says;
@@ -114,6 +116,10 @@ pub struct Spec {
     ends_with_thread: bool,
     /// What its program says of its loop, since it has asked for the memory.
     told: Option<Told>,
+    /// When its first budget begins, on CLOCK_MONOTONIC in ns, if that is later.
+    begins: u64,
+    /// The last thread under SCHED_DEADLINE that has left it.
+    turn: Option<Turn>,
     slot: usize,
 }
 
@@ -217,6 +223,7 @@ pub struct Registry {
     specs_of_user: HashMap<u32, usize>,
     books: Books,
     limit: Limit,
+    leavings: Leavings,
     enforcer: Enforcer,
     /// Why the last reload failed, if it did.
     pub last_reload_error: Option<String>,
@@ -239,6 +246,7 @@ impl Registry {
             specs_of_user: HashMap::default(),
             books: Books::default(),
             limit: Limit::default(),
+            leavings: Leavings::default(),
             enforcer,
             last_reload_error: None,
         })
@@ -340,7 +348,7 @@ impl Registry {
         if self.specs.len() >= self.setup.quotas.specs {
             return Err(Error::TooMany { what: "specs".into(), limit: self.setup.quotas.specs as u64 });
         }
-        let choice = self.choose(caller, &parameters, None, None)?;
+        let Place { choice, begins } = self.place(caller, &parameters, None, None)?;
         let slot = self.slot()?;
         let id = SpecId(self.journal.number());
         let spec = Spec {
@@ -353,6 +361,8 @@ impl Registry {
             thread: None,
             ends_with_thread: false,
             told: None,
+            begins,
+            turn: None,
             slot,
         };
         self.setup.plugins[choice.admission.plugin].plugin.admit(
@@ -416,7 +426,8 @@ impl Registry {
     ) -> Result<(), Error> {
         let spec = self.get(&caller.who, id)?;
         let (old, old_parameters, was) = (spec.admission, spec.parameters.clone(), self.assignment(spec));
-        let choice = self.choose(caller, &parameters, Some(spec), cpuset)?;
+        let Place { choice, begins } = self.place(caller, &parameters, Some(id), cpuset)?;
+        let due = self.due(&self.specs[&id]).unwrap_or(0);
         let new = choice.admission;
         self.readmit(id, parameters, &choice.parameters, new, None);
         let enacted = self
@@ -435,6 +446,13 @@ impl Registry {
             }
             self.restore_limit();
             return Err(error);
+        }
+        let moved = self.moved(id, &old, &old_parameters);
+        if moved.takes {
+            self.delay(id, begins);
+        }
+        if moved.leaves {
+            self.leave(self.specs[&id].who.user, old.offer.processor, Some(id), due);
         }
         self.restore_limit();
         Ok(())
@@ -501,15 +519,19 @@ impl Registry {
 
     /// Ends specs: restores their threads, and applies what shifted for the specs that stay.
     fn end_specs(&mut self, ids: &[SpecId]) {
+        self.end_and_give(ids, false);
+    }
+
+    /// The same; others may have been given their room.
+    fn end_and_give(&mut self, ids: &[SpecId], is_given: bool) {
         let mut plugins = Vec::new();
         for &id in ids {
             self.restore_thread(id);
             let Some(spec) = self.specs.remove(&id) else { continue };
-            self.setup.plugins[spec.admission.plugin].plugin.release(id);
             if !plugins.contains(&spec.admission.plugin) {
                 plugins.push(spec.admission.plugin);
             }
-            self.books.remove(&spec.who, spec.admission.plugin, spec.admission.share);
+            self.end_admission(&spec, is_given);
             self.remove_from_indexes(spec);
         }
         for plugin in plugins {

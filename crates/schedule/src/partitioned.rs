@@ -298,7 +298,15 @@ impl Processor {
             ""
         };
         let kernel = if self.platform.is_some() { ", with what the kernel takes" } else { "" };
-        let reserved: String = reserves.iter().map(|reserve| format!(", with {reserve}")).collect();
+        let mut reserved: String = reserves.iter().map(|reserve| format!(", with {reserve}")).collect();
+        if !reserves.is_empty() {
+            let is_there = self.unbounded.iter().any(|&id| Some(id) != replaced);
+            reserved += match (task, is_there) {
+                (None, _) => ", which acts, as this spec declares no runtime or no period",
+                (_, true) => ", which acts, as a spec there declares no runtime or no period",
+                _ => "",
+            };
+        }
         tasks.prove(first, work).map_err(|unproven| {
             let processor = self.books.processor;
             match unproven {

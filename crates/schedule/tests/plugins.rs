@@ -428,6 +428,14 @@ fn what_the_kernel_keeps_for_ordinary_threads_counts() {
         // Those that leave them enough never meet it.
         let offer_of_short = offered(plugin.consider(&spec(9, 10, 10), None));
         refused(plugin.consider(&spec(19, 20, 20), None));
+        // A spec that may take everything lets it act, and is named.
+        let mut beside = with_fair_server(kind);
+        let unbounded = Parameters { priority: Some(20), ..Parameters::default() };
+        if let Answer::Ok(offer) | Answer::Partial(offer) = beside.consider(&unbounded, None) {
+            beside.admit(SpecId(1), &unbounded, offer);
+            let why = refused(beside.consider(&spec(9, 10, 10), None));
+            assert!(why.contains("which acts, as a spec there declares no runtime or no period"), "{why}");
+        }
         // Beside one that does not, everyone does.
         plugin.admit(SpecId(1), &spec(1000, 2000, 1153), offer);
         let why = refused(plugin.consider(&Parameters { priority: Some(40), ..spec(1, 100, 20) }, None));

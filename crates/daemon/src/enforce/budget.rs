@@ -130,7 +130,7 @@ impl Budget {
         let mut budget = self.with(times, now);
         if std::mem::take(&mut budget.is_stopped) {
             // Whole budgets of what it took beyond are paid by the time until the next.
-            budget.used = budget.runtime.saturating_add(std::mem::take(&mut budget.debt));
+            budget.used = budget.runtime.saturating_add(std::mem::take(&mut budget.debt).max(1));
         }
         Budget {
             running: Running::Unknown(now),
@@ -141,6 +141,21 @@ impl Budget {
             counted: Counted::default(),
             ..budget
         }
+    }
+
+    /// Its next budget is not due before `begins`, and there is nothing left of this one.
+    pub fn wait_until(&mut self, begins: u64, now: u64) {
+        if begins > now {
+            self.due = Some(self.due().max(begins));
+            self.used = self.used.max(self.runtime.saturating_add(1));
+            (self.saved, self.is_counted) = (0, true);
+        }
+    }
+
+    /// Whether it is used up, and the next one is not due.
+    pub fn is_spent(&self, now: u64) -> bool {
+        let is_due = self.due.is_none_or(|due| due.saturating_sub(self.tolerance) <= now);
+        self.used > self.runtime && !is_due
     }
 
     /// When the next budget is due; 0 if that is whenever it begins to run.
@@ -313,6 +328,25 @@ impl Budget {
     pub fn see(&mut self, now: u64) {
         if let Running::Since(_) = self.running {
             self.is_seen(now);
+        }
+    }
+
+    /// Whether nothing is known of it since it is measured.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self.running, Running::Unknown(_))
+    }
+
+    /// It has taken so much while nothing was known of it.
+    pub fn has_taken(&mut self, took: u64, now: u64) {
+        let Running::Unknown(since) = self.running else { return };
+        if took > 0 {
+            self.running = Running::Since(now.saturating_sub(took).max(since));
+            if self.due.is_none() {
+                self.counted.jobs += 1;
+                self.renew(since);
+            }
+            self.is_seen(now);
+            self.running = Running::Unknown(now);
         }
     }
 

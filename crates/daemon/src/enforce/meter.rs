@@ -101,6 +101,7 @@ pub struct Meter {
     /// `/proc/TID/schedstat`: how long it has waited for a processor.
     waits: File,
     waited: u64,
+    taken: u64,
 }
 
 impl Meter {
@@ -110,7 +111,7 @@ impl Meter {
         let ring = Ring::new(&clock, PAGES)?;
         let migrations = migrations_to(&clock, thread)?;
         let waits = File::open(format!("/proc/{thread}/task/{thread}/schedstat"))?;
-        let mut meter = Meter { clock, _migrations: migrations, ring, waits, waited: 0 };
+        let mut meter = Meter { clock, _migrations: migrations, ring, waits, waited: 0, taken: 0 };
         meter.waited();
         Ok(meter)
     }
@@ -137,6 +138,18 @@ impl Meter {
         let Some(now) = text.split_ascii_whitespace().nth(1).and_then(|it| it.parse().ok()) else { return 0 };
         let before = std::mem::replace(&mut self.waited, now);
         now.saturating_sub(before)
+    }
+
+    /// How much processor time it has taken since the last call, in ns.
+    pub fn taken(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        match rustix::io::read(&self.clock, &mut bytes) {
+            Ok(8) => {
+                let now = u64::from_ne_bytes(bytes);
+                now.saturating_sub(std::mem::replace(&mut self.taken, now))
+            }
+            _ => 0,
+        }
     }
 
     /// Takes the records out of the ring.
@@ -332,6 +345,7 @@ mod tests {
         assert!(records.iter().any(|record| record.what == What::Sample), "{records:?}");
         // Nothing comes twice.
         let before = records.len();
+        assert!(meter.taken() >= 20_000_000 && meter.taken() < 20_000_000);
         meter.set_limit(NEVER).unwrap();
         meter.read(&mut records);
         assert!(records.len() < before + 10);

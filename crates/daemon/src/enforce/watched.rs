@@ -72,7 +72,8 @@ impl Watched {
     /// Of a thread that may have taken something of its budget already.
     pub(super) fn new(spec: u64, target: Target, owed: Option<&Budget>, now: u64) -> Watched {
         let times = target.times();
-        let budget = owed.map_or_else(|| Budget::new(times, now), |owed| owed.taken_over(times, now));
+        let mut budget = owed.map_or_else(|| Budget::new(times, now), |owed| owed.taken_over(times, now));
+        budget.wait_until(target.begins, now);
         Watched {
             spec,
             target,
@@ -116,8 +117,7 @@ impl Watched {
         if target.times() != self.target.times() {
             if let Some(Measure::Events(_)) = self.meter {
                 // What it has taken since the last look counts: its clock begins anew.
-                self.take(&mut Vec::new());
-                self.budget.see(now);
+                self.count(now);
             }
             self.budget = self.budget.with(target.times(), now);
             if let Some(Measure::Events(meter)) = self.meter.as_ref().filter(|_| !self.is_demoted()) {
@@ -125,7 +125,19 @@ impl Watched {
                 let _ = meter.set_limit(self.budget.left().max(GRAIN));
             }
         }
+        if target.begins != self.target.begins {
+            self.budget.wait_until(target.begins, now);
+        }
         self.target = target;
+    }
+
+    /// When its next budget is due, as far as it has taken something of the last.
+    pub(super) fn next_due(&mut self) -> Option<u64> {
+        if !self.target.is_held() {
+            return None;
+        }
+        self.count(super::now());
+        Some(self.budget.due())
     }
 
     /// Begins to measure, or says why it cannot be.
@@ -147,6 +159,11 @@ impl Watched {
                 self.budget = self.budget.with(self.target.times(), now);
                 self.meter = Some(meter);
                 let left = self.budget.left().max(GRAIN);
+                let stops = matches!(policy.overruns, Overruns::Demote | Overruns::Detach);
+                if stops && !self.is_demoted() && self.budget.is_spent(now) {
+                    // One that the kernel leaves as it is will be found when it is looked at.
+                    let _ = self.demote();
+                }
                 self.set_limit(if self.is_demoted() { NEVER } else { left });
                 if !self.is_demoted() {
                     self.look_at = self.polls(policy).then_some(now.saturating_add(left));
@@ -185,7 +202,7 @@ impl Watched {
     /// Its events have ended, with the thread or without it: when it executes a program of other rights, or
     /// another of its process executes one. Whether it is to be measured anew.
     pub(super) fn lost(&mut self) -> (Events, bool) {
-        self.settle(&mut Vec::new());
+        self.settle();
         if !self.target.thread.lives() {
             return (self.ended(), false);
         }
@@ -200,15 +217,27 @@ impl Watched {
         if !self.target.is_held() {
             return None;
         }
-        self.settle(&mut Vec::new());
+        self.settle();
         Some(self.budget.clone())
     }
 
     /// Counts what it has taken until now, after which nothing is known.
-    fn settle(&mut self, records: &mut Vec<Record>) {
+    fn settle(&mut self) {
         let now = super::now();
-        self.take(records);
+        self.count(now);
         self.budget.lose_sight(now);
+    }
+
+    /// Counts what it has taken until now.
+    fn count(&mut self, now: u64) {
+        self.take(&mut Vec::new());
+        self.budget.see(now);
+        if self.budget.is_unknown() {
+            // It has not switched yet, but may have run all the time.
+            if let Some(Measure::Events(meter)) = self.meter.as_mut() {
+                self.budget.has_taken(meter.taken(), now);
+            }
+        }
     }
 
     /// Takes what its meter has recorded.
@@ -443,6 +472,7 @@ mod tests {
             runtime: MS,
             period: 10 * MS,
             deadline: 10 * MS,
+            begins: 0,
         };
         Watched::new(1, target, None, 0)
     }

@@ -3,6 +3,7 @@
 use super::Registry;
 use super::attached::{AttachedThread, NOT_LIFTED};
 use super::clamps;
+use super::ended::Turn;
 use super::process::Caller;
 use crate::error::Error;
 use crate::kernel::{self, Clamped, Refused, State};
@@ -89,6 +90,7 @@ impl Registry {
         let clamped = self.unclamped(number).map_err(|error| kernel_error(error, named))?;
         let applied = self.assigned(id)?;
         self.check_cluster(id, &applied, &before)?;
+        self.check_turn(id, &thread, &applied)?;
         if let Some(pidfd) = thread.pidfd() {
             self.poll.add(pidfd, Token::Thread(id.0)).map_err(failed)?;
         }
@@ -213,6 +215,7 @@ impl Registry {
     fn forget_thread(&mut self, id: SpecId) {
         let Some(spec) = self.specs.get_mut(&id) else { return };
         if let Some(attached) = spec.thread.take() {
+            spec.turn = Turn::of(&attached.thread, &attached.applied).or(spec.turn);
             self.threads.remove(&attached.thread.number);
             self.limit.thread_left(&attached.applied);
             if let Some(loaded) = self.setup.plugins.get_mut(spec.admission.plugin) {

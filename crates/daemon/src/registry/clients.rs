@@ -140,6 +140,7 @@ impl Registry {
             self.restore_thread(id);
         }
         self.end_specs(&specs);
+        self.give_all_room();
         self.restore_limit_now();
         if !self.books.is_empty() {
             log::error("the books are not empty after all specs were released; please report this");

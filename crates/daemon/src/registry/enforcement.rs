@@ -142,5 +142,6 @@ fn target(spec: &Spec) -> Option<Target> {
         runtime: runtime.ns(),
         period: period.ns(),
         deadline: spec.parameters.deadline.unwrap_or(period).ns(),
+        begins: spec.begins,
     })
 }

@@ -111,6 +111,8 @@ impl Registry {
             thread: None,
             ends_with_thread: record.ends_with_thread,
             told: None,
+            begins: 0,
+            turn: None,
             slot,
         });
         Ok(())

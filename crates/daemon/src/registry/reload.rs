@@ -11,6 +11,7 @@ impl Registry {
     /// places or are admitted anew, else they end, as do those of removed plugins. Rules and quotas apply to
     /// later requests.
     pub fn reload(&mut self, setup: Setup) {
+        self.give_all_room();
         let mut old = std::mem::replace(&mut self.setup, setup);
         self.enforcer.set_policy(self.setup.enforcement);
         let mut ids: Vec<SpecId> = self.specs.keys().copied().collect();

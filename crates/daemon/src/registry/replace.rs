@@ -4,6 +4,7 @@
 //! First the books, where everything can be taken back exactly; then the kernel; at last what is released,
 //! which cannot fail.
 
+use super::ended::Moved;
 use super::process::Caller;
 use super::{Admission, Choice, Registry, Spec, cut};
 use crate::error::Error;
@@ -20,11 +21,33 @@ struct Old {
     admission: Admission,
     parameters: Parameters,
     assignment: Option<Assignment>,
+    /// When its next budget is due, if it has taken something of the last; else 0.
+    due: u64,
 }
 
 impl Registry {
     /// Returns the changed specs, then the new ones.
     pub fn replace(&mut self, caller: &Caller, asked: ReplaceSpecs) -> Result<Vec<SpecId>, Error> {
+        self.forget_paid();
+        if !self.keeps_rooms() {
+            return self.replace_now(caller, asked, 0);
+        }
+        match self.replace_now(caller, asked.clone(), 0) {
+            Err(Error::NotAdmitted { .. } | Error::NotPermitted { .. } | Error::OutOfBounds { .. }) => {
+                let begins = self.give_all_room();
+                self.replace_now(caller, asked, begins)
+            }
+            done => done,
+        }
+    }
+
+    /// New specs, and changed ones that get more, begin at `begins`, if that is later.
+    fn replace_now(
+        &mut self,
+        caller: &Caller,
+        asked: ReplaceSpecs,
+        begins: u64,
+    ) -> Result<Vec<SpecId>, Error> {
         let ReplaceSpecs { release, change, create } = asked;
         let process = self.live_process(caller)?;
         let released: Vec<SpecId> = release.into_iter().map(SpecId).collect();
@@ -49,8 +72,35 @@ impl Registry {
             let spec = &self.specs[id];
             self.books.add(&spec.who, spec.admission.plugin, spec.admission.share);
         }
-        self.end_specs(&released);
+        self.end_and_give(&released, true);
+        self.delay_replaced(&old[released.len()..], &made, begins);
         Ok(changed.into_iter().chain(made).collect())
+    }
+
+    /// Who got the room of others begins when those have paid.
+    fn delay_replaced(&mut self, changed: &[Old], made: &[SpecId], begins: u64) {
+        let moved = |it: &Old| self.moved(it.id, &it.admission, &it.parameters);
+        let changed: Vec<(&Old, Moved)> = changed.iter().map(|it| (it, moved(it))).collect();
+        let place = |registry: &Self, id: SpecId| {
+            let spec = &registry.specs[&id];
+            (spec.who.user, spec.admission.offer.processor)
+        };
+        for (it, _) in changed.iter().filter(|(_, moved)| moved.takes) {
+            let (user, processor) = place(self, it.id);
+            let leaves = |(other, moved): &&(&Old, Moved)| {
+                other.id != it.id && moved.leaves && other.admission.offer.processor == processor
+            };
+            let left = changed.iter().filter(leaves).map(|(other, _)| other.due).max().unwrap_or(0);
+            self.delay(it.id, begins.max(left).max(self.begins(user, processor, Some(it.id))));
+        }
+        for (it, _) in changed.iter().filter(|(_, moved)| moved.leaves) {
+            let (user, _) = place(self, it.id);
+            self.leave(user, it.admission.offer.processor, Some(it.id), it.due);
+        }
+        for &id in made {
+            let (user, processor) = place(self, id);
+            self.delay(id, begins.max(self.begins(user, processor, None)));
+        }
     }
 
     /// Each spec once, the caller's, and of a plugin whose decisions can be taken back.
@@ -96,10 +146,10 @@ impl Registry {
     fn take_out(&mut self, id: SpecId) -> Old {
         let spec = &self.specs[&id];
         let (admission, parameters) = (spec.admission, spec.parameters.clone());
-        let assignment = self.assignment(spec);
+        let (assignment, due) = (self.assignment(spec), self.due(spec).unwrap_or(0));
         self.books.remove(&spec.who, admission.plugin, admission.share);
         self.setup.plugins[admission.plugin].plugin.release(id);
-        Old { id, admission, parameters, assignment }
+        Old { id, admission, parameters, assignment, due }
     }
 
     fn admit_changes(&mut self, caller: &Caller, change: Vec<ChangeSpec>) -> Result<(), Error> {
@@ -139,6 +189,8 @@ impl Registry {
                 thread: None,
                 ends_with_thread: false,
                 told: None,
+                begins: 0,
+                turn: None,
                 slot,
             });
             made.push(id);

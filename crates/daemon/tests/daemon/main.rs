@@ -7,6 +7,7 @@ mod actor;
 mod bus;
 mod clamps;
 mod cpusets;
+mod ended;
 mod enforcement;
 mod faults;
 mod global;
@@ -87,7 +88,8 @@ fn main() -> ExitCode {
             clamps::run(needs, test)
         })
     }));
-    for alone in [global::ALONE, undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE] {
+    for alone in [global::ALONE, undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE, ended::ALONE]
+    {
         trials.extend(tests(alone, true));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

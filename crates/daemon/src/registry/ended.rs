@@ -1,0 +1,282 @@
+//! What ended specs leave behind. Their room stays taken until the next budget of each would have been due:
+//! else whoever ends a spec and creates another would get a second budget in the same period.
+//!
+//! Nobody is refused for that. Who needs the room gets it, but begins only then.
+
+use super::process::Caller;
+use super::{Admission, Choice, Registry, Spec, cut};
+use crate::access::Who;
+use crate::enforce;
+use crate::error::Error;
+use crate::kernel::Processors;
+use crate::record::Applied;
+use crate::thread::Thread;
+use punctual_model::Duration;
+use punctual_schedule::{Assignment, Parameters, SpecId};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// A spec that has ended after it took something of its budget.
+#[derive(Debug)]
+struct Ended {
+    id: SpecId,
+    who: Rc<Who>,
+    admission: Admission,
+    as_offered: Parameters,
+    /// When its next budget would have been due, on CLOCK_MONOTONIC in ns.
+    due: u64,
+}
+
+/// What ended specs leave behind.
+#[derive(Debug, Default)]
+pub(super) struct Leavings {
+    /// They are admitted still.
+    ended: Vec<Ended>,
+    /// Where others have got their room, or a changed spec has left it: when the next specs of that user on
+    /// that processor begin, but for that spec itself.
+    given: FxHashMap<Room, u64>,
+}
+
+/// What a user had of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Room {
+    user: u32,
+    processor: u32,
+    /// The spec that had it; none, if that has ended.
+    spec: Option<SpecId>,
+}
+
+/// An offer, and when its first budget begins: 0 if that is at once.
+pub(super) struct Place {
+    pub choice: Choice,
+    pub begins: u64,
+}
+
+/// What a change did to the place of a spec, or to its part of that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// It has left some of what it had.
+    pub leaves: bool,
+    /// It takes what it did not have.
+    pub takes: bool,
+}
+
+/// Who had the runtime of the current period under SCHED_DEADLINE.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    thread: u64,
+    number: u32,
+    until: u64,
+}
+
+impl Turn {
+    /// Of a thread that leaves SCHED_DEADLINE now, if it was on one processor. On several, the kernel keeps
+    /// its bandwidth itself.
+    pub fn of(thread: &Thread, applied: &Applied) -> Option<Turn> {
+        let until = enforce::now().saturating_add(applied.scheduling.period_ns);
+        let turn = Turn { thread: thread.identity, number: thread.number, until };
+        applied.needs_lifted_limit().then_some(turn)
+    }
+}
+
+impl Registry {
+    /// Forgets ended specs whose next budget would be due by now.
+    pub fn forget_paid(&mut self) {
+        if self.leavings.ended.is_empty() && self.leavings.given.is_empty() {
+            return;
+        }
+        let now = enforce::now();
+        self.leavings.given.retain(|_, due| *due > now);
+        let all = std::mem::take(&mut self.leavings.ended);
+        let (open, paid) = all.into_iter().partition(|it| it.due > now);
+        self.leavings.ended = open;
+        let paid: Vec<Ended> = paid;
+        paid.iter().for_each(|it| self.clear_room(it));
+        let mut plugins: Vec<usize> = paid.iter().map(|it| it.admission.plugin).collect();
+        plugins.dedup();
+        plugins.into_iter().for_each(|plugin| self.apply_shifted_or_log(plugin));
+    }
+
+    /// Whether there are ended specs whose room stays taken.
+    pub(super) fn keeps_rooms(&self) -> bool {
+        !self.leavings.ended.is_empty()
+    }
+
+    /// Takes an ended spec from its plugin and the books.
+    fn clear_room(&mut self, ended: &Ended) {
+        self.setup.plugins[ended.admission.plugin].plugin.release(ended.id);
+        self.books.remove(&ended.who, ended.admission.plugin, ended.admission.share);
+    }
+
+    /// When the next budget of a spec is due, if it has taken something of the last.
+    pub(super) fn due(&self, spec: &Spec) -> Option<u64> {
+        let now = enforce::now();
+        let held = self.enforcer.shared().lock().due(spec.id.0);
+        let attached = spec.thread.as_ref();
+        let turn = attached.and_then(|it| Turn::of(&it.thread, &it.applied)).or(spec.turn);
+        held.into_iter().chain(turn.map(|turn| turn.until)).max().filter(|due| *due > now)
+    }
+
+    /// Takes an ended spec from its plugin and the books: now if its room is given to others, else when it
+    /// has paid.
+    pub(super) fn end_admission(&mut self, spec: &Spec, is_given: bool) {
+        let ended = Ended {
+            id: spec.id,
+            who: spec.who.clone(),
+            admission: spec.admission,
+            as_offered: cut(&spec.parameters, spec.admission.offer.accepted_runtime),
+            due: self.due(spec).unwrap_or(0),
+        };
+        self.enforcer.shared().lock().forget_owed(spec.id.0);
+        let left: Vec<Room> =
+            self.leavings.given.keys().filter(|room| room.spec == Some(spec.id)).copied().collect();
+        for room in left {
+            let due = self.leavings.given.remove(&room).unwrap_or(0);
+            self.leave(room.user, room.processor, None, due);
+        }
+        let (quotas, user) = (&self.setup.quotas, spec.who.user);
+        let theirs = self.leavings.ended.iter().filter(|it| it.who.user == user).count();
+        // What others have written decides on its own, and is told at once.
+        let stays = !is_given
+            && !self.setup.plugins[spec.admission.plugin].config.kind.is_external()
+            && theirs < quotas.specs_per_user
+            && self.leavings.ended.len() < quotas.specs;
+        if ended.due > 0 && stays {
+            return self.leavings.ended.push(ended);
+        }
+        self.clear_room(&ended);
+        self.leave(user, ended.admission.offer.processor, None, ended.due);
+    }
+
+    /// Others may have the room that a spec of a user had on a processor, before it has paid.
+    pub(super) fn leave(&mut self, user: u32, processor: u32, spec: Option<SpecId>, due: u64) {
+        if due > 0 {
+            let given = self.leavings.given.entry(Room { user, processor, spec }).or_default();
+            *given = due.max(*given);
+        }
+    }
+
+    /// When a new spec of a user on a processor begins, or this one if it gets more there; 0 if at once.
+    pub(super) fn begins(&self, user: u32, processor: u32, spec: Option<SpecId>) -> u64 {
+        let others = |room: &Room| {
+            (room.user, room.processor) == (user, processor) && (spec.is_none() || room.spec != spec)
+        };
+        let given = self.leavings.given.iter().filter(|(room, _)| others(room));
+        given.map(|(_, due)| *due).max().unwrap_or(0)
+    }
+
+    /// A place beside ended specs that have not paid, or else in the room of those.
+    pub(super) fn place(
+        &mut self,
+        caller: &Caller,
+        parameters: &Parameters,
+        replacing: Option<SpecId>,
+        cpuset: Option<&Processors>,
+    ) -> Result<Place, Error> {
+        self.forget_paid();
+        let replaced = replacing.and_then(|id| self.specs.get(&id));
+        let (choice, mut begins) = match self.choose(caller, parameters, replaced, cpuset) {
+            Err(_) if self.keeps_rooms() => self.choose_room(caller, parameters, replacing, cpuset)?,
+            chosen => (chosen?, 0),
+        };
+        begins = begins.max(self.begins(caller.who.user, choice.admission.offer.processor, replacing));
+        Ok(Place { choice, begins })
+    }
+
+    /// A place as if ended specs had paid, and when those have whose room it is.
+    fn choose_room(
+        &mut self,
+        caller: &Caller,
+        parameters: &Parameters,
+        replacing: Option<SpecId>,
+        cpuset: Option<&Processors>,
+    ) -> Result<(Choice, u64), Error> {
+        let ended = std::mem::take(&mut self.leavings.ended);
+        let of = |it: &Ended| self.setup.plugins[it.admission.plugin].plugin.assignment(it.id);
+        let ended: Vec<(Option<Assignment>, Ended)> = ended.into_iter().map(|it| (of(&it), it)).collect();
+        ended.iter().for_each(|(_, it)| self.clear_room(it));
+        let replaced = replacing.and_then(|id| self.specs.get(&id));
+        let chosen = self.choose(caller, parameters, replaced, cpuset);
+        let mut begins = 0;
+        for (was, it) in ended {
+            let is_same = |admission: &Admission| {
+                let (one, other) = (admission, &it.admission);
+                (one.plugin, one.offer.processor) == (other.plugin, other.offer.processor)
+            };
+            // Rules bound sums of a user's specs wherever they are.
+            let is_theirs = it.who.user == caller.who.user;
+            match chosen.as_ref().is_ok_and(|choice| is_theirs || is_same(&choice.admission)) {
+                true => {
+                    begins = it.due.max(begins);
+                    self.leave(it.who.user, it.admission.offer.processor, None, it.due);
+                }
+                false => self.restore_room(was, it),
+            }
+        }
+        chosen.map(|choice| (choice, begins))
+    }
+
+    fn restore_room(&mut self, was: Option<Assignment>, ended: Ended) {
+        let plugin = &mut self.setup.plugins[ended.admission.plugin].plugin;
+        match was {
+            Some(was) => plugin.restore(ended.id, &ended.as_offered, ended.admission.offer, was),
+            None => plugin.admit(ended.id, &ended.as_offered, ended.admission.offer),
+        }
+        self.books.add(&ended.who, ended.admission.plugin, ended.admission.share);
+        self.leavings.ended.push(ended);
+    }
+
+    /// Gives away the room of all ended specs. When the last of them will have paid.
+    pub(super) fn give_all_room(&mut self) -> u64 {
+        let mut latest = 0;
+        for it in std::mem::take(&mut self.leavings.ended) {
+            self.clear_room(&it);
+            self.leave(it.who.user, it.admission.offer.processor, None, it.due);
+            latest = it.due.max(latest);
+        }
+        latest
+    }
+
+    /// What a change did to the place of a spec.
+    pub(super) fn moved(&self, id: SpecId, old: &Admission, parameters: &Parameters) -> Moved {
+        let spec = &self.specs[&id];
+        let key = |admission: &Admission, it: &Parameters| {
+            (admission.plugin, admission.offer.processor, it.period, it.deadline, it.priority)
+        };
+        let stays = key(old, parameters) == key(&spec.admission, &spec.parameters);
+        // Without a runtime, it may take all.
+        let runtime = |admission: &Admission| admission.offer.accepted_runtime.map_or(u64::MAX, Duration::ns);
+        let (before, after) = (runtime(old), runtime(&spec.admission));
+        Moved { leaves: !stays || after < before, takes: !stays || after > before }
+    }
+
+    /// A spec gets its first budget at `begins`, if that is later.
+    pub(super) fn delay(&mut self, id: SpecId, begins: u64) {
+        let Some(spec) = self.specs.get_mut(&id).filter(|spec| spec.begins < begins) else { return };
+        spec.begins = begins;
+        self.enforce(id);
+    }
+
+    /// Whether a thread may have SCHED_DEADLINE on one processor now: the kernel gives each a new runtime at
+    /// once.
+    pub(super) fn check_turn(&self, id: SpecId, thread: &Thread, applied: &Applied) -> Result<(), Error> {
+        if !applied.needs_lifted_limit() {
+            return Ok(());
+        }
+        let (spec, now) = (&self.specs[&id], enforce::now());
+        let turn = spec.turn.filter(|turn| turn.thread != thread.identity && turn.until > now);
+        let (until, why) = match turn {
+            Some(turn) => (turn.until, format!("thread {} had the runtime of this period", turn.number)),
+            None if spec.begins > now => (
+                spec.begins,
+                "another spec, which has ended or was changed, had the time of this period".into(),
+            ),
+            None => return Ok(()),
+        };
+        let name = &self.setup.plugins[spec.admission.plugin].name;
+        let wait = Duration::from_ns(until - now);
+        Err(Error::NotAdmitted {
+            reasons: vec![format!("{name}: {why}; this one can be attached in {wait}")],
+        })
+    }
+}

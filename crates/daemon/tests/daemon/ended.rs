@@ -1,0 +1,140 @@
+//! What ends or leaves its place, keeps its room until its next budget would have been due: nobody gets a
+//! second one in the same period by ending and beginning again.
+
+use crate::enforcement::{Hog, config, enforced, is_stopped_at_once, parameters};
+use crate::rig::{Client, DEADLINE, Daemon, FIFO, OTHER, Sleeper, WITH_EDF, seen, until};
+use serde_json::json;
+
+/// They need a processor.
+pub const ALONE: &[(&str, fn())] = &[
+    ("ended::who_needs_the_room_of_others_begins_later", who_needs_the_room_of_others_begins_later),
+    ("ended::who_has_room_beside_begins_at_once", who_has_room_beside_begins_at_once),
+    ("ended::a_change_of_mode_gives_no_second_budget", a_change_of_mode_gives_no_second_budget),
+    ("ended::what_a_change_leaves_is_given_later", what_a_change_leaves_is_given_later),
+    ("ended::threads_take_turns_under_edf", threads_take_turns_under_edf),
+];
+
+/// More than half of a processor.
+const MOST: (u32, u64, u64) = (40, 2_000, 3_000);
+
+fn most() -> serde_json::Value {
+    parameters(MOST.0, MOST.1, MOST.2)
+}
+
+/// As admitted.
+fn takes_something(hog: &Hog) {
+    let before = hog.time();
+    until("what it takes", || seen(hog.tid()).0 == FIFO && hog.time() >= before + 2);
+}
+
+fn release(client: &mut Client, spec: u64) {
+    client.ask("ReleaseSpec", json!({ "spec": spec }));
+}
+
+fn who_needs_the_room_of_others_begins_later() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    // Whose thread has taken nothing, owes nothing.
+    let sleeper = Sleeper::start();
+    let spec = client.schedule(most(), sleeper.tid());
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    client.ask("DetachThread", json!({ "spec": spec }));
+    release(&mut client, spec);
+    let mut hog = Hog::start();
+    let spec = client.schedule(most(), hog.tid());
+    takes_something(&hog);
+    release(&mut client, spec);
+    for when in ["the same thread", "another"] {
+        let spec = client.schedule(most(), hog.tid());
+        is_stopped_at_once(&mut client, spec, when);
+        release(&mut client, spec);
+        hog = Hog::start();
+    }
+    // But it gets what it was admitted for.
+    let spec = client.schedule(most(), hog.tid());
+    is_stopped_at_once(&mut client, spec, "the last");
+    until("its first budget", || seen(hog.tid()).0 == FIFO);
+    release(&mut client, spec);
+    daemon.assert_empty();
+}
+
+fn who_has_room_beside_begins_at_once() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let (hog, other) = (Hog::start(), Hog::start());
+    let spec = client.schedule(parameters(40, 500, 5_000), hog.tid());
+    takes_something(&hog);
+    release(&mut client, spec);
+    let room = |client: &mut Client| {
+        client.ask("ListPlugins", json!({}))["plugins"][0]["processors"][0]["utilization"].as_f64().unwrap()
+    };
+    assert!((room(&mut client) - 0.1).abs() < 1e-9, "its room is taken still");
+    let spec = client.schedule(parameters(30, 500, 5_000), other.tid());
+    takes_something(&other);
+    assert_eq!(enforced(&mut client, spec)["demoted"], json!(false));
+}
+
+fn a_change_of_mode_gives_no_second_budget() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let (hog, other) = (Hog::start(), Hog::start());
+    let spec = client.schedule(most(), hog.tid());
+    takes_something(&hog);
+    let asked = json!({ "release": [spec], "create": [{ "parameters": most() }] });
+    let reply = client.ask("ReplaceSpecs", asked);
+    let new = reply["admissions"][0]["spec"].as_u64().unwrap();
+    client.ask("AttachThread", json!({ "spec": new, "thread": other.tid() }));
+    is_stopped_at_once(&mut client, new, "in its room");
+    // One that has ended is in the way of a change of mode as little as of a new spec.
+    release(&mut client, new);
+    let reply = client.ask("ReplaceSpecs", json!({ "create": [{ "parameters": most() }] }));
+    let new = reply["admissions"][0]["spec"].as_u64().unwrap();
+    client.ask("AttachThread", json!({ "spec": new, "thread": hog.tid() }));
+    is_stopped_at_once(&mut client, new, "after it");
+    until("its first budget", || seen(hog.tid()).0 == FIFO);
+}
+
+fn what_a_change_leaves_is_given_later() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let (hog, other) = (Hog::start(), Hog::start());
+    let spec = client.schedule(most(), hog.tid());
+    takes_something(&hog);
+    client.ask("ChangeSpec", json!({ "spec": spec, "parameters": parameters(40, 200, 3_000) }));
+    let new = client.schedule(parameters(30, 1_500, 3_000), other.tid());
+    is_stopped_at_once(&mut client, new, "in the room that it left");
+    until("its first budget", || seen(other.tid()).0 == FIFO);
+}
+
+fn threads_take_turns_under_edf() {
+    let mut daemon = Daemon::start(WITH_EDF);
+    let mut client = daemon.connect();
+    let threads = [Sleeper::start(), Sleeper::start()];
+    let wanted = json!({ "plugin": "EDF", "runtime_ns": 600_000_000, "period_ns": 1_000_000_000 });
+    let spec = client.schedule(wanted.clone(), threads[0].tid());
+    client.ask("DetachThread", json!({ "spec": spec }));
+    let reason = |(error, told): (String, serde_json::Value)| {
+        assert_eq!(error, "NotAdmitted");
+        told["reasons"][0].as_str().unwrap().to_owned()
+    };
+    let attach = json!({ "spec": spec, "thread": threads[1].tid() });
+    let told = reason(client.fail("AttachThread", attach.clone()));
+    let had = format!(
+        "EDF: thread {} had the runtime of this period; this one can be attached in ",
+        threads[0].tid()
+    );
+    assert!(told.starts_with(&had), "{told}");
+    assert_eq!(seen(threads[1].tid()).0, OTHER);
+    // The same one goes on with what it has left.
+    client.ask("AttachThread", json!({ "spec": spec, "thread": threads[0].tid() }));
+    assert_eq!(seen(threads[0].tid()).0, DEADLINE);
+    release(&mut client, spec);
+    let spec = client.create(wanted);
+    let attach = json!({ "spec": spec, "thread": threads[1].tid() });
+    let told = reason(client.fail("AttachThread", attach.clone()));
+    assert!(told.contains("another spec, which has ended"), "{told}");
+    until("its turn", || client.call("AttachThread", attach.clone()).get("error").is_none());
+    assert_eq!(seen(threads[1].tid()).0, DEADLINE);
+    // It restores the machine's limit.
+    assert!(daemon.stop().success());
+}
