@@ -50,6 +50,11 @@ impl Bounds {
         unproven
     }
 
+    /// The names of which something was proven.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tasks.iter().filter(|(_, bound)| bound.is_some()).map(|(name, _)| name.as_str())
+    }
+
     /// Says in what the platform whose threads are compared with the bounds differs from one that they were
     /// observed on; `None` if in nothing that is known.
     pub(crate) fn doubt(&self, threads: &Platform) -> Option<String> {

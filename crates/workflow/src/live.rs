@@ -18,7 +18,7 @@ use punctual_extract::Extractor;
 use punctual_model::{Duration, Instant, Platform, TimingModel};
 use punctual_report::live::{Details, Head, LiveTask};
 use punctual_trace::{Record, TaskRecord, Totals};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use thread::Thread;
 
 /// For how long a thread that has ended stays on the screen.
@@ -88,6 +88,8 @@ pub struct Live {
     /// The control groups of threads.
     groups: FxHashMap<u32, String>,
     bounds: Bounds,
+    /// The names of threads that have a bound.
+    bounded: FxHashSet<String>,
     from: Instant,
     records: u64,
     totals: Totals,
@@ -110,6 +112,7 @@ impl Live {
             locate: None,
             groups: FxHashMap::default(),
             bounds: Bounds::default(),
+            bounded: FxHashSet::default(),
             from: Instant::from_ns(0),
             records: 0,
             totals: Totals::default(),
@@ -119,6 +122,13 @@ impl Live {
     /// With what was proven of threads, by their names.
     pub fn with_bounds(self, bounds: Bounds) -> Live {
         Live { bounds, ..self }
+    }
+
+    /// The names of which something was proven, if there was no thread of any of them.
+    pub fn without_threads(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.bounds.names().map(str::to_owned).collect();
+        names.sort_unstable();
+        if self.bounded.is_empty() { names } else { Vec::new() }
     }
 
     /// With what finds the control groups of processes; a thread's is looked up when it appears.
@@ -157,6 +167,9 @@ impl Live {
         extractor.record_jobs(record, &mut |seen| threads.entry(seen.tid).or_default().job(seen));
         if let Record::Task(task) | Record::Known(task) = record {
             threads.entry(task.tid).or_default();
+            if self.bounds.of(&task.name).is_some() && !self.bounded.contains(&*task.name) {
+                self.bounded.insert(task.name.to_string());
+            }
             self.find_group(task);
         }
     }

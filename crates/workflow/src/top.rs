@@ -113,6 +113,11 @@ pub fn top<T: Terminal>(
         }
     });
     held.pass_on(monitor);
+    let names = lock(&live).without_threads();
+    if outcome.is_ok() && !names.is_empty() {
+        let names = punctual_report::few(&names, 5, " and ");
+        monitor.warn(&format!("no response was compared with a bound: no thread was called {names}"));
+    }
     outcome
 }
 

@@ -81,7 +81,7 @@ struct RawTask {
     #[serde(default)]
     jitter: Option<Spanned<String>>,
     #[serde(default)]
-    skips: Option<u64>,
+    skips: Option<Spanned<u64>>,
     #[serde(default)]
     separation: Option<Spanned<Value>>,
     #[serde(default)]
@@ -95,7 +95,7 @@ struct RawTask {
     #[serde(default)]
     priority: Option<Spanned<u32>>,
     #[serde(default)]
-    reservation: Option<RawReservation>,
+    reservation: Option<Spanned<RawReservation>>,
     #[serde(default)]
     missing: Option<Answer>,
 }
@@ -195,6 +195,15 @@ impl RawTask {
         if let Some(jitter) = self.jitter.as_ref().filter(|_| self.period.is_none()) {
             return Err((jitter.span(), "jitter needs a period; without one, declare a separation".into()));
         }
+        if let Some(skips) = self.skips.as_ref().filter(|_| self.period.is_none()) {
+            return Err((skips.span(), "skips are of a period, and there is none".into()));
+        }
+        if let Some(reservation) = &self.reservation {
+            if self.policy.is_some_and(|policy| policy != Policy::Deadline) {
+                let problem = "a reservation needs policy = \"SCHED_DEADLINE\"";
+                return Err((reservation.span(), problem.into()));
+            }
+        }
         let (wcet, more_wcets) = times(&self.wcet)?;
         let (separation, more_separations) = times(&self.separation)?;
         if let Some(span) = &self.separation {
@@ -205,7 +214,7 @@ impl RawTask {
         Ok(ContractTask {
             period: positive(&self.period)?,
             jitter: duration(&self.jitter)?,
-            skips: self.skips,
+            skips: self.skips.map(Spanned::into_inner),
             threads: self.threads.as_ref().map(threads).transpose()?,
             separation,
             more_separations,
@@ -218,7 +227,7 @@ impl RawTask {
             suspensions: self.suspensions,
             policy: self.policy,
             priority: self.priority.as_ref().map(priority).transpose()?,
-            reservation: self.reservation.map(RawReservation::read).transpose()?,
+            reservation: self.reservation.map(|it| it.into_inner().read()).transpose()?,
             missing: self.missing,
             offset: duration(&self.offset)?,
             processors: self.processors.as_ref().map(processors).transpose()?.unwrap_or_default(),
@@ -403,6 +412,13 @@ tasks = ["sense", "act"]
             ("slot = ", 1, ""),
             ("slot = \"0s\"", 1, "expected a time greater than zero"),
             ("[[task]]\nname = \"a\"\njitter = \"1ms\"", 3, "jitter needs a period"),
+            ("[[task]]\nname = \"a\"\nskips = 2", 3, "skips are of a period"),
+            (
+                "[[task]]\nname = \"a\"\npolicy = \"SCHED_FIFO\"\n\
+                 reservation = { runtime = \"1ms\", deadline = \"5ms\", period = \"5ms\" }",
+                4,
+                "a reservation needs policy",
+            ),
             ("[[task]]\nname = \"a\"\npriority = 100", 3, "expected a priority from 1 to 99"),
             ("[[task]]\nname = \"a\"\npolicy = \"fifo\"", 3, "expected a scheduling policy"),
             ("[[task]]\nname = \"a\"\nmissing = \"no\"", 3, "unknown variant `no`"),

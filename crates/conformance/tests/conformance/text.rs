@@ -67,7 +67,7 @@ fn task() -> impl Strategy<Value = ContractTask> {
             separator,
             period: times.0.map(|it| it.0),
             jitter: times.0.and_then(|it| it.1),
-            skips: counts.0,
+            skips: counts.0.filter(|_| times.0.is_some()),
             separation: times.1,
             more_separations: times.1.map(|first| more_times(first, counts.1)).unwrap_or_default(),
             wcet: times.2,
@@ -78,11 +78,9 @@ fn task() -> impl Strategy<Value = ContractTask> {
             suspensions: counts.1,
             policy: scheduling.0,
             priority: scheduling.1,
-            reservation: more.3.map(|(runtime_ns, deadline_ns, period_ns)| Reservation {
-                runtime_ns,
-                deadline_ns,
-                period_ns,
-            }),
+            reservation: more.3.filter(|_| scheduling.0.is_none_or(|it| it == Policy::Deadline)).map(
+                |(runtime_ns, deadline_ns, period_ns)| Reservation { runtime_ns, deadline_ns, period_ns },
+            ),
             missing: counts.3,
             offset: more.2,
             after: table.0,

@@ -141,6 +141,19 @@ fn responses_stand_beside_proven_bounds() {
 }
 
 #[test]
+fn threads_with_a_bound_are_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("proof.json");
+    std::fs::write(&file, r#"{"tasks":[{"name":"ctl","response_ns":4},{"name":"x","response_ns":4}]}"#)
+        .expect("written");
+    let mut live = live().with_bounds(crate::read_bounds(&file).expect("bounds"));
+    Simulated::begin(&mut live, 7, "other", MS);
+    assert_eq!(live.without_threads(), ["ctl", "x"]);
+    Simulated::begin(&mut live, 8, "ctl", MS);
+    assert!(live.without_threads().is_empty());
+}
+
+#[test]
 fn an_agreement_goes_before_the_period() {
     struct OfTwoMs;
     impl Agreement for OfTwoMs {
