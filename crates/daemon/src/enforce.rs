@@ -73,6 +73,13 @@ pub struct Policy {
     pub accounting: Accounting,
 }
 
+impl Policy {
+    /// Whether threads are stopped that exceed their runtime.
+    fn stops(&self) -> bool {
+        matches!(self.overruns, Overruns::Demote | Overruns::Detach)
+    }
+}
+
 /// When threads are measured by the kernel's own accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Accounting {
@@ -90,6 +97,8 @@ pub enum Accounting {
 pub struct Target {
     /// It.
     pub thread: Arc<Thread>,
+    /// The user of its spec.
+    pub user: u32,
     /// As it is scheduled by admission.
     pub applied: State,
     /// The processors that it had before, and that what it starts gets.
@@ -139,6 +148,8 @@ pub enum Event {
     PutBack(String),
     /// Someone else changed it to what is said here, and it is to be detached.
     Changed(String),
+    /// It was changed too often: it is demoted for so many seconds.
+    Barred(u64),
     /// Something cannot be done, and why.
     Failed(String),
 }
@@ -147,6 +158,38 @@ pub enum Event {
 pub(crate) fn now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// How often threads of one user were put back lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Strikes {
+    number: u32,
+    last: u64,
+    /// Until when threads of the user that are put back, or attached, are demoted.
+    barred: u64,
+}
+
+impl Strikes {
+    /// So many are nothing but put back.
+    const PARDONED: u32 = 3;
+    /// After so long they are forgotten.
+    const MEMORY: u64 = 60_000_000_000;
+    /// The first time for which a thread is barred; twice as long each time.
+    const SHORTEST: u64 = 1_000_000_000;
+    const MOST_DOUBLED: u32 = 6;
+
+    /// One more. Until when the thread is barred, if it is. Under SCHED_DEADLINE, which goes before the one that
+    /// puts it back, none is pardoned.
+    fn strike(&mut self, is_deadline: bool, now: u64) -> Option<u64> {
+        if now.saturating_sub(self.last) > Self::MEMORY.max(self.barred.saturating_sub(self.last)) {
+            *self = Strikes::default();
+        }
+        self.number = if is_deadline { self.number.max(Self::PARDONED) + 1 } else { self.number + 1 };
+        self.last = now;
+        let doubled = self.number.checked_sub(Self::PARDONED + 1)?.min(Self::MOST_DOUBLED);
+        self.barred = now.saturating_add(Self::SHORTEST << doubled);
+        Some(self.barred)
+    }
 }
 
 /// What both threads know.
@@ -161,6 +204,8 @@ pub struct Core {
     owed: FxHashMap<u64, Budget>,
     /// The same of specs: whichever thread it is, they have one budget.
     owed_of_specs: FxHashMap<u64, Budget>,
+    /// Users whose threads were changed behind the daemon's back, and put back.
+    strikes: FxHashMap<u32, Strikes>,
     /// To be closed, which takes its time.
     gone: Vec<Events>,
     notices: Vec<Notice>,
@@ -211,6 +256,21 @@ impl Core {
         }
     }
 
+    /// Whether the thread of a spec is demoted since its user has changed threads.
+    pub fn is_barred(&self, spec: u64) -> bool {
+        self.of(spec).is_some_and(Watched::is_barred)
+    }
+
+    /// A thread was put back so often before the last look. It may be barred, which is to be told.
+    fn strike(&mut self, key: u64, before: u64) -> Option<Notice> {
+        let watched = self.threads.get_mut(&key).filter(|it| it.times_put_back() > before)?;
+        let (is_deadline, now) = (watched.target.applied.scheduling.is_deadline(), now());
+        let strikes = self.strikes.entry(watched.target.user).or_default();
+        let until = strikes.strike(is_deadline, now)?;
+        self.gone.push(watched.bar(until));
+        Some(watched.notice(Event::Barred((until - now) / 1_000_000_000)))
+    }
+
     /// Watches the thread of a spec, or changes what it is held to. Whether it is a new one.
     fn watch(&mut self, spec: u64, target: Target) -> bool {
         if let Some(watched) = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key)) {
@@ -231,7 +291,10 @@ impl Core {
         };
         let owed = owed.into_iter().flatten().filter(|it| it.due() > now);
         let owed = owed.min_by_key(|it| (it.left(), Reverse(it.due())));
-        self.threads.insert(key, Watched::new(spec, target, owed.as_ref(), now));
+        let barred = self.strikes.get(&target.user).map(|it| it.barred).filter(|until| *until > now);
+        let mut watched = Watched::new(spec, target, owed.as_ref(), now);
+        watched.begin_demoted(&self.policy, barred, now);
+        self.threads.insert(key, watched);
         self.by_spec.insert(spec, key);
         self.fresh.push(key);
         true
@@ -345,6 +408,27 @@ impl Enforcer {
         }
     }
 
+    /// The same for a thread that is attached now: `enact` gives it its policy, or, if it has nothing left, that
+    /// of one that is demoted.
+    pub fn attach<T>(&mut self, spec: u64, target: Target, enact: impl FnOnce(Option<Scheduling>) -> T) -> T {
+        self.prepare();
+        let shared = self.shared.clone();
+        let mut core = shared.lock();
+        core.watch(spec, target);
+        // Before: from then on, the thread may keep this one from its processor. The worker waits for the lock,
+        // which lends this one its priority.
+        ring(&shared.bell);
+        enact(core.demoted(spec))
+    }
+
+    /// A thread is about to get a policy by which it may keep this one from its processor.
+    pub fn announce(&mut self, core: &mut Core, spec: u64, target: Target) {
+        if core.watch(spec, target) {
+            self.prepare();
+            ring(&self.shared.bell);
+        }
+    }
+
     /// Does not touch the thread of a spec any more. What it was demoted to, if it was.
     pub fn forget(&mut self, spec: u64) -> Option<Scheduling> {
         let mut core = self.shared.lock();
@@ -422,6 +506,7 @@ mod tests {
         let applied = State::read(number).unwrap();
         let target = Target {
             thread: Arc::new(Thread::pin(number).unwrap().0),
+            user: 0,
             applied,
             home: applied.processors,
             demoted: Scheduling::ordinary(),

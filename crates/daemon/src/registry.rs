@@ -225,6 +225,7 @@ pub struct Registry {
     limit: Limit,
     leavings: Leavings,
     enforcer: Enforcer,
+    told_of_users: HashMap<u32, enforcement::ToldOf>,
     /// Why the last reload failed, if it did.
     pub last_reload_error: Option<String>,
 }
@@ -248,6 +249,7 @@ impl Registry {
             limit: Limit::default(),
             leavings: Leavings::default(),
             enforcer,
+            told_of_users: HashMap::default(),
             last_reload_error: None,
         })
     }

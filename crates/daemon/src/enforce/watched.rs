@@ -61,6 +61,14 @@ pub(super) struct Watched {
     scheduled: Scheduled,
     /// When to look without an event.
     look_at: Option<u64>,
+    /// Since when it has its policy, until it is measured.
+    unmeasured: Option<u64>,
+    /// Whether it, or another thread of its spec, has taken something of its budget before.
+    is_again: bool,
+    /// Whether it is demoted since its user has changed threads behind the daemon's back.
+    is_barred: bool,
+    /// How many budgets in a row it has exceeded, and until when the next one counts as one of them.
+    in_a_row: (u32, u64),
     put_back: u64,
     /// Whether its policy is what someone else made it, and stays.
     is_foreign: bool,
@@ -82,11 +90,58 @@ impl Watched {
             births: None,
             scheduled: Scheduled::AsAdmitted,
             look_at: None,
+            unmeasured: Some(now),
+            is_again: owed.is_some(),
+            is_barred: false,
+            in_a_row: (0, 0),
             put_back: 0,
             is_foreign: false,
             problem: None,
             told: None,
         }
+    }
+
+    /// Begins demoted, if nothing of its budget is left, or its user is barred until then. Whoever attaches it
+    /// gives it no other policy meanwhile.
+    pub(super) fn begin_demoted(&mut self, policy: &Policy, barred: Option<u64>, now: u64) {
+        if policy.stops() && self.target.is_held() && self.budget.is_spent(now) {
+            let due = self.budget.stop();
+            self.wait_for(due);
+        }
+        if let Some(until) = barred {
+            self.is_barred = true;
+            self.wait_for(until);
+        }
+    }
+
+    fn wait_for(&mut self, until: u64) {
+        let until = match self.scheduled {
+            Scheduled::Demoted(other) => other.max(until),
+            Scheduled::AsAdmitted => until,
+        };
+        (self.scheduled, self.look_at) = (Scheduled::Demoted(until), Some(until));
+    }
+
+    /// Demotes it until then; it is not looked at before. What was open of it is to be closed.
+    pub(super) fn bar(&mut self, until: u64) -> Events {
+        if self.target.is_held() {
+            self.settle();
+        }
+        if let Err(error) = kernel::schedule(self.target.thread.number, &self.target.demoted) {
+            self.problem = Some(format!("it cannot be demoted: {error}"));
+        }
+        self.is_barred = true;
+        self.wait_for(until.max(self.budget.due()));
+        Events { meter: self.meter.take(), births: self.births.take() }
+    }
+
+    pub(super) fn is_barred(&self) -> bool {
+        self.is_barred
+    }
+
+    /// How often it was put back.
+    pub(super) fn times_put_back(&self) -> u64 {
+        self.put_back
     }
 
     pub(super) fn is_demoted(&self) -> bool {
@@ -155,15 +210,12 @@ impl Watched {
             }
             Ok(Events { meter: Some(meter), births }) => {
                 self.births = births;
-                // What it took before is not known.
+                // What it took before is not known. One that is attached again may have run all the time.
+                let since = self.unmeasured.take().filter(|_| self.is_again && !self.is_demoted());
+                self.budget.has_taken(since.map_or(0, |since| now.saturating_sub(since)), now);
                 self.budget = self.budget.with(self.target.times(), now);
                 self.meter = Some(meter);
                 let left = self.budget.left().max(GRAIN);
-                let stops = matches!(policy.overruns, Overruns::Demote | Overruns::Detach);
-                if stops && !self.is_demoted() && self.budget.is_spent(now) {
-                    // One that the kernel leaves as it is will be found when it is looked at.
-                    let _ = self.demote();
-                }
                 self.set_limit(if self.is_demoted() { NEVER } else { left });
                 if !self.is_demoted() {
                     self.look_at = self.polls(policy).then_some(now.saturating_add(left));
@@ -183,7 +235,7 @@ impl Watched {
         }
     }
 
-    fn notice(&self, event: Event) -> Notice {
+    pub(super) fn notice(&self, event: Event) -> Notice {
         Notice { spec: self.spec, thread: self.target.thread.number, event }
     }
 
@@ -234,9 +286,14 @@ impl Watched {
         self.budget.see(now);
         if self.budget.is_unknown() {
             // It has not switched yet, but may have run all the time.
-            if let Some(Measure::Events(meter)) = self.meter.as_mut() {
-                self.budget.has_taken(meter.taken(), now);
-            }
+            let is_demoted = self.is_demoted();
+            let taken = match self.meter.as_mut() {
+                Some(Measure::Events(meter)) => meter.taken(),
+                Some(Measure::Accounts(_)) => 0,
+                None if is_demoted => 0,
+                None => self.unmeasured.take().map_or(0, |since| now.saturating_sub(since)),
+            };
+            self.budget.has_taken(taken, now);
         }
     }
 
@@ -320,6 +377,9 @@ impl Watched {
 
     /// Whether someone else changed it, and what is done about that.
     fn heed_changes(&mut self, policy: &Policy) -> Option<Notice> {
+        if self.is_barred {
+            return None;
+        }
         let number = self.target.thread.number;
         let (is, expected) = (State::read(number).ok()?, self.expected());
         // Of one that is not held, only that it leaves its processor is told.
@@ -372,7 +432,9 @@ impl Watched {
                 self.may_tell(QUIET.1).then(|| self.notice(Event::Overrun))
             }
             Overruns::Demote | Overruns::Detach => match self.demote() {
-                Ok(()) if policy.overruns == Overruns::Detach => Some(self.notice(Event::Exhausted)),
+                Ok(()) if policy.overruns == Overruns::Detach && self.exceeds_again(now) => {
+                    Some(self.notice(Event::Exhausted))
+                }
                 Ok(()) => self.may_tell(QUIET.0).then(|| self.notice(Event::Overrun)),
                 Err(error) => {
                     self.leave_until(now.saturating_add(RETRY), now, policy);
@@ -380,6 +442,16 @@ impl Watched {
                 }
             },
         }
+    }
+
+    /// Counts budgets in a row that were exceeded. Whether there are too many: one may be for a job that began
+    /// late, and the next for what that left over.
+    fn exceeds_again(&mut self, now: u64) -> bool {
+        const MOST: u32 = 3;
+        let (number, until) = self.in_a_row;
+        let number = if now < until { number + 1 } else { 1 };
+        self.in_a_row = (number, self.budget.due().saturating_add(self.target.period));
+        number >= MOST
     }
 
     /// Looks at it again when the next budget is due.
@@ -411,11 +483,20 @@ impl Watched {
     }
 
     fn promote(&mut self, now: u64, policy: &Policy) -> Option<Notice> {
-        if let Err(error) = kernel::schedule(self.target.thread.number, &self.target.applied.scheduling) {
+        let number = self.target.thread.number;
+        let promoted = match self.is_barred {
+            // Nobody has looked where it was.
+            true => State::read(number).and_then(|is| self.target.applied.enact(number, &is)),
+            false => kernel::schedule(number, &self.target.applied.scheduling),
+        };
+        if let Err(error) = promoted {
             self.look_at = (!error.is_gone()).then_some(now + RETRY);
             return self.fails(format!("it cannot be promoted again: {error}"));
         }
-        self.budget.resume(now);
+        self.is_barred = false;
+        if self.target.is_held() {
+            self.budget.resume(now);
+        }
         let left = self.budget.left().max(GRAIN);
         (self.scheduled, self.problem) = (Scheduled::AsAdmitted, None);
         // One whose events were lost meanwhile is measured anew.
@@ -466,6 +547,7 @@ mod tests {
         demoted.policy = 77;
         let target = Target {
             thread: Arc::new(Thread::pin(number).unwrap().0),
+            user: 0,
             applied,
             home: applied.processors,
             demoted,

@@ -117,6 +117,7 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
         let Some(watched) = core.threads.get_mut(key) else { continue };
         let lacks_events = watched.lacks_events(at);
         let born = watched.born();
+        let before = watched.times_put_back();
         let notice = watched.look(&policy, records);
         for (child, from, home) in born {
             core.send_home(child, &from, &home);
@@ -124,7 +125,9 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
         if lacks_events {
             core.measure_anew(*key);
         }
+        let barred = core.strike(*key, before);
         tell(shared, &mut core, notice);
+        tell(shared, &mut core, barred);
     }
 }
 
@@ -154,7 +157,6 @@ fn begin(shared: &Shared, poll: &impl AsFd, has_warned: &mut bool) -> bool {
         let (fresh, gone) = (std::mem::take(&mut core.fresh), std::mem::take(&mut core.gone));
         (fresh, gone, core.is_over, core.policy.accounting)
     };
-    drop(gone);
     for key in fresh {
         let Some(target) = shared.lock().threads.get(&key).map(|it| it.target.clone()) else { continue };
         let events = measure(&target, key, poll, accounting, has_warned);
@@ -162,13 +164,18 @@ fn begin(shared: &Shared, poll: &impl AsFd, has_warned: &mut bool) -> bool {
         let policy = core.policy;
         match core.threads.get_mut(&key) {
             Some(watched) if watched.target.thread.lives() => {
+                let before = watched.times_put_back();
                 let notice = watched.begin(events, &policy, now());
+                let barred = core.strike(key, before);
                 tell(shared, &mut core, notice);
+                tell(shared, &mut core, barred);
             }
             // Detached or ended meanwhile.
             _ => drop(core),
         }
     }
+    // Takes its time, in which others run that are to be measured.
+    drop(gone);
     is_over
 }
 

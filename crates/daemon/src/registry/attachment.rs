@@ -4,6 +4,7 @@ use super::Registry;
 use super::attached::{AttachedThread, NOT_LIFTED};
 use super::clamps;
 use super::ended::Turn;
+use super::enforcement::target;
 use super::process::Caller;
 use crate::error::Error;
 use crate::kernel::{self, Clamped, Refused, State};
@@ -112,7 +113,9 @@ impl Registry {
             },
         );
         let enacted = match applied.state(&before) {
-            Some(state) => state.enact(number, &before).map_err(|error| kernel_error(error, named)),
+            Some(state) => {
+                self.enact_attached(id, &state, &before).map_err(|error| kernel_error(error, named))
+            }
             None => Err(no_such_processor(applied.processor)),
         };
         // Check again: it may have ended meanwhile, or belong to another user now.
@@ -125,11 +128,8 @@ impl Registry {
         let enacted = enacted.and_then(|()| self.clamp(id));
         let enacted = enacted
             .and_then(|()| self.notify_plugin(id, number).map_err(|reason| Error::KernelRefused { reason }));
-        let enacted = enacted.and_then(|()| {
-            self.enforce(id);
-            // Until then, a thread that an attached one has started was sent to the processors of that.
-            self.reassert(id)
-        });
+        // Until then, a thread that an attached one has started was sent to the processors of that.
+        let enacted = enacted.and_then(|()| self.reassert(id));
         if enacted.is_err() {
             self.restore_thread(id);
             self.restore_limit();
@@ -362,7 +362,6 @@ impl Registry {
         let shared = self.enforcer.shared();
         // The thread is not demoted or promoted meanwhile.
         let mut enforced = shared.lock();
-        let demoted = enforced.demoted(id.0).filter(|_| now.scheduling.is_fixed_priority());
         // Whoever changed it since had the right to.
         let Ok(is) = State::read(number) else { return Ok(()) };
         // What a dispatcher made of it, that has put back.
@@ -378,6 +377,11 @@ impl Registry {
         if !is_unchanged {
             return Ok(());
         }
+        let is_fixed = now.scheduling.is_fixed_priority();
+        if let Some(target) = target(&self.specs[&id]).filter(|target| is_fixed && target.is_held()) {
+            self.enforcer.announce(&mut enforced, id.0, target);
+        }
+        let demoted = enforced.demoted(id.0).filter(|_| is_fixed);
         // One that is demoted gets its new policy when it is promoted.
         let state = |applied: Applied| {
             let state = applied.state(&first)?;

@@ -2,11 +2,20 @@
 
 use super::{Registry, Spec};
 use crate::enforce::{self, Event, Notice, Target};
-use crate::kernel::{self, Processors, State};
+use crate::kernel::{self, Processors, Refused, State};
 use crate::log;
 use crate::thread;
 use punctual_protocol::Enforced;
 use punctual_schedule::SpecId;
+
+/// What was logged about the threads of a user.
+#[derive(Debug, Default)]
+pub(super) struct ToldOf {
+    /// Since when, on CLOCK_MONOTONIC in ns; for a second.
+    since: u64,
+    /// How many lines since, with those that were left out.
+    lines: u64,
+}
 
 impl Registry {
     /// Holds the thread of a spec to its runtime from now on, if it has both and the kernel does not.
@@ -22,6 +31,16 @@ impl Registry {
         }
     }
 
+    /// Gives a thread that is attached the state that it is to have: as admitted, unless it has nothing left.
+    pub(super) fn enact_attached(&mut self, id: SpecId, state: &State, is: &State) -> Result<(), Refused> {
+        let number = self.specs[&id].thread.as_ref().map_or(0, |attached| attached.thread.number);
+        let Some(target) = self.specs.get(&id).and_then(target) else { return state.enact(number, is) };
+        self.enforcer.attach(id.0, target, |demoted| {
+            let scheduling = demoted.unwrap_or(state.scheduling);
+            State { scheduling, ..*state }.enact(number, is)
+        })
+    }
+
     /// Its thread is not held to a runtime any longer; if it was demoted, it gets its policy back.
     fn release_from_enforcement(&mut self, id: SpecId) {
         self.promote(id);
@@ -30,7 +49,8 @@ impl Registry {
 
     /// Gives a thread that is demoted its policy back, and forgets what it was held to.
     fn promote(&mut self, id: SpecId) {
-        if self.enforcer.shared().lock().demoted(id.0).is_none() {
+        let is_demoted = |core: &enforce::Core| core.demoted(id.0).is_some() && !core.is_barred(id.0);
+        if !is_demoted(&self.enforcer.shared().lock()) {
             return;
         }
         let Some(demoted) = self.enforcer.forget(id.0) else { return };
@@ -99,11 +119,33 @@ impl Registry {
             Event::Exhausted => "takes more than its runtime: it is detached".to_owned(),
             Event::PutBack(what) => format!("was changed by someone else to {what}: it was put back"),
             Event::Changed(what) => format!("was changed by someone else to {what}: it is detached"),
+            Event::Barred(seconds) => {
+                format!("was changed too often: it is scheduled as before it was attached for {seconds} s")
+            }
             Event::Failed(reason) => reason,
         };
-        log::warning(&format!("{}: {what}", described(&self.specs[&id])));
+        self.log_of_user(id, &what);
         if detach {
             self.let_go(id);
+        }
+    }
+
+    /// Logs a few lines about the threads of a user in a second, and how many more there were.
+    fn log_of_user(&mut self, id: SpecId, what: &str) {
+        const MOST: u64 = 5;
+        let spec = &self.specs[&id];
+        let now = enforce::now();
+        let told = self.told_of_users.entry(spec.who.user).or_default();
+        let mut left_out = String::new();
+        if now.saturating_sub(told.since) >= 1_000_000_000 {
+            if told.lines > MOST {
+                left_out = format!(" ({} more lines about this user's threads before)", told.lines - MOST);
+            }
+            *told = ToldOf { since: now, lines: 0 };
+        }
+        told.lines += 1;
+        if told.lines <= MOST {
+            log::warning(&format!("{}: {what}{left_out}", described(spec)));
         }
     }
 
@@ -125,7 +167,7 @@ fn described(spec: &Spec) -> String {
 }
 
 /// What the thread of a spec is held to.
-fn target(spec: &Spec) -> Option<Target> {
+pub(super) fn target(spec: &Spec) -> Option<Target> {
     let attached = spec.thread.as_ref()?;
     let scheduling = &attached.applied.scheduling;
     if scheduling.is_dispatched() {
@@ -136,6 +178,7 @@ fn target(spec: &Spec) -> Option<Target> {
     let (runtime, period) = held.unwrap_or_default();
     Some(Target {
         thread: attached.thread.clone(),
+        user: spec.who.user,
         applied: attached.applied.state(&attached.before)?,
         home: attached.before.processors,
         demoted: enforce::demoted(&attached.before.scheduling),

@@ -1,8 +1,10 @@
 //! What ends or leaves its place, keeps its room until its next budget would have been due: nobody gets a
 //! second one in the same period by ending and beginning again.
 
+use crate::actor::Actor;
 use crate::enforcement::{Hog, config, enforced, is_stopped_at_once, parameters};
 use crate::rig::{Client, DEADLINE, Daemon, FIFO, OTHER, Sleeper, WITH_EDF, seen, until};
+use punctual_daemon::kernel::{self, Processors};
 use serde_json::json;
 
 /// They need a processor.
@@ -11,6 +13,8 @@ pub const ALONE: &[(&str, fn())] = &[
     ("ended::who_has_room_beside_begins_at_once", who_has_room_beside_begins_at_once),
     ("ended::a_change_of_mode_gives_no_second_budget", a_change_of_mode_gives_no_second_budget),
     ("ended::what_a_change_leaves_is_given_later", what_a_change_leaves_is_given_later),
+    ("ended::attaching_in_a_loop_gives_no_time", attaching_in_a_loop_gives_no_time),
+    ("ended::who_hops_is_barred", who_hops_is_barred),
     ("ended::threads_take_turns_under_edf", threads_take_turns_under_edf),
 ];
 
@@ -104,6 +108,64 @@ fn what_a_change_leaves_is_given_later() {
     let new = client.schedule(parameters(30, 1_500, 3_000), other.tid());
     is_stopped_at_once(&mut client, new, "in the room that it left");
     until("its first budget", || seen(other.tid()).0 == FIFO);
+}
+
+/// However short each turn is.
+fn attaching_in_a_loop_gives_no_time() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let before = seen(hog.tid());
+    // 0.4 s in 60 s.
+    let spec = client.create(parameters(40, 400, 60_000));
+    let attach = json!({ "spec": spec, "thread": hog.tid() });
+    let mut turns = 0;
+    until("an attached thread that has nothing left", || {
+        turns += 1;
+        client.ask("AttachThread", attach.clone());
+        let is_stopped = seen(hog.tid()).0 == OTHER;
+        client.ask("DetachThread", json!({ "spec": spec }));
+        assert_eq!(seen(hog.tid()), before);
+        is_stopped
+    });
+    assert!(turns > 3, "{turns}");
+    for _ in 0..20 {
+        client.ask("AttachThread", attach.clone());
+        assert_eq!(seen(hog.tid()).0, OTHER, "not even for a moment");
+        client.ask("DetachThread", json!({ "spec": spec }));
+    }
+}
+
+/// A thread that is moved away again and again runs as an ordinary one for a while; so does what its user
+/// attaches meanwhile.
+fn who_hops_is_barred() {
+    let Some(elsewhere) =
+        Processors::one(1).filter(|_| std::thread::available_parallelism().unwrap().get() > 1)
+    else {
+        return eprintln!("SKIPPED: there is one processor");
+    };
+    for parameters in [parameters(40, 10, 20), json!({ "priority": 22 })] {
+        let daemon = Daemon::start(&config(""));
+        let mut client = daemon.connect();
+        let (mut actor, other) = (Actor::start(), Sleeper::start());
+        let thread: u32 = actor.tell("periodic 5 1000000").parse().unwrap();
+        let spec = client.schedule(parameters, thread);
+        let before = seen(thread);
+        assert_eq!((before.0, before.3.as_str()), (FIFO, "0"));
+        until("the bar", || {
+            if seen(thread).0 == FIFO {
+                kernel::pin(thread, &elsewhere).unwrap();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            seen(thread).0 == OTHER
+        });
+        let another = client.schedule(json!({ "priority": 21 }), other.tid());
+        assert_eq!(seen(other.tid()).0, OTHER);
+        until("the log", || daemon.log().contains("was changed too often"));
+        until("the end of the bar", || seen(thread) == before && seen(other.tid()).0 == FIFO);
+        release(&mut client, spec);
+        release(&mut client, another);
+    }
 }
 
 fn threads_take_turns_under_edf() {

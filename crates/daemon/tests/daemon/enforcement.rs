@@ -244,17 +244,18 @@ fn who_exceeds_its_runtime_may_be_detached() {
     assert!(daemon.log().contains("it is detached"), "{}", daemon.log());
 }
 
-/// Someone else changes it, which is seen when it has used up its budget; the next one comes in an hour.
+/// Someone else changes it, which is seen when it has used up its budget.
 fn who_was_put_back_is_detached_too() {
     let daemon = Daemon::start(&config("[enforcement]\noverruns = \"detach\""));
     let mut client = daemon.connect();
     let hog = Hog::start();
-    let spec = client.schedule(parameters(40, 200, 3_600_000), hog.tid());
+    let spec = client.schedule(parameters(40, 200, 400), hog.tid());
     kernel::schedule(hog.tid(), &Scheduling::from_policy(AssignedPolicy::Fifo(3))).unwrap();
     let is_attached =
         |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"].get("thread").is_some();
     until("the detachment", || !is_attached(&mut client));
     assert_eq!(seen(hog.tid()).0, OTHER);
+    assert!(daemon.log().contains("it is detached"), "{}", daemon.log());
 }
 
 fn a_program_of_other_rights_is_held_too() {
