@@ -178,8 +178,8 @@ impl Strikes {
     const SHORTEST: u64 = 1_000_000_000;
     const MOST_DOUBLED: u32 = 6;
 
-    /// One more. Until when the thread is barred, if it is. Under SCHED_DEADLINE, which goes before the one that
-    /// puts it back, none is pardoned.
+    /// One more. Until when the thread is barred, if it is. Under SCHED_DEADLINE, which goes before the one
+    /// that puts it back, none is pardoned.
     fn strike(&mut self, is_deadline: bool, now: u64) -> Option<u64> {
         if now.saturating_sub(self.last) > Self::MEMORY.max(self.barred.saturating_sub(self.last)) {
             *self = Strikes::default();
@@ -408,15 +408,15 @@ impl Enforcer {
         }
     }
 
-    /// The same for a thread that is attached now: `enact` gives it its policy, or, if it has nothing left, that
-    /// of one that is demoted.
+    /// The same for a thread that is attached now: `enact` gives it its policy, or, if it has nothing left,
+    /// that of one that is demoted.
     pub fn attach<T>(&mut self, spec: u64, target: Target, enact: impl FnOnce(Option<Scheduling>) -> T) -> T {
         self.prepare();
         let shared = self.shared.clone();
         let mut core = shared.lock();
         core.watch(spec, target);
-        // Before: from then on, the thread may keep this one from its processor. The worker waits for the lock,
-        // which lends this one its priority.
+        // Before: from then on, the thread may keep this one from its processor. The worker waits for the
+        // lock, which lends this one its priority.
         ring(&shared.bell);
         enact(core.demoted(spec))
     }

@@ -48,6 +48,7 @@ fn settings(name: &str) -> Settings {
         limits: Limits::default(),
         platforms: Vec::new(),
         reserves: Vec::new(),
+        without_runtime_up_to: None,
     }
 }
 

@@ -55,6 +55,7 @@ fn filled(
         limits,
         platforms: Vec::new(),
         reserves: Vec::new(),
+        without_runtime_up_to: None,
     };
     let mut plugin = plugin(kind, settings).expect("these settings hold");
     let (mut refused, mut unproven) = (0, 0);

@@ -36,6 +36,7 @@ mod tests {
             limits: Limits::default(),
             platforms: Vec::new(),
             reserves: Vec::new(),
+            without_runtime_up_to: None,
         }
     }
 

@@ -39,6 +39,26 @@ impl Fixed {
         Some(Urgency { key: u64::from(u32::MAX - priority), wish: Some(priority) })
     }
 
+    /// Whether a spec requests a priority of the range that is reserved for its kind, if one is.
+    fn check_range(&self, parameters: &Parameters, has_runtime: bool) -> Result<(), String> {
+        let (lowest, highest) = self.settings.priorities;
+        let Some((most, priority)) = self.settings.without_runtime_up_to.zip(parameters.priority) else {
+            return Ok(());
+        };
+        match has_runtime {
+            true if priority <= most => Err(format!(
+                "priority {priority} is reserved for specs without a declared runtime and period; those that \
+                 declare both have {} to {highest}",
+                most + 1
+            )),
+            false if priority > most => Err(format!(
+                "priority {priority} needs a declared runtime and period; specs without them have {lowest} to \
+                 {most}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Specs that declare runtime and period are always tested against each other; one that does not must run
     /// below all of them, since it may use all the time they leave.
     fn test(
@@ -86,6 +106,10 @@ impl Plugin for Fixed {
             return Answer::No(refusal);
         }
         let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("priority")) };
+        let task = Task::from_parameters(parameters, parameters.runtime, true);
+        if let Err(why) = self.check_range(parameters, task.is_some()) {
+            return Answer::No(Refusal::Unschedulable(why));
+        }
         let books = self.partitioned.books_without(replacing);
         let places = least_loaded(&books, may_use, |books| books.specs);
         let offer = |place: usize, ignored| Offer {
@@ -93,7 +117,6 @@ impl Plugin for Fixed {
             accepted_runtime: parameters.runtime,
             ignored,
         };
-        let task = Task::from_parameters(parameters, parameters.runtime, true);
         let mut work = Work::default();
         match first_fit(&places, |place| self.test(place, &books[place], task, urgency, replacing, &mut work))
         {

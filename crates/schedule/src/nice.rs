@@ -84,6 +84,7 @@ mod tests {
             limits: Limits::default(),
             platforms: Vec::new(),
             reserves: Vec::new(),
+            without_runtime_up_to: None,
         };
         let mut nice = plugin(Kind::Nice, settings).expect("a plugin");
         let without = nice.consider(&Parameters::default(), None);

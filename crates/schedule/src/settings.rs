@@ -114,6 +114,9 @@ pub struct Settings {
     pub platforms: Vec<Platform>,
     /// What the kernel keeps for ordinary threads, by processor. Only for exact tests.
     pub reserves: Vec<Reserve>,
+    /// Specs that declare no runtime or no period may request priorities up to this one, all others only
+    /// higher ones; none: whoever comes first decides. Only for FP and RR.
+    pub without_runtime_up_to: Option<u32>,
 }
 
 impl Settings {
@@ -150,7 +153,15 @@ impl Settings {
                  {least} to {greatest}"
             ));
         }
-        Ok(())
+        match self.without_runtime_up_to {
+            Some(_) if !matches!(kind, Kind::Fp | Kind::Rr) => {
+                Err(format!("plugin `{name}`: only FP and RR reserve priorities for specs without a runtime"))
+            }
+            Some(most) if most < lowest || most >= highest => Err(format!(
+                "plugin `{name}`: of the priorities {lowest} to {highest}, those up to {most} are no part"
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn check_platforms(&self, kind: Kind) -> Result<(), String> {

@@ -65,6 +65,7 @@ fn settings(test: Test, width: u32) -> Settings {
         limits: Limits::default(),
         platforms: Vec::new(),
         reserves: Vec::new(),
+        without_runtime_up_to: None,
     }
 }
 

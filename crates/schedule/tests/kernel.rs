@@ -24,6 +24,7 @@ fn new_plugin(kind: Kind, platforms: Vec<Platform>) -> Result<Box<dyn Plugin>, S
         limits,
         platforms,
         reserves: Vec::new(),
+        without_runtime_up_to: None,
     };
     plugin(kind, settings)
 }

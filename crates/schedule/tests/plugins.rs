@@ -22,6 +22,7 @@ fn new_plugin(
         limits: Limits::default(),
         platforms: Vec::new(),
         reserves: Vec::new(),
+        without_runtime_up_to: None,
     };
     plugin(kind, settings).unwrap()
 }
@@ -409,8 +410,38 @@ fn with_fair_server(kind: Kind) -> Box<dyn Plugin> {
         limits: Limits::default(),
         platforms: Vec::new(),
         reserves: vec![reserve],
+        without_runtime_up_to: None,
     };
     plugin(kind, settings).unwrap()
+}
+
+#[test]
+fn priorities_can_be_reserved_for_specs_without_a_runtime() {
+    let settings = |most| Settings {
+        name: "P".into(),
+        processors: vec![0],
+        priorities: (1, 50),
+        threshold: 0.95,
+        test: Test::Exact,
+        limits: Limits::default(),
+        platforms: Vec::new(),
+        reserves: Vec::new(),
+        without_runtime_up_to: Some(most),
+    };
+    for kind in [Kind::Fp, Kind::Rr] {
+        let plugin = plugin(kind, settings(20)).unwrap();
+        let unbounded = |priority| Parameters { priority: Some(priority), ..Parameters::default() };
+        let bounded = |priority| Parameters { priority: Some(priority), ..task(1, 10, 10) };
+        offered(plugin.consider(&unbounded(20), None));
+        offered(plugin.consider(&bounded(21), None));
+        let why = refused(plugin.consider(&unbounded(21), None));
+        assert!(why.contains("priority 21 needs a declared runtime"), "{why}");
+        let why = refused(plugin.consider(&bounded(20), None));
+        assert!(why.contains("priority 20 is reserved for specs without"), "{why}");
+    }
+    for (kind, most) in [(Kind::Rm, 20), (Kind::Fp, 50), (Kind::Fp, 0)] {
+        assert!(plugin(kind, settings(most)).is_err());
+    }
 }
 
 #[test]

@@ -198,6 +198,7 @@ impl Rig {
             limits,
             platforms: Vec::new(),
             reserves: Vec::new(),
+            without_runtime_up_to: None,
         };
         Self { plugin: plugin(kind, settings).unwrap(), specs: BTreeMap::new(), next: 0 }
     }

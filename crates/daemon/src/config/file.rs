@@ -89,6 +89,7 @@ struct PluginTable {
     utilization: Option<Spanned<Value>>,
     admission: Option<Spanned<String>>,
     latency: Option<Spanned<PathBuf>>,
+    without_runtime_up_to: Option<Spanned<u32>>,
     util_min: Option<Spanned<Value>>,
     util_max: Option<Spanned<Value>>,
 }
@@ -404,6 +405,25 @@ impl Reader<'_> {
                 Test::Exact
             }
         };
+        let without_runtime_up_to = table.without_runtime_up_to.and_then(|given| {
+            let (most, range) = (*given.get_ref(), priorities);
+            let is_theirs =
+                matches!(kind, Kind::BuiltIn(punctual_schedule::Kind::Fp | punctual_schedule::Kind::Rr));
+            if is_theirs && (range.0..range.1).contains(&most) {
+                return Some(most);
+            }
+            let message = match is_theirs {
+                true => format!(
+                    "without_runtime_up_to = {most} is out of range; expected {} to {}, so that priorities \
+                     above are left",
+                    range.0,
+                    range.1.saturating_sub(1)
+                ),
+                false => format!("'{name}' reserves no priorities: without_runtime_up_to is for FP and RR"),
+            };
+            self.error(given.span(), message);
+            None
+        });
         let (clamps, unclamped) = self.clamps(&name, &kind, [&table.util_min, &table.util_max]);
         let (platforms, doubt) = match table.latency.filter(|_| kind != Kind::Table) {
             None => (Vec::new(), None),
@@ -422,6 +442,7 @@ impl Reader<'_> {
             platforms,
             doubt,
             reserves,
+            without_runtime_up_to,
             clamps,
         }
     }

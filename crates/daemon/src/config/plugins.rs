@@ -29,6 +29,8 @@ pub struct PluginConfig {
     pub doubt: Option<String>,
     /// What it keeps of them for ordinary threads.
     pub reserves: Vec<Reserve>,
+    /// The highest priority of specs without a runtime or a period, if some are reserved for them.
+    pub without_runtime_up_to: Option<u32>,
     /// The utilization clamps of its threads.
     pub clamps: Clamps,
 }
@@ -84,6 +86,7 @@ impl PluginConfig {
             limits,
             platforms: self.platforms.clone(),
             reserves: self.reserves.clone(),
+            without_runtime_up_to: self.without_runtime_up_to,
         };
         match &self.kind {
             Kind::BuiltIn(kind) => punctual_schedule::plugin(*kind, settings),

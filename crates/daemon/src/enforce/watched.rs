@@ -101,8 +101,8 @@ impl Watched {
         }
     }
 
-    /// Begins demoted, if nothing of its budget is left, or its user is barred until then. Whoever attaches it
-    /// gives it no other policy meanwhile.
+    /// Begins demoted, if nothing of its budget is left, or its user is barred until then. Whoever attaches
+    /// it gives it no other policy meanwhile.
     pub(super) fn begin_demoted(&mut self, policy: &Policy, barred: Option<u64>, now: u64) {
         if policy.stops() && self.target.is_held() && self.budget.is_spent(now) {
             let due = self.budget.stop();
@@ -444,8 +444,8 @@ impl Watched {
         }
     }
 
-    /// Counts budgets in a row that were exceeded. Whether there are too many: one may be for a job that began
-    /// late, and the next for what that left over.
+    /// Counts budgets in a row that were exceeded. Whether there are too many: one may be for a job that
+    /// began late, and the next for what that left over.
     fn exceeds_again(&mut self, now: u64) -> bool {
         const MOST: u32 = 3;
         let (number, until) = self.in_a_row;
