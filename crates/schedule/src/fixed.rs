@@ -47,12 +47,12 @@ impl Fixed {
         };
         match has_runtime {
             true if priority <= most => Err(format!(
-                "priority {priority} is reserved for specs without a declared runtime and period; those that \
-                 declare both have {} to {highest}",
+                "priority {priority} is reserved for specs without a declared runtime and period; those with \
+                 both have {} to {highest}",
                 most + 1
             )),
             false if priority > most => Err(format!(
-                "priority {priority} needs a declared runtime and period; specs without them have {lowest} to \
+                "priority {priority} needs a declared runtime and period; specs without have {lowest} to \
                  {most}"
             )),
             _ => Ok(()),

@@ -197,7 +197,7 @@ impl<'a> FixedPriorities<'a> {
             loop {
                 // W counts ⌈t / T⌉ jobs of this task; only those up to this one run before its end.
                 let counted = u128::from(t.div_ceil(period)) * u128::from(runtime);
-                let demand = self.demand(t, end, work)? - counted + own;
+                let demand = (self.demand(t, end, work)? + own).saturating_sub(counted);
                 if demand <= u128::from(t) {
                     break;
                 }
