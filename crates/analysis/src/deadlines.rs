@@ -205,7 +205,8 @@ impl System {
     /// Whether an assignment gives it a priority.
     fn takes_priority(&self, task: usize) -> bool {
         let task = &self.tasks[task];
-        matches!(task.scheduling, Scheduling::Priority(_)) && !matches!(task.gap, Some(Gap::Evidence(_)))
+        matches!(task.scheduling, Scheduling::Priority(_))
+            && !matches!(task.gap, Some(Gap::Evidence(_) | Gap::Seen(_)))
     }
 
     /// The same with these priorities, where there are any.

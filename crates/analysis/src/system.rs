@@ -27,7 +27,7 @@ impl System {
     pub fn prove(&self) -> Bounds {
         let mut bounds = self.prove_all();
         for (index, task) in self.tasks.iter().enumerate() {
-            if matches!(task.gap, Some(Gap::Evidence(_))) {
+            if matches!(task.gap, Some(Gap::Evidence(_) | Gap::Seen(_))) {
                 bounds[index] = Err(NoBound::Gap(index));
             }
         }

@@ -38,6 +38,9 @@ pub enum Gap {
     Evidence(String),
     /// Its priority: the task may be more urgent than all others of its policy. An assignment gives it one.
     Priority(String),
+    /// It took longer than its deadline when it was observed, which its bound does not explain. It delays
+    /// others by what was observed of it.
+    Seen(String),
     /// How much it needs, where, or when: nothing bounds how long it delays those that it may delay.
     Demand(String),
 }
@@ -46,7 +49,7 @@ impl Gap {
     /// What is not known.
     pub fn text(&self) -> &str {
         match self {
-            Gap::Evidence(text) | Gap::Priority(text) | Gap::Demand(text) => text,
+            Gap::Evidence(text) | Gap::Priority(text) | Gap::Seen(text) | Gap::Demand(text) => text,
         }
     }
 }
@@ -87,6 +90,20 @@ impl Task {
     /// WCET(n) in ns; `None` if it is unknown or exceeds 64 bits.
     pub(crate) fn cost(&self, jobs: u64) -> Option<u64> {
         self.execution.wcet(jobs).map(Duration::ns)
+    }
+
+    /// The most that its jobs take of any window of so many ns, if each ends within its deadline, or its period
+    /// if that is longer; `None` if that is unknown.
+    pub fn most_in(&self, window: u64) -> Option<u64> {
+        if matches!(self.scheduling, Scheduling::BestEffort) {
+            return Some(0);
+        }
+        if matches!(self.gap, Some(Gap::Demand(_))) {
+            return None;
+        }
+        let late = self.deadline.unwrap_or(Duration::ZERO).ns().saturating_add(self.suspension.ns());
+        let jobs = self.arrivals.most(window.checked_add(late)?)?;
+        Some(self.cost(jobs)?.min(window))
     }
 
     /// Its share of one processor in the long run, without suspension; `None` if unbounded or unknown.

@@ -4,7 +4,7 @@ use crate::lane::OpenJob;
 use crate::lanes::Lanes;
 use crate::stream::{Circumstances, Options};
 use crate::summary::stream::StreamSummary;
-use punctual_model::{self as model, Disturbance, EndedBy, Instant, Job, Segment, Separator};
+use punctual_model::{self as model, Disturbance, Duration, EndedBy, Instant, Job, Segment, Separator};
 use punctual_trace::{Activation, TaskRecord};
 
 /// A job that has just ended, and where it belongs.
@@ -146,6 +146,8 @@ impl Task {
     ) -> model::Task {
         let (primary, primary_reason) = primary.unzip();
         let about = self.about.clone();
+        let until = until.max(about.at);
+        let open_ns = self.open(until, primary.and_then(|place| streams.get(place)));
         model::Task {
             name: about.name,
             pid: about.pid,
@@ -158,14 +160,27 @@ impl Task {
             reservation: about.reservation,
             affinity: about.affinity,
             from_ns: about.at,
-            until_ns: until.max(about.at),
+            until_ns: until,
             ended_by,
             primary,
             primary_reason,
             separators_capped: self.lanes.are_capped(),
             merged_transitions: self.merged_transitions,
+            open_ns,
             recording: None,
             streams,
         }
+    }
+
+    /// For how long the last job has been open, since the thread last woke up, if that is longer than all
+    /// that its models tell of.
+    fn open(&self, until: Instant, primary: Option<&model::Stream>) -> Option<Duration> {
+        // One that sleeps has no job between sleeps.
+        let awake = self.open_jobs().find(|job| job.separator == Separator::SUSPENSION)?;
+        let last = awake.release.window.earliest();
+        let stream = primary?;
+        let response = stream.response.as_ref().map(|it| it.max_ns);
+        let known = response.or(stream.execution.as_ref()?.wcet_ns.first().copied())?;
+        Some(until.since(last)).filter(|open| *open > known)
     }
 }

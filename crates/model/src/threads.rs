@@ -86,6 +86,10 @@ pub struct Task {
     /// those after the last change.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub merged_transitions: u64,
+    /// For how long the last job had been open when the task ended, since the thread last woke up: only where
+    /// that is longer than every response time, so that the models do not tell of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub open_ns: Option<Duration>,
     /// The recording it is from, if the file has several.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub recording: Option<String>,

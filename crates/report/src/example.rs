@@ -127,6 +127,7 @@ pub(crate) fn task(name: &str, tid: u32, priority: u32) -> Task {
         primary_reason: Some("it is the only call that separates jobs".into()),
         separators_capped: false,
         merged_transitions: 0,
+        open_ns: None,
         recording: None,
         streams: vec![stream(5_000_000, 41_000)],
     }

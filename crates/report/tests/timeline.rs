@@ -61,6 +61,7 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
             primary_reason: None,
             separators_capped: false,
             merged_transitions: 0,
+            open_ns: None,
             streams: vec![stream(Separator::SUSPENSION), stream(primary)],
         }
     };

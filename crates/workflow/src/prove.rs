@@ -13,7 +13,7 @@ use assigned::GREATEST_PRIORITY;
 pub use assigned::{Assigned, assign};
 use observed::task;
 pub use punctual_analysis::Proof;
-use punctual_analysis::{Gap, Platform, System, Task, Thread};
+use punctual_analysis::{Gap, Platform, Scheduling, System, Task, Thread};
 use punctual_model::{self as model, Duration, Percent, Stream, TimingModel, threads};
 
 /// What is proven, and under which assumptions.
@@ -84,7 +84,10 @@ pub fn prove(options: &Options) -> Result<Proof> {
             agreed(&contract, platform.as_ref(), options, &name)?
         }
     };
-    let Known { mut system, threads, observed_on, remarks } = known;
+    let Known { mut system, threads, observed_on, mut remarks, seen } = known;
+    remarks.extend(contradicted(&mut system, &seen));
+    remarks.extend(crowded(&system));
+    remarks.extend(above_all(&system));
     options.changes.iter().for_each(|change| apply(change, &mut system));
     let reserved_deadlines = options.assign.then(|| system.assign_deadlines());
     let deadlines = match &reserved_deadlines {
@@ -119,6 +122,8 @@ struct Known {
     threads: Vec<Thread>,
     observed_on: Vec<model::Platform>,
     remarks: Vec<String>,
+    /// The greatest response time that was seen of each task; empty, or `None`, if that is not known.
+    seen: Vec<Option<Duration>>,
 }
 
 /// What a timing model tells.
@@ -143,10 +148,11 @@ fn observed(
     check_patterns(options, &names)?;
     remarks.extend(several(&chosen));
     let mut system = System { tasks: Vec::new(), platforms };
-    let mut threads = Vec::new();
+    let (mut threads, mut seen) = (Vec::new(), Vec::new());
     for found in chosen.into_iter().filter(|found| !options.ignores(&found.name)) {
         system.tasks.push(task(found, options));
         threads.push(Thread { tid: found.tid, policy: Some(found.policy), priority: found.priority });
+        seen.push(primary(found).and_then(|stream| stream.response.as_ref()).map(|it| it.max_ns));
     }
     if system.tasks.iter().all(|task| task.gap.is_some()) {
         return Err(Error::target(format!("{name} has no real-time thread with enough jobs"))
@@ -155,7 +161,90 @@ fn observed(
     remarks.extend(ignored(options, &names));
     remarks.extend(gaps(&system));
     remarks.extend(losses(model));
-    Ok(Known { system, threads, observed_on, remarks })
+    Ok(Known { system, threads, observed_on, remarks, seen })
+}
+
+/// Tasks of which a longer response was seen than what was proven: something delayed them that the model does
+/// not have. Where that was longer than the deadline, there is no verdict.
+fn contradicted(system: &mut System, seen: &[Option<Duration>]) -> Vec<String> {
+    let (mut late, mut longer) = (Vec::new(), Vec::new());
+    let bounds = if seen.is_empty() { Vec::new() } else { system.prove() };
+    for ((task, bound), seen) in system.tasks.iter_mut().zip(&bounds).zip(seen) {
+        let (Ok(bound), Some(seen)) = (bound, *seen) else { continue };
+        if seen <= bound.response {
+            continue;
+        }
+        let text = format!("{} ({seen}, bound {})", task.name, bound.response);
+        if task.deadline.is_some_and(|deadline| seen > deadline) {
+            task.gap.get_or_insert(Gap::Seen(format!(
+                "it took {seen} once, more than its deadline, though no more than {} of that is explained",
+                bound.response
+            )));
+            late.push(text);
+        } else {
+            longer.push(text);
+        }
+    }
+    const WHY: &str = "threads that were not observed, real-time throttling, the kernel (--platform), locks or \
+                       a hypervisor";
+    let mut remarks = Vec::new();
+    if !late.is_empty() {
+        remarks.push(format!(
+            "Longer than the deadline when it was observed, for a reason that is not in the model ({WHY}): {}.",
+            late.join(", ")
+        ));
+    }
+    if !longer.is_empty() {
+        remarks.push(format!(
+            "Longer than the bound when it was observed, for a reason that is not in the model ({WHY}): {}.",
+            longer.join(", ")
+        ));
+    }
+    remarks
+}
+
+/// Processors on which the kernel may take time from real-time threads for ordinary ones.
+fn crowded(system: &System) -> Option<String> {
+    const SECOND: u64 = 1_000_000_000;
+    let mut cpus: Vec<u32> = system.tasks.iter().flat_map(|task| task.processors.iter().copied()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let takes = |cpu: u32| {
+        let here = system.tasks.iter().filter(|task| task.processors.contains(&cpu));
+        here.map(|task| task.most_in(SECOND)).try_fold(0u64, |sum, most| sum.checked_add(most?))
+    };
+    cpus.retain(|cpu| takes(*cpu).is_some_and(|most| most > SECOND / 20 * 19));
+    let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    (!list.is_empty()).then(|| {
+        format!(
+            "Real-time threads may take more than 950 ms of a second on processor {}. If ordinary threads are \
+             ready there, the kernel gives them 50 ms of that (the fair server since Linux 6.12; before, \
+             real-time throttling), which the bounds do not contain.",
+            list.join(", ")
+        )
+    })
+}
+
+/// Threads of the kernel's stop class beside reservations.
+fn above_all(system: &System) -> Option<String> {
+    let is_stop = |task: &&Task| {
+        let number = task.name.strip_prefix("migration/");
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let stops = system.tasks.iter().filter(is_stop);
+    let beside = |stop: &&Task| {
+        let is_reserved = |task: &Task| matches!(task.scheduling, Scheduling::Deadline(_));
+        let meets = |task: &Task| stop.processors.iter().any(|cpu| task.processors.contains(cpu));
+        system.tasks.iter().any(|task| is_reserved(task) && meets(task))
+    };
+    let names: Vec<&str> = stops.filter(beside).map(|task| task.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "The kernel runs {} before SCHED_DEADLINE, whatever its priority says: bounds of reservations do \
+             not contain it (usually some microseconds).",
+            names.join(", ")
+        )
+    })
 }
 
 /// Which of these threads are assumed never to run.
@@ -175,7 +264,7 @@ fn gaps(system: &System) -> Vec<String> {
         all.join(", ")
     };
     let few = list(&|gap| matches!(gap, Gap::Evidence(_)));
-    let unbounded = list(&|gap| !matches!(gap, Gap::Evidence(_)));
+    let unbounded = list(&|gap| matches!(gap, Gap::Priority(_) | Gap::Demand(_)));
     let mut remarks = Vec::new();
     if !few.is_empty() {
         remarks.push(format!(

@@ -1,5 +1,6 @@
 //! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by
-//! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on).
+//! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on),
+//! and the open jobs of tasks (from version 4 on).
 
 use super::Summary;
 use super::curve::RunNumber;
@@ -8,13 +9,15 @@ use std::fmt;
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;
 
 /// The last version that merged tasks of any runs whose commands were unknown.
 const WITHOUT_PROGRAMS: u32 = 2;
+/// The last version that did not tell of open jobs.
+const WITHOUT_OPEN_JOBS: u32 = 3;
 
 /// Zstandard's own default: higher levels save 2 % and take twice as long.
 const LEVEL: i32 = 3;
@@ -67,7 +70,8 @@ impl Summary {
     /// The file's contents: the same bytes for the same runs, however they were merged.
     pub fn to_bytes(&self) -> Vec<u8> {
         let programs: Vec<RunNumber> = self.tasks.iter().filter_map(|task| task.key.program).collect();
-        let body = pack(&postcard::to_allocvec(&(self, programs)).expect("memory takes any summary"));
+        let open: Vec<Option<u64>> = self.tasks.iter().map(|task| task.open).collect();
+        let body = pack(&postcard::to_allocvec(&(self, programs, open)).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -118,6 +122,14 @@ impl Summary {
             if count < programs.len() {
                 return Err(FileError::Invalid("it has more programs than tasks of unknown commands".into()));
             }
+        }
+        if version > WITHOUT_OPEN_JOBS {
+            let open: Vec<Option<u64>>;
+            (open, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
+            if open.len() != summary.tasks.len() {
+                return Err(FileError::Invalid("it does not say of each task whether a job was open".into()));
+            }
+            summary.tasks.iter_mut().zip(open).for_each(|(task, open)| task.open = open);
         }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));

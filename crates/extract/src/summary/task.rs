@@ -89,6 +89,9 @@ pub(crate) struct TaskSummary {
     ended_by: Option<EndedBy>,
     capped: bool,
     merged_transitions: u64,
+    /// The longest open job, in ns. In the file it comes after everything else.
+    #[serde(skip)]
+    pub open: Option<u64>,
     /// In the order of their keys.
     pub streams: Vec<StreamSummary>,
 }
@@ -140,6 +143,7 @@ impl TaskSummary {
             ended_by: Some(task.ended_by),
             capped: task.separators_capped,
             merged_transitions: task.merged_transitions,
+            open: task.open_ns.map(Duration::ns),
             streams,
         }
     }
@@ -164,6 +168,7 @@ impl TaskSummary {
         self.ended_by = self.ended_by.filter(|mine| other.ended_by == Some(*mine));
         self.capped |= other.capped;
         self.merged_transitions = self.merged_transitions.saturating_add(other.merged_transitions);
+        self.open = self.open.max(other.open);
         for theirs in &other.streams {
             match self.streams.binary_search_by_key(&theirs.key, |stream| stream.key) {
                 Ok(place) => self.streams[place].merge(theirs),
@@ -216,6 +221,7 @@ impl TaskSummary {
             primary_reason,
             separators_capped: self.capped,
             merged_transitions: self.merged_transitions,
+            open_ns: self.open.map(duration),
             recording,
             streams: streams.into_iter().map(StreamSummary::to_model).collect(),
         }

@@ -268,6 +268,7 @@ fn task() -> impl Strategy<Value = Task> {
                 primary_reason: capped.then(|| "has the least jitter".to_owned()),
                 separators_capped: capped,
                 merged_transitions: 0,
+                open_ns: None,
                 recording: None,
                 streams,
             },

@@ -62,6 +62,9 @@ pub(super) fn agreed(
             unsuspended.join(", ")
         ));
     }
+    if !contract.latencies.is_empty() && platform.is_none() {
+        remarks.extend(without_latency(&system));
+    }
     let can_be_proven = |task: &Task| task.gap.is_none() && task.scheduling != Scheduling::BestEffort;
     let may_be_reserved = |task: &ContractTask| options.assign && lacks_reservation(task);
     if !system.tasks.iter().any(can_be_proven) && !contract.tasks.iter().any(may_be_reserved) {
@@ -72,7 +75,7 @@ pub(super) fn agreed(
     remarks.extend(gaps(&system));
     remarks.push(kept(contract));
     let observed_on = platform.and_then(TimingModel::latency_platform).into_iter().collect();
-    Ok(Known { system, threads, observed_on, remarks })
+    Ok(Known { system, threads, observed_on, remarks, seen: Vec::new() })
 }
 
 /// Whether it is under SCHED_DEADLINE without a reservation.
@@ -131,6 +134,23 @@ fn latencies(contract: &Contract) -> (Vec<Platform>, Vec<String>) {
         }
     };
     (platforms, vec![remark.into()])
+}
+
+/// Processors of tasks without an agreed latency, where others have one.
+fn without_latency(system: &System) -> Option<String> {
+    let has_latency = |cpu: &u32| system.platforms.iter().any(|platform| platform.cpu == *cpu);
+    let mut cpus: Vec<u32> = system.tasks.iter().flat_map(|task| task.processors.iter().copied()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus.retain(|cpu| !has_latency(cpu));
+    let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    (!list.is_empty()).then(|| {
+        format!(
+            "On processor {} the kernel is assumed to take no time: no latency is agreed on there \
+             ([[processor]] in the contract).",
+            list.join(", ")
+        )
+    })
 }
 
 /// What the analysis needs of a task, or what of that is missing.

@@ -233,7 +233,7 @@ fn found(
     priorities: Option<Assignment<u32>>,
     reserved_deadlines: Option<Assignment<Duration>>,
 ) -> Proof {
-    let Known { system, threads, observed_on, remarks } = known;
+    let Known { system, threads, observed_on, remarks, .. } = known;
     Proof {
         bounds: system.prove(),
         rooms: options.sensitivity.then(|| system.sensitivity()),

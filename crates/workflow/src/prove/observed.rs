@@ -42,8 +42,10 @@ pub(super) const UNBOUNDED: Arrivals = Arrivals::Sporadic { separation: Duration
 
 fn scheduling(observed: &threads::Task) -> Scheduling {
     match (observed.policy, observed.reservation) {
+        (Policy::Deadline, Some(_)) if observed.merged_transitions > 0 => Scheduling::Unknown,
         (Policy::Deadline, Some(reservation)) => Scheduling::Deadline(reservation),
         (Policy::Deadline, None) => Scheduling::Unknown,
+        _ if observed.merged_transitions > 0 => Scheduling::Unknown,
         _ => Scheduling::Priority(observed.priority),
     }
 }
@@ -67,13 +69,21 @@ fn gap(
     has_cost: bool,
     has_arrivals: bool,
 ) -> Option<Gap> {
+    let changes = observed.merged_transitions > 0;
     let missing = [
+        (changes, "its policy, priority or processors changed, and the model has the last ones only"),
         (scheduling == Scheduling::Unknown, "its reservation is unknown"),
         (processors.is_empty(), "its processors are unknown"),
         (!has_cost, "its cost is unknown, as no job of it ended"),
         (!has_arrivals, "its releases have no bound"),
     ];
     let missing = missing.into_iter().find(|it| it.0).map(|it| Gap::Demand(it.1.into()));
+    let missing = missing.or_else(|| {
+        let open = observed.open_ns?;
+        Some(Gap::Demand(format!(
+            "its last job had been open for {open}, longer than any that ended, so its cost is unknown"
+        )))
+    });
     let jobs = jobs(observed);
     missing.or((jobs < LEAST_JOBS).then(|| Gap::Evidence(format!("{jobs} jobs of at least {LEAST_JOBS}"))))
 }
