@@ -93,7 +93,8 @@ impl Trace {
             },
             progress,
         )?;
-        threads.finish(until, &mut |record| goes_on = goes_on && each(&record));
+        let unseen = threads.finish(until, &mut |record| goes_on = goes_on && each(&record));
+        self.notes.say_unseen(unseen);
         let of_kernel = |(class, _): &(&Class, u64)| reader.env(class.trace, "domain") == Some("kernel");
         let unread = reader.classes().iter().zip(unread).filter(of_kernel);
         self.notes.say_unread(unread.map(|(class, count)| (class.name.as_str(), count)));

@@ -1,5 +1,6 @@
 //! Notes about a source: each once, with a count.
 
+use super::thread::Unseen;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -49,6 +50,23 @@ impl Notes {
             1 => self.say(format!("events that are not read: {named}")),
             few @ 2..=NAMED => self.say(format!("{all} events of {few} kinds are not read: {named}")),
             many => self.say(format!("{all} events of {many} kinds are not read, mostly {named}")),
+        }
+    }
+
+    /// Says which switches are missing, and what that does to costs.
+    pub fn say_unseen(&mut self, unseen: Unseen) {
+        let Unseen { gets, leaves } = unseen;
+        if gets > 0 {
+            self.say(format!(
+                "{gets} times a thread left, or used, a processor that it had not been seen to get: its time is \
+                 counted from the last event before, so costs may be too high"
+            ));
+        }
+        if leaves > 0 {
+            self.say(format!(
+                "{leaves} times a thread got a processor that it had not been seen to leave: all the time \
+                 between counts, or up to the call that it waited in, so costs may be too high"
+            ));
         }
     }
 

@@ -121,7 +121,7 @@ impl Trace {
                 progress(merge.position());
             }
         }
-        threads.finish(until, &mut out);
+        notes.say_unseen(threads.finish(until, &mut out));
         let others = ("events without a description", header.undescribed.get());
         say_unread(&mut notes, header.formats.values(), others);
         if lost > 0 {

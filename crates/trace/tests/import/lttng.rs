@@ -197,6 +197,33 @@ fn calls_that_lttng_has_no_name_for_come_by_number() {
 }
 
 #[test]
+fn a_job_without_its_first_switch_has_no_cost_of_zero() {
+    let place = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&place.path().join("kernel"), layout(), 1).unwrap();
+    let (thread, other) = (("control", 40, 39), ("other", 7, 120));
+    for job in 1..=3 {
+        let release = job * 10_000_000;
+        writer.event(0, release, "sched_waking", &[], &waking(thread)).unwrap();
+        // In the second job, the switch from the other thread is missing.
+        let first = if job == 2 { other } else { thread };
+        writer.event(0, release + 5_000, "sched_switch", &[], &switch(IDLE, 0, first)).unwrap();
+        writer.event(0, release + 1_005_000, "sched_switch", &[], &switch(thread, 1, IDLE)).unwrap();
+    }
+    writer.finish().unwrap();
+    let import = Import::open(place.path(), &Options::default()).unwrap();
+    let mut cpu = Vec::new();
+    let mut take = |record: &Record| {
+        if let Record::Activation(it) = record {
+            cpu.push(it.cpu.ns() / 1_000);
+        }
+        true
+    };
+    let imported = import.run(&mut take, &mut |_| {}).unwrap();
+    assert_eq!(cpu, [1_000, 2_000, 3_000]);
+    assert!(imported.notes.iter().any(|note| note.starts_with("1 times a thread left")));
+}
+
+#[test]
 fn events_that_are_not_read_are_counted() {
     const TIMER: &str = "timer_start";
     let place = tempfile::tempdir().unwrap();

@@ -45,6 +45,10 @@ pub enum Happening {
     Leave {
         result: Option<i64>,
     },
+    /// To another processor.
+    Move {
+        tid: u32,
+    },
     Lend {
         tid: u32,
         before: i64,
@@ -93,6 +97,7 @@ enum Name {
     EnterByNumber,
     Restart,
     Leave,
+    Move,
     Lend,
     Fork,
     Exec,
@@ -195,6 +200,7 @@ fn kind(class: &Class) -> Option<Kind> {
         ),
         "sched_waking" | "sched_wakeup" => (Name::Wake, &["tid"]),
         "sched_wakeup_new" => (Name::WakeNew, &["tid"]),
+        "sched_migrate_task" => (Name::Move, &["tid"]),
         "sched_pi_setprio" => (Name::Lend, &["tid", "oldprio", "newprio"]),
         "sched_process_fork" => (Name::Fork, &["child_pid", "child_tid"]),
         "sched_process_exec" => (Name::Exec, &["tid", "filename"]),
@@ -273,6 +279,7 @@ impl Kind {
             }
             Name::Restart => Happening::Enter(Box::new(Enter::Restart)),
             Name::Leave => Happening::Leave { result: number(0) },
+            Name::Move => Happening::Move { tid: thread(0)? },
             Name::Lend => Happening::Lend {
                 tid: thread(0)?,
                 before: number(1)? + FIRST_ORDINARY,
