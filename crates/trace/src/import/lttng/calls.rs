@@ -175,6 +175,16 @@ impl Kinds {
         self.has("sched_switch")
     }
 
+    /// A field that switches need and that theirs lack.
+    pub fn missing_field(&self, reader: &Reader) -> Option<&'static str> {
+        const NEEDED: [&str; 5] = ["prev_tid", "prev_prio", "prev_state", "next_tid", "next_prio"];
+        let classes = reader.classes().iter().zip(&self.kinds);
+        let mut switches = classes
+            .filter(|(_, kind)| kind.as_ref().is_some_and(|kind| kind.name == Name::Switch))
+            .map(|(class, _)| class);
+        switches.find_map(|class| NEEDED.into_iter().find(|name| class.field(name).is_none()))
+    }
+
     pub fn has_calls(&self) -> bool {
         self.names.iter().any(|name| name.starts_with("syscall_entry_"))
     }
