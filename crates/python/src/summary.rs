@@ -35,6 +35,7 @@ pub fn summarize(
         recordings: arguments::recordings(py, recordings)?,
         range: arguments::range(py, from_, until)?,
         threads: arguments::threads(py, threads)?,
+        must_match: false,
         models: arguments::models(py, curve_horizon, wcet_horizon, merge_transitions)?,
         workers: arguments::workers(py, workers)?,
     };
