@@ -96,7 +96,8 @@ impl Array {
             "d" | "f" | "O" => {
                 return Err(wrong(format!(
                     "not items of format {format:?}: these are floats or objects, as columns with missing \
-                     values are: leave out the rows without a value, and convert the others (astype(\"int64\"))"
+                     values are: leave out the rows without a value, and convert the others \
+                     (astype(\"int64\"))"
                 )));
             }
             _ => return Err(wrong(format!("not items of format {format:?}"))),

@@ -156,8 +156,8 @@ fn say_ends(notes: &mut Notes, reader: &Reader, extents: &[Extent]) {
     for extent in of_kernel() {
         if let Some(early) = extent.end.map(|own| end.since(own)).filter(|early| *early > SAME_END) {
             notes.say(format!(
-                "{} ends {} ms before the others: what its processor did then is not in the trace, or nothing \
-                 happened there",
+                "{} ends {} ms before the others: what its processor did then is not in the trace, or \
+                 nothing happened there",
                 file_name(extent),
                 early.ns() / 1_000_000
             ));

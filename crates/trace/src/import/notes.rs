@@ -78,8 +78,8 @@ impl Notes {
         let Unseen { gets, leaves } = unseen;
         if gets > 0 {
             self.say(format!(
-                "{gets} times a thread left, or used, a processor that it had not been seen to get: its time is \
-                 counted from the last event before, so costs may be too high"
+                "{gets} times a thread left, or used, a processor that it had not been seen to get: its time \
+                 is counted from the last event before, so costs may be too high"
             ));
         }
         if leaves > 0 {

@@ -77,8 +77,8 @@ impl Trace {
         }
         for it in header.statistics.iter().filter(|it| it.dropped > 0) {
             notes.say(format!(
-                "events of processor {} for which there was no room: {}; where they are missing is not known, \
-                 and costs may be too low there (trace-cmd record -b makes more room)",
+                "events of processor {} for which there was no room: {}; where they are missing is not \
+                 known, and costs may be too low there (trace-cmd record -b makes more room)",
                 it.cpu, it.dropped
             ));
         }

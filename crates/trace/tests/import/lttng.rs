@@ -252,8 +252,8 @@ fn what_is_read_begins_where_no_stream_was_written_over_any_more() {
     let (about, _, notes) = two_processors(|_| ());
     assert_eq!((about.from.ns(), said(&notes)), (5_000_000, None));
     let (about, records, notes) = two_processors(|writer| writer.write_over(0, 3));
-    let expected = "the beginning of channel0_0 was written over: what is read begins at 0.010000000 s, from where \
-                    on all is there; events before that, which are not read: 1";
+    let expected = "the beginning of channel0_0 was written over: what is read begins at 0.010000000 s, from \
+                    where on all is there; events before that, which are not read: 1";
     assert_eq!((about.from.ns(), said(&notes).as_deref()), (10_000_000, Some(expected)));
     assert!(records.iter().any(|record| matches!(record, Record::Task(task) if task.at.ns() == 10_000_000)));
 }

@@ -114,7 +114,7 @@ fn lost_events_end_tasks() {
 /// What the kernel says of a processor's ring buffer.
 fn statistics(cpu: u32, overrun: u64, dropped: u64) -> Vec<u8> {
     let text = format!(
-        "CPU: {cpu}\nentries: 9\noverrun: {overrun}\ncommit overrun: 0\nbytes: 360\noldest event ts:     9.1\n\
+        "CPU: {cpu}\nentries: 9\noverrun: {overrun}\ncommit overrun: 0\nbytes: 360\noldest event ts: 9.1\n\
          now ts:   10.000000\ndropped events: {dropped}\nread events: 0\n\0"
     );
     option(2, text.as_bytes())
@@ -137,8 +137,8 @@ fn what_is_read_begins_where_no_processor_was_written_over_any_more() {
     assert_eq!(has_begin(&import(plain()).expect("imported")), (10_001, None));
     let with = |option: &[u8]| import(with_option_in_6(plain(), option)).expect("imported");
     assert_eq!(has_begin(&with(&statistics(0, 0, 0))), (10_001, None));
-    let said = "the beginning of processor 0 was written over: what is read begins at 0.110001000 s, from where \
-                on all is there; events before that, which are not read: 3";
+    let said = "the beginning of processor 0 was written over: what is read begins at 0.110001000 s, from \
+                where on all is there; events before that, which are not read: 3";
     let cut = with(&statistics(0, 7, 0));
     assert_eq!(has_begin(&cut), (110_001, Some(said.to_owned())));
     assert!(cut.1.iter().all(|record| !matches!(record, Record::Task(task) if task.at.ns() < 110_001_000)));
