@@ -8,6 +8,9 @@ use crate::{Begin, TaskRecord};
 use punctual_model::Instant;
 use std::collections::{HashMap, HashSet};
 
+/// Processors that are followed.
+const MOST_CPUS: usize = 1 << 13;
+
 /// A tracepoint that was hit, with who ran there at that moment.
 pub struct Seen<'a> {
     pub at: Instant,
@@ -53,7 +56,7 @@ pub struct Threads {
     /// The priorities that threads have for as long as they hold a lock that a more urgent one waits for.
     lent: HashMap<i32, i64>,
     /// When each processor had its last switch.
-    switched: HashMap<u32, Instant>,
+    switched: Vec<Option<Instant>>,
     /// Of threads that have ended.
     unseen: Unseen,
 }
@@ -68,7 +71,7 @@ impl Threads {
             pids: HashMap::new(),
             names: HashMap::new(),
             lent: HashMap::new(),
-            switched: HashMap::new(),
+            switched: Vec::new(),
             unseen: Unseen::default(),
         }
     }
@@ -82,7 +85,7 @@ impl Threads {
             "sched_switch" => {
                 self.leave_processor(seen, out);
                 self.get_processor(seen, out);
-                self.switched.insert(seen.cpu, seen.at);
+                self.switch(seen.cpu, seen.at);
             }
             "sched_waking" | "sched_wakeup" | "sched_wakeup_new" => {
                 let Some(tid) = seen.tid("pid") else { return };
@@ -137,7 +140,7 @@ impl Threads {
         if switched::is_dead(state) {
             return;
         }
-        let switched = self.switched.get(&seen.cpu).copied();
+        let switched = self.last_switch(seen.cpu);
         let Some(followed) = self.follow(tid, priority, seen, "prev_comm", out) else { return };
         switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
         let leave = switched::leave(&followed.thread, state, priority);
@@ -166,9 +169,23 @@ impl Threads {
 
     /// The thread that runs where something is seen, if it is followed.
     fn current(&mut self, seen: &Seen) -> Option<&mut Followed> {
+        let switched = self.last_switch(seen.cpu);
         let followed = self.followed.get_mut(&seen.tid)?;
-        self.switched.get(&seen.cpu).into_iter().for_each(|at| followed.thread.is_on_processor(*at));
+        switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
         Some(followed)
+    }
+
+    fn last_switch(&self, cpu: u32) -> Option<Instant> {
+        self.switched.get(cpu as usize).copied().flatten()
+    }
+
+    fn switch(&mut self, cpu: u32, at: Instant) {
+        let index = (cpu as usize).min(MOST_CPUS);
+        if self.switched.len() <= index {
+            self.switched.resize(index + 1, None);
+        }
+        // Those beyond share a place that nobody looks at.
+        self.switched[index] = Some(at).filter(|_| index < MOST_CPUS);
     }
 
     /// The thread if it is one to follow; one that comes into view or changes says so.
