@@ -93,6 +93,8 @@ pub struct Thread {
     /// Processor time in the last record.
     recorded_cpu: Duration,
     woken: Option<Instant>,
+    /// When somebody last began to wake it.
+    waking: Option<Instant>,
     stop: Instant,
     cpu_at_stop: Duration,
     sleep: u8,
@@ -135,6 +137,7 @@ impl Thread {
             unseen: Unseen::default(),
             recorded_cpu: Duration::ZERO,
             woken: None,
+            waking: None,
             stop: at,
             cpu_at_stop: Duration::ZERO,
             sleep: NONE,
@@ -213,6 +216,20 @@ impl Thread {
         self.finish_call(at, result, out);
     }
 
+    /// Somebody begins to wake it (`sched_waking`). The kernel does so once for each sleep: a thread that had
+    /// been woken before has run and gone to sleep since, and none of its switches was seen.
+    pub fn begin_to_wake(&mut self, at: Instant, cpu: u32, by: u32, out: Out) {
+        if self.state == State::Asleep && self.waking.is_some_and(|waking| waking >= self.stop && waking < at)
+        {
+            self.run(at, out);
+            self.unseen.leaves += 1;
+            self.stop_running(at);
+            self.fall_asleep(at, self.sleep);
+        }
+        self.waking = Some(at);
+        self.wake(at, cpu, by, out);
+    }
+
     /// Somebody wakes it.
     pub fn wake(&mut self, at: Instant, cpu: u32, by: u32, out: Out) {
         // Waking and woken are two events of most sources: the first is when it became ready.
@@ -258,10 +275,7 @@ impl Thread {
         if self.state != State::Unknown {
             self.run(at, out);
         }
-        if let Some(since) = self.running_since.take() {
-            self.cpu += at.since(since);
-        }
-        self.idle_until = self.idle_until.max(at);
+        self.stop_running(at);
         let step = match leave {
             Leave::Preempted => Step::Preempted,
             Leave::Asleep { interruptible } => Step::Asleep { interruptible },
@@ -301,7 +315,7 @@ impl Thread {
         self.within = None;
         self.state = State::Unknown;
         self.running_since = None;
-        self.woken = None;
+        (self.woken, self.waking) = (None, None);
         self.cpu = self.cpu.max(self.recorded_cpu);
     }
 
@@ -336,6 +350,14 @@ impl Thread {
         self.wake_up(at, out);
         self.state = State::Running;
         self.running_since = Some(since.min(at));
+    }
+
+    /// What it ran counts.
+    fn stop_running(&mut self, at: Instant) {
+        if let Some(since) = self.running_since.take() {
+            self.cpu += at.since(since);
+        }
+        self.idle_until = self.idle_until.max(at);
     }
 
     fn woken_since_stop(&self) -> Option<Instant> {

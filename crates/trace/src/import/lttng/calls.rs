@@ -40,6 +40,8 @@ pub enum Happening {
     Wake {
         tid: u32,
         is_new: bool,
+        /// `sched_waking`, which comes before the others.
+        begins: bool,
     },
     Enter(Box<Enter>),
     Leave {
@@ -91,6 +93,7 @@ pub enum Enter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     Switch,
+    Waking,
     Wake,
     WakeNew,
     Enter(Option<i64>),
@@ -208,7 +211,8 @@ fn kind(class: &Class) -> Option<Kind> {
             Name::Switch,
             &["prev_tid", "prev_prio", "prev_state", "prev_comm", "next_tid", "next_prio", "next_comm"],
         ),
-        "sched_waking" | "sched_wakeup" => (Name::Wake, &["tid"]),
+        "sched_waking" => (Name::Waking, &["tid"]),
+        "sched_wakeup" => (Name::Wake, &["tid"]),
         "sched_wakeup_new" => (Name::WakeNew, &["tid"]),
         "sched_migrate_task" => (Name::Move, &["tid"]),
         "sched_pi_setprio" => (Name::Lend, &["tid", "oldprio", "newprio"]),
@@ -270,8 +274,9 @@ impl Kind {
             Name::Switch => {
                 Happening::Switch { from: switched(0, 1, 3), state: number(2)?, to: switched(4, 5, 6) }
             }
-            Name::Wake => Happening::Wake { tid: thread(0)?, is_new: false },
-            Name::WakeNew => Happening::Wake { tid: thread(0)?, is_new: true },
+            Name::Waking => Happening::Wake { tid: thread(0)?, is_new: false, begins: true },
+            Name::Wake => Happening::Wake { tid: thread(0)?, is_new: false, begins: false },
+            Name::WakeNew => Happening::Wake { tid: thread(0)?, is_new: true, begins: false },
             Name::Enter(None) => Happening::Enter(Box::new(Enter::Other)),
             Name::Enter(Some(call)) => {
                 // Which of them LTTng does not write, points somewhere.

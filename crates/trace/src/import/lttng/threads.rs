@@ -75,14 +75,17 @@ impl Threads {
                     followed.thread.switch_in(seen.at, seen.cpu, out);
                 }
             }
-            Happening::Wake { tid, is_new } => {
+            Happening::Wake { tid, is_new, begins } => {
                 if is_new {
                     self.gone.remove(&tid);
                 }
                 let Processor { current, interrupts, .. } = *self.processor(seen.cpu);
                 let by = if interrupts > 0 { 0 } else { current };
                 if let Some(followed) = self.followed.get_mut(&tid) {
-                    followed.thread.wake(seen.at, seen.cpu, by, out);
+                    match begins {
+                        true => followed.thread.begin_to_wake(seen.at, seen.cpu, by, out),
+                        false => followed.thread.wake(seen.at, seen.cpu, by, out),
+                    }
                 }
             }
             Happening::Enter(enter) => self.enter(seen, *enter, out),

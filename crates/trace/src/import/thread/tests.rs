@@ -145,6 +145,19 @@ fn a_processor_that_it_was_not_seen_to_leave_counts_all_the_time() {
     assert_eq!(seen, (vec![40], Unseen { gets: 0, leaves: 1 }));
 }
 
+/// It was woken at 100, ran and slept again until 140, and neither switch is in the trace.
+#[test]
+fn a_job_of_which_only_the_wake_ups_were_seen_counts_until_the_next() {
+    let seen = costs(|thread, out| {
+        thread.begin_to_wake(at(100), 0, 0, out);
+        thread.wake(at(101), 0, 0, out);
+        thread.begin_to_wake(at(140), 0, 0, out);
+        thread.switch_in(at(141), 0, out);
+        thread.switch_out(at(150), 0, ASLEEP, out);
+    });
+    assert_eq!(seen, (vec![40, 9], Unseen { gets: 1, leaves: 1 }));
+}
+
 /// Its task ends at the gap, and so does what is known of it.
 #[test]
 fn nothing_counts_from_before_a_gap() {
@@ -373,7 +386,7 @@ fn a_lock_of_the_kernel_after_the_release_is_a_suspension() {
 proptest! {
     /// Whatever comes, in whatever order, with whatever missing.
     #[test]
-    fn records_are_consistent(events in prop::collection::vec((0_u8..13, 0_u64..50), 0..200)) {
+    fn records_are_consistent(events in prop::collection::vec((0_u8..15, 0_u64..50), 0..200)) {
         let mut now = 1;
         let mut numbers = Vec::new();
         let mut gaps = 0;
@@ -402,6 +415,8 @@ proptest! {
                     7 => thread.leave(at(now), Some(0), out),
                     8 => thread.leave(at(now), Some(-516 + (step % 5) as i64), out),
                     9 => thread.restart(at(now), out),
+                    12 => thread.begin_to_wake(at(now), 0, 0, out),
+                    13 => thread.is_on_processor(at(now - step)),
                     10 => thread.replenish(at(now), 0, Some(at(now)), out),
                     11 => {
                         thread.lose();

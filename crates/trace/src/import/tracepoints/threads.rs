@@ -94,7 +94,10 @@ impl Threads {
                 }
                 let by = if seen.is_in_interrupt() { 0 } else { u32::try_from(seen.tid).unwrap_or(0) };
                 if let Some(followed) = self.followed.get_mut(&tid) {
-                    followed.thread.wake(seen.at, seen.cpu, by, out);
+                    match seen.format.name.as_str() {
+                        "sched_waking" => followed.thread.begin_to_wake(seen.at, seen.cpu, by, out),
+                        _ => followed.thread.wake(seen.at, seen.cpu, by, out),
+                    }
                 }
             }
             "sys_enter" => self.enter(seen, out),
