@@ -1,5 +1,5 @@
 //! `trace.dat` of trace-cmd (ftrace) with scheduler tracepoints, and system calls where it has them (`-e
-//! sched -e raw_syscalls`).
+//! raw_syscalls`).
 
 mod bytes;
 mod file;
@@ -26,7 +26,7 @@ use stream::{Next, Stream};
 const LACKS: Lacks = Lacks {
     tool: "trace-cmd",
     lend: "-e sched_pi_setprio",
-    calls: "trace-cmd record -C mono -e sched -e raw_syscalls",
+    calls: "trace-cmd record -C mono -e sched_switch -e sched_waking -e raw_syscalls",
 };
 
 /// The creation of a thread, with its flags.
@@ -62,7 +62,7 @@ impl Trace {
         let has = |name: &str| header.formats.values().any(|format| format.name == name);
         if !has(SWITCH) {
             let why = "it has no tracepoint sched:sched_switch; record with trace-cmd record -C mono -e \
-                sched -e raw_syscalls";
+                sched_switch -e sched_waking -e raw_syscalls";
             return Err(malformed(why.to_owned()));
         }
         let clock = clock(&header.clock).map_err(malformed)?;
