@@ -30,6 +30,10 @@ use() {
 	step 'observing' punctual extract --for 1s
 	step 'manual pages' man -w punctual punctual-extract punctuald
 	[ -f "$1/share/bash-completion/completions/punctual" ] || fail 'no completions'
+	# Where zsh of Debian and Ubuntu looks, and where others do.
+	zsh=site-functions
+	if [ "$1" = /usr ]; then zsh=vendor-completions; fi
+	[ -f "$1/share/zsh/$zsh/_punctual" ] || fail "no completion of zsh in $1/share/zsh/$zsh"
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	step 'compiling with libpunctual' sh -c 'cc client.c -o client $(pkg-config --cflags --libs punctual)'
 	daemon

@@ -60,6 +60,16 @@ fn threads(json: &[u8]) -> Vec<String> {
 }
 
 #[test]
+fn a_summary_of_no_thread_is_an_error() {
+    let fixture = Fixture::new();
+    let path = fixture.path("none.summary");
+    let output = run(&["summarize", &fixture.recording, "--thread", "zz*", "-o", &path]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert!(text(&output.stderr).contains("has no thread that matches --thread 'zz*'"), "{output:?}");
+    assert!(!Path::new(&path).exists());
+}
+
+#[test]
 fn a_command_without_arguments_prints_its_help() {
     for (arguments, usage) in [
         (&[][..], "Usage: punctual <COMMAND>"),

@@ -166,3 +166,28 @@ fn few_jobs_delay_others_as_observed() {
     let (_, ignored) = folder.prove("a.json", &observed(&folder, &few), &["--ignore", "sleep-abs"]);
     assert!(response(&ignored) < response(&document), "{ignored:#}");
 }
+
+/// Importers of other tools' traces do not learn on which processors threads may run; a contract says it.
+#[test]
+fn a_model_without_processors_is_proven_through_a_contract() {
+    let folder = Folder::new();
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/recordings/demo");
+    let made = folder.run(&["replay", "-q", recording, "--thread", "sleep-*", "-o", "a.timing.json"]);
+    assert!(made.status.success(), "{made:?}");
+    let mut model: Value = serde_json::from_str(&folder.read("a.timing.json")).expect("JSON");
+    let tasks = model["threads"]["tasks"].as_array_mut().expect("tasks");
+    tasks.iter_mut().for_each(|task| task["affinity"] = "".into());
+    folder.write("b.timing.json", &model.to_string());
+    let refused = folder.run(&["prove", "b.timing.json"]);
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(4), "{why}");
+    assert!(why.contains("has a bound: sleep-abs (its processors are unknown), sleep-rel ("), "{why}");
+    assert!(why.contains("`punctual contract MODEL -o FILE.toml`"), "{why}");
+    let made = folder.run(&["contract", "b.timing.json", "-o", "b.toml"]);
+    assert!(made.status.success(), "{made:?}");
+    let contract = folder.read("b.toml");
+    assert!(!contract.contains("processors ="), "{contract}");
+    let contract = contract.replace("policy =", "processors = \"0\"\npolicy =");
+    let (code, document) = folder.prove("b.toml", &contract, &[]);
+    assert_eq!((code, named(&document, "met").len()), (Some(0), 2), "{document:#}");
+}

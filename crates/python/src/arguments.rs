@@ -4,19 +4,78 @@ use crate::{document, errors};
 use punctual_extract::{Options, StreamOptions};
 use punctual_workflow::replay::processors;
 use punctual_workflow::{Given, ThreadFilter, TimeRange, values};
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// A path: text, bytes, or what has one.
+#[derive(Clone, Debug)]
+pub struct FilePath(pub PathBuf);
+
+impl FromPyObject<'_, '_> for FilePath {
+    type Error = PyErr;
+
+    fn extract(path: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let has_one = path.is_instance_of::<PyString>() || path.hasattr("__fspath__")?;
+        let named =
+            if has_one { path.py().import("os")?.call_method1("fspath", (path,))? } else { path.to_owned() };
+        match named.cast::<PyBytes>() {
+            Ok(bytes) => Ok(FilePath(OsStr::from_bytes(bytes.as_bytes()).into())),
+            Err(_) if has_one => named.extract().map(FilePath),
+            Err(_) => Err(unexpected(FilePath::EXPECTED, &path)),
+        }
+    }
+}
+
+/// What an argument is to be, for messages.
+pub trait Expected {
+    const EXPECTED: &'static str;
+}
+
+impl Expected for FilePath {
+    const EXPECTED: &'static str = "a path (str, bytes or os.PathLike)";
+}
+
+impl Expected for String {
+    const EXPECTED: &'static str = "a str";
+}
+
+/// An argument of another type.
+fn unexpected(expected: &str, argument: &Bound<'_, PyAny>) -> PyErr {
+    let kind = argument.get_type().name().map_or_else(|_| "this".into(), |name| name.to_string());
+    PyTypeError::new_err(format!("expected {expected}, not {kind}"))
+}
+
 /// One of something, or several.
-#[derive(FromPyObject)]
 pub enum OneOrMany<T> {
     One(T),
     Many(Vec<T>),
+}
+
+impl<'py, T: Expected + for<'a> FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'_, 'py> for OneOrMany<T> {
+    type Error = PyErr;
+
+    fn extract(argument: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(one) = argument.extract() {
+            return Ok(OneOrMany::One(one));
+        }
+        let expected = || format!("{}, or a list of them", T::EXPECTED);
+        // The characters of a text, and the keys of a dict, are no list.
+        let is_list = argument.hasattr("__getitem__")? && !argument.is_instance_of::<PyDict>();
+        let items = if is_list { argument.try_iter().ok() } else { None };
+        let Some(items) = items else { return Err(unexpected(&expected(), &argument)) };
+        let one = |item: PyResult<Bound<'py, PyAny>>| {
+            let item = item?;
+            item.extract().map_err(|_| unexpected(&format!("{} in the list", T::EXPECTED), &item))
+        };
+        items.map(one).collect::<PyResult<_>>().map(OneOrMany::Many)
+    }
 }
 
 impl<T> OneOrMany<T> {
@@ -29,8 +88,8 @@ impl<T> OneOrMany<T> {
 }
 
 /// Recordings: at least one.
-pub fn recordings(py: Python<'_>, paths: OneOrMany<PathBuf>) -> PyResult<Vec<PathBuf>> {
-    let paths = paths.into_vec();
+pub fn recordings(py: Python<'_>, paths: OneOrMany<FilePath>) -> PyResult<Vec<PathBuf>> {
+    let paths: Vec<PathBuf> = paths.into_vec().into_iter().map(|path| path.0).collect();
     match paths.is_empty() {
         true => Err(errors::usage(py, "no recording is given")),
         false => Ok(paths),
@@ -164,16 +223,20 @@ pub fn given(argument: &Bound<'_, PyAny>) -> PyResult<Given> {
         let text = document::text(argument)?;
         return Given::parse(&text).map_err(|error| errors::exception(py, &error));
     }
-    Ok(Given::File(argument.extract()?))
+    match argument.extract() {
+        Ok(FilePath(path)) => Ok(Given::File(path)),
+        Err(_) => Err(unexpected(&format!("a timing model as a dict, or {}", FilePath::EXPECTED), argument)),
+    }
 }
 
 /// One of them, or several.
 pub fn all_given(argument: &Bound<'_, PyAny>) -> PyResult<Vec<Given>> {
     let is_one = argument.is_instance_of::<PyDict>()
         || argument.is_instance_of::<PyString>()
+        || argument.is_instance_of::<PyBytes>()
         || argument.hasattr("__fspath__")?;
-    match is_one {
-        true => Ok(vec![given(argument)?]),
-        false => argument.try_iter()?.map(|item| given(&item?)).collect(),
+    match argument.try_iter() {
+        Ok(items) if !is_one => items.map(|item| given(&item?)).collect(),
+        _ => Ok(vec![given(argument)?]),
     }
 }

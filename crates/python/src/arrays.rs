@@ -8,7 +8,7 @@ use punctual_report::counted;
 use punctual_workflow::{Error, Monitor};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView, PySlice};
+use pyo3::types::{PyBytes, PyInt, PyList, PyMemoryView, PySlice, PyTuple};
 
 /// Make the models of a stream of jobs: of their releases, in order, and what is known of each.
 #[pyfunction]
@@ -56,6 +56,9 @@ struct Array {
 /// Numbers that are copied at a time.
 const AT_ONCE: usize = 8_192;
 
+/// Jobs after which it is seen whether to stop. With the longest curves, each takes milliseconds.
+const UNTIL_STOPPED: usize = 64;
+
 impl Array {
     /// Of a buffer (numpy, array, memoryview); what turns into one of numpy's; or a list.
     fn new(argument: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Self> {
@@ -66,11 +69,17 @@ impl Array {
                 format!("{name}: expected whole nanoseconds (int64 or uint64) in one dimension, {why}"),
             )
         };
+        if is_masked(argument)? {
+            let why = "its masked values would count as data: leave them out (compressed())";
+            return Err(errors::usage(py, format!("{name}: {why}")));
+        }
         let view = match PyMemoryView::from(argument) {
             Ok(view) => view,
             Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-                let buffer =
-                    buffer(argument).map_err(|error| wrong(format!("not this: {}", error.value(py))))?;
+                let buffer = buffer(argument).map_err(|error| match impossible(argument, name) {
+                    Some(why) => errors::usage(py, why),
+                    None => wrong(format!("not this: {}", error.value(py))),
+                })?;
                 PyMemoryView::from(&buffer)
                     .map_err(|error| wrong(format!("not this: {}", error.value(py))))?
             }
@@ -84,6 +93,13 @@ impl Array {
         let is_signed = match format.trim_start_matches(['@', '=', NATIVE]) {
             "l" | "q" if size == ITEM => true,
             "L" | "Q" if size == ITEM => false,
+            "d" | "f" | "O" => {
+                return Err(wrong(format!(
+                    "not items of format {format:?}: these are floats or objects, as columns with missing \
+                     values are: leave out the rows without a value, and convert the others \
+                     (astype(\"int64\"))"
+                )));
+            }
             _ => return Err(wrong(format!("not items of format {format:?}"))),
         };
         if dimensions != 1 {
@@ -130,6 +146,27 @@ fn buffer<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
+/// Whether it is an array of numpy.ma in which something is masked.
+fn is_masked(argument: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let may_be = argument.hasattr("mask")? && argument.hasattr("compressed")?;
+    Ok(may_be && argument.py().import("numpy.ma")?.call_method1("is_masked", (argument,))?.is_truthy()?)
+}
+
+/// Which item of a list is no time, and why, where that is to be said better than Python does.
+fn impossible(argument: &Bound<'_, PyAny>, name: &str) -> Option<String> {
+    if !argument.is_instance_of::<PyList>() && !argument.is_instance_of::<PyTuple>() {
+        return None;
+    }
+    argument.try_iter().ok()?.enumerate().find_map(|(index, item)| {
+        let item = item.ok()?;
+        if item.is_none() {
+            return Some(format!("{name}[{index}] is None: leave out what has no value"));
+        }
+        let is_negative = item.is_instance_of::<PyInt>() && item.lt(0).ok()?;
+        is_negative.then(|| format!("{name}[{index}] is {item}: times are not negative"))
+    })
+}
+
 /// All arrays: one entry for each release, or, of what is known at its end, one less.
 struct Arrays {
     releases: Array,
@@ -162,6 +199,9 @@ impl Arrays {
         for first in (0..self.releases.length).step_by(AT_ONCE) {
             Python::attach(|py| self.read(py, first, &mut part))?;
             for (at, &earliest) in part.releases.iter().enumerate() {
+                if at % UNTIL_STOPPED == 0 && monitor.is_stopped() {
+                    return Err("interrupted".into());
+                }
                 let index = first + at;
                 if earliest < before {
                     return Err(format!("releases[{index}] is before the one before it: sort them"));

@@ -1,13 +1,12 @@
 //! Whether recordings, traces and timing models keep to a contract.
 
-use crate::arguments::{self, Time, Whole};
+use crate::arguments::{self, FilePath, Time, Whole};
 use crate::{document, errors, run::run};
 use punctual_report::conformance;
 use punctual_workflow::check::Options;
 use punctual_workflow::{Bounds, parse_bounds, read_bounds};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::PathBuf;
 
 /// Check inputs against a contract, each for itself: the dict that `punctual check --json` prints.
 #[pyfunction]
@@ -39,7 +38,7 @@ pub fn check<'py>(
 fn proven(bounds: &Bound<'_, PyAny>) -> PyResult<Bounds> {
     let read = match bounds.is_instance_of::<PyDict>() {
         true => parse_bounds(&document::text(bounds)?, "the proof"),
-        false => read_bounds(&bounds.extract::<PathBuf>()?),
+        false => read_bounds(&bounds.extract::<FilePath>()?.0),
     };
     read.map_err(|error| errors::exception(bounds.py(), &error))
 }

@@ -1,6 +1,6 @@
 //! The jobs of a recording, for whatever takes Arrow: pyarrow, pandas, polars, DuckDB.
 
-use crate::arguments::{self, OneOrMany, Time, Whole};
+use crate::arguments::{self, FilePath, OneOrMany, Time, Whole};
 use crate::{arrow, run::run};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -25,7 +25,7 @@ pub struct Jobs {
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn jobs(
     py: Python<'_>,
-    recording: PathBuf,
+    recording: FilePath,
     threads: Option<OneOrMany<String>>,
     from_: Option<Time>,
     until: Option<Time>,
@@ -40,6 +40,7 @@ pub fn jobs(
         primary_only: primary,
         workers: arguments::workers(py, workers)?,
     };
+    let FilePath(recording) = recording;
     let inner = run(py, |monitor| Inner::open(&recording, &choice, monitor))?;
     Ok(Jobs { inner: Arc::new(inner), path: recording })
 }

@@ -1,27 +1,26 @@
 //! Timing models: read, written, made of recordings.
 
-use crate::arguments::{self, OneOrMany, Time, Whole};
+use crate::arguments::{self, FilePath, OneOrMany, Time, Whole};
 use crate::{document, run::run};
 use punctual_workflow::replay::Options;
 use punctual_workflow::{Destination, Given};
 use pyo3::prelude::*;
-use std::path::PathBuf;
 
 /// Read a timing model (*.timing.json).
 #[pyfunction]
-pub fn read_model(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-    let text = run(py, |_| Ok(Given::File(path).model()?.to_json()))?;
+pub fn read_model(py: Python<'_>, path: FilePath) -> PyResult<Bound<'_, PyAny>> {
+    let text = run(py, |_| Ok(Given::File(path.0).model()?.to_json()))?;
     document::value(py, &text)
 }
 
 /// Write a timing model, after checking it.
 #[pyfunction]
 #[pyo3(signature = (model, path, *, force = false))]
-pub fn write_model(py: Python<'_>, model: &Bound<'_, PyAny>, path: PathBuf, force: bool) -> PyResult<()> {
+pub fn write_model(py: Python<'_>, model: &Bound<'_, PyAny>, path: FilePath, force: bool) -> PyResult<()> {
     let text = document::text(model)?;
     run(py, |_| {
         let model = Given::parse(&text)?.model()?;
-        Destination::new(&path, force)?.write_or_rescue(model.to_json().as_bytes())
+        Destination::new(&path.0, force)?.write_or_rescue(model.to_json().as_bytes())
     })
 }
 
@@ -32,7 +31,7 @@ pub fn write_model(py: Python<'_>, model: &Bound<'_, PyAny>, path: PathBuf, forc
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn replay<'py>(
     py: Python<'py>,
-    recordings: OneOrMany<PathBuf>,
+    recordings: OneOrMany<FilePath>,
     threads: Option<OneOrMany<String>>,
     from_: Option<Time>,
     until: Option<Time>,

@@ -1,6 +1,6 @@
 //! Summaries of recordings, and the models of all runs together.
 
-use crate::arguments::{self, OneOrMany, Time, Whole};
+use crate::arguments::{self, FilePath, OneOrMany, Time, Whole};
 use crate::{document, run::run};
 use punctual_extract::Summary as Inner;
 use punctual_workflow::summary::{self, Options};
@@ -8,7 +8,6 @@ use punctual_workflow::{Destination, Error};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What merges of any number of runs: exact, and the same bits in any order.
@@ -22,7 +21,7 @@ pub struct Summary(Arc<Inner>);
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn summarize(
     py: Python<'_>,
-    recordings: OneOrMany<PathBuf>,
+    recordings: OneOrMany<FilePath>,
     threads: Option<OneOrMany<String>>,
     from_: Option<Time>,
     until: Option<Time>,
@@ -35,6 +34,7 @@ pub fn summarize(
         recordings: arguments::recordings(py, recordings)?,
         range: arguments::range(py, from_, until)?,
         threads: arguments::threads(py, threads)?,
+        must_match: false,
         models: arguments::models(py, curve_horizon, wcet_horizon, merge_transitions)?,
         workers: arguments::workers(py, workers)?,
     };
@@ -84,14 +84,14 @@ impl Summary {
 
     /// Read a summary (*.summary).
     #[classmethod]
-    fn read(_: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        Ok(Summary(Arc::new(run(py, |_| summary::read(&path))?)))
+    fn read(_: &Bound<'_, PyType>, py: Python<'_>, path: FilePath) -> PyResult<Self> {
+        Ok(Summary(Arc::new(run(py, |_| summary::read(&path.0))?)))
     }
 
     /// Write it to a file, for `punctual merge` or `Summary.read`.
     #[pyo3(signature = (path, *, force = false))]
-    fn write(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        run(py, |_| summary::write(&self.0, &Destination::new(&path, force)?))
+    fn write(&self, py: Python<'_>, path: FilePath, force: bool) -> PyResult<()> {
+        run(py, |_| summary::write(&self.0, &Destination::new(&path.0, force)?))
     }
 
     /// The timing model of all runs together.

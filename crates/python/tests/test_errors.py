@@ -1,6 +1,7 @@
 """Errors are exceptions with the command's messages; work can be interrupted; warnings are warnings."""
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -53,7 +54,8 @@ def test_arguments_are_checked(recordings):
         ({"from_": "soon"}, punctual.UsageError, 'from_: "soon": expected seconds'),
         ({"from_": "2s", "until": "1s"}, punctual.UsageError, "from_ must be before until"),
         ({"threads": ["["]}, punctual.UsageError, "is not a pattern of thread names"),
-        ({"threads": 5}, TypeError, ""),
+        ({"threads": 5}, TypeError, "expected a str, or a list of them, not int"),
+        ({"threads": ["a", 5]}, TypeError, "expected a str in the list, not int"),
     ]
     for options, kind, message in wrong:
         with pytest.raises(kind, match=message):
@@ -66,6 +68,24 @@ def test_arguments_are_checked(recordings):
         punctual.jobs(path, from_=1)
     with pytest.raises(punctual.UsageError, match="no recording is given"):
         punctual.summarize([])
+
+
+def test_paths_are_text_or_bytes(recordings, tmp_path):
+    path = recordings()
+    model = punctual.replay(path)
+    assert punctual.replay(os.fsencode(path)) == punctual.replay([str(path)]) == model
+    file = os.fsencode(tmp_path / "a.timing.json")
+    punctual.write_model(model, file)
+    assert punctual.read_model(file) == model
+    expected = r"expected a path \(str, bytes or os.PathLike\)"
+    with pytest.raises(TypeError, match=f"{expected}, or a list of them, not int"):
+        punctual.replay(5)
+    with pytest.raises(TypeError, match=f"{expected} in the list, not int"):
+        punctual.replay([path, 5])
+    with pytest.raises(TypeError, match=f"{expected}, not int"):
+        punctual.read_model(5)
+    with pytest.raises(TypeError, match="expected a timing model as a dict, or a path"):
+        punctual.prove(5)
 
 
 def test_damage_is_a_warning(recordings, tmp_path):
@@ -103,15 +123,22 @@ def interrupt():
 
 threading.Thread(target=interrupt).start()
 try:
-    punctual.replay([sys.argv[1]] * 2_000, workers=1)
+    WORK
 except KeyboardInterrupt:
     print("interrupted")
 """
 
 
-def test_control_c_stops_the_work(recordings):
-    # So many replays would take half a minute.
-    command = [sys.executable, "-c", INTERRUPTED, recordings()]
+# Each would take half a minute or more.
+WORKS = [
+    "punctual.replay([sys.argv[1]] * 2_000, workers=1)",
+    "punctual.extract(range(10_000_000_000, 10_400_000_000, 1_000), curve_horizon=100_000)",
+]
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_control_c_stops_the_work(work, recordings):
+    command = [sys.executable, "-c", INTERRUPTED.replace("WORK", work), recordings()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.stdout.startswith("interrupted"), done.stderr
 

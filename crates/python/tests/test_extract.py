@@ -65,6 +65,7 @@ def test_every_kind_of_array_gives_the_same(releases):
         polars.Series(releases),
         pyarrow.array(releases),
         pyarrow.chunked_array([releases]),
+        np.ma.array(releases),
     ]
     for kind in kinds:
         assert punctual.extract(kind) == same, type(kind)
@@ -101,7 +102,15 @@ WRONG = [
     ((np.array([1], dtype=">i8"),), {}, "not items of format .>"),
     ((np.array([1], dtype=np.int32),), {}, "not items of format .i."),
     (([0.5],), {}, "releases: expected whole nanoseconds .* not this"),
-    (([-1],), {}, "releases: expected whole nanoseconds .* not this"),
+    (([-1],), {}, r"releases\[0\] is -1: times are not negative"),
+    (([5, -3],), {}, r"releases\[1\] is -3: times are not negative"),
+    (([5, None],), {}, r"releases\[1\] is None: leave out what has no value"),
+    ((polars.Series([1, None]),), {}, "format .d.: .*missing values are: leave out the rows"),
+    ((pandas.Series([1, None]),), {}, "format .d.: .*missing values are: leave out the rows"),
+    ((pandas.Series([1, None], dtype="Int64"),), {}, "format .[dO].: .*missing values are"),
+    ((np.array([1, None]),), {}, "format .O.: .*missing values are"),
+    ((pyarrow.array([1, None]),), {}, "format .d.: .*missing values are"),
+    ((np.ma.array([1, 2], mask=[0, 1]),), {}, r"releases: its masked values would count .*compressed"),
     (("text",), {}, "releases: expected whole nanoseconds .* not this"),
     ((None,), {}, "releases: expected whole nanoseconds .* not this"),
     ((np.array([5, -3]),), {}, r"releases\[1\] is -3: times are not negative"),

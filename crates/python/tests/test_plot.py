@@ -55,3 +55,15 @@ def test_proofs(ax, recordings):
     punctual.plot.proof(proof, ax)
     bounded = [task for task in proof["tasks"] if task["response_ns"] is not None]
     assert len(ax.patches) == sum(len(task["parts"]) for task in bounded) > 0
+
+
+def test_what_cannot_be_plotted_is_said():
+    for plot, wrong, message in [
+        (punctual.plot.arrivals, {}, "this is not a stream of a timing model: it has no 'arrival'"),
+        (punctual.plot.costs, {}, "the stream has no costs"),
+        (punctual.plot.proof, {}, "this is not a proof: it has no 'tasks'"),
+        (punctual.plot.responses, {}, "this is not a table of jobs: it has no column 'response_ns'"),
+        (punctual.plot.timeline, polars.DataFrame(), "it has no column 'thread'"),
+    ]:
+        with pytest.raises(punctual.UsageError, match=message):
+            plot(wrong)

@@ -16,4 +16,4 @@ mod types;
 
 pub use find::holds_trace;
 pub use plan::{Class, Field};
-pub use reader::{Event, Item, Lost, Reader, Totals};
+pub use reader::{Event, Extent, Item, Lost, Reader, Totals};

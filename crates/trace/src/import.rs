@@ -67,7 +67,7 @@ impl Import {
             _ => Err(Error::new(
                 ErrorKind::NotATrace,
                 format!(
-                    "{} is neither a perf.data or trace.dat file nor a folder of LTTng or LiME",
+                    "{} is neither a perf.data file, nor a trace.dat file, nor a folder of LTTng or LiME",
                     path.display()
                 ),
             )),

@@ -11,10 +11,11 @@ use crate::model_file::Given;
 use agreed::agreed;
 use assigned::GREATEST_PRIORITY;
 pub use assigned::{Assigned, assign};
-use observed::task;
+use observed::{UNKNOWN_PROCESSORS, task};
 pub use punctual_analysis::Proof;
 use punctual_analysis::{Gap, Platform, Scheduling, System, Task, Thread};
 use punctual_model::{self as model, Duration, Percent, Stream, TimingModel, threads};
+use punctual_report::few;
 
 /// What is proven, and under which assumptions.
 #[derive(Clone, Debug)]
@@ -155,8 +156,7 @@ fn observed(
         seen.push(primary(found).and_then(|stream| stream.response.as_ref()).map(|it| it.max_ns));
     }
     if system.tasks.iter().all(|task| task.gap.is_some()) {
-        return Err(Error::target(format!("{name} has no real-time thread with enough jobs"))
-            .advise("only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds"));
+        return Err(without_bounds(&system, name));
     }
     remarks.extend(ignored(options, &names));
     remarks.extend(gaps(&system));
@@ -254,12 +254,40 @@ fn ignored(options: &Options, names: &[&str]) -> Option<String> {
     is_asked.then(|| format!("Assumed never to run, as --ignore says: {}.", ignored.join(", ")))
 }
 
+/// No task has a bound: why.
+fn without_bounds(system: &System, name: &str) -> Error {
+    const NAMED: usize = 4;
+    if system.tasks.is_empty() {
+        return Error::target(format!("{name} has no real-time thread"))
+            .advise("only SCHED_FIFO, SCHED_RR and SCHED_DEADLINE have bounds");
+    }
+    let mut reasons: Vec<String> = system.tasks.iter().map(reason).collect();
+    reasons.dedup();
+    let reasons = few(&reasons, NAMED, " and ");
+    let error = Error::target(format!("no real-time thread of {name} has a bound: {reasons}"));
+    let mut gaps = system.tasks.iter().filter_map(|task| task.gap.as_ref());
+    if gaps.clone().any(|gap| gap.text() == UNKNOWN_PROCESSORS) {
+        return error.advise(
+            "`punctual contract MODEL -o FILE.toml` makes a contract; say there on which processors each \
+             task runs (processors = \"0\"), and prove FILE.toml",
+        );
+    }
+    match gaps.all(|gap| matches!(gap, Gap::Evidence(_))) {
+        true => error.advise("observe them for longer"),
+        false => error,
+    }
+}
+
+/// A task, and what is not known of it.
+fn reason(task: &Task) -> String {
+    format!("{} ({})", task.name, task.gap.as_ref().map_or("", Gap::text))
+}
+
 /// What is not known of tasks, and what that means for others.
 fn gaps(system: &System) -> Vec<String> {
-    let text = |task: &Task| format!("{} ({})", task.name, task.gap.as_ref().map_or("", Gap::text));
     let list = |is_one: &dyn Fn(&Gap) -> bool| {
         let mut all: Vec<String> =
-            system.tasks.iter().filter(|task| task.gap.as_ref().is_some_and(is_one)).map(text).collect();
+            system.tasks.iter().filter(|task| task.gap.as_ref().is_some_and(is_one)).map(reason).collect();
         all.dedup();
         all.join(", ")
     };

@@ -30,6 +30,8 @@ pub struct Options {
     pub range: TimeRange,
     /// Whose models to keep.
     pub threads: ThreadFilter,
+    /// Whether it is an error if no thread matches. One of many recordings may have none.
+    pub must_match: bool,
     /// Which models.
     pub models: ExtractOptions,
     /// The number of workers; the result does not depend on it.
@@ -51,6 +53,10 @@ pub fn summarize(options: &Options, monitor: &dyn Monitor) -> Result<Summary> {
         let summary = summary(recording, options, monitor)?;
         recording.report_problems(monitor);
         add(&mut all, summary, recording.path().display())?;
+    }
+    if all.tasks() == 0 && options.must_match && !options.threads.is_empty() {
+        let paths: Vec<String> = options.recordings.iter().map(|path| path.display().to_string()).collect();
+        return Err(options.threads.no_match(&few(&paths, MOST_NAMES, " and ")));
     }
     if all.tasks() == 0 {
         monitor.hint(match options.threads.is_empty() {

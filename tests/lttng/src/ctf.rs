@@ -149,6 +149,11 @@ impl Writer {
         Ok(())
     }
 
+    /// So many packets of this processor were written over, before any that is written.
+    pub fn write_over(&mut self, cpu: u32, packets: u64) {
+        self.streams[cpu as usize].sequence = packets;
+    }
+
     /// Events of this processor were discarded, behind all that were written.
     pub fn discard(&mut self, cpu: u32, events: u64) -> std::io::Result<()> {
         let stream = &mut self.streams[cpu as usize];

@@ -18,6 +18,7 @@ pub fn summarize(arguments: args::Summarize) -> Result<(), Failure> {
     let options = Options {
         range: options::range(&arguments.range),
         threads: options::threads(&arguments.threads)?,
+        must_match: true,
         models: options::models(&arguments.models),
         workers: arguments.jobs.unwrap_or_else(processors),
         recordings: arguments.recordings,

@@ -5,7 +5,7 @@ from typing import Any, Union, final
 
 from punctual.types import Blame, Checked, Proof, Run, Stream, TimingModel
 
-_Path = Union[str, PathLike[str]]
+_Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
 # Of them, a list; else one.
 _Paths = Union[_Path, Sequence[_Path]]
 _Names = Union[str, Sequence[str]]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import matplotlib.pyplot as plt
 from matplotlib.patches import Rectangle
 
+from punctual._errors import UsageError
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -28,9 +30,9 @@ def _axes(ax: Axes | None, x: str, y: str) -> Axes:
 
 def arrivals(stream: Stream, ax: Axes | None = None) -> Axes:
     """The arrival curves: at most η⁺(Δ) and at least η⁻(Δ) releases in any window of length Δ."""
-    curve = stream["arrival"].get("curve")
+    curve = _part(stream, "arrival").get("curve")
     if curve is None:
-        raise ValueError("the stream has no arrival curve: it has fewer than two releases")
+        raise UsageError("the stream has no arrival curve: it has fewer than two releases")
     ax = _axes(ax, "window, ms", "releases")
     curves = ("at most", 1, curve["delta_min_ns"]), ("at least", 0, curve["delta_max_ns"])
     for label, first, distances in curves:
@@ -44,7 +46,7 @@ def costs(stream: Stream, ax: Axes | None = None) -> Axes:
     """WCET(n): the most processor time of n consecutive jobs."""
     execution = stream.get("execution")
     if execution is None:
-        raise ValueError("the stream has no costs: no job ended")
+        raise UsageError("the stream has no costs: no job ended")
     ax = _axes(ax, "consecutive jobs", "processor time, ms")
     wcet = execution["wcet_ns"]
     ax.plot(range(1, 1 + len(wcet)), [ns / _MS for ns in wcet], marker=".", label="WCET(n)")
@@ -78,8 +80,8 @@ def timeline(jobs: Any, ax: Axes | None = None) -> Axes:
 
 def proof(proof: Proof, ax: Axes | None = None) -> Axes:
     """What each bound of a response time is made of, and the deadlines."""
+    tasks = [task for task in _part(proof, "tasks") if task["response_ns"] is not None]
     ax = _axes(ax, "response time, ms", "")
-    tasks = [task for task in proof["tasks"] if task["response_ns"] is not None]
     causes = list(dict.fromkeys(part["cause"] for task in tasks for part in task["parts"]))
     for row, task in enumerate(tasks):
         left = 0.0
@@ -96,8 +98,21 @@ def proof(proof: Proof, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _part(of: Any, name: str) -> Any:
+    """A part that every stream, or every proof, has."""
+    try:
+        return of[name]
+    except (KeyError, TypeError) as error:
+        what = "a stream of a timing model" if name == "arrival" else "a proof"
+        raise UsageError(f"this is not {what}: it has no {name!r}") from error
+
+
 def _column(jobs: Any, name: str) -> Iterable[Any]:
-    column = jobs[name]
+    # What a table raises is its library's own.
+    try:
+        column = jobs[name]
+    except Exception as error:
+        raise UsageError(f"this is not a table of jobs: it has no column {name!r}") from error
     # pyarrow's columns yield scalars of its own.
     values: Iterable[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column
     return values

@@ -216,6 +216,8 @@ pub struct Builder {
     pub named: Vec<Named>,
     nodes: usize,
     is_header: bool,
+    /// Whether a field of the header of events is mapped to a clock.
+    pub has_clock: bool,
 }
 
 /// Begins of names that say in which scope they are.
@@ -275,6 +277,7 @@ impl Builder {
     }
 
     fn integer(&mut self, path: String, of: &Integer, labels: &[Label]) -> Node {
+        self.has_clock |= of.clock.is_some() && self.is_header;
         let role = match of.clock {
             Some(_) => Role::Clock,
             None if self.is_header && path.ends_with(".id") => Role::Id,

@@ -36,6 +36,17 @@ pub struct Found {
     pub packets: u64,
 }
 
+/// From where to where the packets of a file go, in ticks, as far as they have been opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The class of the stream, and the processor.
+    pub of: (u64, Option<u32>),
+    /// Number of the first packet.
+    pub sequence: u64,
+    pub begin: Option<u64>,
+    pub end: Option<u64>,
+}
+
 /// The packet that is being read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Packet {
@@ -53,6 +64,7 @@ struct Said {
     content: u64,
     size: u64,
     begin: Option<u64>,
+    end: Option<u64>,
     sequence: Option<u64>,
     discarded: Option<u64>,
     cpu: Option<u32>,
@@ -88,6 +100,8 @@ pub struct Cursor<'a> {
     pub head: Head,
     pub found: Found,
     pub damages: Damages,
+    /// Of the packets that were opened.
+    pub span: Option<Span>,
 }
 
 impl<'a> Cursor<'a> {
@@ -120,6 +134,7 @@ impl<'a> Cursor<'a> {
             head: Head::End,
             found: Found::default(),
             damages: Damages::default(),
+            span: None,
         };
         cursor.advance()?;
         Ok(cursor)
@@ -253,6 +268,9 @@ impl<'a> Cursor<'a> {
             }
         };
         self.has_packets = true;
+        let Said { stream, cpu, sequence, begin, end, .. } = said;
+        let span = Span { of: (stream, cpu), sequence: sequence.unwrap_or(0), begin, end };
+        self.span.get_or_insert(span).end = end;
         self.next = from.saturating_add(said.size / 8);
         self.packet.end = said.content;
         if self.next > self.stream.length {
@@ -390,6 +408,7 @@ fn said(plan: &Plan, state: &mut State, bits: &mut Bits<'_>) -> Result<Said, Sto
         content,
         size,
         begin: of_context("timestamp_begin"),
+        end: of_context("timestamp_end"),
         sequence: of_context("packet_seq_num"),
         discarded: of_context("events_discarded"),
         cpu: of_context("cpu_id").and_then(|cpu| u32::try_from(cpu).ok()),

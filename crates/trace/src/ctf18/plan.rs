@@ -65,6 +65,8 @@ pub struct Plan {
     pub streams: BTreeMap<u64, StreamPlan>,
     pub is_big: bool,
     pub clock: Clock,
+    /// Whether something that comes with an event is mapped to the clock.
+    pub has_times: bool,
     pub env: BTreeMap<String, String>,
     /// Places for values that a decoder needs.
     pub places: usize,
@@ -97,6 +99,7 @@ impl Plan {
             packet: PacketPlan { header, names: names(&packet.named, "trace.packet.header.") },
             streams: BTreeMap::new(),
             is_big: document.is_big,
+            has_times: false,
             clock: document.clocks.into_iter().next().unwrap_or_default(),
             env: document.env,
             places: packet.places(),
@@ -111,6 +114,7 @@ impl Plan {
             let mut builder = packet.clone();
             plan.streams.insert(id, stream(&mut builder, &class)?);
             plan.places = plan.places.max(builder.places());
+            plan.has_times |= builder.has_clock;
             builders.insert(id, builder);
         }
         for event in document.events {

@@ -2,12 +2,13 @@
 
 use super::find::{self, Found};
 use super::nodes::{State, Value};
-use super::packets::{Cursor, Head};
+use super::packets::{Cursor, Head, Span};
 use super::plan::{Class, Field, Plan};
 use crate::damage::{Damage, Damages};
 use crate::import::Error;
 use crate::source::{Source, Stream};
 use punctual_model::Instant;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -91,6 +92,21 @@ pub struct Lost {
     pub packets: u64,
 }
 
+/// A stream of packets, of one processor and channel: in one file, or in several.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    /// In which trace.
+    pub trace: usize,
+    /// The name of its first file.
+    pub name: String,
+    /// When its first packet begins, if that is known.
+    pub begin: Option<Instant>,
+    /// Whether packets before that one are missing: it was written over, as in a snapshot.
+    pub is_cut: bool,
+    /// When its last packet ends that was opened, if that is known.
+    pub end: Option<Instant>,
+}
+
 /// What a reader yields, in order of time.
 pub enum Item<'a> {
     /// An event.
@@ -110,6 +126,8 @@ pub struct Totals {
     pub packets: u64,
     /// What is damaged, one by one as far as it is not too much.
     pub damages: Vec<Damage>,
+    /// All streams.
+    pub extents: Vec<Extent>,
 }
 
 impl Reader {
@@ -168,17 +186,10 @@ impl Reader {
         each: &mut dyn FnMut(&Item<'_>) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Totals, Error> {
-        let failed = |index: usize, error: io::Error| {
-            Error::io(&self.folder.join(&self.streams[index].1.name), &error)
-        };
-        let window = (MOST_WINDOWS / self.streams.len().max(1)).clamp(LEAST_WINDOW, MOST_WINDOW);
-        let mut cursors = Vec::with_capacity(self.streams.len());
-        for (index, (trace, stream)) in self.streams.iter().enumerate() {
-            let cursor = Cursor::new(&self.plans[*trace], &self.classes, stream, window);
-            cursors.push(cursor.map_err(|error| failed(index, error))?);
-        }
-        self.merge(&mut cursors, each, progress).map_err(|(index, error)| failed(index, error))?;
-        let (mut totals, mut damages) = (Totals::default(), Damages::default());
+        let mut cursors = self.cursors()?;
+        self.merge(&mut cursors, each, progress).map_err(|(index, error)| self.failed(index, &error))?;
+        let mut totals = Totals { extents: self.extents_of(&cursors), ..Totals::default() };
+        let mut damages = Damages::default();
         for cursor in cursors {
             totals.events += cursor.found.events;
             totals.discarded = totals.discarded.saturating_add(cursor.found.discarded);
@@ -187,6 +198,52 @@ impl Reader {
         }
         totals.damages = damages.into_list();
         Ok(totals)
+    }
+
+    /// All streams, with the first packet of each opened: where they end is not known.
+    pub fn extents(&self) -> Result<Vec<Extent>, Error> {
+        Ok(self.extents_of(&self.cursors()?))
+    }
+
+    fn failed(&self, index: usize, error: &io::Error) -> Error {
+        Error::io(&self.folder.join(&self.streams[index].1.name), error)
+    }
+
+    /// One for each file, at its first event.
+    fn cursors(&self) -> Result<Vec<Cursor<'_>>, Error> {
+        let window = (MOST_WINDOWS / self.streams.len().max(1)).clamp(LEAST_WINDOW, MOST_WINDOW);
+        let mut cursors = Vec::with_capacity(self.streams.len());
+        for (index, (trace, stream)) in self.streams.iter().enumerate() {
+            let cursor = Cursor::new(&self.plans[*trace], &self.classes, stream, window);
+            cursors.push(cursor.map_err(|error| self.failed(index, &error))?);
+        }
+        Ok(cursors)
+    }
+
+    /// Files that go on with the packets of others, which LTTng writes where their size is limited or a
+    /// session is rotated, belong to one stream.
+    fn extents_of(&self, cursors: &[Cursor<'_>]) -> Vec<Extent> {
+        let shifts = self.shifts();
+        let mut found: BTreeMap<_, (u64, Extent)> = BTreeMap::new();
+        for ((trace, stream), cursor) in self.streams.iter().zip(cursors) {
+            let Some(Span { of, sequence, begin, end }) = cursor.span else { continue };
+            let at = |ticks: u64| Instant::from_ns(shift(self.plans[*trace].clock.ns(ticks), shifts[*trace]));
+            let (trace, name, is_cut) = (*trace, stream.name.clone(), sequence > 0);
+            let extent = Extent { trace, name, is_cut, begin: begin.map(at), end: end.map(at) };
+            let key = (self.env(trace, "domain"), self.env(trace, "vpid"), of);
+            let of_stream = found.entry(key).or_insert_with(|| (sequence, extent.clone()));
+            let latest = of_stream.1.end.max(extent.end);
+            if sequence < of_stream.0 {
+                *of_stream = (sequence, extent);
+            }
+            of_stream.1.end = latest;
+        }
+        found.into_values().map(|(_, extent)| extent).collect()
+    }
+
+    /// Whether the events of a trace have times: integers that its metadata map to its clock.
+    pub fn has_times(&self, trace: usize) -> bool {
+        self.plans.get(trace).is_some_and(|plan| plan.has_times)
     }
 
     fn merge(

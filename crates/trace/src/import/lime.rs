@@ -9,7 +9,7 @@ use super::notes::Notes;
 use super::objects::{Objects, Problem};
 use super::summary::Imported;
 use super::thread::Out;
-use super::thread::Thread;
+use super::thread::{Thread, Unseen};
 use crate::{About, Begin, Record, TaskRecord, Totals};
 use event::{Event, Line};
 use infos::Infos;
@@ -41,6 +41,8 @@ struct Follow {
     done: u64,
     /// Events that could not be read.
     broken: u64,
+    /// Of threads that have ended.
+    unseen: Unseen,
 }
 
 /// The version that is being read.
@@ -112,6 +114,7 @@ impl Folder {
                 last: zero,
                 done: 0,
                 broken: 0,
+                unseen: Unseen::default(),
             };
             follow.advance(&mut notes)?;
             // There may be very many threads, of which few live at a time.
@@ -178,13 +181,16 @@ impl Folder {
             }
         }
         let until = threads.iter().map(|follow| follow.last).max().unwrap_or(self.about.from);
-        let mut lost = 0;
+        let (mut lost, mut unseen) = (0, Unseen::default());
         for follow in threads {
             lost += follow.broken;
+            unseen += follow.unseen;
             if let Some(thread) = &mut follow.thread {
+                unseen += thread.unseen();
                 thread.end(until, &mut |record| goes_on = goes_on && each(&record));
             }
         }
+        notes.say_unseen(unseen);
         Ok(Imported { until, totals: Totals { lost, ..Totals::default() }, notes: self.notes.into_list() })
     }
 }
@@ -221,7 +227,10 @@ impl Follow {
         if let (Some(thread), Some(task)) = (&mut self.thread, &current.task) {
             match event {
                 Event::Exec => thread.change(TaskRecord { at, begin: Begin::Exec, ..task.clone() }, out),
-                Event::Exit => thread.exit(at, out),
+                Event::Exit => {
+                    thread.exit(at, out);
+                    self.unseen += thread.unseen();
+                }
                 event => event.tell(thread, at, task.policy, notes, out),
             }
             if event == Event::Exit {

@@ -4,14 +4,17 @@ mod calls;
 mod threads;
 
 use super::error::{Error, ErrorKind};
-use super::notes::Notes;
+use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
-use crate::ctf18::{Class, Item, Reader};
+use crate::ctf18::{Class, Extent, Item, Reader};
 use crate::{About, Record, Totals};
 use calls::Kinds;
-use punctual_model::{Instant, Platform};
+use punctual_model::{Duration, Instant, Platform};
 use std::path::{Path, PathBuf};
 use threads::Threads;
+
+/// A stream that ends so much before others is suspicious.
+const SAME_END: Duration = Duration::from_ms(100);
 
 /// A trace of the kernel, and perhaps others beside it.
 pub struct Trace {
@@ -19,13 +22,14 @@ pub struct Trace {
     reader: Reader,
     kinds: Kinds,
     about: About,
+    cut: Option<Cut>,
     threads: Threads,
     notes: Notes,
 }
 
 /// Whether one of the traces is of the kernel.
 pub fn has_kernel(reader: &Reader) -> bool {
-    (0..reader.traces()).any(|trace| reader.env(trace, "domain") == Some("kernel"))
+    (0..reader.traces()).any(|trace| is_kernel(reader, trace))
 }
 
 impl Trace {
@@ -41,11 +45,23 @@ impl Trace {
                 lttng enable-event -k --syscall -a";
             return Err(Error::malformed(path, why));
         }
+        if let Some(field) = kinds.missing_field(&reader) {
+            let why =
+                format!("its events sched_switch have no field {field}, without which none can be read");
+            return Err(Error::malformed(path, why));
+        }
+        let mut kernels = (0..reader.traces()).filter(|trace| is_kernel(&reader, *trace));
+        if kernels.any(|trace| !reader.has_times(trace)) {
+            let why =
+                "its events have no times: in its metadata, no field of their headers is mapped to a clock";
+            return Err(Error::malformed(path, why));
+        }
         let mut notes = Notes::default();
         say_what_is_missing(&mut notes, &kinds);
-        let about = about(&reader);
+        let cut = cut(&reader, &reader.extents()?);
+        let about = about(&reader, cut.as_ref().map_or_else(|| first(&reader), |cut| cut.at));
         let threads = Threads::new(options.include_best_effort);
-        Ok(Trace { path: path.to_owned(), reader, kinds, about, threads, notes })
+        Ok(Trace { path: path.to_owned(), reader, kinds, about, cut, threads, notes })
     }
 
     pub fn about(&self) -> &About {
@@ -65,11 +81,16 @@ impl Trace {
         let (mut goes_on, mut until) = (true, self.about.from);
         let (kinds, threads, reader) = (&self.kinds, &mut self.threads, &self.reader);
         let (mut lost, mut gap_until) = (0_u64, None);
+        let begin = self.cut.as_ref().map_or(Instant::from_ns(0), |cut| cut.at);
+        let mut before = 0_u64;
         let mut unread = vec![0_u64; reader.classes().len()];
         let totals = reader.read(
             &mut |item| {
                 let out: &mut dyn FnMut(Record) = &mut |record| goes_on = goes_on && each(&record);
                 match item {
+                    Item::Event(event) if event.at < begin => {
+                        before += u64::from(is_kernel(reader, reader.classes()[event.class].trace));
+                    }
                     Item::Event(event) => {
                         if let Some((seen, happening)) = kinds.happening(event) {
                             until = until.max(event.at);
@@ -82,7 +103,7 @@ impl Trace {
                             unread[event.class] += 1;
                         }
                     }
-                    Item::Lost(gap) if reader.env(gap.trace, "domain") == Some("kernel") => {
+                    Item::Lost(gap) if is_kernel(reader, gap.trace) && gap.until > begin => {
                         lost = lost.saturating_add(gap.events.saturating_add(gap.packets).max(1));
                         gap_until = gap_until.max(Some(gap.until));
                         threads.lose();
@@ -93,12 +114,19 @@ impl Trace {
             },
             progress,
         )?;
-        threads.finish(until, &mut |record| goes_on = goes_on && each(&record));
-        let of_kernel = |(class, _): &(&Class, u64)| reader.env(class.trace, "domain") == Some("kernel");
+        let unseen = threads.finish(until, &mut |record| goes_on = goes_on && each(&record));
+        self.notes.say_unseen(unseen);
+        let of_kernel = |(class, _): &(&Class, u64)| is_kernel(reader, class.trace);
         let unread = reader.classes().iter().zip(unread).filter(of_kernel);
         self.notes.say_unread(unread.map(|(class, count)| (class.name.as_str(), count)));
         for damage in &totals.damages {
-            self.notes.say(format!("{}: {damage}", self.path.display()));
+            let damage = damage.to_string();
+            let below = damage.strip_prefix(&*self.path.to_string_lossy());
+            self.notes.say(below.map_or(damage.as_str(), |below| below.trim_start_matches('/')));
+        }
+        self.cut.iter().for_each(|cut| self.notes.say_cut(cut, before));
+        if goes_on {
+            say_ends(&mut self.notes, reader, &totals.extents);
         }
         if totals.discarded > 0 {
             self.notes.say(format!("events that LTTng discarded: {}; tasks end there", totals.discarded));
@@ -111,7 +139,50 @@ impl Trace {
     }
 }
 
-fn about(reader: &Reader) -> About {
+/// Where a flight recorder's trace begins, a snapshot or one in overwrite mode: at the latest first packet of
+/// the streams whose packets of before were written over. That of a processor that was idle means nothing.
+fn cut(reader: &Reader, extents: &[Extent]) -> Option<Cut> {
+    let is_cut = |extent: &&Extent| extent.is_cut && is_kernel(reader, extent.trace);
+    let streams: Vec<&Extent> = extents.iter().filter(is_cut).collect();
+    let at = streams.iter().filter_map(|extent| extent.begin).max()?;
+    let names: Vec<&str> = streams.iter().map(|extent| file_name(extent)).collect();
+    Some(Cut { of: some_of(&names), at })
+}
+
+/// Says which streams end long before the others.
+fn say_ends(notes: &mut Notes, reader: &Reader, extents: &[Extent]) {
+    let of_kernel = || extents.iter().filter(|extent| is_kernel(reader, extent.trace));
+    let Some(end) = of_kernel().filter_map(|extent| extent.end).max() else { return };
+    for extent in of_kernel() {
+        if let Some(early) = extent.end.map(|own| end.since(own)).filter(|early| *early > SAME_END) {
+            notes.say(format!(
+                "{} ends {} ms before the others: what its processor did then is not in the trace, or \
+                 nothing happened there",
+                file_name(extent),
+                early.ns() / 1_000_000
+            ));
+        }
+    }
+}
+
+fn is_kernel(reader: &Reader, trace: usize) -> bool {
+    reader.env(trace, "domain") == Some("kernel")
+}
+
+fn file_name(extent: &Extent) -> &str {
+    extent.name.rsplit('/').next().unwrap_or_default()
+}
+
+/// The first few names.
+fn some_of(names: &[&str]) -> String {
+    const NAMED: usize = 4;
+    match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
+}
+
+fn about(reader: &Reader, from: Instant) -> About {
     let env = |key| (0..reader.traces()).find_map(|trace| reader.env(trace, key)).unwrap_or_default();
     let (clock, zero) = reader.clock();
     let tracer = format!("LTTng {}.{}", env("tracer_major"), env("tracer_minor"));
@@ -121,7 +192,7 @@ fn about(reader: &Reader) -> About {
         source: tracer.trim_end_matches([' ', '.']).to_owned(),
         clock: if clock == "monotonic" { "CLOCK_MONOTONIC".into() } else { format!("LTTng's clock {clock}") },
         clock_zero: i64::try_from(zero).ok().filter(|zero| *zero > 0),
-        from: first(reader),
+        from,
         switches: true,
         latency: false,
     }

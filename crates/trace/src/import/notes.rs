@@ -1,5 +1,7 @@
 //! Notes about a source: each once, with a count.
 
+use super::thread::Unseen;
+use punctual_model::Instant;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -8,6 +10,15 @@ const MOST: usize = 100;
 
 /// Kinds of events that are named.
 const NAMED: usize = 5;
+
+/// Where a trace begins of which some parts begin later than others, as flight recorders write over them.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// The parts whose beginning was written over.
+    pub of: String,
+    /// From here on all is there.
+    pub at: Instant,
+}
 
 /// Notes, in the order of their first appearance.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +63,33 @@ impl Notes {
         }
     }
 
+    /// Says what was cut off, and how many events before the cut were not read.
+    pub fn say_cut(&mut self, cut: &Cut, events: u64) {
+        self.say(format!(
+            "the beginning of {} was written over: what is read begins at {} s, from where on all is there; \
+             events before that, which are not read: {events}",
+            cut.of,
+            seconds(cut.at)
+        ));
+    }
+
+    /// Says which switches are missing, and what that does to costs.
+    pub fn say_unseen(&mut self, unseen: Unseen) {
+        let Unseen { gets, leaves } = unseen;
+        if gets > 0 {
+            self.say(format!(
+                "{gets} times a thread left, or used, a processor that it had not been seen to get: its time \
+                 is counted from the last event before, so costs may be too high"
+            ));
+        }
+        if leaves > 0 {
+            self.say(format!(
+                "{leaves} times a thread got a processor that it had not been seen to leave: all the time \
+                 between counts, or up to the call that it waited in, so costs may be too high"
+            ));
+        }
+    }
+
     /// All of them.
     pub fn into_list(self) -> Vec<String> {
         let counted = self.counted.into_iter().map(|(what, count)| format!("{count} × {what}"));
@@ -59,6 +97,11 @@ impl Notes {
             (self.others > 0).then(|| format!("{} × other things that were not understood", self.others));
         self.plain.into_iter().chain(counted).chain(others).collect()
     }
+}
+
+/// An instant as tools print it.
+fn seconds(at: Instant) -> String {
+    format!("{}.{:09}", at.ns() / 1_000_000_000, at.ns() % 1_000_000_000)
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ impl Conversion {
     }
 
     fn finish(mut self, out: &mut dyn FnMut(Record)) -> Imported {
-        self.threads.finish(self.until, out);
+        self.notes.say_unseen(self.threads.finish(self.until, out));
         say_unread(&mut self.notes, self.formats.values(), ("samples of other events", self.others));
         if self.lost > 0 {
             self.notes.say(format!("events lost: {}; tasks end there", self.lost));

@@ -7,6 +7,7 @@
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::wait::On;
 use punctual_model::{Call, Duration, Instant, Separator, Window};
+use std::ops::AddAssign;
 
 /// A call that may separate jobs.
 #[derive(Clone, Copy, Debug)]
@@ -85,15 +86,37 @@ pub struct Thread {
     /// Processor time up to the last switch.
     cpu: Duration,
     running_since: Option<Instant>,
+    /// When it certainly had no processor for the last time, but for wake-ups: it left one, was moved, or
+    /// another thread got the one that it has now.
+    idle_until: Instant,
+    unseen: Unseen,
     /// Processor time in the last record.
     recorded_cpu: Duration,
     woken: Option<Instant>,
+    /// When somebody last began to wake it.
+    waking: Option<Instant>,
     stop: Instant,
     cpu_at_stop: Duration,
     sleep: u8,
     /// Whether that sleep is the call's own.
     sleep_is_within: bool,
     within: Option<Within>,
+}
+
+/// Switches that must have happened and are not in the trace: virtual machines hide some of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// Of a thread that gets a processor.
+    pub gets: u64,
+    /// Of one that leaves it.
+    pub leaves: u64,
+}
+
+impl AddAssign for Unseen {
+    fn add_assign(&mut self, other: Unseen) {
+        self.gets += other.gets;
+        self.leaves += other.leaves;
+    }
 }
 
 /// Takes records as they come.
@@ -110,8 +133,11 @@ impl Thread {
             state: State::Unknown,
             cpu: Duration::ZERO,
             running_since: None,
+            idle_until: at,
+            unseen: Unseen::default(),
             recorded_cpu: Duration::ZERO,
             woken: None,
+            waking: None,
             stop: at,
             cpu_at_stop: Duration::ZERO,
             sleep: NONE,
@@ -140,8 +166,7 @@ impl Thread {
 
     /// Enters a call, or another part of the kernel that separates nothing.
     pub fn enter(&mut self, at: Instant, entry: Option<Entry>, out: Out) {
-        self.wake_up(at, out);
-        self.run(at);
+        self.run(at, out);
         if let Some(within) = &mut self.within {
             let same = entry.is_some_and(|entry| entry.separator == within.entry.separator);
             if within.interrupted && same {
@@ -166,8 +191,7 @@ impl Thread {
 
     /// Goes on with the call that a signal interrupted, by restart_syscall(2).
     pub fn restart(&mut self, at: Instant, out: Out) {
-        self.wake_up(at, out);
-        self.run(at);
+        self.run(at, out);
         if let Some(within) = &mut self.within {
             within.interrupted = false;
         }
@@ -175,8 +199,7 @@ impl Thread {
 
     /// Leaves the call, with this result where it is known.
     pub fn leave(&mut self, at: Instant, result: Option<i64>, out: Out) {
-        self.wake_up(at, out);
-        self.run(at);
+        self.run(at, out);
         let Some(within) = &mut self.within else { return };
         if within.interrupted {
             return;
@@ -193,21 +216,53 @@ impl Thread {
         self.finish_call(at, result, out);
     }
 
+    /// Somebody begins to wake it (`sched_waking`). The kernel does so once for each sleep: a thread that had
+    /// been woken before has run and gone to sleep since, and none of its switches was seen.
+    pub fn begin_to_wake(&mut self, at: Instant, cpu: u32, by: u32, out: Out) {
+        if self.state == State::Asleep && self.waking.is_some_and(|waking| waking >= self.stop && waking < at)
+        {
+            self.run(at, out);
+            self.unseen.leaves += 1;
+            self.stop_running(at);
+            self.fall_asleep(at, self.sleep);
+        }
+        self.waking = Some(at);
+        self.wake(at, cpu, by, out);
+    }
+
     /// Somebody wakes it.
     pub fn wake(&mut self, at: Instant, cpu: u32, by: u32, out: Out) {
         // Waking and woken are two events of most sources: the first is when it became ready.
-        if self.state == State::Asleep && self.woken.is_some_and(|woken| woken >= self.stop) {
+        if self.state == State::Asleep && self.woken_since_stop().is_some() {
             return;
         }
         self.woken = Some(at);
         out(Record::Switch(Switch { tid: self.tid, at, cpu, step: Step::Woken { by } }));
     }
 
+    /// Is moved to another processor, so it does not run.
+    pub fn migrate(&mut self, at: Instant) {
+        self.idle_until = self.idle_until.max(at);
+    }
+
+    /// Is about to do something on a processor that had its last switch at this time: if that brought in
+    /// another thread, this one has not run there before.
+    pub fn is_on_processor(&mut self, last_switch: Instant) {
+        if matches!(self.state, State::Preempted | State::Asleep) {
+            self.idle_until = self.idle_until.max(last_switch);
+        }
+    }
+
+    /// Switches that it made and that are missing, so far.
+    pub fn unseen(&self) -> Unseen {
+        self.unseen
+    }
+
     /// Gets a processor.
     pub fn switch_in(&mut self, at: Instant, cpu: u32, out: Out) {
-        self.wake_up(at, out);
-        if let (State::Running, Some(since)) = (self.state, self.running_since) {
-            self.miss_stop(at, since);
+        match (self.state, self.running_since) {
+            (State::Running, Some(since)) => self.miss_stop(at, since),
+            _ => self.wake_up(at, out),
         }
         self.state = State::Running;
         self.running_since = Some(at);
@@ -216,10 +271,11 @@ impl Thread {
 
     /// Leaves its processor.
     pub fn switch_out(&mut self, at: Instant, cpu: u32, leave: Leave, out: Out) {
-        self.wake_up(at, out);
-        if let Some(since) = self.running_since.take() {
-            self.cpu += at.since(since);
+        // Of one that comes into view here, nothing is known of the time before.
+        if self.state != State::Unknown {
+            self.run(at, out);
         }
+        self.stop_running(at);
         let step = match leave {
             Leave::Preempted => Step::Preempted,
             Leave::Asleep { interruptible } => Step::Asleep { interruptible },
@@ -259,7 +315,7 @@ impl Thread {
         self.within = None;
         self.state = State::Unknown;
         self.running_since = None;
-        self.woken = None;
+        (self.woken, self.waking) = (None, None);
         self.cpu = self.cpu.max(self.recorded_cpu);
     }
 
@@ -281,12 +337,31 @@ impl Thread {
         self.sequence.wrapping_sub(1)
     }
 
-    /// A thread that does something runs, whether or not it was seen to get a processor.
-    fn run(&mut self, at: Instant) {
-        if self.state != State::Running {
-            self.state = State::Running;
-            self.running_since = Some(at);
+    /// A thread that does something runs, whether or not it was seen to get a processor. If it was not, all
+    /// the time counts in which it may have had one.
+    fn run(&mut self, at: Instant, out: Out) {
+        let since = match self.state {
+            State::Running => return,
+            State::Unknown => at,
+            State::Preempted => self.idle_until,
+            State::Asleep => self.woken_since_stop().map_or(self.idle_until, |it| it.max(self.idle_until)),
+        };
+        self.unseen.gets += u64::from(self.state != State::Unknown);
+        self.wake_up(at, out);
+        self.state = State::Running;
+        self.running_since = Some(since.min(at));
+    }
+
+    /// What it ran counts.
+    fn stop_running(&mut self, at: Instant) {
+        if let Some(since) = self.running_since.take() {
+            self.cpu += at.since(since);
         }
+        self.idle_until = self.idle_until.max(at);
+    }
+
+    fn woken_since_stop(&self) -> Option<Instant> {
+        self.woken.filter(|woken| *woken >= self.stop)
     }
 
     fn cpu_now(&self, at: Instant) -> Duration {
@@ -296,6 +371,7 @@ impl Thread {
     /// It gets a processor though it had one: a stop was not seen. In a call that can block that was most
     /// likely a sleep.
     fn miss_stop(&mut self, at: Instant, since: Instant) {
+        self.unseen.leaves += 1;
         match &mut self.within {
             Some(within) if within.entry.always && within.first_stop.is_none() => {
                 let woken = self.woken.filter(|woken| *woken > within.at && *woken <= at);
@@ -338,7 +414,7 @@ impl Thread {
         }
         self.state = State::Running;
         self.running_since = Some(at);
-        let woken = self.woken.filter(|woken| *woken >= self.stop && *woken <= at);
+        let woken = self.woken_since_stop().filter(|woken| *woken <= at);
         let arrival = self.within.filter(|_| self.sleep_is_within).and_then(|within| within.entry.arrival);
         let window = woken.map_or_else(|| unseen(self.stop, arrival, at), Window::at);
         match &mut self.within {

@@ -1,5 +1,5 @@
 //! `trace.dat` of trace-cmd (ftrace) with scheduler tracepoints, and system calls where it has them (`-e
-//! sched -e raw_syscalls`).
+//! raw_syscalls`).
 
 mod bytes;
 mod file;
@@ -7,14 +7,14 @@ mod pages;
 mod stream;
 
 use super::error::Error;
-use super::notes::Notes;
+use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
 use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads, say_unread};
 use crate::{About, Record, Totals};
 use bytes::Bytes;
-use file::Header;
 pub use file::MAGIC;
+use file::{Header, Statistics};
 use punctual_model::{Instant, Platform};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,7 +26,7 @@ use stream::{Next, Stream};
 const LACKS: Lacks = Lacks {
     tool: "trace-cmd",
     lend: "-e sched_pi_setprio",
-    calls: "trace-cmd record -C mono -e sched -e raw_syscalls",
+    calls: "trace-cmd record -C mono -e sched_switch -e sched_waking -e raw_syscalls",
 };
 
 /// The creation of a thread, with its flags.
@@ -38,6 +38,7 @@ pub struct Trace {
     bytes: Bytes,
     header: Header,
     about: About,
+    cut: Option<Cut>,
     threads: Threads,
     notes: Notes,
 }
@@ -61,22 +62,31 @@ impl Trace {
         let has = |name: &str| header.formats.values().any(|format| format.name == name);
         if !has(SWITCH) {
             let why = "it has no tracepoint sched:sched_switch; record with trace-cmd record -C mono -e \
-                sched -e raw_syscalls";
+                sched_switch -e sched_waking -e raw_syscalls";
             return Err(malformed(why.to_owned()));
         }
         let clock = clock(&header.clock).map_err(malformed)?;
         let mut notes = Notes::default();
-        let about = about(&bytes, &header, clock, &mut notes).map_err(malformed)?;
+        let begin = Begin::find(&bytes, &header).map_err(malformed)?;
+        let from = begin.cut.as_ref().map_or(begin.first, |cut| cut.at);
+        let about = about(&header, clock, from, &mut notes);
         let machine = Machine::from_name(&about.platform.machine);
         LACKS.say(&mut notes, has(ENTER), has(LEND), machine.is_some());
         if !has(BORN) {
             notes.say("which process a thread belongs to is not known (-e task_newtask would tell)");
         }
+        for it in header.statistics.iter().filter(|it| it.dropped > 0) {
+            notes.say(format!(
+                "events of processor {} for which there was no room: {}; where they are missing is not \
+                 known, and costs may be too low there (trace-cmd record -b makes more room)",
+                it.cpu, it.dropped
+            ));
+        }
         for what in &header.notes {
             notes.say(format!("it has {what}, which are left out"));
         }
         let threads = Threads::new(options.include_best_effort, machine);
-        Ok(Trace { path: path.to_owned(), bytes, header, about, threads, notes })
+        Ok(Trace { path: path.to_owned(), bytes, header, about, cut: begin.cut, threads, notes })
     }
 
     pub fn about(&self) -> &About {
@@ -93,12 +103,14 @@ impl Trace {
         each: &mut dyn FnMut(&Record) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Imported, Error> {
-        let Trace { path, bytes, header, about, mut threads, mut notes } = self;
+        let Trace { path, bytes, header, about, cut, mut threads, mut notes } = self;
         let (mut goes_on, mut until, mut lost, mut events) = (true, about.from, 0_u64, 0_u64);
+        let mut before = 0_u64;
         let mut out = |record: Record| goes_on = goes_on && each(&record);
         let mut merge = Merge::new(&bytes, &header).map_err(|why| Error::malformed(&path, why))?;
         while let Some(item) = merge.next(&bytes) {
             match item {
+                Item::Event { at, .. } if cut.as_ref().is_some_and(|cut| at < cut.at.ns()) => before += 1,
                 Item::Event { at, stream, place } => {
                     if at < until.ns() {
                         notes.count("events out of order: taken at the time of the one before");
@@ -107,8 +119,11 @@ impl Trace {
                     let stream = &merge.streams[stream];
                     take(&mut threads, &header, stream.cpu, until, stream.bytes(&place), &mut out);
                 }
-                Item::Gap { events, damage, cpu } => {
-                    lost = lost.saturating_add(events);
+                Item::Gap { events, damage, cpu, is_first } => {
+                    // What was written over before the beginning is no gap in what follows.
+                    if !(is_first && cut.is_some() && damage.is_none()) {
+                        lost = lost.saturating_add(events);
+                    }
                     threads.lose();
                     if let Some(damage) = damage {
                         notes.say(format!("processor {cpu}, {damage}; tasks end there"));
@@ -121,9 +136,10 @@ impl Trace {
                 progress(merge.position());
             }
         }
-        threads.finish(until, &mut out);
+        notes.say_unseen(threads.finish(until, &mut out));
         let others = ("events without a description", header.undescribed.get());
         say_unread(&mut notes, header.formats.values(), others);
+        cut.iter().for_each(|cut| notes.say_cut(cut, before));
         if lost > 0 {
             notes.say(format!("events lost: at least {lost}; tasks end there"));
         }
@@ -191,6 +207,8 @@ enum Item {
         events: u64,
         damage: Option<String>,
         cpu: u32,
+        /// Whether no event of it came before.
+        is_first: bool,
     },
     /// Up to here.
     GapEnds,
@@ -242,11 +260,50 @@ impl Merge {
     fn gap(&mut self, stream: usize, events: u64, damage: Option<String>, cpu: u32) -> Item {
         self.open.push(stream);
         self.places[stream].1 = true;
-        Item::Gap { events, damage, cpu }
+        Item::Gap { events, damage, cpu, is_first: self.places[stream].0.is_empty() }
     }
 
     fn position(&self) -> u64 {
         self.streams.iter().map(Stream::done).sum()
+    }
+}
+
+/// Where the events of the processors begin.
+struct Begin {
+    /// The first event of all.
+    first: Instant,
+    /// The latest first event of the processors that were written over (`trace-cmd start`, then `extract`).
+    cut: Option<Cut>,
+}
+
+impl Begin {
+    /// Looks at the first event of each processor. That of one that was idle comes late, and means nothing.
+    fn find(bytes: &Bytes, header: &Header) -> Result<Begin, String> {
+        let (mut first, mut latest, mut cpus) = (None, 0, Vec::new());
+        for cpu in &header.cpus {
+            let mut stream = Stream::new(bytes, header, cpu)?;
+            let is_its = |it: &Statistics| it.cpu == cpu.number && it.overrun > 0;
+            let mut is_cut = header.statistics.iter().any(is_its);
+            let at = loop {
+                match stream.next(bytes) {
+                    Some(Next::Event { at, .. }) => break Some(at),
+                    Some(Next::Missed(_)) => is_cut = true,
+                    Some(Next::Damage(_)) => {}
+                    None => break None,
+                }
+            };
+            let Some(at) = at else { continue };
+            first = Some(first.map_or(at, |first: u64| first.min(at)));
+            if is_cut {
+                latest = latest.max(at);
+                cpus.push(cpu.number);
+            }
+        }
+        cpus.sort_unstable();
+        let names = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let of = format!("processor{} {names}", if cpus.len() == 1 { "" } else { "s" });
+        let cut = Cut { of, at: Instant::from_ns(latest) };
+        Ok(Begin { first: Instant::from_ns(first.unwrap_or(0)), cut: (!cpus.is_empty()).then_some(cut) })
     }
 }
 
@@ -267,7 +324,7 @@ fn clock(name: &str) -> Result<&'static str, String> {
     }
 }
 
-fn about(bytes: &Bytes, header: &Header, clock: &str, notes: &mut Notes) -> Result<About, String> {
+fn about(header: &Header, clock: &str, from: Instant, notes: &mut Notes) -> About {
     if !clock.starts_with("CLOCK_") {
         notes.say(format!(
             "times are those of the clock {clock}; trace-cmd record -C mono makes them comparable with others"
@@ -281,22 +338,14 @@ fn about(bytes: &Bytes, header: &Header, clock: &str, notes: &mut Notes) -> Resu
     // `Linux HOST RELEASE MACHINE`
     let words: Vec<&str> = header.uname.split_whitespace().collect();
     let word = |at: usize| words.get(at).copied().unwrap_or_default().to_owned();
-    let mut merge = Merge::new(bytes, header)?;
-    let mut first = 0;
-    while let Some(item) = merge.next(bytes) {
-        if let Item::Event { at, .. } = item {
-            first = at;
-            break;
-        }
-    }
-    Ok(About {
+    About {
         platform: Platform { kernel: word(2), machine: word(3), cpus: header.cpus.len() as u32 },
         host: word(1),
         source: format!("trace-cmd {}", header.version).trim_end().to_owned(),
         clock: clock.to_owned(),
         clock_zero: None,
-        from: Instant::from_ns(first),
+        from,
         switches: true,
         latency: false,
-    })
+    }
 }

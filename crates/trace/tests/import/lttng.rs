@@ -2,10 +2,10 @@
 //! as the events that LTTng would have written, and must come back.
 
 use punctual_model::{Call, Duration, FileClass, Object, Policy};
-use punctual_test_lttng::ctf::{Layout, Value, Writer};
+use punctual_test_lttng::ctf::{Layout, Value, Writer, metadata, stream_path};
 use punctual_test_lttng::kernel::{IDLE, layout, switch, waking};
 use punctual_trace::import::{Import, Options};
-use punctual_trace::{Activation, Record, TaskRecord, ctf};
+use punctual_trace::{About, Activation, Record, TaskRecord, ctf};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -194,6 +194,118 @@ fn calls_that_lttng_has_no_name_for_come_by_number() {
     Import::open(place.path(), &Options::default()).unwrap().run(&mut take, &mut |_| {}).unwrap();
     let epoll = Object::File { class: FileClass::Epoll, fd: 5, identity: 0 };
     assert_eq!(found, [(Call::EpollPwait2, epoll), (Call::Suspension, Object::None)]);
+}
+
+#[test]
+fn a_job_without_its_first_switch_has_no_cost_of_zero() {
+    let place = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&place.path().join("kernel"), layout(), 1).unwrap();
+    let (thread, other) = (("control", 40, 39), ("other", 7, 120));
+    for job in 1..=3 {
+        let release = job * 10_000_000;
+        writer.event(0, release, "sched_waking", &[], &waking(thread)).unwrap();
+        // In the second job, the switch from the other thread is missing.
+        let first = if job == 2 { other } else { thread };
+        writer.event(0, release + 5_000, "sched_switch", &[], &switch(IDLE, 0, first)).unwrap();
+        writer.event(0, release + 1_005_000, "sched_switch", &[], &switch(thread, 1, IDLE)).unwrap();
+    }
+    writer.finish().unwrap();
+    let import = Import::open(place.path(), &Options::default()).unwrap();
+    let mut cpu = Vec::new();
+    let mut take = |record: &Record| {
+        if let Record::Activation(it) = record {
+            cpu.push(it.cpu.ns() / 1_000);
+        }
+        true
+    };
+    let imported = import.run(&mut take, &mut |_| {}).unwrap();
+    assert_eq!(cpu, [1_000, 2_000, 3_000]);
+    assert!(imported.notes.iter().any(|note| note.starts_with("1 times a thread left")));
+}
+
+/// Jobs of a thread on processor 0, from 10 to 1,000 ms; processor 1 has one event at 5 ms, and ends with it.
+fn two_processors(prepare: impl FnOnce(&mut Writer)) -> (About, Vec<Record>, Vec<String>) {
+    let place = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&place.path().join("kernel"), layout(), 2).unwrap();
+    prepare(&mut writer);
+    let thread = ("control", 40, 39);
+    writer.event(1, 5_000_000, "sched_switch", &[], &switch(IDLE, 0, ("other", 7, 120))).unwrap();
+    for job in 1..=100 {
+        writer.event(0, job * 10_000_000, "sched_switch", &[], &switch(IDLE, 0, thread)).unwrap();
+        writer.event(0, job * 10_000_000 + 1_000, "sched_switch", &[], &switch(thread, 1, IDLE)).unwrap();
+    }
+    writer.finish().unwrap();
+    let import = Import::open(place.path(), &Options::default()).unwrap();
+    let (about, mut records) = (import.about().clone(), Vec::new());
+    let mut take = |record: &Record| {
+        records.push(record.clone());
+        true
+    };
+    let imported = import.run(&mut take, &mut |_| {}).unwrap();
+    (about, records, imported.notes)
+}
+
+#[test]
+fn what_is_read_begins_where_no_stream_was_written_over_any_more() {
+    let said = |notes: &[String]| notes.iter().find(|note| note.contains("written over")).cloned();
+    // A processor whose first event comes late has not lost any.
+    let (about, _, notes) = two_processors(|_| ());
+    assert_eq!((about.from.ns(), said(&notes)), (5_000_000, None));
+    let (about, records, notes) = two_processors(|writer| writer.write_over(0, 3));
+    let expected = "the beginning of channel0_0 was written over: what is read begins at 0.010000000 s, from \
+                    where on all is there; events before that, which are not read: 1";
+    assert_eq!((about.from.ns(), said(&notes).as_deref()), (10_000_000, Some(expected)));
+    assert!(records.iter().any(|record| matches!(record, Record::Task(task) if task.at.ns() == 10_000_000)));
+}
+
+#[test]
+fn a_stream_that_ends_long_before_the_others_is_told() {
+    let (.., notes) = two_processors(|_| ());
+    let said: Vec<_> = notes.iter().filter(|note| note.contains("before the others")).collect();
+    assert!(said.len() == 1 && said[0].starts_with("channel0_1 ends 995 ms before the others"), "{said:?}");
+}
+
+/// A trace with these metadata, and why it is refused.
+fn refused(layout: Layout, change: impl FnOnce(String) -> String) -> String {
+    let place = tempfile::tempdir().unwrap();
+    let text = change(metadata(&layout));
+    Writer::create(place.path(), layout, 1).unwrap().finish().unwrap();
+    std::fs::write(place.path().join("metadata"), text).unwrap();
+    Import::open(place.path(), &Options::default()).map(|_| ()).expect_err("refused").to_string()
+}
+
+#[test]
+fn metadata_that_lack_what_is_needed_are_refused_with_the_reason() {
+    let why = refused(layout(), |text| text.replace("_prev_state", "_state"));
+    assert!(why.contains("sched_switch have no field prev_state"), "{why}");
+    let why = refused(layout(), |text| text.replace("map = clock.monotonic.value;", ""));
+    assert!(why.contains("its events have no times"), "{why}");
+}
+
+/// Half as many ticks as nanoseconds.
+#[test]
+fn a_clock_of_another_frequency_is_scaled() {
+    let place = tempfile::tempdir().unwrap();
+    let layout = Layout { clock: ("monotonic", 500_000_000), ..layout() };
+    let mut writer = Writer::create(place.path(), layout, 1).unwrap();
+    writer.event(0, 1_000, "sched_switch", &[], &switch(IDLE, 0, ("control", 40, 39))).unwrap();
+    writer.finish().unwrap();
+    let import = Import::open(place.path(), &Options::default()).unwrap();
+    assert_eq!(import.about().from.ns(), 2_000);
+}
+
+#[test]
+fn damage_is_told_with_the_file_once() {
+    let place = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&place.path().join("kernel"), layout(), 1).unwrap();
+    writer.event(0, 1_000, "sched_switch", &[], &switch(IDLE, 0, ("control", 40, 39))).unwrap();
+    writer.finish().unwrap();
+    let path = stream_path(&place.path().join("kernel"), 0);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, [bytes, vec![7; 4_096]].concat()).unwrap();
+    let import = Import::open(place.path(), &Options::default()).unwrap();
+    let notes = import.run(&mut |_| true, &mut |_| {}).unwrap().notes;
+    assert!(notes.iter().any(|note| note.starts_with("kernel/channel0_0, byte 4096: ")), "{notes:?}");
 }
 
 #[test]

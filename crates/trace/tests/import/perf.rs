@@ -106,6 +106,28 @@ fn a_recording_with_a_known_truth() {
     );
 }
 
+/// As virtual machines do: the trace lacks the switches by which the thread gets the processor.
+#[test]
+fn a_job_without_its_first_switch_has_no_cost_of_zero() {
+    let mut file = File::default();
+    for job in 1..=4 {
+        let release = job * 10_000;
+        file.waking(release, 0, 40);
+        match job {
+            1 | 4 => _ = file.switch(release + 5, (0, 120, 0), (40, FIFO_60)),
+            // Another thread before it, or its migration.
+            2 => _ = file.switch(release + 3, (0, 120, 0), (7, 120)),
+            _ => _ = file.migrate(release + 2, 40),
+        }
+        file.switch(release + 1_005, (40, FIFO_60, SLEEPS), IDLE).round();
+    }
+    let (records, imported) = imported(&file).expect("imported");
+    let cpu: Vec<_> = activations(&records).iter().map(|activation| activation.cpu.ns() / 1_000).collect();
+    assert_eq!(cpu, [1_000, 2_002, 3_005, 4_005]);
+    let said: Vec<_> = imported.notes.iter().filter(|note| note.contains("too high")).collect();
+    assert!(said.len() == 1 && said[0].starts_with("2 times a thread left"), "{said:?}");
+}
+
 #[test]
 fn totals_and_platform_are_imported() {
     let folder = folder(&[]);

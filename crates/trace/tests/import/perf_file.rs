@@ -6,7 +6,8 @@ pub const WAKING: u16 = 301;
 pub const ENTER: u16 = 302;
 pub const EXIT: u16 = 303;
 pub const LEND: u16 = 304;
-pub const MIGRATE: u16 = 306;
+pub const RUNTIME: u16 = 306;
+pub const MIGRATE: u16 = 307;
 
 /// As the kernel describes them.
 pub const FORMATS: &str = "name: sched_switch\nID: 300\nformat:
@@ -43,7 +44,11 @@ name: sched_pi_setprio\nID: 304\nformat:
 \tfield:int newprio;\toffset:16;\tsize:4;\tsigned:1;
 
 print fmt: \"\"
-name: sched_migrate_task\nID: 306\nformat:
+name: sched_stat_runtime\nID: 306\nformat:
+\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+name: sched_migrate_task\nID: 307\nformat:
 \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
 
 print fmt: \"\"
@@ -136,6 +141,11 @@ impl File {
     }
 
     /// What no importer reads.
+    pub fn runtime(&mut self, us: u64, tid: i32) -> &mut Self {
+        self.sample(us, 0, RUNTIME, &tid.to_le_bytes());
+        self
+    }
+
     pub fn migrate(&mut self, us: u64, tid: i32) -> &mut Self {
         self.sample(us, 0, MIGRATE, &tid.to_le_bytes());
         self

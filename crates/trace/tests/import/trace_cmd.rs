@@ -2,7 +2,7 @@
 
 use super::perf::{FIFO_60, IDLE, SLEEP, periodic};
 use super::perf_file::{File, SLEEPS};
-use super::trace_dat::{Event, Kind, PAGE, file, option, pages, with_options};
+use super::trace_dat::{Event, Kind, PAGE, file, option, pages, with_option_in_6, with_options};
 use super::trace_dat_input;
 use super::{activations, mutations};
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
@@ -73,14 +73,14 @@ fn the_same_events_are_the_same_records_as_from_perf() {
 #[test]
 fn events_that_are_not_read_are_counted() {
     let mut perf = periodic(2);
-    perf.migrate(40_000, 40).migrate(40_001, 40).undescribed(40_002);
+    perf.runtime(40_000, 40).runtime(40_001, 40).undescribed(40_002);
     let folder = super::folder(&[]);
     let path = folder.path().join("perf.data");
     fs::write(&path, perf.bytes()).expect("written");
     let said =
         |notes: &[String]| notes.iter().filter(|it| it.contains("not read")).cloned().collect::<Vec<_>>();
     let (_, imported) = super::import(&path).expect("imported");
-    let other = "3 events of 2 kinds are not read: sched_migrate_task (2), ";
+    let other = "3 events of 2 kinds are not read: sched_stat_runtime (2), ";
     assert_eq!(said(&imported.notes), [format!("{other}samples of other events (1)")]);
     let (_, _, imported) = import(file(Kind::Six, "mono", &cpus(&perf.samples()))).expect("imported");
     assert_eq!(said(&imported.notes), [format!("{other}events without a description (1)")]);
@@ -109,6 +109,51 @@ fn lost_events_end_tasks() {
     let is_gapless = |sequences: &[u32]| sequences.windows(2).all(|pair| pair[1] == pair[0] + 1);
     assert!(is_gapless(&sequences(&whole.1)) && !is_gapless(&sequences(&cut.1)));
     assert!(cut.2.notes.iter().any(|note| note.contains("events lost: at least 1")), "{:?}", cut.2.notes);
+}
+
+/// What the kernel says of a processor's ring buffer.
+fn statistics(cpu: u32, overrun: u64, dropped: u64) -> Vec<u8> {
+    let text = format!(
+        "CPU: {cpu}\nentries: 9\noverrun: {overrun}\ncommit overrun: 0\nbytes: 360\noldest event ts: 9.1\n\
+         now ts:   10.000000\ndropped events: {dropped}\nread events: 0\n\0"
+    );
+    option(2, text.as_bytes())
+}
+
+/// The first phase of a flight recorder's trace has events of the quiet processors only.
+#[test]
+fn what_is_read_begins_where_no_processor_was_written_over_any_more() {
+    let events = periodic(20).samples();
+    // The thread's own processor begins at the 11th job; the other has a timer's events of before.
+    let (own, quiet): (Vec<&Event>, Vec<&Event>) =
+        (events.iter().filter(|event| event.0 >= 110_000_000).collect(), events.iter().take(3).collect());
+    let data = [pages(&own, &[]), pages(&quiet, &[])];
+    let plain = || file(Kind::Six, "mono", &data);
+    let has_begin = |(about, _, imported): &(About, Vec<Record>, Imported)| {
+        let said = imported.notes.iter().find(|note| note.contains("was written over")).cloned();
+        (about.from.ns() / 1_000, said)
+    };
+    // Without statistics it is not known, and a processor that was idle is no reason.
+    assert_eq!(has_begin(&import(plain()).expect("imported")), (10_001, None));
+    let with = |option: &[u8]| import(with_option_in_6(plain(), option)).expect("imported");
+    assert_eq!(has_begin(&with(&statistics(0, 0, 0))), (10_001, None));
+    let said = "the beginning of processor 0 was written over: what is read begins at 0.110001000 s, from \
+                where on all is there; events before that, which are not read: 3";
+    let cut = with(&statistics(0, 7, 0));
+    assert_eq!(has_begin(&cut), (110_001, Some(said.to_owned())));
+    assert!(cut.1.iter().all(|record| !matches!(record, Record::Task(task) if task.at.ns() < 110_001_000)));
+    assert_eq!(cut.2.totals.lost, 0);
+    // So it is in version 7, and where the first page says that events are missing before it.
+    let seven = file(Kind::Seven("zstd"), "mono", &data);
+    let options = [statistics(0, 7, 0), option(2, b"\nBuffer: other\n\n\0"), statistics(1, 9, 0)].concat();
+    let size = options.len() as u64 + 14;
+    assert_eq!(has_begin(&import(with_options(seven, &options, size)).expect("imported")), has_begin(&cut));
+    let flagged = file(Kind::Six, "mono", &[pages(&own, &[0]), pages(&quiet, &[])]);
+    assert_eq!(has_begin(&import(flagged).expect("imported")), has_begin(&cut));
+    let dropped = with(&statistics(1, 0, 5)).2.notes;
+    assert!(
+        dropped.iter().any(|note| note.starts_with("events of processor 1 for which there was no room: 5"))
+    );
 }
 
 fn refused(bytes: Vec<u8>, why: &str) {

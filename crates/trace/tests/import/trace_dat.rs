@@ -94,6 +94,20 @@ fn formats() -> Vec<u8> {
 
 const UNAME: &[u8] = b"Linux machine 6.12.0-rt x86_64\0";
 
+/// A file of version 6 with this option, before the others.
+pub fn with_option_in_6(bytes: Vec<u8>, option: &[u8]) -> Vec<u8> {
+    const OPTIONS: &[u8] = b"options  \0";
+    let at =
+        bytes.windows(OPTIONS.len()).position(|bytes| bytes == OPTIONS).expect("options") + OPTIONS.len();
+    let mut all = [&bytes[..at], option, &bytes[at..]].concat();
+    // The data of processors stay where they were: the room in front of them is larger than that.
+    const DATA: &[u8] = b"flyrecord\0";
+    let data = all.windows(DATA.len()).position(|bytes| bytes == DATA).expect("data");
+    let first = u64::from_le_bytes(all[data + 10..data + 18].try_into().expect("8 bytes")) as usize;
+    all.drain(first..first + option.len());
+    all
+}
+
 /// With another section of options, after the last, which gives none that follows.
 pub fn with_options(mut bytes: Vec<u8>, options: &[u8], size: u64) -> Vec<u8> {
     let (end, at) = (bytes.len(), bytes.len() as u64);

@@ -8,6 +8,9 @@ use punctual_model::{Duration, Execution, Percent, Policy, Stream, processor_lis
 /// Threads with fewer jobs get no verdict.
 const LEAST_JOBS: u64 = 10;
 
+/// Importers of other tools' traces do not learn them.
+pub(super) const UNKNOWN_PROCESSORS: &str = "its processors are unknown";
+
 /// What the analysis needs of a thread, or what of that is missing.
 pub(super) fn task(observed: &threads::Task, options: &Options) -> Task {
     let stream = primary(observed);
@@ -73,7 +76,7 @@ fn gap(
     let missing = [
         (changes, "its policy, priority or processors changed, and the model has the last ones only"),
         (scheduling == Scheduling::Unknown, "its reservation is unknown"),
-        (processors.is_empty(), "its processors are unknown"),
+        (processors.is_empty(), UNKNOWN_PROCESSORS),
         (!has_cost, "its cost is unknown, as no job of it ended"),
         (!has_arrivals, "its releases have no bound"),
     ];

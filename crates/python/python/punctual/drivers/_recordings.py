@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable
 from typing import Any, Union
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 def paths(recordings: Path | Iterable[Path]) -> list[str]:
     """Their paths: one, or several."""
-    if isinstance(recordings, (str, os.PathLike)):
-        return [os.fspath(recordings)]
-    return [os.fspath(path) for path in recordings]
+    if isinstance(recordings, (str, bytes, os.PathLike)):
+        return [os.fsdecode(recordings)]
+    return [os.fsdecode(path) for path in recordings]
 
 
 def one_worker(options: dict[str, Any]) -> dict[str, Any]:

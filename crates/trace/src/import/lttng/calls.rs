@@ -40,10 +40,16 @@ pub enum Happening {
     Wake {
         tid: u32,
         is_new: bool,
+        /// `sched_waking`, which comes before the others.
+        begins: bool,
     },
     Enter(Box<Enter>),
     Leave {
         result: Option<i64>,
+    },
+    /// To another processor.
+    Move {
+        tid: u32,
     },
     Lend {
         tid: u32,
@@ -87,12 +93,14 @@ pub enum Enter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     Switch,
+    Waking,
     Wake,
     WakeNew,
     Enter(Option<i64>),
     EnterByNumber,
     Restart,
     Leave,
+    Move,
     Lend,
     Fork,
     Exec,
@@ -170,6 +178,16 @@ impl Kinds {
         self.has("sched_switch")
     }
 
+    /// A field that switches need and that theirs lack.
+    pub fn missing_field(&self, reader: &Reader) -> Option<&'static str> {
+        const NEEDED: [&str; 5] = ["prev_tid", "prev_prio", "prev_state", "next_tid", "next_prio"];
+        let classes = reader.classes().iter().zip(&self.kinds);
+        let mut switches = classes
+            .filter(|(_, kind)| kind.as_ref().is_some_and(|kind| kind.name == Name::Switch))
+            .map(|(class, _)| class);
+        switches.find_map(|class| NEEDED.into_iter().find(|name| class.field(name).is_none()))
+    }
+
     pub fn has_calls(&self) -> bool {
         self.names.iter().any(|name| name.starts_with("syscall_entry_"))
     }
@@ -193,8 +211,10 @@ fn kind(class: &Class) -> Option<Kind> {
             Name::Switch,
             &["prev_tid", "prev_prio", "prev_state", "prev_comm", "next_tid", "next_prio", "next_comm"],
         ),
-        "sched_waking" | "sched_wakeup" => (Name::Wake, &["tid"]),
+        "sched_waking" => (Name::Waking, &["tid"]),
+        "sched_wakeup" => (Name::Wake, &["tid"]),
         "sched_wakeup_new" => (Name::WakeNew, &["tid"]),
+        "sched_migrate_task" => (Name::Move, &["tid"]),
         "sched_pi_setprio" => (Name::Lend, &["tid", "oldprio", "newprio"]),
         "sched_process_fork" => (Name::Fork, &["child_pid", "child_tid"]),
         "sched_process_exec" => (Name::Exec, &["tid", "filename"]),
@@ -254,8 +274,9 @@ impl Kind {
             Name::Switch => {
                 Happening::Switch { from: switched(0, 1, 3), state: number(2)?, to: switched(4, 5, 6) }
             }
-            Name::Wake => Happening::Wake { tid: thread(0)?, is_new: false },
-            Name::WakeNew => Happening::Wake { tid: thread(0)?, is_new: true },
+            Name::Waking => Happening::Wake { tid: thread(0)?, is_new: false, begins: true },
+            Name::Wake => Happening::Wake { tid: thread(0)?, is_new: false, begins: false },
+            Name::WakeNew => Happening::Wake { tid: thread(0)?, is_new: true, begins: false },
             Name::Enter(None) => Happening::Enter(Box::new(Enter::Other)),
             Name::Enter(Some(call)) => {
                 // Which of them LTTng does not write, points somewhere.
@@ -273,6 +294,7 @@ impl Kind {
             }
             Name::Restart => Happening::Enter(Box::new(Enter::Restart)),
             Name::Leave => Happening::Leave { result: number(0) },
+            Name::Move => Happening::Move { tid: thread(0)? },
             Name::Lend => Happening::Lend {
                 tid: thread(0)?,
                 before: number(1)? + FIRST_ORDINARY,

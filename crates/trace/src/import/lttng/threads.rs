@@ -2,7 +2,7 @@
 
 use super::super::switched::{self, MOST_GONE};
 use super::super::table;
-use super::super::thread::{Out, Thread};
+use super::super::thread::{Out, Thread, Unseen};
 use super::calls::{Enter, Happening, MACHINE, Seen, Switched};
 use crate::{Begin, TaskRecord};
 use punctual_model::Instant;
@@ -22,6 +22,8 @@ struct Followed {
 struct Processor {
     current: u32,
     interrupts: u32,
+    /// Its last switch.
+    switched: Option<Instant>,
 }
 
 /// Every thread that came up.
@@ -34,6 +36,8 @@ pub struct Threads {
     /// The priorities that threads have for as long as they hold a lock that a more urgent one waits for.
     lent: FxHashMap<u32, i64>,
     processors: Vec<Processor>,
+    /// Of threads that have ended.
+    unseen: Unseen,
 }
 
 impl Threads {
@@ -46,6 +50,7 @@ impl Threads {
             names: FxHashMap::default(),
             lent: FxHashMap::default(),
             processors: Vec::new(),
+            unseen: Unseen::default(),
         }
     }
 
@@ -65,26 +70,33 @@ impl Threads {
                     self.leave_processor(seen, &from, state, out);
                 }
                 let current = to.as_ref().map_or(0, |to| to.tid);
-                *self.processor(seen.cpu) = Processor { current, interrupts: 0 };
+                *self.processor(seen.cpu) = Processor { current, interrupts: 0, switched: Some(seen.at) };
                 if let Some(followed) = to.and_then(|to| self.follow(&to, seen.at, out)) {
                     followed.thread.switch_in(seen.at, seen.cpu, out);
                 }
             }
-            Happening::Wake { tid, is_new } => {
+            Happening::Wake { tid, is_new, begins } => {
                 if is_new {
                     self.gone.remove(&tid);
                 }
-                let Processor { current, interrupts } = *self.processor(seen.cpu);
+                let Processor { current, interrupts, .. } = *self.processor(seen.cpu);
                 let by = if interrupts > 0 { 0 } else { current };
                 if let Some(followed) = self.followed.get_mut(&tid) {
-                    followed.thread.wake(seen.at, seen.cpu, by, out);
+                    match begins {
+                        true => followed.thread.begin_to_wake(seen.at, seen.cpu, by, out),
+                        false => followed.thread.wake(seen.at, seen.cpu, by, out),
+                    }
                 }
             }
             Happening::Enter(enter) => self.enter(seen, *enter, out),
             Happening::Leave { result } => {
-                let current = self.processor(seen.cpu).current;
-                if let Some(followed) = self.followed.get_mut(&current) {
+                if let Some(followed) = self.current(seen) {
                     followed.thread.leave(seen.at, result, out);
+                }
+            }
+            Happening::Move { tid } => {
+                if let Some(followed) = self.followed.get_mut(&tid) {
+                    followed.thread.migrate(seen.at);
                 }
             }
             Happening::Lend { tid, before, priority } => {
@@ -117,14 +129,15 @@ impl Threads {
         if switched::is_dead(state) {
             return;
         }
+        let switched = self.processor(seen.cpu).switched;
         let Some(followed) = self.follow(from, seen.at, out) else { return };
+        switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
         let leave = switched::leave(&followed.thread, state, from.priority);
         followed.thread.switch_out(seen.at, seen.cpu, leave, out);
     }
 
     fn enter(&mut self, seen: &Seen, enter: Enter, out: Out) {
-        let current = self.processor(seen.cpu).current;
-        let Some(followed) = self.followed.get_mut(&current) else { return };
+        let Some(followed) = self.current(seen) else { return };
         match enter {
             Enter::Restart => followed.thread.restart(seen.at, out),
             Enter::Other => followed.thread.enter(seen.at, None, out),
@@ -133,6 +146,14 @@ impl Threads {
                 followed.thread.enter(seen.at, entry, out);
             }
         }
+    }
+
+    /// The thread that runs where something is seen, if it is followed.
+    fn current(&mut self, seen: &Seen) -> Option<&mut Followed> {
+        let Processor { current, switched, .. } = *self.processor(seen.cpu);
+        let followed = self.followed.get_mut(&current)?;
+        switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
+        Some(followed)
     }
 
     /// The thread if it is one to follow; one that comes into view or changes says so.
@@ -181,6 +202,7 @@ impl Threads {
     fn ended(&mut self, tid: u32, at: Instant, out: Out) {
         if let Some(mut followed) = self.followed.remove(&tid) {
             followed.thread.exit(at, out);
+            self.unseen += followed.thread.unseen();
         }
         if self.gone.len() < MOST_GONE {
             self.gone.insert(tid);
@@ -198,12 +220,14 @@ impl Threads {
         self.followed.values_mut().for_each(|followed| followed.thread.lose());
     }
 
-    /// The trace ends.
-    pub fn finish(&mut self, at: Instant, out: Out) {
+    /// The trace ends. Returns the switches that are missing from it.
+    pub fn finish(&mut self, at: Instant, out: Out) -> Unseen {
         let mut threads: Vec<_> = self.followed.drain().collect();
         threads.sort_unstable_by_key(|(tid, _)| *tid);
         for (_, mut followed) in threads {
             followed.thread.end(at, out);
+            self.unseen += followed.thread.unseen();
         }
+        std::mem::take(&mut self.unseen)
     }
 }

@@ -19,6 +19,7 @@ const MOST_UNPACKED: u64 = 256 << 20;
 /// Options of either version.
 mod option {
     pub const DONE: u16 = 0;
+    pub const CPUSTAT: u16 = 2;
     pub const BUFFER: u16 = 3;
     pub const TRACECLOCK: u16 = 4;
     pub const UNAME: u16 = 5;
@@ -47,6 +48,34 @@ pub struct Layout {
     pub data: usize,
 }
 
+/// What became of the events of a processor (`per_cpu/cpuN/stats`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    pub cpu: u32,
+    /// Written over by later ones.
+    pub overrun: u64,
+    /// Left out, for there was no room.
+    pub dropped: u64,
+}
+
+impl Statistics {
+    /// Of the text; `None` if it does not say of which processor.
+    fn parse(text: &str) -> Option<Statistics> {
+        let lines = || text.lines().filter_map(|line| line.split_once(':'));
+        let number = |name: &str| {
+            let mut values = lines().filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim());
+            values.next().and_then(|value| value.parse::<u64>().ok())
+        };
+        Some(Statistics {
+            cpu: u32::try_from(number("CPU")?).ok()?,
+            overrun: number("overrun").unwrap_or(0),
+            dropped: number("dropped events")
+                .unwrap_or(0)
+                .saturating_add(number("commit overrun").unwrap_or(0)),
+        })
+    }
+}
+
 /// Everything but the events.
 pub struct Header {
     pub formats: HashMap<u16, Format>,
@@ -60,8 +89,12 @@ pub struct Header {
     pub cpus: Vec<Cpu>,
     /// Events whose number has no format.
     pub undescribed: Cell<u64>,
+    /// What the kernel said of the ring buffers of the main instance when the recording ended.
+    pub statistics: Vec<Statistics>,
     /// What is left out.
     pub notes: Vec<&'static str>,
+    /// Whether the statistics that follow are of another instance.
+    is_of_instance: bool,
     /// Bytes of sections so far, unpacked.
     unpacked: u64,
     /// Options of which there is one, as far as they have been read.
@@ -90,6 +123,8 @@ pub fn header(bytes: &Bytes) -> Result<Header, String> {
         version: String::new(),
         cpus: Vec::new(),
         undescribed: Cell::new(0),
+        statistics: Vec::new(),
+        is_of_instance: false,
         notes: Vec::new(),
         unpacked: 0,
         been: HashSet::new(),
@@ -258,6 +293,14 @@ impl Header {
                 let text = text();
                 let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
                 self.clock = chosen.map_or(text.clone(), |(clock, _)| clock.to_owned());
+            }
+            option::CPUSTAT => {
+                let text = text();
+                // Those of the main buffer come first, without a name.
+                self.is_of_instance |= text.starts_with("Buffer:");
+                let is_new = self.statistics.len() < MOST_CPUS as usize;
+                let of_main = Statistics::parse(&text).filter(|_| is_new && !self.is_of_instance);
+                self.statistics.extend(of_main);
             }
             option::UNAME => self.uname = text(),
             option::VERSION => self.version = text().split(' ').next().unwrap_or_default().to_owned(),

@@ -2,11 +2,14 @@
 
 use super::super::switched::{self, MOST_GONE};
 use super::super::table::{self, Machine};
-use super::super::thread::{Out, Thread};
+use super::super::thread::{Out, Thread, Unseen};
 use super::format::Format;
 use crate::{Begin, TaskRecord};
 use punctual_model::Instant;
 use std::collections::{HashMap, HashSet};
+
+/// Processors that are followed.
+const MOST_CPUS: usize = 1 << 13;
 
 /// A tracepoint that was hit, with who ran there at that moment.
 pub struct Seen<'a> {
@@ -52,6 +55,10 @@ pub struct Threads {
     names: HashMap<i32, String>,
     /// The priorities that threads have for as long as they hold a lock that a more urgent one waits for.
     lent: HashMap<i32, i64>,
+    /// When each processor had its last switch.
+    switched: Vec<Option<Instant>>,
+    /// Of threads that have ended.
+    unseen: Unseen,
 }
 
 impl Threads {
@@ -64,6 +71,8 @@ impl Threads {
             pids: HashMap::new(),
             names: HashMap::new(),
             lent: HashMap::new(),
+            switched: Vec::new(),
+            unseen: Unseen::default(),
         }
     }
 
@@ -76,6 +85,7 @@ impl Threads {
             "sched_switch" => {
                 self.leave_processor(seen, out);
                 self.get_processor(seen, out);
+                self.switch(seen.cpu, seen.at);
             }
             "sched_waking" | "sched_wakeup" | "sched_wakeup_new" => {
                 let Some(tid) = seen.tid("pid") else { return };
@@ -84,13 +94,22 @@ impl Threads {
                 }
                 let by = if seen.is_in_interrupt() { 0 } else { u32::try_from(seen.tid).unwrap_or(0) };
                 if let Some(followed) = self.followed.get_mut(&tid) {
-                    followed.thread.wake(seen.at, seen.cpu, by, out);
+                    match seen.format.name.as_str() {
+                        "sched_waking" => followed.thread.begin_to_wake(seen.at, seen.cpu, by, out),
+                        _ => followed.thread.wake(seen.at, seen.cpu, by, out),
+                    }
                 }
             }
             "sys_enter" => self.enter(seen, out),
             "sys_exit" => {
-                if let Some(followed) = self.followed.get_mut(&seen.tid) {
+                if let Some(followed) = self.current(seen) {
                     followed.thread.leave(seen.at, seen.number("ret"), out);
+                }
+            }
+            "sched_migrate_task" => {
+                let tid = seen.tid("pid");
+                if let Some(followed) = tid.and_then(|tid| self.followed.get_mut(&tid)) {
+                    followed.thread.migrate(seen.at);
                 }
             }
             "sched_pi_setprio" => {
@@ -124,7 +143,9 @@ impl Threads {
         if switched::is_dead(state) {
             return;
         }
+        let switched = self.last_switch(seen.cpu);
         let Some(followed) = self.follow(tid, priority, seen, "prev_comm", out) else { return };
+        switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
         let leave = switched::leave(&followed.thread, state, priority);
         followed.thread.switch_out(seen.at, seen.cpu, leave, out);
     }
@@ -138,7 +159,7 @@ impl Threads {
 
     fn enter(&mut self, seen: &Seen, out: Out) {
         let (Some(machine), Some(number)) = (self.machine, seen.number("id")) else { return };
-        let Some(followed) = self.followed.get_mut(&seen.tid) else { return };
+        let Some(followed) = self.current(seen) else { return };
         if table::restarts(machine, number) {
             followed.thread.restart(seen.at, out);
             return;
@@ -147,6 +168,27 @@ impl Threads {
         let arguments = [argument(0), argument(1), argument(2), argument(3), argument(4), argument(5)];
         let entry = table::entry(machine, number, arguments, followed.priority == -1, seen.at);
         followed.thread.enter(seen.at, entry, out);
+    }
+
+    /// The thread that runs where something is seen, if it is followed.
+    fn current(&mut self, seen: &Seen) -> Option<&mut Followed> {
+        let switched = self.last_switch(seen.cpu);
+        let followed = self.followed.get_mut(&seen.tid)?;
+        switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
+        Some(followed)
+    }
+
+    fn last_switch(&self, cpu: u32) -> Option<Instant> {
+        self.switched.get(cpu as usize).copied().flatten()
+    }
+
+    fn switch(&mut self, cpu: u32, at: Instant) {
+        let index = (cpu as usize).min(MOST_CPUS);
+        if self.switched.len() <= index {
+            self.switched.resize(index + 1, None);
+        }
+        // Those beyond share a place that nobody looks at.
+        self.switched[index] = Some(at).filter(|_| index < MOST_CPUS);
     }
 
     /// The thread if it is one to follow; one that comes into view or changes says so.
@@ -226,6 +268,7 @@ impl Threads {
     pub fn ended(&mut self, tid: i32, at: Instant, out: Out) {
         if let Some(mut followed) = self.followed.remove(&tid) {
             followed.thread.exit(at, out);
+            self.unseen += followed.thread.unseen();
         }
         if self.gone.len() < MOST_GONE {
             self.gone.insert(tid);
@@ -243,12 +286,14 @@ impl Threads {
         self.followed.values_mut().for_each(|followed| followed.thread.lose());
     }
 
-    /// The trace ends.
-    pub fn finish(&mut self, at: Instant, out: Out) {
+    /// The trace ends. Returns the switches that are missing from it.
+    pub fn finish(mut self, at: Instant, out: Out) -> Unseen {
         let mut threads: Vec<_> = self.followed.drain().collect();
         threads.sort_unstable_by_key(|(tid, _)| *tid);
         for (_, mut followed) in threads {
             followed.thread.end(at, out);
+            self.unseen += followed.thread.unseen();
         }
+        self.unseen
     }
 }
