@@ -92,8 +92,8 @@ impl Task {
         self.execution.wcet(jobs).map(Duration::ns)
     }
 
-    /// The most that its jobs take of any window of so many ns, if each ends within its deadline, or its period
-    /// if that is longer; `None` if that is unknown.
+    /// The most that its jobs take of any window of so many ns, if each ends within its deadline; `None` if
+    /// that is unknown.
     pub fn most_in(&self, window: u64) -> Option<u64> {
         if matches!(self.scheduling, Scheduling::BestEffort) {
             return Some(0);

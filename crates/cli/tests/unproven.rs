@@ -123,7 +123,9 @@ fn stream(task: &mut Value) -> &mut Value {
 #[test]
 fn threads_of_which_too_little_is_known_delay_others() {
     let folder = Folder::new();
-    let cases: [(Change<'_>, &str); 4] = [
+    let cases: [(Change<'_>, &str); 6] = [
+        (&|task| task["open_ns"] = 3_498_000_000_u64.into(), "its last job had been open for 3.498 s"),
+        (&|task| task["merged_transitions"] = 1.into(), "its policy, priority or processors changed"),
         (&|task| stream(task)["arrival"] = serde_json::json!({}), "its releases have no bound"),
         (&|task| task["affinity"] = "all".into(), "its processors are unknown"),
         (&|task| task["policy"] = "SCHED_DEADLINE".into(), "its reservation is unknown"),
@@ -140,6 +142,52 @@ fn threads_of_which_too_little_is_known_delay_others() {
         let (code, _) = folder.prove("a.json", &observed(&folder, change), &["--ignore", "sleep-abs"]);
         assert_eq!(code, Some(0), "{reason}");
     }
+}
+
+/// A thread that was late when it was observed is not proven, whatever its bound; the others are.
+#[test]
+fn what_was_seen_refutes_a_proof() {
+    let folder = Folder::new();
+    let took = |response: u64| move |task: &mut Value| stream(task)["response"]["max_ns"] = response.into();
+    for (response, code, verdict, remark) in [
+        (4_000_000, 0, "met", "Longer than the bound when it was observed"),
+        (9_000_000, 6, "not proven", "Longer than the deadline when it was observed"),
+    ] {
+        let (found, document) = folder.prove("a.json", &observed(&folder, &took(response)), &[]);
+        assert_eq!((found, &task(&document, "sleep-abs")["verdict"]), (Some(code), &verdict.into()));
+        assert_eq!(task(&document, "odd-period")["verdict"], "met");
+        let remarks = document["remarks"].to_string();
+        assert!(remarks.contains(remark) && remarks.contains("sleep-abs ("), "{remarks}");
+    }
+    let (_, document) = folder.prove("a.json", &observed(&folder, &took(9_000_000)), &[]);
+    let reason = task(&document, "sleep-abs")["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("it took 9 ms once, more than its deadline"), "{reason}");
+}
+
+/// Each is outside of the analysis, and told.
+#[test]
+fn what_bounds_do_not_contain_is_told() {
+    let folder = Folder::new();
+    let remarks = |text: &str| {
+        let (_, document) = folder.prove("a.toml", text, &[]);
+        document["remarks"].to_string()
+    };
+    let crowded = "may take more than 950 ms of a second on processor 0";
+    let stops = "before SCHED_DEADLINE, whatever its priority says";
+    let quick = "On processor 1 the kernel is assumed to take no time";
+    let text = without(&[]);
+    let said = remarks(&text);
+    assert!(![crowded, stops, quick].iter().any(|remark| said.contains(remark)), "{said}");
+    let long = text.clone() + &agreed("long", 0, 60, (990, 1_000), &[]);
+    assert!(remarks(&long).contains(crowded), "{}", remarks(&long));
+    let latency = text.clone() + "[[processor]]\ncpu = 0\nlatency = \"100us\"\n";
+    assert!(remarks(&latency).contains(quick), "{}", remarks(&latency));
+    let stop = agreed("migration/0", 0, 99, (1, 10), &[])
+        + "[[task]]\nname = \"reserved\"\npolicy = \"SCHED_DEADLINE\"\nprocessors = \"0\"\n\
+           period = \"10ms\"\n\
+           reservation = { runtime = \"2ms\", deadline = \"10ms\", period = \"10ms\" }\njitter = \"0s\"\n\
+           wcet = \"1ms\"\nsuspension = \"0s\"\n";
+    assert!(remarks(&stop).contains(stops), "{}", remarks(&stop));
 }
 
 /// A thread with few jobs delays others as it was observed to, but no deadline of its own is proven.

@@ -185,18 +185,20 @@ fn contradicted(system: &mut System, seen: &[Option<Duration>]) -> Vec<String> {
             longer.push(text);
         }
     }
-    const WHY: &str = "threads that were not observed, real-time throttling, the kernel (--platform), locks or \
-                       a hypervisor";
+    const WHY: &str = "threads that were not observed, real-time throttling, the kernel (--platform), locks \
+                       or a hypervisor";
     let mut remarks = Vec::new();
     if !late.is_empty() {
         remarks.push(format!(
-            "Longer than the deadline when it was observed, for a reason that is not in the model ({WHY}): {}.",
+            "Longer than the deadline when it was observed, for a reason that is not in the model ({WHY}): \
+             {}.",
             late.join(", ")
         ));
     }
     if !longer.is_empty() {
         remarks.push(format!(
-            "Longer than the bound when it was observed, for a reason that is not in the model ({WHY}): {}.",
+            "Longer than the bound when it was observed, for a reason that is not in the model ({WHY}): \
+             {}.",
             longer.join(", ")
         ));
     }
@@ -217,8 +219,8 @@ fn crowded(system: &System) -> Option<String> {
     let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
     (!list.is_empty()).then(|| {
         format!(
-            "Real-time threads may take more than 950 ms of a second on processor {}. If ordinary threads are \
-             ready there, the kernel gives them 50 ms of that (the fair server since Linux 6.12; before, \
+            "Real-time threads may take more than 950 ms of a second on processor {}. If ordinary threads \
+             are ready there, the kernel gives them 50 ms of that (the fair server since Linux 6.12; before, \
              real-time throttling), which the bounds do not contain.",
             list.join(", ")
         )
