@@ -5,6 +5,9 @@ use punctual_model::Duration;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// In a reason of [`Error::NotAdmitted`]: the thread only has to wait, for how long stands behind this.
+pub const CAN_BE_ATTACHED: &str = "can be attached in";
+
 /// The errors of the interface, and those of `org.varlink.service` that the daemon uses: `error` and
 /// `parameters` of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

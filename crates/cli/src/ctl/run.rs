@@ -4,7 +4,7 @@ use super::args::Run;
 use super::unit::tell_manager;
 use crate::console;
 use crate::failure::{Code, Failure};
-use punctual_client::{Client, Error, Parameters, Refusal};
+use punctual_client::{Admission, CAN_BE_ATTACHED, Client, Error, Parameters, Refusal, SpecId};
 use punctual_conformance::Contract;
 use punctual_model::TimingModel;
 use punctual_report::daemon;
@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 pub struct Plan {
     command: Vec<OsString>,
@@ -150,13 +151,35 @@ fn become_command(
 ) -> Result<(), Failure> {
     let spec = client.create_spec(parameters, Some(name))?.spec;
     // This is the only thread of this process.
-    let admission = client.attach_thread(spec, std::process::id())?;
+    let admission = attach(&mut client, spec, std::process::id())?;
     // Of a service, where systemd listens.
     tell_manager(&daemon::admission(&admission, parameters));
     let mut program = Command::new(&command[0]);
     let error = program.args(&command[1..]).exec();
     // The spec ends with this process.
     Err(cannot_start(command, &error))
+}
+
+/// Attaches a thread. Under SCHED_DEADLINE it may have to wait until a spec that has just ended, such as that
+/// of the same program before it was started again, leaves its runtime.
+pub fn attach(client: &mut Client, spec: SpecId, thread: u32) -> Result<Admission, Error> {
+    const LONGEST: Duration = Duration::from_secs(10);
+    let (begin, mut pause) = (Instant::now(), Duration::from_millis(1));
+    loop {
+        let refusal = match client.attach_thread(spec, thread) {
+            Err(Error::Refused(Refusal::NotAdmitted { reasons })) => reasons,
+            done => return done,
+        };
+        let is_soon = refusal.iter().any(|reason| reason.contains(CAN_BE_ATTACHED));
+        if !is_soon || begin.elapsed() > LONGEST {
+            return Err(Error::Refused(Refusal::NotAdmitted { reasons: refusal }));
+        }
+        if pause == Duration::from_millis(128) {
+            console::message(&format!("waiting: {}", refusal.join("; ")));
+        }
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(Duration::from_secs(1));
+    }
 }
 
 /// Why a spec of a model was not created.

@@ -1,5 +1,6 @@
 //! `punctual ctl unit`: schedules the main process of a systemd unit as its files say.
 
+use super::run::attach;
 use crate::console;
 use crate::failure::{Code, Failure};
 use punctual_client::Client;
@@ -39,7 +40,7 @@ impl Plan {
             Ok(admission) => admission,
             Err(error) => return self.refused(error.into()),
         };
-        match client.attach_thread(admission.spec, self.process) {
+        match attach(client, admission.spec, self.process) {
             Ok(admission) => {
                 let status = daemon::admission(&admission, parameters);
                 tell_manager(&status);

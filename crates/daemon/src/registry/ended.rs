@@ -12,6 +12,7 @@ use crate::kernel::Processors;
 use crate::record::Applied;
 use crate::thread::Thread;
 use punctual_model::Duration;
+use punctual_protocol::CAN_BE_ATTACHED;
 use punctual_schedule::{Assignment, Parameters, SpecId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -275,8 +276,6 @@ impl Registry {
         };
         let name = &self.setup.plugins[spec.admission.plugin].name;
         let wait = Duration::from_ns(until - now);
-        Err(Error::NotAdmitted {
-            reasons: vec![format!("{name}: {why}; this one can be attached in {wait}")],
-        })
+        Err(Error::NotAdmitted { reasons: vec![format!("{name}: {why}; this one {CAN_BE_ATTACHED} {wait}")] })
     }
 }

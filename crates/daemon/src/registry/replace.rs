@@ -174,7 +174,7 @@ impl Registry {
         made: &mut Vec<SpecId>,
     ) -> Result<(), Error> {
         for (place, CreateSpec { parameters, name, .. }) in create.into_iter().enumerate() {
-            let whose = |error| of(error, &format!("new spec {}", place + 1));
+            let whose = |error| of(error, &format!("new spec no. {}", place + 1));
             let choice = self.choose_internal(caller, &parameters).map_err(whose)?;
             let slot = self.slot()?;
             let id = SpecId(self.journal.number());
