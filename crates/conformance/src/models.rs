@@ -157,8 +157,8 @@ fn judge(stream: &Stream, agreed: &ContractTask, tally: &mut Tally, doubts: &mut
     }
 }
 
-/// How releases leave the grid, by the distance functions: n releases span at least (n − 1)·T − J, and two at
-/// most T + J without a skip.
+/// How releases leave the grid, by the distance functions: n releases span at least (n − 1)·T − J, and at
+/// most (n − 1)·T + J without a skip.
 fn astray(stream: &Stream, agreed: &ContractTask) -> Vec<(Term, Option<u64>)> {
     let (Some(period), Some(jitter), Some(curve)) = (agreed.period, agreed.jitter, &stream.arrival.curve)
     else {
@@ -178,7 +178,12 @@ fn astray(stream: &Stream, agreed: &ContractTask) -> Vec<(Term, Option<u64>)> {
         let is_exact = model.period_exact.is_none() && !model.approximate && model.skipped + model.extra == 0;
         if is_exact { model.jitter_ns } else { model.least_jitter_ns }
     });
-    let late = late.map(Duration::ns).filter(|late| *late > jitter && skips == 0);
+    // Releases that drift are later with each, by however little: n of them span at most (n − 1)·T + J.
+    let drift = curve.delta_max_ns.iter().zip(1_u64..).find_map(|(span, gaps)| {
+        let beyond = span.ns().saturating_sub(gaps.saturating_mul(period + 1));
+        (beyond > jitter).then_some(beyond)
+    });
+    let late = late.map(Duration::ns).filter(|late| *late > jitter).or(drift).filter(|_| skips == 0);
     let late = late.filter(|_| early.is_none() && skipped == 0);
     vec![(Term::Early, early), (Term::Skipped, Some(skipped)), (Term::Late, late)]
 }

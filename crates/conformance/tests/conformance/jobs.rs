@@ -161,6 +161,23 @@ fn bursts_are_agreed_on() {
     assert_eq!(Contract::parse(&contract.to_toml()), Ok(contract));
 }
 
+/// By 20 µs with each release: no two are far apart, but three hundred are.
+#[test]
+fn a_model_tells_of_releases_that_drift() {
+    for (period, term) in [(10_020_000, Some(Term::Late)), (9_980_000, Some(Term::Early)), (10_000_000, None)]
+    {
+        let mut thread = Thread::new();
+        (1..300).for_each(|job| thread.sleep(job * period, MS));
+        let text = "[[task]]\nname = \"thread 0\"\nperiod = \"10ms\"\njitter = \"400us\"\n";
+        let contract = Contract::parse(text).expect("a contract");
+        let verdict = check_model(&contract, &model(&thread.records));
+        let broken: Vec<Term> =
+            verdict.tallies[0].standings.iter().filter(|it| it.violations > 0).map(|it| it.term).collect();
+        assert_eq!(broken, term.into_iter().collect::<Vec<_>>(), "{period}");
+        assert_eq!(found(&contract, &thread).is_empty(), term.is_none(), "{period}");
+    }
+}
+
 #[test]
 fn how_threads_are_scheduled() {
     let mut thread = Thread::new();

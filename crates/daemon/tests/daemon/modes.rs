@@ -90,7 +90,7 @@ fn a_refusal_leaves_all_as_it_was() {
     );
     assert_eq!(error, "NotAdmitted");
     let reason = about["reasons"][0].as_str().unwrap();
-    assert!(reason.starts_with("new spec 2: RM: "), "{reason}");
+    assert!(reason.starts_with("new spec no. 2: RM: "), "{reason}");
     assert_eq!(looks(&mut client), before);
     // They are in the books as before: nothing more fits, and what is released is free.
     assert_eq!(client.fail("CreateSpec", json!({ "parameters": times(2, 10) })).0, "NotAdmitted");

@@ -317,8 +317,12 @@ pub fn message(method: &str, parameters: Value) -> Vec<u8> {
 pub struct Sleeper(pub Child);
 
 impl Sleeper {
+    /// Until it sleeps: what it takes before would be taken of its spec's budget.
     pub fn start() -> Self {
-        Self(Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap())
+        let it = Self(Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap());
+        let waits = format!("/proc/{}/wchan", it.tid());
+        until("its sleep", || fs::read_to_string(&waits).is_ok_and(|it| it.contains("nanosleep")));
+        it
     }
 
     pub fn tid(&self) -> u32 {
