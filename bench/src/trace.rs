@@ -83,13 +83,7 @@ pub fn write_of(folder: &Path, activations: u64, threads: u32, machine: u32) -> 
         until = until.max(thread.end_ns);
         order.push(Reverse((thread.arrival_ns, index)));
     }
-    for thread in &all {
-        recorder.record(&Record::Last {
-            tid: thread.tid,
-            sequence: thread.sequence,
-            at: Instant::from_ns(until),
-        })?;
-    }
+    // As after a kill: nothing says whether threads sleep at the end.
     recorder.finish(Instant::from_ns(until), Totals::default())
 }
 

@@ -69,7 +69,11 @@ impl Thread {
 
     /// Its task, which ends here.
     fn end(&self, until: Instant, ended_by: EndedBy, summarizes: bool) -> Ended {
-        let task = self.task.to_model(until, ended_by);
+        let task = match ended_by {
+            // It goes on beyond what is missing.
+            EndedBy::Loss => self.task.to_model(until, ended_by),
+            _ => self.task.to_whole_model(until, ended_by),
+        };
         let streams = if summarizes { self.task.summaries(&task) } else { Vec::new() };
         Ended { task, streams }
     }
@@ -261,7 +265,10 @@ impl Extractor {
     pub fn finish_summarized(mut self, until: Instant) -> Vec<Ended> {
         for mut thread in self.threads.into_values() {
             thread.take_name();
-            self.ended.push(thread.end(until, EndedBy::ObservationEnd, self.summarizes));
+            let mut ended = thread.end(until, EndedBy::ObservationEnd, self.summarizes);
+            // Its last record is not the end of its observation, so it may have slept since.
+            ended.task.open_ns = None;
+            self.ended.push(ended);
         }
         self.ended.sort_by_key(|ended| order(&ended.task));
         self.ended

@@ -123,6 +123,13 @@ impl Task {
         self.with(streams, primary, until, ended_by)
     }
 
+    /// The same of a task whose end is in the records, so that it is known whether the thread slept.
+    pub fn to_whole_model(&self, until: Instant, ended_by: EndedBy) -> model::Task {
+        let task = self.to_model(until, ended_by);
+        let open_ns = self.open(task.until_ns, task.primary.and_then(|place| task.streams.get(place)));
+        model::Task { open_ns, ..task }
+    }
+
     /// What [`Lanes::summaries`] returns of a task that has ended.
     pub fn summaries(&self, task: &model::Task) -> Vec<StreamSummary> {
         self.lanes.summaries(&task.streams)
@@ -146,8 +153,6 @@ impl Task {
     ) -> model::Task {
         let (primary, primary_reason) = primary.unzip();
         let about = self.about.clone();
-        let until = until.max(about.at);
-        let open_ns = self.open(until, primary.and_then(|place| streams.get(place)));
         model::Task {
             name: about.name,
             pid: about.pid,
@@ -160,13 +165,13 @@ impl Task {
             reservation: about.reservation,
             affinity: about.affinity,
             from_ns: about.at,
-            until_ns: until,
+            until_ns: until.max(about.at),
             ended_by,
             primary,
             primary_reason,
             separators_capped: self.lanes.are_capped(),
             merged_transitions: self.merged_transitions,
-            open_ns,
+            open_ns: None,
             recording: None,
             streams,
         }

@@ -103,10 +103,13 @@ fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
     // From the arrival to the end: 20 late, then 100 of work, as `periodic` has it.
     assert_eq!(stream.response.as_ref().expect("jobs").max_ns.ns(), 120);
     // The last one has not ended, and takes longer than any that did.
-    assert_eq!(task.open_ns.map(Duration::ns), Some((1 << 50) - 50_020));
+    let last = |sequence| Record::Last { tid: TID, sequence, at: Instant::from_ns(1 << 50) };
+    let ended = extract(&[&records[..], &[last(51)]].concat());
+    assert_eq!(ended[0].open_ns.map(Duration::ns), Some((1 << 50) - 50_020));
+    assert_eq!(task.open_ns, None, "it may have slept");
     let mut sleeps = sleep_until(51, 50_140, 5_100, 51_000, 20);
     sleeps.resumed = None;
-    let asleep = extract(&[&records[..], &[Record::Activation(sleeps)]].concat());
+    let asleep = extract(&[&records[..], &[Record::Activation(sleeps), last(52)]].concat());
     assert_eq!(asleep[0].open_ns, None);
     // All sleeps are at one separator, so the jobs between sleeps are the same.
     let suspension = task

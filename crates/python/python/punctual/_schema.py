@@ -130,6 +130,10 @@ class Task(_Task, total=False):
     # Changes of policy, priority or affinity that were not to end the task (--merge-transitions); its
     # parameters are those after the last. Absent where there were none.
     merged_transitions: int
+    # For how long the last job had been open when the task ended, since the thread last woke up. Only where
+    # that is longer than every response time of the primary stream: the models do not tell of that job.
+    # Absent otherwise.
+    open_ns: int
     # Whether the list of separators was full, so that some share a stream (object others). Default false.
     separators_capped: bool
 
