@@ -1,6 +1,6 @@
 // A program whose functions have the names, arguments and memory layout that the probes for DLR's
-// Tasking Framework 1.2 expect, and as much of its behaviour: channels, inputs, barriers, tasks, and
-// scheduling policies.
+// Tasking Framework 1.2 expect, and as much of its behaviour: channels, inputs, barriers, tasks,
+// and scheduling policies.
 //
 // `tasking ROUNDS` runs two tasks in a row, executed by two threads in turn, and prints counts of
 // events; with `alone` by one, and the time of an activation. `tasking ROUNDS graph [POLICY]` runs
@@ -184,8 +184,8 @@ void TaskImpl::finalizeExecution()
 	instances++;
 	is_active = false;
 	for (InputImpl *input : inputs) {
-		const unsigned taken = input->missed < input->threshold ? input->missed
-									: input->threshold;
+		const unsigned taken =
+			input->missed < input->threshold ? input->missed : input->threshold;
 		input->notifications = input->is_synchronised ? taken : 0;
 		input->missed = input->missed - (input->is_synchronised ? taken : 0);
 	}
@@ -286,8 +286,8 @@ static SchedulePolicy *named(const char *name)
 	return strcmp(name, "pslot") == 0 ? static_cast<SchedulePolicy *>(&pslot) : &fifo;
 }
 
-// The optical navigation of the paper. On one executor, the crater tracker's data always come before
-// the feature tracker's, so they never make the navigation ready.
+// The optical navigation of the paper. On one executor, the crater tracker's data always come
+// before the feature tracker's, so they never make the navigation ready.
 static int graph(unsigned rounds, const char *policy_name, unsigned barrier)
 {
 	Channel tick1(id("tik1")), tick2(id("tik2")), img1(id("img1")), img2(id("img2"));

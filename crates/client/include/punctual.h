@@ -292,8 +292,8 @@ struct punctual_replacement {
  * NULL in its place. After an error all is as it was. Errors as of punctual_spec_create and
  * punctual_spec_change; PUNCTUAL_ERROR_INVALID, too, where a spec stands there twice.
  */
-int punctual_replace_specs(struct punctual *connection, struct punctual_replacement *replacements,
-	size_t count);
+int punctual_replace_specs(
+	struct punctual *connection, struct punctual_replacement *replacements, size_t count);
 
 /* The daemon's number for the spec, as `punctual ctl list` shows it. */
 uint64_t punctual_spec_get_id(const struct punctual_spec *spec);

@@ -281,8 +281,8 @@ static int modes(struct punctual *connection)
 	punctual_params_set_plugin(most, "RM");
 	struct punctual_params *none = punctual_params_new();
 	punctual_params_set_plugin(none, "no such");
-	struct punctual_replacement steps[] = {
-		{.params = none, .name = "third"}, {.spec = second, .params = most}, {.spec = first}};
+	struct punctual_replacement steps[] = {{.params = none, .name = "third"},
+		{.spec = second, .params = most}, {.spec = first}};
 
 	/* Nothing has changed after an error. */
 	CHECK(punctual_replace_specs(NULL, steps, 3) == PUNCTUAL_ERROR_INVALID &&
@@ -397,8 +397,7 @@ int main(void)
 	/* Whether somebody may be asked makes no difference to root. */
 	CHECK(punctual_set_interactive(connection, true) == 0 && punctual_ping(connection) == 0);
 	CHECK(punctual_set_interactive(connection, false) == 0);
-	if (arguments(connection) || life(connection) || loop(connection) ||
-		modes(connection))
+	if (arguments(connection) || life(connection) || loop(connection) || modes(connection))
 		return 1;
 
 	struct punctual_params *params = punctual_params_new();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The events and connections of a dataflow program, at functions of a framework that does not
- * trace them itself. The loader sets which function is which event, and where identities and names lie;
- * nothing here knows a framework.
+ * trace them itself. The loader sets which function is which event, and where identities and names
+ * lie; nothing here knows a framework.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -302,7 +302,7 @@ static __always_inline int handle(struct pt_regs *registers)
 			begun.number = number;
 			bpf_map_update_elem(&executions, &tid, &begun, BPF_ANY);
 		} else if (object->is_barrier && !probe->is_barrier && kind == FLOW_PUSH) {
-			/* Within a push of the barrier, which was counted: now inputs are notified. */
+			/* In a push of the barrier, which was counted: inputs are notified. */
 			number = object->first;
 			kind = FLOW_ROUND;
 		} else {

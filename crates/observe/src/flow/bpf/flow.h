@@ -46,8 +46,8 @@ struct flow_probe {
 	struct flow_place threshold;
 	struct flow_place is_final;
 	__u8 kind;
-	__u8 has_id;   /* or is that of the task that the thread runs */
-	__u8 has_name; /* as text in the program */
+	__u8 has_id;	 /* or is that of the task that the thread runs */
+	__u8 has_name;	 /* as text in the program */
 	__u8 is_barrier; /* a push that does not always notify the inputs */
 };
 
