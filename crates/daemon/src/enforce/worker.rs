@@ -37,7 +37,6 @@ pub(super) fn run(shared: &Shared, ready: &Sender<()>) {
             None
         }
     };
-    let _ = ready.send(());
     let scheduling = Scheduling::from_policy(AssignedPolicy::Fifo(PRIORITY));
     if let Err(error) = kernel::schedule(0, &scheduling) {
         log::warning(&format!(
@@ -47,6 +46,8 @@ pub(super) fn run(shared: &Shared, ready: &Sender<()>) {
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).and_then(|poll| {
         epoll::add(&poll, &shared.bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN).map(|()| poll)
     });
+    // Not before it has its priority: the first thread that it watches could keep it from its processor.
+    let _ = ready.send(());
     let poll = match poll {
         Ok(poll) => poll,
         Err(error) => return log::error(&format!("runtimes are not enforced: watching for events: {error}")),
