@@ -158,7 +158,9 @@ impl Settings {
                 Err(format!("plugin `{name}`: only FP and RR reserve priorities for specs without a runtime"))
             }
             Some(most) if most < lowest || most >= highest => Err(format!(
-                "plugin `{name}`: of the priorities {lowest} to {highest}, those up to {most} are no part"
+                "plugin `{name}`: specs without a runtime have priorities up to {most}, expected {lowest} \
+                 to {}",
+                highest - 1
             )),
             _ => Ok(()),
         }

@@ -393,31 +393,9 @@ fn a_cpuset_leaves_out_processors() {
     }
 }
 
-/// 50 ms in a second for ordinary threads, as Linux has it since 6.12.
-fn with_fair_server(kind: Kind) -> Box<dyn Plugin> {
-    let reserve = Reserve {
-        processor: 0,
-        kind: ReserveKind::FairServer,
-        runtime: Duration::from_ms(50),
-        period: Duration::from_ms(1000),
-    };
-    let settings = Settings {
-        name: kind.to_string(),
-        processors: vec![0],
-        priorities: (1, 50),
-        threshold: 0.95,
-        test: Test::Exact,
-        limits: Limits::default(),
-        platforms: Vec::new(),
-        reserves: vec![reserve],
-        without_runtime_up_to: None,
-    };
-    plugin(kind, settings).unwrap()
-}
-
-#[test]
-fn priorities_can_be_reserved_for_specs_without_a_runtime() {
-    let settings = |most| Settings {
+/// Processor 0, with an exact test.
+fn settings() -> Settings {
+    Settings {
         name: "P".into(),
         processors: vec![0],
         priorities: (1, 50),
@@ -426,10 +404,26 @@ fn priorities_can_be_reserved_for_specs_without_a_runtime() {
         limits: Limits::default(),
         platforms: Vec::new(),
         reserves: Vec::new(),
-        without_runtime_up_to: Some(most),
+        without_runtime_up_to: None,
+    }
+}
+
+/// 50 ms in a second for ordinary threads, as Linux has it since 6.12.
+fn with_fair_server(kind: Kind) -> Box<dyn Plugin> {
+    let reserve = Reserve {
+        processor: 0,
+        kind: ReserveKind::FairServer,
+        runtime: Duration::from_ms(50),
+        period: Duration::from_ms(1000),
     };
+    plugin(kind, Settings { reserves: vec![reserve], ..settings() }).unwrap()
+}
+
+#[test]
+fn priorities_can_be_reserved_for_specs_without_a_runtime() {
+    let up_to = |most| Settings { without_runtime_up_to: Some(most), ..settings() };
     for kind in [Kind::Fp, Kind::Rr] {
-        let plugin = plugin(kind, settings(20)).unwrap();
+        let plugin = plugin(kind, up_to(20)).unwrap();
         let unbounded = |priority| Parameters { priority: Some(priority), ..Parameters::default() };
         let bounded = |priority| Parameters { priority: Some(priority), ..task(1, 10, 10) };
         offered(plugin.consider(&unbounded(20), None));
@@ -440,7 +434,7 @@ fn priorities_can_be_reserved_for_specs_without_a_runtime() {
         assert!(why.contains("priority 20 is reserved for specs without"), "{why}");
     }
     for (kind, most) in [(Kind::Rm, 20), (Kind::Fp, 50), (Kind::Fp, 0)] {
-        assert!(plugin(kind, settings(most)).is_err());
+        assert!(plugin(kind, up_to(most)).is_err());
     }
 }
 
