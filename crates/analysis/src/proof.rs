@@ -57,15 +57,12 @@ impl Proof {
     /// The processors of any task with their load in the long run, ascending. Threads of several processors
     /// count for each in equal parts; `None` where a task's share is unknown.
     pub fn loads(&self) -> Vec<(u32, Option<f64>)> {
-        let mut all: Vec<u32> = self.system.tasks.iter().flat_map(|task| task.processors.clone()).collect();
-        all.sort_unstable();
-        all.dedup();
         let share = |cpu: u32| {
             let may_use = |task: &&Task| task.processors.is_empty() || task.processors.contains(&cpu);
             let own = self.system.tasks.iter().filter(may_use);
             own.map(|task| Some(task.utilization()? / task.processors.len() as f64))
                 .try_fold(0.0, |sum, share| Some(sum + share?))
         };
-        all.into_iter().map(|cpu| (cpu, share(cpu))).collect()
+        self.system.processors().into_iter().map(|cpu| (cpu, share(cpu))).collect()
     }
 }

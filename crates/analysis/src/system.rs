@@ -23,6 +23,14 @@ pub struct System {
 pub type Bounds = Vec<Result<Bound, NoBound>>;
 
 impl System {
+    /// The processors of any task, ascending.
+    pub fn processors(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = self.tasks.iter().flat_map(|task| task.processors.iter().copied()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// Bounds the response time of each task. A task that one with a gap may delay without a bound has none.
     pub fn prove(&self) -> Bounds {
         let mut bounds = self.prove_all();

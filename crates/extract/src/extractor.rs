@@ -67,13 +67,17 @@ impl Thread {
         model::Task { name: self.renamed.clone().unwrap_or(task.name), ..task }
     }
 
-    /// Its task, which ends here.
+    /// Its task, whose end is in the records.
     fn end(&self, until: Instant, ended_by: EndedBy, summarizes: bool) -> Ended {
-        let task = match ended_by {
-            // It goes on beyond what is missing.
-            EndedBy::Loss => self.task.to_model(until, ended_by),
-            _ => self.task.to_whole_model(until, ended_by),
-        };
+        self.ended(self.task.to_whole_model(until, ended_by), summarizes)
+    }
+
+    /// Its task, of which later records are missing: the thread may have slept since.
+    fn break_off(&self, until: Instant, ended_by: EndedBy, summarizes: bool) -> Ended {
+        self.ended(self.task.to_model(until, ended_by), summarizes)
+    }
+
+    fn ended(&self, task: model::Task, summarizes: bool) -> Ended {
         let streams = if summarizes { self.task.summaries(&task) } else { Vec::new() };
         Ended { task, streams }
     }
@@ -265,10 +269,7 @@ impl Extractor {
     pub fn finish_summarized(mut self, until: Instant) -> Vec<Ended> {
         for mut thread in self.threads.into_values() {
             thread.take_name();
-            let mut ended = thread.end(until, EndedBy::ObservationEnd, self.summarizes);
-            // Its last record is not the end of its observation, so it may have slept since.
-            ended.task.open_ns = None;
-            self.ended.push(ended);
+            self.ended.push(thread.break_off(until, EndedBy::ObservationEnd, self.summarizes));
         }
         self.ended.sort_by_key(|ended| order(&ended.task));
         self.ended
@@ -297,7 +298,7 @@ impl Extractor {
                 old.take_name();
                 let until = old.task.last_seen();
                 self.gaps += 1;
-                self.keep(old.end(until, EndedBy::Loss, self.summarizes));
+                self.keep(old.break_off(until, EndedBy::Loss, self.summarizes));
             }
             self.threads.insert(record.tid, Thread::new(Task::new(record.clone(), 0), next));
             return;
@@ -388,7 +389,7 @@ impl Extractor {
         let until = thread.task.last_seen().max(thread.task.about().at);
         let about = TaskRecord { at: until, ..thread.task.about().clone() };
         let phase = thread.task.phase() + 1;
-        self.keep(thread.end(until, EndedBy::Loss, self.summarizes));
+        self.keep(thread.break_off(until, EndedBy::Loss, self.summarizes));
         self.threads.insert(tid, Thread::new(Task::new(about, phase), sequence));
     }
 }

@@ -13,7 +13,7 @@ use assigned::GREATEST_PRIORITY;
 pub use assigned::{Assigned, assign};
 use observed::{UNKNOWN_PROCESSORS, task};
 pub use punctual_analysis::Proof;
-use punctual_analysis::{Gap, Platform, Scheduling, System, Task, Thread};
+use punctual_analysis::{Bounds, Gap, Platform, Scheduling, System, Task, Thread};
 use punctual_model::{self as model, Duration, Percent, Stream, TimingModel, threads};
 use punctual_report::few;
 
@@ -86,17 +86,23 @@ pub fn prove(options: &Options) -> Result<Proof> {
         }
     };
     let Known { mut system, threads, observed_on, mut remarks, seen } = known;
-    remarks.extend(contradicted(&mut system, &seen));
+    let mut bounds = system.prove();
+    let contradictions = contradicted(&mut system, &bounds, &seen);
+    let is_same = contradictions.is_empty() && options.changes.is_empty();
+    remarks.extend(contradictions);
     remarks.extend(crowded(&system));
     remarks.extend(above_all(&system));
     options.changes.iter().for_each(|change| apply(change, &mut system));
+    if !is_same {
+        bounds = system.prove();
+    }
     let reserved_deadlines = options.assign.then(|| system.assign_deadlines());
     let deadlines = match &reserved_deadlines {
         Some(Ok(deadlines)) => deadlines.as_slice(),
         _ => &[],
     };
     Ok(Proof {
-        bounds: system.prove(),
+        bounds,
         rooms: options.sensitivity.then(|| system.sensitivity()),
         priorities: options.assign.then(|| system.with_deadlines(deadlines).assign(GREATEST_PRIORITY)),
         reserved_deadlines,
@@ -166,10 +172,9 @@ fn observed(
 
 /// Tasks of which a longer response was seen than what was proven: something delayed them that the model does
 /// not have. Where that was longer than the deadline, there is no verdict.
-fn contradicted(system: &mut System, seen: &[Option<Duration>]) -> Vec<String> {
+fn contradicted(system: &mut System, bounds: &Bounds, seen: &[Option<Duration>]) -> Vec<String> {
     let (mut late, mut longer) = (Vec::new(), Vec::new());
-    let bounds = if seen.is_empty() { Vec::new() } else { system.prove() };
-    for ((task, bound), seen) in system.tasks.iter_mut().zip(&bounds).zip(seen) {
+    for ((task, bound), seen) in system.tasks.iter_mut().zip(bounds).zip(seen) {
         let (Ok(bound), Some(seen)) = (bound, *seen) else { continue };
         if seen <= bound.response {
             continue;
@@ -187,30 +192,20 @@ fn contradicted(system: &mut System, seen: &[Option<Duration>]) -> Vec<String> {
     }
     const WHY: &str = "threads that were not observed, real-time throttling, the kernel (--platform), locks \
                        or a hypervisor";
-    let mut remarks = Vec::new();
-    if !late.is_empty() {
-        remarks.push(format!(
-            "Longer than the deadline when it was observed, for a reason that is not in the model ({WHY}): \
-             {}.",
-            late.join(", ")
-        ));
-    }
-    if !longer.is_empty() {
-        remarks.push(format!(
-            "Longer than the bound when it was observed, for a reason that is not in the model ({WHY}): \
-             {}.",
-            longer.join(", ")
-        ));
-    }
-    remarks
+    let of = |than: &str, tasks: Vec<String>| {
+        let tasks = Some(tasks.join(", ")).filter(|tasks| !tasks.is_empty())?;
+        Some(format!(
+            "Longer than the {than} when it was observed, for a reason that is not in the model ({WHY}): \
+             {tasks}."
+        ))
+    };
+    of("deadline", late).into_iter().chain(of("bound", longer)).collect()
 }
 
 /// Processors on which the kernel may take time from real-time threads for ordinary ones.
 fn crowded(system: &System) -> Option<String> {
     const SECOND: u64 = 1_000_000_000;
-    let mut cpus: Vec<u32> = system.tasks.iter().flat_map(|task| task.processors.iter().copied()).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let mut cpus = system.processors();
     let takes = |cpu: u32| {
         let here = system.tasks.iter().filter(|task| task.processors.contains(&cpu));
         here.map(|task| task.most_in(SECOND)).try_fold(0u64, |sum, most| sum.checked_add(most?))

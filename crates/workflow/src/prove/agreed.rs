@@ -139,9 +139,7 @@ fn latencies(contract: &Contract) -> (Vec<Platform>, Vec<String>) {
 /// Processors of tasks without an agreed latency, where others have one.
 fn without_latency(system: &System) -> Option<String> {
     let has_latency = |cpu: &u32| system.platforms.iter().any(|platform| platform.cpu == *cpu);
-    let mut cpus: Vec<u32> = system.tasks.iter().flat_map(|task| task.processors.iter().copied()).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let mut cpus = system.processors();
     cpus.retain(|cpu| !has_latency(cpu));
     let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
     (!list.is_empty()).then(|| {
