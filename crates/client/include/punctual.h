@@ -84,7 +84,10 @@ enum punctual_error {
 	/* The user has reached a limit of connections or specs. */
 	PUNCTUAL_ERROR_TOO_MANY = -17,
 	/* A bug in libpunctual. */
-	PUNCTUAL_ERROR_INTERNAL = -18
+	PUNCTUAL_ERROR_INTERNAL = -18,
+	/* Another thread has used the runtime of this period, under SCHED_DEADLINE: try again, a
+	   period later at most. */
+	PUNCTUAL_ERROR_NOT_YET = -19
 };
 
 /* Scheduling policies: the numbers of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE in <sched.h>.
@@ -252,7 +255,8 @@ int punctual_spec_change(struct punctual_spec *spec, const struct punctual_param
  * (gettid(2)) in this PID namespace of a thread of this user, a process's PID for its first thread,
  * or 0 for the calling thread. A spec has one thread, and a thread one spec.
  *
- * PUNCTUAL_ERROR_NO_SUCH_THREAD, NOT_OWNER, ALREADY_ATTACHED, KERNEL_REFUSED, NO_SUCH_SPEC.
+ * PUNCTUAL_ERROR_NO_SUCH_THREAD, NOT_OWNER, ALREADY_ATTACHED, NOT_YET, KERNEL_REFUSED,
+ * NO_SUCH_SPEC.
  */
 int punctual_spec_attach(struct punctual_spec *spec, pid_t thread);
 

@@ -17,7 +17,7 @@ pub use client::{
 pub use error::{Error, Refusal};
 pub use pace::{Ended, Pace};
 pub use punctual_protocol::{
-    Admission, Answer, CAN_BE_ATTACHED, ChangeSpec, ClientInfo, Counts, CreateSpec, PARAMETERS, Parameters,
-    Plugin, Policy, Processor, ReplaceSpecs, Says, Spec, SpecId, Status, Unit, Used,
+    Admission, Answer, ChangeSpec, ClientInfo, Counts, CreateSpec, PARAMETERS, Parameters, Plugin, Policy,
+    Processor, ReplaceSpecs, Says, Spec, SpecId, Status, Unit, Used,
 };
 pub use told::LoopCounts;

@@ -246,6 +246,11 @@ fn errors_keep_the_details_of_the_daemon() {
         ("AlreadyAttached", json!({"spec": 3, "thread": 4}), "thread 4 is already attached to spec 3"),
         ("NotAttached", json!({"spec": 3}), "spec 3 has no thread attached"),
         (
+            "NotYet",
+            json!({"reason": "thread 3 has used the runtime of this period", "wait_ns": 2_500_000}),
+            "thread 3 has used the runtime of this period: it can be attached in 2.5 ms",
+        ),
+        (
             "KernelRefused",
             json!({"reason": "sched_setattr: busy"}),
             "the kernel refused: sched_setattr: busy",

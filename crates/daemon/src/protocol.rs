@@ -252,7 +252,7 @@ fn query(
         }
         "ListPlugins" => {
             none()?;
-            registry.forget_paid();
+            registry.release_due();
             reply(PluginList { plugins: registry.plugins().iter().map(plugin).collect() }, out)
         }
         "ListClients" => {

@@ -32,7 +32,7 @@ use crate::poll::Poll;
 use crate::record::{Applied, Attached, LONGEST_NAME, Record};
 use crate::text::Problem;
 use crate::told::Told;
-use ended::{Leavings, Place, Turn};
+use ended::{EndedSpecs, Place, Turn};
 use limit::Limit;
 use punctual_model::Duration;
 use punctual_protocol::Says;
@@ -223,7 +223,7 @@ pub struct Registry {
     specs_of_user: HashMap<u32, usize>,
     books: Books,
     limit: Limit,
-    leavings: Leavings,
+    ended: EndedSpecs,
     enforcer: Enforcer,
     told_of_users: HashMap<u32, enforcement::ToldOf>,
     /// Why the last reload failed, if it did.
@@ -247,7 +247,7 @@ impl Registry {
             specs_of_user: HashMap::default(),
             books: Books::default(),
             limit: Limit::default(),
-            leavings: Leavings::default(),
+            ended: EndedSpecs::default(),
             enforcer,
             told_of_users: HashMap::default(),
             last_reload_error: None,

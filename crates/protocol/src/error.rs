@@ -5,9 +5,6 @@ use punctual_model::Duration;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// In a reason of [`Error::NotAdmitted`]: the thread only has to wait, for how long stands behind this.
-pub const CAN_BE_ATTACHED: &str = "can be attached in";
-
 /// The errors of the interface, and those of `org.varlink.service` that the daemon uses: `error` and
 /// `parameters` of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +75,15 @@ pub enum Error {
     NotAttached {
         /// The spec.
         spec: u64,
+    },
+    /// The spec's runtime of this period was used by another thread.
+    #[serde(rename = "io.punctual.Scheduler1.NotYet")]
+    NotYet {
+        /// By which.
+        reason: String,
+        /// After so long, the thread can be attached.
+        #[serde(rename = "wait_ns")]
+        wait: Duration,
     },
     /// The kernel refused the admitted scheduling.
     #[serde(rename = "io.punctual.Scheduler1.KernelRefused")]
@@ -158,6 +164,7 @@ impl Error {
                 format!("thread {thread} is already attached to spec {spec}")
             }
             Error::NotAttached { spec } => format!("spec {spec} has no thread attached"),
+            Error::NotYet { reason, wait } => format!("{reason}: it can be attached in {wait}"),
             Error::KernelRefused { reason } => format!("the kernel refused: {reason}"),
             Error::TooMany { what, limit } => format!("too many {what}: the limit is {limit}"),
             Error::InvalidParameter { parameter } => {

@@ -10,7 +10,7 @@ mod messages;
 mod parameters;
 mod text;
 
-pub use error::{CAN_BE_ATTACHED, Error};
+pub use error::Error;
 pub use loop_memory::{LOOP_MEMORY_SIZE, LoopMemory};
 pub use messages::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec,

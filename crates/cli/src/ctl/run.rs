@@ -4,7 +4,7 @@ use super::args::Run;
 use super::unit::tell_manager;
 use crate::console;
 use crate::failure::{Code, Failure};
-use punctual_client::{Admission, CAN_BE_ATTACHED, Client, Error, Parameters, Refusal, SpecId};
+use punctual_client::{Admission, Client, Error, Parameters, Refusal, SpecId};
 use punctual_conformance::Contract;
 use punctual_model::TimingModel;
 use punctual_report::daemon;
@@ -160,25 +160,25 @@ fn become_command(
     Err(cannot_start(command, &error))
 }
 
-/// Attaches a thread. Under SCHED_DEADLINE it may have to wait until a spec that has just ended, such as that
-/// of the same program before it was started again, leaves its runtime.
+/// Attaches a thread, when it has its turn: under SCHED_DEADLINE, a spec that has just ended may have used
+/// the runtime of this period, such as that of the same program before it was started again.
 pub fn attach(client: &mut Client, spec: SpecId, thread: u32) -> Result<Admission, Error> {
     const LONGEST: Duration = Duration::from_secs(10);
-    let (begin, mut pause) = (Instant::now(), Duration::from_millis(1));
+    const WORTH_TELLING: Duration = Duration::from_millis(200);
+    let begin = Instant::now();
     loop {
-        let refusal = match client.attach_thread(spec, thread) {
-            Err(Error::Refused(Refusal::NotAdmitted { reasons })) => reasons,
+        let (reason, wait) = match client.attach_thread(spec, thread) {
+            Err(Error::Refused(Refusal::NotYet { reason, wait })) => (reason, wait),
             done => return done,
         };
-        let is_soon = refusal.iter().any(|reason| reason.contains(CAN_BE_ATTACHED));
-        if !is_soon || begin.elapsed() > LONGEST {
-            return Err(Error::Refused(Refusal::NotAdmitted { reasons: refusal }));
+        let pause = Duration::from_nanos(wait.ns());
+        if begin.elapsed() + pause > LONGEST {
+            return Err(Error::Refused(Refusal::NotYet { reason, wait }));
         }
-        if pause == Duration::from_millis(128) {
-            console::message(&format!("waiting: {}", refusal.join("; ")));
+        if pause > WORTH_TELLING {
+            console::message(&format!("waiting for {wait}: {reason}"));
         }
         std::thread::sleep(pause);
-        pause = (2 * pause).min(Duration::from_secs(1));
     }
 }
 

@@ -27,10 +27,11 @@ pub(crate) enum Code {
     KernelRefused = -16,
     TooMany = -17,
     Internal = -18,
+    NotYet = -19,
 }
 
 /// Names of the codes -1, -2, …, as in the header.
-const NAMES: [&CStr; 18] = [
+const NAMES: [&CStr; 19] = [
     c"PUNCTUAL_ERROR_INVALID",
     c"PUNCTUAL_ERROR_UNREACHABLE",
     c"PUNCTUAL_ERROR_TIMED_OUT",
@@ -49,6 +50,7 @@ const NAMES: [&CStr; 18] = [
     c"PUNCTUAL_ERROR_KERNEL_REFUSED",
     c"PUNCTUAL_ERROR_TOO_MANY",
     c"PUNCTUAL_ERROR_INTERNAL",
+    c"PUNCTUAL_ERROR_NOT_YET",
 ];
 
 /// A failure on its way to C.
@@ -86,6 +88,7 @@ impl From<Error> for Failure {
                 Refusal::NotOwner { .. } => Code::NotOwner,
                 Refusal::AlreadyAttached { .. } => Code::AlreadyAttached,
                 Refusal::NotAttached { .. } => Code::NotAttached,
+                Refusal::NotYet { .. } => Code::NotYet,
                 Refusal::KernelRefused { .. } => Code::KernelRefused,
                 Refusal::TooMany { .. } => Code::TooMany,
                 Refusal::MethodNotFound { .. } | Refusal::InterfaceNotFound { .. } => Code::Protocol,
@@ -158,7 +161,8 @@ mod tests {
         assert_eq!(name(Code::Forked as c_int), "PUNCTUAL_ERROR_FORKED");
         assert_eq!(name(Code::Internal as c_int), "PUNCTUAL_ERROR_INTERNAL");
         assert_eq!((name(0), name(1)), ("PUNCTUAL_OK", "PUNCTUAL_OK"));
-        assert_eq!((name(-19), name(c_int::MIN)), ("an unknown error", "an unknown error"));
+        assert_eq!(name(Code::NotYet as c_int), "PUNCTUAL_ERROR_NOT_YET");
+        assert_eq!((name(-20), name(c_int::MIN)), ("an unknown error", "an unknown error"));
     }
 
     #[test]

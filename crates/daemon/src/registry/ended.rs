@@ -1,7 +1,8 @@
-//! What ended specs leave behind. Their room stays taken until the next budget of each would have been due:
-//! else whoever ends a spec and creates another would get a second budget in the same period.
+//! Specs that have ended, but stay admitted until their next budget would have been due: else whoever ends a
+//! spec and creates another would get a second budget in the same period.
 //!
-//! Nobody is refused for that. Who needs the room gets it, but begins only then.
+//! No spec is refused for that. One that does not fit beside them is admitted in their place, and gets its
+//! first budget only then: docs/design/enforcement.md.
 
 use super::process::Caller;
 use super::{Admission, Choice, Registry, Spec, cut};
@@ -12,7 +13,6 @@ use crate::kernel::Processors;
 use crate::record::Applied;
 use crate::thread::Thread;
 use punctual_model::Duration;
-use punctual_protocol::CAN_BE_ATTACHED;
 use punctual_schedule::{Assignment, Parameters, SpecId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -28,11 +28,10 @@ struct Ended {
     due: u64,
 }
 
-/// What ended specs leave behind.
+/// Ended specs, and processor time that others may have before it is due.
 #[derive(Debug, Default)]
-pub(super) struct Leavings {
-    /// They are admitted still.
-    ended: Vec<Ended>,
+pub(super) struct EndedSpecs {
+    still_admitted: Vec<Ended>,
     /// Where others have got their room, or a changed spec has left it: when the next specs of that user on
     /// that processor begin, but for that spec itself.
     given: FxHashMap<Room, u64>,
@@ -81,26 +80,30 @@ impl Turn {
 }
 
 impl Registry {
-    /// Forgets ended specs whose next budget would be due by now.
-    pub fn forget_paid(&mut self) {
-        if self.leavings.ended.is_empty() && self.leavings.given.is_empty() {
+    /// Releases ended specs whose next budgets would be due by now.
+    pub fn release_due(&mut self) {
+        if self.ended.still_admitted.is_empty() && self.ended.given.is_empty() {
             return;
         }
         let now = enforce::now();
-        self.leavings.given.retain(|_, due| *due > now);
-        let all = std::mem::take(&mut self.leavings.ended);
-        let (open, paid) = all.into_iter().partition(|it| it.due > now);
-        self.leavings.ended = open;
-        let paid: Vec<Ended> = paid;
-        paid.iter().for_each(|it| self.clear_room(it));
-        let mut plugins: Vec<usize> = paid.iter().map(|it| it.admission.plugin).collect();
-        plugins.dedup();
-        plugins.into_iter().for_each(|plugin| self.apply_shifted_or_log(plugin));
+        self.ended.given.retain(|_, due| *due > now);
+        let mut released = Vec::new();
+        for it in std::mem::take(&mut self.ended.still_admitted) {
+            if it.due > now {
+                self.ended.still_admitted.push(it);
+            } else {
+                self.clear_room(&it);
+                released.push(it.admission.plugin);
+            }
+        }
+        released.sort_unstable();
+        released.dedup();
+        released.into_iter().for_each(|plugin| self.apply_shifted_or_log(plugin));
     }
 
     /// Whether there are ended specs whose room stays taken.
     pub(super) fn keeps_rooms(&self) -> bool {
-        !self.leavings.ended.is_empty()
+        !self.ended.still_admitted.is_empty()
     }
 
     /// Takes an ended spec from its plugin and the books.
@@ -118,8 +121,8 @@ impl Registry {
         held.into_iter().chain(turn.map(|turn| turn.until)).max().filter(|due| *due > now)
     }
 
-    /// Takes an ended spec from its plugin and the books: now if its room is given to others, else when it
-    /// has paid.
+    /// Takes an ended spec from its plugin and the books: at once if others get its room, else when its next
+    /// budget would be due.
     pub(super) fn end_admission(&mut self, spec: &Spec, is_given: bool) {
         let ended = Ended {
             id: spec.id,
@@ -130,29 +133,29 @@ impl Registry {
         };
         self.enforcer.shared().lock().forget_owed(spec.id.0);
         let left: Vec<Room> =
-            self.leavings.given.keys().filter(|room| room.spec == Some(spec.id)).copied().collect();
+            self.ended.given.keys().filter(|room| room.spec == Some(spec.id)).copied().collect();
         for room in left {
-            let due = self.leavings.given.remove(&room).unwrap_or(0);
+            let due = self.ended.given.remove(&room).unwrap_or(0);
             self.leave(room.user, room.processor, None, due);
         }
         let (quotas, user) = (&self.setup.quotas, spec.who.user);
-        let theirs = self.leavings.ended.iter().filter(|it| it.who.user == user).count();
+        let theirs = self.ended.still_admitted.iter().filter(|it| it.who.user == user).count();
         // What others have written decides on its own, and is told at once.
         let stays = !is_given
             && !self.setup.plugins[spec.admission.plugin].config.kind.is_external()
             && theirs < quotas.specs_per_user
-            && self.leavings.ended.len() < quotas.specs;
+            && self.ended.still_admitted.len() < quotas.specs;
         if ended.due > 0 && stays {
-            return self.leavings.ended.push(ended);
+            return self.ended.still_admitted.push(ended);
         }
         self.clear_room(&ended);
         self.leave(user, ended.admission.offer.processor, None, ended.due);
     }
 
-    /// Others may have the room that a spec of a user had on a processor, before it has paid.
+    /// Others may have what a spec of a user had on a processor, although its next budget is due only then.
     pub(super) fn leave(&mut self, user: u32, processor: u32, spec: Option<SpecId>, due: u64) {
         if due > 0 {
-            let given = self.leavings.given.entry(Room { user, processor, spec }).or_default();
+            let given = self.ended.given.entry(Room { user, processor, spec }).or_default();
             *given = due.max(*given);
         }
     }
@@ -162,11 +165,11 @@ impl Registry {
         let others = |room: &Room| {
             (room.user, room.processor) == (user, processor) && (spec.is_none() || room.spec != spec)
         };
-        let given = self.leavings.given.iter().filter(|(room, _)| others(room));
+        let given = self.ended.given.iter().filter(|(room, _)| others(room));
         given.map(|(_, due)| *due).max().unwrap_or(0)
     }
 
-    /// A place beside ended specs that have not paid, or else in the room of those.
+    /// A place beside ended specs that are still admitted, or else instead of some of them.
     pub(super) fn place(
         &mut self,
         caller: &Caller,
@@ -174,7 +177,7 @@ impl Registry {
         replacing: Option<SpecId>,
         cpuset: Option<&Processors>,
     ) -> Result<Place, Error> {
-        self.forget_paid();
+        self.release_due();
         let replaced = replacing.and_then(|id| self.specs.get(&id));
         let (choice, mut begins) = match self.choose(caller, parameters, replaced, cpuset) {
             Err(_) if self.keeps_rooms() => self.choose_room(caller, parameters, replacing, cpuset)?,
@@ -184,7 +187,7 @@ impl Registry {
         Ok(Place { choice, begins })
     }
 
-    /// A place as if ended specs had paid, and when those have whose room it is.
+    /// A place as if there were no ended specs, and when the next budgets of those are due that it displaces.
     fn choose_room(
         &mut self,
         caller: &Caller,
@@ -192,7 +195,7 @@ impl Registry {
         replacing: Option<SpecId>,
         cpuset: Option<&Processors>,
     ) -> Result<(Choice, u64), Error> {
-        let ended = std::mem::take(&mut self.leavings.ended);
+        let ended = std::mem::take(&mut self.ended.still_admitted);
         let of = |it: &Ended| self.setup.plugins[it.admission.plugin].plugin.assignment(it.id);
         let ended: Vec<(Option<Assignment>, Ended)> = ended.into_iter().map(|it| (of(&it), it)).collect();
         ended.iter().for_each(|(_, it)| self.clear_room(it));
@@ -224,13 +227,13 @@ impl Registry {
             None => plugin.admit(ended.id, &ended.as_offered, ended.admission.offer),
         }
         self.books.add(&ended.who, ended.admission.plugin, ended.admission.share);
-        self.leavings.ended.push(ended);
+        self.ended.still_admitted.push(ended);
     }
 
-    /// Gives away the room of all ended specs. When the last of them will have paid.
+    /// Gives away the room of all ended specs. Returns when the last of their next budgets is due.
     pub(super) fn give_all_room(&mut self) -> u64 {
         let mut latest = 0;
-        for it in std::mem::take(&mut self.leavings.ended) {
+        for it in std::mem::take(&mut self.ended.still_admitted) {
             self.clear_room(&it);
             self.leave(it.who.user, it.admission.offer.processor, None, it.due);
             latest = it.due.max(latest);
@@ -266,16 +269,13 @@ impl Registry {
         }
         let (spec, now) = (&self.specs[&id], enforce::now());
         let turn = spec.turn.filter(|turn| turn.thread != thread.identity && turn.until > now);
-        let (until, why) = match turn {
-            Some(turn) => (turn.until, format!("thread {} had the runtime of this period", turn.number)),
-            None if spec.begins > now => (
-                spec.begins,
-                "another spec, which has ended or was changed, had the time of this period".into(),
-            ),
+        let (until, reason) = match turn {
+            Some(turn) => (turn.until, format!("thread {} has used the runtime of this period", turn.number)),
+            None if spec.begins > now => {
+                (spec.begins, "a spec that has ended or changed has used the runtime of this period".into())
+            }
             None => return Ok(()),
         };
-        let name = &self.setup.plugins[spec.admission.plugin].name;
-        let wait = Duration::from_ns(until - now);
-        Err(Error::NotAdmitted { reasons: vec![format!("{name}: {why}; this one {CAN_BE_ATTACHED} {wait}")] })
+        Err(Error::NotYet { reason, wait: Duration::from_ns(until - now) })
     }
 }

@@ -28,7 +28,7 @@ struct Old {
 impl Registry {
     /// Returns the changed specs, then the new ones.
     pub fn replace(&mut self, caller: &Caller, asked: ReplaceSpecs) -> Result<Vec<SpecId>, Error> {
-        self.forget_paid();
+        self.release_due();
         if !self.keeps_rooms() {
             return self.replace_now(caller, asked, 0);
         }
@@ -77,7 +77,7 @@ impl Registry {
         Ok(changed.into_iter().chain(made).collect())
     }
 
-    /// Who got the room of others begins when those have paid.
+    /// Specs that got what others had get their first budgets when the next ones of those are due.
     fn delay_replaced(&mut self, changed: &[Old], made: &[SpecId], begins: u64) {
         let moved = |it: &Old| self.moved(it.id, &it.admission, &it.parameters);
         let changed: Vec<(&Old, Moved)> = changed.iter().map(|it| (it, moved(it))).collect();

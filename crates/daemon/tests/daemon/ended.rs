@@ -1,5 +1,5 @@
-//! What ends or leaves its place, keeps its room until its next budget would have been due: nobody gets a
-//! second one in the same period by ending and beginning again.
+//! Nobody gets a second budget in a period by ending a spec and creating another, by changes, or by attaching
+//! threads in turn.
 
 use crate::actor::Actor;
 use crate::enforcement::{Hog, config, enforced, is_stopped_at_once, parameters};
@@ -175,17 +175,16 @@ fn threads_take_turns_under_edf() {
     let wanted = json!({ "plugin": "EDF", "runtime_ns": 600_000_000, "period_ns": 1_000_000_000 });
     let spec = client.schedule(wanted.clone(), threads[0].tid());
     client.ask("DetachThread", json!({ "spec": spec }));
-    let reason = |(error, told): (String, serde_json::Value)| {
-        assert_eq!(error, "NotAdmitted");
-        told["reasons"][0].as_str().unwrap().to_owned()
+    let not_yet = |client: &mut Client, attach: &serde_json::Value| {
+        let (error, told) = client.fail("AttachThread", attach.clone());
+        assert_eq!(error, "NotYet");
+        let wait = told["wait_ns"].as_u64().expect("a time");
+        assert!((1..=1_000_000_000).contains(&wait), "{told}");
+        told["reason"].as_str().expect("a reason").to_owned()
     };
     let attach = json!({ "spec": spec, "thread": threads[1].tid() });
-    let told = reason(client.fail("AttachThread", attach.clone()));
-    let had = format!(
-        "EDF: thread {} had the runtime of this period; this one can be attached in ",
-        threads[0].tid()
-    );
-    assert!(told.starts_with(&had), "{told}");
+    let used = format!("thread {} has used the runtime of this period", threads[0].tid());
+    assert_eq!(not_yet(&mut client, &attach), used);
     assert_eq!(seen(threads[1].tid()).0, OTHER);
     // The same one goes on with what it has left.
     client.ask("AttachThread", json!({ "spec": spec, "thread": threads[0].tid() }));
@@ -193,8 +192,7 @@ fn threads_take_turns_under_edf() {
     release(&mut client, spec);
     let spec = client.create(wanted);
     let attach = json!({ "spec": spec, "thread": threads[1].tid() });
-    let told = reason(client.fail("AttachThread", attach.clone()));
-    assert!(told.contains("another spec, which has ended"), "{told}");
+    assert!(not_yet(&mut client, &attach).starts_with("a spec that has ended"));
     until("its turn", || client.call("AttachThread", attach.clone()).get("error").is_none());
     assert_eq!(seen(threads[1].tid()).0, DEADLINE);
     // It restores the machine's limit.

@@ -122,7 +122,7 @@ fn work(partner: u32, socket: &Path) -> Result<(), String> {
         };
         let Some(reply) = client.try_call(method, asked.clone()) else { return Ok(()) };
         if let Some(error) = reply["error"].as_str() {
-            let expected = ["NoSuchSpec", "NotAttached", "AlreadyAttached", "NotAdmitted"];
+            let expected = ["NoSuchSpec", "NotAttached", "AlreadyAttached", "NotAdmitted", "NotYet"];
             if !expected.iter().any(|name| error.ends_with(name)) {
                 return Err(format!("{method} {asked}: {reply}"));
             }
