@@ -198,9 +198,9 @@ fn every_method_sends_its_name_and_reads_the_reply() {
     expect_asked("DetachThread", json!({"spec": 7}));
     client.release_spec(7).expect("released");
     expect_asked("ReleaseSpec", json!({"spec": 7}));
-    let used = Used { jobs: 5, worst_cost: Duration::from_us(40), overruns: 1 };
+    let used = Used { jobs: 5, worst_cost: Duration::from_us(40), overruns: 1, misses: Some(2) };
     client.report_use(7, 13, used).expect("told");
-    let told = json!({"jobs": 5, "worst_cost_ns": 40_000, "overruns": 1});
+    let told = json!({"jobs": 5, "worst_cost_ns": 40_000, "overruns": 1, "misses": 2});
     expect_asked("ReportUse", json!({"spec": 7, "thread": 13, "used": told}));
     let spec = client.get_spec(7).expect("a spec");
     assert_eq!(

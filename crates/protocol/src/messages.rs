@@ -120,9 +120,11 @@ fn lenient<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Used>, D::Error>
         #[serde(rename = "worst_cost_ns")]
         worst_cost: Duration,
         overruns: u64,
+        #[serde(default)]
+        misses: Option<u64>,
     }
     let told = Option::<Told>::deserialize(from)?;
-    Ok(told.map(|Told { jobs, worst_cost, overruns }| Used { jobs, worst_cost, overruns }))
+    Ok(told.map(|Told { jobs, worst_cost, overruns, misses }| Used { jobs, worst_cost, overruns, misses }))
 }
 
 /// What a spec's thread really took, by who observed it.
@@ -136,6 +138,9 @@ pub struct Used {
     pub worst_cost: Duration,
     /// Number of jobs that took more than the accepted runtime.
     pub overruns: u64,
+    /// Number of jobs that ended later than the deadline after their release, if that was observed; at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<u64>,
 }
 
 /// A processor's load from a plugin.
@@ -385,8 +390,8 @@ mod tests {
         let mut later = spec();
         later["colour"] = json!("red");
         later["parameters"]["jitter_ns"] = json!(7);
-        later["used"] = json!({"jobs": 3, "worst_cost_ns": 2, "overruns": 1, "misses": 0});
-        let used = Some(Used { jobs: 3, worst_cost: Duration::from_ns(2), overruns: 1 });
+        later["used"] = json!({"jobs": 3, "worst_cost_ns": 2, "overruns": 1, "misses": 2, "colour": "red"});
+        let used = Some(Used { jobs: 3, worst_cost: Duration::from_ns(2), overruns: 1, misses: Some(2) });
         assert_eq!(
             serde_json::from_value::<Spec>(later).expect("a spec"),
             Spec { used, ..serde_json::from_value::<Spec>(spec()).expect("a spec") }

@@ -166,8 +166,12 @@ fn enforcement(spec: &Spec) -> Vec<String> {
 /// What a thread took: by who watches it, else as the daemon measured it.
 fn used(spec: &Spec) -> [(String, Tone); 4] {
     let enforced = spec.enforced.as_ref();
-    let measured =
-        enforced.map(|it| Used { jobs: it.jobs, worst_cost: it.worst_cost, overruns: it.overruns });
+    let measured = enforced.map(|it| Used {
+        jobs: it.jobs,
+        worst_cost: it.worst_cost,
+        overruns: it.overruns,
+        misses: Some(it.misses),
+    });
     let Some(used) = spec.used.or(measured) else { return [(); 4].map(|()| ("–".into(), Tone::Plain)) };
     let tone = if used.overruns > 0 { Tone::Warning } else { Tone::Plain };
     let overruns = match spec.admission.accepted_runtime {
@@ -175,7 +179,7 @@ fn used(spec: &Spec) -> [(String, Tone); 4] {
         None => "–".into(),
     };
     let jobs = (used.jobs.to_string(), Tone::Plain);
-    let misses = enforced.map(|enforced| enforced.misses);
+    let misses = used.misses.or(enforced.map(|enforced| enforced.misses));
     let late = if misses > Some(0) { Tone::Warning } else { Tone::Plain };
     let misses = (misses.map_or("–".into(), |misses| misses.to_string()), late);
     [jobs, (used.worst_cost.to_string(), tone), (overruns, tone), misses]
@@ -232,23 +236,27 @@ pub fn plugins(plugins: &[Plugin], page: &Page) -> String {
     }
     let mut table = Table::new(&PLUGINS);
     for plugin in plugins {
-        for processor in &plugin.processors {
-            table.rows.push(plain(vec![
-                visible(&plugin.name),
-                visible(&plugin.kind),
-                visible(&plugin.admission),
-                // SCHED_DEADLINE has none.
-                if plugin.kind == "EDF" {
-                    "–".into()
-                } else {
-                    format!("{}–{}", plugin.priority_min, plugin.priority_max)
-                },
+        let row = |of_processor: [String; 4]| {
+            let priorities = match plugin.kind.as_str() {
+                // They assign none.
+                "EDF" | "GEDF" | "NICE" | "TT" => "–".into(),
+                _ => format!("{}–{}", plugin.priority_min, plugin.priority_max),
+            };
+            let of_plugin =
+                [visible(&plugin.name), visible(&plugin.kind), visible(&plugin.admission), priorities];
+            plain(of_plugin.into_iter().chain(of_processor).collect())
+        };
+        table.rows.extend(plugin.processors.iter().map(|processor| {
+            row([
                 processor.number.to_string(),
                 processor.specs.to_string(),
                 // Never less than it is.
                 format!("{:.3}", (processor.utilization * 1e3).ceil() / 1e3),
                 format!("{:.3}", plugin.threshold),
-            ]));
+            ])
+        }));
+        if plugin.processors.is_empty() {
+            table.rows.push(row(["any", "–", "–", "–"].map(String::from)));
         }
     }
     table.text(page) + &warnings(plugins, page)
@@ -333,8 +341,12 @@ mod tests {
         let mut watched = a_spec();
         let other = a_spec();
         assert!(!specs(&[a_spec()], &Page::default()).contains("Worst cost"));
-        watched.used =
-            Some(punctual_client::Used { jobs: 4_711, worst_cost: Duration::from_us(3_250), overruns: 2 });
+        watched.used = Some(punctual_client::Used {
+            jobs: 4_711,
+            worst_cost: Duration::from_us(3_250),
+            overruns: 2,
+            misses: Some(1),
+        });
         let text = specs(&[watched, other], &Page::default());
         let lines: Vec<&str> = text.lines().collect();
         for part in ["Jobs", "Worst cost", "Overruns"] {
@@ -414,6 +426,15 @@ mod tests {
         let text = plugins(&[serde_json::from_value(plugin).expect("a plugin")], &Page::default());
         assert_eq!(text.lines().count(), 3);
         assert!(text.contains("0.501") && text.contains("0.000") && text.contains("1–50"), "{text}");
+    }
+
+    #[test]
+    fn a_plugin_without_processors_is_listed() {
+        let plugin = json!({"name": "N", "kind": "NICE", "admission": "exact", "priority_min": 1,
+            "priority_max": 99, "threshold": 0.95, "processors": []});
+        let text = plugins(&[serde_json::from_value(plugin).expect("a plugin")], &Page::default());
+        let line = text.lines().nth(1).expect("a line");
+        assert!(line.starts_with("N ") && line.contains(" any ") && !line.contains("99"), "{text}");
     }
 
     #[test]

@@ -44,7 +44,10 @@ impl Accounts {
 
     /// A job that was judged.
     pub(crate) fn job(&self, seen: &JobSeen<'_>) {
-        self.shared.book().job(seen.tid, seen.job.cost);
+        let job = seen.job;
+        // The least that it can have been.
+        let activation = job.release.arrival.unwrap_or(job.release.window.latest());
+        self.shared.book().job(seen.tid, job.cost, job.end.since(activation));
     }
 }
 
@@ -96,19 +99,24 @@ struct Book(FxHashMap<u32, Account>);
 struct Account {
     spec: SpecId,
     runtime: Option<Duration>,
+    deadline: Option<Duration>,
     used: Used,
     /// Whether the daemon has not been told yet.
     is_news: bool,
 }
 
 impl Book {
-    fn job(&mut self, tid: u32, cost: Duration) {
-        let Some(Account { runtime, used, is_news, .. }) = self.0.get_mut(&tid) else { return };
+    fn job(&mut self, tid: u32, cost: Duration, response: Duration) {
+        let Some(Account { runtime, deadline, used, is_news, .. }) = self.0.get_mut(&tid) else { return };
         *is_news = true;
         used.jobs = used.jobs.saturating_add(1);
         used.worst_cost = used.worst_cost.max(cost);
         if runtime.is_some_and(|runtime| cost > runtime) {
             used.overruns = used.overruns.saturating_add(1);
+        }
+        if let Some(deadline) = *deadline {
+            let misses = used.misses.unwrap_or(0);
+            used.misses = Some(misses.saturating_add(u64::from(response > deadline)));
         }
     }
 
@@ -124,13 +132,14 @@ impl Book {
                 news.push((thread, number, used));
             }
             let runtime = spec.admission.accepted_runtime;
-            self.0.insert(thread, Account { spec: number, runtime, used, is_news: false });
+            let deadline = spec.parameters.deadline.or(spec.parameters.period);
+            self.0.insert(thread, Account { spec: number, runtime, deadline, used, is_news: false });
         }
         news
     }
 }
 
-const NOTHING: Used = Used { jobs: 0, worst_cost: Duration::ZERO, overruns: 0 };
+const NOTHING: Used = Used { jobs: 0, worst_cost: Duration::ZERO, overruns: 0, misses: None };
 
 #[cfg(test)]
 mod tests {
@@ -151,24 +160,46 @@ mod tests {
     #[test]
     fn jobs_count_for_the_spec_that_has_their_thread() {
         let ms = Duration::from_ms;
+        let used = |jobs, worst, overruns| Used { jobs, worst_cost: ms(worst), overruns, misses: None };
         let mut book = Book::default();
-        book.job(5, ms(9));
+        book.job(5, ms(9), ms(9));
         assert_eq!(book.turn(&[spec(1, 2, 5), spec(2, 2, 6)]), [], "nothing was known of specs");
         for cost in [1, 2, 3] {
-            book.job(5, ms(cost));
+            book.job(5, ms(cost), ms(cost));
         }
-        book.job(7, ms(1));
-        let used = Used { jobs: 3, worst_cost: ms(3), overruns: 1 };
-        assert_eq!(book.turn(&[spec(1, 4, 5), spec(2, 2, 6)]), [(5, 1, used)]);
+        book.job(7, ms(1), ms(1));
+        assert_eq!(book.turn(&[spec(1, 4, 5), spec(2, 2, 6)]), [(5, 1, used(3, 3, 1))]);
         assert_eq!(book.turn(&[spec(1, 4, 5), spec(2, 2, 6)]), [], "it was told");
         // Sums go on; its runtime is another one now.
-        book.job(5, ms(4));
-        let used = Used { jobs: 4, worst_cost: ms(4), overruns: 1 };
-        assert_eq!(book.turn(&[spec(1, 4, 5)]), [(5, 1, used)]);
+        book.job(5, ms(4), ms(4));
+        assert_eq!(book.turn(&[spec(1, 4, 5)]), [(5, 1, used(4, 4, 1))]);
         // The thread is another spec's.
-        book.job(5, ms(1));
+        book.job(5, ms(1), ms(1));
         assert_eq!(book.turn(&[spec(3, 4, 5)]), []);
-        book.job(5, ms(1));
-        assert_eq!(book.turn(&[spec(3, 4, 5)]), [(5, 3, Used { jobs: 1, worst_cost: ms(1), overruns: 0 })]);
+        book.job(5, ms(1), ms(1));
+        assert_eq!(book.turn(&[spec(3, 4, 5)]), [(5, 3, used(1, 1, 0))]);
+    }
+
+    #[test]
+    fn late_jobs_are_missed_deadlines() {
+        let ms = Duration::from_ms;
+        let mut book = Book::default();
+        let with = |parameters: serde_json::Value| Spec {
+            parameters: serde_json::from_value(parameters).expect("parameters"),
+            ..spec(1, 2, 5)
+        };
+        // The deadline is the period where there is no other.
+        for (parameters, misses) in [
+            (json!({"period_ns": 10_000_000}), 1),
+            (json!({"period_ns": 10_000_000, "deadline_ns": 5_000_000}), 3),
+        ] {
+            book.turn(&[]);
+            book.turn(&[with(parameters.clone())]);
+            for response in [5, 6, 10, 11] {
+                book.job(5, ms(1), ms(response));
+            }
+            let used = Used { jobs: 4, worst_cost: ms(1), overruns: 0, misses: Some(misses) };
+            assert_eq!(book.turn(&[with(parameters)]), [(5, 1, used)]);
+        }
     }
 }

@@ -28,6 +28,10 @@ struct Families {
     demoted: Family<Label, Gauge>,
     worst: Seconds,
     runtime: Seconds,
+    observed_jobs: Family<Label, Counter>,
+    observed_overruns: Family<Label, Counter>,
+    observed_misses: Family<Label, Counter>,
+    observed_worst: Seconds,
     says_jobs: Family<Label, Counter>,
     says_misses: Family<Label, Counter>,
     says_worst: Seconds,
@@ -44,6 +48,14 @@ impl Families {
         let worst = "The greatest processor time of a job";
         it.register_with_unit("worst_cost", worst, Unit::Seconds, self.worst.clone());
         it.register_with_unit("runtime", "The accepted runtime", Unit::Seconds, self.runtime.clone());
+        let observed = "As punctual watch observes it: ";
+        it.register("observed_jobs", format!("{observed}jobs of the thread"), self.observed_jobs.clone());
+        let overruns = format!("{observed}jobs that took more than the accepted runtime");
+        it.register("observed_overruns", overruns, self.observed_overruns.clone());
+        let misses = format!("{observed}jobs that ended after their deadline, at least");
+        it.register("observed_misses", misses, self.observed_misses.clone());
+        let worst = format!("{observed}the greatest processor time of a job");
+        it.register_with_unit("observed_worst_cost", worst, Unit::Seconds, self.observed_worst.clone());
         let says = "As the program says itself: ";
         let jobs = format!("{says}jobs of its loop that have ended");
         it.register("says_jobs", jobs, self.says_jobs.clone());
@@ -66,6 +78,14 @@ impl Families {
             self.says_misses.get_or_create(&label).inc_by(says.misses);
             self.says_worst.get_or_create(&label).set(says.worst_response.as_secs_f64());
         }
+        if let Some(used) = &spec.used {
+            self.observed_jobs.get_or_create(&label).inc_by(used.jobs);
+            self.observed_overruns.get_or_create(&label).inc_by(used.overruns);
+            if let Some(misses) = used.misses {
+                self.observed_misses.get_or_create(&label).inc_by(misses);
+            }
+            self.observed_worst.get_or_create(&label).set(used.worst_cost.as_secs_f64());
+        }
         let Some(enforced) = &spec.enforced else { return };
         self.jobs.get_or_create(&label).inc_by(enforced.jobs);
         self.overruns.get_or_create(&label).inc_by(enforced.overruns);
@@ -79,8 +99,8 @@ impl Families {
     }
 }
 
-/// The specs whose threads are held to their runtimes, and what programs say of their loops, in the text
-/// format of OpenMetrics 1.0.
+/// The specs whose threads are held to their runtimes, what `punctual watch` observes of threads, and what
+/// programs say of their loops, in the text format of OpenMetrics 1.0.
 pub fn spec_metrics(specs: &[Spec]) -> String {
     let families = Families::default();
     specs.iter().for_each(|spec| families.add(spec));
@@ -104,6 +124,7 @@ mod tests {
             "user": 1000, "process": 12, "thread": 13,
             "enforced": {"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4,
                 "demoted": true, "put_back": 1},
+            "used": {"jobs": 10, "worst_cost_ns": 3_200_000, "overruns": 2, "misses": 3},
             "says": {"jobs": 11, "misses": 6, "worst_response_ns": 12_000_000}
         });
         let text = spec_metrics(&[serde_json::from_value(spec).expect("a spec")]);
@@ -116,6 +137,10 @@ mod tests {
             ("demoted", "1"),
             ("worst_cost_seconds", "0.00325"),
             ("runtime_seconds", "0.003"),
+            ("observed_jobs_total", "10"),
+            ("observed_overruns_total", "2"),
+            ("observed_misses_total", "3"),
+            ("observed_worst_cost_seconds", "0.0032"),
             ("says_jobs_total", "11"),
             ("says_misses_total", "6"),
             ("says_worst_response_seconds", "0.012"),

@@ -152,6 +152,10 @@ fn watched() -> Result<Outcome> {
     await_use(&server, |used| used["jobs"].as_u64() > Some(10))?;
     let used = await_use(&server, |used| used["overruns"].as_u64() > Some(0))?;
     ensure!(used["worst_cost_ns"].as_u64() > Some(1_000), "{used}");
+    // Its deadline is its period: what misses that depends on this machine.
+    ensure!(used["misses"].as_u64() <= used["jobs"].as_u64() && used["misses"].is_u64(), "{used}");
+    let (text, _) = expect_exit(server.ctl(&["stats", "--openmetrics"]), 0)?;
+    ensure!(text.contains("punctual_spec_observed_misses_total{"), "{text}");
     let (text, _) = expect_exit(server.ctl(&["list"]), 0)?;
     ensure!(text.contains("Worst cost"), "{text}");
     drop((watch, program));
