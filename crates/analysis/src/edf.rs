@@ -98,7 +98,7 @@ fn held(reservation: &Reservation) -> Duration {
 }
 
 /// The system in which jobs are released after they were held.
-fn after_waits(system: &System, all: &[usize]) -> System {
+pub(crate) fn after_waits(system: &System, all: &[usize]) -> System {
     let mut system = system.clone();
     for &task in all {
         let Some(reservation) = reservation(&system.tasks[task]).filter(|it| !held(it).is_zero()) else {

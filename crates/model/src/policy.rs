@@ -96,12 +96,14 @@ impl Serialize for Policy {
 impl<'de> Deserialize<'de> for Policy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
         let name = Cow::<str>::deserialize(deserializer)?;
-        Policy::from_name(&name).ok_or_else(|| unknown(&name))
+        Policy::from_name(&name)
+            .ok_or_else(|| unknown(&name, &Policy::ALL.map(|policy| policy.name().to_owned())))
     }
 }
 
-fn unknown<E: de::Error>(name: &str) -> E {
-    E::custom(format_args!("expected a scheduling policy, found {name:?}"))
+fn unknown<E: de::Error>(name: &str, names: &[String]) -> E {
+    let names = names.join(", ");
+    E::custom(format_args!("expected a scheduling policy ({names}), found {name:?}"))
 }
 
 /// The notation of the daemon's protocol, `"fifo"`: `#[serde(with = "punctual_model::policy::lowercase")]`.
@@ -124,8 +126,9 @@ pub mod lowercase {
     /// If it is not the name of a policy.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
         let name = Cow::<str>::deserialize(deserializer)?;
-        let policy = Policy::ALL.into_iter().find(|policy| policy.short_name().to_ascii_lowercase() == name);
-        policy.ok_or_else(|| unknown(&name))
+        let names = Policy::ALL.map(|policy| policy.short_name().to_ascii_lowercase());
+        let place = names.iter().position(|it| *it == name);
+        place.map(|place| Policy::ALL[place]).ok_or_else(|| unknown(&name, &names))
     }
 }
 

@@ -163,7 +163,7 @@ pub fn task(proof: &Proof, task: usize, page: &Page) -> String {
 /// A schedule, one stretch a line.
 fn schedule(proof: &Proof, worst: &WorstCase, page: &Page) -> String {
     let head = format!(
-        "The worst schedule: everything is released at once; job released at {}, ends at {}.",
+        "The worst schedule: all that delays it is released at once; its job, released at {}, ends at {}.",
         worst.release, worst.end
     );
     let mut text = paragraph(&head, page);

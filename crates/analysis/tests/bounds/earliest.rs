@@ -1,7 +1,11 @@
 //! SCHED_DEADLINE on one processor, with deadlines before the periods' ends: the analysis is exact.
 
 use crate::{ns, responses, task};
-use punctual_analysis::{Arrivals, Job, Method, NoBound, Platform, Scheduling, System, Task, simulate};
+use punctual_analysis::{
+    Arrivals, Cause, Job, Method, NoBound, Platform, Scheduling, System, Task, simulate, worst_case,
+};
+use punctual_model::Duration;
+use punctual_model::latency::{Staircase, Step};
 use punctual_model::policy::Reservation;
 use punctual_test_support::Random;
 
@@ -103,6 +107,11 @@ fn bounds_are_the_longest_responses_of_brute_force() {
             "set {set}: {:?}",
             system.tasks.iter().map(times).collect::<Vec<_>>()
         );
+        for (me, bound) in system.prove().into_iter().enumerate() {
+            let Ok(bound) = bound else { continue };
+            let worst = worst_case(&system, me, &bound).expect("a schedule");
+            assert_eq!(worst.end.saturating_sub(worst.release), bound.response, "{bound:?} {worst:?}");
+        }
         match found[0] {
             Some(_) if density > 1.0 => beyond_density += 1,
             Some(_) => exact += 1,
@@ -110,6 +119,55 @@ fn bounds_are_the_longest_responses_of_brute_force() {
         }
     }
     assert!(exact > 200 && beyond_density > 100 && refused > 50, "{exact} {beyond_density} {refused}");
+}
+
+/// The schedule takes as long as the bound, with bursts, jitter and what the kernel takes.
+#[test]
+fn the_worst_schedule_reaches_the_bound() {
+    let mut random = Random(12);
+    let mut methods = [0, 0];
+    for _ in 0..1_000 {
+        let number = 1 + random.below(4);
+        let tasks: Vec<Task> = (0..number)
+            .map(|_| {
+                let period = 40 + random.below(200);
+                let cost = 1 + random.below(period / (2 * number));
+                let deadline = period - random.below(2) * random.below(period / 2);
+                // Room for what the kernel takes.
+                let runtime_ns = ns((cost + 25).min(deadline));
+                let reservation =
+                    Reservation { runtime_ns, deadline_ns: ns(deadline), period_ns: ns(period) };
+                let mut task = task(Scheduling::Deadline(reservation), cost, period + random.below(20));
+                task.jitter = ns(random.below(2) * random.below(9));
+                task
+            })
+            .collect();
+        let platform = Platform {
+            cpu: 0,
+            blocking: ns(random.below(9)),
+            switch: ns(random.below(3)),
+            interrupts: vec![Staircase::from_iter([Step { span: ns(0), sum: ns(1 + random.below(4)) }])],
+            horizon: ns(100_000),
+            at_least: false,
+        };
+        let system = System { tasks, platforms: vec![platform] };
+        for (me, bound) in system.prove().into_iter().enumerate() {
+            let Ok(bound) = bound else { continue };
+            let method = match bound.method {
+                Method::EarliestDeadline => 0,
+                Method::HeldEarliestDeadline => 1,
+                _ => continue,
+            };
+            let worst = worst_case(&system, me, &bound).expect("a schedule");
+            let response = worst.end.saturating_sub(worst.release) + system.tasks[me].jitter;
+            assert_eq!(response, bound.response, "{bound:?} {worst:?} {:#?}", system.tasks);
+            let own = worst.stretches.iter().filter(|it| it.cause == Cause::Own);
+            let own = own.fold(Duration::ZERO, |sum, it| sum + it.to.saturating_sub(it.from));
+            assert_eq!(own, bound.parts.iter().find(|it| it.cause == Cause::Own).expect("its own").duration);
+            methods[method] += 1;
+        }
+    }
+    assert!(methods.iter().all(|&reached| reached > 300), "{methods:?}");
 }
 
 /// The deadlines that are assigned keep those of the tasks, with their jitter, if any deadlines do.

@@ -420,7 +420,11 @@ tasks = ["sense", "act"]
                 "a reservation needs policy",
             ),
             ("[[task]]\nname = \"a\"\npriority = 100", 3, "expected a priority from 1 to 99"),
-            ("[[task]]\nname = \"a\"\npolicy = \"fifo\"", 3, "expected a scheduling policy"),
+            (
+                "[[task]]\nname = \"a\"\npolicy = \"fifo\"",
+                3,
+                "expected a scheduling policy (SCHED_OTHER, SCHED_FIFO, SCHED_RR",
+            ),
             ("[[task]]\nname = \"a\"\nmissing = \"no\"", 3, "unknown variant `no`"),
             ("[[task]]\nname = \"a\"\nthread = { comm = \"[\" }", 3, "\"[\": "),
             ("[[task]]\nname = \"a\"\nthread = {}", 3, "expected comm"),

@@ -39,5 +39,9 @@ fn unknown_policies_are_refused() {
     assert_eq!(Policy::from_name("FIFO"), None);
     assert!(serde_json::from_value::<Protocol>(json!("SCHED_FIFO")).is_err());
     let error = serde_json::from_value::<Policy>(json!("fifo")).expect_err("not a name").to_string();
-    assert_eq!(error, "expected a scheduling policy, found \"fifo\"");
+    assert_eq!(
+        error,
+        "expected a scheduling policy (SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, \
+         SCHED_DEADLINE, SCHED_EXT), found \"fifo\""
+    );
 }

