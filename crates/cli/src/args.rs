@@ -552,6 +552,7 @@ pub struct Latency {
 
     /// Stop at the first variable or latency of TIME or longer, and print what happened before
     #[arg(long, value_name = "TIME", value_parser = values::time, conflicts_with = "files")]
+    #[arg(allow_hyphen_values = true)]
     pub threshold: Option<Duration>,
 
     /// Also write a recording to DIR; --force replaces an existing one

@@ -68,6 +68,8 @@ pub struct Period(pub Option<Duration>);
 
 /// Measuring threads have a real-time priority: more often than this, they would leave no time for others.
 const SHORTEST_PERIOD: Duration = Duration::from_micros(50);
+/// They end at the end of their period, so the command does not before.
+const LONGEST_PERIOD: Duration = Duration::from_secs(1);
 
 /// A span that is long enough, or `off`.
 pub fn period(text: &str) -> Result<Period, String> {
@@ -75,6 +77,7 @@ pub fn period(text: &str) -> Result<Period, String> {
         "off" => Ok(Period(None)),
         text => match time(text)? {
             period if period < SHORTEST_PERIOD => Err("must be 50us or longer".into()),
+            period if period > LONGEST_PERIOD => Err("must be 1s or shorter".into()),
             period => Ok(Period(Some(period))),
         },
     }
@@ -141,6 +144,7 @@ mod tests {
         assert_eq!(period("1ms"), Ok(Period(Some(Duration::from_millis(1)))));
         assert_eq!(period("50us"), Ok(Period(Some(SHORTEST_PERIOD))));
         assert!(period("0").is_err() && period("49us").is_err());
+        assert!(period("1").is_ok() && period("1001ms").is_err() && period("1h").is_err());
     }
 
     #[test]

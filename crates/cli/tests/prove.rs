@@ -122,7 +122,7 @@ fn a_schedule_reaches_the_bound() {
     let shown = text(&output.stdout);
     assert!(shown.starts_with("odd-period takes at most ") && shown.contains("(fixed priority)"), "{shown}");
     // sleep-abs, with 277.686 µs, is the only more urgent one: 277.686 + 134.513 µs.
-    assert!(shown.contains("job released at 0 ns, ends at 412.199 µs."), "{shown}");
+    assert!(shown.contains("its job, released at 0 ns, ends at 412.199 µs."), "{shown}");
     let output = folder.run(&["prove", "pinned.json", "--task", "nobody"]);
     expect(&output, 4, "no real-time thread of the model is named nobody");
 }

@@ -39,10 +39,11 @@ fn measured(arguments: args::Latency, output: &Output) -> Result<(), Failure> {
     let console = Console::new(output.quiet).beside(&options.command);
     let outcome = measure::measure(&options, &*stop::on_signals()?, &console)?;
     // Before the tables, whose last lines are the ones that are seen.
-    let begin = outcome.model.latency.as_ref().map_or_else(Default::default, |latency| latency.from_ns);
-    let sentence = outcome.threshold.as_ref().map(|threshold| threshold.sentence(begin));
-    let sentence = sentence.map(|it| punctual_report::paragraph(&it, &terminal::page()));
-    for text in sentence.into_iter().chain(outcome.flight) {
+    let observed = outcome.model.latency.as_ref().map(|latency| (latency.from_ns, latency.until_ns));
+    let (begin, end) = observed.unwrap_or_default();
+    let reached = outcome.threshold.as_ref().map(|threshold| threshold.text(begin, end));
+    let reached = reached.map(|it| punctual_report::paragraph(&it, &terminal::page()));
+    for text in reached.into_iter().chain(outcome.flight) {
         match output.is_for_programs() {
             true => console.note(text.trim_end()),
             false => print(&(text + "\n"))?,

@@ -10,6 +10,8 @@
  * w: a thread is made ready, at c the scheduler has chosen it, and at r it runs; g: another
  * processor does that, and this one notices at l; I: something begins of which S says the source
  * later;
+ * j: an interrupt will make a thread ready as soon as the parser has asked for something EXTRA
+ * times;
  * .: the run ends, print and forget everything.
  *
  *   machine [NANOSECONDS [wakes]]
@@ -67,6 +69,10 @@ static __u64 latency_clock(void)
 }
 
 static void keep(int greatest);
+static void begin_wait(void);
+
+/* After how many questions of the parser an interrupt comes that makes a thread ready; 0: none. */
+static unsigned long long until_wakeup;
 
 /* An interrupt, while the observer is at work. */
 static void interrupt(void)
@@ -99,10 +105,28 @@ static void keep(int greatest)
 	latency_resume(&cpu);
 }
 
+/* An interrupt that makes a thread ready; the parser's work around it takes time, too. */
+static void wake_in_interrupt(void)
+{
+	struct latency_interrupt ended;
+
+	noted += 10;
+	latency_entry(&cpu, 0);
+	latency_source(&cpu, 40);
+	begin_wait();
+	need_resched = 1;
+	noted += 100;
+	latency_exit(&cpu, 0, &ended);
+	noted += 7;
+}
+
 /* An interrupt comes now and then where the parser asks for something, several in a row too. */
 static void maybe_interrupt(void)
 {
 	static unsigned random;
+
+	if (until_wakeup && !--until_wakeup && !cpu.serving)
+		wake_in_interrupt();
 
 	random = random * 1664525 + 1013904223;
 	if (wakes && random >> 29 == 0)
@@ -240,6 +264,9 @@ static bool take(char what, unsigned long long extra)
 		return true;
 	case 'r':
 		end_wait();
+		return true;
+	case 'j':
+		until_wakeup = extra;
 		return true;
 	case '.':
 		print_and_forget();

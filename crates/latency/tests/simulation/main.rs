@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What was measured in one run.
+#[derive(Debug)]
 struct Measured {
     variables: Variables,
     sources: BTreeMap<u32, InterruptCurves>,
@@ -402,6 +403,56 @@ fn a_section_that_is_told_late_is_whole() {
     let found: Vec<_> =
         runs.iter().map(|run| (run.variables.poid, run.variables.paie, run.negative)).collect();
     assert_eq!(found, [(ns(1_900), ns(50), 0), (ns(1_930), ns(20), 0)]);
+}
+
+/// An interrupt makes a thread ready in the middle of the parser's own work: from then on, all of the
+/// latency is in a variable, whatever the parser was about to note.
+#[test]
+fn a_wake_up_in_the_middle_of_the_parser_is_whole() {
+    let called = "D 2000 0 1 0\ns 2100 0 1 0\nd 2150 0 1 0\nc 2250 0 0 0\nx 2300 0 0 0\ne 2350 0 0 0\n\
+        E 2400 0 0 0\nr 2400 0 0 0\n. 0 0 0 0\n";
+    let told_in = |armed: &str| {
+        let runs: String = (1..=12)
+            .map(|question| {
+                let resched = |line: &str| line.replace('Q', &question.to_string());
+                format!("{}{called}", resched(armed))
+            })
+            .collect();
+        measure(runs)
+    };
+    let mut waits = 0;
+    for (armed, of) in [
+        ("j 900 0 0 Q\nD 1000 0 0 0\nE 1500 0 1 0\n", "disabling of preemption"),
+        ("D 1000 0 0 0\nj 1100 0 0 Q\nE 1500 0 0 0\n", "enabling of preemption"),
+        ("D 1000 0 0 0\nj 1100 0 0 Q\nE 1500 0 0 0\nD 1600 0 1 0\nE 1700 0 1 0\n", "sections in a row"),
+        ("i 1000 0 0 50\nj 1050 0 0 Q\no 1100 0 1 0\nD 1500 0 1 0\nE 1700 0 1 0\n", "two interrupts"),
+    ] {
+        for (index, run) in told_in(armed).iter().enumerate() {
+            let said = || format!("{of}, question {}: {run:?}", index + 1);
+            assert_eq!(run.negative, 0, "{}", said());
+            for waited in &run.waits {
+                waits += 1;
+                let rest = waited.parts[4][0];
+                assert_eq!(rest, 0, "{}", said());
+                let without_interrupts = Duration::from_ns(waited.parts.iter().map(|part| part[0]).sum());
+                assert!(without_interrupts <= run.variables.interference_free(), "{}", said());
+            }
+        }
+    }
+    assert!(waits > 5, "{waits}");
+}
+
+/// The way out of idle is D_POID, and nothing of it is D_PAIE, also in the first idle time that is seen.
+#[test]
+fn the_way_out_of_idle_counts_once() {
+    let events = "i 1000 1 0 40\no 1100 1 1 0\nd 1200 1 1 0\ne 1300 1 1 0\ni 1400 1 1 50\no 1500 1 1 0\n\
+        s 2100 1 1 0\nd 2150 1 1 0\nx 2300 0 0 0\ne 2350 0 0 0\nE 2400 0 0 0\n. 0 0 0 0\n";
+    let masked = events.replace("i 1000 1 0 40\no 1100 1 1 0\n", "");
+    for (events, poid) in [(events, 900), (&masked, 800)] {
+        let run = &measure(events.to_owned())[0];
+        let found = (run.variables.poid, run.variables.paie, run.negative);
+        assert_eq!(found, (Duration::from_ns(poid), Duration::ZERO, 0), "{events}");
+    }
 }
 
 /// A thread makes the other ready as soon as it has disabled preemption for the longest time; an interrupt

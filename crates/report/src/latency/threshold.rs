@@ -35,11 +35,15 @@ pub struct Reached {
 }
 
 impl Threshold {
-    /// In one sentence, of a measurement that began at `begin`.
-    pub fn sentence(&self, begin: Instant) -> String {
+    /// In words, of a measurement from `begin` to `end`.
+    pub fn text(&self, begin: Instant, end: Instant) -> String {
         let length = self.length;
         match &self.reached {
-            Some(reached) => format!("Threshold of {length} reached {}.", reached.text(begin)),
+            Some(reached) => format!(
+                "Threshold of {length} reached {}. Observed until {}, with figures of all that time.",
+                reached.text(begin),
+                crate::text::since(end.since(begin))
+            ),
             None => format!("Threshold of {length} not reached."),
         }
     }
@@ -102,21 +106,23 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_says_what_reached_it() {
-        let begin = Instant::from_ns(12_000_000);
+    fn the_text_says_what_reached_it() {
+        let (begin, end) = (Instant::from_ns(12_000_000), Instant::from_ns(541_000_000));
         let mut threshold = reached();
         assert_eq!(
-            threshold.sentence(begin),
+            threshold.text(begin, end),
             "Threshold of 60 µs reached on CPU 1: D_POID was 78.1 µs, by php (97) from \
-             _raw_spin_lock_irqsave+0x3b to do_syscall_64+0x81, until +0.500000 s."
+             _raw_spin_lock_irqsave+0x3b to do_syscall_64+0x81, until +0.500000 s. Observed until \
+             +0.529000 s, with figures of all that time."
         );
         threshold.reached.as_mut().expect("reached").variable = None;
         assert_eq!(
-            threshold.sentence(begin),
-            "Threshold of 60 µs reached on CPU 1: php (97) ran 78.1 µs after its wake-up, at +0.500000 s."
+            threshold.text(begin, end),
+            "Threshold of 60 µs reached on CPU 1: php (97) ran 78.1 µs after its wake-up, at +0.500000 s. \
+             Observed until +0.529000 s, with figures of all that time."
         );
         threshold.reached = None;
-        assert_eq!(threshold.sentence(begin), "Threshold of 60 µs not reached.");
+        assert_eq!(threshold.text(begin, end), "Threshold of 60 µs not reached.");
     }
 
     #[test]

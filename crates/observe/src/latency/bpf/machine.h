@@ -491,7 +491,8 @@ static __always_inline int close_poid(
 	if (cpu->poid_open)
 		greatest = note(cpu, LATENCY_POID, cpu->poid, at, cpu->poid_address, address);
 	cpu->poid_open = 0;
-	if (!cpu->paie_open && latency_need_resched()) {
+	/* The idle thread has preemption off always. */
+	if (!cpu->paie_open && latency_need_resched() && !latency_is_idle()) {
 		cpu->paie_open = 1;
 		cpu->paie = at.time;
 		cpu->due = at.time;
@@ -523,8 +524,12 @@ static __always_inline void latency_irqs_off(struct latency_cpu *cpu, __u64 addr
 	cpu->irqs_off = 1;
 	cpu->blind = 0;
 	if (cpu->phase == PHASE_THREAD) {
-		if (!cpu->poid_open && delays())
+		if (!cpu->poid_open && delays()) {
+			/* Of the first idle thread that is seen, the beginning was not. */
+			if (latency_is_idle())
+				cpu->preempt_off = 1;
 			open_poid(cpu, latency_now(cpu).time, address);
+		}
 	} else if (cpu->phase == PHASE_SCHEDULER && !cpu->st_open) {
 		cpu->st = latency_now(cpu).time;
 		spend(cpu, cpu->st);
@@ -594,6 +599,7 @@ static __always_inline int latency_exit(
 		open_poid(cpu, at.time, address);
 	} else if (latency_is_idle() && latency_need_resched()) {
 		/* The idle thread has preemption off always; from here on it delays a thread. */
+		cpu->preempt_off = 1;
 		open_poid(cpu, at.time, address);
 	} else if (!cpu->preempt_off && !cpu->irqs_off) {
 		return close_poid(cpu, at, address) << LATENCY_POID;
@@ -618,7 +624,8 @@ static __always_inline void latency_nmi_entry(struct latency_cpu *cpu)
 /*
  * A thread has ended a section of its own. What seemed to be the way to the scheduler before it was
  * none: an interrupt came between the thread's disabling of preemption and the event that tells it.
- * So the section has lasted since then.
+ * So the section has lasted since then. If there is no section any more, an interrupt has ended it
+ * meanwhile, and the way to the scheduler is one.
  */
 static __always_inline int end_section(
 	struct latency_cpu *cpu, struct latency_moment at, __u64 address)
@@ -627,6 +634,8 @@ static __always_inline int end_section(
 	__u64 due = cpu->due;
 	int greatest;
 
+	if (was_due && !cpu->poid_open)
+		return 0;
 	if (was_due)
 		cpu->poid = due;
 	cpu->paie_open = 0;
@@ -654,24 +663,32 @@ static __always_inline int latency_irqs_on(struct latency_cpu *cpu, __u64 addres
 /* Preemption is disabled; whether to schedule, shows when the scheduler is called, or not. */
 static __always_inline void latency_preempt_off(struct latency_cpu *cpu, __u64 address)
 {
+	__u64 time;
+
 	if (cpu->serving) {
 		cpu->inner_preempt_off = 1;
 		return;
 	}
 	if (cpu->observing)
 		return;
-	cpu->preempt_off = 1;
 	/*
 	 * With interrupts masked, the scheduler is not called. If it were, all of the section would
 	 * belong to D_PSD, which only moves time from one variable to another of the same sum.
 	 */
 	if (cpu->irqs_off && cpu->poid_open) {
+		cpu->preempt_off = 1;
 		cpu->preempt_off_at = cpu->poid;
 		return;
 	}
-	cpu->preempt_off_at = latency_now(cpu).time;
+	/* First, so that the section contains interrupts that come from here on. */
+	time = latency_now(cpu).time;
+	*(volatile __u8 *)&cpu->preempt_off = 1;
+	/* But for one that has come in between, at whose end this seemed to be none. */
+	if (*(volatile __u8 *)&cpu->paie_open && cpu->paie > time)
+		time = cpu->paie;
+	cpu->preempt_off_at = time;
 	if (cpu->phase == PHASE_THREAD && !cpu->poid_open && delays())
-		open_poid(cpu, cpu->preempt_off_at, address);
+		open_poid(cpu, time, address);
 }
 
 /* The scheduler is called: preemption was disabled for it (EV1). */
