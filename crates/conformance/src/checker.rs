@@ -50,6 +50,19 @@ pub struct Checker {
     share: Option<Share>,
 }
 
+/// The threads of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Presence<'a> {
+    /// The task's name.
+    pub name: &'a str,
+    /// Threads that live.
+    pub living: u64,
+    /// Threads that it has had, and has.
+    pub seen: u64,
+    /// Whether it is a violation or a note if it never has any.
+    pub is_missed: bool,
+}
+
 /// Everything but the extraction of jobs.
 struct Judge {
     unknown_answer: Answer,
@@ -178,6 +191,23 @@ impl Checker {
     /// How all tasks stand, without what is known at the end only.
     pub fn tallies(&self) -> &[Tally] {
         &self.judge.tallies
+    }
+
+    /// Which tasks have threads now, in the contract's order.
+    pub fn presence(&self) -> Vec<Presence<'_>> {
+        let Judge { agreed, tallies, threads, .. } = &self.judge;
+        let mut all: Vec<Presence<'_>> = tallies
+            .iter()
+            .zip(agreed)
+            .map(|(tally, agreed)| Presence {
+                name: &tally.task,
+                living: 0,
+                seen: tally.threads,
+                is_missed: agreed.missing != Answer::Ignore,
+            })
+            .collect();
+        threads.values().filter_map(|thread| thread.task).for_each(|task| all[task].living += 1);
+        all
     }
 
     /// Threads that live.

@@ -8,6 +8,7 @@ mod chains;
 mod flight;
 mod gauges;
 mod latencies;
+mod presence;
 mod sampler;
 mod unwatched;
 
@@ -28,6 +29,7 @@ use chains::Chains;
 use flight::FlightRecorder;
 use gauges::Gauges;
 use latencies::Latencies;
+use presence::Presence;
 use punctual_conformance::{Checker, Contract, Verdict, Violation};
 use punctual_observe::{Observer, Statistics, Target};
 use punctual_report::counted;
@@ -135,6 +137,7 @@ pub fn guard(
             gauges,
             accounts: Accounts::start(),
             turned: Instant::now(),
+            presence: Presence::since(Instant::now()),
             path,
             bounds,
             latencies,
@@ -184,6 +187,7 @@ struct Guard<'a> {
     gauges: Option<Gauges>,
     accounts: Accounts,
     turned: Instant,
+    presence: Presence,
     path: PathBuf,
     /// What was proven.
     bounds: Bounds,
@@ -215,6 +219,7 @@ impl Guard<'_> {
                 if let Some(gauges) = &mut self.gauges {
                     gauges.change_contract(&contract);
                 }
+                self.presence = Presence::since(Instant::now());
                 self.earlier = self.earlier.saturating_add(verdict.violations());
                 self.monitor.hint(&format!("{} was read again", display_name(&self.path)));
             }
@@ -346,6 +351,8 @@ impl Sink for Guard<'_> {
             self.turned = Instant::now();
             self.sampler.turn().into_iter().for_each(|more| self.alarms.tell(more));
             self.look_at_latencies(true);
+            let present = self.checker.presence();
+            self.presence.look(self.turned, &present).iter().for_each(|news| self.monitor.warn(news));
             if let Some(gauges) = &self.gauges {
                 let chains = self.chains.iter().flat_map(Chains::tallies);
                 let others = chains.chain(self.latencies.iter().flat_map(Latencies::tallies));

@@ -77,6 +77,7 @@ pub struct Metrics {
     flow: [Counter; 4],
     stolen: Counter<f64, AtomicU64>,
     threads: Gauge,
+    task_threads: Family<Task, Gauge>,
     untracked: Gauge,
     others: Counter,
     named: Mutex<Vec<String>>,
@@ -140,6 +141,7 @@ impl Metrics {
             flow: Default::default(),
             stolen: Counter::default(),
             threads: Gauge::default(),
+            task_threads: Family::default(),
             untracked: Gauge::default(),
             others: Counter::default(),
             named: Mutex::default(),
@@ -198,6 +200,7 @@ impl Metrics {
             self.stolen.clone(),
         );
         it.register("threads", "Threads that are watched", self.threads.clone());
+        it.register("task_threads", "Threads of a task that live", self.task_threads.clone());
         it.register(
             "untracked_threads",
             "How often a thread was not watched when it ran, for lack of room",
@@ -234,6 +237,12 @@ impl Metrics {
             cost: self.cost.get_or_create_owned(&label),
             lateness: self.lateness.get_or_create_owned(&label),
         }
+    }
+
+    /// So many threads of a task live.
+    pub fn living(&self, task: &str, threads: u64) {
+        let threads = i64::try_from(threads).unwrap_or(i64::MAX);
+        self.task_threads.get_or_create(&Task { task: self.label(task) }).set(threads);
     }
 
     /// A term of a task has been violated so often, all in all. A term that has not been is worth telling,

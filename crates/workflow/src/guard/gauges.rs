@@ -91,6 +91,9 @@ impl Gauges {
                 self.metrics.term(&tally.task, term.name(), value(*agreed), worst, term.is_lower_bound());
             }
         }
+        for task in checker.presence() {
+            self.metrics.living(task.name, task.living);
+        }
         for task in &self.tasks {
             if let Some(bound) = task.proven {
                 let response = task.response.map(Duration::as_secs_f64);

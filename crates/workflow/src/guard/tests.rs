@@ -56,6 +56,7 @@ fn guard<'a>(alarms: Alarms, folder: &Path, reload: &'a AtomicBool) -> Guard<'a>
         gauges: Some(Gauges::serve(([127, 0, 0, 1], 0).into(), &contract).expect("a port")),
         accounts: Accounts::start(),
         turned: Instant::now(),
+        presence: Presence::since(Instant::now()),
         path: folder.join("run.toml"),
         bounds: Bounds::default(),
         latencies: None,
