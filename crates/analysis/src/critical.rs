@@ -10,6 +10,9 @@ use crate::task::{Scheduling, Task};
 use punctual_model::Duration;
 use punctual_model::policy::Reservation;
 
+/// Of a schedule that is shown: nobody would read more.
+const MOST_JOBS: u64 = 1 << 16;
+
 /// A stretch of time in which the processor does one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
@@ -69,12 +72,11 @@ fn part(bound: &Bound, cause: Cause) -> Duration {
 fn of_window(system: &System, me: usize, bound: &Bound) -> Option<WorstCase> {
     let own = &system.tasks[me];
     let of = |cause: Cause| part(bound, cause).ns();
-    let mut others = Vec::new();
-    for part in &bound.parts {
-        if let Cause::Task(task) = part.cause {
-            others.push(task);
-        }
-    }
+    let others = bound.parts.iter().filter_map(|part| match part.cause {
+        Cause::Task(task) => Some(task),
+        _ => None,
+    });
+    let others: Vec<usize> = others.collect();
     let is_simple = |task: &Task| task.is_pinned() && task.suspension.is_zero();
     if !is_simple(own) || !others.iter().all(|&it| is_simple(&system.tasks[it])) {
         return None;
@@ -92,7 +94,11 @@ fn of_window(system: &System, me: usize, bound: &Bound) -> Option<WorstCase> {
     let mut jobs: Vec<Job> = plan.own_jobs(own, bound.job);
     for it in others {
         let (cause, task) = (Cause::Task(it), &system.tasks[it]);
-        jobs.extend(other_jobs(tasks.len(), task, plan.span(task)?, of(cause)));
+        let span = plan.span(task)?;
+        if task.arrivals.most(span)?.saturating_add(jobs.len() as u64) > MOST_JOBS {
+            return None;
+        }
+        jobs.extend(other_jobs(tasks.len(), task, span, of(cause)));
         tasks.push((cause, plan.other(task)));
     }
     for cause in [Cause::Blocking, Cause::Switches, Cause::Interrupts] {
@@ -134,7 +140,8 @@ impl Plan {
     }
 
     fn by_deadline(own: &Task, release: u64, window: u64) -> Option<Plan> {
-        let due = release.checked_add(deadline(own)?)?;
+        // Own jobs run as if their deadline were later by one.
+        let due = release.checked_add(deadline(own)?)?.checked_add(1)? - 1;
         Some(Plan::Deadline { release, due, window })
     }
 
