@@ -138,8 +138,11 @@ impl<'a> Bounds<'a> {
 
     /// Whether something was missed that may have made the bound greater.
     pub fn is_at_least(&self) -> bool {
-        self.variables.each().iter().any(|(_, variable)| variable.at_least)
-            || self.processor.interrupts.iter().any(|it| it.at_least)
+        let Processor { skipped_events, lost_records, went_offline, interrupts, .. } = self.processor;
+        // Files of others may tell of losses without saying what they concern.
+        [skipped_events, lost_records, went_offline].iter().any(|missed| **missed > 0)
+            || self.variables.each().iter().any(|(_, variable)| variable.at_least)
+            || interrupts.iter().any(|it| it.at_least)
     }
 
     /// What a bound is made of: the variables in it, then its interrupts. The durations sum up to the last
