@@ -3,8 +3,8 @@
 
 use crate::run::{Running, binary, punctual, run, wait_until};
 use crate::tt::{
-    SLOT, Slots, checked, dispatch, given, is_emulated, left_over, start_slots, state, states, table,
-    unsuitable, write,
+    SLOT, Slots, checked, dispatch, given, is_emulated, left_over, start_slots, stat_field, state, states,
+    table, unsuitable, write,
 };
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::table::{OnOverrun, Table};
@@ -217,7 +217,11 @@ fn overrun<const EXT: bool>() -> Result<Outcome> {
     let pid = running.pid();
     // It was `punctual ctl run` before. A look at the status may take longer than its slots last.
     let comm = || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    wait_until("the job to be admitted", || comm().trim() == "sh")?;
+    let has_ended = || stat_field(pid, 0).is_none_or(|state| state == "Z");
+    wait_until("the job to be admitted", || comm().trim() == "sh" || has_ended())?;
+    if has_ended() {
+        return fail(format!("the job was not admitted: {}", running.end()?.all()));
+    }
     wait_until("its slots to be over", || rig.guests().is_empty())?;
     wait_until("it to be as before", || ordinary(pid))?;
     ensure!(rig.specs()? == 1, "the spec belongs to a process that lives");

@@ -140,7 +140,7 @@ pub fn given(slots: &Slots) -> Vec<String> {
 }
 
 /// A field of a thread's `stat`, counted from its state.
-fn stat_field(tid: u32, field: usize) -> Option<String> {
+pub fn stat_field(tid: u32, field: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
     let after_name = stat.rsplit_once(") ")?.1;
     after_name.split(' ').nth(field).map(str::to_owned)
