@@ -59,6 +59,8 @@ pub enum Method {
     FirstFit,
     /// Worst fit by decreasing utilization, then EDF on each processor. May miss a table.
     WorstFit,
+    /// A search of all partitions, then EDF on each processor. May end before it has found a table.
+    Search,
     /// In some other way, outside Punctual.
     Other,
 }
@@ -232,6 +234,7 @@ impl fmt::Display for Method {
             Method::MaximumFlow => "maximum flow",
             Method::FirstFit => "first fit decreasing, EDF",
             Method::WorstFit => "worst fit decreasing, EDF",
+            Method::Search => "search of partitions, EDF",
             Method::Other => "made elsewhere",
         })
     }

@@ -5,9 +5,10 @@
 //! |---|---|---|
 //! | one | EDF (Dertouzos 1974); precedence by modified windows (Chetto, Silly, Bouchentouf 1990) | yes |
 //! | several, with migration | maximum flow (Horn 1974), wrap-around (McNaughton 1959) | yes, without order |
-//! | several, without migration | worst fit, then first fit (decreasing), then EDF | no: NP-hard |
+//! | several, without migration | worst fit, first fit (decreasing), search of partitions; EDF | while the search ends |
 //!
-//! A task that needs a processor for itself gets the last that it may use and no other such task needs.
+//! A task that needs a processor for itself gets the last that it may use and no other such task needs; where
+//! there is no table then, another one.
 //!
 //! Deterministic: the same request gives the same table. What cannot be scheduled is refused with the
 //! processors, the slots and the excess.
@@ -52,25 +53,27 @@ pub struct Request {
 pub fn make(request: &Request) -> Result<Table, Refusal> {
     let mut table = empty(request)?;
     table.validate("table").map_err(Refusal::Invalid)?;
-    let problem = Problem::new(&table)?;
-    problem.utilization()?;
-    let (method, windows, runs) = match (&table.processors[..], request.migration) {
-        ([processor], _) => {
-            let windows = Windows::overlapping(&table.tasks)?;
-            let runs = uniprocessor::edf(&problem, &windows, &problem.all(), *processor)?;
-            (Method::Edf, windows, runs)
-        }
-        (_, true) => {
-            let windows = Windows::disjoint(&table.tasks)?;
-            let runs = migration::schedule(&problem, &windows)?;
-            (Method::MaximumFlow, windows, runs)
-        }
-        (_, false) => partition::schedule(&problem)?,
-    };
+    let (method, windows, runs) = schedule(&table, request.migration)?;
     table.method = method;
     table.jobs = windows.jobs(&table.tasks, table.slots);
     table.runs = tidied(runs);
     Ok(table)
+}
+
+type Schedule = (Method, Windows, Vec<TableRun>);
+
+/// By the first choice of processors for tasks that need them for themselves that leaves a schedule.
+fn schedule(table: &Table, migration: bool) -> Result<Schedule, Refusal> {
+    let mut refusal = None;
+    for allowed in exclusive::choices(&table.processors, &table.tasks)? {
+        let problem = Problem::new(table, allowed);
+        problem.utilization()?;
+        match problem.schedule(migration) {
+            Ok(schedule) => return Ok(schedule),
+            Err(refused) => refusal = refusal.or(Some(refused)),
+        }
+    }
+    Err(refusal.unwrap_or(Refusal::Unplaced { tasks: Vec::new(), closest: None, is_certain: false }))
 }
 
 /// The table without jobs.
@@ -116,9 +119,25 @@ struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    fn new(table: &'a Table) -> Result<Self, Refusal> {
+    fn new(table: &'a Table, allowed: Vec<Vec<u32>>) -> Self {
         let Table { slots, processors, tasks, .. } = table;
-        Ok(Self { slots: *slots, processors, tasks, allowed: exclusive::allowed(processors, tasks)? })
+        Self { slots: *slots, processors, tasks, allowed }
+    }
+
+    fn schedule(&self, migration: bool) -> Result<Schedule, Refusal> {
+        match (self.processors, migration) {
+            ([processor], _) => {
+                let windows = Windows::overlapping(self.tasks)?;
+                let runs = uniprocessor::edf(self, &windows, &self.all(), *processor)?;
+                Ok((Method::Edf, windows, runs))
+            }
+            (_, true) => {
+                let windows = Windows::disjoint(self.tasks)?;
+                let runs = migration::schedule(self, &windows)?;
+                Ok((Method::MaximumFlow, windows, runs))
+            }
+            (_, false) => partition::schedule(self),
+        }
     }
 
     fn all(&self) -> Vec<usize> {

@@ -37,8 +37,14 @@ fn task(slots: u64) -> impl Strategy<Value = TableTask> {
 
 /// Parts that fit together; whether jobs get their slots is left to chance.
 pub fn section() -> impl Strategy<Value = Table> {
-    let method =
-        select(&[Method::Edf, Method::MaximumFlow, Method::FirstFit, Method::WorstFit, Method::Other]);
+    let method = select(&[
+        Method::Edf,
+        Method::MaximumFlow,
+        Method::FirstFit,
+        Method::WorstFit,
+        Method::Search,
+        Method::Other,
+    ]);
     let head = (1..u64::MAX, method, any::<bool>());
     let tasks = (1..25_u64).prop_flat_map(|slots| (Just(slots), vec(task(slots), 0..4)));
     let cuts = || vec((0..4_u64, 1..4_u64, any::<usize>()), 0..5);

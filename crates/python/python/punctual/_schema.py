@@ -1182,8 +1182,8 @@ class Table(TypedDict):
     # The processors that follow the table: numbers of Linux, ascending.
     processors: list[int]
     # How it was made: edf (one processor), maximum_flow (with migration), first_fit or worst_fit (decreasing,
-    # then EDF on each processor), other (outside Punctual).
-    method: Literal["edf", "maximum_flow", "first_fit", "worst_fit", "other"]
+    # then EDF on each processor), search (of partitions, then EDF on each), other (outside Punctual).
+    method: Literal["edf", "maximum_flow", "first_fit", "worst_fit", "search", "other"]
     # The tasks.
     tasks: list[TableTask]
     # The jobs of one repetition, by task and release.

@@ -3,7 +3,9 @@
 //!
 //! Tried in this order, until one succeeds: worst fit, which leaves slack on every processor, and first fit,
 //! which packs tighter; first with tasks that must keep an order on one processor, where that costs nothing,
-//! then with each for itself in windows that do not overlap.
+//! then with each for itself in windows that do not overlap. Then all partitions are searched, as long as
+//! that takes no more than a few seconds: tasks with few processors first, and a processor that is empty only
+//! if no other such one has been tried.
 
 use super::windows::Windows;
 use super::{Problem, Refusal, uniprocessor};
@@ -31,7 +33,105 @@ pub(super) fn schedule(problem: &Problem<'_>) -> Result<(Method, Windows, Vec<Ta
             }
         }
     }
-    Err(refusal.unwrap_or(Refusal::Unplaced { tasks: Vec::new(), closest: None }))
+    let mut is_certain = !has_order;
+    for (windows, items) in tries {
+        let mut search = Search::new(problem, windows, items);
+        match search.place(0) {
+            Some(runs) => return Ok((Method::Search, windows.clone(), runs)),
+            None => is_certain &= search.left > 0,
+        }
+    }
+    match refusal {
+        Some(Refusal::Unplaced { tasks, closest, .. }) => {
+            Err(Refusal::Unplaced { tasks, closest, is_certain })
+        }
+        other => Err(other.unwrap_or(Refusal::Unplaced { tasks: Vec::new(), closest: None, is_certain })),
+    }
+}
+
+/// Jobs that the search gives to EDF at most, all in all.
+const MOST_WORK: u64 = 1 << 21;
+
+/// A search of all partitions.
+struct Search<'a> {
+    problem: &'a Problem<'a>,
+    windows: &'a Windows,
+    /// Those with few processors first, then those that need much.
+    items: Vec<&'a Vec<usize>>,
+    bins: Vec<Bin>,
+    /// Of the work that may be done; none if the search has not ended.
+    left: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(problem: &'a Problem<'a>, windows: &'a Windows, items: &'a [Vec<usize>]) -> Search<'a> {
+        let empty = |&processor: &u32| Bin { processor, tasks: Vec::new(), demand: 0, runs: Vec::new() };
+        let bins: Vec<Bin> = problem.processors.iter().map(empty).collect();
+        let mut search = Search { problem, windows, items: items.iter().collect(), bins, left: MOST_WORK };
+        let key = |item: &Vec<usize>| {
+            let may = |bin: &&Bin| search.may_use(item, bin.processor);
+            (search.bins.iter().filter(may).count(), Reverse(search.demand(item)))
+        };
+        let mut items: Vec<&Vec<usize>> = items.iter().collect();
+        items.sort_by_key(|item| key(item));
+        search.items = items;
+        search
+    }
+
+    fn demand(&self, item: &[usize]) -> u64 {
+        item.iter().map(|&task| self.problem.demand(task)).sum()
+    }
+
+    fn may_use(&self, item: &[usize], processor: u32) -> bool {
+        item.iter().all(|&task| self.problem.allowed[task].contains(&processor))
+    }
+
+    /// Whether the same tasks may use two processors.
+    fn are_alike(&self, one: u32, other: u32) -> bool {
+        self.problem.allowed.iter().all(|allowed| allowed.contains(&one) == allowed.contains(&other))
+    }
+
+    /// The runs of all, if the items from this one on have places beside those before.
+    fn place(&mut self, next: usize) -> Option<Vec<TableRun>> {
+        let Some(&item) = self.items.get(next) else {
+            return Some(self.bins.iter().flat_map(|bin| bin.runs.iter().copied()).collect());
+        };
+        let demand = self.demand(item);
+        let mut order: Vec<usize> = (0..self.bins.len()).collect();
+        order.sort_by_key(|&bin| self.bins[bin].demand);
+        let mut empty: Vec<u32> = Vec::new();
+        for bin in order {
+            let processor = self.bins[bin].processor;
+            let is_empty = self.bins[bin].tasks.is_empty();
+            let is_known = is_empty && empty.iter().any(|&other| self.are_alike(other, processor));
+            let is_full = self.bins[bin].demand + demand > self.problem.slots;
+            if is_known || is_full || !self.may_use(item, processor) {
+                continue;
+            }
+            empty.extend(is_empty.then_some(processor));
+            let Some(with) = self.with(bin, item, demand) else { continue };
+            let without = std::mem::replace(&mut self.bins[bin], with);
+            if let Some(runs) = self.place(next + 1) {
+                return Some(runs);
+            }
+            self.bins[bin] = without;
+        }
+        None
+    }
+
+    /// A processor with an item more; `None` if EDF does not serve it, or nothing is left of the work.
+    fn with(&mut self, bin: usize, item: &[usize], demand: u64) -> Option<Bin> {
+        let Bin { processor, tasks, demand: before, .. } = &self.bins[bin];
+        let mut tasks = [&tasks[..], item].concat();
+        tasks.sort_unstable();
+        let jobs = self.problem.jobs_of(self.windows, &tasks);
+        self.left = self.left.saturating_sub(jobs.len() as u64);
+        if self.left == 0 {
+            return None;
+        }
+        let runs = uniprocessor::runs(&jobs, self.problem.slots, *processor).ok()?;
+        Some(Bin { processor: *processor, tasks, demand: before + demand, runs })
+    }
 }
 
 /// Tasks that must keep an order, directly or through others.
@@ -96,7 +196,7 @@ fn place(
         });
         let Some((place, bin)) = fits else {
             let tasks = item.iter().map(|&task| problem.tasks[task].name.clone()).collect();
-            return Err(Refusal::Unplaced { tasks, closest });
+            return Err(Refusal::Unplaced { tasks, closest, is_certain: false });
         };
         bins[place] = bin;
     }

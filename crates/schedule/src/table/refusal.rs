@@ -49,12 +49,14 @@ pub enum Refusal {
         /// The most that they can get of it.
         available: u64,
     },
-    /// No processor was found for some tasks that stay together. Another partition may exist.
+    /// No processor was found for some tasks that stay together.
     Unplaced {
         /// The tasks.
         tasks: Vec<String>,
         /// Of the processor where the least is missing: what is too much.
         closest: Option<(u32, Overload)>,
+        /// Whether there is no partition; else the search was not ended.
+        is_certain: bool,
     },
     /// No processor is left for a task that needs one for itself, or for one that must not use such.
     NoProcessor {
@@ -93,7 +95,7 @@ impl Display for Refusal {
                     needed - available,
                 )
             }
-            Self::Unplaced { tasks, closest } => {
+            Self::Unplaced { tasks, closest, is_certain } => {
                 write!(f, "no processor was found for {}", names(tasks))?;
                 if let Some((processor, Overload { from, to, needed })) = closest {
                     write!(
@@ -103,7 +105,12 @@ impl Display for Refusal {
                         needed - (to - from)
                     )?;
                 }
-                f.write_str(". Neither worst fit nor first fit finds a partition, but one may exist")
+                f.write_str(match is_certain {
+                    true => ". No other partition serves all tasks either",
+                    false => {
+                        ". Neither worst fit, first fit nor a search finds a partition, but one may exist"
+                    }
+                })
             }
             Self::NoProcessor { task, exclusive: true } => {
                 write!(f, "{task} needs a processor of its own, and none is left")

@@ -36,8 +36,10 @@ pub struct TimingInSlots {
     pub period: u64,
     /// Slots that a job needs at most.
     pub wcet: u64,
-    /// The slot of the first activation.
+    /// The slot of the first activation that the table has, in its period.
     pub offset: u64,
+    /// Activations of the table before the first one: periods in the offset, after it is rounded up.
+    pub skipped: u64,
     /// Slots from an activation until its job must have ended.
     pub deadline: u64,
 }
@@ -106,7 +108,7 @@ pub fn in_slots(timing: Timing, slot: Duration, shorten: bool) -> Result<TimingI
     if periods == 0 || (period.ns() % slot != 0 && !shorten) {
         return Err(SlotError::Period { period, shorter: Duration::from_ns(periods * slot) });
     }
-    let offset = offset.ns() % period.ns();
+    let (earlier, offset) = (offset.ns() / period.ns(), offset.ns() % period.ns());
     let release = offset.div_ceil(slot);
     let end = (u128::from(offset) + u128::from(deadline.ns())) / u128::from(slot);
     let end = u64::try_from(end).unwrap_or(u64::MAX);
@@ -115,5 +117,11 @@ pub fn in_slots(timing: Timing, slot: Duration, shorten: bool) -> Result<TimingI
     if needed > slots {
         return Err(SlotError::Wcet { needed, slots });
     }
-    Ok(TimingInSlots { period: periods, wcet: needed, offset: release % periods, deadline: slots })
+    Ok(TimingInSlots {
+        period: periods,
+        wcet: needed,
+        offset: release % periods,
+        skipped: earlier.saturating_add(release / periods),
+        deadline: slots,
+    })
 }

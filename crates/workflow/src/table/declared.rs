@@ -10,7 +10,7 @@ use punctual_client::Parameters;
 use punctual_conformance::{Contract, ContractTask};
 use punctual_model::table::{Clock, TableTask};
 use punctual_model::{Duration, Platform, TimingModel};
-use punctual_schedule::table::{Timing, in_slots};
+use punctual_schedule::table::{SlotError, Timing, in_slots};
 
 /// A thread with fewer jobs than this says little about its period and cost.
 const LEAST_JOBS: u64 = 10;
@@ -130,12 +130,20 @@ impl Declared {
             return Err(Error::target("no tasks for a table")
                 .advise("a table needs threads with a period and a cost; a contract can declare them"));
         }
-        let tasks =
+        let tasks: Vec<(TableTask, u64)> =
             names.iter().map(|name| self.task(name, slot, shorten, monitor)).collect::<Result<_>>()?;
-        self.ordered(tasks)
+        let (tasks, skipped): (Vec<TableTask>, Vec<u64>) = tasks.into_iter().unzip();
+        self.ordered(tasks, &skipped, slot)
     }
 
-    fn task(&self, name: &str, slot: Duration, shorten: bool, monitor: &dyn Monitor) -> Result<TableTask> {
+    /// A task, and how many periods it begins later than the table.
+    fn task(
+        &self,
+        name: &str,
+        slot: Duration,
+        shorten: bool,
+        monitor: &dyn Monitor,
+    ) -> Result<(TableTask, u64)> {
         let observed = self.observed.iter().find(|task| task.name == name);
         let agreed = self.agreed.iter().find(|task| task.name == name).cloned().unwrap_or_default();
         let known = |what: &str, agreed: Option<Duration>, observed: Option<Duration>| {
@@ -149,16 +157,19 @@ impl Declared {
         let deadline = agreed.deadline.unwrap_or(period);
         let timing = Timing { period, wcet, offset: agreed.offset.unwrap_or_default(), deadline };
         let slots = in_slots(timing, slot, shorten).map_err(|error| {
+            let advice = match error {
+                SlotError::Deadline => "a job must end before the next one of its task begins",
+                SlotError::Wcet { .. } if wcet > deadline => "its WCET is longer than its deadline",
+                _ => "choose another length with --slot, or the next shorter period with --shorten-periods",
+            };
             let error_of = Error::usage(format!("{name} does not fit into slots of {slot}")).because(error);
-            error_of.advise(
-                "choose another length with --slot, or the next shorter period with --shorten-periods",
-            )
+            error_of.advise(advice)
         })?;
         let length = Duration::from_ns(slots.period * slot.ns());
         if length != period {
             monitor.warn(&format!("{name}: the table has a period of {length} instead of {period}"));
         }
-        Ok(TableTask {
+        let task = TableTask {
             name: name.to_owned(),
             thread: agreed
                 .thread
@@ -172,11 +183,12 @@ impl Declared {
             exclusive: agreed.exclusive,
             after: Vec::new(),
             on_overrun: agreed.on_overrun.unwrap_or_default(),
-        })
+        };
+        Ok((task, slots.skipped))
     }
 
     /// Adds the order that `after` and chains demand.
-    fn ordered(&self, mut tasks: Vec<TableTask>) -> Result<Vec<TableTask>> {
+    fn ordered(&self, mut tasks: Vec<TableTask>, skipped: &[u64], slot: Duration) -> Result<Vec<TableTask>> {
         let place = |name: &str| tasks.iter().position(|task| task.name == name);
         let mut pairs = Vec::new();
         for task in &self.agreed {
@@ -200,6 +212,16 @@ impl Declared {
                 let problem = format!("{} cannot run after {}", other.name, one.name);
                 let periods = format!("their periods are {} and {} slots", other.period, one.period);
                 return Err(Error::usage(problem).because(periods));
+            }
+            if skipped[before] != skipped[after] {
+                // The table would join activations of different numbers.
+                let begins = |task: usize| format!("{} in period {}", tasks[task].name, skipped[task] + 1);
+                let problem = format!("{} cannot run after {}", other.name, one.name);
+                let why =
+                    format!("in slots of {slot}, {} first begins, and {}", begins(before), begins(after));
+                return Err(Error::usage(problem)
+                    .because(why)
+                    .advise("choose offsets within the period, or another length with --slot"));
             }
             if !tasks[after].after.contains(&before) {
                 tasks[after].after.push(before);
