@@ -5,7 +5,7 @@ use crate::number::{about, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, paragraph, visible};
 use punctual_client::{Admission, Answer, ClientInfo, Parameters, Plugin, Spec, Status, Used};
-use punctual_model::{Duration, Instant};
+use punctual_model::{Duration, Instant, Policy};
 
 const SPECS: [Column; 12] = [
     figures("Spec", Fit::Keep),
@@ -212,8 +212,11 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
         spec.thread.map_or("–".into(), |thread| thread.to_string()),
         notes.join("; "),
     ]);
-    let changed =
-        spec.thread_is.as_ref().map(|is| format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)));
+    let changed = spec.thread_is.as_ref().map(|is| match admission.policy {
+        // A guest of a table runs so between its slots, too.
+        Policy::Ext => format!("not in its slots, or its table has ended: its thread is {}", visible(is)),
+        _ => format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)),
+    });
     let ignored = admission.admission_ignored.then(|| "NOT SCHEDULABLE when it was admitted".to_owned());
     let held = enforcement(spec);
     if changed.is_some() || ignored.is_some() || !held.is_empty() {
@@ -412,6 +415,13 @@ mod tests {
         assert!(
             specs(&[spec], &Page::default())
                 .contains("CHANGED BY SOMEBODY ELSE: its thread is SCHED_OTHER, nice 0")
+        );
+        let mut guest = Spec { thread_is: Some("SCHED_OTHER, nice 0".into()), ..a_spec() };
+        guest.admission.policy = Policy::Ext;
+        let text = specs(&[guest], &Page::default());
+        assert!(
+            text.contains("not in its slots, or its table has ended: its thread is SCHED_OTHER"),
+            "{text}"
         );
     }
 

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | one | EDF (Dertouzos 1974); precedence by modified windows (Chetto, Silly, Bouchentouf 1990) | yes |
 //! | several, with migration | maximum flow (Horn 1974), wrap-around (McNaughton 1959) | yes, without order |
-//! | several, without migration | worst fit, first fit (decreasing), search of partitions; EDF | while the search ends |
+//! | several, without migration | worst fit, first fit, search of partitions; EDF | if the search ends |
 //!
 //! A task that needs a processor for itself gets the last that it may use and no other such task needs; where
 //! there is no table then, another one.

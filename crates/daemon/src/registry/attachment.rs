@@ -126,8 +126,12 @@ impl Registry {
             _ => Err(no_such()),
         });
         let enacted = enacted.and_then(|()| self.clamp(id));
-        let enacted = enacted
-            .and_then(|()| self.notify_plugin(id, number).map_err(|reason| Error::KernelRefused { reason }));
+        let enacted = enacted.and_then(|()| {
+            let plugin = &self.setup.plugins[self.specs[&id].admission.plugin].name;
+            let refused = format!("{plugin}: ");
+            self.notify_plugin(id, number)
+                .map_err(|reason| Error::NotAdmitted { reasons: vec![refused + &reason] })
+        });
         // Until then, a thread that an attached one has started was sent to the processors of that.
         let enacted = enacted.and_then(|()| self.reassert(id));
         if enacted.is_err() {
@@ -297,10 +301,9 @@ impl Registry {
     /// What a spec's thread should have.
     pub(super) fn assigned(&self, id: SpecId) -> Result<Applied, Error> {
         let plugin = &self.setup.plugins[self.specs[&id].admission.plugin].plugin;
-        plugin
-            .assignment(id)
-            .map(Applied::new)
-            .ok_or_else(|| refused(format!("plugin {} has no assignment for spec {}", plugin.name(), id.0)))
+        plugin.assignment(id).map(Applied::new).ok_or_else(|| Error::NotAdmitted {
+            reasons: vec![format!("{}: what was admitted is over, or its table has ended", plugin.name())],
+        })
     }
 
     /// A thread that is not pinned may run on all processors that its plugin counts, and on no others.
@@ -451,8 +454,8 @@ impl Registry {
     pub(super) fn apply_shifted_or_log(&mut self, plugin: usize) {
         self.setup.plugins[plugin].plugin.shifted();
         for id in self.attached_under(plugin) {
-            if let Err(Error::KernelRefused { reason }) = self.apply(id) {
-                log::error(&format!("spec {} is not scheduled as it should be: {reason}", id.0));
+            if let Err(error @ (Error::KernelRefused { .. } | Error::NotAdmitted { .. })) = self.apply(id) {
+                log::error(&format!("spec {} is not scheduled as it should be: {error}", id.0));
             }
         }
     }

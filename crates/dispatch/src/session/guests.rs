@@ -57,7 +57,8 @@ impl Session {
 
     fn answer(&mut self, connection: u64, request: Request) -> Result<Reply, Error> {
         let failed = |reason: &str| Ok(Reply::Failed { reason: reason.into() });
-        const OVER: &str = "there is no such guest, or its last slot has passed";
+        const OVER: &str = "its last slot has passed before its thread was there, or it was not confirmed in \
+                            time; ask for a later deadline";
         match request {
             Request::Reserve(asked) => Ok(self.reserve(&asked, connection)),
             Request::Confirm { guest, spec } => {
