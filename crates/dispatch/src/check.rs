@@ -1,13 +1,16 @@
 //! Whether a recording shows that every slot was given as its table says. Pure: turns in, violations out.
 
+mod coverage;
 mod guests;
 
 use crate::plan::Plan;
+use coverage::{Bounds, Coverage, Missing};
 use guests::Ledger;
-use punctual_model::Duration;
+use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::{Dispatch, Turn};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 /// Violations that are kept with their details.
 const KEPT: usize = 100;
@@ -20,6 +23,10 @@ pub struct Check<'a> {
     table: Option<punctual_trace::dispatch::Table>,
     /// By processor, the slot that comes next.
     next: BTreeMap<u32, u64>,
+    coverage: Coverage,
+    /// When the recording began (CLOCK_MONOTONIC), and whether it was cut off.
+    from: Option<Instant>,
+    is_cut: bool,
     ledger: Ledger,
     outcome: Outcome,
 }
@@ -131,8 +138,28 @@ impl Outcome {
 impl<'a> Check<'a> {
     /// Of recordings of this table.
     pub fn new(plan: &'a Plan, tolerance: Tolerance) -> Check<'a> {
-        let (next, outcome, ledger) = (BTreeMap::new(), Outcome::default(), Ledger::default());
-        Check { plan, tolerance, table: None, next, ledger, outcome }
+        Check {
+            plan,
+            tolerance,
+            table: None,
+            next: BTreeMap::new(),
+            coverage: Coverage::default(),
+            from: None,
+            is_cut: false,
+            ledger: Ledger::default(),
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// When the recording began (CLOCK_MONOTONIC): a table that had begun before was joined. Without, no
+    /// table was.
+    pub fn began_at(&mut self, from: Instant) {
+        self.from = Some(from);
+    }
+
+    /// The recording ends before dispatch did.
+    pub fn was_cut(&mut self) {
+        self.is_cut = true;
     }
 
     /// Takes a record, in the recording's order.
@@ -148,7 +175,8 @@ impl<'a> Check<'a> {
                         table.slots, table.slot, self.plan.slots, self.plan.slot
                     ));
                 }
-                self.table = Some(*table);
+                // After the kernel has ended its scheduler, there is another one.
+                self.table.get_or_insert(*table);
             }
             Dispatch::Task(task) => {
                 let planned = self.plan.tasks.get(task.number as usize).map(|planned| &planned.name);
@@ -161,8 +189,8 @@ impl<'a> Check<'a> {
                 }
             }
             Dispatch::Turn(turn) => self.turn(turn),
-            // The gap in the slots is found at the next turn.
-            Dispatch::Lost { .. } => {}
+            // The gap in the slots is found at the next turn, if there is one.
+            Dispatch::Lost { cpu, count } => self.coverage.lost(*cpu, *count),
             Dispatch::Guest(guest) => {
                 self.outcome.guests += 1;
                 self.ledger.guest((**guest).clone());
@@ -178,15 +206,29 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// The result. The recording's end is the end of what is checked.
+    /// The result. What is checked ends where the recording does, on all processors.
     ///
     /// # Errors
     /// If there was no table in the recording, in words.
-    pub fn finish(self) -> Result<Outcome, String> {
-        match self.table {
-            Some(_) => Ok(self.outcome),
-            None => Err("not a recording of punctual tt run".into()),
+    pub fn finish(mut self) -> Result<Outcome, String> {
+        let table = self.table.ok_or("not a recording of punctual tt run")?;
+        let bounds = Bounds { table, from: self.from, is_cut: self.is_cut };
+        // Without a turn, there is nothing of which the others could be told.
+        if self.outcome.turns > 0 {
+            for (cpu, missing) in self.coverage.missing(self.plan, &self.next, &bounds) {
+                self.lacks(cpu, missing);
+            }
         }
+        Ok(self.outcome)
+    }
+
+    fn lacks(&mut self, cpu: u32, missing: Missing) {
+        let (slot, detail) = match missing {
+            Missing::Slots(slots) => (slots.start, named(&slots)),
+            Missing::Turns(slot, 1) => (slot, "one turn was lost".into()),
+            Missing::Turns(slot, count) => (slot, format!("{count} turns were lost")),
+        };
+        self.outcome.add(Kind::Gap, &Turn { cpu, slot, ..Turn::default() }, detail);
     }
 
     fn turn(&mut self, turn: &Turn) {
@@ -197,9 +239,7 @@ impl<'a> Check<'a> {
         let next = self.next.insert(turn.cpu, turn.slot + u64::from(turn.slots));
         match next {
             Some(next) if turn.slot > next => {
-                let missing = turn.slot - next;
-                let before = Turn { slot: next, ..*turn };
-                self.outcome.add(Kind::Gap, &before, format!("{missing} slots, up to slot {}", turn.slot));
+                self.lacks(turn.cpu, Missing::Slots(next..turn.slot));
             }
             Some(next) if turn.slot < next => {
                 self.outcome.add(
@@ -211,7 +251,10 @@ impl<'a> Check<'a> {
             _ => {}
         }
         match lane {
-            Some(lane) => self.owner(lane, turn),
+            Some(lane) => {
+                self.coverage.turn(turn, self.plan.slot, next.is_some_and(|next| turn.slot > next));
+                self.owner(lane, turn);
+            }
             None => self.outcome.add(Kind::Wrong, turn, "the processor is not in the table".into()),
         }
         self.times(turn);
@@ -287,6 +330,14 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Slots as a violation names them; at least one.
+fn named(slots: &Range<u64>) -> String {
+    match slots.end - slots.start {
+        1 => format!("slot {}", slots.start),
+        _ => format!("slots {}–{}", slots.start, slots.end - 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,6 +407,29 @@ mod tests {
         let mut turns = good.clone();
         turns.remove(3);
         assert_eq!(kinds(&checked(&plan, &turns)), [Kind::Gap]);
+    }
+
+    #[test]
+    fn what_a_processor_lacks_is_reported() {
+        let plan = Plan { slot: Duration::from_ms(1), ..example() };
+        let all = perfect(&plan, 12);
+        let lacking = |is_kept: &dyn Fn(&Turn) -> bool| {
+            let kept: Vec<Turn> = all.iter().copied().filter(is_kept).collect();
+            let outcome = checked(&plan, &kept);
+            assert_eq!(outcome.counts.values().sum::<u64>(), outcome.violations.len() as u64);
+            outcome.violations.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let nothing = Vec::<String>::new();
+        // Twelve turns are three repetitions on one processor, and four on the other.
+        assert_eq!(lacking(&|turn| turn.slot < 30), nothing);
+        let short = lacking(&|_| true);
+        assert_eq!(short, ["slot 30 on processor 1: not recorded: slots 30–36"]);
+        let none = lacking(&|turn| turn.cpu == 1);
+        assert_eq!(none, ["slot 0 on processor 3: not recorded: slots 0–25"]);
+        let late = lacking(&|turn| turn.slot < 30 && (turn.cpu == 3 || turn.slot >= 10));
+        assert_eq!(late, ["slot 0 on processor 1: not recorded: slots 0–9"]);
+        let between = lacking(&|turn| turn.slot < 30 && (turn.cpu == 3 || turn.slot != 14));
+        assert_eq!(between, ["slot 14 on processor 1: not recorded: slot 14"]);
     }
 
     /// Ten slots of which a job of one task has five.

@@ -178,6 +178,7 @@ fn seen(statistics: &Statistics) -> Seen {
 pub fn check(recording: &Path, plan: &Plan, tolerance: Tolerance, monitor: &dyn Monitor) -> Result<Checked> {
     let reader = Reader::open(recording)?;
     let mut check = Check::new(plan, tolerance);
+    check.began_at(reader.about().from);
     let mut refused = None;
     let damage = reader.read(0..reader.stretches(), &mut |record: &Record| {
         if let (Record::Dispatch(dispatch), None) = (record, &refused) {
@@ -188,6 +189,7 @@ pub fn check(recording: &Path, plan: &Plan, tolerance: Tolerance, monitor: &dyn 
         monitor.warn(&format!("{}: {damage}", recording.display()));
     }
     if !reader.complete() {
+        check.was_cut();
         monitor
             .warn(&format!("{}: the recording was cut off; it is checked until then", recording.display()));
     }
