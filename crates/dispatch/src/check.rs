@@ -509,6 +509,30 @@ mod tests {
     }
 
     #[test]
+    fn a_processor_stays_shifted_until_the_table_begins_anew() {
+        let plan = planned();
+        let turn = |slot, slots, task: Option<u32>| {
+            let tid = task.map_or(0, |task| task + 100);
+            Dispatch::Turn(Turn { cpu: 1, slot, slots, task, tid, ..Turn::default() })
+        };
+        let name = "guest".to_owned();
+        let guest = dispatch::Guest { number: 1, cpu: 1, slot: 0, deadline: 3, slots: 3, period: 0, name };
+        let (slot, slots, start) = (plan.slot, plan.slots, Instant::from_ns(0));
+        let table = Table { start, slot, slots, is_tai: false, is_sched_ext: false };
+        let mut check = Check::new(&plan, TOLERANCE);
+        let mut records = vec![Dispatch::Table(table), Dispatch::Guest(Box::new(guest))];
+        // The guest's deadline has passed when the job gets its slots, later than the table says.
+        records.extend([turn(0, 3, Some(1)), turn(3, 5, Some(0)), turn(8, 2, None)]);
+        let repetition = |slot| [turn(slot, 5, Some(0)), turn(slot + 5, 5, None)];
+        records.extend([10, 20, 30].into_iter().flat_map(repetition));
+        records.push(turn(40, 2, None));
+        records.iter().for_each(|record| check.record(record).expect("a record"));
+        let outcome = check.finish().expect("a table");
+        let found: Vec<_> = outcome.violations.iter().map(|it| (it.kind, it.slot)).collect();
+        assert_eq!(found, [(Kind::Wrong, 40)], "only the last repetition is not the table's");
+    }
+
+    #[test]
     fn a_recording_of_another_table_is_refused() {
         let plan = example();
         let (slot, start) = (plan.slot, Instant::from_ns(0));
