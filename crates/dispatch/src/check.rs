@@ -215,9 +215,13 @@ impl<'a> Check<'a> {
         let bounds = Bounds { table, from: self.from, is_cut: self.is_cut };
         // Without a turn, there is nothing of which the others could be told.
         if self.outcome.turns > 0 {
+            let kept = std::mem::take(&mut self.outcome.violations);
             for (cpu, missing) in self.coverage.missing(self.plan, &self.next, &bounds) {
                 self.lacks(cpu, missing);
             }
+            // What a processor lacks says more than any of many turns.
+            self.outcome.violations.extend(kept);
+            self.outcome.violations.truncate(KEPT);
         }
         Ok(self.outcome)
     }
