@@ -3,7 +3,7 @@
 mod plan;
 mod recording;
 
-pub use plan::{Mapping, let_sleep_end_jobs, read_plan};
+pub use plan::{Mapping, let_sleep_end_jobs, read_plan, refuse_parallel, warn_of_violations};
 pub use punctual_dispatch::check::{Outcome as Checked, Tolerance};
 pub use punctual_dispatch::{Choice, Priorities, Status, guardian, statuses};
 
