@@ -3,7 +3,7 @@
 mod coverage;
 mod guests;
 
-use crate::plan::Plan;
+use crate::plan::{Plan, slots};
 use coverage::{Bounds, Coverage, Missing};
 use guests::Ledger;
 use punctual_model::{Duration, Instant};
@@ -171,8 +171,11 @@ impl<'a> Check<'a> {
             Dispatch::Table(table) => {
                 if (table.slot, table.slots) != (self.plan.slot, self.plan.slots) {
                     return Err(format!(
-                        "the recording is of another table, with {} slots of {}; this one has {} of {}",
-                        table.slots, table.slot, self.plan.slots, self.plan.slot
+                        "the recording is of another table, with {} of {}; this one has {} of {}",
+                        slots(table.slots.into()),
+                        table.slot,
+                        self.plan.slots,
+                        self.plan.slot
                     ));
                 }
                 // After the kernel has ended its scheduler, there is another one.

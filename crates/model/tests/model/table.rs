@@ -227,7 +227,7 @@ fn the_checker_finds_every_violation() {
         (&[("/runs/0/to", json!(1))], &["job 0 of a needs 2 slots and gets 1"]),
         (
             &[("/tasks/0/wcet", json!(1)), ("/runs/0/to", json!(1)), ("/runs/2/to", json!(6))],
-            &["job 0 of a needs 1 slots and gets 2", "job 1 of a needs 1 slots and gets 2"],
+            &["job 0 of a needs 1 slot and gets 2", "job 1 of a needs 1 slot and gets 2"],
         ),
         (
             &[
@@ -254,7 +254,7 @@ fn the_checker_finds_every_violation() {
         ),
         (
             &[("/runs/1", run(1, 3, 4, 4)), ("/runs/6", run(2, 3, 6, 4))],
-            &["job 0 of b needs 1 slots and gets 0", "job 0 of c has slot 3 on processors 1 and 2"],
+            &["job 0 of b needs 1 slot and gets 0", "job 0 of c has slot 3 on processors 1 and 2"],
         ),
         (
             &[("/tasks/0/processors", json!([2]))],
@@ -288,7 +288,7 @@ fn the_checker_finds_every_violation() {
         (
             &[("/tasks/2/period", json!(5)), ("/tasks/2/deadline", json!(5)), ("/jobs/4/deadline", json!(5))],
             &[
-                "c has 1 jobs, but 2 periods",
+                "c has 1 job, but 2 periods",
                 "job 0 of c has slot 5 of processor 2, which is outside its window",
             ],
         ),
