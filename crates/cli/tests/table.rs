@@ -169,6 +169,24 @@ fn a_table_made_elsewhere_is_checked() {
     assert_eq!(json["violations"].as_array().map(Vec::len), Some(1));
 }
 
+#[test]
+fn a_table_that_contradicts_itself_is_not_dispatched() {
+    let folder = Folder::new(ROBOT);
+    expect(&folder.run(&["table", "robot.toml", "-q", "-o", "a.table.json"]), 0, "");
+    let mut document: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path("a.table.json")).expect("read")).expect("JSON");
+    let run = &document["table"]["runs"][0];
+    let (job, from, to) = (run["job"].clone(), run["from"].clone(), run["to"].clone());
+    let twice = |processor| serde_json::json!({"processor": processor, "from": from, "to": to, "job": job});
+    document["table"]["runs"] = vec![twice(1), twice(2)].into();
+    fs::write(folder.path("b.table.json"), document.to_string()).expect("written");
+    let output = folder.run(&["tt", "run", "b.table.json", "--for", "1"]);
+    expect(&output, 5, "b.table.json cannot be dispatched: ");
+    expect(&output, 5, "on processors 1 and 2");
+    let output = folder.run(&["tt", "check", "nothing", "b.table.json"]);
+    expect(&output, 5, "violations; punctual table --from b.table.json lists them");
+}
+
 /// The recording that comes with the project: what was observed, with a margin, and an order on top.
 #[test]
 fn a_timing_model_becomes_a_table() {

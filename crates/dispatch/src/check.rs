@@ -1,13 +1,16 @@
 //! Whether a recording shows that every slot was given as its table says. Pure: turns in, violations out.
 
+mod coverage;
 mod guests;
 
-use crate::plan::Plan;
+use crate::plan::{Plan, slots};
+use coverage::{Bounds, Coverage, Missing};
 use guests::Ledger;
-use punctual_model::Duration;
+use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::{Dispatch, Turn};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 /// Violations that are kept with their details.
 const KEPT: usize = 100;
@@ -20,6 +23,10 @@ pub struct Check<'a> {
     table: Option<punctual_trace::dispatch::Table>,
     /// By processor, the slot that comes next.
     next: BTreeMap<u32, u64>,
+    coverage: Coverage,
+    /// When the recording began (CLOCK_MONOTONIC), and whether it was cut off.
+    from: Option<Instant>,
+    is_cut: bool,
     ledger: Ledger,
     outcome: Outcome,
 }
@@ -131,8 +138,28 @@ impl Outcome {
 impl<'a> Check<'a> {
     /// Of recordings of this table.
     pub fn new(plan: &'a Plan, tolerance: Tolerance) -> Check<'a> {
-        let (next, outcome, ledger) = (BTreeMap::new(), Outcome::default(), Ledger::default());
-        Check { plan, tolerance, table: None, next, ledger, outcome }
+        Check {
+            plan,
+            tolerance,
+            table: None,
+            next: BTreeMap::new(),
+            coverage: Coverage::default(),
+            from: None,
+            is_cut: false,
+            ledger: Ledger::default(),
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// When the recording began (CLOCK_MONOTONIC): a table that had begun before was joined. Without, no
+    /// table was.
+    pub fn began_at(&mut self, from: Instant) {
+        self.from = Some(from);
+    }
+
+    /// The recording ends before dispatch did.
+    pub fn was_cut(&mut self) {
+        self.is_cut = true;
     }
 
     /// Takes a record, in the recording's order.
@@ -144,11 +171,15 @@ impl<'a> Check<'a> {
             Dispatch::Table(table) => {
                 if (table.slot, table.slots) != (self.plan.slot, self.plan.slots) {
                     return Err(format!(
-                        "the recording is of another table, with {} slots of {}; this one has {} of {}",
-                        table.slots, table.slot, self.plan.slots, self.plan.slot
+                        "the recording is of another table, with {} of {}; this one has {} of {}",
+                        slots(table.slots.into()),
+                        table.slot,
+                        self.plan.slots,
+                        self.plan.slot
                     ));
                 }
-                self.table = Some(*table);
+                // After the kernel has ended its scheduler, there is another one.
+                self.table.get_or_insert(*table);
             }
             Dispatch::Task(task) => {
                 let planned = self.plan.tasks.get(task.number as usize).map(|planned| &planned.name);
@@ -161,8 +192,8 @@ impl<'a> Check<'a> {
                 }
             }
             Dispatch::Turn(turn) => self.turn(turn),
-            // The gap in the slots is found at the next turn.
-            Dispatch::Lost { .. } => {}
+            // The gap in the slots is found at the next turn, if there is one.
+            Dispatch::Lost { cpu, count } => self.coverage.lost(*cpu, *count),
             Dispatch::Guest(guest) => {
                 self.outcome.guests += 1;
                 self.ledger.guest((**guest).clone());
@@ -178,15 +209,33 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// The result. The recording's end is the end of what is checked.
+    /// The result. What is checked ends where the recording does, on all processors.
     ///
     /// # Errors
     /// If there was no table in the recording, in words.
-    pub fn finish(self) -> Result<Outcome, String> {
-        match self.table {
-            Some(_) => Ok(self.outcome),
-            None => Err("not a recording of punctual tt run".into()),
+    pub fn finish(mut self) -> Result<Outcome, String> {
+        let table = self.table.ok_or("not a recording of punctual tt run")?;
+        let bounds = Bounds { table, from: self.from, is_cut: self.is_cut };
+        // Without a turn, there is nothing of which the others could be told.
+        if self.outcome.turns > 0 {
+            let kept = std::mem::take(&mut self.outcome.violations);
+            for (cpu, missing) in self.coverage.missing(self.plan, &self.next, &bounds) {
+                self.lacks(cpu, missing);
+            }
+            // What a processor lacks says more than any of many turns.
+            self.outcome.violations.extend(kept);
+            self.outcome.violations.truncate(KEPT);
         }
+        Ok(self.outcome)
+    }
+
+    fn lacks(&mut self, cpu: u32, missing: Missing) {
+        let (slot, detail) = match missing {
+            Missing::Slots(slots) => (slots.start, named(&slots)),
+            Missing::Turns(slot, 1) => (slot, "one turn was lost".into()),
+            Missing::Turns(slot, count) => (slot, format!("{count} turns were lost")),
+        };
+        self.outcome.add(Kind::Gap, &Turn { cpu, slot, ..Turn::default() }, detail);
     }
 
     fn turn(&mut self, turn: &Turn) {
@@ -197,9 +246,7 @@ impl<'a> Check<'a> {
         let next = self.next.insert(turn.cpu, turn.slot + u64::from(turn.slots));
         match next {
             Some(next) if turn.slot > next => {
-                let missing = turn.slot - next;
-                let before = Turn { slot: next, ..*turn };
-                self.outcome.add(Kind::Gap, &before, format!("{missing} slots, up to slot {}", turn.slot));
+                self.lacks(turn.cpu, Missing::Slots(next..turn.slot));
             }
             Some(next) if turn.slot < next => {
                 self.outcome.add(
@@ -211,7 +258,10 @@ impl<'a> Check<'a> {
             _ => {}
         }
         match lane {
-            Some(lane) => self.owner(lane, turn),
+            Some(lane) => {
+                self.coverage.turn(turn, self.plan.slot, next.is_some_and(|next| turn.slot > next));
+                self.owner(lane, turn);
+            }
             None => self.outcome.add(Kind::Wrong, turn, "the processor is not in the table".into()),
         }
         self.times(turn);
@@ -287,6 +337,14 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Slots as a violation names them; at least one.
+fn named(slots: &Range<u64>) -> String {
+    match slots.end - slots.start {
+        1 => format!("slot {}", slots.start),
+        _ => format!("slots {}–{}", slots.start, slots.end - 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,6 +414,29 @@ mod tests {
         let mut turns = good.clone();
         turns.remove(3);
         assert_eq!(kinds(&checked(&plan, &turns)), [Kind::Gap]);
+    }
+
+    #[test]
+    fn what_a_processor_lacks_is_reported() {
+        let plan = Plan { slot: Duration::from_ms(1), ..example() };
+        let all = perfect(&plan, 12);
+        let lacking = |is_kept: &dyn Fn(&Turn) -> bool| {
+            let kept: Vec<Turn> = all.iter().copied().filter(is_kept).collect();
+            let outcome = checked(&plan, &kept);
+            assert_eq!(outcome.counts.values().sum::<u64>(), outcome.violations.len() as u64);
+            outcome.violations.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let nothing = Vec::<String>::new();
+        // Twelve turns are three repetitions on one processor, and four on the other.
+        assert_eq!(lacking(&|turn| turn.slot < 30), nothing);
+        let short = lacking(&|_| true);
+        assert_eq!(short, ["slot 30 on processor 1: not recorded: slots 30–36"]);
+        let none = lacking(&|turn| turn.cpu == 1);
+        assert_eq!(none, ["slot 0 on processor 3: not recorded: slots 0–25"]);
+        let late = lacking(&|turn| turn.slot < 30 && (turn.cpu == 3 || turn.slot >= 10));
+        assert_eq!(late, ["slot 0 on processor 1: not recorded: slots 0–9"]);
+        let between = lacking(&|turn| turn.slot < 30 && (turn.cpu == 3 || turn.slot != 14));
+        assert_eq!(between, ["slot 14 on processor 1: not recorded: slot 14"]);
     }
 
     /// Ten slots of which a job of one task has five.
@@ -432,6 +513,30 @@ mod tests {
         let all = [vec![over, guest(8)], turns(8)].concat();
         assert!(checked(&all).is_clean(), "{:?}", checked(&all));
         assert_eq!(kinds(&checked(&all[1..])), [Kind::Short], "the job was not over");
+    }
+
+    #[test]
+    fn a_processor_stays_shifted_until_the_table_begins_anew() {
+        let plan = planned();
+        let turn = |slot, slots, task: Option<u32>| {
+            let tid = task.map_or(0, |task| task + 100);
+            Dispatch::Turn(Turn { cpu: 1, slot, slots, task, tid, ..Turn::default() })
+        };
+        let name = "guest".to_owned();
+        let guest = dispatch::Guest { number: 1, cpu: 1, slot: 0, deadline: 3, slots: 3, period: 0, name };
+        let (slot, slots, start) = (plan.slot, plan.slots, Instant::from_ns(0));
+        let table = Table { start, slot, slots, is_tai: false, is_sched_ext: false };
+        let mut check = Check::new(&plan, TOLERANCE);
+        let mut records = vec![Dispatch::Table(table), Dispatch::Guest(Box::new(guest))];
+        // The guest's deadline has passed when the job gets its slots, later than the table says.
+        records.extend([turn(0, 3, Some(1)), turn(3, 5, Some(0)), turn(8, 2, None)]);
+        let repetition = |slot| [turn(slot, 5, Some(0)), turn(slot + 5, 5, None)];
+        records.extend([10, 20, 30].into_iter().flat_map(repetition));
+        records.push(turn(40, 2, None));
+        records.iter().for_each(|record| check.record(record).expect("a record"));
+        let outcome = check.finish().expect("a table");
+        let found: Vec<_> = outcome.violations.iter().map(|it| (it.kind, it.slot)).collect();
+        assert_eq!(found, [(Kind::Wrong, 40)], "only the last repetition is not the table's");
     }
 
     #[test]

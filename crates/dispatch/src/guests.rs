@@ -3,7 +3,7 @@
 //! The machine is a few milliseconds ahead of the table: slots before [`Guests::settle`]'s are decided. Pure
 //! but for `publish`, which hands rows to a dispatcher and says whether that took them in time.
 
-use crate::plan::{Job, Plan, Turn};
+use crate::plan::{Job, Plan, Turn, slots};
 use crate::rows::Rows;
 use punctual_model::{Duration, Instant};
 use punctual_protocol::dispatcher::{GuestId, Reservation};
@@ -355,9 +355,12 @@ impl Guests {
     fn refused_job(&self, refused: &Refused, now: Instant) -> NotReserved {
         let Refused { free, needed, earliest_deadline } = refused;
         let slot = self.plan.slot;
+        let are = |slots: u64| if slots == 1 { "is" } else { "are" };
         let reason = format!(
-            "{needed} slots of {slot} are needed before the deadline, and at most {free} are free on any one \
-             processor"
+            "{} of {slot} {} needed before the deadline, and at most {free} {} free on any one processor",
+            slots(*needed),
+            are(*needed),
+            are(*free),
         );
         let earliest = earliest_deadline.map(|deadline| {
             // In full tenths of a millisecond, so that people can type it.

@@ -191,6 +191,11 @@ impl Plan {
         Some(now.ns().checked_sub(start.ns())? / self.slot.ns())
     }
 
+    /// The slot in which all lanes join a table that has begun: the first that begins after `at`.
+    pub fn joined(&self, at: Instant, start: Instant) -> u64 {
+        self.slot_at(at, start).map_or(0, |slot| slot.saturating_add(1))
+    }
+
     /// The number of the first turn of a lane that begins at `now` or later.
     pub fn next(&self, lane: usize, now: Instant, start: Instant) -> u64 {
         let Some(slot) = self.slot_at(now, start) else { return 0 };
@@ -220,6 +225,11 @@ impl Turn {
     fn is_of(&self, task: usize) -> bool {
         self.job.is_some_and(|job| job.task as usize == task)
     }
+}
+
+/// A number of slots, as a message says it.
+pub(crate) fn slots(number: u64) -> String {
+    format!("{number} slot{}", if number == 1 { "" } else { "s" })
 }
 
 /// The turns of one processor.
@@ -352,6 +362,13 @@ pub(crate) mod tests {
         let turns = plan.lanes[0].turns.len() as u64;
         let million = plan.decision(0, 1_000_000 * turns, start);
         assert_eq!((million.slot, million.at.ns()), (10_000_000, 7 + 10_000_000 * 1_000));
+    }
+
+    #[test]
+    fn all_lanes_join_a_table_in_the_same_slot() {
+        let (plan, start) = (example(), Instant::from_ns(7));
+        let joined = |at| plan.joined(Instant::from_ns(at), start);
+        assert_eq!((joined(6), joined(7), joined(1_006), joined(1_007)), (0, 1, 1, 2));
     }
 
     proptest! {

@@ -75,7 +75,8 @@ pub struct Session {
     start: Instant,
     options: Options,
     engine: Engine,
-    /// By lane, the turns from the first that nobody carried out when dispatch went on in user space.
+    /// By lane, the turns from the first that is owed, until one is carried out: at the beginning, and when
+    /// dispatch goes on in user space.
     unread: Vec<Option<Cursor>>,
     guardian: Guardian,
     /// By task, its thread. After those of the table come guests.
@@ -97,6 +98,7 @@ pub struct Session {
 impl Session {
     /// Begins. `plan` must have been checked.
     pub fn start(plan: Plan, options: Options) -> Result<Session, Error> {
+        let asked = plan.clock.now();
         surroundings::check_processors(&plan)?;
         crate::status::clear();
         let plan = Arc::new(plan);
@@ -112,13 +114,16 @@ impl Session {
         surroundings::lock_memory(&mut events);
         let ext = dispatcher::prepare_ext(&plan, &options, is_apart, &mut guardian, &mut events)?;
         let start = options.start.unwrap_or_else(|| plan.clock.now() + LEAD);
+        let is_joined = options.start.is_some_and(|start| start <= asked);
+        let first = if is_joined { plan.joined(plan.clock.now() + LEAD, start) } else { 0 };
+        let lanes = 0..plan.lanes.len();
+        let turns: Vec<_> = lanes.map(|lane| Cursor::new(Rows::table(&plan, lane), first)).collect();
+        // The kernel's scheduler joins a table where the next turn begins.
+        let is_owed = ext.is_none() || !is_joined;
+        let unread = turns.iter().map(|turns| is_owed.then(|| turns.clone())).collect();
         let (engine, cgroups) = match ext {
             Some(ext) => (Engine::Ext(Box::new(ext)), None),
-            None => {
-                let lanes = 0..plan.lanes.len();
-                let turns = lanes.map(|lane| Cursor::new(Rows::table(&plan, lane), 0)).collect();
-                dispatcher::start_user(&plan, start, turns, &options, &mut guardian, &mut events)?
-            }
+            None => dispatcher::start_user(&plan, start, turns, &options, &mut guardian, &mut events)?,
         };
         let priority = OwnPriority::new(is_apart, options.priorities);
         let tasks = plan.tasks.len() + MOST_GUESTS;
@@ -131,7 +136,7 @@ impl Session {
             managers: None,
             told: vec![false; tasks],
             slept: vec![None; tasks],
-            unread: plan.lanes.iter().map(|_| None).collect(),
+            unread,
             plan,
             start,
             options,

@@ -12,6 +12,7 @@ use crate::number::counted;
 use crate::{Page, paragraph, table, visible};
 use punctual_model::Table;
 use punctual_model::check::TableViolation;
+use punctual_model::table::Method;
 use std::fmt::Write;
 
 /// Slots that the picture shows at most; a longer table is in the report and in the file.
@@ -31,15 +32,20 @@ pub fn time_table(time_table: &Table, page: &Page) -> String {
 /// What a table is, in one sentence.
 pub(crate) fn summary(table: &Table) -> String {
     format!(
-        "Time-triggered table: {} of {} on {}, repeated every {}; {}, {}; made by {}.",
+        "Time-triggered table: {} of {} on {}, repeated every {}; {}, {}; {}.",
         counted(table.slots, "slot"),
         table.slot_ns,
         table.clock.name(),
         table.length(),
         counted(table.tasks.len() as u64, "task"),
         counted(table.jobs.len() as u64, "job"),
-        table.method,
+        made(table.method),
     )
+}
+
+/// How a table was made.
+fn made(method: Method) -> String {
+    if method == Method::Other { method.to_string() } else { format!("made by {method}") }
 }
 
 /// What a table does not keep to, one line each; empty if it keeps to everything.
@@ -117,6 +123,13 @@ mod tests {
         assert!(text.starts_with("Time-triggered table: 10 slots of 3 ms on CLOCK_MONOTONIC"), "{text}");
         assert!(text.contains("CPU 1 aab···aa··\n CPU 2 ···bb·····\n"), "{text}");
         assert!(text.contains("a sense, b act, · idle."), "{text}");
+    }
+
+    #[test]
+    fn it_says_how_a_table_was_made() {
+        let made = |method| summary(&Table { method, ..example() });
+        assert!(made(Method::Edf).ends_with("; made by EDF."));
+        assert!(made(Method::Other).ends_with("; made elsewhere."));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod wrap;
 
 pub use migration::replan;
 pub use refusal::Refusal;
+pub(crate) use refusal::slot_count;
 pub use slots::{Margin, SlotError, Timing, TimingInSlots, in_slots};
 
 use punctual_model::table::{Clock, MOST_SLOTS, Method};

@@ -3,7 +3,7 @@
 mod plan;
 mod recording;
 
-pub use plan::{Mapping, let_sleep_end_jobs, read_plan};
+pub use plan::{Mapping, let_sleep_end_jobs, read_plan, refuse_parallel, warn_of_violations};
 pub use punctual_dispatch::check::{Outcome as Checked, Tolerance};
 pub use punctual_dispatch::{Choice, Priorities, Status, guardian, statuses};
 
@@ -15,8 +15,8 @@ use crate::watch;
 use punctual_dispatch::check::Check;
 use punctual_dispatch::{Event, Plan, Session, Statistics};
 use punctual_model::{Instant, Table};
-use punctual_report::counted;
 use punctual_report::dispatched::Dispatched;
+use punctual_report::{counted, visible};
 use punctual_trace::Record;
 use punctual_trace::ctf::Reader;
 use recording::Log;
@@ -137,11 +137,8 @@ fn dispatch(
         progress.update(&|| seen(session.statistics()));
         if !is_missed_said && clock.now() >= session.begins() {
             is_missed_said = true;
-            let missing = session.missing().join(", ");
-            if !missing.is_empty() {
-                monitor.warn(&format!(
-                    "no thread for {missing} yet: their slots are given to nobody until then"
-                ));
+            if let Some(message) = missing(&session.missing()) {
+                monitor.warn(&message);
             }
         }
         if command.as_mut().is_some_and(|command| command.status().is_some()) {
@@ -158,10 +155,18 @@ fn dispatch(
     }
 }
 
+/// What to say of tasks without a thread.
+fn missing(tasks: &[&str]) -> Option<String> {
+    let names: Vec<String> = tasks.iter().map(|task| visible(task)).collect();
+    let names = (!names.is_empty()).then(|| names.join(", "))?;
+    Some(format!("no thread for {names} yet: their slots are given to nobody until then"))
+}
+
 fn take(event: Event, log: &mut Log, monitor: &dyn Monitor) {
     match event {
         Event::Record(record) => log.record(Record::Dispatch(record), monitor),
-        Event::Warning(message) => monitor.warn(&message),
+        // It may have names of tasks and threads.
+        Event::Warning(message) => monitor.warn(&visible(&message)),
     }
 }
 
@@ -178,6 +183,7 @@ fn seen(statistics: &Statistics) -> Seen {
 pub fn check(recording: &Path, plan: &Plan, tolerance: Tolerance, monitor: &dyn Monitor) -> Result<Checked> {
     let reader = Reader::open(recording)?;
     let mut check = Check::new(plan, tolerance);
+    check.began_at(reader.about().from);
     let mut refused = None;
     let damage = reader.read(0..reader.stretches(), &mut |record: &Record| {
         if let (Record::Dispatch(dispatch), None) = (record, &refused) {
@@ -188,6 +194,7 @@ pub fn check(recording: &Path, plan: &Plan, tolerance: Tolerance, monitor: &dyn 
         monitor.warn(&format!("{}: {damage}", recording.display()));
     }
     if !reader.complete() {
+        check.was_cut();
         monitor
             .warn(&format!("{}: the recording was cut off; it is checked until then", recording.display()));
     }
@@ -195,7 +202,11 @@ pub fn check(recording: &Path, plan: &Plan, tolerance: Tolerance, monitor: &dyn 
         Some(why) => Err(why),
         None => check.finish(),
     };
-    outcome.map_err(|why| Error::file(format!("{} cannot be checked", recording.display())).because(why))
+    // It may have names of tasks.
+    let refused = |why: String| {
+        Error::file(format!("{} cannot be checked", recording.display())).because(visible(&why))
+    };
+    outcome.map_err(refused)
 }
 
 /// Whether a recording is of a dispatcher.
@@ -294,5 +305,42 @@ impl From<punctual_dispatch::Error> for Error {
         let advise = kind == ErrorKind::Unsupported;
         let error = Error::new(kind, error.to_string());
         if advise { error.advise("punctual doctor says what is missing") } else { error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::{Progress, Silent, Unit, Watching};
+    use std::sync::Mutex;
+
+    /// Keeps what it is told.
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Monitor for Heard {
+        fn warn(&self, message: &str) {
+            self.0.lock().expect("one thread").push(message.into());
+        }
+
+        fn hint(&self, _: &str) {}
+
+        fn begin(&self, _: &'static str, _: u64, _: Unit) -> Box<dyn Progress> {
+            Box::new(Silent)
+        }
+
+        fn watching(&self, _: Option<Duration>) -> Box<dyn Watching> {
+            Box::new(Silent)
+        }
+    }
+
+    #[test]
+    fn names_cannot_write_to_the_terminal() {
+        assert_eq!(missing(&[]), None);
+        let said = missing(&["a\u{1b}[2J", "b"]).expect("two are missing");
+        assert!(said.starts_with("no thread for a\\u{1b}[2J, b yet"), "{said}");
+        let (heard, mut log) = (Heard::default(), Log::start(None).expect("no recording"));
+        take(Event::Warning("a\u{7} is thread 7".into()), &mut log, &heard);
+        assert_eq!(*heard.0.lock().expect("one thread"), ["a\\u{7} is thread 7"]);
     }
 }

@@ -25,7 +25,10 @@ pub fn run(arguments: args::Tt) -> Result<(), Failure> {
 fn dispatch(arguments: args::TtRun) -> Result<(), Failure> {
     let mappings: Vec<tt::Mapping> = arguments.threads.into_iter().map(|mapping| mapping.0).collect();
     let mut plan = tt::read_plan(&arguments.table, &mappings)?;
+    tt::refuse_parallel(&plan, &arguments.table)?;
     tt::let_sleep_end_jobs(&mut plan, &arguments.sleep_ends_job)?;
+    let console = Console::new(arguments.quiet);
+    tt::warn_of_violations(&plan, &arguments.table, &console);
     let priorities = Priorities::new(arguments.priority)
         .ok_or_else(|| Failure::new(Code::Usage, "--priority must be from 4 to 97"))?;
     let record = arguments.record.as_deref();
@@ -41,7 +44,6 @@ fn dispatch(arguments: args::TtRun) -> Result<(), Failure> {
         command_to_stderr: arguments.json,
         guardian: guardian(),
     };
-    let console = Console::new(arguments.quiet);
     let outcome = tt::run(options, &*stop::on_signals()?, &console)?;
     match arguments.json {
         true => print(&format!("{:#}\n", json!({"table": outcome.status})))?,
@@ -88,7 +90,9 @@ fn check(arguments: &args::TtCheck) -> Result<(), Failure> {
         |time: std::time::Duration| Duration::from_ns(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let tolerance =
         Tolerance { error: arguments.error.map_or(plan.slot, ns), outside: ns(arguments.outside) };
-    let outcome = tt::check(&arguments.recording, &plan, tolerance, &Console::new(false))?;
+    let console = Console::new(false);
+    tt::warn_of_violations(&plan, &arguments.table, &console);
+    let outcome = tt::check(&arguments.recording, &plan, tolerance, &console)?;
     match arguments.json {
         true => print(&format!("{:#}\n", report::check_json(&outcome)))?,
         false => print(&report::check(&outcome))?,

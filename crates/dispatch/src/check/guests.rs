@@ -80,7 +80,8 @@ impl Ledger {
 
     /// Whether a processor serves guests in this slot. Ask once for each slot, in order.
     pub fn is_shifted(&mut self, table: &Table, cpu: u32, slot: u64) -> bool {
-        if self.guests.is_empty() {
+        // A guest that is over leaves its processor shifted until the table begins anew.
+        if self.guests.is_empty() && self.shifted.is_empty() {
             return false;
         }
         let any = |is_meant: &dyn Fn(&Known) -> bool| self.guests.iter().any(is_meant);

@@ -275,6 +275,11 @@ impl<'a> Grid<'a> {
     }
 }
 
+/// A number of things, as a message says it.
+fn counted(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 impl fmt::Display for JobName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "job {} of {}", self.number, self.task)
@@ -285,12 +290,15 @@ impl fmt::Display for TableViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Jobs { task, expected, found } => {
-                write!(f, "{task} has {found} jobs, but {expected} periods")
+                let (jobs, periods) = (counted(*found, "job"), counted(*expected, "period"));
+                write!(f, "{task} has {jobs}, but {periods}")
             }
             Self::Window { job, allowed: (from, to), found: (release, deadline) } => {
                 write!(f, "{job} may run in [{release}, {deadline}), its activation only in [{from}, {to})")
             }
-            Self::Slots { job, needed, given } => write!(f, "{job} needs {needed} slots and gets {given}"),
+            Self::Slots { job, needed, given } => {
+                write!(f, "{job} needs {} and gets {given}", counted(*needed, "slot"))
+            }
             Self::Outside { job, processor, slot } => {
                 write!(f, "{job} has slot {slot} of processor {processor}, which is outside its window")
             }

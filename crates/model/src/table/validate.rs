@@ -8,9 +8,13 @@ use crate::valid::not_zero;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+/// Longest table: the kernel's timers count in 63 bits.
+const LONGEST_NS: u64 = i64::MAX as u64;
+
 pub(super) fn table(path: &str, table: &Table) -> Valid {
     not_zero(&format!("{path}.slot_ns"), table.slot_ns.ns())?;
     within(&format!("{path}.slots"), table.slots, 1, MOST_SLOTS)?;
+    within(&format!("{path}.slot_ns"), table.slot_ns.ns(), 1, LONGEST_NS / table.slots)?;
     processors(&format!("{path}.processors"), &table.processors, None)?;
     if table.processors.is_empty() {
         return Err(ReadError::value(format!("{path}.processors"), "at least one processor", "none"));

@@ -45,7 +45,7 @@ pub fn section() -> impl Strategy<Value = Table> {
         Method::Search,
         Method::Other,
     ]);
-    let head = (1..u64::MAX, method, any::<bool>());
+    let head = (1..u64::MAX / 50, method, any::<bool>());
     let tasks = (1..25_u64).prop_flat_map(|slots| (Just(slots), vec(task(slots), 0..4)));
     let cuts = || vec((0..4_u64, 1..4_u64, any::<usize>()), 0..5);
     (head, tasks, [cuts(), cuts()]).prop_map(|((slot, method, tai), (slots, mut tasks), cuts)| {
@@ -170,6 +170,11 @@ fn a_table_is_read_and_answers() {
 fn parts_that_do_not_fit_together_are_refused() {
     for (place, value, problem) in [
         ("/slot_ns", json!(0), "table.slot_ns: expected a number greater than zero"),
+        (
+            "/slot_ns",
+            json!(1_u64 << 63),
+            "table.slot_ns: expected a number from 1 to 922337203685477580, found 9223372036854775808",
+        ),
         ("/slots", json!(0), "table.slots: expected a number from 1 to 1048576, found 0"),
         (
             "/slots",
@@ -228,7 +233,7 @@ fn the_checker_finds_every_violation() {
         (&[("/runs/0/to", json!(1))], &["job 0 of a needs 2 slots and gets 1"]),
         (
             &[("/tasks/0/wcet", json!(1)), ("/runs/0/to", json!(1)), ("/runs/2/to", json!(6))],
-            &["job 0 of a needs 1 slots and gets 2", "job 1 of a needs 1 slots and gets 2"],
+            &["job 0 of a needs 1 slot and gets 2", "job 1 of a needs 1 slot and gets 2"],
         ),
         (
             &[
@@ -255,7 +260,7 @@ fn the_checker_finds_every_violation() {
         ),
         (
             &[("/runs/1", run(1, 3, 4, 4)), ("/runs/6", run(2, 3, 6, 4))],
-            &["job 0 of b needs 1 slots and gets 0", "job 0 of c has slot 3 on processors 1 and 2"],
+            &["job 0 of b needs 1 slot and gets 0", "job 0 of c has slot 3 on processors 1 and 2"],
         ),
         (
             &[("/tasks/0/processors", json!([2]))],
@@ -289,7 +294,7 @@ fn the_checker_finds_every_violation() {
         (
             &[("/tasks/2/period", json!(5)), ("/tasks/2/deadline", json!(5)), ("/jobs/4/deadline", json!(5))],
             &[
-                "c has 1 jobs, but 2 periods",
+                "c has 1 job, but 2 periods",
                 "job 0 of c has slot 5 of processor 2, which is outside its window",
             ],
         ),

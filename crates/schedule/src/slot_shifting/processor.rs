@@ -2,6 +2,7 @@
 
 use super::intervals::Intervals;
 use super::{Interval, Plan, PlanError};
+use crate::table::slot_count;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::num::NonZeroU64;
@@ -49,7 +50,7 @@ pub struct Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { free, needed, earliest_deadline } = self;
-        write!(to, "needs {needed} slots until its deadline, and {free} are free; ")?;
+        write!(to, "needs {} until its deadline, and {free} are free; ", slot_count(*needed))?;
         match earliest_deadline {
             Some(slot) => {
                 write!(to, "the earliest deadline that would be accepted is the start of slot {slot}")

@@ -82,8 +82,9 @@ impl Display for Refusal {
             ),
             Self::Window { task, from, to, needed } => write!(
                 f,
-                "{task} needs {needed} slots after the tasks that it follows and before those that follow \
-                 it; that leaves it slots {from} to {to} of its period"
+                "{task} needs {} after the tasks that it follows and before those that follow it; that leaves \
+                 it slots {from} to {to} of its period",
+                slot_count(*needed)
             ),
             Self::Overload { processors, tasks, overload: Overload { from, to, needed }, available } => {
                 write!(
@@ -120,6 +121,11 @@ impl Display for Refusal {
             }
         }
     }
+}
+
+/// `1 slot`, `2 slots`.
+pub(crate) fn slot_count(slots: u64) -> String {
+    if slots == 1 { "1 slot".into() } else { format!("{slots} slots") }
 }
 
 fn too_long(f: &mut fmt::Formatter<'_>, periods: &[(String, u64)]) -> fmt::Result {

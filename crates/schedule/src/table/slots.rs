@@ -2,6 +2,7 @@
 //! release up. A period must be a whole number of slots; if asked to, the next shorter one is taken, which
 //! serves every job in time as well, but needs more.
 
+use super::refusal::slot_count;
 use punctual_model::{Duration, Percent};
 use std::fmt;
 
@@ -80,7 +81,9 @@ impl fmt::Display for SlotError {
             Self::Deadline => f.write_str("its deadline is longer than its period"),
             Self::Wcet { needed, slots } => write!(
                 f,
-                "a job needs {needed} slots, and {slots} whole slots lie between its release and its deadline"
+                "a job needs {}, and only {} whole between its release and its deadline",
+                slot_count(*needed),
+                if *slots == 1 { "1 slot is".into() } else { format!("{slots} slots are") }
             ),
             Self::Zero(what) => write!(f, "its {what} is zero"),
         }

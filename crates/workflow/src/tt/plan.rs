@@ -2,9 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::model_file::{display_name, read_model};
+use crate::monitor::Monitor;
 use glob::Pattern;
 use punctual_dispatch::{Clock, OnOverrun, Plan, Planned, Run, Selector, Task};
-use punctual_model::table::{self, Table, TableTask};
+use punctual_model::check;
+use punctual_model::table::{self, Table, TableRun, TableTask};
+use punctual_report::{counted, visible};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,6 +34,43 @@ pub fn read_plan(path: &Path, mappings: &[Mapping]) -> Result<Plan> {
         return Err(Error::target(format!("there is no task {} in {name}", mapping.task)));
     }
     plan(&table, mappings).map_err(refused)
+}
+
+/// Warns, in one line, of requirements of its tasks that a table breaks.
+pub fn warn_of_violations(plan: &Plan, path: &Path, monitor: &dyn Monitor) {
+    let found = plan.table.as_ref().map_or(0, |table| check::table(table).len() as u64);
+    if found > 0 {
+        let (name, violations) = (display_name(path), counted(found, "violation"));
+        monitor.warn(&visible(&format!(
+            "{name} breaks requirements of its tasks: {violations}; punctual table --from {name} lists them"
+        )));
+    }
+}
+
+/// A thread cannot be on two processors at once.
+///
+/// # Errors
+/// If a task of the table would have to be.
+pub fn refuse_parallel(plan: &Plan, path: &Path) -> Result<()> {
+    let Some((task, slot, [one, other])) = plan.table.as_ref().and_then(|table| parallel(table)) else {
+        return Ok(());
+    };
+    let name = display_name(path);
+    let why = format!("{} has slot {slot} on processors {one} and {other}", visible(task));
+    Err(Error::file(format!("{name} cannot be dispatched"))
+        .because(why)
+        .advise(format!("punctual table --from {name} lists what the table breaks")))
+}
+
+/// The first task that has two processors in a slot, whichever of its jobs these are.
+fn parallel(table: &Table) -> Option<(&str, u64, [u32; 2])> {
+    let task = |run: &TableRun| table.jobs[run.job].task;
+    let mut runs: Vec<&TableRun> = table.runs.iter().collect();
+    runs.sort_by_key(|run| (task(run), run.from));
+    // Runs of a task that do not overlap end in the order in which they begin.
+    let pair = runs.windows(2).find(|pair| task(pair[0]) == task(pair[1]) && pair[1].from < pair[0].to)?;
+    let name = table.tasks[task(pair[0])].name.as_str();
+    Some((name, pair[1].from, [pair[0].processor, pair[1].processor]))
 }
 
 /// Has a sleep of these tasks' threads end their jobs, so that the rest of their slots is given back.
