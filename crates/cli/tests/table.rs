@@ -64,6 +64,26 @@ wcet = "12ms"
 on_overrun = "skip"
 "#;
 
+/// The offset rounds up to the whole period: an order would be kept with the activation before.
+#[test]
+fn an_order_across_periods_is_refused() {
+    let task = |name: &str, more: &str| {
+        format!("[[task]]\nname = \"{name}\"\nperiod = \"12ms\"\nwcet = \"3ms\"\n{more}")
+    };
+    let robot = |offset: &str| {
+        let sense = task("sense", &format!("offset = \"{offset}\"\n"));
+        let act = task("act", "after = [\"sense\"]\n");
+        format!("slot = \"3ms\"\nprocessors = \"1\"\n{sense}{act}")
+    };
+    let run = |offset: &str| Folder::new(&robot(offset)).run(&["table", "robot.toml"]);
+    expect(&run("3ms"), 0, "");
+    for offset in ["9.5ms", "12ms"] {
+        let why = "act cannot run after sense: in slots of 3 ms, sense first begins in period 2, and act in \
+                   period 1";
+        expect(&run(offset), 2, why);
+    }
+}
+
 #[test]
 fn a_contract_becomes_a_table_and_pictures() {
     let folder = Folder::new(ROBOT);

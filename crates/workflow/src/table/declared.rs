@@ -215,10 +215,14 @@ impl Declared {
             }
             if skipped[before] != skipped[after] {
                 // The table would join activations of different numbers.
-                let begins = |task: usize| format!("{} in period {}", tasks[task].name, skipped[task] + 1);
                 let problem = format!("{} cannot run after {}", other.name, one.name);
-                let why =
-                    format!("in slots of {slot}, {} first begins, and {}", begins(before), begins(after));
+                let why = format!(
+                    "in slots of {slot}, {} first begins in period {}, and {} in period {}",
+                    one.name,
+                    skipped[before] + 1,
+                    other.name,
+                    skipped[after] + 1
+                );
                 return Err(Error::usage(problem)
                     .because(why)
                     .advise("choose offsets within the period, or another length with --slot"));
