@@ -30,6 +30,7 @@ fn count(metrics: &Metrics) {
     metrics.task("a \"b\"\\\n").job(Duration::from_us(1), Duration::from_ns(1));
     metrics.violations("control", "response", 2);
     metrics.term("control", "response", 0.04, Some(0.03), false);
+    metrics.living("control", 2);
     metrics.bound("control", 0.05, Some(0.03));
     metrics.term("control", "separation", 0.01, Some(0.009), true);
     metrics.term("control", "wcet", 0.001, None, false);
