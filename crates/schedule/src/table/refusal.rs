@@ -82,8 +82,8 @@ impl Display for Refusal {
             ),
             Self::Window { task, from, to, needed } => write!(
                 f,
-                "{task} needs {} after the tasks that it follows and before those that follow it; that leaves \
-                 it slots {from} to {to} of its period",
+                "{task} needs {} after the tasks that it follows and before those that follow it; that \
+                 leaves it slots {from} to {to} of its period",
                 slot_count(*needed)
             ),
             Self::Overload { processors, tasks, overload: Overload { from, to, needed }, available } => {
