@@ -140,8 +140,8 @@ impl Plan {
     }
 
     fn by_deadline(own: &Task, release: u64, window: u64) -> Option<Plan> {
-        // Own jobs run as if their deadline were later by one.
-        let due = release.checked_add(deadline(own)?)?.checked_add(1)? - 1;
+        // Own jobs run as if their deadline were later by one, which must be a time, too.
+        let due = release.checked_add(deadline(own)?).filter(|due| *due < u64::MAX)?;
         Some(Plan::Deadline { release, due, window })
     }
 

@@ -52,7 +52,7 @@ pub struct Checker {
 
 /// The threads of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Presence<'a> {
+pub struct TaskThreads<'a> {
     /// The task's name.
     pub name: &'a str,
     /// Threads that live.
@@ -193,13 +193,13 @@ impl Checker {
         &self.judge.tallies
     }
 
-    /// Which tasks have threads now, in the contract's order.
-    pub fn presence(&self) -> Vec<Presence<'_>> {
+    /// The threads of each task, in the contract's order.
+    pub fn task_threads(&self) -> Vec<TaskThreads<'_>> {
         let Judge { agreed, tallies, threads, .. } = &self.judge;
-        let mut all: Vec<Presence<'_>> = tallies
+        let mut all: Vec<TaskThreads<'_>> = tallies
             .iter()
             .zip(agreed)
-            .map(|(tally, agreed)| Presence {
+            .map(|(tally, agreed)| TaskThreads {
                 name: &tally.task,
                 living: 0,
                 seen: tally.threads,

@@ -16,7 +16,7 @@ mod verdict;
 mod violation;
 
 pub use chains::ChainChecker;
-pub use checker::{Checker, GRACE, Locate, Presence};
+pub use checker::{Checker, GRACE, Locate, TaskThreads};
 pub use contract::{
     Answer, Contract, ContractChain, ContractProcessor, ContractTask, Faulty, Margin, ThreadChoice,
 };

@@ -32,6 +32,11 @@ impl Job {
         self.end.since(self.release.arrival.unwrap_or(self.release.window.earliest()))
     }
 
+    /// The least that this can have been: from the arrival (if unknown, from the latest release) to the end.
+    pub fn least_response(&self) -> Duration {
+        self.end.since(self.release.arrival.unwrap_or(self.release.window.latest()))
+    }
+
     /// The part of the cost that was certainly spent outside `start` to `end`. The kernel charges a switch
     /// before it can be observed, spurious wake-ups run after the end, and a start that was not observed
     /// directly is late.

@@ -214,7 +214,7 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
     ]);
     let changed = spec.thread_is.as_ref().map(|is| match admission.policy {
         // A guest of a table runs so between its slots, too.
-        Policy::Ext => format!("not in its slots, or its table has ended: its thread is {}", visible(is)),
+        Policy::Ext => format!("outside its slots, or its table has ended: its thread is {}", visible(is)),
         _ => format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)),
     });
     let ignored = admission.admission_ignored.then(|| "NOT SCHEDULABLE when it was admitted".to_owned());
@@ -420,7 +420,7 @@ mod tests {
         guest.admission.policy = Policy::Ext;
         let text = specs(&[guest], &Page::default());
         assert!(
-            text.contains("not in its slots, or its table has ended: its thread is SCHED_OTHER"),
+            text.contains("outside its slots, or its table has ended: its thread is SCHED_OTHER"),
             "{text}"
         );
     }

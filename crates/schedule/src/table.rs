@@ -150,6 +150,16 @@ impl<'a> Problem<'a> {
         self.slots / self.tasks[task].period * self.tasks[task].wcet
     }
 
+    /// Slots that some tasks need in one repetition.
+    fn demand_of(&self, tasks: &[usize]) -> u64 {
+        tasks.iter().map(|&task| self.demand(task)).sum()
+    }
+
+    /// Whether all of these tasks may use a processor.
+    fn may_use(&self, tasks: &[usize], processor: u32) -> bool {
+        tasks.iter().all(|&task| self.allowed[task].contains(&processor))
+    }
+
     /// All tasks together cannot need more than there is.
     fn utilization(&self) -> Result<(), Refusal> {
         let needed: u64 = (0..self.tasks.len()).map(|task| self.demand(task)).sum();

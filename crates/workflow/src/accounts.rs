@@ -44,10 +44,7 @@ impl Accounts {
 
     /// A job that was judged.
     pub(crate) fn job(&self, seen: &JobSeen<'_>) {
-        let job = seen.job;
-        // The least that it can have been.
-        let activation = job.release.arrival.unwrap_or(job.release.window.latest());
-        self.shared.book().job(seen.tid, job.cost, job.end.since(activation));
+        self.shared.book().job(seen.tid, seen.job.cost, seen.job.least_response());
     }
 }
 

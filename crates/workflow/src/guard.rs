@@ -351,8 +351,8 @@ impl Sink for Guard<'_> {
             self.turned = Instant::now();
             self.sampler.turn().into_iter().for_each(|more| self.alarms.tell(more));
             self.look_at_latencies(true);
-            let present = self.checker.presence();
-            self.presence.look(self.turned, &present).iter().for_each(|news| self.monitor.warn(news));
+            let threads = self.checker.task_threads();
+            self.presence.look(self.turned, &threads).iter().for_each(|news| self.monitor.warn(news));
             if let Some(gauges) = &self.gauges {
                 let chains = self.chains.iter().flat_map(Chains::tallies);
                 let others = chains.chain(self.latencies.iter().flat_map(Latencies::tallies));

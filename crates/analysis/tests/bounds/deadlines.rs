@@ -1,9 +1,8 @@
 //! Verdicts, room, priorities, and worst schedules.
 
-use crate::{ns, task};
-use punctual_analysis::{Arrivals, Cause, Platform, Scheduling, System, Task, Verdict, verdict, worst_case};
+use crate::{ns, some_platform, task};
+use punctual_analysis::{Arrivals, Cause, Scheduling, System, Task, Verdict, verdict, worst_case};
 use punctual_model::Duration;
-use punctual_model::latency::{Staircase, Step};
 use punctual_test_support::Random;
 
 fn with_deadline(priority: u32, cost: u64, period: u64, deadline: u64) -> Task {
@@ -140,15 +139,7 @@ fn the_worst_schedule_reaches_the_bound() {
                 task
             })
             .collect();
-        let platform = Platform {
-            cpu: 0,
-            blocking: ns(random.below(9)),
-            switch: ns(random.below(3)),
-            interrupts: vec![Staircase::from_iter([Step { span: ns(0), sum: ns(1 + random.below(4)) }])],
-            horizon: ns(100_000),
-            at_least: false,
-        };
-        let system = System { tasks, platforms: vec![platform] };
+        let system = System { tasks, platforms: vec![some_platform(&mut random)] };
         for (me, bound) in system.prove().into_iter().enumerate() {
             let Some(bound) = bound.ok().filter(|bound| bound.response < ns(10_000)) else { continue };
             let worst = worst_case(&system, me, &bound).expect("simple tasks");

@@ -1,11 +1,10 @@
 //! SCHED_DEADLINE on one processor, with deadlines before the periods' ends: the analysis is exact.
 
-use crate::{ns, responses, task};
+use crate::{ns, responses, some_platform, task};
 use punctual_analysis::{
     Arrivals, Cause, Job, Method, NoBound, Platform, Scheduling, System, Task, simulate, worst_case,
 };
 use punctual_model::Duration;
-use punctual_model::latency::{Staircase, Step};
 use punctual_model::policy::Reservation;
 use punctual_test_support::Random;
 
@@ -142,15 +141,7 @@ fn the_worst_schedule_reaches_the_bound() {
                 task
             })
             .collect();
-        let platform = Platform {
-            cpu: 0,
-            blocking: ns(random.below(9)),
-            switch: ns(random.below(3)),
-            interrupts: vec![Staircase::from_iter([Step { span: ns(0), sum: ns(1 + random.below(4)) }])],
-            horizon: ns(100_000),
-            at_least: false,
-        };
-        let system = System { tasks, platforms: vec![platform] };
+        let system = System { tasks, platforms: vec![some_platform(&mut random)] };
         for (me, bound) in system.prove().into_iter().enumerate() {
             let Ok(bound) = bound else { continue };
             let method = match bound.method {

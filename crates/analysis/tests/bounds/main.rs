@@ -7,8 +7,10 @@ mod published;
 mod round_robin;
 mod simulated;
 
-use punctual_analysis::{Arrivals, Scheduling, System, Task};
+use punctual_analysis::{Arrivals, Platform, Scheduling, System, Task};
+use punctual_model::latency::{Staircase, Step};
 use punctual_model::{Duration, Execution};
+use punctual_test_support::Random;
 
 fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
@@ -28,6 +30,18 @@ fn task(scheduling: Scheduling, cost: u64, period: u64) -> Task {
         deadline: None,
         deadline_is_period: false,
         gap: None,
+    }
+}
+
+/// What the kernel takes of processor 0 in random systems: some time of each kind.
+fn some_platform(random: &mut Random) -> Platform {
+    Platform {
+        cpu: 0,
+        blocking: ns(random.below(9)),
+        switch: ns(random.below(3)),
+        interrupts: vec![Staircase::from_iter([Step { span: ns(0), sum: ns(1 + random.below(4)) }])],
+        horizon: ns(100_000),
+        at_least: false,
     }
 }
 

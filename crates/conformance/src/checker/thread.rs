@@ -215,9 +215,7 @@ impl Lane {
     ) {
         tally.jobs += 1;
         let job = seen.job;
-        // The least that it can have been.
-        let activation = job.release.arrival.unwrap_or(job.release.window.latest());
-        let response = job.end.since(activation).ns();
+        let response = job.least_response().ns();
         let (separation, astray) = self.release(seen, agreed);
         for standing in &mut tally.standings {
             let term = standing.term;

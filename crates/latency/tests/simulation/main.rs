@@ -405,8 +405,8 @@ fn a_section_that_is_told_late_is_whole() {
     assert_eq!(found, [(ns(1_900), ns(50), 0), (ns(1_930), ns(20), 0)]);
 }
 
-/// An interrupt makes a thread ready in the middle of the parser's own work: from then on, all of the
-/// latency is in a variable, whatever the parser was about to note.
+/// An interrupt makes a thread ready in the middle of the parser's own work: all of the latency that begins
+/// there is in a variable, whatever the parser was about to note.
 #[test]
 fn a_wake_up_in_the_middle_of_the_parser_is_whole() {
     let called = "D 2000 0 1 0\ns 2100 0 1 0\nd 2150 0 1 0\nc 2250 0 0 0\nx 2300 0 0 0\ne 2350 0 0 0\n\

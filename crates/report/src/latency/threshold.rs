@@ -40,7 +40,7 @@ impl Threshold {
         let length = self.length;
         match &self.reached {
             Some(reached) => format!(
-                "Threshold of {length} reached {}. Observed until {}, with figures of all that time.",
+                "Threshold of {length} reached {}. The observation ended at {}; the tables cover all of it.",
                 reached.text(begin),
                 crate::text::since(end.since(begin))
             ),
@@ -112,14 +112,14 @@ mod tests {
         assert_eq!(
             threshold.text(begin, end),
             "Threshold of 60 µs reached on CPU 1: D_POID was 78.1 µs, by php (97) from \
-             _raw_spin_lock_irqsave+0x3b to do_syscall_64+0x81, until +0.500000 s. Observed until \
-             +0.529000 s, with figures of all that time."
+             _raw_spin_lock_irqsave+0x3b to do_syscall_64+0x81, until +0.500000 s. The \
+             observation ended at +0.529000 s; the tables cover all of it."
         );
         threshold.reached.as_mut().expect("reached").variable = None;
         assert_eq!(
             threshold.text(begin, end),
             "Threshold of 60 µs reached on CPU 1: php (97) ran 78.1 µs after its wake-up, at +0.500000 s. \
-             Observed until +0.529000 s, with figures of all that time."
+             The observation ended at +0.529000 s; the tables cover all of it."
         );
         threshold.reached = None;
         assert_eq!(threshold.text(begin, end), "Threshold of 60 µs not reached.");

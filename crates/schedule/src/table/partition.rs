@@ -67,23 +67,12 @@ impl<'a> Search<'a> {
     fn new(problem: &'a Problem<'a>, windows: &'a Windows, items: &'a [Vec<usize>]) -> Search<'a> {
         let empty = |&processor: &u32| Bin { processor, tasks: Vec::new(), demand: 0, runs: Vec::new() };
         let bins: Vec<Bin> = problem.processors.iter().map(empty).collect();
-        let mut search = Search { problem, windows, items: items.iter().collect(), bins, left: MOST_WORK };
-        let key = |item: &Vec<usize>| {
-            let may = |bin: &&Bin| search.may_use(item, bin.processor);
-            (search.bins.iter().filter(may).count(), Reverse(search.demand(item)))
+        let may_use = |item: &[usize]| {
+            problem.processors.iter().filter(|&&processor| problem.may_use(item, processor)).count()
         };
         let mut items: Vec<&Vec<usize>> = items.iter().collect();
-        items.sort_by_key(|item| key(item));
-        search.items = items;
-        search
-    }
-
-    fn demand(&self, item: &[usize]) -> u64 {
-        item.iter().map(|&task| self.problem.demand(task)).sum()
-    }
-
-    fn may_use(&self, item: &[usize], processor: u32) -> bool {
-        item.iter().all(|&task| self.problem.allowed[task].contains(&processor))
+        items.sort_by_key(|item| (may_use(item), Reverse(problem.demand_of(item))));
+        Search { problem, windows, items, bins, left: MOST_WORK }
     }
 
     /// Whether the same tasks may use two processors.
@@ -96,7 +85,7 @@ impl<'a> Search<'a> {
         let Some(&item) = self.items.get(next) else {
             return Some(self.bins.iter().flat_map(|bin| bin.runs.iter().copied()).collect());
         };
-        let demand = self.demand(item);
+        let demand = self.problem.demand_of(item);
         let mut order: Vec<usize> = (0..self.bins.len()).collect();
         order.sort_by_key(|&bin| self.bins[bin].demand);
         let mut empty: Vec<u32> = Vec::new();
@@ -105,7 +94,7 @@ impl<'a> Search<'a> {
             let is_empty = self.bins[bin].tasks.is_empty();
             let is_known = is_empty && empty.iter().any(|&other| self.are_alike(other, processor));
             let is_full = self.bins[bin].demand + demand > self.problem.slots;
-            if is_known || is_full || !self.may_use(item, processor) {
+            if is_known || is_full || !self.problem.may_use(item, processor) {
                 continue;
             }
             empty.extend(is_empty.then_some(processor));
@@ -161,13 +150,12 @@ fn place(
     items: &[Vec<usize>],
     method: Method,
 ) -> Result<Vec<TableRun>, Refusal> {
-    let demand = |item: &[usize]| item.iter().map(|&task| problem.demand(task)).sum::<u64>();
     let mut items: Vec<&Vec<usize>> = items.iter().collect();
-    items.sort_by_key(|item| Reverse(demand(item)));
+    items.sort_by_key(|item| Reverse(problem.demand_of(item)));
     let empty = |&processor: &u32| Bin { processor, tasks: Vec::new(), demand: 0, runs: Vec::new() };
     let mut bins: Vec<Bin> = problem.processors.iter().map(empty).collect();
     for item in items {
-        let needed = demand(item);
+        let needed = problem.demand_of(item);
         let mut order: Vec<usize> = (0..bins.len()).collect();
         if method == Method::WorstFit {
             order.sort_by_key(|&bin| bins[bin].demand);
@@ -175,7 +163,7 @@ fn place(
         let mut closest: Option<(u32, Overload)> = None;
         let fits = order.into_iter().find_map(|place| {
             let bin = &bins[place];
-            if !item.iter().all(|&task| problem.allowed[task].contains(&bin.processor)) {
+            if !problem.may_use(item, bin.processor) {
                 return None;
             }
             let mut tasks = [&bin.tasks[..], item].concat();

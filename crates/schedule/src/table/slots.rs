@@ -81,9 +81,9 @@ impl fmt::Display for SlotError {
             Self::Deadline => f.write_str("its deadline is longer than its period"),
             Self::Wcet { needed, slots } => write!(
                 f,
-                "a job needs {}, and only {} whole between its release and its deadline",
+                "a job needs {}, and {} between its release and its deadline",
                 slot_count(*needed),
-                if *slots == 1 { "1 slot is".into() } else { format!("{slots} slots are") }
+                if *slots == 1 { "1 whole slot lies".into() } else { format!("{slots} whole slots lie") }
             ),
             Self::Zero(what) => write!(f, "its {what} is zero"),
         }

@@ -91,7 +91,7 @@ impl Gauges {
                 self.metrics.term(&tally.task, term.name(), value(*agreed), worst, term.is_lower_bound());
             }
         }
-        for task in checker.presence() {
+        for task in checker.task_threads() {
             self.metrics.living(task.name, task.living);
         }
         for task in &self.tasks {

@@ -1,12 +1,12 @@
-//! Which tasks have threads now: an agreement about a thread that is not there is kept, and nobody would hear
-//! of it before the end.
+//! Which tasks have threads now. A thread that is not there breaks no agreement, so nobody would hear of it
+//! before the end.
 
-use punctual_conformance::Presence as Present;
+use punctual_conformance::TaskThreads;
 use std::time::{Duration, Instant};
 
 /// After so long, tasks that have had no thread are told of.
 const PATIENT: Duration = Duration::from_secs(10);
-/// What has been told of a task is not told again for so long, or threads that come and go would fill a log.
+/// So long nothing more is told of a task, or threads that come and go would fill a log.
 const BETWEEN: Duration = Duration::from_secs(60);
 
 /// What has been told of tasks, by their places in the contract.
@@ -30,7 +30,7 @@ impl Presence {
     }
 
     /// What is to be told of tasks whose threads are not there, or not any more.
-    pub fn look(&mut self, now: Instant, tasks: &[Present<'_>]) -> Vec<String> {
+    pub fn look(&mut self, now: Instant, tasks: &[TaskThreads<'_>]) -> Vec<String> {
         self.tasks.resize(tasks.len(), Task::default());
         let is_late = now.duration_since(self.begun) >= PATIENT;
         let mut news = Vec::new();
@@ -61,7 +61,7 @@ mod tests {
         let begun = Instant::now();
         let mut presence = Presence::since(begun);
         let mut at = |seconds: u64, living: u64, seen: u64| {
-            let task = |name, is_missed| Present { name, living, seen, is_missed };
+            let task = |name, is_missed| TaskThreads { name, living, seen, is_missed };
             presence.look(begun + Duration::from_secs(seconds), &[task("control", true), task("tool", false)])
         };
         assert_eq!(at(9, 0, 0), [""; 0]);

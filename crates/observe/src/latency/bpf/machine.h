@@ -525,7 +525,7 @@ static __always_inline void latency_irqs_off(struct latency_cpu *cpu, __u64 addr
 	cpu->blind = 0;
 	if (cpu->phase == PHASE_THREAD) {
 		if (!cpu->poid_open && delays()) {
-			/* Of the first idle thread that is seen, the beginning was not. */
+			/* The first idle time that is seen may have begun before. */
 			if (latency_is_idle())
 				cpu->preempt_off = 1;
 			open_poid(cpu, latency_now(cpu).time, address);
