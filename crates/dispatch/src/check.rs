@@ -3,10 +3,10 @@
 mod coverage;
 mod guests;
 
-use crate::plan::{Plan, slots};
+use crate::plan::Plan;
 use coverage::{Bounds, Coverage, Missing};
 use guests::Ledger;
-use punctual_model::{Duration, Instant};
+use punctual_model::{Duration, Instant, counted};
 use punctual_trace::dispatch::{Dispatch, Turn};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -172,7 +172,7 @@ impl<'a> Check<'a> {
                 if (table.slot, table.slots) != (self.plan.slot, self.plan.slots) {
                     return Err(format!(
                         "the recording is of another table, with {} of {}; this one has {} of {}",
-                        slots(table.slots.into()),
+                        counted(table.slots.into(), "slot"),
                         table.slot,
                         self.plan.slots,
                         self.plan.slot

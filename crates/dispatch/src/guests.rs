@@ -3,9 +3,9 @@
 //! The machine is a few milliseconds ahead of the table: slots before [`Guests::settle`]'s are decided. Pure
 //! but for `publish`, which hands rows to a dispatcher and says whether that took them in time.
 
-use crate::plan::{Job, Plan, Turn, slots};
+use crate::plan::{Job, Plan, Turn};
 use crate::rows::Rows;
-use punctual_model::{Duration, Instant};
+use punctual_model::{Duration, Instant, counted};
 use punctual_protocol::dispatcher::{GuestId, Reservation};
 use punctual_schedule::slot_shifting::{Accepted, Added, FARTHEST, Machine, Refused, Stretch, Then, Work};
 use punctual_trace::dispatch;
@@ -358,7 +358,7 @@ impl Guests {
         let are = |slots: u64| if slots == 1 { "is" } else { "are" };
         let reason = format!(
             "{} of {slot} {} needed before the deadline, and at most {free} {} free on any one processor",
-            slots(*needed),
+            counted(*needed, "slot"),
             are(*needed),
             are(*free),
         );

@@ -227,11 +227,6 @@ impl Turn {
     }
 }
 
-/// A number of slots, as a message says it.
-pub(crate) fn slots(number: u64) -> String {
-    format!("{number} slot{}", if number == 1 { "" } else { "s" })
-}
-
 /// The turns of one processor.
 fn lane(processor: u32, slots: u32, runs: &[Run], jobs: &[Planned]) -> Result<Lane, String> {
     let mut own: Vec<Run> = runs.iter().copied().filter(|run| run.processor == processor).collect();

@@ -25,7 +25,6 @@ mod wrap;
 
 pub use migration::replan;
 pub use refusal::Refusal;
-pub(crate) use refusal::slot_count;
 pub use slots::{Margin, SlotError, Timing, TimingInSlots, in_slots};
 
 use punctual_model::table::{Clock, MOST_SLOTS, Method};

@@ -1,6 +1,7 @@
 //! Does a table give every job what its task needs? Slot by slot, without any knowledge of how it was made.
 
 use crate::table::{Table, TableJob, TableTask};
+use crate::text::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -273,11 +274,6 @@ impl<'a> Grid<'a> {
             || self.slots[job].iter().filter_map(|(slot, _)| window.unwrapped(*slot, self.table.slots));
         Some((slots().min()?, slots().max()?))
     }
-}
-
-/// A number of things, as a message says it.
-fn counted(number: u64, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for JobName {

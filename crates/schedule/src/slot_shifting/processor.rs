@@ -2,7 +2,7 @@
 
 use super::intervals::Intervals;
 use super::{Interval, Plan, PlanError};
-use crate::table::slot_count;
+use punctual_model::counted;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::num::NonZeroU64;
@@ -50,7 +50,7 @@ pub struct Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { free, needed, earliest_deadline } = self;
-        write!(to, "needs {} until its deadline, and {free} are free; ", slot_count(*needed))?;
+        write!(to, "needs {} until its deadline, and {free} are free; ", counted(*needed, "slot"))?;
         match earliest_deadline {
             Some(slot) => {
                 write!(to, "the earliest deadline that would be accepted is the start of slot {slot}")

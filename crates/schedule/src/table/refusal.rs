@@ -1,7 +1,7 @@
 //! Why there is no table: which processors, which slots, how much too much.
 
 use crate::slot_shifting::Overload;
-use punctual_model::ReadError;
+use punctual_model::{ReadError, counted};
 use std::fmt::{self, Display};
 
 /// Tasks that are named in one message.
@@ -84,7 +84,7 @@ impl Display for Refusal {
                 f,
                 "{task} needs {} after the tasks that it follows and before those that follow it; that \
                  leaves it slots {from} to {to} of its period",
-                slot_count(*needed)
+                counted(*needed, "slot")
             ),
             Self::Overload { processors, tasks, overload: Overload { from, to, needed }, available } => {
                 write!(
@@ -121,11 +121,6 @@ impl Display for Refusal {
             }
         }
     }
-}
-
-/// `1 slot`, `2 slots`.
-pub(crate) fn slot_count(slots: u64) -> String {
-    if slots == 1 { "1 slot".into() } else { format!("{slots} slots") }
 }
 
 fn too_long(f: &mut fmt::Formatter<'_>, periods: &[(String, u64)]) -> fmt::Result {

@@ -2,8 +2,7 @@
 //! release up. A period must be a whole number of slots; if asked to, the next shorter one is taken, which
 //! serves every job in time as well, but needs more.
 
-use super::refusal::slot_count;
-use punctual_model::{Duration, Percent};
+use punctual_model::{Duration, Percent, counted};
 use std::fmt;
 
 /// What is added to an observed WCET.
@@ -82,7 +81,7 @@ impl fmt::Display for SlotError {
             Self::Wcet { needed, slots } => write!(
                 f,
                 "a job needs {}, and {} between its release and its deadline",
-                slot_count(*needed),
+                counted(*needed, "slot"),
                 if *slots == 1 { "1 whole slot lies".into() } else { format!("{slots} whole slots lie") }
             ),
             Self::Zero(what) => write!(f, "its {what} is zero"),
