@@ -202,6 +202,11 @@ int punctual_params_get_period(const struct punctual_params *params, uint64_t *n
 int punctual_params_set_deadline(struct punctual_params *params, uint64_t ns);
 int punctual_params_get_deadline(const struct punctual_params *params, uint64_t *ns);
 
+/* φ: the time from the beginning of a time-triggered table to the first release of a periodic task
+ * (plugins of kind TT); 0, if not declared. What other plugins guarantee holds for every offset. */
+int punctual_params_set_offset(struct punctual_params *params, uint64_t ns);
+int punctual_params_get_offset(const struct punctual_params *params, uint64_t *ns);
+
 /* B: the longest time that less urgent threads can delay a job, by locks for example; 0, if not
  * declared. */
 int punctual_params_set_blocking(struct punctual_params *params, uint64_t ns);

@@ -178,6 +178,7 @@ impl Plugin for Dispatched {
             runtime_ns: runtime,
             deadline_ns: parameters.deadline,
             period_ns: parameters.period,
+            offset_ns: parameters.offset.unwrap_or_default(),
         };
         match self.reserve(&asked) {
             Ok((dispatcher, place)) => {

@@ -24,7 +24,7 @@ pub const SLOTS: usize = 1 << 16;
 /// Slots allocated at once, so that a full `/run` is an error and not a signal at a later write.
 const CHUNK: usize = 256;
 const MAGIC: &[u8; 8] = b"punctual";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Spec numbers reserved at once.
 const NUMBERS: u64 = 1024;
 

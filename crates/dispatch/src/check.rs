@@ -540,6 +540,42 @@ mod tests {
     }
 
     #[test]
+    fn a_periodic_guest_with_an_offset_is_served_from_the_beginning_of_its_first_period() {
+        let plan = planned();
+        let turn = |slot, slots, task: Option<u32>| {
+            let tid = task.map_or(0, |task| task + 100);
+            Dispatch::Turn(Turn { cpu: 1, slot, slots, task, tid, ..Turn::default() })
+        };
+        let name = "guest".to_owned();
+        let guest = dispatch::Guest { number: 1, cpu: 1, slot: 12, deadline: 3, slots: 1, period: 10, name };
+        let table = Table {
+            start: Instant::from_ns(0),
+            slot: plan.slot,
+            slots: 10,
+            is_tai: false,
+            is_sched_ext: false,
+        };
+        let mut check = Check::new(&plan, TOLERANCE);
+        let mut records = vec![Dispatch::Table(table), Dispatch::Guest(Box::new(guest))];
+        let shifted = |at: u64, guest: u64| {
+            [
+                turn(at, guest as u32, Some(0)),
+                turn(at + guest, 1, Some(1)),
+                turn(at + guest + 1, 5 - guest as u32, Some(0)),
+                turn(at + 6, 4, None),
+            ]
+        };
+        records.extend([turn(0, 5, Some(0)), turn(5, 5, None)]);
+        records.extend([10, 20].into_iter().flat_map(|at| shifted(at, 3)));
+        // The third job begins before its release.
+        records.extend(shifted(30, 1));
+        records.iter().for_each(|record| check.record(record).expect("a record"));
+        let outcome = check.finish().expect("a table");
+        assert_eq!(kinds(&outcome)[0], Kind::Wrong, "{outcome:?}");
+        assert_eq!(outcome.violations[0].slot, 31, "{outcome:?}");
+    }
+
+    #[test]
     fn a_recording_of_another_table_is_refused() {
         let plan = example();
         let (slot, start) = (plan.slot, Instant::from_ns(0));

@@ -7,7 +7,9 @@ use crate::plan::{Job, Plan, Turn};
 use crate::rows::Rows;
 use punctual_model::{Duration, Instant, counted};
 use punctual_protocol::dispatcher::{GuestId, Reservation};
-use punctual_schedule::slot_shifting::{Accepted, Added, FARTHEST, Machine, Refused, Stretch, Then, Work};
+use punctual_schedule::slot_shifting::{
+    Accepted, Added, FARTHEST, Machine, Periodic, Refused, Stretch, Then, Work,
+};
 use punctual_trace::dispatch;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
@@ -19,8 +21,11 @@ pub const MOST: usize = 64;
 /// Decisions are made at least this long before the slots that they are about.
 const LEAD: Duration = Duration::from_ms(3);
 
-/// Each attempt that a dispatcher does not take in time is followed by one twice as far ahead.
-const ATTEMPTS: u32 = 4;
+/// Each attempt that a dispatcher does not take in time is followed by one twice as far ahead, the last one
+/// 96 ms.
+const ATTEMPTS: u32 = 6;
+
+const TOO_SLOW: &str = "the dispatcher did not accept the slots in time; try again";
 
 /// Rows of a processor that are kept, to say whose the present slot is.
 const KEPT: usize = 8;
@@ -63,6 +68,12 @@ pub struct Guest {
     pub end: Option<u64>,
     /// Whether it is to be released as soon as the dispatcher takes that.
     pub is_leaving: bool,
+    /// Whether its slots have been some thread's.
+    is_bound: bool,
+    /// What is guaranteed at present: slots of a job from this slot on.
+    guaranteed: (NonZeroU64, u64),
+    /// Slots of a single job that were given out before it had a thread.
+    given: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +91,14 @@ pub struct Need {
     pub deadline: u64,
     /// Between two releases; none: a single job.
     pub period: Option<u64>,
+    /// From the beginning of the table to the first release of a periodic task.
+    pub offset: u64,
+}
+
+impl Need {
+    fn periodic(&self, period: u64, deadline: u64) -> Periodic {
+        Periodic { wcet: self.slots.get(), period, deadline, offset: self.offset }
+    }
 }
 
 /// Why there is no guarantee.
@@ -171,12 +190,19 @@ impl Guests {
             NotReserved::new(format!("the table already has {MOST} guests, the most possible"))
         })?;
         for attempt in 0..ATTEMPTS {
-            self.settle(self.undecided(clock(), attempt));
+            let first = self.undecided(clock(), attempt);
+            if attempt > 0 && need.period.is_none() && need.deadline <= first {
+                break;
+            }
+            self.settle(first);
             let mut machine = self.machine.clone();
-            let kind = self.accept(&mut machine, need, now)?;
+            let kind = match self.accept(&mut machine, need, now) {
+                Err(_) if attempt > 0 => break,
+                other => other?,
+            };
             let (processor, from) = match kind {
                 Kind::Job(accepted) => (accepted.processor, self.base + machine.now()),
-                Kind::Task(added) => (added.processor, self.base + added.first),
+                Kind::Task(added) => (added.processor, self.base + added.first + need.offset),
             };
             self.known += 1;
             let (name, spec, reserved) = (format!("guest {}", self.known), None, (now, Some(by)));
@@ -191,6 +217,9 @@ impl Guests {
                 from,
                 end: None,
                 is_leaving: false,
+                is_bound: false,
+                guaranteed: (need.slots, from),
+                given: Vec::new(),
             };
             self.guests.insert(self.known, guest);
             if self.publish(processor, &machine, publish) {
@@ -199,7 +228,69 @@ impl Guests {
             }
             self.guests.remove(&self.known);
         }
-        Err(NotReserved::new("the dispatcher did not accept the slots in time; try again"))
+        Err(NotReserved::new(TOO_SLOW))
+    }
+
+    /// A guest has got its thread. What a single job was given before is guaranteed to it anew, until the
+    /// same deadline. Whether that was necessary.
+    ///
+    /// # Errors
+    /// If it cannot be guaranteed any more: the guest keeps what it has.
+    pub fn bound(
+        &mut self,
+        id: GuestId,
+        clock: &dyn Fn() -> Instant,
+        publish: Publish<'_>,
+    ) -> Result<bool, NotReserved> {
+        for attempt in 0..ATTEMPTS {
+            let now = clock();
+            let first = self.undecided(now, attempt);
+            let is_late = |guest: &Guest| guest.need.period.is_none() && guest.need.deadline <= first;
+            if attempt > 0 && self.guests.get(&id).is_some_and(is_late) {
+                break;
+            }
+            self.settle(first);
+            let Some(guest) = self.guests.get(&id).filter(|guest| !guest.is_bound) else { return Ok(false) };
+            let (Kind::Job(accepted), need) = (guest.kind, guest.need) else {
+                return Ok(self.has_thread(id));
+            };
+            let present = self.plan.slot_at(now, self.start).unwrap_or(0);
+            let to_come = guest.given.iter().filter(|slot| **slot > present).count() as u64;
+            let lost = guest.given.len() as u64 - to_come;
+            let Some(wcet) = NonZeroU64::new(need.slots.get() - to_come).filter(|_| lost > 0) else {
+                return Ok(self.has_thread(id));
+            };
+            let mut machine = self.machine.clone();
+            let deadline = need.deadline.saturating_sub(self.base).min(machine.now() + FARTHEST);
+            let renewed = match machine.renew(&accepted, wcet, deadline) {
+                Ok(renewed) => renewed,
+                Err(_) if attempt > 0 => break,
+                Err(refused) => {
+                    let NotReserved { reason, earliest_deadline } = self.refused_job(&refused, now);
+                    let passed = counted(lost, "slot");
+                    let reason = format!("{passed} had passed before its thread was there, and now {reason}");
+                    return Err(NotReserved { reason, earliest_deadline });
+                }
+            };
+            let before = guest.clone();
+            let from = self.base + machine.now();
+            self.guests.entry(id).and_modify(|guest| {
+                (guest.kind, guest.end, guest.guaranteed) = (Kind::Job(renewed), None, (wcet, from));
+            });
+            if self.publish(accepted.processor, &machine, publish) {
+                self.machine = machine;
+                self.has_thread(id);
+                return Ok(true);
+            }
+            self.guests.insert(id, before);
+        }
+        Err(NotReserved::new(TOO_SLOW))
+    }
+
+    /// Slots are not counted any more. False.
+    fn has_thread(&mut self, id: GuestId) -> bool {
+        self.guests.entry(id).and_modify(|guest| (guest.is_bound, guest.given) = (true, Vec::new()));
+        false
     }
 
     /// Gives back the slots that it has not had. It is over when those that are decided have passed. False if
@@ -257,7 +348,12 @@ impl Guests {
     pub fn tick(&mut self, now: Instant) -> Vec<(GuestId, Guest)> {
         self.settle(self.undecided(now, 0));
         let slot = self.plan.slot_at(now, self.start).unwrap_or(0);
-        let is_over = |guest: &Guest| guest.end.is_some_and(|end| end <= slot);
+        // Without a thread, a single job has had nothing: it may be guaranteed its slots until its deadline.
+        let is_waiting =
+            |guest: &Guest| !guest.is_bound && guest.need.period.is_none() && slot < guest.need.deadline;
+        let is_over = |guest: &Guest| {
+            guest.end.is_some_and(|end| end <= slot) && (guest.is_leaving || !is_waiting(guest))
+        };
         let over: Vec<GuestId> = self.all().filter(|(_, guest)| is_over(guest)).map(|(id, _)| id).collect();
         over.into_iter().filter_map(|id| Some((id, self.guests.remove(&id)?))).collect()
     }
@@ -265,13 +361,14 @@ impl Guests {
     /// As it is recorded.
     pub fn record(&self, id: GuestId) -> Option<dispatch::Guest> {
         let guest = self.guests.get(&id)?;
-        let deadline = guest.need.deadline - if guest.need.period.is_none() { guest.from } else { 0 };
+        let (slots, slot) = guest.guaranteed;
+        let deadline = guest.need.deadline - if guest.need.period.is_none() { slot } else { 0 };
         Some(dispatch::Guest {
             number: guest.task as u32,
             cpu: guest.processor,
-            slot: guest.from,
+            slot,
             deadline,
-            slots: u32::try_from(guest.need.slots.get()).unwrap_or(u32::MAX),
+            slots: u32::try_from(slots.get()).unwrap_or(u32::MAX),
             period: guest.need.period.unwrap_or(0),
             name: guest.name.clone(),
         })
@@ -287,12 +384,16 @@ impl Guests {
     fn settle(&mut self, first: u64) {
         while self.base + self.machine.now() < first {
             let slot = self.base + self.machine.now();
-            for served in self.machine.next_slot().into_iter().flatten().filter(|served| served.is_last) {
+            for served in self.machine.next_slot().into_iter().flatten() {
                 let Work::Aperiodic(job) = served.work else { continue };
                 let accepted = Accepted { processor: served.processor, job };
                 let is_it = |kind| matches!(kind, Kind::Job(it) if it == accepted);
-                if let Some(guest) = self.guests.values_mut().find(|guest| is_it(guest.kind)) {
+                let Some(guest) = self.guests.values_mut().find(|guest| is_it(guest.kind)) else { continue };
+                if served.is_last {
                     guest.end = Some(slot + 1);
+                }
+                if !guest.is_bound {
+                    guest.given.push(slot);
                 }
             }
         }
@@ -315,7 +416,10 @@ impl Guests {
         let Some(period) = asked.period_ns else {
             let deadline = asked.deadline_ns.ok_or_else(|| NotReserved::new("a deadline is required"))?;
             let deadline = self.plan.slot_at(now + deadline, self.start).unwrap_or(0);
-            return Ok(Need { slots, deadline, period: None });
+            if !asked.offset_ns.is_zero() {
+                return Err(NotReserved::new("an offset is that of a periodic task: a period is required"));
+            }
+            return Ok(Need { slots, deadline, period: None, offset: 0 });
         };
         let deadline = asked.deadline_ns.unwrap_or(period);
         if period.is_zero() || period.ns() % slot.ns() != 0 {
@@ -326,7 +430,19 @@ impl Guests {
             let reason = format!("the deadline of {deadline} is longer than the period of {period}");
             return Err(NotReserved { reason, earliest_deadline: None });
         }
-        Ok(Need { slots, deadline: deadline.ns() / slot.ns(), period: Some(period.ns() / slot.ns()) })
+        let offset = asked.offset_ns;
+        if offset.ns() % slot.ns() != 0 {
+            let reason = format!("the offset of {offset} is not a whole number of slots of {slot}");
+            return Err(NotReserved::new(reason));
+        }
+        if offset > period.saturating_sub(deadline) {
+            let reason = format!(
+                "the offset of {offset} and the deadline of {deadline} are longer than the period of {period}"
+            );
+            return Err(NotReserved::new(reason));
+        }
+        let [deadline, period, offset] = [deadline, period, offset].map(|time| time.ns() / slot.ns());
+        Ok(Need { slots, deadline, period: Some(period), offset })
     }
 
     fn accept(&self, machine: &mut Machine, need: Need, now: Instant) -> Result<Kind, NotReserved> {
@@ -337,12 +453,16 @@ impl Guests {
                 machine.accept(need.slots, deadline).map(Kind::Job).map_err(refused)
             }
             Some(period) => {
-                let added = machine.add_periodic(need.slots.get(), period, need.deadline);
+                let added = machine.add_periodic(need.periodic(period, need.deadline));
                 added.map(Kind::Task).map_err(|error| {
-                    let Need { slots, deadline, .. } = need;
+                    let Need { slots, deadline, offset, .. } = need;
+                    let shifted = match offset {
+                        0 => String::new(),
+                        _ => format!(", {offset} after the beginning of the table"),
+                    };
                     let reason = format!(
-                        "no processor has {slots} of every {period} slots within {deadline} of each release: \
-                         {error}"
+                        "no processor has {slots} of every {period} slots within {deadline} of each \
+                         release{shifted}: {error}"
                     );
                     let earliest_deadline =
                         earliest_deadline(machine, need, period).map(|deadline| self.slots(deadline));
@@ -446,8 +566,8 @@ impl NotReserved {
 
 /// The least deadline with which a periodic task can be added; none if there is none up to its period.
 fn earliest_deadline(machine: &Machine, need: Need, period: u64) -> Option<u64> {
-    let fits = |deadline| machine.clone().add_periodic(need.slots.get(), period, deadline).is_ok();
-    let (mut impossible, mut possible) = (need.deadline, period);
+    let fits = |deadline| machine.clone().add_periodic(need.periodic(period, deadline)).is_ok();
+    let (mut impossible, mut possible) = (need.deadline, period - need.offset);
     if !fits(possible) {
         return None;
     }
@@ -508,7 +628,12 @@ mod tests {
 
     fn job(runtime: u64, deadline: u64) -> Reservation {
         let ms = Duration::from_ms;
-        Reservation { runtime_ns: ms(runtime), deadline_ns: Some(ms(deadline)), period_ns: None }
+        Reservation {
+            runtime_ns: ms(runtime),
+            deadline_ns: Some(ms(deadline)),
+            period_ns: None,
+            offset_ns: Duration::ZERO,
+        }
     }
 
     /// Guests at the start of the table, and all that was published.
@@ -531,6 +656,15 @@ mod tests {
                 *takes
             };
             guests.reserve(asked, 1, &|| at(now), &mut publish)
+        }
+
+        fn bound(&mut self, now: u64, id: GuestId) -> Result<bool, NotReserved> {
+            let Rig { guests, rows, takes } = self;
+            let mut publish = |_, it| {
+                rows.push(it);
+                *takes
+            };
+            guests.bound(id, &|| at(now), &mut publish)
         }
 
         fn release(&mut self, now: u64, id: GuestId) -> bool {
@@ -559,6 +693,7 @@ mod tests {
         // Job b's window ends at 20: it comes first. Then the guest's deadline, 32, is later than theirs, 30.
         assert_eq!(rig.owners(16..30), "GGGGaabbbGG...");
         assert_eq!(rig.owners(30..40), "aa.bbb....");
+        rig.bound(15, id).expect("a thread");
         assert_eq!(rig.guests.tick(at(30)).len(), 1);
         assert!(rig.guests.get(id).is_none(), "it has had all its slots");
     }
@@ -589,10 +724,56 @@ mod tests {
     }
 
     #[test]
+    fn slots_before_a_job_has_its_thread_are_guaranteed_anew() {
+        let mut rig = Rig::new();
+        let id = rig.reserve(12, &job(6, 20)).expect("accepted");
+        assert_eq!(rig.owners(16..32), "GGGGaabbbGG...aa");
+        // At 21 ms, slots until 24 are decided, and the guest has had those from 16 to 19.
+        assert_eq!(rig.bound(21, id), Ok(true));
+        assert_eq!(rig.rows.last().map(|rows| rows.from), Some(25));
+        assert_eq!(rig.owners(25..34), "GGGGGGaab");
+        let record = rig.guests.record(id).expect("it is there");
+        assert_eq!((record.slot, record.slots, record.slot + record.deadline), (25, 6, 32));
+        assert_eq!(rig.bound(26, id), Ok(false), "once");
+        assert!(rig.guests.tick(at(30)).is_empty());
+        assert_eq!(rig.guests.tick(at(31)).len(), 1);
+    }
+
+    #[test]
+    fn slots_that_are_decided_but_to_come_are_not_lost() {
+        let mut rig = Rig::new();
+        let id = rig.reserve(12, &job(6, 20)).expect("accepted");
+        assert_eq!(rig.bound(15, id), Ok(false), "none has passed");
+        assert_eq!(rig.rows.len(), 1, "nothing had to be published");
+        let mut rig = Rig::new();
+        let id = rig.reserve(12, &job(6, 20)).expect("accepted");
+        // Slot 16 is lost, 17 to 19 are decided, and its own.
+        assert_eq!(rig.bound(16, id), Ok(true));
+        assert_eq!(rig.owners(20..30), "aabbbGGG..");
+        assert_eq!(rig.guests.record(id).map(|record| record.slots), Some(3));
+    }
+
+    #[test]
+    fn a_job_whose_slots_have_passed_waits_for_its_thread_until_its_deadline() {
+        let mut rig = Rig::new();
+        let id = rig.reserve(0, &job(3, 60)).expect("accepted");
+        assert!(rig.guests.tick(at(40)).is_empty(), "its slots have passed, but not its deadline");
+        assert_eq!(rig.bound(50, id), Ok(true));
+        assert_eq!(rig.owners(54..60), "bbGGG.");
+        let mut rig = Rig::new();
+        let id = rig.reserve(0, &job(3, 60)).expect("accepted");
+        let refused = rig.bound(58, id).expect_err("too late");
+        assert!(refused.reason.starts_with("3 slots had passed before its thread was there"), "{refused:?}");
+        assert_eq!(rig.guests.tick(at(60)).len(), 1);
+    }
+
+    #[test]
     fn a_periodic_task_stays_until_it_is_released() {
         let mut rig = Rig::new();
         let ms = |time| Some(Duration::from_ms(time));
-        let asked = Reservation { runtime_ns: Duration::from_ms(1), deadline_ns: None, period_ns: ms(5) };
+        let offset_ns = Duration::ZERO;
+        let runtime_ns = Duration::from_ms(1);
+        let asked = Reservation { runtime_ns, deadline_ns: None, period_ns: ms(5), offset_ns };
         let id = rig.reserve(0, &asked).expect("accepted");
         let first = rig.guests.get(id).expect("it is there").from;
         assert_eq!(first % 10, 0);
@@ -604,6 +785,28 @@ mod tests {
         assert!(rig.reserve(40, &odd).expect_err("odd").reason.contains("whole number of slots"));
         assert!(rig.release(50, id));
         assert_eq!(rig.owners(60..70), "aa.bbb....");
+    }
+
+    #[test]
+    fn a_periodic_task_may_have_an_offset() {
+        let mut rig = Rig::new();
+        let ms = |time| Some(Duration::from_ms(time));
+        let asked = Reservation { offset_ns: Duration::from_ms(2), period_ns: ms(5), ..job(1, 1) };
+        let id = rig.reserve(0, &asked).expect("accepted");
+        let first = rig.guests.get(id).expect("it is there").from;
+        assert_eq!(first % 10, 2);
+        assert_eq!(rig.owners(first - 2..first + 18), "aaGbbb.G..aaGbbb.G..");
+        let record = rig.guests.record(id).expect("it is there");
+        assert_eq!((record.slot, record.deadline, record.period), (first, 1, 5));
+        let why = |rig: &mut Rig, asked: &Reservation| rig.reserve(0, asked).expect_err("refused").reason;
+        let late = Reservation { offset_ns: Duration::from_ms(5), ..asked.clone() };
+        assert!(why(&mut rig, &late).contains("are longer than the period"), "{}", why(&mut rig, &late));
+        let odd = Reservation { offset_ns: Duration::from_us(500), ..asked.clone() };
+        assert!(why(&mut rig, &odd).contains("whole number of slots"));
+        let single = Reservation { period_ns: None, deadline_ns: ms(50), ..asked.clone() };
+        assert!(why(&mut rig, &single).contains("a period is required"));
+        let again = why(&mut rig, &asked);
+        assert!(again.contains("within 1 of each release, 2 after the beginning"), "{again}");
     }
 
     #[test]

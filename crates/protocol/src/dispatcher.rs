@@ -65,6 +65,9 @@ pub struct Reservation {
     /// The time between two releases; without, it is one job, released now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<Duration>,
+    /// From the beginning of the table to the first release of a periodic task.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub offset_ns: Duration,
 }
 
 /// What a dispatcher replies.

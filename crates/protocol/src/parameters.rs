@@ -18,6 +18,8 @@ pub struct Parameters {
     pub period: Option<Duration>,
     #[serde(rename = "deadline_ns", default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
+    #[serde(rename = "offset_ns", default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Duration>,
     #[serde(rename = "blocking_ns", default, skip_serializing_if = "Option::is_none")]
     pub blocking: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +86,7 @@ impl Parameter {
 /// All parameters: those of ReTiF's Table 3 in its order, and ours among them. The Varlink interface, the
 /// options of `punctual ctl run`
 /// and `punctual rules explain`, and `docs/daemon.md` list the same ones: tests compare them.
-pub const PARAMETERS: [Parameter; 9] = [
+pub const PARAMETERS: [Parameter; 10] = [
     Parameter {
         name: "runtime",
         field: "runtime_ns",
@@ -116,6 +118,15 @@ pub const PARAMETERS: [Parameter; 9] = [
         unit: Unit::Time,
         meaning: "The time from its release in which a job must end",
         default: "the period",
+    },
+    Parameter {
+        name: "offset",
+        field: "offset_ns",
+        symbol: "φ",
+        unit: Unit::Time,
+        meaning: "The time from the beginning of a time-triggered table to the first release of a periodic \
+                  task (plugins of kind TT). What other plugins guarantee holds for every offset",
+        default: "0",
     },
     Parameter {
         name: "blocking",
@@ -253,11 +264,13 @@ impl Parameters {
             ("desired_runtime_ns", self.desired_runtime),
             ("period_ns", self.period),
             ("deadline_ns", self.deadline),
+            ("offset_ns", self.offset),
             ("blocking_ns", self.blocking),
         ];
+        const MAY_BE_ZERO: [&str; 2] = ["offset_ns", "blocking_ns"];
         for (parameter, time) in times {
             if let Some(time) = time {
-                let least = Duration::from_ns(u64::from(parameter != "blocking_ns"));
+                let least = Duration::from_ns(u64::from(!MAY_BE_ZERO.contains(&parameter)));
                 at_least(parameter, time, least, "a declared time cannot be zero")?;
                 at_most(
                     parameter,
@@ -346,6 +359,7 @@ mod tests {
             desired_runtime: ns(1),
             period: ns(1),
             deadline: ns(1),
+            offset: ns(1),
             blocking: ns(1),
             priority: Some(1),
             nice: Some(1),
@@ -439,6 +453,8 @@ mod tests {
         assert_eq!(broken(Parameters { period: ns(1 << 63), ..p() }), "period_ns");
         assert_eq!(broken(Parameters { deadline: ns(u64::MAX), ..p() }), "deadline_ns");
         assert_eq!(broken(Parameters { blocking: ns(1 << 63), ..p() }), "blocking_ns");
+        assert_eq!(broken(Parameters { offset: ns(1 << 63), ..p() }), "offset_ns");
+        assert_eq!(Parameters { offset: ns(0), ..p() }.check(&Limits::default()), Ok(()));
         assert_eq!(Parameters { blocking: ns(0), ..p() }.check(&Limits::default()), Ok(()));
         assert_eq!(broken(Parameters { priority: Some(0), ..p() }), "priority");
         assert_eq!(broken(Parameters { priority: Some(100), ..p() }), "priority");

@@ -17,7 +17,7 @@ mod upcoming;
 
 pub use intervals::Interval;
 pub use machine::{Accepted, Added, Before, Machine, NotAdded, Served, Work};
-pub use plan::{Overload, Plan, PlanError, PlannedJob};
+pub use plan::{Overload, Periodic, Plan, PlanError, PlannedJob};
 pub use processor::{FARTHEST, Granted, JobId, Owner, Processor, Refused};
 pub use timeline::Run;
 pub(crate) use timeline::earliest_deadline_first;

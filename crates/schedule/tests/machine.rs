@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use punctual_model::table::{Clock, OnOverrun};
 use punctual_model::{Duration, Table, TableJob, TableTask, check};
-use punctual_schedule::slot_shifting::{Machine, Served, Stretch, Then, Upcoming, Work};
+use punctual_schedule::slot_shifting::{Machine, Periodic, Served, Stretch, Then, Upcoming, Work};
 use punctual_schedule::table::{Request, make, replan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
@@ -76,7 +76,7 @@ enum Event {
     /// It becomes known that the job of the table that had a processor's slot so many slots ago was over.
     Known(usize, usize),
     /// A periodic task: slots, period, deadline.
-    Addition(u64, u64, u64),
+    Addition(Periodic),
     /// An accepted job gives back what it has not got.
     Withdrawal(usize),
     /// A task that was added is removed.
@@ -89,8 +89,12 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         4 => (1..9_u64, 0..30_u64).prop_map(|(wcet, deadline)| Event::Arrival(wcet, deadline)),
         2 => (0..3_usize).prop_map(Event::Completion),
         2 => (0..3_usize, 1..6_usize).prop_map(|(place, ago)| Event::Known(place, ago)),
-        1 => (1..4_u64, select(&[6, 12, 8]), 1..13_u64)
-            .prop_map(|(wcet, period, deadline)| Event::Addition(wcet, period, deadline.min(period))),
+        1 => (1..4_u64, select(&[6, 12, 8]), 1..13_u64, prop_oneof![Just(0), 0..8_u64]).prop_map(
+            |(wcet, period, deadline, offset)| {
+                let (deadline, offset) = (deadline.min(period), offset.min(period - deadline.min(period)));
+                Event::Addition(Periodic { wcet, period, deadline, offset })
+            },
+        ),
         1 => (0..4_usize).prop_map(Event::Withdrawal),
         1 => (0..2_usize).prop_map(Event::Removal),
     ];
@@ -324,11 +328,11 @@ proptest! {
                         books.over.extend(repetition(&table, job, slot).map(|start| (job, start)));
                     }
                 }
-                Event::Addition(wcet, period, deadline) => {
-                    if let Ok(added) = machine.add_periodic(wcet, period, deadline) {
+                Event::Addition(periodic) => {
+                    if let Ok(added) = machine.add_periodic(periodic) {
                         let runs = table.runs_on(added.processor);
                         prop_assert!(!runs.iter().any(|run| table.task_of(run.job).exclusive));
-                        additions.push((added, wcet, period, deadline));
+                        additions.push((added, periodic));
                         is_plain = false;
                     }
                 }
@@ -361,9 +365,10 @@ proptest! {
         books.check_order(&table);
         // What was over early, or removed, gets less.
         let completed = events.iter().any(|event| matches!(event, Event::Completion(_) | Event::Removal(_)));
-        for (added, wcet, period, deadline) in additions.into_iter().filter(|_| !completed) {
+        for (added, periodic) in additions.into_iter().filter(|_| !completed) {
+            let Periodic { wcet, period, deadline, offset } = periodic;
             let given = books.added.remove(&added.task).unwrap_or_default();
-            let releases = (added.first..).step_by(period as usize);
+            let releases = (added.first + offset..).step_by(period as usize);
             for release in releases.take_while(|release| release + deadline <= until) {
                 let inside = given.iter().filter(|&&slot| (release..release + deadline).contains(&slot));
                 prop_assert_eq!(inside.count() as u64, wcet, "{:?} released at {}", added, release);
@@ -473,6 +478,9 @@ fn exclusive_processors_take_nothing_else() {
     let mut machine = Machine::new(&table).expect("a machine");
     let refused = machine.accept(slots(1), 100).expect_err("nothing is open");
     assert_eq!((refused.free, refused.earliest_deadline), (0, None));
-    let refused = machine.add_periodic(1, 6, 6).expect_err("nothing is open").to_string();
+    let refused = machine
+        .add_periodic(Periodic { wcet: 1, period: 6, deadline: 6, offset: 0 })
+        .expect_err("nothing is open")
+        .to_string();
     assert_eq!(refused, "every processor is reserved by a task of the table");
 }

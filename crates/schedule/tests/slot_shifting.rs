@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use punctual_schedule::slot_shifting::{
-    Granted, Interval, JobId, Overload, Owner, Plan, PlanError, PlannedJob, Processor,
+    Granted, Interval, JobId, Overload, Owner, Periodic, Plan, PlanError, PlannedJob, Processor,
 };
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -258,6 +258,7 @@ proptest! {
     fn a_periodic_task_is_added_for_good(
         plan in plans(),
         (wcet, period, deadline) in (1u64..6, 1u64..13, 1u64..13),
+        offset in prop_oneof![Just(0u64), 0u64..10],
         arrival in (1u64..8, 1u64..60),
         at in 0u64..40,
     ) {
@@ -266,14 +267,17 @@ proptest! {
             processor.next_slot();
         }
         let accepted = processor.accept(slots(arrival.0), at + arrival.1).ok();
-        let Ok(first) = processor.add_periodic(ADDED, wcet, period, deadline) else {
+        let Ok(first) = processor.add_periodic(ADDED, Periodic { wcet, period, deadline, offset }) else {
             let length = (1..).map(|cycles| cycles * plan.length()).find(|slots| slots % period == 0)
                 .unwrap();
-            let added = (0..length / period).map(|job| (job * period, job * period + deadline, wcet));
+            let added = (0..length / period).map(|job| {
+                let release = job * period + offset;
+                (release, release + deadline, wcet)
+            });
             let planned = repeated(&plan, 0, length / plan.length()).map(|(_, release, deadline, wcet)| {
                 (release, deadline, wcet)
             });
-            prop_assert!(deadline > period || !is_feasible(0, added.chain(planned).collect()));
+            prop_assert!(offset + deadline > period || !is_feasible(0, added.chain(planned).collect()));
             return Ok(());
         };
         let mut got: BTreeMap<(Owner, u64), u64> = BTreeMap::new();
@@ -288,7 +292,7 @@ proptest! {
         if accepted.is_some() {
             prop_assert_eq!(slots_of(Owner::Aperiodic, at + arrival.1), arrival.0);
         }
-        let releases = (first..).step_by(period as usize);
+        let releases = (first + offset..).step_by(period as usize);
         for release in releases.take_while(|release| release + deadline < until) {
             prop_assert_eq!(slots_of(Owner::Task(ADDED), release + deadline), wcet);
         }
@@ -345,6 +349,11 @@ fn what_cannot_be_planned_is_explained() {
         "jobs need 12 slots between slots 0 and 10: 2 too many"
     );
     let plan = Plan::new(10, vec![job(0, 0, 10, 5)]).unwrap();
-    assert!(matches!(plan.with_periodic(1, 3, 5, 5), Err(PlanError::Overload(_))));
-    assert_eq!(plan.with_periodic(1, 1, 4, 4).unwrap().length(), 20);
+    let with = |wcet, period, offset| {
+        plan.with_periodic(1, Periodic { wcet, period, deadline: period - offset, offset })
+    };
+    assert!(matches!(with(3, 5, 0), Err(PlanError::Overload(_))));
+    assert_eq!(with(1, 4, 0).unwrap().length(), 20);
+    assert_eq!(with(1, 4, 3).unwrap().jobs().iter().filter(|job| job.earliest % 4 == 3).count(), 5);
+    assert!(matches!(with(1, 4, 4), Err(PlanError::Window(_))), "nothing is left until the deadline");
 }

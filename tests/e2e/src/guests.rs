@@ -7,6 +7,7 @@ use crate::tt::{
     table, unsuitable, write,
 };
 use crate::{Outcome, Result, Test, ensure, fail, skip};
+use punctual_client::{Client, Parameters};
 use punctual_model::table::{OnOverrun, Table};
 use punctual_trace::Record;
 use punctual_trace::ctf::Reader;
@@ -15,11 +16,13 @@ use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 /// They need a processor for themselves.
 pub const ALONE: &[(&str, Test)] = &[
     ("guests::a_job_is_done_in_the_slack_and_the_rest_is_given_back", job::<false>),
     ("guests::a_job_that_takes_longer_goes_on_without_a_guarantee", overrun::<false>),
+    ("guests::a_job_whose_thread_comes_late_gets_all_its_slots", late::<false>),
     ("guests::a_refusal_names_the_earliest_deadline_which_is_then_accepted", refusal::<false>),
     ("guests::a_periodic_task_has_its_slots_until_it_ends", periodic::<false>),
     ("guests::a_killed_daemon_finds_its_guests_again", restart::<false>),
@@ -28,6 +31,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("guests::without_a_table_there_is_no_place", without_table),
     ("guests::sched_ext::a_job_is_done_in_the_slack_and_the_rest_is_given_back", job::<true>),
     ("guests::sched_ext::a_job_that_takes_longer_goes_on_without_a_guarantee", overrun::<true>),
+    ("guests::sched_ext::a_job_whose_thread_comes_late_gets_all_its_slots", late::<true>),
     ("guests::sched_ext::a_refusal_names_the_earliest_deadline_which_is_then_accepted", refusal::<true>),
     ("guests::sched_ext::a_periodic_task_has_its_slots_until_it_ends", periodic::<true>),
     ("guests::sched_ext::a_killed_daemon_finds_its_guests_again", restart::<true>),
@@ -47,10 +51,13 @@ struct Rig {
 }
 
 /// What was recorded.
+#[derive(Default)]
 struct Recorded {
     guests: Vec<Guest>,
     over: Vec<(u32, u64)>,
     turns: Vec<Turn>,
+    /// How often a guest was guaranteed anew what it was given without a thread.
+    renewed: usize,
 }
 
 pub fn daemon_path() -> PathBuf {
@@ -133,10 +140,18 @@ impl Rig {
         self.tt.end()?.expect_code(0)?;
         let recording = self.slots.folder.path().join("recording");
         checked(&recording, &self.table)?;
-        let mut recorded = Recorded { guests: Vec::new(), over: Vec::new(), turns: Vec::new() };
+        let mut recorded = Recorded::default();
         let reader = Reader::open(&recording).or_else(|error| fail(error.to_string()))?;
         let read = reader.read(0..reader.stretches(), &mut |record| match record {
-            Record::Dispatch(Dispatch::Guest(guest)) => recorded.guests.push((**guest).clone()),
+            Record::Dispatch(Dispatch::Guest(guest)) => {
+                // What it had without a thread is guaranteed anew: still the same guest.
+                if recorded.over.last() == Some(&(guest.number, guest.slot)) {
+                    recorded.over.pop();
+                    recorded.renewed += 1;
+                    recorded.guests.retain(|known| known.number != guest.number);
+                }
+                recorded.guests.push((**guest).clone());
+            }
             Record::Dispatch(Dispatch::GuestOver { number, slot }) => recorded.over.push((*number, *slot)),
             Record::Dispatch(Dispatch::Turn(turn)) => recorded.turns.push(*turn),
             _ => {}
@@ -166,7 +181,8 @@ fn start_daemon(folder: &std::path::Path) -> Result<Running> {
 
 impl Recorded {
     fn turns_of(&self, guest: &Guest) -> impl Iterator<Item = &Turn> {
-        self.turns.iter().filter(|turn| turn.task == Some(guest.number))
+        let is_its = |turn: &&Turn| turn.task == Some(guest.number) && turn.slot >= guest.slot;
+        self.turns.iter().filter(is_its)
     }
 
     fn slots_of(&self, guest: &Guest) -> u64 {
@@ -235,6 +251,46 @@ fn overrun<const EXT: bool>() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
+fn why<T>(error: punctual_client::Error) -> Result<T> {
+    fail(error.to_string())
+}
+
+fn late<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = not_here::<EXT>() {
+        return skip(reason);
+    }
+    let rig = Rig::start::<EXT>()?;
+    let busy = Running::start({
+        let mut busy = Command::new("sh");
+        busy.args(["-c", "while :; do :; done"]);
+        busy
+    })?;
+    let mut client =
+        Client::connect_within(&rig.path("socket"), Some(Duration::from_secs(60))).or_else(why)?;
+    let ms = punctual_model::Duration::from_ms;
+    let parameters = Parameters {
+        plugin: Some("TT".into()),
+        runtime: Some(ms(30)),
+        deadline: Some(ms(10_000)),
+        ..Parameters::default()
+    };
+    let spec = client.create_spec(&parameters, Some("late")).or_else(why)?.spec;
+    // Its 15 slots are among the next ones that are free.
+    std::thread::sleep(Duration::from_millis(500));
+    client.attach_thread(spec, busy.pid()).or_else(why)?;
+    wait_until("its slots to be over", || rig.guests().is_empty())?;
+    let tid = busy.pid();
+    busy.signal(Signal::KILL)?;
+    busy.end()?;
+    drop(client);
+    let recorded = rig.end()?;
+    let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
+    ensure!(recorded.renewed == 1, "guaranteed anew {} times", recorded.renewed);
+    ensure!((guest.slots, recorded.slots_of(guest)) == (15, 15), "{} of {guest:?}", recorded.slots_of(guest));
+    ensure!(recorded.turns_of(guest).all(|turn| turn.tid == tid), "slots without a thread");
+    Ok(Outcome::Completed)
+}
+
 /// The time that a message ends with, as it is typed.
 fn earliest(message: &str) -> Option<String> {
     let after = message.rsplit_once("accepted now is ")?.1;
@@ -248,7 +304,7 @@ fn refusal<const EXT: bool>() -> Result<Outcome> {
     }
     let rig = Rig::start::<EXT>()?;
     let mut deadline = "1800ms".to_owned();
-    let mut refusals = Vec::new();
+    let (mut refusals, mut late) = (Vec::new(), 0);
     // The table has gone on since the refusal, and may be in a busier part. The greatest of these deadlines
     // is accepted anywhere.
     for _ in 0..20 {
@@ -258,12 +314,13 @@ fn refusal<const EXT: bool>() -> Result<Outcome> {
         }
         let Some(earliest) = earliest(&ended.stderr) else { return fail(ended.all()) };
         ensure!(ended.stderr.contains("slots of 2 ms are needed before the deadline"), "{}", ended.all());
+        late += usize::from(ended.stderr.contains("had passed before its thread was there"));
         refusals.push(earliest.clone());
         deadline = earliest;
     }
     ensure!((1..20).contains(&refusals.len()), "no refusal, or nothing else: {refusals:?}");
     let recorded = rig.end()?;
-    ensure!(recorded.guests.len() == 1, "refused ones were admitted: {:?}", recorded.guests);
+    ensure!(recorded.guests.len() == 1 + late, "refused ones were admitted: {:?}", recorded.guests);
     Ok(Outcome::Completed)
 }
 
@@ -274,7 +331,7 @@ fn periodic<const EXT: bool>() -> Result<Outcome> {
     let rig = Rig::start::<EXT>()?;
     // Half of the slots are free.
     let busy = ["sh", "-c", "while :; do :; done"];
-    let needs = ["--runtime", "6ms", "--period", "40ms", "--deadline", "30ms"];
+    let needs = ["--runtime", "6ms", "--period", "40ms", "--deadline", "30ms", "--offset", "4ms"];
     let running = Running::start(rig.run(&needs, &busy))?;
     let turns = || rig.guests().first().and_then(|guest| guest["turns"].as_u64()).unwrap_or(0);
     wait_until("ten jobs", || turns() >= 10)?;
@@ -290,6 +347,11 @@ fn periodic<const EXT: bool>() -> Result<Outcome> {
     let recorded = rig.end()?;
     let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
     ensure!((guest.slots, guest.period, guest.deadline) == (3, 20, 15), "{guest:?}");
+    ensure!(guest.slot % 10 == 2, "the offset of two slots: {guest:?}");
+    let inside =
+        |slot: u64| (guest.slot..).step_by(20).take_while(|it| *it <= slot).last().map(|it| slot - it);
+    let is_inside = |turn: &Turn| inside(turn.slot).is_some_and(|at| at + u64::from(turn.slots) <= 15);
+    ensure!(recorded.turns_of(guest).all(is_inside), "slots before a release or after a deadline");
     ensure!(recorded.turns_of(guest).any(|turn| turn.ran.ns() > 0), "it never ran in its slots");
     Ok(Outcome::Completed)
 }

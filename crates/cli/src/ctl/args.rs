@@ -72,8 +72,8 @@ pub enum Command {
 
 /// Parameters declared by hand. Options about a model exclude each of them, so that clap does not ask for a
 /// model in vain.
-const DECLARED: [&str; 7] =
-    ["period", "runtime", "desired_runtime", "deadline", "blocking", "priority", "nice"];
+const DECLARED: [&str; 8] =
+    ["period", "runtime", "desired_runtime", "deadline", "offset", "blocking", "priority", "nice"];
 
 /// Run a command under admitted specs
 ///

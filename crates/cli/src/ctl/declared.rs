@@ -26,6 +26,15 @@ pub struct Declared {
     #[arg(long, value_name = "TIME", value_parser = time, help = parameter("deadline").help())]
     pub deadline: Option<Duration>,
 
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time,
+        requires = "period",
+        help = parameter("offset").help()
+    )]
+    pub offset: Option<Duration>,
+
     #[arg(long, value_name = "TIME", value_parser = time, help = parameter("blocking").help())]
     pub blocking: Option<Duration>,
 
@@ -53,6 +62,7 @@ impl Declared {
             desired_runtime: self.desired_runtime,
             period: self.period,
             deadline: self.deadline,
+            offset: self.offset,
             blocking: self.blocking,
             priority: self.priority,
             nice: self.nice,

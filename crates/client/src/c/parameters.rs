@@ -138,6 +138,7 @@ time!(punctual_params_set_runtime, punctual_params_get_runtime, runtime);
 time!(punctual_params_set_desired_runtime, punctual_params_get_desired_runtime, desired_runtime);
 time!(punctual_params_set_period, punctual_params_get_period, period);
 time!(punctual_params_set_deadline, punctual_params_get_deadline, deadline);
+time!(punctual_params_set_offset, punctual_params_get_offset, offset);
 time!(punctual_params_set_blocking, punctual_params_get_blocking, blocking);
 
 #[unsafe(no_mangle)]

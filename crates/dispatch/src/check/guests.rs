@@ -1,7 +1,9 @@
 //! Slots of a processor while it serves guests: then jobs of the table may shift, but each still gets all its
 //! slots between release and deadline, and so does each guest.
 //!
-//! A processor serves guests from the first slot of one on, until the table begins anew and there is none.
+//! A processor serves guests from the first slot of one on, until the table begins anew and there is none. A
+//! periodic guest may have an offset: then its processor serves it from the repetition on in which the first
+//! period begins.
 
 use punctual_model::Table;
 use punctual_trace::dispatch::{Guest, Turn};
@@ -39,6 +41,16 @@ impl Known {
             && self.guest.slot <= slot
             && self.over.is_none_or(|over| slot < over)
             && !is_served
+    }
+
+    /// Whether it is a periodic guest that may have an offset, in the period before its first release.
+    fn comes(&self, cpu: u32, slot: u64, length: u64) -> bool {
+        let Guest { slot: first, period, .. } = self.guest;
+        // An offset is shorter than the period.
+        let may_have_offset = first % length != 0 || period > length;
+        let before = (first + 1).saturating_sub(period)..first;
+        let is_there = self.over.is_none_or(|over| slot < over);
+        self.guest.cpu == cpu && may_have_offset && before.contains(&slot) && is_there
     }
 
     /// The first slot after the window of the job whose slots are counted.
@@ -85,11 +97,13 @@ impl Ledger {
             return false;
         }
         let any = |is_meant: &dyn Fn(&Known) -> bool| self.guests.iter().any(is_meant);
-        if slot % table.slots == 0 && !any(&|known| known.is_live(cpu, slot)) {
-            self.shifted.remove(&cpu);
-        }
-        if any(&|known| known.guest.slot == slot && known.is_live(cpu, slot)) {
+        let begins_anew = slot % table.slots == 0;
+        let begins = |known: &Known| known.guest.slot == slot && known.is_live(cpu, slot);
+        let serves = |known: &Known| known.is_live(cpu, slot) || known.comes(cpu, slot, table.slots);
+        if any(&begins) || (begins_anew && any(&serves)) {
             self.shifted.insert(cpu);
+        } else if begins_anew {
+            self.shifted.remove(&cpu);
         }
         let is_shifted = self.shifted.contains(&cpu);
         if is_shifted {

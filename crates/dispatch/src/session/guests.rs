@@ -12,7 +12,7 @@ use crate::{Event, TaskStatistics};
 use punctual_daemon::thread::Thread;
 use punctual_model::Duration;
 use punctual_protocol::dispatcher::{Confirmed, GuestId, Place, Reply, Request, Reservation};
-use punctual_trace::dispatch::Dispatch;
+use punctual_trace::dispatch::{self, Dispatch};
 
 /// A reservation that nobody confirms for so long is given back.
 const UNCONFIRMED: Duration = Duration::from_ms(1_000);
@@ -70,7 +70,7 @@ impl Session {
                 Ok(Reply::Done)
             }
             Request::Bind { guest, thread } => match self.guest(guest) {
-                Some(Guest { task, processor, .. }) => self.bind_guest(task, processor, thread),
+                Some(known) => self.bind_guest(guest, &known, thread),
                 None => failed(OVER),
             },
             Request::Unbind { guest } => {
@@ -132,7 +132,8 @@ impl Session {
     }
 
     /// Gives a guest's slots to a thread.
-    fn bind_guest(&mut self, task: usize, processor: u32, tid: u32) -> Result<Reply, Error> {
+    fn bind_guest(&mut self, id: GuestId, guest: &Guest, tid: u32) -> Result<Reply, Error> {
+        let Guest { task, processor, .. } = *guest;
         if let Some(known) = self.threads[task].as_ref().filter(|known| known.thread.lives()) {
             let number = known.thread.number;
             return Ok(match number == tid {
@@ -146,10 +147,28 @@ impl Session {
         }
         self.unbind(task);
         let home = self.plan.lanes.iter().position(|lane| lane.processor == processor).unwrap_or(0);
-        Ok(match self.bind_thread(task, home, tid)? {
+        let bound = self.bind_thread(task, home, tid)?.and_then(|()| self.renew(id, task));
+        Ok(match bound {
             Ok(()) => Reply::Done,
-            Err(reason) => Reply::Failed { reason },
+            Err(reason) => {
+                self.unbind(task);
+                Reply::Failed { reason }
+            }
         })
+    }
+
+    /// Guarantees a job anew what it was given before it had a thread; or says why that is not possible.
+    fn renew(&mut self, id: GuestId, task: usize) -> Result<(), String> {
+        let Session { guests, engine, priority, plan, .. } = self;
+        let (Some(guests), clock) = (guests, plan.clock) else { return Ok(()) };
+        let mut publish = |lane, rows| priority.raised(|| engine.publish(lane, rows));
+        if guests.bound(id, &|| clock.now(), &mut publish).map_err(|refused| refused.reason)? {
+            let record = guests.record(id).into_iter();
+            let over = |it: &dispatch::Guest| Dispatch::GuestOver { number: task as u32, slot: it.slot };
+            let both = record.flat_map(|it| [over(&it), Dispatch::Guest(Box::new(it))]);
+            self.events.extend(both.map(Event::Record));
+        }
+        Ok(())
     }
 
     /// Puts the thread of a guest back.

@@ -7,7 +7,7 @@
 //! keeps to the table.
 
 use super::pieces::{Piece, Repetition, pieces};
-use super::{Granted, JobId, Owner, Plan, PlanError, Processor, Refused};
+use super::{Granted, JobId, Owner, Periodic, Plan, PlanError, Processor, Refused};
 use punctual_model::Table;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -92,7 +92,7 @@ pub struct Added {
     pub processor: u32,
     /// Its number.
     pub task: usize,
-    /// The slot of its first release.
+    /// The slot from which on its processor counts with it: that of its first release, less its offset.
     pub first: u64,
 }
 
@@ -307,6 +307,23 @@ impl Machine {
         member.is_some_and(|member| member.slots.complete(accepted.job))
     }
 
+    /// Guarantees an accepted job `wcet` slots from now until `deadline`, instead of those that it might
+    /// still get, on the same processor.
+    ///
+    /// # Errors
+    /// If there are not enough; then it keeps what it has.
+    pub fn renew(&mut self, job: &Accepted, wcet: NonZeroU64, deadline: u64) -> Result<Accepted, Refused> {
+        let mut members = self.processors.iter_mut();
+        let Some(member) = members.find(|member| member.number == job.processor) else {
+            return Err(Refused { free: 0, needed: wcet.get(), earliest_deadline: None });
+        };
+        let mut slots = member.slots.clone();
+        slots.complete(job.job);
+        let job = Accepted { job: slots.accept(wcet, deadline)?, ..*job };
+        (member.slots, member.is_shifted) = (slots, true);
+        Ok(job)
+    }
+
     /// Removes a task that was added.
     pub fn remove_periodic(&mut self, added: &Added) {
         let owner = added.task - self.table_tasks + self.pieces.len();
@@ -323,7 +340,7 @@ impl Machine {
     ///
     /// # Errors
     /// If no single processor can take it.
-    pub fn add_periodic(&mut self, wcet: u64, period: u64, deadline: u64) -> Result<Added, NotAdded> {
+    pub fn add_periodic(&mut self, periodic: Periodic) -> Result<Added, NotAdded> {
         let use_of = |member: &Member| {
             let plan = member.slots.plan();
             let busy: u64 = plan.jobs().iter().map(|job| job.wcet).sum();
@@ -336,7 +353,7 @@ impl Machine {
         let owner = self.pieces.len() + self.added;
         for place in order {
             let Member { number, slots, additions, .. } = &mut self.processors[place];
-            match slots.add_periodic(owner, wcet, period, deadline) {
+            match slots.add_periodic(owner, periodic) {
                 Ok(first) => {
                     let task = self.table_tasks + self.added;
                     self.added += 1;

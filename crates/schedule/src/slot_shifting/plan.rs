@@ -26,6 +26,19 @@ impl PlannedJob {
     }
 }
 
+/// A periodic task that is added to a plan. All numbers are slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Periodic {
+    /// What each job needs at most.
+    pub wcet: u64,
+    /// From one release to the next.
+    pub period: u64,
+    /// From a job's release to its deadline; with the offset, at most the period.
+    pub deadline: u64,
+    /// From the beginning of the plan to the first release.
+    pub offset: u64,
+}
+
 /// Jobs that have to share more slots than there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overload {
@@ -103,16 +116,12 @@ impl Plan {
         &self.jobs
     }
 
-    /// The plan with a periodic task added, whose jobs have the deadline `deadline` after their release.
-    pub fn with_periodic(
-        &self,
-        task: usize,
-        wcet: u64,
-        period: u64,
-        deadline: u64,
-    ) -> Result<Self, PlanError> {
-        let first = PlannedJob { task, earliest: 0, deadline, wcet };
-        if period == 0 || deadline > period {
+    /// The plan with a periodic task added.
+    pub fn with_periodic(&self, task: usize, added: Periodic) -> Result<Self, PlanError> {
+        let Periodic { wcet, period, deadline, offset } = added;
+        let end = offset.saturating_add(deadline);
+        let first = PlannedJob { task, earliest: offset, deadline: end, wcet };
+        if period == 0 || end > period {
             return Err(PlanError::Window(first));
         }
         let cycles = period / greatest_common_divisor(self.length, period);

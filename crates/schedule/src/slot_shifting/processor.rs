@@ -1,7 +1,7 @@
 //! Slots of one processor at run time.
 
 use super::intervals::Intervals;
-use super::{Interval, Plan, PlanError};
+use super::{Interval, Periodic, Plan, PlanError};
 use punctual_model::counted;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -162,16 +162,10 @@ impl Processor {
         Some(possible)
     }
 
-    /// Adds a periodic task to the plan, for good. Its first job is released in the slot that is returned,
-    /// where the plan would have been repeated next; all that is guaranteed before stays as it is.
-    pub fn add_periodic(
-        &mut self,
-        task: usize,
-        wcet: u64,
-        period: u64,
-        deadline: u64,
-    ) -> Result<u64, PlanError> {
-        self.plan = self.plan.with_periodic(task, wcet, period, deadline)?;
+    /// Adds a periodic task to the plan, for good: from the slot that is returned on, where the plan would
+    /// have been repeated next; all that is guaranteed before stays as it is.
+    pub fn add_periodic(&mut self, task: usize, added: Periodic) -> Result<u64, PlanError> {
+        self.plan = self.plan.with_periodic(task, added)?;
         self.cycle = Intervals::from(&self.plan);
         Ok(self.horizon)
     }
