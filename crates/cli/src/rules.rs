@@ -120,7 +120,7 @@ fn plugins(named: Option<&str>, config: Option<&Config>, rules: &Rules) -> Resul
         return Ok(config.plugin_names().into_iter().map(str::to_owned).collect());
     }
     let mut names: Vec<String> = rules.rules().iter().filter_map(|rule| rule.plugin.clone()).collect();
-    names.extend(["EDF", "RM", "FP", "RR", "TT"].map(str::to_owned));
+    names.extend(["EDF", "RM", "FP", "RR", "GEDF", "NICE", "TT"].map(str::to_owned));
     names.sort();
     names.dedup();
     Ok(names)

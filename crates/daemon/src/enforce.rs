@@ -231,11 +231,13 @@ impl Core {
         }
     }
 
-    /// When the next budget of a spec is due, if it has taken something of the last; 0 or past otherwise.
-    pub fn due(&mut self, spec: u64) -> Option<u64> {
+    /// When what a spec has taken of its budget is paid at the rate that it was promised, and when the next
+    /// one is due; 0 or past if it has taken nothing.
+    pub fn due(&mut self, spec: u64) -> Option<(u64, u64)> {
         let watched = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key));
         let held = watched.and_then(Watched::next_due);
-        held.into_iter().chain(self.owed_of_specs.get(&spec).map(Budget::due)).max()
+        let owed = self.owed_of_specs.get(&spec).map(|it| (it.paid(), it.due()));
+        held.into_iter().chain(owed).reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))
     }
 
     /// A spec has ended: nobody asks for what it owes.

@@ -328,6 +328,7 @@ fn admission(spec: &Spec, registry: &Registry) -> Admission {
         policy,
         policy_priority,
         policy_nice,
+        begins_in: spec.begins_in(),
     }
 }
 

@@ -124,6 +124,12 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// How much later its first budget begins.
+    pub fn begins_in(&self) -> Option<Duration> {
+        let ns = self.begins.saturating_sub(crate::enforce::now());
+        (self.begins > 0 && ns > 0).then_some(Duration::from_ns(ns))
+    }
+
     /// What its program says of its periodic loop. For people: nothing is decided by it.
     pub fn says(&self) -> Option<Says> {
         self.told.as_ref().map(Told::read)

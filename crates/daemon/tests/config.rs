@@ -353,6 +353,16 @@ fn unusable_edf_is_warned_about() {
 }
 
 #[test]
+fn global_edf_on_some_processors_needs_a_partition() {
+    let text = "[[plugin]]\nname = \"G\"\nkind = \"GEDF\"\n";
+    let (_, warnings) = parse(text).unwrap();
+    assert_eq!(warnings, [""; 0]);
+    let (_, warnings) = parse(&format!("{text}processors = [1, 2]\n")).unwrap();
+    let expected = ":2:8: plugin 'G' takes threads only that may run on exactly its processors";
+    assert!(warnings.iter().any(|warning| warning.contains(expected)), "{warnings:?}");
+}
+
+#[test]
 fn plugins_are_made_in_their_order() {
     let text = "[[plugin]]\nname = \"b\"\nkind = \"RM\"\n\
                 [[plugin]]\nname = \"a\"\nkind = \"EDF\"\nprocessors = [1]\n";

@@ -45,6 +45,10 @@ pub struct Admission {
     /// The nice level under SCHED_OTHER.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_nice: Option<i32>,
+    /// How much later its first budget begins, since ended specs have used what it gets. Until then its thread
+    /// is scheduled as before, and under SCHED_DEADLINE not attached.
+    #[serde(rename = "begins_in_ns", default, skip_serializing_if = "Option::is_none")]
+    pub begins_in: Option<Duration>,
 }
 
 /// A spec as the daemon knows it.
@@ -103,8 +107,11 @@ pub struct Enforced {
     pub overruns: u64,
     /// Number of activations that ended later than the deadline after they could run; at least.
     pub misses: u64,
-    /// Whether it is demoted now, until its next period.
+    /// Whether it is demoted now, until its next budget.
     pub demoted: bool,
+    /// For how long still.
+    #[serde(rename = "demoted_for_ns", default, skip_serializing_if = "Option::is_none")]
+    pub demoted_for: Option<Duration>,
     /// How often someone else changed its scheduling, and the daemon put it back.
     pub put_back: u64,
     /// Why it is not held to its runtime.

@@ -70,8 +70,9 @@ pub fn admission(admission: &Admission, declared: &Parameters) -> String {
     let period = declared.period.map_or(String::new(), |period| format!(" every {period}"));
     let deadline = declared.deadline.map_or(String::new(), |deadline| format!(" within {deadline}"));
     let place = admission.processor.map_or(String::new(), |processor| format!(" on processor {processor}"));
+    let begins = admission.begins_in.map_or(String::new(), |time| format!(" in {time}"));
     format!(
-        "spec {} under {}{runtime}{period}{deadline}{place}, {}",
+        "spec {} under {}{runtime}{period}{deadline}{place}, {}{begins}",
         admission.spec,
         visible(&admission.plugin),
         policy(admission)
@@ -156,7 +157,10 @@ fn statistic(spec: &Spec, say: bool) -> Vec<(String, Tone)> {
 /// What is to be said of how a thread is held to its runtime.
 fn enforcement(spec: &Spec) -> Vec<String> {
     let Some(enforced) = &spec.enforced else { return Vec::new() };
-    let demoted = enforced.demoted.then(|| "DEMOTED until its next period".to_owned());
+    let demoted = enforced.demoted.then(|| match enforced.demoted_for {
+        Some(time) => format!("DEMOTED until its next budget, in {time}"),
+        None => "DEMOTED until its next budget".to_owned(),
+    });
     let problem = enforced.problem.as_ref().map(|why| format!("NOT HELD TO ITS RUNTIME: {}", visible(why)));
     let times = counted(enforced.put_back, "time");
     let put_back = (enforced.put_back > 0).then(|| format!("changed by somebody else and put back {times}"));
@@ -245,8 +249,13 @@ pub fn plugins(plugins: &[Plugin], page: &Page) -> String {
                 "EDF" | "GEDF" | "NICE" | "TT" => "–".into(),
                 _ => format!("{}–{}", plugin.priority_min, plugin.priority_max),
             };
-            let of_plugin =
-                [visible(&plugin.name), visible(&plugin.kind), visible(&plugin.admission), priorities];
+            let admission = match plugin.kind.as_str() {
+                "GEDF" => "sufficient".into(),
+                "NICE" => "none".into(),
+                "TT" => "slot shifting".into(),
+                _ => visible(&plugin.admission),
+            };
+            let of_plugin = [visible(&plugin.name), visible(&plugin.kind), admission, priorities];
             plain(of_plugin.into_iter().chain(of_processor).collect())
         };
         table.rows.extend(plugin.processors.iter().map(|processor| {
@@ -364,15 +373,20 @@ mod tests {
     #[test]
     fn who_is_held_to_its_runtime_has_statistics() {
         let enforced = json!({"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 5, "misses": 4,
-            "demoted": true, "put_back": 1});
+            "demoted": true, "demoted_for_ns": 2_000_000, "put_back": 1});
         let held = Spec { enforced: serde_json::from_value(enforced).expect("figures"), ..a_spec() };
         for text in
             [statistics(std::slice::from_ref(&held), &Page::default()), specs(&[held], &Page::default())]
         {
             let line = text.lines().nth(1).expect("a line");
-            for part in
-                [" 12 ", " 3.25 ms ", " 5 ", " 4 ", "DEMOTED until its next period", "put back 1 time"]
-            {
+            for part in [
+                " 12 ",
+                " 3.25 ms ",
+                " 5 ",
+                " 4 ",
+                "DEMOTED until its next budget, in 2 ms;",
+                "put back 1 time",
+            ] {
                 assert!(line.contains(part), "{part}: {text}");
             }
         }

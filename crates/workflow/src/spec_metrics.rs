@@ -1,5 +1,6 @@
 //! What threads of specs took, as OpenMetrics: one sample of what punctuald lists.
 
+use crate::specs::printable;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -69,7 +70,7 @@ impl Families {
     fn add(&self, spec: &Spec) {
         let label = Label {
             spec: spec.admission.spec,
-            name: spec.name.clone().unwrap_or_default(),
+            name: spec.name.as_deref().map(printable).unwrap_or_default(),
             plugin: spec.admission.plugin.clone(),
             user: spec.user,
         };

@@ -71,11 +71,8 @@ pub fn unsuitable<const EXT: bool>() -> Option<&'static str> {
     if read("/sys/devices/system/cpu/online").trim() == "0" {
         return Some("a table beside everything else needs two processors");
     }
-    let release = read("/proc/sys/kernel/osrelease");
-    let mut numbers = release.split('.').map_while(|number| number.parse::<u32>().ok());
-    let is_new = (numbers.next(), numbers.next()) >= (Some(7), Some(1));
-    let has_sched_ext = is_new && fs::metadata("/sys/kernel/sched_ext").is_ok();
-    (EXT && !has_sched_ext).then_some("dispatch by sched_ext needs Linux 7.1 with sched_ext")
+    let has_sched_ext = fs::metadata("/sys/kernel/sched_ext").is_ok();
+    (EXT && !has_sched_ext).then_some("this kernel has no sched_ext")
 }
 
 /// Whether this machine is software, which takes seconds for a command.

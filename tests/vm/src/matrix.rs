@@ -101,6 +101,19 @@ const SOURCES: &[Source] = &[
         arch: Arch::Amd64,
         packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-rt-amd64"],
     },
+    // The oldest with sched_ext that is packaged, and the last without SCX_ENQ_IMMED.
+    Source {
+        name: "6.14",
+        release: "ubuntu:noble-updates",
+        arch: Arch::Amd64,
+        packages: &[r"linux-image-6\.14\.0-[0-9]+-generic", "linux-modules-{}"],
+    },
+    Source {
+        name: "7.0",
+        release: "ubuntu:noble-updates",
+        arch: Arch::Amd64,
+        packages: &[r"linux-image-7\.0\.0-[0-9]+-generic", "linux-modules-{}"],
+    },
     Source {
         name: "7.2",
         release: "sid",

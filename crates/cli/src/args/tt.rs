@@ -141,7 +141,7 @@ pub struct TtCheck {
 pub enum Dispatcher {
     /// The best that works here
     Auto,
-    /// A BPF scheduler (sched_ext, Linux 7.1 or newer); nothing else runs on the table's processors
+    /// A BPF scheduler (sched_ext, Linux 6.12 or newer); nothing else runs on the table's processors
     SchedExt,
     /// A thread of high priority on each processor; works on all supported kernels
     #[value(alias = "user")]

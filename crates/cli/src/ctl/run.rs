@@ -126,7 +126,9 @@ fn is_interactive() -> bool {
 pub fn run(plan: Plan, mut client: Client) -> Result<(), Failure> {
     client.set_interactive(plan.interactive);
     match plan.specs {
-        Specs::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
+        Specs::Own { parameters, name } => {
+            become_command(&plan.command, &parameters, &name, client, plan.quiet)
+        }
         Specs::Model { needs, remarks, keep_priorities } => {
             for remark in &remarks {
                 console::message(remark);
@@ -148,10 +150,17 @@ fn become_command(
     parameters: &Parameters,
     name: &str,
     mut client: Client,
+    quiet: bool,
 ) -> Result<(), Failure> {
     let spec = client.create_spec(parameters, Some(name))?.spec;
     // This is the only thread of this process.
     let admission = attach(&mut client, spec, std::process::id())?;
+    if let Some(time) = admission.begins_in.filter(|_| !quiet) {
+        console::message(&format!(
+            "spec {spec} begins in {time}, as specs that have ended have used what it gets; until then \
+             {name} is scheduled as before"
+        ));
+    }
     // Of a service, where systemd listens.
     tell_manager(&daemon::admission(&admission, parameters));
     let mut program = Command::new(&command[0]);

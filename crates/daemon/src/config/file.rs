@@ -343,6 +343,14 @@ impl Reader<'_> {
                 );
                 self.warning(span.clone(), message);
             }
+            if plugin.kind.is_global() && plugin.processors != self.machine.processors {
+                let message = format!(
+                    "plugin '{}' takes threads only that may run on exactly its processors: those of a \
+                     cpuset partition, which is not made here",
+                    plugin.name
+                );
+                self.warning(span.clone(), message);
+            }
             for other in &plugins {
                 if let Some(message) = overlap(other, &plugin) {
                     self.warning(span.clone(), message);

@@ -57,6 +57,11 @@ impl Kind {
         matches!(self, Kind::BuiltIn(kind) if kind.is_deadline())
     }
 
+    /// Whether its threads run on all of its processors.
+    pub fn is_global(&self) -> bool {
+        *self == Kind::BuiltIn(punctual_schedule::Kind::Gedf)
+    }
+
     /// Whether it schedules by SCHED_DEADLINE on one processor each.
     pub fn is_edf(&self) -> bool {
         *self == Kind::BuiltIn(punctual_schedule::Kind::Edf)

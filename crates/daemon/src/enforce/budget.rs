@@ -163,6 +163,18 @@ impl Budget {
         self.due.unwrap_or(0)
     }
 
+    /// When what was taken of the current budget is paid at the rate of Q in T: at the latest when the next
+    /// one is due. 0 as for [`Budget::due`].
+    pub fn paid(&self) -> u64 {
+        let Some(due) = self.due else { return 0 };
+        if self.used.saturating_add(self.debt) >= self.runtime {
+            return due;
+        }
+        let taken = u128::from(self.used) * u128::from(self.period);
+        let rest = self.period.saturating_sub(taken.div_ceil(u128::from(self.runtime)) as u64);
+        due.saturating_sub(rest)
+    }
+
     /// What was counted so far.
     pub fn counted(&self) -> Counted {
         self.counted
@@ -400,6 +412,21 @@ mod tests {
         assert_eq!(budget.left(), MS);
         assert_eq!(budget.exhausted(15 * MS), None);
         assert_eq!(budget.exhausted(15 * MS + 1), Some(24 * MS));
+    }
+
+    #[test]
+    fn what_was_taken_is_paid_at_the_rate_of_the_runtime_in_the_period() {
+        let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
+        assert_eq!(budget.paid(), 0);
+        budget.advance(&[at(5 * MS, What::In), at(6 * MS, BLOCKS)], 0);
+        assert_eq!((budget.paid(), budget.due()), (10 * MS, 15 * MS));
+        budget.advance(&[at(7 * MS, What::In), at(9 * MS, BLOCKS)], 0);
+        assert_eq!((budget.paid(), budget.due()), (15 * MS, 15 * MS), "it has had more than it may");
+        // A hundred years.
+        let (runtime, period) = (1_576_800_000_000_000_000, 3_153_600_000_000_000_000);
+        let mut budget = Budget::new((runtime, period, period), 0);
+        budget.advance(&[at(0, What::In), at(MS, BLOCKS)], 0);
+        assert_eq!((budget.paid(), budget.due()), (2 * MS, period));
     }
 
     #[test]

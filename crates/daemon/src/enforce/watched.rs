@@ -162,6 +162,12 @@ impl Watched {
             overruns: counted.overruns,
             misses: counted.misses,
             demoted: self.is_demoted(),
+            demoted_for: match self.scheduled {
+                Scheduled::Demoted(until) => {
+                    Some(punctual_model::Duration::from_ns(until.saturating_sub(super::now())))
+                }
+                Scheduled::AsAdmitted => None,
+            },
             put_back: self.put_back,
             problem: self.problem.clone(),
         })
@@ -186,13 +192,13 @@ impl Watched {
         self.target = target;
     }
 
-    /// When its next budget is due, as far as it has taken something of the last.
-    pub(super) fn next_due(&mut self) -> Option<u64> {
+    /// When what it has taken of its budget is paid, and when the next one is due.
+    pub(super) fn next_due(&mut self) -> Option<(u64, u64)> {
         if !self.target.is_held() {
             return None;
         }
         self.count(super::now());
-        Some(self.budget.due())
+        Some((self.budget.paid(), self.budget.due()))
     }
 
     /// Begins to measure, or says why it cannot be.
@@ -399,6 +405,11 @@ impl Watched {
                 None
             }
             Changes::Detach => {
+                // The registry detaches it when it has its turn. Until then, it is not to go on elsewhere.
+                let is_moved = is.scheduling.matches(&expected.scheduling) && !self.is_demoted();
+                if is_moved && kernel::schedule(number, &self.target.demoted).is_ok() {
+                    self.scheduled = Scheduled::Demoted(u64::MAX);
+                }
                 self.look_at = None;
                 Some(self.notice(Event::Changed(what)))
             }

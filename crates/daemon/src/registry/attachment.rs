@@ -469,7 +469,7 @@ impl Registry {
 }
 
 fn not_owner(thread: u32) -> Error {
-    Error::NotOwner { what: format!("thread {thread} belongs to another user, really or effectively") }
+    Error::NotOwner { what: format!("thread {thread} belongs to another user, by its real or effective UID") }
 }
 
 fn kernel_error(error: Refused, named: u32) -> Error {

@@ -13,7 +13,7 @@ use crate::kernel::Processors;
 use crate::record::Applied;
 use crate::thread::Thread;
 use punctual_model::Duration;
-use punctual_schedule::{Assignment, Parameters, SpecId};
+use punctual_schedule::{ANYWHERE, Assignment, Parameters, SpecId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -112,13 +112,54 @@ impl Registry {
         self.books.remove(&ended.who, ended.admission.plugin, ended.admission.share);
     }
 
-    /// When the next budget of a spec is due, if it has taken something of the last.
+    /// Until when others may not have what a spec has, if it has taken something of its last budget: until
+    /// that is paid at the rate that it was promised, and nothing that it has delayed is still under way; at
+    /// the latest until its next budget is due.
     pub(super) fn due(&self, spec: &Spec) -> Option<u64> {
         let now = enforce::now();
         let held = self.enforcer.shared().lock().due(spec.id.0);
+        let held = held.filter(|(_, due)| *due > now).map(|(paid, due)| {
+            let drained = self.drained_within(spec).map_or(due, |within| now.saturating_add(within));
+            paid.max(drained.min(due))
+        });
         let attached = spec.thread.as_ref();
         let turn = attached.and_then(|it| Turn::of(&it.thread, &it.applied)).or(spec.turn);
         held.into_iter().chain(turn.map(|turn| turn.until)).max().filter(|due| *due > now)
+    }
+
+    /// Within how many ns from now the others on a spec's processor have done, at some instant, all that was
+    /// asked of them. They meet their deadlines, so each has at most ⌈D / T⌉ jobs left now; and then the least
+    /// x with Σ (⌈D / T⌉ + ⌈x / T⌉) · (Q + B) + what the kernel takes ≤ x. `None` if that is not known.
+    fn drained_within(&self, spec: &Spec) -> Option<u64> {
+        const ONE: u128 = 1 << 32;
+        let Admission { plugin, offer, .. } = spec.admission;
+        let config = &self.setup.plugins[plugin].config;
+        if offer.processor == ANYWHERE || !config.platforms.is_empty() {
+            return None;
+        }
+        let live = self.specs.values().filter(|it| it.id != spec.id);
+        let live = live.map(|it| (&it.admission.offer, &it.parameters));
+        let ended = self.ended.still_admitted.iter().map(|it| (&it.admission.offer, &it.as_offered));
+        let (mut backlog, mut rate) = (0u128, 0u128);
+        for (other, parameters) in live.chain(ended).filter(|(it, _)| it.processor == offer.processor) {
+            // Whoever declares less runs below all that declare both.
+            let Some((runtime, period)) = other.accepted_runtime.zip(parameters.period) else { continue };
+            if other.ignored {
+                return None;
+            }
+            let [runtime, period] = [runtime, period].map(|it| u128::from(it.ns().max(1)));
+            let deadline = parameters.deadline.map_or(period, |it| u128::from(it.ns()));
+            let blocking = u128::from(parameters.blocking.map_or(0, Duration::ns));
+            backlog += (deadline.div_ceil(period) + 1) * (runtime + blocking);
+            rate += ((runtime + blocking) * ONE).div_ceil(period);
+        }
+        for reserve in config.reserves.iter().filter(|it| it.processor == offer.processor) {
+            let [runtime, period] = [reserve.runtime, reserve.period].map(|it| u128::from(it.ns().max(1)));
+            backlog += 2 * runtime;
+            rate += (runtime * ONE).div_ceil(period);
+        }
+        let left = ONE.checked_sub(rate).filter(|left| *left > 0)?;
+        u64::try_from((backlog.checked_mul(ONE)?).div_ceil(left)).ok()
     }
 
     /// Takes an ended spec from its plugin and the books: at once if others get its room, else when its next

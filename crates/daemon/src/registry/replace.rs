@@ -287,6 +287,9 @@ fn of(error: Error, what: &str) -> Error {
         Error::NotPermitted { reason, rule } => {
             Error::NotPermitted { reason: format!("{what}: {reason}"), rule }
         }
+        Error::OutOfBounds { parameter, value, bound } => {
+            Error::OutOfBounds { parameter, value, bound: format!("{bound} ({what})") }
+        }
         other => other,
     }
 }

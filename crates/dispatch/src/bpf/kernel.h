@@ -41,6 +41,7 @@ struct sched_entity {
 };
 struct sched_ext_entity {
 	__u32 flags;
+	__u64 slice;
 	__u64 dsq_vtime;
 };
 struct task_struct {
@@ -61,6 +62,7 @@ struct perf_event {
 	struct perf_event_attr attr;
 	struct hw_perf_event hw;
 };
+struct scx_cpu_release_args;
 enum scx_exit_kind { SCX_EXIT_NONE };
 struct scx_exit_info {
 	enum scx_exit_kind kind;
@@ -86,6 +88,7 @@ struct sched_ext_ops {
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool is_runnable);
 	void (*quiescent)(struct task_struct *p, __u64 flags);
+	void (*cpu_release)(__s32 cpu, struct scx_cpu_release_args *args);
 	__s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	__u64 flags;
@@ -93,14 +96,69 @@ struct sched_ext_ops {
 	char name[128];
 };
 
-/* libbpf takes off what follows the last three underscores, so these need a suffix of their own. */
 __s32 scx_bpf_create_dsq(__u64 queue, __s32 node) __ksym;
-bool scx_bpf_dsq_insert___v2___punctual(
-	struct task_struct *p, __u64 queue, __u64 slice, __u64 flags) __ksym;
-bool scx_bpf_dsq_move_to_local___v2___punctual(__u64 queue, __u64 flags) __ksym;
-bool scx_bpf_task_set_slice(struct task_struct *p, __u64 slice) __ksym;
-bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, __u64 vtime) __ksym;
 void scx_bpf_kick_cpu(__s32 cpu, __u64 flags) __ksym;
 __s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+
+/* Functions that kernels have or have not; the newest is used. libbpf takes off what follows the
+ * last three underscores, so those that end with a version need a suffix of their own.
+ */
+bool scx_bpf_dsq_insert___v2___punctual(
+	struct task_struct *p, __u64 queue, __u64 slice, __u64 flags) __ksym __weak;
+void scx_bpf_dsq_insert___v1(
+	struct task_struct *p, __u64 queue, __u64 slice, __u64 flags) __ksym __weak;
+void scx_bpf_dispatch___v0(
+	struct task_struct *p, __u64 queue, __u64 slice, __u64 flags) __ksym __weak;
+bool scx_bpf_dsq_move_to_local___v2___punctual(__u64 queue, __u64 flags) __ksym __weak;
+bool scx_bpf_dsq_move_to_local___v1(__u64 queue) __ksym __weak;
+bool scx_bpf_consume___v0(__u64 queue) __ksym __weak;
+bool scx_bpf_task_set_slice(struct task_struct *p, __u64 slice) __ksym __weak;
+bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, __u64 vtime) __ksym __weak;
+void scx_bpf_reenqueue_local___v2___punctual(void) __ksym __weak;
+__u32 scx_bpf_reenqueue_local___v1(void) __ksym __weak;
+
+static __always_inline void insert(struct task_struct *p, __u64 queue, __u64 slice, __u64 flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_insert___v2___punctual))
+		scx_bpf_dsq_insert___v2___punctual(p, queue, slice, flags);
+	else if (bpf_ksym_exists(scx_bpf_dsq_insert___v1))
+		scx_bpf_dsq_insert___v1(p, queue, slice, flags);
+	else
+		scx_bpf_dispatch___v0(p, queue, slice, flags);
+}
+
+/* `flags` where the kernel has such. */
+static __always_inline bool move_to_local(__u64 queue, __u64 flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___v2___punctual))
+		return scx_bpf_dsq_move_to_local___v2___punctual(queue, flags);
+	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___v1))
+		return scx_bpf_dsq_move_to_local___v1(queue);
+	return scx_bpf_consume___v0(queue);
+}
+
+static __always_inline void set_slice(struct task_struct *p, __u64 slice)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_slice))
+		scx_bpf_task_set_slice(p, slice);
+	else
+		p->scx.slice = slice;
+}
+
+static __always_inline void set_vtime(struct task_struct *p, __u64 vtime)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_dsq_vtime))
+		scx_bpf_task_set_dsq_vtime(p, vtime);
+	else
+		p->scx.dsq_vtime = vtime;
+}
+
+static __always_inline void reenqueue_local(void)
+{
+	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2___punctual))
+		scx_bpf_reenqueue_local___v2___punctual();
+	else
+		scx_bpf_reenqueue_local___v1();
+}
 
 #endif

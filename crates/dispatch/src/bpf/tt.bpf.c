@@ -23,6 +23,7 @@ const volatile bool is_tai = false;
  */
 const volatile __u64 longest_ns = SLICE_DEFAULT;
 /* SCX_ENQ_IMMED: into the local queue only what runs at once, and back here when it is preempted.
+ * Kernels before 7.1 do not have it: see tt_cpu_release.
  */
 const volatile __u64 immediately = 0;
 
@@ -158,7 +159,7 @@ static __always_inline __u32 own_task_number(struct task_struct *p)
 		return number;
 	number = task_number(p);
 	if (number != NONE)
-		scx_bpf_task_set_dsq_vtime(p, number);
+		set_vtime(p, number);
 	return number;
 }
 
@@ -188,10 +189,10 @@ void BPF_PROG(tt_enqueue, struct task_struct *p, __u64 flags)
 		__u32 tid = p->pid, one = 1;
 
 		bpf_map_update_elem(&others, &tid, &one, BPF_ANY);
-		scx_bpf_dsq_insert___v2___punctual(p, QUEUE_OF_OTHERS, SLICE_DEFAULT, flags);
+		insert(p, QUEUE_OF_OTHERS, SLICE_DEFAULT, flags);
 		return;
 	}
-	scx_bpf_dsq_insert___v2___punctual(p, QUEUE_OF_TASK(number), longest_ns, flags);
+	insert(p, QUEUE_OF_TASK(number), longest_ns, flags);
 	/* Its processor looks for it unless it is queued there. */
 	lane = lane_at(task->holder);
 	if (lane && (__s32)lane->cpu != scx_bpf_task_cpu(p))
@@ -426,22 +427,20 @@ static __always_inline void serve(struct lane *lane, struct task_struct *previou
 	__u32 mine = previous && is_queued(previous) ? own_task_number(previous) : NONE;
 
 	if (task == NONE) {
-		bool found =
-			scx_bpf_dsq_move_to_local___v2___punctual(QUEUE_OF_OTHERS, immediately);
+		bool found = move_to_local(QUEUE_OF_OTHERS, immediately);
 
 		/* It may hold a lock for which whoever lets go of it waits. */
 		if (!found && gone)
-			found = scx_bpf_dsq_move_to_local___v2___punctual(
-				QUEUE_OF_TASK(gone - 1), immediately);
+			found = move_to_local(QUEUE_OF_TASK(gone - 1), immediately);
 		if (!found && previous && mine == NONE && is_queued(previous))
-			scx_bpf_task_set_slice(previous, SLICE_DEFAULT);
+			set_slice(previous, SLICE_DEFAULT);
 		return;
 	}
 	if (lane->is_skipped || !lane->tid)
 		return;
 	if (previous && mine == task && is_queued(previous))
-		scx_bpf_task_set_slice(previous, longest_ns);
-	else if (scx_bpf_dsq_move_to_local___v2___punctual(QUEUE_OF_TASK(task), immediately))
+		set_slice(previous, longest_ns);
+	else if (move_to_local(QUEUE_OF_TASK(task), immediately))
 		lane->is_awaited = lane->is_awaited == 1 ? 2 : 0;
 }
 
@@ -471,7 +470,7 @@ void BPF_PROG(tt_dispatch, __s32 cpu, struct task_struct *previous)
 	__u64 time = now(), at;
 
 	if (!lane) {
-		scx_bpf_dsq_move_to_local___v2___punctual(QUEUE_OF_OTHERS, immediately);
+		move_to_local(QUEUE_OF_OTHERS, immediately);
 		return;
 	}
 	if (previous && is_queued(previous)) {
@@ -595,6 +594,15 @@ int BPF_PROG(tt_timer, struct hrtimer *due)
 	return 0;
 }
 
+/* A higher class has taken the processor: what was preempted waits in its task's queue again, not at
+ * the head of the processor's own. Only where the kernel has no SCX_ENQ_IMMED, which does that.
+ */
+SEC("struct_ops/cpu_release")
+void BPF_PROG(tt_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
+{
+	reenqueue_local();
+}
+
 SEC("struct_ops.s/init")
 __s32 BPF_PROG(tt_init)
 {
@@ -625,6 +633,7 @@ struct sched_ext_ops punctual_tt = {
 	.running = (void *)tt_running,
 	.stopping = (void *)tt_stopping,
 	.quiescent = (void *)tt_quiescent,
+	.cpu_release = (void *)tt_cpu_release,
 	.init = (void *)tt_init,
 	.exit = (void *)tt_exit,
 	.name = "punctual_tt",

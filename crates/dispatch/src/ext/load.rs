@@ -8,10 +8,10 @@ use crate::error::{Error, ErrorKind};
 use crate::guests;
 use crate::plan::{self, Clock, OnOverrun, Plan, Turn};
 use crate::rows::COMING;
-use libbpf_rs::btf::types::{Enum64, Func};
+use libbpf_rs::btf::types::{Enum, Enum64, Func};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Btf, Link, MapCore, MapFlags, MapHandle, PrintLevel, RingBuffer, RingBufferBuilder};
-use punctual_daemon::kernel::Processors;
+use punctual_daemon::kernel::{self, Processors};
 use punctual_model::{Duration, Instant};
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -26,16 +26,19 @@ const MOST_RING_BYTES: u32 = 1 << 26;
 pub const WATCHDOG_MS: u32 = 30_000;
 
 /// Only threads that ask for it are the scheduler's, and all of them are, always: by default, the kernel
-/// itself lets the last ready one run on, one that ends, and one that it interrupts where it may not leave
-/// its processor (on PREEMPT_RT wherever it has a lock).
-const OPERATIONS: [&str; 4] =
-    ["SCX_OPS_SWITCH_PARTIAL", "SCX_OPS_ENQ_LAST", "SCX_OPS_ENQ_EXITING", "SCX_OPS_ENQ_MIGRATION_DISABLED"];
+/// itself lets the last ready one run on, and one that ends.
+const OPERATIONS: [&str; 3] = ["SCX_OPS_SWITCH_PARTIAL", "SCX_OPS_ENQ_LAST", "SCX_OPS_ENQ_EXITING"];
+
+/// The same for one that it interrupts where it may not leave its processor: on PREEMPT_RT wherever it has a
+/// lock, on other kernels hardly ever. The first kernels with sched_ext do not have it.
+const MIGRATION_DISABLED: &str = "SCX_OPS_ENQ_MIGRATION_DISABLED";
 
 /// What timers of perf events call.
 const TIMED: &str = "perf_swevent_hrtimer";
 
 /// The kernel's flags of which the scheduler makes use.
 pub struct Flags {
+    /// SCX_ENQ_IMMED; 0 before Linux 7.1.
     immediately: u64,
     operations: u64,
     /// Whether the program on timers can be loaded.
@@ -64,16 +67,30 @@ impl Flags {
         let btf = Btf::from_vmlinux()
             .map_err(|error| format!("this kernel has no type information (BTF): {error}"))?;
         let value = |all: &str, name: &str| {
-            let all = btf.type_by_name::<Enum64<'_>>(all)?;
-            let member = all.iter().find(|member| member.name.is_some_and(|found| found == name))?;
+            let is_it = |found: Option<&std::ffi::OsStr>| found.is_some_and(|found| found == name);
+            if let Some(all) = btf.type_by_name::<Enum64<'_>>(all) {
+                let member = all.iter().find(|member| is_it(member.name))?;
+                return u64::try_from(member.value).ok();
+            }
+            let all = btf.type_by_name::<Enum<'_>>(all)?;
+            let member = all.iter().find(|member| is_it(member.name))?;
             u64::try_from(member.value).ok()
         };
         let operation = |name: &str| value("scx_ops_flags", name);
         let operations = OPERATIONS.into_iter().map(operation).try_fold(0, |all, one| Some(all | one?));
         let operations =
             operations.ok_or("this kernel is built without sched_ext (CONFIG_SCHED_CLASS_EXT)")?;
-        let immediately = value("scx_enq_flags", "SCX_ENQ_IMMED")
-            .ok_or("this kernel's sched_ext lacks SCX_ENQ_IMMED, which Linux has since 7.1")?;
+        let migration_disabled = match operation(MIGRATION_DISABLED) {
+            None if kernel::is_preempt_rt() => {
+                return Err(format!(
+                    "this kernel's sched_ext lacks {MIGRATION_DISABLED}, without which threads that hold locks \
+                     keep their processor on PREEMPT_RT"
+                ));
+            }
+            found => found.unwrap_or(0),
+        };
+        let operations = operations | migration_disabled;
+        let immediately = value("scx_enq_flags", "SCX_ENQ_IMMED").unwrap_or(0);
         let has_timers = btf.type_by_name::<Func<'_>>(TIMED).is_some();
         Ok(Flags { immediately, operations, has_timers })
     }
@@ -91,6 +108,7 @@ impl Loaded {
             .map_err(|error| refused("reading the scheduler", &error))?;
         set(&mut open, plan, flags)?;
         open.progs.tt_timer.set_autoload(flags.has_timers);
+        open.progs.tt_cpu_release.set_autoload(flags.immediately == 0);
         let skeleton = open.load().map_err(|error| refused("loading the scheduler", &error))?;
         let inbox = Rc::new(RefCell::new(Vec::new()));
         let into = Rc::clone(&inbox);
@@ -314,6 +332,10 @@ fn set(open: &mut OpenTtSkel<'_>, plan: &Plan, flags: &Flags) -> Result<(), Erro
     settings.mark = mark(0);
     let operations = open.struct_ops.punctual_tt_mut();
     operations.flags = flags.operations;
+    if flags.immediately != 0 {
+        // Kernels that have both do what this is for by themselves.
+        operations.cpu_release = std::ptr::null_mut();
+    }
     operations.timeout_ms = WATCHDOG_MS;
     let (lanes, tasks) = (plan.lanes.len() as u32, tasks(plan) as u32);
     let places = |(number, lane): (usize, &plan::Lane)| lane.turns.len() as u32 + Lane::room(plan, number);
