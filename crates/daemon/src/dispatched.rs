@@ -9,6 +9,7 @@ use punctual_protocol::dispatcher::{Confirmed, FOLDER, GuestId, Place, Reply, Re
 use punctual_schedule::{
     Answer, AssignedPolicy, Assignment, Load, Offer, Parameters, Plugin, Refusal, SpecId,
 };
+use rustix::net::RecvFlags;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,6 +63,16 @@ impl Connection {
         Ok(Connection(BufReader::new(stream)))
     }
 
+    /// Whether its process has not ended.
+    fn is_open(&mut self) -> bool {
+        let mut byte = [0];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match rustix::net::recv(self.0.get_ref(), &mut byte[..], flags) {
+            Ok((_, length)) => length > 0,
+            Err(error) => error == rustix::io::Errno::AGAIN,
+        }
+    }
+
     fn call(&mut self, request: &Request) -> io::Result<Reply> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
@@ -93,11 +104,19 @@ impl State {
 
     /// Asks a dispatcher. One that cannot be asked is gone: its table has ended.
     fn ask(&mut self, dispatcher: u32, request: &Request) -> Result<Reply, String> {
-        let gone = || format!("process {dispatcher} no longer dispatches its table");
+        let gone = || format!("the table that process {dispatcher} dispatched has ended");
         let connection = self.dispatchers.get_mut(&dispatcher).ok_or_else(gone)?;
         connection.call(request).map_err(|error| {
+            // A later reply would be taken for that to another request.
             self.dispatchers.remove(&dispatcher);
-            format!("{} ({error})", gone())
+            match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => format!(
+                    "process {dispatcher}, which dispatches the table, did not decide within {} s: a smaller \
+                     least common multiple of the periods makes that easier",
+                    PATIENCE.as_secs()
+                ),
+                _ => gone(),
+            }
         })
     }
 
@@ -143,6 +162,7 @@ impl Dispatched {
     /// The first dispatcher's place, or each one's reason.
     fn reserve(&self, asked: &Reservation) -> Result<(u32, Place), Vec<String>> {
         let mut state = self.state.borrow_mut();
+        state.dispatchers.retain(|_, connection| connection.is_open());
         state.find();
         let dispatchers: Vec<u32> = state.dispatchers.keys().copied().collect();
         let mut reasons = Vec::new();
@@ -188,8 +208,7 @@ impl Plugin for Dispatched {
                 Answer::Ok(Offer { processor, accepted_runtime: Some(runtime), ignored: false })
             }
             Err(reasons) if reasons.is_empty() => {
-                let none = "no table is being dispatched that takes guests (punctual tt run --dispatcher \
-                            user-space)";
+                let none = "no table is being dispatched that takes guests (punctual tt run)";
                 Answer::No(Refusal::Unschedulable(none.into()))
             }
             Err(reasons) => Answer::No(Refusal::Unschedulable(reasons.join("; "))),
@@ -253,6 +272,19 @@ impl Plugin for Dispatched {
             // One that is gone has put the thread back.
             let _ = state.tell(&guest, |guest| Request::Unbind { guest });
         }
+    }
+
+    fn lost(&self, spec: SpecId) -> Option<String> {
+        let mut state = self.state.borrow_mut();
+        let number = match state.guests.get(&spec) {
+            Some(guest) => guest.dispatcher,
+            None => return Some("it has none in a table".into()),
+        };
+        let is_there = state.dispatchers.get_mut(&number).is_some_and(Connection::is_open);
+        if !is_there {
+            state.dispatchers.remove(&number);
+        }
+        (!is_there).then(|| format!("the table that process {number} dispatched has ended"))
     }
 
     fn loads(&self) -> Vec<Load> {

@@ -99,6 +99,8 @@ pub struct Target {
     pub thread: Arc<Thread>,
     /// The user of its spec.
     pub user: u32,
+    /// Whether a dispatcher schedules it: then only what it starts is sent home.
+    pub is_guest: bool,
     /// As it is scheduled by admission.
     pub applied: State,
     /// The processors that it had before, and that what it starts gets.
@@ -516,6 +518,7 @@ mod tests {
             period: 0,
             deadline: 0,
             begins: 0,
+            is_guest: false,
         };
         let mut core = Core::default();
         let mut budget = Budget::new((1, 1_000_000_000_000, 1), now());

@@ -342,7 +342,10 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         user: spec.who.user,
         process: registry.client(spec.process).map_or(0, |process| process.number),
         thread: spec.thread.as_ref().map(|attached| attached.named),
-        thread_is: spec.thread.as_ref().filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
+        thread_is: match registry.lost(spec) {
+            Some(why) => Some(format!("without slots: {why}")),
+            None => spec.thread.as_ref().filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
+        },
         used: spec.thread.as_ref().and_then(|attached| attached.used),
         enforced,
         says: spec.says(),

@@ -390,6 +390,11 @@ impl Registry {
         Ok(&self.specs[&id])
     }
 
+    /// Why a spec has nothing any more of what it was admitted to, in words.
+    pub fn lost(&self, spec: &Spec) -> Option<String> {
+        self.setup.plugins[spec.admission.plugin].plugin.lost(spec.id)
+    }
+
     /// Admits a spec that belongs to another process; to the caller's, if none.
     pub fn create_of(
         &mut self,

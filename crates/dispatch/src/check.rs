@@ -28,6 +28,9 @@ pub struct Check<'a> {
     from: Option<Instant>,
     is_cut: bool,
     ledger: Ledger,
+    /// Names of guests, by number, and the last one that gave its slots back, with the first of them.
+    guests: BTreeMap<u32, String>,
+    last_over: Option<(u32, u64)>,
     outcome: Outcome,
 }
 
@@ -147,6 +150,8 @@ impl<'a> Check<'a> {
             from: None,
             is_cut: false,
             ledger: Ledger::default(),
+            guests: BTreeMap::new(),
+            last_over: None,
             outcome: Outcome::default(),
         }
     }
@@ -184,6 +189,9 @@ impl<'a> Check<'a> {
             Dispatch::Task(task) => {
                 let planned = self.plan.tasks.get(task.number as usize).map(|planned| &planned.name);
                 // Those after the table's tasks are guests.
+                if planned.is_none() {
+                    self.guests.insert(task.number, task.name.clone());
+                }
                 if planned.is_some_and(|planned| *planned != task.name) {
                     return Err(format!(
                         "the recording is of another table, whose task {} is {}",
@@ -195,7 +203,9 @@ impl<'a> Check<'a> {
             // The gap in the slots is found at the next turn, if there is one.
             Dispatch::Lost { cpu, count } => self.coverage.lost(*cpu, *count),
             Dispatch::Guest(guest) => {
-                self.outcome.guests += 1;
+                // One whose slots were guaranteed anew is the same.
+                let is_renewed = self.last_over == Some((guest.number, guest.slot));
+                self.outcome.guests += u64::from(!is_renewed);
                 self.ledger.guest((**guest).clone());
             }
             Dispatch::GuestOver { number, slot } => match &self.plan.table {
@@ -203,7 +213,10 @@ impl<'a> Check<'a> {
                     self.outcome.early += 1;
                     self.ledger.job_over(table, *number, *slot);
                 }
-                _ => self.ledger.over(*number, *slot),
+                _ => {
+                    self.last_over = Some((*number, *slot));
+                    self.ledger.over(*number, *slot);
+                }
             },
         }
         Ok(())
@@ -333,7 +346,9 @@ impl<'a> Check<'a> {
 
     fn name(&self, task: Option<u32>) -> String {
         let Some(task) = task else { return "idle".into() };
-        self.plan.tasks.get(task as usize).map_or_else(|| format!("task {task}"), |task| task.name.clone())
+        let planned = self.plan.tasks.get(task as usize).map(|task| &task.name);
+        let known = planned.or_else(|| self.guests.get(&task));
+        known.map_or_else(|| format!("guest no. {task}"), String::clone)
     }
 }
 

@@ -6,11 +6,8 @@
 
 mod interface;
 mod lane;
-#[cfg(test)]
-mod living;
 mod load;
 mod lowered;
-mod mender;
 mod partition;
 mod support;
 mod timer;
@@ -21,6 +18,7 @@ pub use support::{LONGEST_WAIT, longest_wait, support, works};
 
 use crate::clock::now_monotonic;
 use crate::error::Error;
+use crate::mender::Threads;
 use crate::plan::Plan;
 use crate::rows::{COMING, Cursor, Rows, Stretch};
 use crate::threads::used_ns;
@@ -29,7 +27,6 @@ use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
 use lane::{Awaited, Lane};
 use load::{Flags, Loaded, handover, mark};
-use mender::Threads;
 use punctual_daemon::kernel::{self, Scheduling, State};
 use punctual_daemon::thread::Thread;
 use punctual_model::{Duration, Instant};
@@ -107,7 +104,8 @@ impl Dispatcher {
     /// Has the table carried out from `start` on.
     pub fn begin(&mut self, start: Instant, priorities: Priorities) -> Result<(), Error> {
         self.start = start;
-        let mender = self.bound.start(&self.stop);
+        let instead = |found: &Scheduling| (found.policy != SCHED_EXT).then(scheduling);
+        let mender = self.bound.start(&self.stop, Box::new(instead));
         self.mender = Some(mender.map_err(|error| Error::other("starting a thread", error))?);
         let mut seen = self.loaded.trace_timers(self.plan.lanes.len()).into_iter();
         for lane in 0..self.plan.lanes.len() {
@@ -310,8 +308,10 @@ impl Dispatcher {
 
     /// Ends the scheduler and the ticks. The last turns can still be drained.
     pub fn stop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
+        // Until then the mender is needed: the kernel waits for threads that one of SCHED_OTHER would keep
+        // from running.
         self.loaded.detach();
+        self.stop.store(true, Ordering::SeqCst);
         self.ticks.iter().for_each(|tick| tick.thread().unpark());
         self.lanes.iter().for_each(|lane| lane.tick.bell.ring());
         for tick in self.ticks.drain(..) {

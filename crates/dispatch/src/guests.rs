@@ -421,7 +421,8 @@ impl Guests {
             }
             return Ok(Need { slots, deadline, period: None, offset: 0 });
         };
-        let deadline = asked.deadline_ns.unwrap_or(period);
+        let offset = asked.offset_ns;
+        let deadline = asked.deadline_ns.unwrap_or(period.saturating_sub(offset));
         if period.is_zero() || period.ns() % slot.ns() != 0 {
             let reason = format!("the period of {period} is not a whole number of slots of {slot}");
             return Err(NotReserved::new(reason));
@@ -430,14 +431,14 @@ impl Guests {
             let reason = format!("the deadline of {deadline} is longer than the period of {period}");
             return Err(NotReserved { reason, earliest_deadline: None });
         }
-        let offset = asked.offset_ns;
         if offset.ns() % slot.ns() != 0 {
             let reason = format!("the offset of {offset} is not a whole number of slots of {slot}");
             return Err(NotReserved::new(reason));
         }
         if offset > period.saturating_sub(deadline) {
             let reason = format!(
-                "the offset of {offset} and the deadline of {deadline} are longer than the period of {period}"
+                "the offset of {offset} and the deadline of {deadline} together are longer than the period of \
+                 {period}"
             );
             return Err(NotReserved::new(reason));
         }
@@ -476,8 +477,14 @@ impl Guests {
         let Refused { free, needed, earliest_deadline } = refused;
         let slot = self.plan.slot;
         let are = |slots: u64| if slots == 1 { "is" } else { "are" };
+        let farthest = self.slots(FARTHEST);
+        let within = match earliest_deadline {
+            Some(_) => String::new(),
+            None => format!(" within {farthest}, farther than which no deadline counts"),
+        };
         let reason = format!(
-            "{} of {slot} {} needed before the deadline, and at most {free} {} free on any one processor",
+            "{} of {slot} {} needed before the deadline, and at most {free} {} free on any one \
+             processor{within}",
             counted(*needed, "slot"),
             are(*needed),
             are(*free),
@@ -800,7 +807,11 @@ mod tests {
         assert_eq!((record.slot, record.deadline, record.period), (first, 1, 5));
         let why = |rig: &mut Rig, asked: &Reservation| rig.reserve(0, asked).expect_err("refused").reason;
         let late = Reservation { offset_ns: Duration::from_ms(5), ..asked.clone() };
-        assert!(why(&mut rig, &late).contains("are longer than the period"), "{}", why(&mut rig, &late));
+        assert!(
+            why(&mut rig, &late).contains("together are longer than the period"),
+            "{}",
+            why(&mut rig, &late)
+        );
         let odd = Reservation { offset_ns: Duration::from_us(500), ..asked.clone() };
         assert!(why(&mut rig, &odd).contains("whole number of slots"));
         let single = Reservation { period_ns: None, deadline_ns: ms(50), ..asked.clone() };

@@ -14,7 +14,10 @@ mod freezer;
 pub mod guardian;
 mod guests;
 mod leftovers;
+#[cfg(test)]
+mod living;
 mod managers;
+mod mender;
 mod notes;
 mod plan;
 mod rows;

@@ -143,21 +143,30 @@ pub fn clear() {
     crate::leftovers::clear_sockets(Path::new(FOLDER));
 }
 
-/// All running dispatchers that this user may ask.
-pub fn statuses() -> Vec<Status> {
+/// All running dispatchers.
+///
+/// # Errors
+/// If this user may not ask one of them.
+pub fn statuses() -> io::Result<Vec<Status>> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let is_status =
         |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|it| it.parse::<u32>().is_ok());
-    let mut found: Vec<Status> = entries.filter(is_status).filter_map(|entry| ask(&entry.path())).collect();
-    found.sort_by_key(|status| status.pid);
-    found
+    let mut found = Vec::new();
+    for entry in entries.filter(is_status) {
+        match ask(&entry.path()) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+            // Nobody listens at what an earlier boot or a killed guardian left.
+            answer => found.extend(answer),
+        }
+    }
+    found.sort_by_key(|status: &Status| status.pid);
+    Ok(found)
 }
 
-/// Nobody listens at what an earlier boot or a killed guardian left.
-fn ask(path: &Path) -> Option<Status> {
-    let mut socket = UnixStream::connect(path).ok()?;
-    socket.set_read_timeout(Some(PATIENCE)).ok()?;
+fn ask(path: &Path) -> io::Result<Status> {
+    let mut socket = UnixStream::connect(path)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
     let mut text = Vec::new();
-    socket.read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
+    socket.read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
 }

@@ -25,13 +25,17 @@ use crate::bell::Bell;
 use crate::clock::now_monotonic;
 use crate::error::Error;
 use crate::guests;
+use crate::mender::Threads;
 use crate::plan::Plan;
 use crate::rows::{Cursor, Rows};
 use lane::Lane;
 use mail::Mail;
 use plug::{Plug, Sight};
 use present::Present;
+use punctual_daemon::kernel::Scheduling;
+use punctual_daemon::thread::Thread;
 use punctual_model::{Duration, Instant};
+use punctual_schedule::AssignedPolicy;
 use punctual_trace::dispatch::Turn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -144,6 +148,10 @@ pub struct Dispatcher {
     threads: Vec<JoinHandle<()>>,
     /// By lane.
     plugs: Vec<Sight>,
+    /// Threads that are bound, and who takes them back from priorities above the dispatching threads'.
+    bound: Arc<Threads>,
+    mender: Option<JoinHandle<()>>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Dispatcher {
@@ -166,7 +174,11 @@ impl Dispatcher {
             present: (0..lanes).map(|_| Present::default()).collect(),
             plan,
         });
-        let mut dispatcher = Dispatcher { shared, turns: Vec::new(), threads: Vec::new(), plugs: Vec::new() };
+        let (bound, is_over) = (Threads::new(shared.tasks.len()), Arc::new(AtomicBool::new(false)));
+        let mender = bound.start(&is_over, Box::new(move |found| instead(found, priorities)));
+        let mender = Some(mender.map_err(|error| Error::other("starting a thread", error))?);
+        let (turns_read, threads, plugs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut dispatcher = Dispatcher { shared, turns: turns_read, threads, plugs, bound, mender, is_over };
         for (lane, turns) in turns.into_iter().enumerate() {
             dispatcher.start_lane(lane, turns)?;
         }
@@ -202,7 +214,15 @@ impl Dispatcher {
 
     /// Gives a task its thread; the one that it had is given back.
     pub fn bind(&self, task: usize, bound: Option<Bound>) -> Option<Bound> {
+        // One that has ended needs nobody.
+        let pinned = bound.as_ref().and_then(|bound| Thread::pin(bound.tid).ok());
+        self.bound.set(task, pinned.map(|(thread, _)| thread));
         std::mem::replace(&mut self.shared.task(task as u32), bound)
+    }
+
+    /// The policy above the table from which a task's thread was taken back since the last call, in words.
+    pub fn found(&self, task: usize) -> Option<String> {
+        self.bound.found(task)
     }
 
     /// Looks at the thread of a task.
@@ -255,6 +275,11 @@ impl Dispatcher {
             // A lane ends its plug, so it is waited for first.
             let _ = thread.join();
         }
+        self.is_over.store(true, Ordering::SeqCst);
+        if let Some(mender) = self.mender.take() {
+            mender.thread().unpark();
+            let _ = mender.join();
+        }
     }
 }
 
@@ -270,10 +295,16 @@ impl std::fmt::Debug for Dispatcher {
     }
 }
 
+/// What a thread of the table gets that would keep the dispatching thread from its processor: the priority of
+/// those that wait. The session then gives it what it should have.
+fn instead(found: &Scheduling, priorities: Priorities) -> Option<Scheduling> {
+    let is_above = found.is_deadline() || found.is_fixed_priority() && found.priority > priorities.turn();
+    is_above.then(|| Scheduling::from_policy(AssignedPolicy::Fifo(priorities.waiting())))
+}
+
 /// Puts the calling thread on a processor, with a priority of SCHED_FIFO.
 pub fn enter(processor: u32, priority: u32) -> Result<(), Error> {
-    use punctual_daemon::kernel::{Processors, Scheduling, pin, schedule};
-    use punctual_schedule::AssignedPolicy;
+    use punctual_daemon::kernel::{Processors, pin, schedule};
     let what = format!("dispatching on processor {processor}");
     let here = Processors::one(processor).ok_or_else(|| Error::unsupported(&what, "it does not exist"))?;
     pin(0, &here).map_err(|refused| Error::unsupported(&what, refused))?;

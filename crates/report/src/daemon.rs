@@ -5,7 +5,7 @@ use crate::number::{about, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, paragraph, visible};
 use punctual_client::{Admission, Answer, ClientInfo, Parameters, Plugin, Spec, Status, Used};
-use punctual_model::{Duration, Instant, Policy};
+use punctual_model::{Duration, Instant};
 
 const SPECS: [Column; 12] = [
     figures("Spec", Fit::Keep),
@@ -216,10 +216,11 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
         spec.thread.map_or("–".into(), |thread| thread.to_string()),
         notes.join("; "),
     ]);
-    let changed = spec.thread_is.as_ref().map(|is| match admission.policy {
-        // A guest of a table runs so between its slots, too.
-        Policy::Ext => format!("outside its slots, or its table has ended: its thread is {}", visible(is)),
-        _ => format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)),
+    let changed = spec.thread_is.as_ref().map(|is| match is.strip_prefix("without slots") {
+        Some(why) => format!("WITHOUT SLOTS{}", visible(why)),
+        // So a guest of a table runs between its slots.
+        None if is.starts_with("outside its slots") => visible(is),
+        None => format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)),
     });
     let ignored = admission.admission_ignored.then(|| "NOT SCHEDULABLE when it was admitted".to_owned());
     let held = enforcement(spec);
@@ -430,13 +431,13 @@ mod tests {
             specs(&[spec], &Page::default())
                 .contains("CHANGED BY SOMEBODY ELSE: its thread is SCHED_OTHER, nice 0")
         );
-        let mut guest = Spec { thread_is: Some("SCHED_OTHER, nice 0".into()), ..a_spec() };
-        guest.admission.policy = Policy::Ext;
-        let text = specs(&[guest], &Page::default());
-        assert!(
-            text.contains("outside its slots, or its table has ended: its thread is SCHED_OTHER"),
-            "{text}"
-        );
+        for (is, shown) in [
+            ("outside its slots: SCHED_OTHER, nice 0", "outside its slots: SCHED_OTHER, nice 0"),
+            ("without slots: its table has ended", "WITHOUT SLOTS: its table has ended"),
+        ] {
+            let text = specs(&[Spec { thread_is: Some(is.into()), ..a_spec() }], &Page::default());
+            assert!(text.contains(shown) && !text.contains("CHANGED"), "{text}");
+        }
     }
 
     #[test]

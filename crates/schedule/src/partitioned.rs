@@ -312,10 +312,14 @@ impl Processor {
             match unproven {
                 Unproven::Late { task, response } => {
                     let whose = if task == place_of_added { "this spec" } else { "an admitted spec" };
-                    let Task { runtime, deadline, .. } = tasks.tasks()[task];
+                    let Task { runtime, deadline, blocking, .. } = tasks.tasks()[task];
+                    let blocked = match blocking.is_zero() {
+                        true => String::new(),
+                        false => format!(", blocking {blocking}"),
+                    };
                     format!(
                         "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline \
-                         {deadline}) could take {} or more{kernel}{reserved}{shared}",
+                         {deadline}{blocked}) could take {} or more{kernel}{reserved}{shared}",
                         Duration::from_ns(u64::try_from(response).unwrap_or(u64::MAX))
                     )
                 }

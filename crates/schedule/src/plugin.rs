@@ -149,6 +149,11 @@ pub trait Plugin: std::fmt::Debug {
     fn let_go(&mut self, spec: SpecId) {
         let _ = spec;
     }
+    /// Why a spec has nothing any more of what it was admitted to, in words.
+    fn lost(&self, spec: SpecId) -> Option<String> {
+        let _ = spec;
+        None
+    }
     /// The spec's thread was detached, or has ended.
     fn detached(&mut self, spec: SpecId) {
         let _ = spec;

@@ -341,6 +341,28 @@ fn early_completion_gives_back() {
 }
 
 #[test]
+fn a_periodic_task_does_not_wait_for_jobs_that_are_over() {
+    let mut processor = Processor::new(Plan::new(10, vec![job(0, 0, 10, 5)]).unwrap());
+    let far = processor.accept(slots(3), 1_000).unwrap();
+    let near = processor.accept(slots(2), 25).unwrap();
+    let added = Periodic { wcet: 1, period: 10, deadline: 10, offset: 0 };
+    assert_eq!(processor.clone().add_periodic(1, added), Ok(1_000));
+    assert!(processor.complete(far));
+    assert_eq!(processor.clone().add_periodic(1, added), Ok(30));
+    assert!(processor.complete(near));
+    assert_eq!(processor.slack(1_000), 500);
+    // No slot has been given out.
+    assert_eq!(processor.clone().add_periodic(1, added), Ok(0));
+    processor.next_slot();
+    assert_eq!(processor.add_periodic(1, added), Ok(10));
+    assert_eq!(processor.slack(1_000), 500 - 99);
+    // Another one does not begin before: the plan is another until then.
+    let again = Periodic { period: 20, deadline: 20, ..added };
+    assert_eq!(processor.add_periodic(2, again), Ok(10));
+    assert_eq!(processor.slack(1_010), 505 - 100 - 50);
+}
+
+#[test]
 fn what_cannot_be_planned_is_explained() {
     let error = |jobs| Plan::new(10, jobs).unwrap_err().to_string();
     assert_eq!(error(vec![job(3, 4, 6, 3)]), "task 3: 3 slots do not fit between slots 4 and 6 of the table");

@@ -52,7 +52,7 @@ pub struct Options {
     pub plan: Plan,
     /// What to call it.
     pub name: String,
-    /// Stop this long after the first slot began.
+    /// Stop this long after the first slot began, or after the table was joined.
     pub limit: Option<Duration>,
     /// When the first slot begins.
     pub start: Start,
@@ -124,9 +124,10 @@ fn dispatch(
         guardian: options.guardian.clone(),
     };
     let mut session = Session::start(options.plan.clone(), dispatch)?;
+    // A table that began before is joined now.
+    let begins = session.begins().max(clock.now());
     let end = options.limit.map(|limit| {
-        session.begins()
-            + punctual_model::Duration::from_ns(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
+        begins + punctual_model::Duration::from_ns(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
     });
     let mut progress = monitor.watching(options.limit);
     let mut is_missed_said = false;
@@ -159,7 +160,8 @@ fn dispatch(
 fn missing(tasks: &[&str]) -> Option<String> {
     let names: Vec<String> = tasks.iter().map(|task| visible(task)).collect();
     let names = (!names.is_empty()).then(|| names.join(", "))?;
-    Some(format!("no thread for {names} yet: their slots are given to nobody until then"))
+    let whose = if tasks.len() == 1 { "its" } else { "their" };
+    Some(format!("no thread for {names} yet: {whose} slots are given to nobody until then"))
 }
 
 fn take(event: Event, log: &mut Log, monitor: &dyn Monitor) {

@@ -207,7 +207,10 @@ fn job<const EXT: bool>() -> Result<Outcome> {
     ensure!(rig.specs()? == 0, "the spec has outlived its process");
     let recorded = rig.end()?;
     let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
-    ensure!((u64::from(guest.slots), guest.cpu) == (runtime * 1_000_000 / SLOT, 1), "{guest:?}");
+    let slots = runtime * 1_000_000 / SLOT;
+    // Some may have passed before its thread was there, others have come since.
+    let all = u64::from(guest.slots) == slots || (recorded.renewed > 0 && u64::from(guest.slots) < slots);
+    ensure!(all && guest.cpu == 1, "{guest:?}");
     ensure!(recorded.turns_of(guest).any(|turn| turn.ran.ns() > 0), "it never ran in its slots");
     // It ended before it had used up its slots, all of which come before its deadline.
     let [(number, over)] = recorded.over[..] else { return fail(format!("{:?}", recorded.over)) };
@@ -311,6 +314,9 @@ fn refusal<const EXT: bool>() -> Result<Outcome> {
         let ended = run(rig.run(&["--runtime", "1500ms", "--deadline", &deadline], &["true"]))?;
         if ended.code == Some(0) {
             break;
+        }
+        if ended.stderr.contains("did not accept the slots in time; try again") {
+            continue;
         }
         let Some(earliest) = earliest(&ended.stderr) else { return fail(ended.all()) };
         ensure!(ended.stderr.contains("slots of 2 ms are needed before the deadline"), "{}", ended.all());

@@ -77,7 +77,10 @@ fn guard() -> Result<(), Failure> {
 }
 
 fn status(as_json: bool) -> Result<(), Failure> {
-    let all = tt::statuses();
+    let all = tt::statuses().map_err(|error| {
+        let message = format!("the dispatcher of a table cannot be asked: {error}; that needs root");
+        Failure::new(Code::CannotHere, message)
+    })?;
     match as_json {
         true => print(&format!("{:#}\n", json!({"tables": all}))),
         false => print(&report::statuses(&all, &terminal::page())),

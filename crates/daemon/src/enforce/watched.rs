@@ -108,7 +108,7 @@ impl Watched {
             let due = self.budget.stop();
             self.wait_for(due);
         }
-        if let Some(until) = barred {
+        if let Some(until) = barred.filter(|_| !self.target.is_guest) {
             self.is_barred = true;
             self.wait_for(until);
         }
@@ -383,7 +383,7 @@ impl Watched {
 
     /// Whether someone else changed it, and what is done about that.
     fn heed_changes(&mut self, policy: &Policy) -> Option<Notice> {
-        if self.is_barred {
+        if self.is_barred || self.target.is_guest {
             return None;
         }
         let number = self.target.thread.number;
@@ -559,6 +559,7 @@ mod tests {
         let target = Target {
             thread: Arc::new(Thread::pin(number).unwrap().0),
             user: 0,
+            is_guest: false,
             applied,
             home: applied.processors,
             demoted,

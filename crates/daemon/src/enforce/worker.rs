@@ -221,7 +221,7 @@ fn measure(
             None => Measure::Accounts(Account::open(number).map_err(unaccounted)?),
         });
     }
-    let stays = !target.is_held() && target.applied.processors.is_one();
+    let stays = !target.is_held() && !target.is_guest && target.applied.processors.is_one();
     if target.applied.processors != target.home || stays {
         match Births::new(number, stays).map_err(unmeasured) {
             Ok(births) => {

@@ -18,6 +18,8 @@ use zbus::{Connection, fdo};
 
 const NAME: &str = "org.freedesktop.RealtimeKit1";
 const PATH: &str = "/org/freedesktop/RealtimeKit1";
+/// How long the bus may take to reply.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two attempts to reach the bus, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// Requests of a user, in how long.
@@ -105,7 +107,8 @@ fn connect(kit: &Arc<RealtimeKit>, desk: &Desk) -> zbus::Result<blocking::Connec
     };
     let bursts = Mutex::new(HashMap::new());
     let interface = Interface { kit: kit.clone(), desk: desk.clone(), bursts };
-    builder.serve_at(PATH, interface)?.name(NAME)?.build()
+    // A bus that does not reply is told of, and tried again.
+    builder.method_timeout(PATIENCE).serve_at(PATH, interface)?.name(NAME)?.build()
 }
 
 /// The object on the bus.

@@ -29,8 +29,8 @@ impl AttachedThread {
     pub fn otherwise(&self) -> Option<String> {
         let (is, applied) = (State::read(self.thread.number).ok()?, self.applied.state(&self.before)?);
         if applied.scheduling.is_dispatched() {
-            // Its slots are over, or the table is.
-            return is.scheduling.matches(&self.before.scheduling).then(|| is.scheduling.to_string());
+            let is_as_before = is.scheduling.matches(&self.before.scheduling);
+            return is_as_before.then(|| format!("outside its slots: {}", is.scheduling));
         }
         if !is.scheduling.matches(&applied.scheduling) {
             return Some(is.scheduling.to_string());

@@ -170,7 +170,9 @@ fn described(spec: &Spec) -> String {
 pub(super) fn target(spec: &Spec) -> Option<Target> {
     let attached = spec.thread.as_ref()?;
     let scheduling = &attached.applied.scheduling;
-    if scheduling.is_dispatched() {
+    // Under sched_ext, its dispatcher does that.
+    let is_guest = scheduling.is_dispatched();
+    if is_guest && scheduling.priority == 0 {
         return None;
     }
     let declared = spec.admission.offer.accepted_runtime.zip(spec.parameters.period);
@@ -179,6 +181,7 @@ pub(super) fn target(spec: &Spec) -> Option<Target> {
     Some(Target {
         thread: attached.thread.clone(),
         user: spec.who.user,
+        is_guest,
         applied: attached.applied.state(&attached.before)?,
         home: attached.before.processors,
         demoted: enforce::demoted(&attached.before.scheduling),

@@ -11,6 +11,7 @@ use serde_json::json;
 pub const ALONE: &[(&str, fn())] = &[
     ("ended::who_needs_the_room_of_others_begins_later", who_needs_the_room_of_others_begins_later),
     ("ended::who_has_room_beside_begins_at_once", who_has_room_beside_begins_at_once),
+    ("ended::an_ended_spec_counts_for_what_it_took", an_ended_spec_counts_for_what_it_took),
     ("ended::a_change_of_mode_gives_no_second_budget", a_change_of_mode_gives_no_second_budget),
     ("ended::what_a_change_leaves_is_given_later", what_a_change_leaves_is_given_later),
     ("ended::attaching_in_a_loop_gives_no_time", attaching_in_a_loop_gives_no_time),
@@ -60,6 +61,24 @@ fn who_needs_the_room_of_others_begins_later() {
     until("its first budget", || seen(hog.tid()).0 == FIFO);
     release(&mut client, spec);
     daemon.assert_empty();
+}
+
+fn an_ended_spec_counts_for_what_it_took() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let (hog, other) = (Hog::start(), Hog::start());
+    // Two thirds of a processor, for fifty minutes.
+    let spec = client.schedule(parameters(40, 2_000_000, 3_000_000), hog.tid());
+    takes_something(&hog);
+    release(&mut client, spec);
+    drop(hog);
+    let spec = client.schedule(most(), other.tid());
+    until("its first budget", || seen(other.tid()).0 == FIFO);
+    let shown = client.ask("GetSpec", json!({ "spec": spec }));
+    // As for any budget, a little earlier is tolerated.
+    let begins = shown["spec"]["admission"]["begins_in_ns"].as_u64();
+    assert!(begins.is_none_or(|ns| ns <= 1_000_000), "{shown}");
+    release(&mut client, spec);
 }
 
 fn who_has_room_beside_begins_at_once() {

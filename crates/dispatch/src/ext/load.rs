@@ -291,9 +291,12 @@ impl Loaded {
     }
 
     /// Takes it out of the kernel.
+    ///
+    /// First the scheduler, then what traces timers: before Linux 7, the second waits until every thread has
+    /// blocked or returned from the kernel, and with the scheduler some get no turn.
     pub fn detach(&mut self) {
-        self.timers = None;
         self.link = None;
+        self.timers = None;
     }
 }
 

@@ -125,8 +125,8 @@ impl Lowered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ext::living::living;
     use crate::guardian::put_back;
+    use crate::living::living;
     use std::fs;
 
     fn fifo() -> Scheduling {

@@ -37,7 +37,8 @@ pub(super) fn check_processors(plan: &Plan) -> Result<(), Error> {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let all_online = processor_list(&online).unwrap_or_default();
     let is_online = |processor: u32| all_online.contains(&processor);
-    let others = statuses();
+    let refused = |error| Error::other("asking whether another table is dispatched", error);
+    let others = statuses().map_err(refused)?;
     for lane in &plan.lanes {
         let processor = lane.processor;
         if !is_online(processor) {

@@ -250,14 +250,16 @@ impl Session {
     /// Gives threads again what somebody has changed.
     pub(super) fn mend(&mut self) {
         for task in 0..self.threads.len() {
+            let tid = self.threads[task].as_ref().map_or(0, |known| known.thread.number);
             let changed = match &self.engine {
-                Engine::User(dispatcher) => self.priority.raised(|| {
-                    dispatcher.with_task(task, |bound| Some((bound.as_ref()?.tid, bound?.mend()?)))
-                }),
-                Engine::Ext(ext) => {
-                    let tid = self.threads[task].as_ref().map_or(0, |known| known.thread.number);
-                    ext.dispatcher.mend(task).map(|what| (tid, what))
+                Engine::User(dispatcher) => {
+                    let found = dispatcher.found(task).map(|what| (tid, what));
+                    let mended = self.priority.raised(|| {
+                        dispatcher.with_task(task, |bound| Some((bound.as_ref()?.tid, bound?.mend()?)))
+                    });
+                    found.or(mended)
                 }
+                Engine::Ext(ext) => ext.dispatcher.mend(task).map(|what| (tid, what)),
             };
             if let Some((tid, what)) = changed {
                 let name = self.name(task);

@@ -46,6 +46,11 @@ impl Intervals {
         self.all.extend(later);
     }
 
+    /// Removes those after a slot at which one ends, from which they borrow nothing.
+    pub(super) fn end_at(&mut self, slot: u64) {
+        self.all.truncate(self.all.partition_point(|interval| interval.end <= slot));
+    }
+
     /// All of them, the current one first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Interval> {
         self.all.iter()

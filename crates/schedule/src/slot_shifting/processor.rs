@@ -88,6 +88,8 @@ pub struct Processor {
     coming: VecDeque<Job>,
     /// Where the plan is repeated next: jobs and intervals are known until there.
     horizon: u64,
+    /// Jobs and intervals before this slot are not those of the present plan, or were changed.
+    settled: u64,
     known: u64,
 }
 
@@ -102,6 +104,7 @@ impl Processor {
             ready: BTreeMap::new(),
             coming: VecDeque::new(),
             horizon: 0,
+            settled: 0,
             known: 0,
         };
         processor.repeat_plan();
@@ -165,9 +168,23 @@ impl Processor {
     /// Adds a periodic task to the plan, for good: from the slot that is returned on, where the plan would
     /// have been repeated next; all that is guaranteed before stays as it is.
     pub fn add_periodic(&mut self, task: usize, added: Periodic) -> Result<u64, PlanError> {
-        self.plan = self.plan.with_periodic(task, added)?;
+        let plan = self.plan.with_periodic(task, added)?;
+        self.forget();
+        self.plan = plan;
         self.cycle = Intervals::from(&self.plan);
+        self.settled = self.horizon;
         Ok(self.horizon)
+    }
+
+    /// Forgets the repetitions of the plan that nothing needs which is guaranteed now: they were known for the
+    /// sake of jobs that are over.
+    fn forget(&mut self) {
+        let ready = self.ready.values().map(|job| job.deadline).max().unwrap_or(0);
+        let latest = ready.max(self.now).max(self.settled);
+        let length = self.plan.length();
+        self.horizon -= self.horizon.saturating_sub(latest) / length * length;
+        self.coming.retain(|job| job.release < self.horizon);
+        self.intervals.end_at(self.horizon);
     }
 
     /// Removes a periodic task that was added, with all its jobs.
@@ -216,6 +233,8 @@ impl Processor {
         let Some(place) = self.coming.iter().position(is_it) else { return false };
         if let Some(job) = self.coming.remove(place) {
             self.intervals.give_back(job.deadline, job.left);
+            // It is not to come back.
+            self.settled = self.settled.max(job.deadline);
         }
         true
     }

@@ -33,7 +33,24 @@ pub fn read_plan(path: &Path, mappings: &[Mapping]) -> Result<Plan> {
     {
         return Err(Error::target(format!("there is no task {} in {name}", mapping.task)));
     }
+    check_mappings(mappings)?;
     plan(&table, mappings).map_err(refused)
+}
+
+/// Each task and each thread once, and threads that are there.
+fn check_mappings(mappings: &[Mapping]) -> Result<()> {
+    for (at, Mapping { task, tid }) in mappings.iter().enumerate() {
+        let why = match mappings[..at].iter().find(|other| other.tid == *tid || other.task == *task) {
+            Some(other) if other.task == *task => format!("--thread names two threads for {}", visible(task)),
+            Some(other) => {
+                format!("--thread gives thread {tid} to {} and {}", visible(&other.task), visible(task))
+            }
+            None if Path::new(&format!("/proc/{tid}")).exists() => continue,
+            None => format!("there is no thread {tid}, which --thread gives to {}", visible(task)),
+        };
+        return Err(Error::target(why));
+    }
+    Ok(())
 }
 
 /// Warns, in one line, of requirements of its tasks that a table breaks.

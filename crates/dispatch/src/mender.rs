@@ -1,12 +1,12 @@
-//! Gives threads of the table their policy again, on a thread of its own.
+//! Takes threads of the table back from policies with which they run ahead of it, on a thread of its own.
 //!
 //! One that has left SCHED_EXT runs ahead of all that have not, on its processor. Meanwhile the session may
 //! wait in the kernel for one of those, for example to move a thread to another cgroup, which waits for all
-//! readers of RCU: it could not set the policy back then, and nothing else would end that.
+//! readers of RCU: it could not set the policy back then, and nothing else would end that. From user space,
+//! one with a greater priority than the dispatching thread keeps that from its processor, with a lock for
+//! which the session waits.
 
-use super::scheduling;
-use crate::undo::SCHED_EXT;
-use punctual_daemon::kernel;
+use punctual_daemon::kernel::{self, Scheduling};
 use punctual_daemon::thread::Thread;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// How long such a thread may run ahead.
 const OFTEN: Duration = Duration::from_millis(20);
+
+/// What a thread gets instead of what was found; `None` if it may keep that.
+pub type Instead = dyn Fn(&Scheduling) -> Option<Scheduling> + Send;
 
 /// By task or guest.
 #[derive(Debug)]
@@ -67,24 +70,28 @@ impl Threads {
 
     /// Sets policies back that have changed. The lock is kept: a thread that is no longer bound stays as it
     /// is.
-    fn mend(&self) {
+    fn mend(&self, instead: &Instead) {
         for member in self.all().iter_mut() {
             let Some(thread) = &member.thread else { continue };
             let Ok(found) = kernel::scheduling(thread.number) else { continue };
             // If it lives after its policy was read, that was its own; its end is noticed elsewhere.
-            if found.policy != SCHED_EXT && thread.lives() {
-                let _ = kernel::schedule(thread.number, &scheduling());
+            if let Some(scheduling) = instead(&found).filter(|_| thread.lives()) {
+                let _ = kernel::schedule(thread.number, &scheduling);
                 member.found = Some(format!("the policy to {found}"));
             }
         }
     }
 
     /// Does that again and again until it is stopped; wake it up then.
-    pub fn start(self: &Arc<Self>, stop: &Arc<AtomicBool>) -> std::io::Result<JoinHandle<()>> {
+    pub fn start(
+        self: &Arc<Self>,
+        stop: &Arc<AtomicBool>,
+        instead: Box<Instead>,
+    ) -> std::io::Result<JoinHandle<()>> {
         let (threads, stop) = (Arc::clone(self), Arc::clone(stop));
         std::thread::Builder::new().name("tt-mender".into()).spawn(move || {
             while !stop.load(Ordering::SeqCst) {
-                threads.mend();
+                threads.mend(&instead);
                 std::thread::park_timeout(OFTEN);
             }
         })
@@ -94,7 +101,7 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ext::living::living;
+    use crate::living::living;
 
     #[test]
     fn threads_are_bound_to_tasks() {
@@ -122,7 +129,7 @@ mod tests {
         let threads = Threads::new(1);
         ended.number = other.number;
         threads.set(0, Some(ended));
-        threads.mend();
+        threads.mend(&|_| Some(Scheduling::ordinary()));
         assert_eq!(threads.found(0), None);
         assert_eq!(kernel::scheduling(other.number).expect("it lives"), before);
     }
