@@ -437,8 +437,8 @@ impl Guests {
         }
         if offset > period.saturating_sub(deadline) {
             let reason = format!(
-                "the offset of {offset} and the deadline of {deadline} together are longer than the period of \
-                 {period}"
+                "the offset of {offset} and the deadline of {deadline} together are longer than the period \
+                 of {period}"
             );
             return Err(NotReserved::new(reason));
         }

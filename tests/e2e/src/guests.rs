@@ -335,12 +335,21 @@ fn periodic<const EXT: bool>() -> Result<Outcome> {
         return skip(reason);
     }
     let rig = Rig::start::<EXT>()?;
+    // A job that is over keeps nobody waiting for its deadline.
+    run(rig.run(&["--runtime", "2ms", "--deadline", "120s"], &["true"]))?.expect_code(0)?;
+    wait_until("the job to be gone", || rig.guests().is_empty())?;
     // Half of the slots are free.
-    let busy = ["sh", "-c", "while :; do :; done"];
+    let child = rig.path("child");
+    let busy = format!("sleep 1000 & echo $! > {}; while :; do :; done", child.display());
+    let busy = ["sh", "-c", &busy];
     let needs = ["--runtime", "6ms", "--period", "40ms", "--deadline", "30ms", "--offset", "4ms"];
     let running = Running::start(rig.run(&needs, &busy))?;
     let turns = || rig.guests().first().and_then(|guest| guest["turns"].as_u64()).unwrap_or(0);
     wait_until("ten jobs", || turns() >= 10)?;
+    let child: u32 = fs::read_to_string(child)?.trim().parse()?;
+    let status = || fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+    // It may run where its parent was before it was a guest.
+    wait_until("what it has started to be free", || !status().contains("Cpus_allowed_list:\t1\n"))?;
     let odd = run(rig.run(&["--runtime", "1ms", "--period", "15ms"], &["true"]))?;
     odd.expect_code(6)?;
     ensure!(odd.stderr.contains("not a whole number of slots"), "{}", odd.all());
@@ -348,10 +357,16 @@ fn periodic<const EXT: bool>() -> Result<Outcome> {
     more.expect_code(6)?;
     ensure!(more.stderr.contains("too many"), "{}", more.all());
     running.signal(Signal::KILL)?;
+    // It has the pipes of both.
+    if let Some(child) = rustix::process::Pid::from_raw(child as i32) {
+        rustix::process::kill_process(child, Signal::KILL)?;
+    }
     running.end()?;
     wait_until("the task to be gone", || rig.guests().is_empty())?;
     let recorded = rig.end()?;
-    let [guest] = &recorded.guests[..] else { return fail(format!("{:?}", recorded.guests)) };
+    let Some(guest) = recorded.guests.iter().find(|guest| guest.period > 0) else {
+        return fail(format!("{:?}", recorded.guests));
+    };
     ensure!((guest.slots, guest.period, guest.deadline) == (3, 20, 15), "{guest:?}");
     ensure!(guest.slot % 10 == 2, "the offset of two slots: {guest:?}");
     let inside =
@@ -453,6 +468,8 @@ fn killed<const EXT: bool>() -> Result<Outcome> {
     let is_back = || state(pid).is_ok_and(|now| now == before) && left_over().is_empty();
     let waited = wait_until("the guest to be put back", is_back);
     ensure!(waited.is_ok(), "{:?} instead of {before:?}, left over {:?}", state(pid)?, left_over());
+    let listed = run(rig.ctl(&["list"]))?;
+    ensure!(listed.stdout.contains("WITHOUT SLOTS: the table"), "{}", listed.all());
     for process in [&running, &other] {
         process.signal(Signal::KILL)?;
     }

@@ -128,8 +128,8 @@ impl Registry {
     }
 
     /// Within how many ns from now the others on a spec's processor have done, at some instant, all that was
-    /// asked of them. They meet their deadlines, so each has at most ⌈D / T⌉ jobs left now; and then the least
-    /// x with Σ (⌈D / T⌉ + ⌈x / T⌉) · (Q + B) + what the kernel takes ≤ x. `None` if that is not known.
+    /// asked of them. They meet their deadlines, so each has at most ⌈D / T⌉ jobs left now; and then the
+    /// least x with Σ (⌈D / T⌉ + ⌈x / T⌉) · (Q + B) + what the kernel takes ≤ x. `None` if that is not known.
     fn drained_within(&self, spec: &Spec) -> Option<u64> {
         const ONE: u128 = 1 << 32;
         let Admission { plugin, offer, .. } = spec.admission;

@@ -83,8 +83,8 @@ impl Flags {
         let migration_disabled = match operation(MIGRATION_DISABLED) {
             None if kernel::is_preempt_rt() => {
                 return Err(format!(
-                    "this kernel's sched_ext lacks {MIGRATION_DISABLED}, without which threads that hold locks \
-                     keep their processor on PREEMPT_RT"
+                    "this kernel's sched_ext lacks {MIGRATION_DISABLED}, without which threads that hold \
+                     locks keep their processor on PREEMPT_RT"
                 ));
             }
             found => found.unwrap_or(0),

@@ -176,8 +176,8 @@ impl Processor {
         Ok(self.horizon)
     }
 
-    /// Forgets the repetitions of the plan that nothing needs which is guaranteed now: they were known for the
-    /// sake of jobs that are over.
+    /// Forgets the repetitions of the plan that nothing needs which is guaranteed now: they were known for
+    /// the sake of jobs that are over.
     fn forget(&mut self) {
         let ready = self.ready.values().map(|job| job.deadline).max().unwrap_or(0);
         let latest = ready.max(self.now).max(self.settled);

@@ -1,6 +1,6 @@
 //! A table while it is dispatched: its status, threads that are stopped, and tables that are refused.
 
-use super::{checked, dispatch, given, seconds, start_slots, stat_field, table, unsuitable, write};
+use super::{checked, dispatch, given, seconds, start_slots, stat_field, states, table, unsuitable, write};
 use crate::run::{Running, directory, punctual, run, wait_until};
 use crate::{Outcome, Result, Test, ensure, skip};
 use punctual_model::table::OnOverrun;
@@ -11,9 +11,11 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::a_stopped_thread_gets_no_slot_of_others", stopped::<false>),
     ("tt::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<false>),
     ("tt::status_shows_slots_and_threads", status::<false>),
+    ("tt::a_thread_that_gets_a_priority_above_the_table_is_taken_back", above::<false>),
     ("tt::a_table_for_another_machine_is_refused", refused),
     ("tt::sched_ext::a_stopped_thread_gets_no_slot_of_others", stopped::<true>),
     ("tt::sched_ext::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<true>),
+    ("tt::sched_ext::a_thread_that_gets_a_priority_above_the_table_is_taken_back", above::<true>),
     ("tt::sched_ext::status_shows_slots_and_threads", status::<true>),
 ];
 
@@ -58,6 +60,34 @@ fn stop_on_overrun<const EXT: bool>() -> Result<Outcome> {
     ended.expect_code(0)?;
     ensure!(ended.stderr.contains("is stopped until the table ends"), "{}", ended.all());
     wait_until("the thread to go on", || state() == "R")?;
+    Ok(Outcome::Completed)
+}
+
+fn above<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    let slots = start_slots(&["a:busy", "b:busy"])?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let mut tt = dispatch::<EXT>(&table);
+    tt.args(given(&slots));
+    let before = states(&slots)?;
+    let tt = Running::start(tt)?;
+    wait_until("the threads to be bound", || states(&slots).is_ok_and(|now| now != before))?;
+    // The field rt_priority; while it is so, nothing else runs on its processor.
+    let thread = slots.tids["a"];
+    let priority = || stat_field(thread, 37).unwrap_or_default();
+    for _ in 0..5 {
+        let mut chrt = std::process::Command::new("chrt");
+        chrt.args(["-f", "-p", "99", &thread.to_string()]);
+        run(chrt)?.expect_code(0)?;
+        wait_until("the thread to be taken back", || priority() != "99")?;
+    }
+    tt.signal(Signal::TERM)?;
+    let ended = tt.end()?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("something set the policy to"), "{}", ended.all());
+    ensure!(states(&slots)? == before, "not as before");
     Ok(Outcome::Completed)
 }
 
