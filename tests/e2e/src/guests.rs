@@ -315,18 +315,27 @@ fn refusal<const EXT: bool>() -> Result<Outcome> {
         if ended.code == Some(0) {
             break;
         }
-        if ended.stderr.contains("did not accept the slots in time; try again") {
+        // Where a machine is slow, a job may have been accepted, and be refused when it gets its thread.
+        let is_late = ["before its thread was there", "did not accept the slots in time; try again"]
+            .iter()
+            .any(|why| ended.stderr.contains(why));
+        late += usize::from(is_late);
+        if is_late {
             continue;
         }
         let Some(earliest) = earliest(&ended.stderr) else { return fail(ended.all()) };
         ensure!(ended.stderr.contains("slots of 2 ms are needed before the deadline"), "{}", ended.all());
-        late += usize::from(ended.stderr.contains("had passed before its thread was there"));
         refusals.push(earliest.clone());
         deadline = earliest;
     }
     ensure!((1..20).contains(&refusals.len()), "no refusal, or nothing else: {refusals:?}");
     let recorded = rig.end()?;
-    ensure!(recorded.guests.len() == 1 + late, "refused ones were admitted: {:?}", recorded.guests);
+    let accepted = recorded.guests.len();
+    ensure!(
+        (1..=1 + late).contains(&accepted),
+        "{late} late, refused ones were admitted: {:?}",
+        recorded.guests
+    );
     Ok(Outcome::Completed)
 }
 
