@@ -358,7 +358,7 @@ fn global_edf_on_some_processors_needs_a_partition() {
     let (_, warnings) = parse(text).unwrap();
     assert_eq!(warnings, [""; 0]);
     let (_, warnings) = parse(&format!("{text}processors = [1, 2]\n")).unwrap();
-    let expected = ":2:8: plugin 'G' takes threads only that may run on exactly its processors";
+    let expected = ":2:8: plugin 'G' takes only threads that may run on exactly its processors";
     assert!(warnings.iter().any(|warning| warning.contains(expected)), "{warnings:?}");
 }
 

@@ -486,18 +486,23 @@ mod tests {
         Plan::new(head, &[1], &runs, &[crate::Planned { task: 0, release: 0 }]).expect("a plan")
     }
 
+    /// Slots of processor 1, with a thread if they have an owner.
+    fn turn(slot: u64, slots: u32, task: Option<u32>) -> Dispatch {
+        let tid = task.map_or(0, |task| task + 100);
+        Dispatch::Turn(Turn { cpu: 1, slot, slots, task, tid, ..Turn::default() })
+    }
+
+    fn begins(plan: &Plan) -> Dispatch {
+        let (slot, slots, start) = (plan.slot, plan.slots, Instant::from_ns(0));
+        Dispatch::Table(Table { start, slot, slots, is_tai: false, is_sched_ext: false })
+    }
+
     #[test]
     fn slots_of_a_job_that_ended_early_may_stay_empty_or_go_to_guests() {
         let plan = planned();
-        let turn = |slot, slots, task: Option<u32>| {
-            let tid = task.map_or(0, |task| task + 100);
-            Dispatch::Turn(Turn { cpu: 1, slot, slots, task, tid, ..Turn::default() })
-        };
         let checked = |records: &[Dispatch]| {
-            let (slot, slots, start) = (plan.slot, plan.slots, Instant::from_ns(0));
-            let table = Table { start, slot, slots, is_tai: false, is_sched_ext: false };
             let mut check = Check::new(&plan, TOLERANCE);
-            check.record(&Dispatch::Table(table)).expect("the same table");
+            check.record(&begins(&plan)).expect("the same table");
             records.iter().for_each(|record| check.record(record).expect("a record"));
             check.finish().expect("a table")
         };
@@ -533,16 +538,10 @@ mod tests {
     #[test]
     fn a_processor_stays_shifted_until_the_table_begins_anew() {
         let plan = planned();
-        let turn = |slot, slots, task: Option<u32>| {
-            let tid = task.map_or(0, |task| task + 100);
-            Dispatch::Turn(Turn { cpu: 1, slot, slots, task, tid, ..Turn::default() })
-        };
         let name = "guest".to_owned();
         let guest = dispatch::Guest { number: 1, cpu: 1, slot: 0, deadline: 3, slots: 3, period: 0, name };
-        let (slot, slots, start) = (plan.slot, plan.slots, Instant::from_ns(0));
-        let table = Table { start, slot, slots, is_tai: false, is_sched_ext: false };
         let mut check = Check::new(&plan, TOLERANCE);
-        let mut records = vec![Dispatch::Table(table), Dispatch::Guest(Box::new(guest))];
+        let mut records = vec![begins(&plan), Dispatch::Guest(Box::new(guest))];
         // The guest's deadline has passed when the job gets its slots, later than the table says.
         records.extend([turn(0, 3, Some(1)), turn(3, 5, Some(0)), turn(8, 2, None)]);
         let repetition = |slot| [turn(slot, 5, Some(0)), turn(slot + 5, 5, None)];
@@ -557,21 +556,10 @@ mod tests {
     #[test]
     fn a_periodic_guest_with_an_offset_is_served_from_the_beginning_of_its_first_period() {
         let plan = planned();
-        let turn = |slot, slots, task: Option<u32>| {
-            let tid = task.map_or(0, |task| task + 100);
-            Dispatch::Turn(Turn { cpu: 1, slot, slots, task, tid, ..Turn::default() })
-        };
         let name = "guest".to_owned();
         let guest = dispatch::Guest { number: 1, cpu: 1, slot: 12, deadline: 3, slots: 1, period: 10, name };
-        let table = Table {
-            start: Instant::from_ns(0),
-            slot: plan.slot,
-            slots: 10,
-            is_tai: false,
-            is_sched_ext: false,
-        };
         let mut check = Check::new(&plan, TOLERANCE);
-        let mut records = vec![Dispatch::Table(table), Dispatch::Guest(Box::new(guest))];
+        let mut records = vec![begins(&plan), Dispatch::Guest(Box::new(guest))];
         let shifted = |at: u64, guest: u64| {
             [
                 turn(at, guest as u32, Some(0)),

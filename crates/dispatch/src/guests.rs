@@ -252,13 +252,15 @@ impl Guests {
             self.settle(first);
             let Some(guest) = self.guests.get(&id).filter(|guest| !guest.is_bound) else { return Ok(false) };
             let (Kind::Job(accepted), need) = (guest.kind, guest.need) else {
-                return Ok(self.has_thread(id));
+                self.stop_counting(id);
+                return Ok(false);
             };
             let present = self.plan.slot_at(now, self.start).unwrap_or(0);
             let to_come = guest.given.iter().filter(|slot| **slot > present).count() as u64;
             let lost = guest.given.len() as u64 - to_come;
             let Some(wcet) = NonZeroU64::new(need.slots.get() - to_come).filter(|_| lost > 0) else {
-                return Ok(self.has_thread(id));
+                self.stop_counting(id);
+                return Ok(false);
             };
             let mut machine = self.machine.clone();
             let deadline = need.deadline.saturating_sub(self.base).min(machine.now() + FARTHEST);
@@ -279,7 +281,7 @@ impl Guests {
             });
             if self.publish(accepted.processor, &machine, publish) {
                 self.machine = machine;
-                self.has_thread(id);
+                self.stop_counting(id);
                 return Ok(true);
             }
             self.guests.insert(id, before);
@@ -287,10 +289,9 @@ impl Guests {
         Err(NotReserved::new(TOO_SLOW))
     }
 
-    /// Slots are not counted any more. False.
-    fn has_thread(&mut self, id: GuestId) -> bool {
+    /// It has a thread: its slots are no longer counted.
+    fn stop_counting(&mut self, id: GuestId) {
         self.guests.entry(id).and_modify(|guest| (guest.is_bound, guest.given) = (true, Vec::new()));
-        false
     }
 
     /// Gives back the slots that it has not had. It is over when those that are decided have passed. False if
@@ -417,7 +418,7 @@ impl Guests {
             let deadline = asked.deadline_ns.ok_or_else(|| NotReserved::new("a deadline is required"))?;
             let deadline = self.plan.slot_at(now + deadline, self.start).unwrap_or(0);
             if !asked.offset_ns.is_zero() {
-                return Err(NotReserved::new("an offset is that of a periodic task: a period is required"));
+                return Err(NotReserved::new("only periodic tasks have an offset: a period is required"));
             }
             return Ok(Need { slots, deadline, period: None, offset: 0 });
         };
@@ -480,7 +481,7 @@ impl Guests {
         let farthest = self.slots(FARTHEST);
         let within = match earliest_deadline {
             Some(_) => String::new(),
-            None => format!(" within {farthest}, farther than which no deadline counts"),
+            None => format!(" within {farthest}, the farthest possible deadline"),
         };
         let reason = format!(
             "{} of {slot} {} needed before the deadline, and at most {free} {} free on any one \

@@ -45,7 +45,7 @@ pub struct Admission {
     /// The nice level under SCHED_OTHER.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_nice: Option<i32>,
-    /// How much later its first budget begins, since ended specs have used what it gets. Until then its
+    /// How much later its first budget begins, because ended specs have used that time. Until then its
     /// thread is scheduled as before, and under SCHED_DEADLINE not attached.
     #[serde(rename = "begins_in_ns", default, skip_serializing_if = "Option::is_none")]
     pub begins_in: Option<Duration>,

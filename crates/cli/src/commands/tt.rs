@@ -78,7 +78,7 @@ fn guard() -> Result<(), Failure> {
 
 fn status(as_json: bool) -> Result<(), Failure> {
     let all = tt::statuses().map_err(|error| {
-        let message = format!("the dispatcher of a table cannot be asked: {error}; that needs root");
+        let message = format!("a table is being dispatched, but only root can ask for its status ({error})");
         Failure::new(Code::CannotHere, message)
     })?;
     match as_json {

@@ -157,8 +157,8 @@ fn become_command(
     let admission = attach(&mut client, spec, std::process::id())?;
     if let Some(time) = admission.begins_in.filter(|_| !quiet) {
         console::message(&format!(
-            "spec {spec} begins in {time}, as specs that have ended have used what it gets; until then \
-             {name} is scheduled as before"
+            "spec {spec} begins in {time}, because specs that have ended have used its time until then; \
+             meanwhile {name} is scheduled as before"
         ));
     }
     // Of a service, where systemd listens.

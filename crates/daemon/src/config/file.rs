@@ -345,8 +345,8 @@ impl Reader<'_> {
             }
             if plugin.kind.is_global() && plugin.processors != self.machine.processors {
                 let message = format!(
-                    "plugin '{}' takes threads only that may run on exactly its processors: those of a \
-                     cpuset partition, which is not made here",
+                    "plugin '{}' takes only threads that may run on exactly its processors; they need a \
+                     cpuset partition of these, which punctuald does not make",
                     plugin.name
                 );
                 self.warning(span.clone(), message);

@@ -41,12 +41,18 @@ pub fn read_plan(path: &Path, mappings: &[Mapping]) -> Result<Plan> {
 fn check_mappings(mappings: &[Mapping]) -> Result<()> {
     for (at, Mapping { task, tid }) in mappings.iter().enumerate() {
         let why = match mappings[..at].iter().find(|other| other.tid == *tid || other.task == *task) {
-            Some(other) if other.task == *task => format!("--thread names two threads for {}", visible(task)),
+            Some(other) if other.task == *task => {
+                format!("--thread assigns two threads to {}", visible(task))
+            }
             Some(other) => {
-                format!("--thread gives thread {tid} to {} and {}", visible(&other.task), visible(task))
+                format!(
+                    "--thread assigns thread {tid} to both {} and {}",
+                    visible(&other.task),
+                    visible(task)
+                )
             }
             None if Path::new(&format!("/proc/{tid}")).exists() => continue,
-            None => format!("there is no thread {tid}, which --thread gives to {}", visible(task)),
+            None => format!("there is no thread {tid}, which --thread assigns to {}", visible(task)),
         };
         return Err(Error::target(why));
     }

@@ -1,10 +1,13 @@
 //! A table while it is dispatched: its status, threads that are stopped, and tables that are refused.
 
-use super::{checked, dispatch, given, seconds, start_slots, stat_field, states, table, unsuitable, write};
+use super::{
+    Slots, checked, dispatch, given, seconds, start_slots, stat_field, states, table, unsuitable, write,
+};
 use crate::run::{Running, directory, punctual, run, wait_until};
 use crate::{Outcome, Result, Test, ensure, skip};
 use punctual_model::table::OnOverrun;
 use rustix::process::Signal;
+use std::process::Command;
 
 /// They need a processor for themselves.
 pub const ALONE: &[(&str, Test)] = &[
@@ -19,15 +22,22 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::sched_ext::status_shows_slots_and_threads", status::<true>),
 ];
 
+/// Two threads that never sleep, the command that dispatches them, and their table.
+fn two_busy<const EXT: bool>() -> Result<(Slots, Command, String)> {
+    let slots = start_slots(&["a:busy", "b:busy"])?;
+    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let mut tt = dispatch::<EXT>(&table);
+    tt.args(given(&slots));
+    Ok((slots, tt, table))
+}
+
 fn stopped<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let slots = start_slots(&["a:busy", "b:busy"])?;
-    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
+    let (slots, mut tt, table) = two_busy::<EXT>()?;
     let recording = slots.folder.path().join("recording");
-    let mut tt = dispatch::<EXT>(&table);
-    tt.args(["--for", &seconds(2), "--record"]).arg(&recording).args(given(&slots));
+    tt.args(["--for", &seconds(2), "--record"]).arg(&recording);
     let tt = Running::start(tt)?;
     for _ in 0..5 {
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -67,10 +77,7 @@ fn above<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let slots = start_slots(&["a:busy", "b:busy"])?;
-    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
-    let mut tt = dispatch::<EXT>(&table);
-    tt.args(given(&slots));
+    let (slots, tt, _) = two_busy::<EXT>()?;
     let before = states(&slots)?;
     let tt = Running::start(tt)?;
     wait_until("the threads to be bound", || states(&slots).is_ok_and(|now| now != before))?;
@@ -78,7 +85,7 @@ fn above<const EXT: bool>() -> Result<Outcome> {
     let thread = slots.tids["a"];
     let priority = || stat_field(thread, 37).unwrap_or_default();
     for _ in 0..5 {
-        let mut chrt = std::process::Command::new("chrt");
+        let mut chrt = Command::new("chrt");
         chrt.args(["-f", "-p", "99", &thread.to_string()]);
         run(chrt)?.expect_code(0)?;
         wait_until("the thread to be taken back", || priority() != "99")?;
@@ -95,10 +102,7 @@ fn status<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let slots = start_slots(&["a:busy", "b:busy"])?;
-    let table = write(table(&["a", "b"], OnOverrun::Continue), slots.folder.path())?;
-    let mut tt = dispatch::<EXT>(&table);
-    tt.args(given(&slots));
+    let (slots, tt, table) = two_busy::<EXT>()?;
     let tt = Running::start(tt)?;
     let mut last = String::new();
     let is_shown = || {
