@@ -99,6 +99,17 @@ static void settle(void)
 		sched_yield();
 }
 
+static void measure_change(struct punctual_spec *spec, struct punctual_params *params, const char *plugin,
+			   uint64_t *before, uint64_t *after)
+{
+	declare(params, plugin);
+	*before = now();
+	if (punctual_spec_change(spec, params))
+		fail("change");
+	*after = now();
+	settle();
+}
+
 static pid_t idle_thread;
 static pthread_barrier_t is_there;
 
@@ -131,6 +142,9 @@ static void measure(const char *echo_path, const char *plugin, int rounds)
 	uint64_t *taken[KINDS];
 	pthread_t thread;
 
+	/* The kernel gives a changed reservation a new runtime at once, so others of that user would have
+	 * to wait for a period. */
+	int changes_attached = strcmp(plugin, "EDF") != 0;
 	int exchange = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (connect(exchange, (struct sockaddr *)&there, sizeof there))
 		fail("cannot connect to the echo");
@@ -158,18 +172,17 @@ static void measure(const char *echo_path, const char *plugin, int rounds)
 			at[CREATE] = now();
 			if (punctual_spec_create(connection, params, NULL, &spec))
 				fail("create");
+			uint64_t created = now(), change = 0, changed = 0;
+			if (!changes_attached)
+				measure_change(spec, params, plugin, &change, &changed);
 			at[ATTACH] = now();
 			if (punctual_spec_attach(spec, idle_thread))
 				fail("attach");
 			at[HOLD] = now();
 			settle();
 			at[CHANGE] = now();
-			declare(params, plugin);
-			uint64_t change = now();
-			if (punctual_spec_change(spec, params))
-				fail("change");
-			uint64_t changed = now();
-			settle();
+			if (changes_attached)
+				measure_change(spec, params, plugin, &change, &changed);
 			/* What release costs is asked without a thread: with one, it costs a system
 			 * call more. */
 			if (punctual_spec_detach(spec))
@@ -194,6 +207,7 @@ static void measure(const char *echo_path, const char *plugin, int rounds)
 				continue;
 			for (int kind = 0; kind < KINDS; kind++)
 				taken[kind][round] = at[kind + 1] - at[kind];
+			taken[CREATE][round] = created - at[CREATE];
 			taken[CHANGE][round] = changed - change;
 		}
 		for (int kind = 0; kind < KINDS; kind++) {

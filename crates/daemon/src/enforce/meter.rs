@@ -1,7 +1,7 @@
 //! Measures one thread: its processor time against a limit, its context switches, whether it migrates. By
 //! perf events of the kernel's software clock, which exist on every machine.
 
-use crate::kernel;
+use crate::kernel::{self, Processors};
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::File;
 use std::io;
@@ -171,22 +171,35 @@ impl Meter {
 /// Tells of the threads and processes that a thread starts.
 #[derive(Debug)]
 pub struct Births {
+    thread: u32,
     event: OwnedFd,
     _migrations: Option<OwnedFd>,
+    /// Switches, until it runs where it is to stay, which is that processor: one that wakes up where it has
+    /// fallen asleep does not migrate, wherever it may run.
+    arrival: Option<(OwnedFd, Processors)>,
     ring: Ring,
 }
 
 impl Births {
-    /// From now on; with `migrations`, its events tell of those of the thread, too.
-    pub fn new(thread: u32, migrations: bool) -> io::Result<Births> {
+    /// From now on; if it is to stay on a processor, they tell when it runs on another, too.
+    pub fn new(thread: u32, stays: Option<Processors>) -> io::Result<Births> {
         // A dummy counts nothing, and is told each record at once.
         let event = open(thread, DUMMY, 0, TASK | WATERMARK)?;
         let ring = Ring::new(&event, 1)?;
-        let migrations = migrations.then(|| migrations_to(&event, thread)).transpose()?;
-        Ok(Births { event, _migrations: migrations, ring })
+        let migrations = stays.as_ref().map(|_| migrations_to(&event, thread)).transpose()?;
+        // Asked when migrations are told: whoever is there by then cannot leave unseen.
+        let arrival = match stays.filter(|stays| !was_last_on(thread, stays)) {
+            Some(stays) => {
+                let switches = open(thread, DUMMY, 0, CONTEXT_SWITCH | WATERMARK)?;
+                redirect(&switches, &event)?;
+                Some((switches, stays))
+            }
+            None => None,
+        };
+        Ok(Births { thread, event, _migrations: migrations, arrival, ring })
     }
 
-    /// Becomes readable with each birth.
+    /// Becomes readable with each birth, and when it runs elsewhere.
     pub fn events(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
@@ -200,8 +213,20 @@ impl Births {
                 born.push(ring.word(at + 16) as u32);
             }
         });
+        if self.arrival.as_ref().is_some_and(|(_, stays)| was_last_on(self.thread, stays)) {
+            self.arrival = None;
+        }
         born
     }
+}
+
+/// Whether a thread runs on one of these processors, or has run there last.
+fn was_last_on(thread: u32, processors: &Processors) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{thread}/task/{thread}/stat")).unwrap_or_default();
+    // The 39th field, counted behind the name, which is the second.
+    let behind = stat.rsplit_once(')').map(|(_, behind)| behind);
+    let last = behind.and_then(|it| it.split_ascii_whitespace().nth(36)?.parse().ok());
+    last.is_some_and(|last| processors.has(last))
 }
 
 /// Records in memory that is shared with the kernel, after a page with its head and tail.
@@ -252,10 +277,16 @@ impl Ring {
 /// Migrations of a thread, told in the ring of another event.
 fn migrations_to(event: &OwnedFd, thread: u32) -> io::Result<OwnedFd> {
     let migrations = open(thread, CPU_MIGRATIONS, 1, 0)?;
+    redirect(&migrations, event)?;
+    Ok(migrations)
+}
+
+/// Lets the records of an event be told in the ring of another.
+fn redirect(event: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     // SAFETY: the argument is a descriptor.
-    match unsafe { libc::ioctl(migrations.as_raw_fd(), SET_OUTPUT as _, event.as_raw_fd()) } {
+    match unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT as _, to.as_raw_fd()) } {
         -1 => Err(io::Error::last_os_error()),
-        _ => Ok(migrations),
+        _ => Ok(()),
     }
 }
 
@@ -310,7 +341,7 @@ mod tests {
     #[test]
     fn births_are_told() {
         let number = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-        let mut births = match Births::new(number, true) {
+        let mut births = match Births::new(number, None) {
             Ok(births) => births,
             Err(error) => return eprintln!("SKIPPED: perf events: {error}"),
         };
@@ -318,6 +349,53 @@ mod tests {
             std::thread::spawn(|| rustix::thread::gettid().as_raw_nonzero().get() as u32).join().unwrap();
         assert_eq!(births.read(), [child]);
         assert!(births.read().is_empty());
+    }
+
+    #[test]
+    fn who_wakes_up_where_it_is_not_to_stay_is_told() {
+        let [Some(here), Some(there)] = [0, 1].map(Processors::one) else { panic!("two numbers") };
+        let (send, receive) = std::sync::mpsc::channel();
+        let (wake, woken) = std::sync::mpsc::channel();
+        let worker = std::thread::spawn(move || {
+            send.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
+            while woken.recv().is_ok() {}
+        });
+        let number = receive.recv().unwrap();
+        if kernel::pin(number, &here).is_err() || kernel::pin(number, &there).is_err() {
+            return eprintln!("SKIPPED: there is one processor");
+        }
+        let runs = |processors: &Processors| {
+            kernel::pin(number, processors).unwrap();
+            wake.send(()).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(was_last_on(number, processors));
+        };
+        runs(&there);
+        kernel::pin(number, &here).unwrap();
+        let mut births = match Births::new(number, Some(here)) {
+            Ok(births) => births,
+            Err(error) => return eprintln!("SKIPPED: perf events: {error}"),
+        };
+        let told = |births: &mut Births| {
+            let is_told = {
+                let mut events = [PollFd::from_borrowed_fd(births.events(), PollFlags::IN)];
+                let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+                poll(&mut events, Some(&now)).unwrap() == 1
+            };
+            births.read();
+            is_told
+        };
+        assert!(!told(&mut births));
+        runs(&there);
+        assert!(told(&mut births), "it did not migrate");
+        runs(&here);
+        assert!(told(&mut births), "it migrated");
+        runs(&here);
+        assert!(!told(&mut births), "it stays");
+        runs(&there);
+        assert!(told(&mut births), "it migrated");
+        drop(wake);
+        worker.join().unwrap();
     }
 
     #[test]

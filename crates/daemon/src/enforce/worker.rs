@@ -223,7 +223,7 @@ fn measure(
     }
     let stays = !target.is_held() && !target.is_guest && target.applied.processors.is_one();
     if target.applied.processors != target.home || stays {
-        match Births::new(number, stays).map_err(unmeasured) {
+        match Births::new(number, stays.then_some(target.applied.processors)).map_err(unmeasured) {
             Ok(births) => {
                 watch(births.events())?;
                 events.births = Some(births);

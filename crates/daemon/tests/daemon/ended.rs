@@ -168,6 +168,9 @@ fn who_hops_is_barred() {
         let mut client = daemon.connect();
         let (mut actor, other) = (Actor::start(), Sleeper::start());
         let thread: u32 = actor.tell("periodic 5 1000000").parse().unwrap();
+        // If it is there already, it does not migrate the first time.
+        kernel::pin(thread, &elsewhere).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
         let spec = client.schedule(parameters, thread);
         let before = seen(thread);
         assert_eq!((before.0, before.3.as_str()), (FIFO, "0"));
