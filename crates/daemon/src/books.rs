@@ -1,6 +1,9 @@
 //! Utilization per user, per group and in total, under each plugin and under all: what rules about sums need.
+//! And what the specs of a processor may ask of it.
 
 use crate::access::{Domain, Share, Usage, Who};
+use crate::demand::Demand;
+use crate::registry::Admission;
 use rustc_hash::FxHashMap as HashMap;
 
 /// Sums of accepted shares.
@@ -8,17 +11,31 @@ use rustc_hash::FxHashMap as HashMap;
 pub struct Books {
     /// By domain, and by plugin or for all. Zero sums have no entry.
     sums: HashMap<(Domain, Option<usize>), u128>,
+    /// By processor.
+    demands: HashMap<u32, Demand>,
 }
 
 impl Books {
     /// Adds a spec.
-    pub fn add(&mut self, who: &Who, plugin: usize, share: Share) {
-        self.each(who, plugin, share, |sum, share| sum + share);
+    pub fn add(&mut self, who: &Who, admission: &Admission) {
+        self.each(who, admission.plugin, admission.share, |sum, share| sum + share);
+        self.demands.entry(admission.offer.processor).or_default().add(&admission.demand);
     }
 
     /// Removes a spec.
-    pub fn remove(&mut self, who: &Who, plugin: usize, share: Share) {
-        self.each(who, plugin, share, |sum, share| sum - share);
+    pub fn remove(&mut self, who: &Who, admission: &Admission) {
+        self.each(who, admission.plugin, admission.share, |sum, share| sum - share);
+        let processor = admission.offer.processor;
+        let demand = self.demands.entry(processor).or_default();
+        demand.remove(&admission.demand);
+        if *demand == Demand::default() {
+            self.demands.remove(&processor);
+        }
+    }
+
+    /// What all specs on a processor may ask of it.
+    pub fn demand(&self, processor: u32) -> Demand {
+        self.demands.get(&processor).copied().unwrap_or_default()
     }
 
     fn each(&mut self, who: &Who, plugin: usize, share: Share, change: impl Fn(u128, u128) -> u128) {
@@ -38,7 +55,7 @@ impl Books {
 
     /// Whether there are no specs.
     pub fn is_empty(&self) -> bool {
-        self.sums.is_empty()
+        self.sums.is_empty() && self.demands.is_empty()
     }
 }
 
@@ -75,14 +92,26 @@ impl Usage for View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use punctual_schedule::Offer;
 
     #[test]
     fn additions_can_be_undone() {
         let one = Who { user: 1, group: 1, groups: vec![5] };
         let two = Who { user: 2, group: 5, groups: vec![] };
         let mut books = Books::default();
-        books.add(&one, 0, Share(10));
-        books.add(&two, 1, Share(7));
+        let admission = |plugin, share, processor| Admission {
+            plugin,
+            offer: Offer { processor, accepted_runtime: None, ignored: true },
+            partial: false,
+            share: Share(share),
+            demand: Demand { backlog: share, rate: 1, unknown: 1 },
+            authorised: false,
+        };
+        let (ten, seven) = (admission(0, 10, 3), admission(1, 7, 3));
+        books.add(&one, &ten);
+        books.add(&two, &seven);
+        assert_eq!(books.demand(3), Demand { backlog: 17, rate: 2, unknown: 2 });
+        assert_eq!(books.demand(2), Demand::default());
         let plugin = |name: &str| name.parse().ok();
         let view = View { books: &books, plugin: &plugin, without: None };
         assert_eq!(view.share(Domain::Group(5), None), Share(17));
@@ -93,8 +122,8 @@ mod tests {
         assert_eq!(view.share(Domain::Everyone, None), Share(10));
         assert_eq!(view.share(Domain::Everyone, Some("0")), Share(10));
         assert_eq!(view.share(Domain::User(2), Some("1")), Share(0));
-        books.remove(&one, 0, Share(10));
-        books.remove(&two, 1, Share(7));
+        books.remove(&one, &ten);
+        books.remove(&two, &seven);
         assert!(books.is_empty());
     }
 }

@@ -5,6 +5,7 @@ mod books;
 mod bus;
 pub mod config;
 pub mod daemon;
+mod demand;
 mod dispatched;
 pub mod enforce;
 pub mod error;

@@ -23,6 +23,7 @@ pub use process::{Caller, Process};
 use crate::access::{Access, Conditional, Denied, Share, Who};
 use crate::books::{Books, View};
 use crate::config::{self, Config, PluginConfig, Quotas};
+use crate::demand::Demand;
 use crate::enforce::{self, Enforcer};
 use crate::error::Error;
 use crate::journal::Journal;
@@ -147,6 +148,8 @@ pub struct Admission {
     pub partial: bool,
     /// What it takes of a processor.
     pub share: Share,
+    /// What it may ask of its processor.
+    pub demand: Demand,
     /// Whether Polkit's word was needed.
     pub authorised: bool,
 }
@@ -517,8 +520,8 @@ impl Registry {
                 ));
             }
         }
-        self.books.remove(&spec.who, old.plugin, old.share);
-        self.books.add(&spec.who, new.plugin, new.share);
+        self.books.remove(&spec.who, &old);
+        self.books.add(&spec.who, &new);
         self.write_record(id);
     }
 
@@ -564,7 +567,7 @@ impl Registry {
 
     /// Adds an admitted spec everywhere except to its plugin and the journal.
     fn enter(&mut self, spec: Spec) {
-        self.books.add(&spec.who, spec.admission.plugin, spec.admission.share);
+        self.books.add(&spec.who, &spec.admission);
         *self.specs_of_user.entry(spec.who.user).or_default() += 1;
         if let Some(process) = self.processes.get_mut(&spec.process) {
             process.specs.insert(spec.id);
@@ -641,6 +644,7 @@ impl Registry {
                 offer,
                 partial,
                 share: Share::new(offer.accepted_runtime, parameters),
+                demand: Demand::new(&offer, parameters),
                 authorised: rule.is_some(),
             };
             let replaced = replacing.filter(|spec| spec.admission.plugin == at).map(|spec| spec.id);

@@ -309,8 +309,11 @@ impl Watched {
         match self.meter.as_mut() {
             Some(Measure::Events(meter)) => {
                 meter.read(records);
-                let waited = meter.waited();
-                self.budget.advance(records, waited);
+                // Waits end with a switch: without a record there was none.
+                if !records.is_empty() {
+                    let waited = meter.waited();
+                    self.budget.advance(records, waited);
+                }
             }
             Some(Measure::Accounts(account)) => match account.look() {
                 Ok(look) => self.budget.polled(look),

@@ -7,6 +7,7 @@
 use super::process::Caller;
 use super::{Admission, Choice, Registry, Spec, cut};
 use crate::access::Who;
+use crate::demand::Demand;
 use crate::enforce;
 use crate::error::Error;
 use crate::kernel::Processors;
@@ -15,6 +16,8 @@ use crate::thread::Thread;
 use punctual_model::Duration;
 use punctual_schedule::{ANYWHERE, Assignment, Parameters, SpecId};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 /// A spec that has ended after it took something of its budget.
@@ -28,13 +31,46 @@ struct Ended {
     due: u64,
 }
 
+/// Those that are still admitted, by when their next budgets would have been due.
+#[derive(Debug, Default)]
+struct StillAdmitted {
+    by_due: BTreeMap<(u64, SpecId), Ended>,
+    of_users: FxHashMap<u32, usize>,
+}
+
+impl StillAdmitted {
+    fn insert(&mut self, ended: Ended) {
+        *self.of_users.entry(ended.who.user).or_default() += 1;
+        self.by_due.insert((ended.due, ended.id), ended);
+    }
+
+    /// The first one that would be due by now.
+    fn take_due(&mut self, now: u64) -> Option<Ended> {
+        let first = self.by_due.first_entry().filter(|it| it.key().0 <= now)?;
+        let ended = first.remove();
+        if let Entry::Occupied(mut theirs) = self.of_users.entry(ended.who.user) {
+            *theirs.get_mut() -= 1;
+            if *theirs.get() == 0 {
+                theirs.remove();
+            }
+        }
+        Some(ended)
+    }
+
+    fn of(&self, user: u32) -> usize {
+        self.of_users.get(&user).copied().unwrap_or(0)
+    }
+}
+
 /// Ended specs, and processor time that others may have before it is due.
 #[derive(Debug, Default)]
 pub(super) struct EndedSpecs {
-    still_admitted: Vec<Ended>,
+    still_admitted: StillAdmitted,
     /// Where others have got their room, or a changed spec has left it: when the next specs of that user on
     /// that processor begin, but for that spec itself.
     given: FxHashMap<Room, u64>,
+    /// The first of those times, or earlier.
+    given_until: u64,
 }
 
 /// What a user had of a processor.
@@ -82,19 +118,18 @@ impl Turn {
 impl Registry {
     /// Releases ended specs whose next budgets would be due by now.
     pub fn release_due(&mut self) {
-        if self.ended.still_admitted.is_empty() && self.ended.given.is_empty() {
+        if !self.keeps_rooms() && self.ended.given.is_empty() {
             return;
         }
         let now = enforce::now();
-        self.ended.given.retain(|_, due| *due > now);
+        if self.ended.given_until <= now {
+            self.ended.given.retain(|_, due| *due > now);
+            self.ended.given_until = self.ended.given.values().copied().min().unwrap_or(0);
+        }
         let mut released = Vec::new();
-        for it in std::mem::take(&mut self.ended.still_admitted) {
-            if it.due > now {
-                self.ended.still_admitted.push(it);
-            } else {
-                self.clear_room(&it);
-                released.push(it.admission.plugin);
-            }
+        while let Some(it) = self.ended.still_admitted.take_due(now) {
+            self.clear_room(&it);
+            released.push(it.admission.plugin);
         }
         released.sort_unstable();
         released.dedup();
@@ -103,13 +138,13 @@ impl Registry {
 
     /// Whether there are ended specs whose room stays taken.
     pub(super) fn keeps_rooms(&self) -> bool {
-        !self.ended.still_admitted.is_empty()
+        !self.ended.still_admitted.by_due.is_empty()
     }
 
     /// Takes an ended spec from its plugin and the books.
     fn clear_room(&mut self, ended: &Ended) {
         self.setup.plugins[ended.admission.plugin].plugin.release(ended.id);
-        self.books.remove(&ended.who, ended.admission.plugin, ended.admission.share);
+        self.books.remove(&ended.who, &ended.admission);
     }
 
     /// Until when others may not have what a spec has, if it has taken something of its last budget: until
@@ -128,38 +163,19 @@ impl Registry {
     }
 
     /// Within how many ns from now the others on a spec's processor have done, at some instant, all that was
-    /// asked of them. They meet their deadlines, so each has at most ⌈D / T⌉ jobs left now; and then the
-    /// least x with Σ (⌈D / T⌉ + ⌈x / T⌉) · (Q + B) + what the kernel takes ≤ x. `None` if that is not known.
+    /// asked of them. `None` if that is not known.
     fn drained_within(&self, spec: &Spec) -> Option<u64> {
-        const ONE: u128 = 1 << 32;
-        let Admission { plugin, offer, .. } = spec.admission;
+        let Admission { plugin, offer, ref demand, .. } = spec.admission;
         let config = &self.setup.plugins[plugin].config;
         if offer.processor == ANYWHERE || !config.platforms.is_empty() {
             return None;
         }
-        let live = self.specs.values().filter(|it| it.id != spec.id);
-        let live = live.map(|it| (&it.admission.offer, &it.parameters));
-        let ended = self.ended.still_admitted.iter().map(|it| (&it.admission.offer, &it.as_offered));
-        let (mut backlog, mut rate) = (0u128, 0u128);
-        for (other, parameters) in live.chain(ended).filter(|(it, _)| it.processor == offer.processor) {
-            // Whoever declares less runs below all that declare both.
-            let Some((runtime, period)) = other.accepted_runtime.zip(parameters.period) else { continue };
-            if other.ignored {
-                return None;
-            }
-            let [runtime, period] = [runtime, period].map(|it| u128::from(it.ns().max(1)));
-            let deadline = parameters.deadline.map_or(period, |it| u128::from(it.ns()));
-            let blocking = u128::from(parameters.blocking.map_or(0, Duration::ns));
-            backlog += (deadline.div_ceil(period) + 1) * (runtime + blocking);
-            rate += ((runtime + blocking) * ONE).div_ceil(period);
-        }
+        let mut all = self.books.demand(offer.processor);
+        all.remove(demand);
         for reserve in config.reserves.iter().filter(|it| it.processor == offer.processor) {
-            let [runtime, period] = [reserve.runtime, reserve.period].map(|it| u128::from(it.ns().max(1)));
-            backlog += 2 * runtime;
-            rate += (runtime * ONE).div_ceil(period);
+            all.add(&Demand::reserve(reserve.runtime, reserve.period));
         }
-        let left = ONE.checked_sub(rate).filter(|left| *left > 0)?;
-        u64::try_from((backlog.checked_mul(ONE)?).div_ceil(left)).ok()
+        all.drained_within()
     }
 
     /// Takes an ended spec from its plugin and the books: at once if others get its room, else when its next
@@ -180,14 +196,14 @@ impl Registry {
             self.leave(room.user, room.processor, None, due);
         }
         let (quotas, user) = (&self.setup.quotas, spec.who.user);
-        let theirs = self.ended.still_admitted.iter().filter(|it| it.who.user == user).count();
+        let theirs = self.ended.still_admitted.of(user);
         // What others have written decides on its own, and is told at once.
         let stays = !is_given
             && !self.setup.plugins[spec.admission.plugin].config.kind.is_external()
             && (spec.who.is_root() || theirs < quotas.specs_per_user)
-            && self.ended.still_admitted.len() < quotas.specs;
+            && self.ended.still_admitted.by_due.len() < quotas.specs;
         if ended.due > 0 && stays {
-            return self.ended.still_admitted.push(ended);
+            return self.ended.still_admitted.insert(ended);
         }
         self.clear_room(&ended);
         self.leave(user, ended.admission.offer.processor, None, ended.due);
@@ -198,6 +214,8 @@ impl Registry {
         if due > 0 {
             let given = self.ended.given.entry(Room { user, processor, spec }).or_default();
             *given = due.max(*given);
+            let first = Some(self.ended.given_until).filter(|_| self.ended.given.len() > 1);
+            self.ended.given_until = first.map_or(due, |first| first.min(due));
         }
     }
 
@@ -238,7 +256,8 @@ impl Registry {
     ) -> Result<(Choice, u64), Error> {
         let ended = std::mem::take(&mut self.ended.still_admitted);
         let of = |it: &Ended| self.setup.plugins[it.admission.plugin].plugin.assignment(it.id);
-        let ended: Vec<(Option<Assignment>, Ended)> = ended.into_iter().map(|it| (of(&it), it)).collect();
+        let ended: Vec<(Option<Assignment>, Ended)> =
+            ended.by_due.into_values().map(|it| (of(&it), it)).collect();
         ended.iter().for_each(|(_, it)| self.clear_room(it));
         let replaced = replacing.and_then(|id| self.specs.get(&id));
         let chosen = self.choose(caller, parameters, replaced, cpuset);
@@ -267,14 +286,14 @@ impl Registry {
             Some(was) => plugin.restore(ended.id, &ended.as_offered, ended.admission.offer, was),
             None => plugin.admit(ended.id, &ended.as_offered, ended.admission.offer),
         }
-        self.books.add(&ended.who, ended.admission.plugin, ended.admission.share);
-        self.ended.still_admitted.push(ended);
+        self.books.add(&ended.who, &ended.admission);
+        self.ended.still_admitted.insert(ended);
     }
 
     /// Gives away the room of all ended specs. Returns when the last of their next budgets is due.
     pub(super) fn give_all_room(&mut self) -> u64 {
         let mut latest = 0;
-        for it in std::mem::take(&mut self.ended.still_admitted) {
+        for it in std::mem::take(&mut self.ended.still_admitted).by_due.into_values() {
             self.clear_room(&it);
             self.leave(it.who.user, it.admission.offer.processor, None, it.due);
             latest = it.due.max(latest);

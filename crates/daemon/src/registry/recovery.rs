@@ -3,6 +3,7 @@
 
 use super::{Admission, AttachedThread, Registry, Spec, clamps, cut, reason};
 use crate::access::{Share, Who};
+use crate::demand::Demand;
 use crate::enforce;
 use crate::journal::Left;
 use crate::kernel::{self, State};
@@ -141,12 +142,19 @@ impl Registry {
     ) -> Result<Admission, String> {
         let plugins = &mut self.setup.plugins[plugin].plugin;
         let as_offered = cut(declared, offer.accepted_runtime);
-        let share = |offer: &Offer| Share::new(offer.accepted_runtime, declared);
+        let admission = |offer: Offer, partial| Admission {
+            plugin,
+            offer,
+            partial,
+            share: Share::new(offer.accepted_runtime, declared),
+            demand: Demand::new(&offer, declared),
+            authorised: false,
+        };
         if let Some(was) = was {
             plugins.restore(id, &as_offered, offer, was);
             let is = plugins.assignment(id);
             if is.is_some_and(|is| discriminant(&is.policy) == discriminant(&was.policy)) {
-                return Ok(Admission { plugin, offer, partial, share: share(&offer), authorised: false });
+                return Ok(admission(offer, partial));
             }
             plugins.release(id);
         }
@@ -156,7 +164,7 @@ impl Registry {
             Answer::No(refusal) => return Err(reason(&refusal)),
         };
         plugins.admit(id, &as_offered, offer);
-        Ok(Admission { plugin, offer, partial, share: share(&offer), authorised: false })
+        Ok(admission(offer, partial))
     }
 
     /// Schedules an attached thread again.

@@ -83,7 +83,7 @@ impl Registry {
     fn apply_all(&mut self, ids: &[SpecId]) {
         self.books = Books::default();
         for spec in self.specs.values() {
-            self.books.add(&spec.who, spec.admission.plugin, spec.admission.share);
+            self.books.add(&spec.who, &spec.admission);
         }
         for loaded in &mut self.setup.plugins {
             loaded.plugin.shifted();

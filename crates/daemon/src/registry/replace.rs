@@ -70,7 +70,7 @@ impl Registry {
         for id in &released {
             // Ending takes them from the books.
             let spec = &self.specs[id];
-            self.books.add(&spec.who, spec.admission.plugin, spec.admission.share);
+            self.books.add(&spec.who, &spec.admission);
         }
         self.end_and_give(&released, true);
         self.delay_replaced(&old[released.len()..], &made, begins);
@@ -147,7 +147,7 @@ impl Registry {
         let spec = &self.specs[&id];
         let (admission, parameters) = (spec.admission, spec.parameters.clone());
         let (assignment, due) = (self.assignment(spec), self.due(spec).unwrap_or(0));
-        self.books.remove(&spec.who, admission.plugin, admission.share);
+        self.books.remove(&spec.who, &admission);
         self.setup.plugins[admission.plugin].plugin.release(id);
         Old { id, admission, parameters, assignment, due }
     }
@@ -160,7 +160,7 @@ impl Registry {
             self.put_in(id, &choice);
             let spec = self.specs.get_mut(&id).expect("it was looked up");
             (spec.admission, spec.parameters) = (admission, parameters);
-            self.books.add(&spec.who, admission.plugin, admission.share);
+            self.books.add(&spec.who, &admission);
             self.check_enactable(id)?;
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Registry {
         for &id in made {
             let Some(spec) = self.specs.remove(&id) else { continue };
             self.setup.plugins[spec.admission.plugin].plugin.release(id);
-            self.books.remove(&spec.who, spec.admission.plugin, spec.admission.share);
+            self.books.remove(&spec.who, &spec.admission);
             self.remove_from_indexes(spec);
         }
         for it in old {
@@ -253,7 +253,7 @@ impl Registry {
             let who = spec.who.clone();
             if self.setup.plugins[now.plugin].plugin.assignment(it.id).is_some() {
                 self.setup.plugins[now.plugin].plugin.release(it.id);
-                self.books.remove(&who, now.plugin, now.share);
+                self.books.remove(&who, &now);
             }
         }
         for it in old {
@@ -264,7 +264,7 @@ impl Registry {
                 None => plugin.admit(it.id, &as_offered, it.admission.offer),
             }
             let who = self.specs[&it.id].who.clone();
-            self.books.add(&who, it.admission.plugin, it.admission.share);
+            self.books.add(&who, &it.admission);
             self.write_record(it.id);
         }
         let plugins: BTreeSet<usize> = old.iter().map(|it| it.admission.plugin).collect();
