@@ -328,6 +328,9 @@ fn refusal<const EXT: bool>() -> Result<Outcome> {
         refusals.push(earliest.clone());
         deadline = earliest;
     }
+    if late + refusals.len() == 20 && late >= 15 && is_emulated() {
+        return skip(format!("of 20 jobs, {late} were too late for this slow machine"));
+    }
     ensure!((1..20).contains(&refusals.len()), "no refusal, or nothing else: {refusals:?}");
     let recorded = rig.end()?;
     let accepted = recorded.guests.len();
@@ -344,8 +347,9 @@ fn periodic<const EXT: bool>() -> Result<Outcome> {
         return skip(reason);
     }
     let rig = Rig::start::<EXT>()?;
-    // A job that is over keeps nobody waiting for its deadline.
-    run(rig.run(&["--runtime", "2ms", "--deadline", "120s"], &["true"]))?.expect_code(0)?;
+    // A job that is over keeps nobody waiting for its deadline. Under sched_ext none may wait so long.
+    let deadline = if EXT { "14s" } else { "120s" };
+    run(rig.run(&["--runtime", "2ms", "--deadline", deadline], &["true"]))?.expect_code(0)?;
     wait_until("the job to be gone", || rig.guests().is_empty())?;
     // Half of the slots are free.
     let child = rig.path("child");
@@ -355,6 +359,8 @@ fn periodic<const EXT: bool>() -> Result<Outcome> {
     let running = Running::start(rig.run(&needs, &busy))?;
     let turns = || rig.guests().first().and_then(|guest| guest["turns"].as_u64()).unwrap_or(0);
     wait_until("ten jobs", || turns() >= 10)?;
+    // On a slow machine, it has hardly begun by then.
+    wait_until("its child", || fs::read_to_string(&child).is_ok_and(|it| it.ends_with('\n')))?;
     let child: u32 = fs::read_to_string(child)?.trim().parse()?;
     let status = || fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
     // It may run where its parent was before it was a guest.

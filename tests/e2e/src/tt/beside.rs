@@ -30,6 +30,8 @@ fn noise<const EXT: bool>() -> Result<Outcome> {
     }
     let mut loads = Vec::new();
     for load in NOISE {
+        // An emulated processor would have time for hardly anything else.
+        let load = if is_emulated() { load.replace("-i500", "-i5000") } else { load.to_owned() };
         let mut words = load.split(' ');
         let name = words.next().unwrap_or_default();
         let mut found = Command::new("sh");
@@ -37,9 +39,10 @@ fn noise<const EXT: bool>() -> Result<Outcome> {
         if run(found)?.code != Some(0) {
             return skip(format!("{name} is not installed"));
         }
-        // It ends what it has started when it is ended itself.
+        // It ends what it has started when it is ended itself. Only what the session leaves is taken: loading
+        // its programs takes minutes with a fiftieth of an emulated processor.
         let mut command = Command::new("taskset");
-        command.args(["-c", "0", "timeout", "300", name]).args(words);
+        command.args(["-c", "0", "chrt", "-i", "0", "timeout", "300", name]).args(words);
         loads.push(Running::start(command)?);
     }
     let seen =

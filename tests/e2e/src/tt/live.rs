@@ -81,6 +81,11 @@ fn above<const EXT: bool>() -> Result<Outcome> {
     let before = states(&slots)?;
     let tt = Running::start(tt)?;
     wait_until("the threads to be bound", || states(&slots).is_ok_and(|now| now != before))?;
+    let is_dispatched = || {
+        let status = run(punctual(["tt", "status", "--json"])).ok().and_then(|ended| ended.json().ok());
+        status.is_some_and(|all| all["tables"][0]["processors"][0]["turns"].as_u64() > Some(0))
+    };
+    wait_until("the first turn", is_dispatched)?;
     // The field rt_priority; while it is so, nothing else runs on its processor.
     let thread = slots.tids["a"];
     let priority = || stat_field(thread, 37).unwrap_or_default();
