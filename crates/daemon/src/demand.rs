@@ -20,8 +20,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Of one spec: it meets its deadlines, so it has at most ⌈D / T⌉ jobs at any instant, and ⌈x / T⌉ more in
-    /// x from then on, each of Q + B. Who declares less runs below all that declare both, and asks for
+    /// Of one spec: it meets its deadlines, so it has at most ⌈D / T⌉ jobs at any instant, and ⌈x / T⌉ more
+    /// in x from then on, each of Q + B. Who declares less runs below all that declare both, and asks for
     /// nothing.
     pub fn new(offer: &Offer, parameters: &Parameters) -> Demand {
         let ignored = Demand { unknown: 1, ..Demand::default() };

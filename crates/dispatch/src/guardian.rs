@@ -127,7 +127,9 @@ fn write(notes: Option<&mut ChildStdin>, note: &Note<'_>) -> std::io::Result<()>
 
 /// The guardian itself: reads notes to their end, then restores everything: partitions first, since threads
 /// cannot have processors again that these still have; then threads, since one that never sleeps would keep
-/// its priority over what the kernel needs to run for the rest; and otherwise the last change first.
+/// its priority over what the kernel needs to run for the rest; and otherwise the last change first. For the
+/// same reason, those that had a real-time priority before get it last of all, and the kernel's own threads
+/// keep theirs until then: moving a thread to another cgroup waits for RCU.
 /// Returns what could not be put back.
 ///
 /// # Errors
@@ -143,9 +145,23 @@ pub(crate) fn put_back(notes: impl BufRead) -> Vec<String> {
     if !partitions.is_empty() {
         wait_for_sched_ext();
     }
+    let (urgent, threads) = split(threads.into_iter(), Undo::is_urgent);
     let inside: Vec<u32> = partitions.iter().flat_map(|undo| undo.threads()).collect();
-    let all = partitions.into_iter().chain(threads).chain(others);
-    let failed = all.filter_map(|undo| undo.run().err()).collect();
+    let mut failed: Vec<String> = Vec::new();
+    failed.extend(partitions.into_iter().chain(threads).filter_map(|undo| undo.run().err()));
+    let (mut calmed, mut others_urgent) = (Vec::new(), Vec::new());
+    for undo in urgent {
+        match undo.calm() {
+            Some(thread) => calmed.push(thread),
+            None => others_urgent.push(undo),
+        }
+    }
+    for undo in others {
+        let done = if undo.is_urgent() { undo.run_calmly(&mut calmed) } else { undo.run() };
+        failed.extend(done.err());
+    }
+    failed.extend(calmed.iter().filter_map(|thread| thread.run().err()));
+    failed.extend(others_urgent.into_iter().filter_map(|undo| undo.run().err()));
     // What threads of the table have started.
     inside.into_iter().for_each(set_ordinary);
     failed

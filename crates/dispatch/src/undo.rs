@@ -129,6 +129,74 @@ impl Undo {
     }
 }
 
+/// A thread that is to have a real-time priority again, and is an ordinary one meanwhile.
+pub struct Calmed<'a> {
+    thread: Thread,
+    before: &'a State,
+    given: Vec<State>,
+}
+
+impl<'a> Calmed<'a> {
+    /// If the thread has something that the dispatcher gave it.
+    fn new(thread: Thread, before: &'a State, mut given: Vec<State>) -> Option<Calmed<'a>> {
+        let now = kernel::scheduling(thread.number).ok()?;
+        given.iter().find(|state| state.scheduling.matches(&now))?;
+        kernel::schedule(thread.number, &Scheduling::ordinary()).ok()?;
+        let ordinary = State { scheduling: kernel::scheduling(thread.number).ok()?, ..*before };
+        given.push(ordinary);
+        Some(Calmed { thread, before, given })
+    }
+
+    /// Gives it its priority.
+    ///
+    /// # Errors
+    /// What could not be put back, and why.
+    pub fn run(&self) -> Result<(), String> {
+        restore_thread(self.thread.number, self.thread.identity, self.before, &self.given)
+    }
+}
+
+impl Undo {
+    /// Whether somebody is to have a real-time priority again.
+    pub fn is_urgent(&self) -> bool {
+        match self {
+            Undo::Thread { before, .. } | Undo::Cgroup { before, .. } => {
+                before.scheduling.is_fixed_priority() || before.scheduling.is_deadline()
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes the thread an ordinary one until [`Calmed::run`], if it is one of the table. Those of the kernel
+    /// keep their priorities.
+    pub fn calm(&self) -> Option<Calmed<'_>> {
+        let Undo::Thread { tid, identity, before, priorities, processors, policies } = self else {
+            return None;
+        };
+        let (thread, _) = Thread::pin(*tid).ok()?;
+        let is_of_table = thread.identity == *identity && !processors.is_empty();
+        is_of_table.then(|| Calmed::new(thread, before, given(before, priorities, processors, policies)))?
+    }
+
+    /// As [`Undo::run`] for a cgroup, whose threads are ordinary ones until [`Calmed::run`].
+    ///
+    /// # Errors
+    /// What could not be put back, and why.
+    pub fn run_calmly<'a>(&'a self, calmed: &mut Vec<Calmed<'a>>) -> Result<(), String> {
+        let Undo::Cgroup { path, parent, before, priorities, processors } = self else { return self.run() };
+        let all = given(before, priorities, processors, &[]);
+        remove_cgroup(path, parent, &mut |tid| {
+            let Ok((thread, _)) = Thread::pin(tid) else { return };
+            match Calmed::new(thread, before, all.clone()) {
+                Some(thread) => calmed.push(thread),
+                // Its processors. One that ends meanwhile needs nothing.
+                None => _ = before.restore(tid, &all),
+            }
+        })
+        .map_err(|error| format!("cgroup {}: {error}", path.display()))
+    }
+}
+
 impl Undo {
     /// Takes threads out of a cgroup and restores their settings, as [`Undo::run`] does, without waiting
     /// until the kernel releases the cgroup ([`remove_emptied`]). `run` repeats at the end what fails here.

@@ -303,12 +303,16 @@ fn instead(found: &Scheduling, priorities: Priorities) -> Option<Scheduling> {
 }
 
 /// Puts the calling thread on a processor, with a priority of SCHED_FIFO.
+///
+/// The priority first: without it, it would wait there for a thread with one that never sleeps. With
+/// PREEMPT_RT it may have a lock of the kernel by then, so that no grace period of RCU ends; and RCU gives it
+/// priority 1, so that the fair server does not help it, either.
 pub fn enter(processor: u32, priority: u32) -> Result<(), Error> {
     use punctual_daemon::kernel::{Processors, pin, schedule};
     let what = format!("dispatching on processor {processor}");
     let here = Processors::one(processor).ok_or_else(|| Error::unsupported(&what, "it does not exist"))?;
-    pin(0, &here).map_err(|refused| Error::unsupported(&what, refused))?;
     schedule(0, &Scheduling::from_policy(AssignedPolicy::Fifo(priority)))
+        .and_then(|()| pin(0, &here))
         .map_err(|refused| Error::unsupported(&what, refused))
 }
 
