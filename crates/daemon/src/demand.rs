@@ -3,19 +3,19 @@
 use punctual_model::Duration;
 use punctual_schedule::{Offer, Parameters};
 
-/// One processor's time at all, as a rate.
+/// All of a processor, as a rate.
 const ALL: u128 = 1 << 32;
-/// More is not summed up.
+/// A greater backlog is not added up: it counts as unknown.
 const MOST: u128 = 1 << 90;
 
 /// What specs may ask of a processor. Sums are exact: whatever was added can be taken away again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// What of their jobs may be open at some instant, and what they begin it with then, in ns.
+    /// What is left of their jobs at some instant, at most, and one more job of each, in ns.
     pub backlog: u128,
-    /// What they ask for from then on, in 2⁻³² of a processor.
+    /// What they ask for from then on, in 2⁻³² of the processor.
     pub rate: u128,
-    /// How many of them were not tested, so that their deadlines say nothing.
+    /// How many of them may miss their deadlines, since they were not tested.
     pub unknown: u64,
 }
 
@@ -55,7 +55,7 @@ impl Demand {
         self.unknown += other.unknown;
     }
 
-    /// Without some that were added.
+    /// Without what was added before.
     pub fn remove(&mut self, other: &Demand) {
         self.backlog -= other.backlog;
         self.rate -= other.rate;
@@ -88,7 +88,7 @@ mod tests {
         // Two jobs of 10 at once; then a tenth of the processor is taken: 20 / 0.9.
         let mut sum = spec(10, 100, 100);
         assert_eq!(sum.drained_within(), Some(23));
-        // Five more of 20, of which four may be open already.
+        // Another one has up to four jobs of 20 at once, and then one more: 120 / 0.7.
         sum.add(&spec(20, 100, 400));
         assert_eq!(sum.drained_within(), Some(172));
         let reserve = Demand::reserve(Duration::from_ns(10), Duration::from_ns(100));

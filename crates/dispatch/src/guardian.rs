@@ -128,8 +128,8 @@ fn write(notes: Option<&mut ChildStdin>, note: &Note<'_>) -> std::io::Result<()>
 /// The guardian itself: reads notes to their end, then restores everything: partitions first, since threads
 /// cannot have processors again that these still have; then threads, since one that never sleeps would keep
 /// its priority over what the kernel needs to run for the rest; and otherwise the last change first. For the
-/// same reason, those that had a real-time priority before get it last of all, and the kernel's own threads
-/// keep theirs until then: moving a thread to another cgroup waits for RCU.
+/// same reason, threads that had a real-time priority before get it back last of all, and until then the
+/// kernel's threads keep the ones that they were given: moving a thread to another cgroup waits for RCU.
 /// Returns what could not be put back.
 ///
 /// # Errors
@@ -149,11 +149,11 @@ pub(crate) fn put_back(notes: impl BufRead) -> Vec<String> {
     let inside: Vec<u32> = partitions.iter().flat_map(|undo| undo.threads()).collect();
     let mut failed: Vec<String> = Vec::new();
     failed.extend(partitions.into_iter().chain(threads).filter_map(|undo| undo.run().err()));
-    let (mut calmed, mut others_urgent) = (Vec::new(), Vec::new());
+    let (mut calmed, mut last) = (Vec::new(), Vec::new());
     for undo in urgent {
         match undo.calm() {
             Some(thread) => calmed.push(thread),
-            None => others_urgent.push(undo),
+            None => last.push(undo),
         }
     }
     for undo in others {
@@ -161,7 +161,7 @@ pub(crate) fn put_back(notes: impl BufRead) -> Vec<String> {
         failed.extend(done.err());
     }
     failed.extend(calmed.iter().filter_map(|thread| thread.run().err()));
-    failed.extend(others_urgent.into_iter().filter_map(|undo| undo.run().err()));
+    failed.extend(last.into_iter().filter_map(|undo| undo.run().err()));
     // What threads of the table have started.
     inside.into_iter().for_each(set_ordinary);
     failed
@@ -253,5 +253,42 @@ mod tests {
         // It was changed once more.
         assert_eq!(put_back((notes + &line(change(noted(&one)))).as_bytes()), Vec::<String>::new());
         assert!(!one.exists());
+    }
+
+    /// What is put back meanwhile is a setting whose file can be read only when somebody has written there.
+    #[test]
+    fn real_time_priorities_are_put_back_last() {
+        use punctual_daemon::kernel::{Processors, State, schedule, scheduling};
+        let (thread, end, handle) = crate::living::living();
+        let tid = thread.number;
+        let fifo = |priority| Scheduling::from_policy(AssignedPolicy::Fifo(priority));
+        if let Err(refused) = schedule(tid, &fifo(7)) {
+            return eprintln!("SKIPPED: real-time priorities: {refused}");
+        }
+        let before = Box::new(State::read(tid).expect("it lives"));
+        schedule(tid, &fifo(60)).expect("another priority");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("setting");
+        assert!(Command::new("mkfifo").arg(&path).status().expect("coreutils").success());
+        let undo = Undo::Thread {
+            tid,
+            identity: thread.identity,
+            before,
+            priorities: vec![60],
+            processors: vec![Processors::MOST as u32 - 1],
+            policies: Vec::new(),
+        };
+        let setting = Undo::Setting { path: path.clone(), before: "1".into(), written: "2".into() };
+        let notes = line(change(setting)) + &line(change(undo));
+        let done = std::thread::spawn(move || put_back(notes.as_bytes()));
+        let mut writer = std::fs::OpenOptions::new().write(true).open(&path).expect("a reader");
+        let meanwhile = scheduling(tid).expect("it lives");
+        writer.write_all(b"3").expect("written");
+        drop(writer);
+        assert_eq!(done.join().expect("no panic"), Vec::<String>::new());
+        assert!(meanwhile.matches(&Scheduling::ordinary()), "{meanwhile}");
+        assert!(scheduling(tid).expect("it lives").matches(&fifo(7)));
+        drop(end);
+        handle.join().expect("it ends");
     }
 }

@@ -137,7 +137,7 @@ pub struct Calmed<'a> {
 }
 
 impl<'a> Calmed<'a> {
-    /// If the thread has something that the dispatcher gave it.
+    /// `None` if its policy is not one that the dispatcher gives, or cannot be changed.
     fn new(thread: Thread, before: &'a State, mut given: Vec<State>) -> Option<Calmed<'a>> {
         let now = kernel::scheduling(thread.number).ok()?;
         given.iter().find(|state| state.scheduling.matches(&now))?;
@@ -167,18 +167,20 @@ impl Undo {
         }
     }
 
-    /// Makes the thread an ordinary one until [`Calmed::run`], if it is one of the table. Those of the kernel
-    /// keep their priorities.
+    /// Makes the thread an ordinary one until [`Calmed::run`]. `None` for what is not about a thread of the
+    /// table: threads of the kernel keep the priorities that they were given.
     pub fn calm(&self) -> Option<Calmed<'_>> {
         let Undo::Thread { tid, identity, before, priorities, processors, policies } = self else {
             return None;
         };
         let (thread, _) = Thread::pin(*tid).ok()?;
-        let is_of_table = thread.identity == *identity && !processors.is_empty();
-        is_of_table.then(|| Calmed::new(thread, before, given(before, priorities, processors, policies)))?
+        if thread.identity != *identity || processors.is_empty() {
+            return None;
+        }
+        Calmed::new(thread, before, given(before, priorities, processors, policies))
     }
 
-    /// As [`Undo::run`] for a cgroup, whose threads are ordinary ones until [`Calmed::run`].
+    /// As [`Undo::run`], but the threads of a cgroup are ordinary ones until [`Calmed::run`].
     ///
     /// # Errors
     /// What could not be put back, and why.
@@ -189,15 +191,13 @@ impl Undo {
             let Ok((thread, _)) = Thread::pin(tid) else { return };
             match Calmed::new(thread, before, all.clone()) {
                 Some(thread) => calmed.push(thread),
-                // Its processors. One that ends meanwhile needs nothing.
+                // It keeps its policy. One that ends meanwhile needs nothing.
                 None => _ = before.restore(tid, &all),
             }
         })
         .map_err(|error| format!("cgroup {}: {error}", path.display()))
     }
-}
 
-impl Undo {
     /// Takes threads out of a cgroup and restores their settings, as [`Undo::run`] does, without waiting
     /// until the kernel releases the cgroup ([`remove_emptied`]). `run` repeats at the end what fails here.
     pub fn vacate(&self) {

@@ -304,9 +304,9 @@ fn instead(found: &Scheduling, priorities: Priorities) -> Option<Scheduling> {
 
 /// Puts the calling thread on a processor, with a priority of SCHED_FIFO.
 ///
-/// The priority first: without it, it would wait there for a thread with one that never sleeps. With
-/// PREEMPT_RT it may have a lock of the kernel by then, so that no grace period of RCU ends; and RCU gives it
-/// priority 1, so that the fair server does not help it, either.
+/// The priority first: an ordinary thread would wait there for one with a priority that never sleeps. On
+/// PREEMPT_RT it may hold a lock of the kernel meanwhile, so that no grace period of RCU ends; RCU then gives
+/// it priority 1, with which not even the fair server lets it run.
 pub fn enter(processor: u32, priority: u32) -> Result<(), Error> {
     use punctual_daemon::kernel::{Processors, pin, schedule};
     let what = format!("dispatching on processor {processor}");

@@ -174,20 +174,20 @@ pub struct Births {
     thread: u32,
     event: OwnedFd,
     _migrations: Option<OwnedFd>,
-    /// Switches, until it runs where it is to stay, which is that processor: one that wakes up where it has
-    /// fallen asleep does not migrate, wherever it may run.
+    /// Its switches, until it has run on the processor where it is to stay. Until then it may be moved back
+    /// to where it sleeps, and wakes up there without a migration.
     arrival: Option<(OwnedFd, Processors)>,
     ring: Ring,
 }
 
 impl Births {
-    /// From now on; if it is to stay on a processor, they tell when it runs on another, too.
+    /// From now on. If the thread is to stay on a processor, the events also tell that it runs on another.
     pub fn new(thread: u32, stays: Option<Processors>) -> io::Result<Births> {
         // A dummy counts nothing, and is told each record at once.
         let event = open(thread, DUMMY, 0, TASK | WATERMARK)?;
         let ring = Ring::new(&event, 1)?;
         let migrations = stays.as_ref().map(|_| migrations_to(&event, thread)).transpose()?;
-        // Asked when migrations are told: whoever is there by then cannot leave unseen.
+        // Migrations are told by now: if it is there, it cannot leave unseen.
         let arrival = match stays.filter(|stays| !was_last_on(thread, stays)) {
             Some(stays) => {
                 let switches = open(thread, DUMMY, 0, CONTEXT_SWITCH | WATERMARK)?;
@@ -199,7 +199,7 @@ impl Births {
         Ok(Births { thread, event, _migrations: migrations, arrival, ring })
     }
 
-    /// Becomes readable with each birth, and when it runs elsewhere.
+    /// Becomes readable with each birth, and when the thread runs where it is not to stay.
     pub fn events(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_up_where_it_is_not_to_stay_is_told() {
+    fn a_thread_that_wakes_up_on_another_processor_is_told() {
         let [Some(here), Some(there)] = [0, 1].map(Processors::one) else { panic!("two numbers") };
         let (send, receive) = std::sync::mpsc::channel();
         let (wake, woken) = std::sync::mpsc::channel();

@@ -69,7 +69,7 @@ pub(super) struct EndedSpecs {
     /// Where others have got their room, or a changed spec has left it: when the next specs of that user on
     /// that processor begin, but for that spec itself.
     given: FxHashMap<Room, u64>,
-    /// The first of those times, or earlier.
+    /// None of those times is earlier.
     given_until: u64,
 }
 
@@ -214,8 +214,8 @@ impl Registry {
         if due > 0 {
             let given = self.ended.given.entry(Room { user, processor, spec }).or_default();
             *given = due.max(*given);
-            let first = Some(self.ended.given_until).filter(|_| self.ended.given.len() > 1);
-            self.ended.given_until = first.map_or(due, |first| first.min(due));
+            let is_alone = self.ended.given.len() == 1;
+            self.ended.given_until = if is_alone { due } else { due.min(self.ended.given_until) };
         }
     }
 

@@ -119,11 +119,21 @@ impl Seen {
                 match own.iter().position(|turn| turn.0 <= from && to <= turn.1) {
                     Some(turn) => _ = turns.insert(turn),
                     None => {
+                        let us = |at: u64| at.saturating_sub(self.start) / 1_000;
+                        let near: Vec<String> = self
+                            .turns_of(number as u32)
+                            .map(|turn| (us(self.start + turn.slot * SLOT), us(turn.at.ns()), turn.tid))
+                            .filter(|(begin, end, _)| *end + 50_000 > us(from) && *begin < us(to) + 50_000)
+                            .map(|(begin, end, tid)| format!("{begin} to {end} by {tid}"))
+                            .collect();
                         return fail(format!(
-                            "{} ran from {} to {} µs after the start, in no turn of its own: {}",
+                            "{} ran from {} to {} µs after the start, in no turn of its own; it was without a \
+                             thread from {} to {}; its turns: {near:?}; {}",
                             task.name,
-                            (from - self.start) / 1_000,
-                            (to - self.start) / 1_000,
+                            us(from),
+                            us(to),
+                            us(unbound.from),
+                            us(unbound.until),
                             self.stderr
                         ));
                     }
