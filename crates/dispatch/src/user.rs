@@ -53,6 +53,9 @@ const AHEAD: Duration = Duration::from_us(200);
 /// over then, and not when it has begun.
 const EARLY: Duration = Duration::from_us(40);
 
+/// So long a dispatching thread keeps its processor while somebody else has a task.
+const SOON: Duration = Duration::from_us(50);
+
 /// A dispatching thread that has not looked at rows for so long has no processor: then nobody is given any.
 const PATIENCE: Duration = Duration::from_ms(50);
 
@@ -129,6 +132,19 @@ impl Shared {
     fn task(&self, number: u32) -> MutexGuard<'_, Option<Bound>> {
         let task = &self.tasks[number as usize];
         task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same for a lane that ends a turn: while it slept, the turn's thread would go on. The session has a
+    /// task only for moments, on another processor. Who has it for longer may need this one.
+    fn task_soon(&self, number: u32) -> MutexGuard<'_, Option<Bound>> {
+        let since = now();
+        while now().since(since) <= SOON {
+            if let Some(task) = self.try_task(number) {
+                return task;
+            }
+            std::hint::spin_loop();
+        }
+        self.task(number)
     }
 
     /// The same, if nobody has it.

@@ -262,7 +262,7 @@ impl Lane {
 
     /// Whether the turn that begins is left out.
     fn skips(&self, job: Job) -> bool {
-        self.shared.task(job.task).as_mut().is_some_and(|bound| bound.skips(job))
+        self.shared.task_soon(job.task).as_mut().is_some_and(|bound| bound.skips(job))
     }
 
     /// The job of the current turn, if it has no slots left and its thread had the processor until now.
@@ -283,7 +283,7 @@ impl Lane {
     /// Whether the thread of the current turn is still ready.
     fn is_ready(&self, job: Job) -> bool {
         let tid = self.current.as_ref().map_or(0, |current| current.given.tid);
-        let mut task = self.shared.task(job.task);
+        let mut task = self.shared.task_soon(job.task);
         let bound = task.as_mut().filter(|bound| bound.tid == tid);
         bound.is_some_and(|bound| bound.is_ready().unwrap_or(false))
     }
@@ -292,7 +292,7 @@ impl Lane {
     fn note_overrun(&self) {
         let Some(job) = self.current.as_ref().and_then(|current| current.decision.job) else { return };
         if self.on_overrun(job) == OnOverrun::Skip {
-            if let Some(bound) = self.shared.task(job.task).as_mut() {
+            if let Some(bound) = self.shared.task_soon(job.task).as_mut() {
                 bound.skip_next();
             }
         }
@@ -329,7 +329,7 @@ impl Lane {
         let Given { tid, is_skipped } = *given;
         let mut turn = Turn { tid, is_skipped, error: *error, at: super::now(), ..self.turn(decision) };
         if let Some(job) = decision.job.filter(|_| tid != 0) {
-            let mut task = self.shared.task(job.task);
+            let mut task = self.shared.task_soon(job.task);
             let bound = task.as_mut().filter(|bound| bound.tid == tid);
             let used = bound.map(|bound| match goes_on {
                 true => bound.turn_over(),
