@@ -123,7 +123,7 @@ impl Seen {
                         let near: Vec<String> = self
                             .turns_of(number as u32)
                             .map(|turn| (us(self.start + turn.slot * SLOT), us(turn.at.ns()), turn.tid))
-                            .filter(|(begin, end, _)| *end + 50_000 > us(from) && *begin < us(to) + 50_000)
+                            .filter(|turn| turn.1 + 50_000 > us(from) && turn.0 < us(to) + 50_000)
                             .map(|(begin, end, tid)| format!("{begin} to {end} by {tid}"))
                             .collect();
                         return fail(format!(
