@@ -127,8 +127,8 @@ impl Seen {
                             .map(|(begin, end, tid)| format!("{begin} to {end} by {tid}"))
                             .collect();
                         return fail(format!(
-                            "{} ran from {} to {} µs after the start, in no turn of its own; it was without a \
-                             thread from {} to {}; its turns: {near:?}; {}",
+                            "{} ran from {} to {} µs after the start, in no turn of its own; it was without \
+                             a thread from {} to {}; its turns: {near:?}; {}",
                             task.name,
                             us(from),
                             us(to),
