@@ -85,14 +85,14 @@ fn who_has_room_beside_begins_at_once() {
     let daemon = Daemon::start(&config(""));
     let mut client = daemon.connect();
     let (hog, other) = (Hog::start(), Hog::start());
-    let spec = client.schedule(parameters(40, 500, 5_000), hog.tid());
+    let spec = client.schedule(parameters(40, 2_000, 20_000), hog.tid());
     takes_something(&hog);
     release(&mut client, spec);
     let room = |client: &mut Client| {
         client.ask("ListPlugins", json!({}))["plugins"][0]["processors"][0]["utilization"].as_f64().unwrap()
     };
     assert!((room(&mut client) - 0.1).abs() < 1e-9, "its room is taken still");
-    let spec = client.schedule(parameters(30, 500, 5_000), other.tid());
+    let spec = client.schedule(parameters(30, 2_000, 20_000), other.tid());
     takes_something(&other);
     assert_eq!(enforced(&mut client, spec)["demoted"], json!(false));
 }

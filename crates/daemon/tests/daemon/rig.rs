@@ -352,13 +352,41 @@ pub const OTHER: u32 = libc::SCHED_OTHER as u32;
 pub const FIFO: u32 = libc::SCHED_FIFO as u32;
 pub const DEADLINE: u32 = libc::SCHED_DEADLINE as u32;
 
+/// A priority above that of every spec of these tests, so that a busy thread that the scheduler put beside this
+/// one does not keep it from seeing what is so only while that thread runs. What it starts is an ordinary
+/// process.
+struct Watching;
+
+impl Watching {
+    const PRIORITY: i32 = 90;
+
+    fn begin() -> Self {
+        Self::set(libc::SCHED_FIFO, Self::PRIORITY);
+        Self
+    }
+
+    fn set(policy: i32, priority: i32) {
+        let parameter = libc::sched_param { sched_priority: priority };
+        // SAFETY: it reads the parameter.
+        let set = unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameter) };
+        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        Self::set(libc::SCHED_OTHER, 0);
+    }
+}
+
 /// Waits for something that comes by itself.
 #[track_caller]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = std::time::Instant::now();
+    let _watching = Watching::begin();
     while !holds() {
         assert!(begin.elapsed() < PATIENCE, "{what} does not come");
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_micros(200));
     }
 }
 
