@@ -560,11 +560,10 @@ fn main() -> Result<(), Error> {
         }
         _ => {
             // It stays on its processor, so it is a thread of its own.
-            let measured = std::thread::spawn(|| {
-                let rows = rows(&["user-space".to_owned()]).map_err(|error| error.to_string())?;
-                Ok::<_, String>((rows, skews().map_err(|error| error.to_string())?))
-            });
-            let (rows, skews) = measured.join().map_err(|_| "a thread panicked")??;
+            let rows =
+                std::thread::spawn(|| rows(&["user-space".to_owned()]).map_err(|error| error.to_string()));
+            let rows = rows.join().map_err(|_| "a thread panicked")??;
+            let skews = skews()?;
             let cells: Vec<[String; 9]> = rows.iter().map(Row::cells).collect();
             document::publish("tt", "make bench-tt", &HEAD, &cells)?;
             document::publish("tt-skew", "make bench-tt", &SKEW_HEAD, &skews)

@@ -30,7 +30,7 @@ type Histogram = crate::histogram::Histogram<11>;
 pub use alternatives::Assumed;
 pub use analysis::{Analysis, Executed, Options};
 pub use chains::{ChainError, Chains, MOST_CHAINS, MOST_TASKS};
-pub use clip::Clip;
+pub use clip::{Clip, Clipped};
 pub use follow::Follower;
 pub use graph::{Graph, GraphBuilder};
 pub use kernel::{Split, Threads};

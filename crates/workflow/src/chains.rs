@@ -20,7 +20,8 @@ use lists::Listing;
 use punctual_conformance::{ChainChecker, Verdict};
 use punctual_extract::StreamOptions;
 use punctual_extract::flow::{
-    Analysis, Assumed, ChainError, Chains, Clip, Graph, GraphBuilder, Options as FlowOptions, Threads,
+    Analysis, Assumed, ChainError, Chains, Clip, Clipped, Graph, GraphBuilder, Options as FlowOptions,
+    Threads,
 };
 use punctual_model::{Duration, Instant, Section, TimingModel};
 use punctual_report::counted;
@@ -252,7 +253,7 @@ impl Trace {
                 span = Some((from, until));
                 Clip::new(from, until, about)
             });
-            clip.item(&item).iter().for_each(|item| builder.item(item));
+            clip.item(&item).and_then(Clipped::inside).iter().for_each(|item| builder.item(item));
         })?;
         let about = clip.map_or_else(|| about.clone(), |clip| clip.about(about));
         let graph = builder.finish(&about);
@@ -289,8 +290,8 @@ impl Trace {
             assumed.iter().map(|it| (it, Analysis::new(&it.graph, &chains, &self.options))).collect();
         let mut listing = Listing::begin(lists, graph, &chains, &about.clock)?;
         let totals = self.follow(program, monitor, |item| {
-            analysis.item(item);
-            others.iter_mut().for_each(|(_, other)| other.item(item));
+            analysis.clipped(item);
+            others.iter_mut().for_each(|(_, other)| other.clipped(item));
             listing.take(&mut analysis);
         })?;
         listing.finish(monitor)?;
@@ -308,11 +309,11 @@ impl Trace {
         &self,
         program: &Program,
         monitor: &dyn Monitor,
-        mut each: impl FnMut(&Item),
+        mut each: impl FnMut(&Clipped),
     ) -> Result<Totals> {
         let mut clip = program.span.map(|(from, until)| Clip::new(from, until, self.reader.about()));
         let totals = self.pass("following data", monitor, |item| match &mut clip {
-            None => each(&item),
+            None => each(&Clipped::Inside(item)),
             Some(clip) => clip.item(&item).iter().for_each(&mut each),
         })?;
         let events = if clip.is_some() { program.graph.events() } else { totals.events };
@@ -356,7 +357,7 @@ impl Trace {
         let chains = Chains::given(graph, &known).unwrap_or_default();
         let mut analysis = Analysis::new(graph, &chains, &self.options).with_latencies();
         self.follow(program, monitor, |item| {
-            analysis.item(item);
+            analysis.clipped(item);
             for latency in analysis.ended() {
                 numbers[latency.chain].iter().for_each(|it| checker.latency(*it, &latency, &mut |_| {}));
             }

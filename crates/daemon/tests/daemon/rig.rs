@@ -368,7 +368,8 @@ impl Watching {
     fn set(policy: i32, priority: i32) {
         let parameter = libc::sched_param { sched_priority: priority };
         // SAFETY: it reads the parameter.
-        let set = unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameter) };
+        let set =
+            unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameter) };
         assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
     }
 }

@@ -1,6 +1,7 @@
 //! The second pass: follows every instance from its activation to its end, and every datum along the chains.
 
 use super::chains::Chains;
+use super::clip::Clipped;
 use super::ends::Ends;
 use super::graph::Graph;
 use super::inputs::{Activated, Inputs, Place};
@@ -76,6 +77,8 @@ enum Running {
     Nothing,
     /// An instance: index of the task, number.
     Instance(usize, u64),
+    /// An instance of before the part that may have read data of the part.
+    Before,
     /// Events are missing; it may still be at this instance.
     Unknown(Option<(usize, u64)>),
 }
@@ -160,6 +163,38 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// Takes what a part has of the next item.
+    #[inline]
+    pub fn clipped(&mut self, clipped: &Clipped) {
+        match clipped {
+            Clipped::Inside(item) => self.item(item),
+            Clipped::Before(event) => self.before(event),
+        }
+    }
+
+    /// An instance of before the part took from its queues what was pushed before the part, but its start reads
+    /// what is the newest then. It is not followed, and neither are the data that it may have read.
+    fn before(&mut self, event: &Event) {
+        let Some(task_index) = self.tasks.index(event.object) else { return };
+        let is_start = event.kind == Kind::Start;
+        let mut may_have_read = false;
+        if is_start {
+            for node in &self.tasks.states[task_index].nodes {
+                if self.losses.is_any() || self.paths.inbox(*node).holds_newest() {
+                    self.paths.forget_waiting(*node, event.at);
+                    may_have_read = true;
+                }
+            }
+        } else if event.kind != Kind::Stop {
+            return;
+        }
+        let running = if may_have_read { Running::Before } else { Running::Nothing };
+        let earlier = self.producers.insert(event.producer, running);
+        if is_start {
+            self.end_without_stop(earlier, event);
+        }
+    }
+
     fn gap(&mut self, gap: &Gap) {
         self.losses.gap(gap);
         // A packet may hold as many events as there are numbers.
@@ -168,7 +203,7 @@ impl<'a> Analysis<'a> {
         }
         let running = self.producers.entry(gap.producer).or_insert(Running::Nothing);
         *running = match *running {
-            Running::Nothing => Running::Unknown(None),
+            Running::Nothing | Running::Before => Running::Unknown(None),
             Running::Instance(task, number) => Running::Unknown(Some((task, number))),
             unknown @ Running::Unknown(_) => unknown,
         };
@@ -220,6 +255,7 @@ impl<'a> Analysis<'a> {
             Some(Running::Unknown(_)) if self.graph.executing.contains(&event.producer) => {
                 self.push_unknown(event);
             }
+            Some(Running::Before) => self.push_unknown(event),
             _ => {}
         }
     }
@@ -313,14 +349,8 @@ impl<'a> Analysis<'a> {
 
     #[inline]
     fn start(&mut self, task_index: usize, event: &Event) {
-        let before = self.producers.insert(event.producer, Running::Instance(task_index, event.number));
-        if let Some(Running::Instance(task, number) | Running::Unknown(Some((task, number)))) = before {
-            // Its stop is missing, unless another producer wrote it.
-            let is_its = |instance: &mut Instance| instance.start.is_some_and(|(_, by)| by == event.producer);
-            if self.tasks.states[task].live.get(number).is_some_and(is_its) {
-                self.give_up(task, &Event { number, ..*event });
-            }
-        }
+        let earlier = self.producers.insert(event.producer, Running::Instance(task_index, event.number));
+        self.end_without_stop(earlier, event);
         match self.tasks.states[task_index].live.get(event.number) {
             Some(instance) if instance.start.is_none() => {
                 instance.start = Some((event.at, event.producer));
@@ -333,6 +363,18 @@ impl<'a> Analysis<'a> {
         }
         let last = &mut self.tasks.states[task_index].last_start;
         *last = (*last).max(Some((event.number, event.at)));
+    }
+
+    /// A producer that starts an instance does not execute the one of before any more.
+    #[inline]
+    fn end_without_stop(&mut self, earlier: Option<Running>, start: &Event) {
+        if let Some(Running::Instance(task, number) | Running::Unknown(Some((task, number)))) = earlier {
+            // Its stop is missing, unless another producer wrote it.
+            let is_its = |instance: &mut Instance| instance.start.is_some_and(|(_, by)| by == start.producer);
+            if self.tasks.states[task].live.get(number).is_some_and(is_its) {
+                self.give_up(task, &Event { number, ..*start });
+            }
+        }
     }
 
     /// At its start, an instance reads the newest datum of inputs that keep that.

@@ -9,6 +9,25 @@ use punctual_trace::flow::{About, Arming, Barrier, Count, Event, Gap, Item, Kind
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
+/// What a part has of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clipped {
+    /// The item, with numbers that count from the part's beginning.
+    Inside(Item),
+    /// The start or stop of an instance that was activated before the part.
+    Before(Event),
+}
+
+impl Clipped {
+    /// The item, if it is of the part.
+    pub fn inside(self) -> Option<Item> {
+        match self {
+            Clipped::Inside(item) => Some(item),
+            Clipped::Before(_) => None,
+        }
+    }
+}
+
 /// Passes on the items of a part of a trace.
 #[derive(Clone, Debug)]
 pub struct Clip {
@@ -61,14 +80,14 @@ impl Clip {
 
     /// The item as the part has it; `None` if it is not in it.
     #[inline]
-    pub fn item(&mut self, item: &Item) -> Option<Item> {
-        match item {
+    pub fn item(&mut self, item: &Item) -> Option<Clipped> {
+        let inside = match item {
             Item::Event(event) if event.at < self.from => {
                 self.before.event(event);
                 None
             }
             Item::Event(event) if event.at > self.until => None,
-            Item::Event(event) => self.event(event).map(Item::Event),
+            Item::Event(event) => return Some(self.event(event)),
             Item::Gap(gap) => self.gap(gap).map(Item::Gap),
             Item::Count(count) if count.at < self.from => {
                 self.before.count(count);
@@ -76,7 +95,8 @@ impl Clip {
             }
             Item::Count(count) => (count.at <= self.until).then_some(Item::Count(*count)),
             Item::Take(take) => self.take(take).map(Item::Take),
-        }
+        };
+        inside.map(Clipped::Inside)
     }
 
     /// A push of before is not known in the part.
@@ -91,15 +111,17 @@ impl Clip {
         })
     }
 
-    fn event(&mut self, event: &Event) -> Option<Event> {
+    fn event(&mut self, event: &Event) -> Clipped {
         let first = match event.kind {
-            Kind::Push => *self.pushes.entry(event.object).or_insert(event.number),
-            Kind::Activation => *self.instances.entry(event.object).or_insert(event.number),
-            Kind::Start | Kind::Stop => *self.instances.get(&event.object)?,
+            Kind::Push => Some(*self.pushes.entry(event.object).or_insert(event.number)),
+            Kind::Activation => Some(*self.instances.entry(event.object).or_insert(event.number)),
+            Kind::Start | Kind::Stop => self.instances.get(&event.object).copied(),
         };
         // An instance of before, or one whose order with another producer's is unknown.
-        let number = event.number.checked_sub(first)?;
-        Some(Event { number, ..*event })
+        match first.and_then(|first| event.number.checked_sub(first)) {
+            Some(number) => Clipped::Inside(Item::Event(Event { number, ..*event })),
+            None => Clipped::Before(*event),
+        }
     }
 
     fn gap(&mut self, gap: &Gap) -> Option<Gap> {

@@ -246,7 +246,7 @@ impl Running {
         for item in items {
             match clip {
                 None => analysis.item(item),
-                Some(clip) => clip.item(item).iter().for_each(|item| analysis.item(item)),
+                Some(clip) => clip.item(item).iter().for_each(|item| analysis.clipped(item)),
             }
             for latency in analysis.ended() {
                 numbers[latency.chain].iter().for_each(|chain| each(*chain, &latency));

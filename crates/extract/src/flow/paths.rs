@@ -48,6 +48,11 @@ impl Inbox {
         &self.registers
     }
 
+    /// Whether a register has a datum, or may have one.
+    pub fn holds_newest(&self) -> bool {
+        self.registers.iter().any(|(_, window)| !matches!(window, Window::Empty))
+    }
+
     /// Keeps a datum where the input does; `counted` says which push of a counter it is.
     #[inline]
     pub fn put(&mut self, place: Place, window: Window, counted: impl Fn(usize) -> u64) {
@@ -166,6 +171,14 @@ impl Paths {
     pub fn end_unknown(&mut self, nodes: &[usize], at: Instant) {
         let ends = nodes.iter().filter_map(|node| self.tree.nodes[*node].chain);
         ends.for_each(|chain| self.chains[chain].read_unknown(at));
+    }
+
+    /// Somebody who is not followed has read what was at this node.
+    #[cold]
+    pub fn forget_waiting(&mut self, node: usize, at: Instant) {
+        if let Some(chain) = self.tree.nodes[node].chain {
+            self.chains[chain].forget_waiting(at);
+        }
     }
 
     /// An instance has ended, and with it the ways of the data that it carried to the end of a chain.

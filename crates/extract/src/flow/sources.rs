@@ -175,6 +175,11 @@ impl ChainState {
     pub fn read_unknown(&mut self, at: Instant) {
         self.sinks += 1;
         self.sinks_lost += 1;
+        self.forget_waiting(at);
+    }
+
+    /// Whoever waits may have had a reaction that is not followed.
+    pub fn forget_waiting(&mut self, at: Instant) {
         self.unknown = Some(at);
         self.lost += std::mem::take(&mut self.waiting).len() as u64;
     }

@@ -3,11 +3,11 @@
 
 use crate::oracle::items;
 use crate::programs::{about, random};
-use crate::simulator::{Keeps, Numbers, Program, Simulator};
+use crate::simulator::{History, Keeps, Numbers, Program, Simulator};
 use crate::truth::{Fate, truth};
 use proptest::prelude::*;
 use punctual_extract::flow::{
-    Analysis, Chains, EndToEnd, EndToEndKind, Follower, Graph, GraphBuilder, Options,
+    Analysis, Chains, Clip, Clipped, EndToEnd, EndToEndKind, Follower, Graph, GraphBuilder, Options,
 };
 use punctual_model::Instant;
 use punctual_trace::flow::{About, Item, Kind};
@@ -112,6 +112,32 @@ fn is_the_same(seed: u64, events: usize, is_revealed: bool) {
     assert_eq!(in_order(found), in_order(in_two_passes(&items, &about, &chains)));
 }
 
+/// All latencies of chains without queues are among those that were.
+fn are_real(found: &[Latency], chains: &[Vec<String>], history: &History, program: &Program) {
+    let names: Vec<String> = (0..program.tasks.len()).map(|task| format!("t{task}")).collect();
+    for (number, chain) in chains.iter().enumerate() {
+        let tasks: Vec<usize> =
+            chain.iter().map(|name| names.iter().position(|it| it == name).expect("a task")).collect();
+        // What is unknown of queues is not certain; of the others, all that is said has happened.
+        if tasks.iter().any(|task| program.tasks[*task].inputs.iter().any(|it| it.keeps != Keeps::Newest)) {
+            continue;
+        }
+        let truth = truth(history, program, &tasks);
+        for (_, it) in found.iter().filter(|(chain, _)| *chain == number) {
+            let latency = it.until.since(it.from).ns();
+            // Numbers are those of the part; times are not.
+            let is_real = match it.kind {
+                EndToEndKind::Age => truth.ages.values().any(|(_, age, _)| *age == Some(latency)),
+                EndToEndKind::Reaction => truth
+                    .reactions
+                    .values()
+                    .any(|fate| matches!(fate, Fate::Reacted { latency: real, .. } if *real == latency)),
+            };
+            assert!(is_real, "{it:?} of {chain:?}");
+        }
+    }
+}
+
 /// Loses everything for a while, now and then, and is told so.
 fn is_true_with_losses(seed: u64, events: usize) -> usize {
     let mut numbers = Numbers(seed);
@@ -131,28 +157,36 @@ fn is_true_with_losses(seed: u64, events: usize) -> usize {
         follower.batch(batch, &about, false, &mut |chain, it| found.push((chain, *it)));
     }
     assert!(follower.losses() >= lost);
-    let names: Vec<String> = (0..program.tasks.len()).map(|task| format!("t{task}")).collect();
-    for (number, chain) in chains.iter().enumerate() {
-        let tasks: Vec<usize> =
-            chain.iter().map(|name| names.iter().position(|it| it == name).expect("a task")).collect();
-        // What is unknown of queues is not certain; of the others, all that is said has happened.
-        if tasks.iter().any(|task| program.tasks[*task].inputs.iter().any(|it| it.keeps != Keeps::Newest)) {
-            continue;
-        }
-        let truth = truth(&history, &program, &tasks);
-        for (_, it) in found.iter().filter(|(chain, _)| *chain == number) {
-            let latency = it.until.since(it.from).ns();
-            // Numbers are those of the part; times are not.
-            let is_real = match it.kind {
-                EndToEndKind::Age => truth.ages.values().any(|(_, age, _)| *age == Some(latency)),
-                EndToEndKind::Reaction => truth
-                    .reactions
-                    .values()
-                    .any(|fate| matches!(fate, Fate::Reacted { latency: real, .. } if *real == latency)),
-            };
-            assert!(is_real, "{it:?} of {chain:?}");
-        }
+    are_real(&found, &chains, &history, &program);
+    found.len()
+}
+
+/// Two passes over a part of a trace.
+fn is_true_of_a_part(seed: u64, events: usize) -> usize {
+    let mut numbers = Numbers(seed);
+    let program = program(&mut numbers);
+    let history = Simulator::new(&program, numbers.below(u64::MAX)).run(events);
+    let (items, about) = (items(&history.events), about(&program));
+    let all = chains(&graph(&items, &about));
+    let from = items[numbers.below(items.len() as u64) as usize].at();
+    let clip = || Clip::new(from, Instant::from_ns(u64::MAX), &about);
+    let (mut first, mut builder) = (clip(), GraphBuilder::new());
+    items
+        .iter()
+        .filter_map(|item| first.item(item).and_then(Clipped::inside))
+        .for_each(|item| builder.item(&item));
+    let graph = builder.finish(&first.about(&about));
+    let given: Vec<Vec<String>> =
+        all.into_iter().filter(|chain| Chains::given(&graph, std::slice::from_ref(chain)).is_ok()).collect();
+    let chains = Chains::given(&graph, &given).expect("chains");
+    let mut analysis = Analysis::new(&graph, &chains, &Options { curve_horizon: 1 }).with_latencies();
+    let mut found = Vec::new();
+    let mut second = clip();
+    for clipped in items.iter().filter_map(|item| second.item(item)) {
+        analysis.clipped(&clipped);
+        found.extend(analysis.ended().map(|it| (it.chain, it)));
     }
+    are_real(&found, &given, &history, &program);
     found.len()
 }
 
@@ -173,4 +207,15 @@ proptest! {
     fn nothing_is_followed_across_losses(seed: u64, events in 10_usize..600) {
         is_true_with_losses(seed, events);
     }
+
+    #[test]
+    fn all_latencies_of_a_part_were(seed: u64, events in 10_usize..600) {
+        is_true_of_a_part(seed, events);
+    }
+}
+
+/// An instance of the last task was activated before the part, and was the first to read a datum of the part.
+#[test]
+fn a_reaction_by_an_instance_of_before_is_no_later_one() {
+    is_true_with_losses(2_469_480_622_714_155_118, 99);
 }

@@ -3,7 +3,7 @@
 use super::{Program, Trace};
 use crate::error::Result;
 use crate::monitor::Monitor;
-use punctual_extract::flow::{Analysis, Chains, Clip, EndToEndKind, Graph, Options};
+use punctual_extract::flow::{Analysis, Chains, Clip, Clipped, EndToEndKind, Graph, Options};
 use punctual_report::jobs::Passage;
 use punctual_trace::flow::Item;
 
@@ -43,6 +43,11 @@ pub(crate) struct Passages<'a> {
 }
 
 impl Passages<'_> {
+    /// Takes what is not of the part, with which nothing ends.
+    pub(crate) fn before(&mut self, clipped: &Clipped) {
+        self.analysis.clipped(clipped);
+    }
+
     /// Takes the next item of the trace, and hands on what ended with it, until that fails.
     pub(crate) fn item<E>(
         &mut self,

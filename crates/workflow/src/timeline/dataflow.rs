@@ -3,6 +3,7 @@
 use crate::chains::Trace;
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Unit};
+use punctual_extract::flow::Clipped;
 use punctual_model::Instant;
 use punctual_report::counted;
 use punctual_report::timeline::dataflow::{Counts, Dataflow, MOST_PASSAGES};
@@ -34,7 +35,8 @@ pub fn write(
     let mut take = |item: Item| {
         let item = match clip.as_mut().map(|clip| clip.item(&item)) {
             None => item,
-            Some(Some(item)) => item,
+            Some(Some(Clipped::Inside(item))) => item,
+            Some(Some(before)) => return passages.before(&before),
             Some(None) => return,
         };
         let from = item.at();
