@@ -2,7 +2,7 @@
 
 use crate::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
+use std::fmt;
 
 /// A scheduling policy of Linux. The file, recordings, the kernel side and the daemon's protocol share this
 /// type, each with its own notation.
@@ -66,8 +66,29 @@ impl Policy {
     }
 
     /// Its name without the prefix `SCHED_`: `FIFO`.
-    pub fn short_name(self) -> &'static str {
-        self.name().trim_start_matches("SCHED_")
+    pub const fn short_name(self) -> &'static str {
+        match self {
+            Policy::Other => "OTHER",
+            Policy::Fifo => "FIFO",
+            Policy::Rr => "RR",
+            Policy::Batch => "BATCH",
+            Policy::Idle => "IDLE",
+            Policy::Deadline => "DEADLINE",
+            Policy::Ext => "EXT",
+        }
+    }
+
+    /// The short name in lowercase, as the daemon's protocol has it: `fifo`.
+    pub const fn lowercase_name(self) -> &'static str {
+        match self {
+            Policy::Other => "other",
+            Policy::Fifo => "fifo",
+            Policy::Rr => "rr",
+            Policy::Batch => "batch",
+            Policy::Idle => "idle",
+            Policy::Deadline => "deadline",
+            Policy::Ext => "ext",
+        }
     }
 
     /// Whether a thread has a real-time priority under it.
@@ -95,29 +116,38 @@ impl Serialize for Policy {
 
 impl<'de> Deserialize<'de> for Policy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
-        let name = Cow::<str>::deserialize(deserializer)?;
-        Policy::from_name(&name)
-            .ok_or_else(|| unknown(&name, &Policy::ALL.map(|policy| policy.name().to_owned())))
+        deserializer.deserialize_str(ByName(Policy::name))
     }
 }
 
-fn unknown<E: de::Error>(name: &str, names: &[String]) -> E {
-    let names = names.join(", ");
-    E::custom(format_args!("expected a scheduling policy ({names}), found {name:?}"))
+/// Reads a policy by the name that this gives to it.
+struct ByName(fn(Policy) -> &'static str);
+
+impl de::Visitor<'_> for ByName {
+    type Value = Policy;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "a scheduling policy ({})", Policy::ALL.map(self.0).join(", "))
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Policy, E> {
+        let found = Policy::ALL.into_iter().find(|policy| self.0(*policy) == name);
+        found
+            .ok_or_else(|| E::custom(format_args!("expected {}, found {name:?}", &self as &dyn de::Expected)))
+    }
 }
 
 /// The notation of the daemon's protocol, `"fifo"`: `#[serde(with = "punctual_model::policy::lowercase")]`.
 pub mod lowercase {
-    use super::{Policy, unknown};
-    use serde::{Deserialize, Deserializer, Serializer};
-    use std::borrow::Cow;
+    use super::{ByName, Policy};
+    use serde::{Deserializer, Serializer};
 
     /// Writes the short name in lowercase.
     ///
     /// # Errors
     /// If the serializer has one.
     pub fn serialize<S: Serializer>(policy: &Policy, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&policy.short_name().to_ascii_lowercase())
+        serializer.serialize_str(policy.lowercase_name())
     }
 
     /// Reads the short name in lowercase.
@@ -125,10 +155,7 @@ pub mod lowercase {
     /// # Errors
     /// If it is not the name of a policy.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
-        let name = Cow::<str>::deserialize(deserializer)?;
-        let names = Policy::ALL.map(|policy| policy.short_name().to_ascii_lowercase());
-        let place = names.iter().position(|it| *it == name);
-        place.map(|place| Policy::ALL[place]).ok_or_else(|| unknown(&name, &names))
+        deserializer.deserialize_str(ByName(Policy::lowercase_name))
     }
 }
 

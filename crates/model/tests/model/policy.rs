@@ -12,6 +12,8 @@ fn every_notation_reads_back() {
     for policy in Policy::ALL {
         assert_eq!(Policy::from_number(policy.number()), Some(policy));
         assert_eq!(Policy::from_name(policy.name()), Some(policy));
+        assert_eq!(policy.name(), format!("SCHED_{}", policy.short_name()));
+        assert_eq!(policy.lowercase_name(), policy.short_name().to_lowercase());
         for value in [json!(policy), json!(Protocol(policy))] {
             let is_protocol = value.as_str().is_some_and(|name| !name.starts_with("SCHED_"));
             let read = match is_protocol {
