@@ -50,13 +50,6 @@ enum Kind {
     Action,
 }
 
-/// A request.
-#[derive(Serialize)]
-struct Call<'a, P> {
-    method: &'a str,
-    parameters: P,
-}
-
 /// A reply that is not an error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -254,11 +247,14 @@ impl Client {
         parameters: P,
         kind: Kind,
     ) -> Result<R, Error> {
-        let full = [INTERFACE, ".", method].concat();
         self.message.clear();
-        serde_json::to_writer(&mut self.message, &Call { method: &full, parameters })
+        // These names need no escaping.
+        for part in ["{\"method\":\"", INTERFACE, ".", method, "\",\"parameters\":"] {
+            self.message.extend_from_slice(part.as_bytes());
+        }
+        serde_json::to_writer(&mut self.message, &parameters)
             .map_err(|error| Error::Protocol(format!("{method} cannot be written: {error}")))?;
-        self.message.push(0);
+        self.message.extend_from_slice(b"}\0");
         let mut fresh = self.open()?;
         loop {
             let Some(connection) = self.connection.as_mut() else {
@@ -321,15 +317,17 @@ fn at_least_something(limit: Duration) -> Duration {
 fn read<R: DeserializeOwned>(method: &str, answer: &[u8]) -> Result<R, Error> {
     let nonsense =
         |error: serde_json::Error| Error::Protocol(format!("cannot read the reply to {method}: {error}"));
+    let answer = std::str::from_utf8(answer)
+        .map_err(|error| Error::Protocol(format!("the reply to {method} is not UTF-8: {error}")))?;
     // Nearly every reply can be read at once.
-    if answer.starts_with(br#"{"parameters":"#) {
-        if let Ok(Success { parameters }) = serde_json::from_slice(answer) {
+    if answer.starts_with(r#"{"parameters":"#) {
+        if let Ok(Success { parameters }) = serde_json::from_str(answer) {
             return Ok(parameters);
         }
     }
-    let reply: Reply<'_> = serde_json::from_slice(answer).map_err(nonsense)?;
+    let reply: Reply<'_> = serde_json::from_str(answer).map_err(nonsense)?;
     if let Some(name) = reply.error {
-        return Err(match serde_json::from_slice::<Refusal>(answer) {
+        return Err(match serde_json::from_str::<Refusal>(answer) {
             Ok(refusal) => refusal.into(),
             Err(_) => {
                 let about = reply.parameters.map_or("", RawValue::get);

@@ -34,9 +34,11 @@ fn flag<'de, D: serde::Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 
 /// Reads a message, without its NUL.
 pub fn parse(message: &[u8]) -> Result<Call<'_>, Error> {
-    let call: Call<'_> = serde_json::from_slice(message).map_err(|error| Error::InvalidParameter {
-        parameter: format!("the message is not a call: {error}"),
-    })?;
+    let refused = |why: &dyn std::fmt::Display| Error::InvalidParameter {
+        parameter: format!("the message is not a call: {why}"),
+    };
+    let text = std::str::from_utf8(message).map_err(|error| refused(&error))?;
+    let call: Call<'_> = serde_json::from_str(text).map_err(|error| refused(&error))?;
     if call.upgrade {
         return Err(Error::InvalidParameter { parameter: "upgrade".into() });
     }
