@@ -252,12 +252,20 @@ impl Core {
         self.of(spec).and_then(Watched::enforced)
     }
 
-    /// What admission makes of the thread of a spec from now on.
-    pub fn reschedule(&mut self, spec: u64, applied: Option<State>) {
-        let watched = self.by_spec.get(&spec).and_then(|key| self.threads.get_mut(key));
-        if let Some((watched, applied)) = watched.zip(applied) {
-            watched.target.applied = applied;
+    /// What admission makes of the thread of a spec from now on. Whether it is to be looked at where it runs.
+    fn reschedule(&mut self, spec: u64, applied: Option<State>) -> bool {
+        let key = self.by_spec.get(&spec).copied();
+        let watched = key.and_then(|key| Some((key, self.threads.get_mut(&key)?)));
+        let Some(((key, watched), applied)) = watched.zip(applied) else { return false };
+        let before = std::mem::replace(&mut watched.target.applied, applied);
+        if before.processors == applied.processors {
+            return false;
         }
+        // Those of before wait for another processor.
+        let gone = watched.take_births();
+        self.gone.push(gone);
+        self.measure_anew(key);
+        true
     }
 
     /// Whether the thread of a spec is demoted since its user has changed threads.
@@ -429,6 +437,13 @@ impl Enforcer {
     pub fn announce(&mut self, core: &mut Core, spec: u64, target: Target) {
         if core.watch(spec, target) {
             self.prepare();
+            ring(&self.shared.bell);
+        }
+    }
+
+    /// Admission makes something else of the thread of a spec from now on.
+    pub fn reschedule(&self, core: &mut Core, spec: u64, applied: Option<State>) {
+        if core.reschedule(spec, applied) {
             ring(&self.shared.bell);
         }
     }

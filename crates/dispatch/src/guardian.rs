@@ -125,11 +125,12 @@ fn write(notes: Option<&mut ChildStdin>, note: &Note<'_>) -> std::io::Result<()>
     notes.write_all(&line)
 }
 
-/// The guardian itself: reads notes to their end, then restores everything: partitions first, since threads
-/// cannot have processors again that these still have; then threads, since one that never sleeps would keep
-/// its priority over what the kernel needs to run for the rest; and otherwise the last change first. For the
-/// same reason, threads that had a real-time priority before get it back last of all, and until then the
-/// kernel's threads keep the ones that they were given: moving a thread to another cgroup waits for RCU.
+/// The guardian itself: reads notes to their end, then restores everything. A thread that never sleeps would
+/// keep its priority over what the kernel needs to run for the rest (moving a thread to another cgroup waits
+/// for RCU): so those that had a real-time priority before are made ordinary ones first, and get it back last
+/// of all; until then the kernel's threads keep the ones that they were given. Between that come partitions,
+/// since threads cannot have processors again that these still have; then threads; and otherwise the last
+/// change first.
 /// Returns what could not be put back.
 ///
 /// # Errors
@@ -142,13 +143,7 @@ pub(crate) fn put_back(notes: impl BufRead) -> Vec<String> {
     let noted = changes(notes);
     let (partitions, others) = split(noted.iter().rev(), |undo| matches!(undo, Undo::Partition { .. }));
     let (threads, others) = split(others.into_iter(), |undo| matches!(undo, Undo::Thread { .. }));
-    if !partitions.is_empty() {
-        wait_for_sched_ext();
-    }
     let (urgent, threads) = split(threads.into_iter(), Undo::is_urgent);
-    let inside: Vec<u32> = partitions.iter().flat_map(|undo| undo.threads()).collect();
-    let mut failed: Vec<String> = Vec::new();
-    failed.extend(partitions.into_iter().chain(threads).filter_map(|undo| undo.run().err()));
     let (mut calmed, mut last) = (Vec::new(), Vec::new());
     for undo in urgent {
         match undo.calm() {
@@ -156,6 +151,12 @@ pub(crate) fn put_back(notes: impl BufRead) -> Vec<String> {
             None => last.push(undo),
         }
     }
+    if !partitions.is_empty() {
+        wait_for_sched_ext();
+    }
+    let inside: Vec<u32> = partitions.iter().flat_map(|undo| undo.threads()).collect();
+    let mut failed: Vec<String> = Vec::new();
+    failed.extend(partitions.into_iter().chain(threads).filter_map(|undo| undo.run().err()));
     for undo in others {
         let done = if undo.is_urgent() { undo.run_calmly(&mut calmed) } else { undo.run() };
         failed.extend(done.err());

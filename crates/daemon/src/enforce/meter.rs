@@ -181,12 +181,13 @@ pub struct Births {
 }
 
 impl Births {
-    /// From now on. If the thread is to stay on a processor, the events also tell that it runs on another.
-    pub fn new(thread: u32, stays: Option<Processors>) -> io::Result<Births> {
+    /// From now on. If the thread is to stay on a processor, the events also tell that it runs on another;
+    /// if nobody else tells its migrations, those, too.
+    pub fn new(thread: u32, stays: Option<Processors>, tells_migrations: bool) -> io::Result<Births> {
         // A dummy counts nothing, and is told each record at once.
         let event = open(thread, DUMMY, 0, TASK | WATERMARK)?;
         let ring = Ring::new(&event, 1)?;
-        let migrations = stays.as_ref().map(|_| migrations_to(&event, thread)).transpose()?;
+        let migrations = tells_migrations.then(|| migrations_to(&event, thread)).transpose()?;
         // Migrations are told by now: if it is there, it cannot leave unseen.
         let arrival = match stays.filter(|stays| !was_last_on(thread, stays)) {
             Some(stays) => {
@@ -217,6 +218,11 @@ impl Births {
             self.arrival = None;
         }
         born
+    }
+
+    /// The thread stays where it was found, elsewhere: from now on, its migrations tell all.
+    pub fn stop_waiting(&mut self) {
+        self.arrival = None;
     }
 }
 
@@ -338,10 +344,22 @@ mod tests {
         }
     }
 
+    fn until_asleep(thread: u32) {
+        let is_asleep = || {
+            let stat = std::fs::read_to_string(format!("/proc/{thread}/task/{thread}/stat")).unwrap();
+            stat.rsplit_once(')').is_some_and(|(_, behind)| behind.trim_start().starts_with('S'))
+        };
+        let begin = std::time::Instant::now();
+        while !is_asleep() {
+            assert!(begin.elapsed().as_secs() < 20, "it does not sleep");
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn births_are_told() {
         let number = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-        let mut births = match Births::new(number, None) {
+        let mut births = match Births::new(number, None, false) {
             Ok(births) => births,
             Err(error) => return eprintln!("SKIPPED: perf events: {error}"),
         };
@@ -356,9 +374,12 @@ mod tests {
         let [Some(here), Some(there)] = [0, 1].map(Processors::one) else { panic!("two numbers") };
         let (send, receive) = std::sync::mpsc::channel();
         let (wake, woken) = std::sync::mpsc::channel();
+        let (answer, answered) = std::sync::mpsc::channel();
         let worker = std::thread::spawn(move || {
             send.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
-            while woken.recv().is_ok() {}
+            while woken.recv().is_ok() {
+                answer.send(()).unwrap();
+            }
         });
         let number = receive.recv().unwrap();
         if kernel::pin(number, &here).is_err() || kernel::pin(number, &there).is_err() {
@@ -367,12 +388,13 @@ mod tests {
         let runs = |processors: &Processors| {
             kernel::pin(number, processors).unwrap();
             wake.send(()).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            answered.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+            until_asleep(number);
             assert!(was_last_on(number, processors));
         };
         runs(&there);
         kernel::pin(number, &here).unwrap();
-        let mut births = match Births::new(number, Some(here)) {
+        let mut births = match Births::new(number, Some(here), true) {
             Ok(births) => births,
             Err(error) => return eprintln!("SKIPPED: perf events: {error}"),
         };

@@ -226,7 +226,7 @@ impl Watched {
                 if !self.is_demoted() {
                     self.look_at = self.polls(policy).then_some(now.saturating_add(left));
                 }
-                None
+                self.heed_changes(policy)
             }
             Err(Unmeasured::Ending) => {
                 if !self.is_demoted() {
@@ -234,7 +234,7 @@ impl Watched {
                 }
                 None
             }
-            Err(Unmeasured::Refused(why)) if !self.target.is_held() => {
+            Err(Unmeasured::Refused(why)) if !self.target.is_held() || self.meter.is_some() => {
                 self.fails(format!("what it starts stays on its processor: {why}"))
             }
             Err(Unmeasured::Refused(why)) => self.fails(format!("its runtime is not enforced: {why}")),
@@ -249,6 +249,18 @@ impl Watched {
         let is_new = self.problem.as_ref() != Some(&reason);
         self.problem = Some(reason.clone());
         is_new.then(|| self.notice(Event::Failed(reason)))
+    }
+
+    /// Nobody is told any more of what it starts, and where it runs.
+    pub(super) fn take_births(&mut self) -> Events {
+        Events { meter: None, births: self.births.take() }
+    }
+
+    /// It stays where it is.
+    fn leave_there(&mut self) {
+        if let Some(births) = &mut self.births {
+            births.stop_waiting();
+        }
     }
 
     /// Its thread has ended.
@@ -405,6 +417,7 @@ impl Watched {
         match policy.changes {
             Changes::Show => {
                 self.is_foreign = !is.scheduling.matches(&expected.scheduling);
+                self.leave_there();
                 None
             }
             Changes::Detach => {
@@ -422,7 +435,10 @@ impl Watched {
                     self.may_tell(QUIET.1).then(|| self.notice(Event::PutBack(what)))
                 }
                 Err(error) if error.is_gone() => None,
-                Err(error) => self.fails(format!("someone else changed it to {what}: {error}")),
+                Err(error) => {
+                    self.leave_there();
+                    self.fails(format!("someone else changed it to {what}: {error}"))
+                }
             },
         }
     }

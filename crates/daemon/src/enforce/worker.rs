@@ -159,8 +159,9 @@ fn begin(shared: &Shared, poll: &impl AsFd, has_warned: &mut bool) -> bool {
         (fresh, gone, core.is_over, core.policy.accounting)
     };
     for key in fresh {
-        let Some(target) = shared.lock().threads.get(&key).map(|it| it.target.clone()) else { continue };
-        let events = measure(&target, key, poll, accounting, has_warned);
+        let found = shared.lock().threads.get(&key).map(|it| (it.target.clone(), it.meter.is_some()));
+        let Some((target, is_measured)) = found else { continue };
+        let events = measure(&target, is_measured, key, poll, accounting, has_warned);
         let mut core = shared.lock();
         let policy = core.policy;
         match core.threads.get_mut(&key) {
@@ -190,8 +191,10 @@ fn warn_of_accounts(has_warned: &mut bool, why: &str) {
     }
 }
 
+/// Opens what tells of a thread. `is_measured`: its runtime is already.
 fn measure(
     target: &Target,
+    is_measured: bool,
     key: u64,
     poll: &impl AsFd,
     accounting: Accounting,
@@ -203,7 +206,7 @@ fn measure(
             .map_err(|error| Unmeasured::Refused(format!("watching for its events: {error}")))
     };
     let mut events = Events { meter: None, births: None };
-    if target.is_held() {
+    if target.is_held() && !is_measured {
         let meter = match accounting {
             Accounting::Always => None,
             _ => Some(Meter::new(number, target.runtime.max(GRAIN)).map_err(unmeasured)),
@@ -221,9 +224,11 @@ fn measure(
             None => Measure::Accounts(Account::open(number).map_err(unaccounted)?),
         });
     }
-    let stays = !target.is_held() && !target.is_guest && target.applied.processors.is_one();
-    if target.applied.processors != target.home || stays {
-        match Births::new(number, stays.then_some(target.applied.processors)).map_err(unmeasured) {
+    let stays = Some(target.applied.processors).filter(|it| !target.is_guest && it.is_one());
+    if target.applied.processors != target.home || stays.is_some() {
+        // The meter tells of migrations, too.
+        let tells_migrations = stays.is_some() && !target.is_held();
+        match Births::new(number, stays, tells_migrations).map_err(unmeasured) {
             Ok(births) => {
                 watch(births.events())?;
                 events.births = Some(births);

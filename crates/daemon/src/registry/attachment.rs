@@ -376,7 +376,7 @@ impl Registry {
         }
         self.set_applied(id, now, Some(before));
         self.limit.thread_left(&before);
-        enforced.reschedule(id.0, now.state(&first));
+        self.enforcer.reschedule(&mut enforced, id.0, now.state(&first));
         if !is_unchanged {
             return Ok(());
         }
@@ -406,7 +406,7 @@ impl Registry {
             log::error(&format!("thread {number} of spec {} cannot be restored: {again}", id.0));
         }
         self.set_applied(id, before, None);
-        enforced.reschedule(id.0, before.state(&first));
+        self.enforcer.reschedule(&mut enforced, id.0, before.state(&first));
         Err(error)
     }
 

@@ -68,6 +68,17 @@ pub fn play() -> bool {
                 });
                 receiver.recv().unwrap().to_string()
             }
+            // It works for so many milliseconds of its processor time.
+            "work" => {
+                busy(rest.parse().unwrap());
+                "worked".to_owned()
+            }
+            // It sleeps so many times, shortly.
+            "naps" => {
+                let nap = std::time::Duration::from_micros(100);
+                (0..rest.parse().unwrap()).for_each(|_: u32| std::thread::sleep(nap));
+                "awake".to_owned()
+            }
             "end" => {
                 let (end, thread) = threads.remove(&rest.parse().unwrap()).unwrap();
                 drop(end);
@@ -114,6 +125,16 @@ pub fn play() -> bool {
         println!("{answer}");
     }
     true
+}
+
+/// Works for so many milliseconds of its processor time.
+fn busy(ms: i64) {
+    let taken = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
+    };
+    let end = taken() + ms;
+    while taken() < end {}
 }
 
 /// Works for a share of every 20 ms, in hundredths, measured by its own processor time.

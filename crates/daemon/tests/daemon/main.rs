@@ -4,6 +4,7 @@
 //! Whoever is not root cannot run these, and is told so.
 
 mod actor;
+mod arrival;
 mod bus;
 mod clamps;
 mod cpusets;
@@ -88,8 +89,15 @@ fn main() -> ExitCode {
             clamps::run(needs, test)
         })
     }));
-    for alone in [global::ALONE, undo::ALONE, restart::ALONE, faults::ALONE, enforcement::ALONE, ended::ALONE]
-    {
+    for alone in [
+        global::ALONE,
+        undo::ALONE,
+        restart::ALONE,
+        faults::ALONE,
+        enforcement::ALONE,
+        ended::ALONE,
+        arrival::ALONE,
+    ] {
         trials.extend(tests(alone, true));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

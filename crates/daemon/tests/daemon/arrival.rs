@@ -1,0 +1,139 @@
+//! A thread that sleeps while it gets another processor can be sent back to where it slept, and wakes up there
+//! without a migration.
+
+use crate::actor::Actor;
+use crate::rig::{Client, Daemon, FIFO, seen};
+use punctual_daemon::kernel::{self, Processors};
+use serde_json::{Value, json};
+
+/// They need a processor.
+pub const ALONE: &[(&str, fn())] = &[
+    ("arrival::a_thread_whose_spec_has_moved_is_put_back", a_thread_whose_spec_has_moved_is_put_back),
+    ("arrival::a_thread_with_a_runtime_is_put_back", a_thread_with_a_runtime_is_put_back),
+    ("arrival::a_thread_that_stays_elsewhere_is_left_alone", a_thread_that_stays_elsewhere_is_left_alone),
+    ("arrival::a_thread_that_has_arrived_costs_nothing", a_thread_that_has_arrived_costs_nothing),
+];
+
+struct Rig {
+    daemon: Daemon,
+    client: Client,
+    actor: Actor,
+}
+
+impl Rig {
+    /// A daemon with a plugin for each of two processors.
+    fn start(enforcement: &str) -> Option<Rig> {
+        if std::thread::available_parallelism().unwrap().get() < 2 {
+            eprintln!("SKIPPED: there is one processor");
+            return None;
+        }
+        let plugin = |name: &str, processor: u32| {
+            format!(
+                "[[plugin]]\nname = \"{name}\"\nkind = \"FP\"\npriorities = [21, 40]\n\
+                 processors = \"{processor}\"\nadmission = \"utilization\"\n"
+            )
+        };
+        let plugins = plugin("ZERO", 0) + &plugin("ONE", 1);
+        let daemon = Daemon::start(&format!("{enforcement}\n[rules]\nfile = \"rules.conf\"\n{plugins}"));
+        let client = daemon.connect();
+        Some(Rig { daemon, client, actor: Actor::start() })
+    }
+
+    fn thread(&self) -> u32 {
+        self.actor.pid()
+    }
+
+    /// Someone else sends it there, while it sleeps.
+    fn send_to(&self, processor: u32) {
+        kernel::pin(self.thread(), &Processors::one(processor).unwrap()).unwrap();
+    }
+
+    /// It runs on a processor, and goes to sleep there.
+    fn sleeps_on(&mut self, processor: u32) {
+        self.send_to(processor);
+        self.actor.tell("work 1");
+        // It answers before it sleeps.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+
+    /// Lets the daemon's other thread see to it.
+    fn settle(&self) {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+
+    fn is_on(&self) -> String {
+        let (policy, _, _, processors) = seen(self.thread());
+        assert_eq!(policy, FIFO);
+        processors
+    }
+
+    /// How often the daemon's thread that holds others to their runtimes has run.
+    fn looks(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.daemon.pid())).unwrap();
+        let mut tasks = tasks.map(|task| task.unwrap().path());
+        let is_it =
+            |path: &std::path::PathBuf| std::fs::read_to_string(path.join("comm")).unwrap() == "enforce\n";
+        let status = std::fs::read_to_string(tasks.find(is_it).unwrap().join("status")).unwrap();
+        let switches = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        switches.unwrap().trim().parse().unwrap()
+    }
+}
+
+fn under(plugin: &str) -> Value {
+    json!({ "plugin": plugin, "priority": 22 })
+}
+
+fn a_thread_whose_spec_has_moved_is_put_back() {
+    let Some(mut rig) = Rig::start("") else { return };
+    rig.sleeps_on(0);
+    let spec = rig.client.schedule(under("ZERO"), rig.thread());
+    rig.settle();
+    rig.client.ask("ChangeSpec", json!({ "spec": spec, "parameters": under("ONE") }));
+    rig.settle();
+    assert_eq!(rig.is_on(), "1");
+    rig.send_to(0);
+    rig.actor.tell("work 300");
+    assert_eq!(rig.is_on(), "1");
+}
+
+fn a_thread_with_a_runtime_is_put_back() {
+    let Some(mut rig) = Rig::start("") else { return };
+    rig.sleeps_on(1);
+    // Its clock would tell after minutes.
+    let parameters = json!({ "plugin": "ZERO", "priority": 30, "runtime_ns": 200_000_000_000_u64,
+        "period_ns": 300_000_000_000_u64 });
+    rig.client.schedule(parameters, rig.thread());
+    rig.settle();
+    assert_eq!(rig.is_on(), "0");
+    rig.send_to(1);
+    rig.actor.tell("work 300");
+    assert_eq!(rig.is_on(), "0");
+}
+
+/// Nobody is told of each of its switches.
+fn a_thread_that_stays_elsewhere_is_left_alone() {
+    let Some(mut rig) = Rig::start("[enforcement]\nchanges = \"show\"") else { return };
+    rig.sleeps_on(1);
+    rig.client.schedule(under("ZERO"), rig.thread());
+    rig.settle();
+    rig.send_to(1);
+    let before = rig.looks();
+    rig.actor.tell("naps 2000");
+    assert_eq!(rig.is_on(), "1");
+    let looks = rig.looks() - before;
+    assert!(looks < 200, "{looks} looks");
+}
+
+fn a_thread_that_has_arrived_costs_nothing() {
+    let Some(mut rig) = Rig::start("") else { return };
+    rig.sleeps_on(1);
+    let spec = rig.client.schedule(under("ZERO"), rig.thread());
+    rig.settle();
+    rig.client.ask("ChangeSpec", json!({ "spec": spec, "parameters": under("ONE") }));
+    rig.settle();
+    let before = rig.looks();
+    rig.actor.tell("naps 2000");
+    assert_eq!(rig.is_on(), "1");
+    let looks = rig.looks() - before;
+    assert!(looks < 200, "{looks} looks");
+}
