@@ -110,6 +110,10 @@ fn threads_of(process: u32) -> Vec<Candidate> {
 
 /// A process and everything that it has started and that still has its parent.
 pub fn family(process: u32) -> BTreeSet<u32> {
+    // Without CONFIG_PROC_CHILDREN.
+    if !Path::new("/proc/thread-self/children").exists() {
+        return family_by_parents(process);
+    }
     let mut found = BTreeSet::from([process]);
     let mut left = vec![process];
     while let Some(process) = left.pop() {
@@ -121,6 +125,29 @@ pub fn family(process: u32) -> BTreeSet<u32> {
         }
     }
     found
+}
+
+/// The same by the parents of all processes.
+fn family_by_parents(process: u32) -> BTreeSet<u32> {
+    let parent = |number: u32| {
+        let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+        // Behind the name, which can hold anything: its state, its parent.
+        stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let all = numbers(Path::new("/proc")).into_iter();
+    let all: Vec<(u32, u32)> = all.filter_map(|number| Some((number, parent(number)?))).collect();
+    let mut found = BTreeSet::from([process]);
+    loop {
+        let before = found.len();
+        for (number, parent) in &all {
+            if found.contains(parent) {
+                found.insert(*number);
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
 }
 
 fn numbers(folder: &Path) -> Vec<u32> {
@@ -143,6 +170,25 @@ mod tests {
             command: "/usr/bin/robot --fast".into(),
             cgroup: "/system.slice/robot.service".into(),
         }
+    }
+
+    #[test]
+    fn the_family_is_the_same_by_parents() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 100 & echo; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut line = [0];
+        std::io::Read::read_exact(&mut shell.stdout.take().expect("its output"), &mut line).expect("a line");
+        let family = family_by_parents(shell.id());
+        let listed = Path::new("/proc/thread-self/children").exists().then(|| super::family(shell.id()));
+        for member in &family {
+            let _ = std::process::Command::new("kill").arg(member.to_string()).status();
+        }
+        shell.wait().expect("its end");
+        assert_eq!(family.len(), 2, "{family:?}");
+        assert_eq!(*listed.as_ref().unwrap_or(&family), family);
     }
 
     fn pattern(text: &str) -> Option<Pattern> {

@@ -96,11 +96,15 @@ impl Observed {
 
 /// Processes that `pid` started and that still run.
 pub fn children(pid: u32) -> Vec<u32> {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
-        .collect()
+    // Not every kernel lists them (CONFIG_PROC_CHILDREN), but all tell the parent.
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_its = |number: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        let behind = stat.rsplit_once(')').map(|(_, behind)| behind);
+        behind.and_then(|it| it.split_ascii_whitespace().nth(1)?.parse().ok()) == Some(pid)
+    };
+    numbers.filter(is_its).collect()
 }
 
 /// How often thread `name` of process `pid` has gone to sleep so far; `None` without such a thread.

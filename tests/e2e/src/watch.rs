@@ -1,7 +1,7 @@
 //! A program with known timing, watched against contracts.
 
 use crate::bound::is_counting;
-use crate::run::{Running, directory, punctual, run, sleeps, wait_until, workload};
+use crate::run::{Running, children, directory, punctual, run, sleeps, wait_until, workload};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use rustix::process::Signal;
 use rustix::time::ClockId;
@@ -262,12 +262,6 @@ fn suspend(seconds: u32) -> Result {
     fs::write(ALARM, "0")?;
     fs::write(ALARM, format!("+{seconds}"))?;
     Ok(fs::write("/sys/power/state", "mem")?)
-}
-
-/// Processes that a process's first thread has started.
-fn children(pid: u32) -> Vec<u32> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
 /// While a machine is suspended, CLOCK_MONOTONIC stands still, and nobody is late.
