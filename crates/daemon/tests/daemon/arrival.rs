@@ -1,5 +1,5 @@
-//! A thread that sleeps while it gets another processor can be sent back to where it slept, and wakes up there
-//! without a migration.
+//! A thread that sleeps while it gets another processor can be sent back to where it slept, and wakes up
+//! there without a migration.
 
 use crate::actor::Actor;
 use crate::rig::{Client, Daemon, FIFO, seen};

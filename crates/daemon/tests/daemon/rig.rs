@@ -352,9 +352,9 @@ pub const OTHER: u32 = libc::SCHED_OTHER as u32;
 pub const FIFO: u32 = libc::SCHED_FIFO as u32;
 pub const DEADLINE: u32 = libc::SCHED_DEADLINE as u32;
 
-/// A priority above that of every spec of these tests, so that a busy thread that the scheduler put beside this
-/// one does not keep it from seeing what is so only while that thread runs. What it starts is an ordinary
-/// process.
+/// A priority above that of every spec of these tests, so that a busy thread that the scheduler put beside
+/// this one does not keep it from seeing what is so only while that thread runs. What it starts is an
+/// ordinary process.
 struct Watching;
 
 impl Watching {

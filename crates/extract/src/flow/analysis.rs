@@ -172,8 +172,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// An instance of before the part took from its queues what was pushed before the part, but its start reads
-    /// what is the newest then. It is not followed, and neither are the data that it may have read.
+    /// An instance of before the part took from its queues what was pushed before the part, but its start
+    /// reads what is the newest then. It is not followed, and neither are the data that it may have read.
     fn before(&mut self, event: &Event) {
         let Some(task_index) = self.tasks.index(event.object) else { return };
         let is_start = event.kind == Kind::Start;
