@@ -261,7 +261,7 @@ impl Core {
         if before.processors == applied.processors {
             return false;
         }
-        // Those of before wait for another processor.
+        // The events of before wait until it runs on the processor of before.
         let gone = watched.take_births();
         self.gone.push(gone);
         self.measure_anew(key);

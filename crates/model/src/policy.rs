@@ -66,19 +66,12 @@ impl Policy {
     }
 
     /// Its name without the prefix `SCHED_`: `FIFO`.
-    pub const fn short_name(self) -> &'static str {
-        match self {
-            Policy::Other => "OTHER",
-            Policy::Fifo => "FIFO",
-            Policy::Rr => "RR",
-            Policy::Batch => "BATCH",
-            Policy::Idle => "IDLE",
-            Policy::Deadline => "DEADLINE",
-            Policy::Ext => "EXT",
-        }
+    pub fn short_name(self) -> &'static str {
+        &self.name()["SCHED_".len()..]
     }
 
-    /// The short name in lowercase, as the daemon's protocol has it: `fifo`.
+    /// The short name in lowercase, as the daemon's protocol has it: `fifo`. Replies contain it, so it is not
+    /// made from the other each time.
     pub const fn lowercase_name(self) -> &'static str {
         match self {
             Policy::Other => "other",

@@ -181,8 +181,8 @@ pub struct Births {
 }
 
 impl Births {
-    /// From now on. If the thread is to stay on a processor, the events also tell that it runs on another;
-    /// if nobody else tells its migrations, those, too.
+    /// Tells from now on. With `stays`, the processor where the thread is to stay, also that it runs
+    /// elsewhere before it has come there; with `tells_migrations`, also of each migration.
     pub fn new(thread: u32, stays: Option<Processors>, tells_migrations: bool) -> io::Result<Births> {
         // A dummy counts nothing, and is told each record at once.
         let event = open(thread, DUMMY, 0, TASK | WATERMARK)?;

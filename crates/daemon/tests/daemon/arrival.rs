@@ -67,6 +67,15 @@ impl Rig {
         processors
     }
 
+    /// The daemon is not told of each of its switches.
+    #[track_caller]
+    fn naps_unnoticed(&mut self) {
+        let before = self.looks();
+        self.actor.tell("naps 2000");
+        let looks = self.looks() - before;
+        assert!(looks < 200, "{looks} looks");
+    }
+
     /// How often the daemon's thread that holds others to their runtimes has run.
     fn looks(&self) -> u64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.daemon.pid())).unwrap();
@@ -110,18 +119,14 @@ fn a_thread_with_a_runtime_is_put_back() {
     assert_eq!(rig.is_on(), "0");
 }
 
-/// Nobody is told of each of its switches.
 fn a_thread_that_stays_elsewhere_is_left_alone() {
     let Some(mut rig) = Rig::start("[enforcement]\nchanges = \"show\"") else { return };
     rig.sleeps_on(1);
     rig.client.schedule(under("ZERO"), rig.thread());
     rig.settle();
     rig.send_to(1);
-    let before = rig.looks();
-    rig.actor.tell("naps 2000");
+    rig.naps_unnoticed();
     assert_eq!(rig.is_on(), "1");
-    let looks = rig.looks() - before;
-    assert!(looks < 200, "{looks} looks");
 }
 
 fn a_thread_that_has_arrived_costs_nothing() {
@@ -131,9 +136,6 @@ fn a_thread_that_has_arrived_costs_nothing() {
     rig.settle();
     rig.client.ask("ChangeSpec", json!({ "spec": spec, "parameters": under("ONE") }));
     rig.settle();
-    let before = rig.looks();
-    rig.actor.tell("naps 2000");
+    rig.naps_unnoticed();
     assert_eq!(rig.is_on(), "1");
-    let looks = rig.looks() - before;
-    assert!(looks < 200, "{looks} looks");
 }

@@ -81,6 +81,25 @@ fn program(numbers: &mut Numbers) -> Program {
     program
 }
 
+/// A random program that has run.
+struct Run {
+    numbers: Numbers,
+    program: Program,
+    history: History,
+    items: Vec<Item>,
+    about: About,
+}
+
+impl Run {
+    fn of(seed: u64, events: usize) -> Run {
+        let mut numbers = Numbers(seed);
+        let program = program(&mut numbers);
+        let history = Simulator::new(&program, numbers.below(u64::MAX)).run(events);
+        let (items, about) = (items(&history.events), about(&program));
+        Run { numbers, program, history, items, about }
+    }
+}
+
 fn in_order(mut found: Vec<Latency>) -> Vec<(usize, bool, u64, u64, Instant, Instant)> {
     let key =
         |(chain, it): Latency| (chain, it.kind == EndToEndKind::Age, it.source, it.sink, it.from, it.until);
@@ -89,11 +108,7 @@ fn in_order(mut found: Vec<Latency>) -> Vec<(usize, bool, u64, u64, Instant, Ins
 }
 
 fn is_the_same(seed: u64, events: usize, is_revealed: bool) {
-    let mut numbers = Numbers(seed);
-    let program = program(&mut numbers);
-    let history = Simulator::new(&program, numbers.below(u64::MAX)).run(events);
-    let items = items(&history.events);
-    let mut about = about(&program);
+    let Run { mut numbers, history, items, mut about, .. } = Run::of(seed, events);
     if is_revealed {
         (about.has_all_inputs, about.has_seen_inputs) = (false, true);
         let pushed: BTreeSet<usize> = history.pushes.iter().map(|push| push.channel).collect();
@@ -140,10 +155,7 @@ fn are_real(found: &[Latency], chains: &[Vec<String>], history: &History, progra
 
 /// Loses everything for a while, now and then, and is told so.
 fn is_true_with_losses(seed: u64, events: usize) -> usize {
-    let mut numbers = Numbers(seed);
-    let program = program(&mut numbers);
-    let history = Simulator::new(&program, numbers.below(u64::MAX)).run(events);
-    let (items, about) = (items(&history.events), about(&program));
+    let Run { mut numbers, program, history, items, about } = Run::of(seed, events);
     let chains = chains(&graph(&items, &about));
     let mut follower = Follower::new(chains.clone());
     let mut found: Vec<Latency> = Vec::new();
@@ -163,10 +175,7 @@ fn is_true_with_losses(seed: u64, events: usize) -> usize {
 
 /// Two passes over a part of a trace.
 fn is_true_of_a_part(seed: u64, events: usize) -> usize {
-    let mut numbers = Numbers(seed);
-    let program = program(&mut numbers);
-    let history = Simulator::new(&program, numbers.below(u64::MAX)).run(events);
-    let (items, about) = (items(&history.events), about(&program));
+    let Run { mut numbers, program, history, items, about } = Run::of(seed, events);
     let all = chains(&graph(&items, &about));
     let from = items[numbers.below(items.len() as u64) as usize].at();
     let clip = || Clip::new(from, Instant::from_ns(u64::MAX), &about);
