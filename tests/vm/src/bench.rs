@@ -29,8 +29,15 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
     for name in kernels {
         let kernel = matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))?;
         let mut root = programs::root(kernel.arch)?;
-        let machine =
-            Machine { kernel: &kernel, processors: 1, memory_mib, counting: true, limit, append: "" };
+        let machine = Machine {
+            kernel: &kernel,
+            processors: 1,
+            memory_mib,
+            counting: true,
+            turn_us: None,
+            limit,
+            append: "",
+        };
         let mut outputs: Vec<(String, String)> = Vec::new();
         // Where the host is very busy, QEMU has been seen to serve an interrupt an instruction later.
         for round in ["once", "again", "a third time", "a last time"] {

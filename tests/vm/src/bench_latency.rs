@@ -13,7 +13,15 @@ const MARKS: (&str, &str) = ("<!-- latency-bench -->\n", "<!-- /latency-bench --
 pub fn run(name: &str, memory_mib: u64, limit: Duration) -> Result {
     let kernel = matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))?;
     let mut root = programs::root(kernel.arch)?;
-    let machine = Machine { kernel: &kernel, processors: 1, memory_mib, counting: true, limit, append: "" };
+    let machine = Machine {
+        kernel: &kernel,
+        processors: 1,
+        memory_mib,
+        counting: true,
+        turn_us: None,
+        limit,
+        append: "",
+    };
     let folder = crate::folder("bench-latency")?;
     let mut output = Vec::new();
     let ended =

@@ -25,6 +25,9 @@ pub struct Machine<'a> {
     /// An instruction takes one nanosecond, and nothing is random. With several processors, one that is busy
     /// waits while another one is.
     pub counting: bool,
+    /// The longest that a busy processor keeps the others waiting where instructions count, in µs. Without
+    /// it, that is until the next timer of the machine expires, which may take milliseconds.
+    pub turn_us: Option<u32>,
     /// Time limit.
     pub limit: Duration,
     /// Further kernel options.
@@ -108,6 +111,12 @@ impl Machine<'_> {
                 "42",
             ]);
             command.args(["-rtc", "base=2026-01-01,clock=vm"]);
+            if let Some(turn) = self.turn_us {
+                // A processor's turn ends when any timer of the machine expires. This filter has one, and
+                // nothing to filter.
+                command.args(["-netdev", "hubport,id=turns,hubid=0"]);
+                command.args(["-object", &format!("filter-buffer,id=turn,netdev=turns,interval={turn}")]);
+            }
             command
                 .args(["-cpu", if kernel.arch == Arch::Amd64 { "max,rdrand=off,rdseed=off" } else { "max" }]);
             append.push_str(" nokaslr norandmaps random.trust_cpu=off");

@@ -198,6 +198,7 @@ fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine
         processors: at.processors.unwrap_or(if at.icount { 1 } else { 2 }),
         memory_mib: at.memory,
         counting: at.icount,
+        turn_us: None,
         limit: Duration::from_secs(limit),
         append: &at.append,
     }
@@ -299,6 +300,7 @@ fn systemd(releases: &[String], installed: &Path, limit: u64, words: Vec<String>
             processors: 1,
             memory_mib: 2048,
             counting: true,
+            turn_us: None,
             limit: Duration::from_secs(limit),
             append: "systemd.log_target=kmsg",
         };

@@ -144,8 +144,15 @@ impl Suite {
     fn one(&self, kernel: &Kernel, suite: Tests, root: &mut Root, has_lttng: bool) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), suite.name()))?;
         let (processors, memory_mib, limit) = (self.processors, self.memory_mib, self.limit);
-        let machine =
-            Machine { kernel, processors, memory_mib, counting: processors == 1, limit, append: "" };
+        let machine = Machine {
+            kernel,
+            processors,
+            memory_mib,
+            counting: processors == 1,
+            turn_us: None,
+            limit,
+            append: "",
+        };
         let began = Instant::now();
         let mut results = Results::default();
         let mut progress = Progress::new(format!("{} {}", kernel.name, suite.name()));
