@@ -3,7 +3,7 @@
 
 use crate::failure::{Code, Failure};
 use punctual_workflow::plain_reason;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -16,6 +16,13 @@ pub fn on_signals() -> Result<Arc<AtomicBool>, Failure> {
         register(signal, &stop)?;
     }
     Ok(stop)
+}
+
+/// Has SIGTSTP (Ctrl-Z) do nothing from now on: who dispatches threads must not be stopped while one of them
+/// has a processor. What it starts is stopped as ever.
+pub fn ignore_suspension() -> Result<(), Failure> {
+    // A handler, as one that ignores would be inherited.
+    register(SIGTSTP, &Arc::new(AtomicBool::new(false)))
 }
 
 /// What signals ask for.

@@ -89,10 +89,18 @@ pub struct Start(pub tt::Start);
 
 /// Nanoseconds on a clock, or `+TIME` from now.
 pub fn start(text: &str) -> Result<Start, String> {
+    // Clocks of the kernel end there, after 292 years.
+    let is_far = |ns: u128| ns > i64::MAX as u128;
     let start = match text.strip_prefix('+') {
-        Some(time) => tt::Start::After(offset(time)?),
+        Some(time) => match offset(time)? {
+            time if is_far(time.as_nanos() * 2) => return Err("expected less than 146 years".into()),
+            time => tt::Start::After(time),
+        },
         None => {
-            let ns = text.parse().map_err(|_| "expected nanoseconds on the table's clock, or +TIME")?;
+            let ns: u64 = text.parse().map_err(|_| "expected nanoseconds on the table's clock, or +TIME")?;
+            if is_far(ns.into()) {
+                return Err("expected less than 2^63 ns, where clocks of the kernel end".into());
+            }
             tt::Start::At(punctual_model::Instant::from_ns(ns))
         }
     };
@@ -129,6 +137,8 @@ mod tests {
         assert_eq!(start("1500"), Ok(Start(tt::Start::At(Instant::from_ns(1500)))));
         assert_eq!(start("+2s"), Ok(Start(tt::Start::After(Duration::from_secs(2)))));
         assert!(start("2s").is_err() && start("+").is_err() && start("-1").is_err());
+        assert!(start("+18446744074s").is_err() && start("18446744073709551615").is_err());
+        assert!(start("9223372036854775807").is_ok());
     }
 
     #[test]

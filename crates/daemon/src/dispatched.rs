@@ -4,6 +4,7 @@
 //! capacities; its acceptance test is the admission test, and it schedules the threads. See
 //! `punctual_protocol::dispatcher`.
 
+use crate::socket::connect_within;
 use punctual_model::Duration;
 use punctual_protocol::dispatcher::{Confirmed, FOLDER, GuestId, Place, Reply, Request, Reservation, SUFFIX};
 use punctual_schedule::{
@@ -52,14 +53,12 @@ struct Connection(BufReader<UnixStream>);
 
 impl Connection {
     fn open(path: &Path) -> io::Result<Connection> {
-        let stream = UnixStream::connect(path)?;
+        let stream = connect_within(path, PATIENCE)?;
         // Whoever else could make a socket there is not to be believed.
         let peer = rustix::net::sockopt::socket_peercred(&stream)?;
         if peer.uid != rustix::process::geteuid() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Connection(BufReader::new(stream)))
     }
 
@@ -102,6 +101,18 @@ impl State {
         }
     }
 
+    /// Whether a dispatcher's table has not ended. One that did not answer in time is asked anew.
+    fn is_there(&mut self, dispatcher: u32) -> bool {
+        for _ in 0..2 {
+            if self.dispatchers.get_mut(&dispatcher).is_some_and(Connection::is_open) {
+                return true;
+            }
+            self.dispatchers.remove(&dispatcher);
+            self.find();
+        }
+        false
+    }
+
     /// Asks a dispatcher. One that cannot be asked is gone: its table has ended.
     fn ask(&mut self, dispatcher: u32, request: &Request) -> Result<Reply, String> {
         let gone = || format!("the table that process {dispatcher} dispatched has ended");
@@ -111,8 +122,9 @@ impl State {
             self.dispatchers.remove(&dispatcher);
             match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => format!(
-                    "process {dispatcher}, which dispatches the table, did not decide within {} s: a smaller \
-                     least common multiple of the periods makes that easier",
+                    "process {dispatcher}, which dispatches the table, did not decide within {} s: it is \
+                     stopped, or has too much to decide (a smaller least common multiple of the periods \
+                     makes that easier)",
                     PATIENCE.as_secs()
                 ),
                 _ => gone(),
@@ -280,10 +292,7 @@ impl Plugin for Dispatched {
             Some(guest) => guest.dispatcher,
             None => return Some("it has none in a table".into()),
         };
-        let is_there = state.dispatchers.get_mut(&number).is_some_and(Connection::is_open);
-        if !is_there {
-            state.dispatchers.remove(&number);
-        }
+        let is_there = state.is_there(number);
         (!is_there).then(|| format!("the table that process {number} dispatched has ended"))
     }
 

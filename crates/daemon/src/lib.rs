@@ -23,7 +23,7 @@ pub mod registry;
 pub mod rules;
 pub mod server;
 pub mod shared;
-mod socket;
+pub mod socket;
 mod supply;
 pub mod text;
 pub mod thread;

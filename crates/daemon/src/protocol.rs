@@ -343,7 +343,11 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         process: registry.client(spec.process).map_or(0, |process| process.number),
         thread: spec.thread.as_ref().map(|attached| attached.named),
         thread_is: match registry.lost(spec) {
-            Some(why) => Some(format!("without slots: {why}")),
+            Some(why) => {
+                let is = spec.thread.as_ref().and_then(AttachedThread::scheduling);
+                let is = is.map_or(String::new(), |is| format!("; its thread is {is}"));
+                Some(format!("without slots: {why}{is}"))
+            }
             None => spec.thread.as_ref().filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
         },
         used: spec.thread.as_ref().and_then(|attached| attached.used),

@@ -2,10 +2,12 @@
 
 mod coverage;
 mod guests;
+mod policy;
 
-use crate::plan::Plan;
+use crate::plan::{Clock, Plan};
 use coverage::{Bounds, Coverage, Missing};
 use guests::Ledger;
+use policy::Policy;
 use punctual_model::{Duration, Instant, counted};
 use punctual_trace::dispatch::{Dispatch, Turn};
 use std::collections::BTreeMap;
@@ -28,6 +30,7 @@ pub struct Check<'a> {
     from: Option<Instant>,
     is_cut: bool,
     ledger: Ledger,
+    policy: Policy,
     /// Names of guests, by number, and the last one that gave its slots back, with the first of them.
     guests: BTreeMap<u32, String>,
     last_over: Option<(u32, u64)>,
@@ -46,7 +49,7 @@ pub struct Tolerance {
 /// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Slots that were checked.
+    /// Slots that were checked: of turns within which dispatch ended, those that were over.
     pub slots: u64,
     /// Turns that were checked.
     pub turns: u64,
@@ -61,6 +64,8 @@ pub struct Outcome {
     pub guests: u64,
     /// Jobs of the table that ended early and gave slots back.
     pub early: u64,
+    /// Whether the recording was cut off: what came then was not checked.
+    pub is_cut: bool,
     /// All violations, by kind.
     pub counts: BTreeMap<Kind, u64>,
     /// The first of them.
@@ -86,6 +91,8 @@ pub enum Kind {
     Outside,
     /// A job did not get all its slots by its deadline.
     Short,
+    /// A job was left out, or was not, against what the table says of overruns.
+    Policy,
 }
 
 /// One violation.
@@ -113,6 +120,7 @@ impl Kind {
             Kind::Unserved => "no thread",
             Kind::Outside => "ran outside",
             Kind::Short => "too few slots",
+            Kind::Policy => "against the overrun policy",
         }
     }
 }
@@ -150,6 +158,7 @@ impl<'a> Check<'a> {
             from: None,
             is_cut: false,
             ledger: Ledger::default(),
+            policy: Policy::default(),
             guests: BTreeMap::new(),
             last_over: None,
             outcome: Outcome::default(),
@@ -183,7 +192,20 @@ impl<'a> Check<'a> {
                         self.plan.slot
                     ));
                 }
+                let clock = |is_tai| if is_tai { "CLOCK_TAI" } else { "CLOCK_MONOTONIC" };
+                let is_tai = self.plan.clock == Clock::Tai;
+                if table.is_tai != is_tai {
+                    return Err(format!(
+                        "the recording is of another table, on {}; this one is on {}",
+                        clock(table.is_tai),
+                        clock(is_tai)
+                    ));
+                }
                 // After the kernel has ended its scheduler, there is another one.
+                if self.table.is_some() {
+                    let broken = self.policy.forget(self.plan);
+                    self.against_policy(broken);
+                }
                 self.table.get_or_insert(*table);
             }
             Dispatch::Task(task) => {
@@ -229,6 +251,10 @@ impl<'a> Check<'a> {
     pub fn finish(mut self) -> Result<Outcome, String> {
         let table = self.table.ok_or("not a recording of punctual tt run")?;
         let bounds = Bounds { table, from: self.from, is_cut: self.is_cut };
+        let broken = self.policy.until(self.plan, u64::MAX);
+        self.against_policy(broken);
+        self.outcome.is_cut = self.is_cut;
+        self.outcome.slots -= self.coverage.not_over(self.plan.slot, &bounds);
         // Without a turn, there is nothing of which the others could be told.
         if self.outcome.turns > 0 {
             let kept = std::mem::take(&mut self.outcome.violations);
@@ -279,6 +305,17 @@ impl<'a> Check<'a> {
         }
         self.times(turn);
         self.due();
+        let all = self.plan.lanes.iter().map(|lane| self.next.get(&lane.processor).copied().unwrap_or(0));
+        let until = all.min().unwrap_or(0);
+        let broken = self.policy.turn(self.plan, turn, until);
+        self.against_policy(broken);
+    }
+
+    fn against_policy(&mut self, broken: Vec<(Turn, &str)>) {
+        for (turn, why) in broken {
+            let detail = format!("{}: {why}", self.name(turn.task));
+            self.outcome.add(Kind::Policy, &turn, detail);
+        }
     }
 
     /// Jobs whose deadlines have passed must have all their slots.
@@ -311,7 +348,10 @@ impl<'a> Check<'a> {
                     self.plan.table.as_ref().is_some_and(|table| self.ledger.is_over(table, job, slot))
                 });
             if planned != found && !is_given_back {
-                let detail = format!("{} instead of {}", self.name(found.0), self.name(planned.0));
+                let detail = match found.0 == planned.0 {
+                    true => format!("another job of {}", self.name(found.0)),
+                    false => format!("{} instead of {}", self.name(found.0), self.name(planned.0)),
+                };
                 return self.outcome.add(Kind::Wrong, &Turn { slot, ..*turn }, detail);
             }
         }
@@ -579,12 +619,41 @@ mod tests {
     }
 
     #[test]
+    fn slots_that_were_not_over_when_dispatch_ended_are_not_counted() {
+        let plan = planned();
+        let checked = |at_us: u64, slots: u32| {
+            let mut check = Check::new(&plan, TOLERANCE);
+            check.record(&begins(&plan)).expect("the same table");
+            let ended = |turn: Dispatch, at| match turn {
+                Dispatch::Turn(turn) => Dispatch::Turn(Turn { at: Instant::from_ns(at), ..turn }),
+                other => other,
+            };
+            check.record(&ended(turn(0, 5, Some(0)), 5_000_000)).expect("a turn");
+            check.record(&ended(turn(5, slots, None), at_us * 1_000)).expect("a turn");
+            let outcome = check.finish().expect("a table");
+            assert!(outcome.is_clean(), "{outcome:?}");
+            outcome.slots
+        };
+        assert_eq!(checked(10_000, 5), 10);
+        assert_eq!(checked(9_960, 5), 10, "accounts are taken before the end");
+        assert_eq!(checked(9_000, 5), 9);
+        assert_eq!(checked(7_300, 5), 7, "as it was recorded once");
+        assert_eq!(checked(7_300, 3), 7);
+        assert_eq!(checked(5_100, 1), 5);
+    }
+
+    #[test]
     fn a_recording_of_another_table_is_refused() {
         let plan = example();
         let (slot, start) = (plan.slot, Instant::from_ns(0));
         let other = Table { start, slot, slots: 11, is_tai: false, is_sched_ext: false };
-        let mut check = Check::new(&plan, TOLERANCE);
-        assert!(check.record(&Dispatch::Table(other)).expect_err("refused").contains("another table"));
+        let refused = |table| {
+            let mut check = Check::new(&plan, TOLERANCE);
+            check.record(&Dispatch::Table(table)).expect_err("refused")
+        };
+        assert!(refused(other).contains("another table"));
+        let tai = Table { slots: plan.slots, is_tai: true, ..other };
+        assert!(refused(tai).contains("on CLOCK_TAI; this one is on CLOCK_MONOTONIC"));
         Check::new(&plan, TOLERANCE).finish().expect_err("no table");
     }
 }

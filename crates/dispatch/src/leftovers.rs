@@ -2,10 +2,13 @@
 //! in them. The next one clears it away. Priorities stay: nobody knows what they were.
 
 use crate::undo::{remove_cgroup, set_ordinary, threads_in};
+use punctual_daemon::socket::connect_within;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+
+/// One that is stopped does not answer.
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// The inode of the PID namespace that every machine begins with.
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
@@ -21,7 +24,7 @@ pub fn is_first_pid_namespace() -> bool {
 /// Removes sockets at which nobody listens any more.
 pub fn clear_sockets(folder: &Path) {
     for path in entries(folder) {
-        let refused = UnixStream::connect(&path)
+        let refused = connect_within(&path, PATIENCE)
             .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused);
         if refused {
             // Another one may do the same.
@@ -61,6 +64,18 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
+/// The dispatcher to whose table a thread belongs that is in this cgroup, if that is another one's and runs.
+pub fn holder(cgroup: &str, tid: u32) -> Option<u32> {
+    let path = Path::new(cgroup);
+    let process = owner(path).filter(|process| *process != std::process::id())?;
+    let name = path.file_name()?.to_str()?;
+    // What a thread of the table has started may be in its cgroup, too.
+    let whose = name.strip_prefix(PREFIX)?.split_once('-').map(|(_, of)| of.parse::<u32>());
+    let is_its = whose.is_none_or(|of| of == Ok(tid));
+    let runs = || is_first_pid_namespace() && Path::new(&format!("/proc/{process}")).exists();
+    (is_its && runs()).then_some(process)
+}
+
 /// The process of a dispatcher's cgroup.
 fn owner(path: &Path) -> Option<u32> {
     let rest = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
@@ -78,6 +93,19 @@ mod tests {
         assert_eq!(owner(Path::new("/sys/fs/cgroup/punctual-tt-12")), Some(12));
         assert_eq!(owner(Path::new("/sys/fs/cgroup/punctual-tt-doctor")), None);
         assert_eq!(owner(Path::new("/sys/fs/cgroup/punctual-tt-12/other")), None);
+    }
+
+    #[test]
+    fn a_thread_in_the_cgroup_of_another_dispatcher_is_its() {
+        // The first process always runs; no process has the greatest number.
+        let is_first = is_first_pid_namespace();
+        let held = is_first.then_some(1);
+        assert_eq!(holder("/a/punctual-tt-1-34", 34), held);
+        assert_eq!(holder("/a/punctual-tt-1", 34), held);
+        assert_eq!(holder("/a/punctual-tt-1-34", 35), None, "a child");
+        assert_eq!(holder("/a/punctual-tt-4194304-34", 34), None);
+        assert_eq!(holder(&format!("/a/punctual-tt-{}-34", std::process::id()), 34), None);
+        assert_eq!(holder("/a/b", 34), None);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use plan::{Clock, Decision, Job, Lane, OnOverrun, Plan, Planned, Run, Task, 
 pub use rows::{Rows, Stretch};
 pub use session::{Event, Options, Session};
 pub use statistics::{Errors, LaneStatistics, Statistics, TaskStatistics};
-pub use status::{GuestStatus, LaneStatus, Status, TaskStatus, statuses};
+pub use status::{GuestStatus, LaneStatus, Status, Statuses, TaskStatus, statuses};
 pub use support::{Support, support};
 pub use threads::{Candidate, Selector};
 pub use undo::Undo;

@@ -26,12 +26,13 @@ pub struct Plan {
 
 /// The clock that slots are counted on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// CLOCK_MONOTONIC: of this machine alone.
     #[default]
+    #[serde(rename = "CLOCK_MONOTONIC")]
     Monotonic,
     /// CLOCK_TAI: shared by machines that PTP keeps in step.
+    #[serde(rename = "CLOCK_TAI")]
     Tai,
 }
 

@@ -110,6 +110,7 @@ impl Session {
             let message = format!("removing {path}, left behind by a dispatcher that was killed");
             events.push(Event::Warning(message));
         }
+        surroundings::warn_of_short_turns(&plan, &mut events);
         let is_apart = surroundings::leave_processors(&plan, &mut events);
         surroundings::lock_memory(&mut events);
         let ext = dispatcher::prepare_ext(&plan, &options, is_apart, &mut guardian, &mut events)?;

@@ -2,13 +2,14 @@
 
 use crate::plan::Clock;
 use crate::statistics::Errors;
+use punctual_daemon::socket::connect_within;
 use punctual_model::{Duration, Instant};
 use punctual_protocol::dispatcher::FOLDER;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 /// How long an answer may take: a dispatcher looks a few times a second.
@@ -144,28 +145,37 @@ pub fn clear() {
 }
 
 /// All running dispatchers.
+#[derive(Debug, Default)]
+pub struct Statuses {
+    /// What they say, in the order of their processes.
+    pub all: Vec<Status>,
+    /// The processes of those that did not answer in time: they are stopped, or have no processor.
+    pub silent: Vec<u32>,
+}
+
+/// Asks all running dispatchers.
 ///
 /// # Errors
 /// If this user may not ask one of them.
-pub fn statuses() -> io::Result<Vec<Status>> {
+pub fn statuses() -> io::Result<Statuses> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
-    let is_status =
-        |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|it| it.parse::<u32>().is_ok());
-    let mut found = Vec::new();
-    for entry in entries.filter(is_status) {
-        match ask(&entry.path()) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+    let process = |entry: fs::DirEntry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()));
+    let mut found = Statuses::default();
+    for (process, path) in entries.filter_map(process) {
+        match ask(&path).map_err(|error| (error.kind(), error)) {
+            Err((io::ErrorKind::PermissionDenied, error)) => return Err(error),
+            Err((io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut, _)) => found.silent.push(process),
             // Nobody listens at what an earlier boot or a killed guardian left.
-            answer => found.extend(answer),
+            answer => found.all.extend(answer),
         }
     }
-    found.sort_by_key(|status: &Status| status.pid);
+    found.all.sort_by_key(|status| status.pid);
+    found.silent.sort_unstable();
     Ok(found)
 }
 
 fn ask(path: &Path) -> io::Result<Status> {
-    let mut socket = UnixStream::connect(path)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    let mut socket = connect_within(path, PATIENCE)?;
     let mut text = Vec::new();
     socket.read_to_end(&mut text)?;
     Ok(serde_json::from_slice(&text)?)

@@ -123,7 +123,10 @@ pub fn check(outcome: &Outcome) -> String {
     let turns = counted(outcome.turns, "turn");
     let slots = counted(outcome.slots, "slot");
     let mut text = match outcome.is_clean() {
-        true => format!("All {slots} were given as planned, in {turns}{}.\n", guests(outcome)),
+        true => {
+            let until = if outcome.is_cut { " until the recording was cut off" } else { "" };
+            format!("All {slots}{until} were given as planned, in {turns}{}.\n", guests(outcome))
+        }
         false if outcome.turns == 0 => "The recording has no turns.\n".into(),
         false => {
             let kinds =
@@ -134,6 +137,10 @@ pub fn check(outcome: &Outcome) -> String {
     if outcome.overruns > 0 {
         let (jobs, was) = (counted(outcome.overruns, "job"), agreeing(outcome.overruns, "was", "were"));
         let _ = writeln!(text, "{jobs} {was} not done at the end of the slots, and lost the processor.");
+    }
+    if outcome.skipped > 0 {
+        let (turns, was) = (counted(outcome.skipped, "turn"), agreeing(outcome.skipped, "was", "were"));
+        let _ = writeln!(text, "{turns} {was} left out after overruns.");
     }
     for violation in &outcome.violations {
         let _ = writeln!(text, "{}", visible(&violation.to_string()));
@@ -169,7 +176,8 @@ pub fn check_json(outcome: &Outcome) -> serde_json::Value {
     let counts: serde_json::Map<String, serde_json::Value> =
         outcome.counts.iter().map(|(kind, number)| (kind.name().into(), (*number).into())).collect();
     serde_json::json!({
-        "as_planned": outcome.is_clean(), "slots": outcome.slots, "turns": outcome.turns,
+        "as_planned": outcome.is_clean(), "cut_off": outcome.is_cut,
+        "slots": outcome.slots, "turns": outcome.turns,
         "given": outcome.given, "overruns": outcome.overruns, "early": outcome.early,
         "skipped": outcome.skipped, "guests": outcome.guests,
         "violations": counts, "first": violations,

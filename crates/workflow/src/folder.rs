@@ -24,7 +24,7 @@ impl RecordingFolder {
                 None => error,
             })
         };
-        let elsewhere = Some("choose another place with -o");
+        let elsewhere = Some("choose another place");
         match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
             Ok(true) => {}
             Ok(_) if replace && holds_recording(path) => {}

@@ -244,6 +244,8 @@ fn overrun<const EXT: bool>() -> Result<Outcome> {
     wait_until("its slots to be over", || rig.guests().is_empty())?;
     wait_until("it to be as before", || ordinary(pid))?;
     ensure!(rig.specs()? == 1, "the spec belongs to a process that lives");
+    let listed = run(rig.ctl(&["list"]))?;
+    ensure!(listed.stdout.contains("WITHOUT SLOTS: it has had all of them"), "{}", listed.all());
     running.signal(Signal::KILL)?;
     running.end()?;
     let recorded = rig.end()?;

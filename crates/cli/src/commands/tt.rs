@@ -44,6 +44,7 @@ fn dispatch(arguments: args::TtRun) -> Result<(), Failure> {
         command_to_stderr: arguments.json,
         guardian: guardian(),
     };
+    stop::ignore_suspension()?;
     let outcome = tt::run(options, &*stop::on_signals()?, &console)?;
     match arguments.json {
         true => print(&format!("{:#}\n", json!({"table": outcome.status})))?,
@@ -82,9 +83,17 @@ fn status(as_json: bool) -> Result<(), Failure> {
         Failure::new(Code::CannotHere, message)
     })?;
     match as_json {
-        true => print(&format!("{:#}\n", json!({"tables": all}))),
-        false => print(&report::statuses(&all, &terminal::page())),
+        true => print(&format!("{:#}\n", json!({"tables": all.all, "silent": all.silent})))?,
+        // What is said of those that do not answer is no result.
+        false if all.all.is_empty() && !all.silent.is_empty() => {}
+        false => print(&report::statuses(&all.all, &terminal::page()))?,
     }
+    if all.silent.is_empty() {
+        return Ok(());
+    }
+    let silent: Vec<String> = all.silent.iter().map(|process| format!("process {process}")).collect();
+    let message = format!("{}: dispatches a table, and does not answer: is it stopped?", silent.join(", "));
+    Err(Failure::new(Code::Target, message))
 }
 
 fn check(arguments: &args::TtCheck) -> Result<(), Failure> {

@@ -30,12 +30,22 @@ impl AttachedThread {
         let (is, applied) = (State::read(self.thread.number).ok()?, self.applied.state(&self.before)?);
         if applied.scheduling.is_dispatched() {
             let is_as_before = is.scheduling.matches(&self.before.scheduling);
-            return is_as_before.then(|| format!("outside its slots: {}", is.scheduling));
+            // The dispatcher gives it its processors back when it has had its slots.
+            let is_let_go = is.processors == self.before.processors && is.processors != applied.processors;
+            return is_as_before.then(|| match is_let_go {
+                true => format!("without slots: it has had all of them, and is {} again", is.scheduling),
+                false => format!("outside its slots: {}", is.scheduling),
+            });
         }
         if !is.scheduling.matches(&applied.scheduling) {
             return Some(is.scheduling.to_string());
         }
         (is.processors != applied.processors).then(|| format!("on processors {:?}", is.processors))
+    }
+
+    /// How the thread is scheduled; `None` if it has ended.
+    pub fn scheduling(&self) -> Option<Scheduling> {
+        State::read(self.thread.number).ok().map(|is| is.scheduling)
     }
 
     /// The states that this daemon may have given the thread, which may be demoted.

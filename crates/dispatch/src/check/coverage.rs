@@ -15,6 +15,9 @@ const APART: Duration = Duration::from_ms(1);
 /// The same if the recording was cut off: turns of processors are written one after the other.
 const CUT_APART: Duration = Duration::from_ms(1_000);
 
+/// Turns may end so much before the next one begins: accounts are taken then.
+const EARLY: Duration = Duration::from_us(100);
+
 /// What the turns so far cover.
 #[derive(Default)]
 pub struct Coverage {
@@ -22,6 +25,8 @@ pub struct Coverage {
     first: BTreeMap<u32, u64>,
     /// The last slot in which a turn began.
     begun: u64,
+    /// By processor, when the end of the last turn was noticed, its slots, and the first slot after it.
+    last: BTreeMap<u32, (Instant, u32, u64)>,
     /// When slot 0 began by the first turn, on CLOCK_MONOTONIC.
     zero: Option<Instant>,
     /// By processor, turns that were lost, and whether slots are known to be missing in between.
@@ -51,11 +56,12 @@ impl Coverage {
     pub fn turn(&mut self, turn: &Turn, slot: Duration, is_gap: bool) {
         self.first.entry(turn.cpu).or_insert(turn.slot);
         self.begun = self.begun.max(turn.slot);
+        let end = turn.slot.saturating_add(turn.slots.into());
+        self.last.insert(turn.cpu, (turn.at, turn.slots, end));
         if is_gap {
             self.gaps.insert(turn.cpu);
         }
         if !turn.is_missed && self.zero.is_none() {
-            let end = turn.slot.saturating_add(turn.slots.into());
             let since_zero = slot.ns().saturating_mul(end);
             self.zero = Some(Instant::from_ns(turn.at.ns().saturating_sub(since_zero)));
         }
@@ -90,10 +96,27 @@ impl Coverage {
         missing
     }
 
+    /// How many slots of last turns were not over when dispatch ended.
+    pub fn not_over(&self, slot: Duration, bounds: &Bounds) -> u64 {
+        let Some(zero) = self.zero(bounds) else { return 0 };
+        let early = EARLY.ns().min(slot.ns() / 2);
+        let of_turn = |&(at, slots, end): &(Instant, u32, u64)| {
+            let end = zero.ns().saturating_add(slot.ns().saturating_mul(end));
+            let before = end.saturating_sub(at.ns().saturating_add(early));
+            before.div_ceil(slot.ns().max(1)).min(slots.into())
+        };
+        self.last.values().map(of_turn).sum()
+    }
+
+    /// When slot 0 began, on CLOCK_MONOTONIC.
+    fn zero(&self, bounds: &Bounds) -> Option<Instant> {
+        // On CLOCK_TAI, only turns tell when it was.
+        if bounds.table.is_tai { self.zero } else { Some(bounds.table.start) }
+    }
+
     /// Whether slot 0 had passed when the recording began.
     fn is_joined(&self, bounds: &Bounds) -> bool {
-        // On CLOCK_TAI, only turns tell when it was.
-        let zero = if bounds.table.is_tai { self.zero } else { Some(bounds.table.start) };
+        let zero = self.zero(bounds);
         zero.zip(bounds.from).is_some_and(|(zero, from)| zero <= from)
     }
 

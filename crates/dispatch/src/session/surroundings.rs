@@ -9,12 +9,15 @@ use crate::status::{Server, Status, statuses};
 use crate::undo::Undo;
 use crate::user::LEAST_LOAN;
 use punctual_daemon::kernel::{self, Processors};
-use punctual_model::processor_list;
+use punctual_model::{Duration, processor_list};
 use std::fs;
 use std::path::Path;
 
 /// With more than this share of a processor's slots owned, real-time throttling would take some of them.
 const UNTHROTTLED_PERCENT: u32 = 90;
+
+/// Shorter turns are warned of.
+const SHORT: Duration = Duration::from_us(50);
 
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
@@ -39,6 +42,12 @@ pub(super) fn check_processors(plan: &Plan) -> Result<(), Error> {
     let is_online = |processor: u32| all_online.contains(&processor);
     let refused = |error| Error::other("asking whether another table is dispatched", error);
     let others = statuses().map_err(refused)?;
+    // One that is stopped has its processors still.
+    if let Some(process) = others.silent.first() {
+        let message =
+            format!("process {process}, which dispatches a table, does not say on which processors");
+        return Err(Error::new(ErrorKind::Target, message));
+    }
     for lane in &plan.lanes {
         let processor = lane.processor;
         if !is_online(processor) {
@@ -47,13 +56,26 @@ pub(super) fn check_processors(plan: &Plan) -> Result<(), Error> {
             return Err(Error::new(ErrorKind::Target, message));
         }
         let has = |status: &&Status| status.processors.iter().any(|lane| lane.cpu == processor);
-        if let Some(other) = others.iter().find(has) {
+        if let Some(other) = others.all.iter().find(has) {
             let message =
                 format!("process {} already dispatches a table on processor {processor}", other.pid);
             return Err(Error::new(ErrorKind::Target, message));
         }
     }
     Ok(())
+}
+
+/// Turns that are hardly longer than what it takes to change threads.
+pub(super) fn warn_of_short_turns(plan: &Plan, events: &mut Vec<Event>) {
+    let turns = plan.lanes.iter().flat_map(|lane| &lane.turns).filter(|turn| turn.job.is_some());
+    let shortest = turns.map(|turn| u64::from(turn.to - turn.from) * plan.slot.ns()).min();
+    if let Some(ns) = shortest.filter(|ns| *ns < SHORT.ns()) {
+        let message = format!(
+            "the table has turns of {}: many may be missed, as to change threads takes some microseconds",
+            Duration::from_ns(ns)
+        );
+        events.push(Event::Warning(message));
+    }
 }
 
 /// Keeps the calling thread off the table's processors. False if there are no others.

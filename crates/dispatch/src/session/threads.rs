@@ -4,7 +4,9 @@
 use super::{Event, Session};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::ext::cgroup_of;
 use crate::freezer::Freezer;
+use crate::leftovers;
 use crate::threads::{Candidate, candidates, family};
 use crate::undo::{SCHED_EXT, Undo, remove_emptied};
 use crate::user::Bound;
@@ -74,10 +76,13 @@ impl Session {
                 continue;
             }
             let selector = &self.plan.tasks[task].thread;
-            let mut matching =
-                found.iter().filter(|thread| !taken.contains(&thread.tid) && selector.matches(thread));
-            if let Some(thread) = matching.next().cloned() {
-                let others = matching.count();
+            let matching = found.iter().filter(|it| !taken.contains(&it.tid) && selector.matches(it));
+            let (held, free): (Vec<_>, Vec<_>) =
+                matching.partition(|thread| leftovers::holder(&thread.cgroup, thread.tid).is_some());
+            // If there is none but another table's, binding it says so.
+            if let Some(&thread) = free.first().or(held.first()) {
+                let thread = thread.clone();
+                let others = free.len().saturating_sub(1);
                 taken.insert(thread.tid);
                 self.bind(task, &thread, others)?;
             }
@@ -124,8 +129,16 @@ impl Session {
         tid: u32,
     ) -> Result<Result<(), String>, Error> {
         let pinned = Thread::pin(tid).map_err(|error| error.to_string());
+        let cgroup = cgroup_of(tid).unwrap_or_default();
         let found = pinned.and_then(|pinned| {
+            if let Some(process) = leftovers::holder(&cgroup, tid) {
+                return Err(format!("it belongs to the table that process {process} dispatches"));
+            }
             let state = State::read(tid).map_err(|refused| refused.to_string())?;
+            // The kernel does not bind such a thread to a processor.
+            if state.scheduling.is_deadline() {
+                return Err("it is SCHED_DEADLINE: give it another policy first".into());
+            }
             Ok((pinned, self.untouched(tid, state)))
         });
         let ((thread, owner), before) = match found {

@@ -41,6 +41,8 @@ pub struct Bound {
     ended_ns: u64,
     /// Whether it is left out until the end of its next job, because it overran.
     is_skipping: bool,
+    /// The policy that its last turn ended with, if somebody had changed it, until that is told.
+    changed: Option<Scheduling>,
     /// What it used in its last turn, for a lane that finds it gone to another.
     last: Used,
 }
@@ -128,6 +130,7 @@ impl Bound {
             begun_ns: 0,
             ended_ns: 0,
             is_skipping: false,
+            changed: None,
             last: Used::default(),
         };
         let before = kernel::scheduling(tid).map_err(|refused| refused.to_string())?;
@@ -253,6 +256,9 @@ impl Bound {
         self.ahead = None;
         if is_wanted {
             self.ahead = self.used_ns().ok();
+            // The end of its turn gives it another one, before the session looks.
+            let found = self.is_raised.then(|| kernel::scheduling(self.tid).ok()).flatten();
+            self.changed = found.filter(|found| !found.matches(&self.turn)).or(self.changed);
         }
     }
 
@@ -289,9 +295,12 @@ impl Bound {
         let (is_elsewhere, mut changed) = (found.processors != place, Vec::new());
         // One that is gone meanwhile is noticed at its next turn.
         let set = |scheduling| _ = kernel::schedule(self.tid, scheduling);
+        let before = self.changed.take();
         if !found.scheduling.matches(&should) {
             changed.push(format!("the policy to {}", found.scheduling));
             set(&should);
+        } else if let Some(before) = before {
+            changed.push(format!("the policy to {before}"));
         }
         if is_elsewhere {
             changed.push(format!("the processors to {:?}", found.processors));

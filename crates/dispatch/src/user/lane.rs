@@ -82,7 +82,20 @@ impl Lane {
                 false => self.miss(decision, now),
             }
         }
+        self.cut();
         self.end_turn();
+    }
+
+    /// The turn that is under way ends here, with the slots that have begun.
+    fn cut(&mut self) {
+        let Shared { plan, start, .. } = &*self.shared;
+        let Some(Current { decision, .. }) = &mut self.current else { return };
+        let present = plan.slot_at(plan.clock.now(), *start).unwrap_or(0);
+        let begun = present.saturating_sub(decision.slot).saturating_add(1);
+        if begun < decision.slots.into() {
+            decision.slots = begun as u32;
+            decision.job = decision.job.map(|job| Job { is_last: false, ..job });
+        }
     }
 
     /// The turn that comes next.

@@ -29,7 +29,7 @@ pub fn make_folder(folder: &Path) -> Result<()> {
     if folder.join("metadata").exists() {
         return Err(Error::file(format!("cannot write to {}", folder.display()))
             .because("it holds a recording or a trace, and two are to be written")
-            .advise("choose another place with -o"));
+            .advise("choose another place"));
     }
     match fs::create_dir(folder) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {

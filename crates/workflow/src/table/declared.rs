@@ -152,6 +152,12 @@ impl Declared {
                     .advise(format!("write {what} = \"…\" in its contract, or give a timing model of it"))
             })
         };
+        if let Some(threads) = agreed.threads.filter(|threads| *threads != 1) {
+            monitor.warn(&format!("{name} has {threads} threads; the table has slots for one"));
+        }
+        if agreed.jitter.is_some_and(|jitter| !jitter.is_zero()) {
+            monitor.warn(&format!("{name}: the table has activations without jitter"));
+        }
         let period = known("period", agreed.period, observed.map(|task| task.period))?;
         let wcet = known("wcet", agreed.wcet, observed.map(|task| task.wcet))?;
         let deadline = agreed.deadline.unwrap_or(period);

@@ -15,6 +15,8 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<false>),
     ("tt::status_shows_slots_and_threads", status::<false>),
     ("tt::a_thread_that_gets_a_priority_above_the_table_is_taken_back", above::<false>),
+    ("tt::a_stopped_dispatcher_is_said_to_be_silent", silent),
+    ("tt::threads_of_another_table_are_left_to_it", held),
     ("tt::a_table_for_another_machine_is_refused", refused),
     ("tt::sched_ext::a_stopped_thread_gets_no_slot_of_others", stopped::<true>),
     ("tt::sched_ext::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<true>),
@@ -133,6 +135,65 @@ fn status<const EXT: bool>() -> Result<Outcome> {
     tt.end()?.expect_code(0)?;
     let none = run(punctual(["tt", "status"]))?;
     ensure!(none.stdout.contains("No table"), "{}", none.all());
+    Ok(Outcome::Completed)
+}
+
+fn silent() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<false>() {
+        return skip(reason);
+    }
+    let (slots, tt, table) = two_busy::<false>()?;
+    let before = states(&slots)?;
+    let tt = Running::start(tt)?;
+    wait_until("the threads to be bound", || states(&slots).is_ok_and(|now| now != before))?;
+    let is_shown = || run(punctual(["tt", "status"])).is_ok_and(|ended| ended.stdout.contains("Processor"));
+    wait_until("the status", is_shown)?;
+    // Ctrl-Z changes nothing.
+    tt.signal(Signal::TSTP)?;
+    ensure!(is_shown(), "Ctrl-Z has stopped it");
+    tt.signal(Signal::STOP)?;
+    let asked = run(punctual(["tt", "status", "--json"]));
+    let second = run(dispatch::<false>(&table));
+    tt.signal(Signal::CONT)?;
+    let asked = asked?;
+    asked.expect_code(4)?;
+    ensure!(asked.json()?["silent"][0] == tt.pid(), "{}", asked.all());
+    ensure!(asked.stderr.contains("does not answer"), "{}", asked.all());
+    // It may have the processors of any table.
+    second?.expect_code(4)?;
+    wait_until("the status", is_shown)?;
+    tt.signal(Signal::INT)?;
+    tt.end()?.expect_code(0)?;
+    Ok(Outcome::Completed)
+}
+
+fn held() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<false>() {
+        return skip(reason);
+    }
+    let (slots, mut tt, first) = two_busy::<false>()?;
+    let recording = slots.folder.path().join("recording");
+    tt.arg("--record").arg(&recording);
+    let before = states(&slots)?;
+    let tt = Running::start(tt)?;
+    wait_until("the threads to be bound", || states(&slots).is_ok_and(|now| now != before))?;
+    let mut elsewhere = table(&["a", "b"], OnOverrun::Continue);
+    elsewhere.processors = vec![0];
+    elsewhere.runs.iter_mut().for_each(|run| run.processor = 0);
+    let folder = directory()?;
+    let mut second = dispatch::<false>(&write(elsewhere, folder.path())?);
+    second.args(given(&slots)).args(["--json", "--for", &seconds(1)]);
+    let ended = run(second)?;
+    ended.expect_code(0)?;
+    let its = format!("it belongs to the table that process {} dispatches", tt.pid());
+    ensure!(ended.stderr.contains(&its), "{}", ended.all());
+    ensure!(ended.json()?["table"]["tasks"][0]["tid"].is_null(), "{}", ended.all());
+    tt.signal(Signal::INT)?;
+    let ended = tt.end()?;
+    ended.expect_code(0)?;
+    ensure!(!ended.stderr.contains("something set"), "{}", ended.all());
+    checked(&recording, &first)?;
+    ensure!(states(&slots)? == before, "not as before");
     Ok(Outcome::Completed)
 }
 

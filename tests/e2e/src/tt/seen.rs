@@ -82,7 +82,7 @@ pub fn checked(recording: &Path, table: &str) -> Result {
     check.arg(recording).arg(table);
     let ended = run(check)?;
     let found = ended.json()?;
-    for kind in ["wrong owner", "not recorded", "twice"] {
+    for kind in ["wrong owner", "not recorded", "twice", "against the overrun policy"] {
         ensure!(found["violations"][kind].is_null(), "{kind}: {}", ended.all());
     }
     let is_clean = found["violations"].as_object().is_some_and(serde_json::Map::is_empty);
@@ -104,6 +104,10 @@ impl Seen {
     /// Every stretch of running lies within a turn of the thread's own. Returns how many turns each used.
     pub fn check(&self) -> Result<BTreeMap<&str, usize>> {
         let end = self.turns.iter().map(|turn| turn.at.ns()).max().unwrap_or(0);
+        for turn in &self.turns {
+            let begun = turn.at.ns().saturating_sub(self.start) / SLOT + 1;
+            ensure!(turn.slot + u64::from(turn.slots) <= begun, "slots that had not begun: {turn:?}");
+        }
         let mut used = BTreeMap::new();
         for (number, task) in self.tasks.iter().enumerate().take_while(|(_, task)| task.tid == 0) {
             let own = self.turns.iter().filter(|turn| turn.task == Some(number as u32) && turn.tid != 0);
