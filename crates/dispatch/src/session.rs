@@ -214,6 +214,8 @@ impl Session {
     /// Stops dispatching and has everything put back. False if something could not be; standard error has
     /// what.
     pub fn finish(mut self, each: &mut dyn FnMut(Event)) -> Result<(Statistics, bool), Error> {
+        // What was found since the last look.
+        self.mend();
         self.engine.stop();
         self.drain()?;
         self.events.drain(..).for_each(each);
