@@ -85,6 +85,23 @@ fn an_order_across_periods_is_refused() {
 }
 
 #[test]
+fn tasks_that_wait_for_each_other_or_have_no_processor_are_named() {
+    let task = |name: &str, more: &str| {
+        format!("[[task]]\nname = \"{name}\"\nperiod = \"12ms\"\nwcet = \"3ms\"\n{more}\n")
+    };
+    let run = |tasks: &[String]| {
+        let contract = format!("slot = \"3ms\"\nprocessors = \"1-2\"\n{}", tasks.concat());
+        Folder::new(&contract).run(&["table", "robot.toml"])
+    };
+    let after = |name, before: &str| task(name, &format!("after = [\"{before}\"]"));
+    let circle = run(&[after("d", "c"), after("a", "c"), after("b", "a"), after("c", "b")]);
+    expect(&circle, 2, "tasks would wait for each other: c runs after b, b runs after a, a runs after c");
+    expect(&run(&[after("a", "a")]), 2, "tasks would wait for each other: a runs after a");
+    let elsewhere = run(&[task("a", "processors = \"2-3\"")]);
+    expect(&elsewhere, 2, "a may run on processor 3, which is not one of the table's: those are 1,2");
+}
+
+#[test]
 fn a_contract_becomes_a_table_and_pictures() {
     let folder = Folder::new(ROBOT);
     let output = folder.run(&["table", "robot.toml", "-o", "robot.table.json"]);

@@ -62,13 +62,17 @@ pub fn make(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
             .advise("--cpus 1-3, or processors = \"1-3\" in a contract"));
     }
     let clock = options.clock.or(declared.clock).unwrap_or_default();
-    let request = Request {
-        slot,
-        clock,
-        processors,
-        migration: options.migration || declared.migration,
-        tasks: declared.tasks(slot, options.shorten, monitor)?,
-    };
+    let tasks = declared.tasks(slot, options.shorten, monitor)?;
+    for task in &tasks {
+        if let Some(other) = task.processors.iter().find(|processor| !processors.contains(processor)) {
+            let listed: Vec<String> = processors.iter().map(u32::to_string).collect();
+            let problem =
+                format!("{} may run on processor {other}, which is not one of the table's", task.name);
+            return Err(Error::usage(problem).because(format!("those are {}", listed.join(","))));
+        }
+    }
+    let migration = options.migration || declared.migration;
+    let request = Request { slot, clock, processors, migration, tasks };
     let table = make_table(&request).map_err(|refusal| {
         Error::new(ErrorKind::Refused, "no table found for these tasks").because(refusal.to_string())
     })?;

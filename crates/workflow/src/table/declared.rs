@@ -237,7 +237,39 @@ impl Declared {
                 tasks[after].after.push(before);
             }
         }
-        Ok(tasks)
+        match circle(&tasks) {
+            Some(circle) => {
+                let name = |at: usize| &tasks[circle[at % circle.len()]].name;
+                let each = (0..circle.len()).map(|at| format!("{} runs after {}", name(at), name(at + 1)));
+                let each: Vec<String> = each.collect();
+                Err(Error::usage("tasks would wait for each other").because(each.join(", ")))
+            }
+            None => Ok(tasks),
+        }
+    }
+}
+
+/// Tasks each of which waits for the one before it, and the first for the last, if there are any.
+fn circle(tasks: &[TableTask]) -> Option<Vec<usize>> {
+    // Whoever waits for nobody that is left is not part of one.
+    let mut left: Vec<usize> = (0..tasks.len()).collect();
+    loop {
+        let waits = |task: &usize| tasks[*task].after.iter().any(|before| left.contains(before));
+        let waiting: Vec<usize> = left.iter().copied().filter(waits).collect();
+        if waiting.len() == left.len() {
+            break;
+        }
+        left = waiting;
+    }
+    // Everyone who is left waits for another one: following them comes back.
+    let mut way = vec![*left.first()?];
+    loop {
+        let last = way[way.len() - 1];
+        let next = *tasks[last].after.iter().find(|before| left.contains(before))?;
+        match way.iter().position(|&task| task == next) {
+            Some(from) => return Some(way.split_off(from)),
+            None => way.push(next),
+        }
     }
 }
 
