@@ -463,8 +463,8 @@ impl Guests {
                         _ => format!(", {offset} after the beginning of the table"),
                     };
                     let reason = format!(
-                        "no processor has {slots} of every {period} slots within {deadline} of each \
-                         release{shifted}: {error}"
+                        "no processor has {slots} slots for each job, every {period} slots{shifted}, before \
+                         its deadline {deadline} slots later: {error}"
                     );
                     let earliest_deadline =
                         earliest_deadline(machine, need, period).map(|deadline| self.slots(deadline));

@@ -397,7 +397,7 @@ fn an_order_is_kept_with_and_without_migration() {
     assert_eq!(
         refusal,
         "sense needs 2 slots after the tasks that it follows and before those that follow it; that leaves it \
-         slots 0 to 1 of its period"
+         1 slot of its period, from 0 on"
     );
 }
 

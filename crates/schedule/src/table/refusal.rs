@@ -83,8 +83,12 @@ impl Display for Refusal {
             Self::Window { task, from, to, needed } => write!(
                 f,
                 "{task} needs {} after the tasks that it follows and before those that follow it; that \
-                 leaves it slots {from} to {to} of its period",
-                counted(*needed, "slot")
+                 leaves it {}",
+                counted(*needed, "slot"),
+                match to.saturating_sub(*from) {
+                    0 => "none".to_owned(),
+                    left => format!("{} of its period, from {from} on", counted(left, "slot")),
+                }
             ),
             Self::Overload { processors, tasks, overload: Overload { from, to, needed }, available } => {
                 write!(
