@@ -237,7 +237,7 @@ int punctual_params_get_ignore_admission(const struct punctual_params *params);
 /*
  * Asks the daemon to admit a spec, and puts a handle at `spec`, which the caller owns and ends with
  * punctual_spec_release or punctual_spec_free. No thread is scheduled by it yet. `name` appears
- * in lists; NULL for none; at most 256 bytes. `params` and `name` are copied.
+ * in lists; NULL for none; at most 64 bytes. `params` and `name` are copied.
  *
  * PUNCTUAL_ERROR_NOT_ADMITTED, NOT_PERMITTED, OUT_OF_BOUNDS, NO_SUCH_PLUGIN, TOO_MANY: the daemon
  * refuses; the message names the plugin, rule or bound. PUNCTUAL_ERROR_UNREACHABLE: it cannot be

@@ -15,7 +15,7 @@
  * A process has one connection, which its threads share; they may call these functions at the same
  * time, for different tasks. Structures for tasks and parameters are plain data of the caller's,
  * without anything to free; fields that are not named here are the library's. A child of fork calls
- * rtf_connect before anything else, and has none of its parent's tasks.
+ * rtf_connect before anything else, and has none of its parent's tasks: copies of them are refused.
  */
 #ifndef RETIF_H
 #define RETIF_H
@@ -75,6 +75,7 @@ struct rtf_task {
 	struct timespec at;
 	struct timespec dl;
 	uint64_t private_loop[4];
+	uint64_t private_owner;
 };
 #define rtf_spec rtf_task
 

@@ -39,6 +39,8 @@ pub struct RtfTask {
     deadline_ns: u64,
     release_ns: u64,
     started: u64,
+    /// The process that created it.
+    owner: u64,
 }
 
 /// The connection of this process. A child of fork must not use its parent's, and makes its own with
@@ -92,6 +94,9 @@ unsafe fn task<'a>(task: *mut RtfTask) -> Result<&'a mut RtfTask, Failure> {
 impl RtfTask {
     fn is_created(&self) -> Result<u64, Failure> {
         let not = || Failure::invalid("there is no such task: call rtf_task_create or rtf_spec_create first");
+        if self.spec != 0 && self.owner != u64::from(std::process::id()) {
+            return Err(Failure::invalid("the task is that of another process, whose child this one is"));
+        }
         (self.spec != 0).then(|| self.spec - 1).ok_or_else(not)
     }
 
@@ -99,6 +104,7 @@ impl RtfTask {
         let declared = params.declared()?;
         // The daemon may count from 0, which here means none.
         self.spec = admission.spec.saturating_add(1);
+        self.owner = std::process::id().into();
         self.task_id = admission.spec as u32;
         self.acc_runtime = admission.accepted_runtime.map_or(0, Duration::ns) / 1_000;
         self.params = *params;

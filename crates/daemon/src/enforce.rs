@@ -150,6 +150,8 @@ pub enum Event {
     PutBack(String),
     /// Someone else changed it to what is said here, and it is to be detached.
     Changed(String),
+    /// It has started these threads and processes, which were sent to the processors that it had before.
+    Started(Vec<u32>),
     /// It was changed too often: it is demoted for so many seconds.
     Barred(u64),
     /// Something cannot be done, and why.

@@ -105,7 +105,7 @@ fn share_loop(call: &Call<'_>, caller: &Caller, registry: &mut Registry, out: &m
 
 /// What Polkit is to be asked about a call that was refused, if anything. The call is read again, so that
 /// those that are not refused pay nothing for it.
-fn question(call: &Call<'_>, caller: &Caller, registry: &Registry) -> Option<Question> {
+fn question(call: &Call<'_>, caller: &Caller, registry: &mut Registry) -> Option<Question> {
     match call.method.strip_prefix(METHOD_PREFIX)? {
         "CreateSpec" => {
             let CreateSpec { parameters, name, interactive, .. } = message::read(call.parameters).ok()?;
@@ -333,7 +333,7 @@ fn admission(spec: &Spec, registry: &Registry) -> Admission {
 }
 
 fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
-    let enforced = registry.enforced(spec.id);
+    let enforced = registry.enforced(spec);
     let is_demoted = enforced.as_ref().is_some_and(|enforced| enforced.demoted);
     punctual_protocol::Spec {
         admission: admission(spec, registry),
@@ -348,7 +348,10 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
                 let is = is.map_or(String::new(), |is| format!("; its thread is {is}"));
                 Some(format!("without slots: {why}{is}"))
             }
-            None => spec.thread.as_ref().filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
+            None => match &spec.thread {
+                Some(attached) => Some(attached).filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
+                None => spec.detached().map(|why| format!("detached: {why}")),
+            },
         },
         used: spec.thread.as_ref().and_then(|attached| attached.used),
         enforced,

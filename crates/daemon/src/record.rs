@@ -9,8 +9,7 @@ use std::rc::Rc;
 /// Greatest size of an encoded record, in bytes.
 pub(crate) const ENCODED: usize = 1008;
 
-/// Bytes of a spec's name, and of a plugin's, at most.
-pub const LONGEST_NAME: usize = 64;
+pub use punctual_protocol::LONGEST_SPEC_NAME as LONGEST_NAME;
 
 /// A spec, so that it can be admitted again exactly as it was, and undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ mod clamps;
 mod clients;
 mod ended;
 mod enforcement;
+mod helpers;
 mod hint;
 mod limit;
 mod polkit;
@@ -34,6 +35,7 @@ use crate::record::{Applied, Attached, LONGEST_NAME, Record};
 use crate::text::Problem;
 use crate::told::Told;
 use ended::{EndedSpecs, Place, Turn};
+use enforcement::Detached;
 use limit::Limit;
 use punctual_model::Duration;
 use punctual_protocol::Says;
@@ -121,6 +123,8 @@ pub struct Spec {
     begins: u64,
     /// The last thread under SCHED_DEADLINE that has left it.
     turn: Option<Turn>,
+    /// What the enforcer made of its last thread, until it gets another, or is changed.
+    detached: Option<Detached>,
     slot: usize,
 }
 
@@ -129,6 +133,11 @@ impl Spec {
     pub fn begins_in(&self) -> Option<Duration> {
         let ns = self.begins.saturating_sub(crate::enforce::now());
         (self.begins > 0 && ns > 0).then_some(Duration::from_ns(ns))
+    }
+
+    /// Why it has no thread any more, if the daemon itself has detached that.
+    pub fn detached(&self) -> Option<&'static str> {
+        self.detached.as_ref().map(|it| it.why)
     }
 
     /// What its program says of its periodic loop. For people: nothing is decided by it.
@@ -374,6 +383,7 @@ impl Registry {
             told: None,
             begins,
             turn: None,
+            detached: None,
             slot,
         };
         self.setup.plugins[choice.admission.plugin].plugin.admit(
@@ -420,16 +430,17 @@ impl Registry {
     /// Replaces all parameters, or none after an error.
     pub fn change(&mut self, caller: &Caller, id: SpecId, parameters: Parameters) -> Result<&Spec, Error> {
         self.live_process(caller)?;
-        let changed = self.change_within(caller, id, parameters.clone(), None);
+        let mut changed = self.change_within(caller, id, parameters.clone(), None);
         if let Err(Error::KernelRefused { .. }) = changed {
             // Perhaps its thread may not use the processor that was chosen.
             let thread = self.specs[&id].thread.as_ref().map(|attached| attached.thread.number);
             if let Some(cpuset) = thread.and_then(|thread| kernel::cpuset(thread).ok()) {
-                self.change_within(caller, id, parameters, Some(&cpuset))?;
-                return Ok(&self.specs[&id]);
+                changed = self.change_within(caller, id, parameters, Some(&cpuset));
             }
         }
-        changed.map(|()| &self.specs[&id])
+        changed?;
+        self.forget_detached(id);
+        Ok(&self.specs[&id])
     }
 
     /// Replaces all parameters, on a processor of the cpuset if one is given.

@@ -14,8 +14,8 @@ pub use error::Error;
 pub use loop_memory::{LOOP_MEMORY_SIZE, LoopMemory};
 pub use messages::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec,
-    Enforced, NoParameters, Plugin, PluginList, Processor, ReplaceSpecs, Replaced, ReportUse, Says, Spec,
-    SpecId, SpecList, SpecNumber, SpecReply, Status, Used,
+    Enforced, LONGEST_SPEC_NAME, NoParameters, Plugin, PluginList, Processor, ReplaceSpecs, Replaced,
+    ReportUse, Says, Spec, SpecId, SpecList, SpecNumber, SpecReply, Status, Used,
 };
 pub use parameters::{Bound, Limits, NICE_LEVELS, PARAMETERS, Parameter, Parameters, Unit, parameter};
 pub use punctual_model::Policy;

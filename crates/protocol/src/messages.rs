@@ -9,6 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The daemon's number for a spec; not reused while the daemon runs.
 pub type SpecId = u64;
 
+/// The most bytes of a spec's name.
+pub const LONGEST_SPEC_NAME: usize = 64;
+
 /// Whether a recommended parameter was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -69,13 +72,14 @@ pub struct Spec {
     /// The attached thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<u32>,
-    /// How that thread is scheduled, as text, if others have changed it since.
+    /// How that thread is scheduled, as text, if others have changed it since; or why the daemon has detached
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_is: Option<String>,
     /// What that thread really took, if someone watches it. Nothing depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub used: Option<Used>,
-    /// How that thread keeps to its runtime, if the daemon holds it to that.
+    /// How that thread keeps to its runtime, if the daemon holds it to that, or did until it detached it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Enforced>,
     /// What the program itself says of its periodic loop, if it does. Nothing depends on it.

@@ -102,9 +102,11 @@ pub fn specs(specs: &[Spec], page: &Page) -> String {
     table.text(page)
 }
 
-/// How the threads of specs keep to their runtimes: one line for each that is attached.
+/// How the threads of specs keep to their runtimes: one line for each that is attached, or that the daemon
+/// has detached.
 pub fn statistics(specs: &[Spec], page: &Page) -> String {
-    let attached: Vec<&Spec> = specs.iter().filter(|spec| spec.thread.is_some()).collect();
+    let is_shown = |spec: &&Spec| spec.thread.is_some() || detached(spec).is_some();
+    let attached: Vec<&Spec> = specs.iter().filter(is_shown).collect();
     if attached.is_empty() {
         return "No spec has a thread.\n".into();
     }
@@ -148,10 +150,16 @@ fn statistic(spec: &Spec, say: bool) -> Vec<(String, Tone)> {
     ]);
     row.extend(used(spec));
     row.extend(say.then(|| says(spec)));
-    let notes = enforcement(spec);
+    let notes: Vec<String> = detached(spec).into_iter().chain(enforcement(spec)).collect();
     let tone = if notes.is_empty() { Tone::Plain } else { Tone::Warning };
     row.push((notes.join("; "), tone));
     row
+}
+
+/// Why the daemon has detached its thread, if it has.
+fn detached(spec: &Spec) -> Option<String> {
+    let why = spec.thread_is.as_ref()?.strip_prefix("detached")?;
+    Some(format!("DETACHED{}", visible(why)))
 }
 
 /// What is to be said of how a thread is held to its runtime.
@@ -193,7 +201,8 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
     let (admission, declared) = (&spec.admission, &spec.parameters);
     let time = |time: Option<Duration>| time.map_or("–".into(), |time| time.to_string());
     let mut notes = Vec::new();
-    if spec.thread.is_none() {
+    let detached = detached(spec);
+    if spec.thread.is_none() && detached.is_none() {
         notes.push("no thread yet".to_owned());
     }
     if admission.answer == Answer::Partial {
@@ -216,12 +225,13 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
         spec.thread.map_or("–".into(), |thread| thread.to_string()),
         notes.join("; "),
     ]);
-    let changed = spec.thread_is.as_ref().map(|is| match is.strip_prefix("without slots") {
+    let otherwise = |is: &String| match is.strip_prefix("without slots") {
         Some(why) => format!("WITHOUT SLOTS{}", visible(why)),
         // So a guest of a table runs between its slots.
         None if is.starts_with("outside its slots") => visible(is),
         None => format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)),
-    });
+    };
+    let changed = detached.or_else(|| spec.thread_is.as_ref().map(otherwise));
     let ignored = admission.admission_ignored.then(|| "NOT SCHEDULABLE when it was admitted".to_owned());
     let held = enforcement(spec);
     if changed.is_some() || ignored.is_some() || !held.is_empty() {
@@ -392,6 +402,28 @@ mod tests {
             }
         }
         assert_eq!(statistics(&[], &Page::default()), "No spec has a thread.\n");
+    }
+
+    #[test]
+    fn who_was_detached_keeps_its_figures() {
+        let enforced = json!({"jobs": 12, "worst_cost_ns": 3_250_000, "overruns": 3, "misses": 4,
+            "demoted": false, "put_back": 0});
+        let detached = Spec {
+            thread: None,
+            thread_is: Some("detached: it took more than its runtime".into()),
+            enforced: serde_json::from_value(enforced).expect("figures"),
+            ..a_spec()
+        };
+        for text in [
+            statistics(std::slice::from_ref(&detached), &Page::default()),
+            specs(&[detached], &Page::default()),
+        ] {
+            let line = text.lines().nth(1).expect("a line");
+            for part in [" 12 ", " 3.25 ms ", " 3 ", " 4 ", "DETACHED: it took more than its runtime"] {
+                assert!(line.contains(part), "{part}: {text}");
+            }
+            assert!(!text.contains("no thread yet") && !text.contains("CHANGED"), "{text}");
+        }
     }
 
     #[test]

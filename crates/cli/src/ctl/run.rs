@@ -7,6 +7,7 @@ use crate::failure::{Code, Failure};
 use punctual_client::{Admission, Client, Error, Parameters, Refusal, SpecId};
 use punctual_conformance::Contract;
 use punctual_model::TimingModel;
+use punctual_protocol::LONGEST_SPEC_NAME;
 use punctual_report::daemon;
 use punctual_workflow::specs::{self, Choice, Need, Needs, Reason, Watcher, printable};
 use punctual_workflow::{Agreement, ThreadFilter, plain_reason as reason, read_agreement};
@@ -115,7 +116,12 @@ fn agreed(
 
 fn name_of(command: &[OsString]) -> String {
     let path = command.first().map(std::path::Path::new);
-    path.and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy().into_owned()
+    let mut name = path.and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+    // A file's may be longer.
+    while name.len() > LONGEST_SPEC_NAME {
+        name.pop();
+    }
+    name
 }
 
 /// Whether somebody sits at the terminal.

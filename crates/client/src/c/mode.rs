@@ -4,7 +4,7 @@ use super::connection::{Shared, shared};
 use super::failure::{Failure, guarded};
 use super::parameters::name;
 use super::spec::{Spec, declared, punctual_spec_free};
-use punctual_protocol::{ChangeSpec, CreateSpec, Parameters, ReplaceSpecs, SpecId};
+use punctual_protocol::{ChangeSpec, CreateSpec, LONGEST_SPEC_NAME, Parameters, ReplaceSpecs, SpecId};
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
@@ -29,7 +29,8 @@ enum Step<'a> {
 /// Its pointers are NULL or what C may use.
 unsafe fn step<'a>(wanted: &Replacement, request: &mut ReplaceSpecs) -> Result<Step<'a>, Failure> {
     // SAFETY: by this function's contract.
-    let (spec, called) = unsafe { (wanted.spec.as_ref(), name("the name of the spec", wanted.name)?) };
+    let (spec, called) =
+        unsafe { (wanted.spec.as_ref(), name("the name of the spec", wanted.name, LONGEST_SPEC_NAME)?) };
     match spec {
         Some(spec) if wanted.params.is_null() => {
             request.release.push(spec.id());

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
 
-/// Longest name of a plugin or a spec, in bytes.
+/// Longest name of a plugin, in bytes.
 const LONGEST_NAME: usize = 256;
 
 /// A path; `None` for NULL.
@@ -20,21 +20,18 @@ pub(super) unsafe fn path(text: *const c_char) -> Option<PathBuf> {
     (!text.is_null()).then(|| OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).into())
 }
 
-/// A name; `None` for NULL.
+/// A name of at most so many bytes; `None` for NULL.
 ///
 /// # Safety
 /// `text` is NULL or a string.
-pub(super) unsafe fn name(what: &str, text: *const c_char) -> Result<Option<String>, Failure> {
+pub(super) unsafe fn name(what: &str, text: *const c_char, most: usize) -> Result<Option<String>, Failure> {
     if text.is_null() {
         return Ok(None);
     }
     // SAFETY: by this function's contract.
     let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
-    if bytes.len() > LONGEST_NAME {
-        return Err(Failure::invalid(format!(
-            "{what} has {} bytes, but may have {LONGEST_NAME}",
-            bytes.len()
-        )));
+    if bytes.len() > most {
+        return Err(Failure::invalid(format!("{what} has {} bytes, but may have {most}", bytes.len())));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text.to_owned())),
@@ -183,7 +180,7 @@ unsafe extern "C" fn punctual_params_set_plugin(params: *mut Parameters, plugin:
     // SAFETY: the header demands valid parameters and a string or NULL.
     unsafe {
         change(params, |params| {
-            params.plugin = name("the name of the plugin", plugin)?;
+            params.plugin = name("the name of the plugin", plugin, LONGEST_NAME)?;
             Ok(())
         })
     }

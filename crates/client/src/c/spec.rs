@@ -6,7 +6,7 @@ use super::parameters::{bounded_text, name};
 use crate::pace::{Ended, Pace, now, sleep_until};
 use crate::told::LoopCounts;
 use punctual_model::{Duration, Instant};
-use punctual_protocol::{Admission, Answer, Parameters, Policy, SpecId};
+use punctual_protocol::{Admission, Answer, LONGEST_SPEC_NAME, Parameters, Policy, SpecId};
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -118,8 +118,9 @@ unsafe extern "C" fn punctual_spec_create(
             return Err(Failure::invalid("the pointer for the spec is NULL"));
         }
         // SAFETY: the header demands a live connection, valid parameters, and a string or NULL.
-        let (client, params, called) =
-            unsafe { (shared(connection)?, declared(params)?, name("the name of the spec", called)?) };
+        let (client, params, called) = unsafe {
+            (shared(connection)?, declared(params)?, name("the name of the spec", called, LONGEST_SPEC_NAME)?)
+        };
         let admission = client.with(|client| client.create_spec(params, called.as_deref()))?;
         let created = Box::new(Spec::new(client, params, admission));
         // SAFETY: the header demands a valid place.

@@ -66,6 +66,8 @@ pub struct Budget {
     wake: Option<u64>,
     /// When it was last looked at.
     looked: u64,
+    /// Since when it has not blocked, at the earliest.
+    ready: u64,
     /// What is left of the budget before this one, at most a whole one: what is taken may belong to that.
     saved: u64,
     counted: Counted,
@@ -91,6 +93,7 @@ impl Budget {
             is_polled: false,
             wake: None,
             looked: now,
+            ready: now,
             saved: 0,
             counted: Counted::default(),
         }
@@ -119,6 +122,7 @@ impl Budget {
             is_polled: self.is_polled,
             wake: self.wake,
             looked: self.looked,
+            ready: self.ready,
             saved: self.saved.min(times.0),
             counted: self.counted,
             ..Budget::new(times, now)
@@ -134,6 +138,7 @@ impl Budget {
         }
         Budget {
             running: Running::Unknown(now),
+            ready: now,
             // It may have blocked meanwhile.
             wake: budget.wake.or(Some(budget.looked)),
             cost: 0,
@@ -233,6 +238,7 @@ impl Budget {
         let has_blocked = matches!(self.running, Running::Blocked | Running::Unknown(_));
         self.running = Running::Since(now);
         if has_blocked {
+            self.ready = now.saturating_sub(late);
             self.released = Some(if is_certain { now.saturating_sub(late) } else { now });
         }
         if has_blocked
@@ -254,9 +260,15 @@ impl Budget {
 
     fn pause(&mut self, now: u64, preempted: bool) {
         self.is_seen(now);
+        if !self.is_stopped {
+            self.catch_up(now);
+        }
+        self.counted.worst = self.counted.worst.max(self.cost);
         self.running = if preempted { Running::Preempted(now) } else { Running::Blocked };
+        // With a deadline beyond the period, jobs may have run one after the other, each in time.
         if let Some(released) = self.released.take_if(|_| !preempted) {
-            self.counted.misses += u64::from(now.saturating_sub(released) > self.deadline);
+            let is_one = self.deadline <= self.period;
+            self.counted.misses += u64::from(is_one && now.saturating_sub(released) > self.deadline);
         }
     }
 
@@ -276,7 +288,6 @@ impl Budget {
         };
         let took = now.saturating_sub(since);
         self.cost = self.cost.saturating_add(took);
-        self.counted.worst = self.counted.worst.max(self.cost);
         if !self.is_stopped {
             self.used = self.used.saturating_add(took);
         }
@@ -298,26 +309,31 @@ impl Budget {
         self.due.map(|due| due.saturating_sub(self.tolerance))
     }
 
-    /// It went on without blocking, and other budgets have become due meanwhile. However many: they may be
-    /// shorter than what a look takes.
+    /// It went on without blocking, and other budgets have become due meanwhile: others have delayed it, so
+    /// jobs run one after the other. However many: they may be shorter than what a look takes.
     fn catch_up(&mut self, now: u64) {
-        if self.pay(now.saturating_add(self.tolerance)) && self.used <= self.runtime {
-            // What it did not ask for in time is lost.
-            self.due = self.due.map(|due| due.max(now));
+        if self.used > self.runtime {
+            // What it did not ask for is lost.
+            self.due = self.due.map(|due| due.max(self.ready));
+            self.pay(now.saturating_add(self.tolerance));
         }
+        self.counted.worst = self.counted.worst.max(self.cost);
     }
 
-    /// Pays for what it took beyond its budget with those that are due until `latest`. Whether there are any.
-    fn pay(&mut self, latest: u64) -> bool {
-        let Some(due) = self.due.filter(|due| self.used > self.runtime && *due <= latest) else {
-            return false;
-        };
+    /// Pays for what it took beyond its budget with those that are due until `latest`. Each is another job's.
+    fn pay(&mut self, latest: u64) {
+        let Some(due) = self.due.filter(|due| self.used > self.runtime && *due <= latest) else { return };
         let asked = (self.used - self.runtime).div_ceil(self.runtime);
         let count = asked.min(((latest - due) / self.period).saturating_add(1));
         self.used -= count * self.runtime;
         self.is_counted = false;
         self.due = Some(due.saturating_add(count.saturating_mul(self.period)));
-        true
+        if self.cost > self.runtime {
+            let jobs = count.min((self.cost - self.runtime).div_ceil(self.runtime));
+            self.counted.jobs += jobs;
+            self.counted.worst = self.counted.worst.max(self.runtime);
+            self.cost -= jobs * self.runtime;
+        }
     }
 
     /// What is left of the budget.
@@ -334,6 +350,17 @@ impl Budget {
         let due = self.due.unwrap_or(0).saturating_add((beyond / self.runtime).saturating_mul(self.period));
         self.due = Some(due);
         due.saturating_sub(self.tolerance)
+    }
+
+    /// It could not have the budgets that have become due until now, as it was not scheduled as admitted.
+    pub fn lose_backlog(&mut self, now: u64) {
+        self.ready = now;
+    }
+
+    /// What it has taken beyond its budget until now is no debt: it was let do that.
+    pub fn forgive(&mut self, now: u64) {
+        self.see(now);
+        (self.used, self.debt) = (self.used.min(self.runtime), 0);
     }
 
     /// Takes what it has taken until now, if it runs.
@@ -366,6 +393,7 @@ impl Budget {
     pub fn lose_sight(&mut self, now: u64) {
         self.see(now);
         self.running = Running::Unknown(now);
+        self.ready = now;
     }
 
     /// Goes on after it was stopped.
@@ -462,6 +490,55 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_run_one_after_the_other_are_told_apart() {
+        // Delayed for two periods and a half, it does what it has to for three of them, each 1.5 ms.
+        let mut budget = Budget::new((2 * MS, 10 * MS, 20 * MS), 0);
+        budget.advance(&[at(25 * MS, What::In)], 25 * MS);
+        assert_eq!(budget.exhausted(27 * MS + 1), None, "the second may have begun");
+        assert_eq!(budget.exhausted(29 * MS + 1), None, "and the third");
+        budget.advance(&[at(29 * MS + MS / 2, BLOCKS)], 0);
+        budget.advance(&[at(30 * MS, What::In), at(31 * MS + MS / 2, BLOCKS)], 0);
+        assert_eq!(budget.exhausted(32 * MS), None);
+        // That it was late is not known: each of them may have ended within 20 ms.
+        assert_eq!(budget.counted(), Counted { jobs: 4, worst: 2 * MS, overruns: 0, misses: 0 });
+        // There were no more of them by then.
+        budget.advance(&[at(40 * MS, What::In), at(42 * MS + 1, What::Sample)], 0);
+        assert_eq!(budget.exhausted(42 * MS + 1), Some(49 * MS));
+    }
+
+    #[test]
+    fn who_lowered_itself_has_no_backlog() {
+        let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
+        budget.advance(&[at(0, What::In), at(MS, PREEMPTED), at(1000 * MS, What::In)], 999 * MS);
+        let mut lowered = budget.clone();
+        lowered.lose_backlog(1000 * MS);
+        assert_eq!(lowered.exhausted(1003 * MS), None, "what was left, and one budget");
+        assert!(lowered.exhausted(1003 * MS + 1).is_some());
+        assert_eq!(budget.exhausted(1005 * MS + 1), None, "others have delayed it");
+    }
+
+    #[test]
+    fn what_it_was_let_take_is_no_debt() {
+        let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
+        budget.advance(&[at(0, What::In)], 0);
+        assert_eq!(budget.exhausted(1_005 * MS), Some(1_009 * MS));
+        budget.forgive(1_006 * MS);
+        assert_eq!(budget.exhausted(1_007 * MS), Some(1_009 * MS));
+        assert_eq!(budget.stop(), 1_009 * MS, "not for minutes");
+    }
+
+    #[test]
+    fn a_sleep_saves_nothing() {
+        let mut budget = Budget::new((2 * MS, 10 * MS, 10 * MS), 0);
+        budget.advance(&[at(0, What::In), at(MS, BLOCKS)], 0);
+        budget.lose_sight(MS);
+        budget = budget.taken_over((2 * MS, 10 * MS, 10 * MS), 1000 * MS);
+        budget.advance(&[at(1001 * MS, What::Sample)], 0);
+        assert_eq!(budget.exhausted(1001 * MS), None);
+        assert!(budget.exhausted(1004 * MS + 1).is_some(), "one budget, and what was left of the old one");
+    }
+
+    #[test]
     fn late_ends_are_misses() {
         let mut budget = Budget::new((2 * MS, 10 * MS, 5 * MS), 0);
         let job = |start: u64, end: u64| [at(start * MS, What::In), at(end * MS, BLOCKS)];
@@ -489,13 +566,10 @@ mod tests {
     impl Budget {
         /// What [`Budget::catch_up`] does, one by one.
         fn pay_one_after_another(&mut self, now: u64) {
-            let mut due = self.due.unwrap();
+            let mut due = self.due.unwrap().max(self.ready);
             while self.used > self.runtime && due <= now.saturating_add(self.tolerance) && due < u64::MAX {
                 self.used -= self.runtime;
                 due = due.saturating_add(self.period);
-                if self.used <= self.runtime {
-                    due = due.max(now);
-                }
             }
             self.due = Some(due);
         }
@@ -582,6 +656,58 @@ mod tests {
                 }
             }
             prop_assert_eq!(budget.counted().overruns, 0);
+        }
+
+        /// So is who keeps to it and is delayed for many periods, so that its jobs run one after the other.
+        #[test]
+        fn who_is_delayed_for_periods_is_never_stopped(
+            jobs in jobs(), delays in prop::collection::vec(prop_oneof![4 => Just(0), 1 => 0..70_000u64], 60),
+            deadline in 1..90u64, looks_within in any::<bool>(),
+        ) {
+            const US: u64 = 1000;
+            let mut budget = Budget::new((2 * MS, 10 * MS, deadline * MS), 0);
+            let (mut arrival, mut records, mut waited) = (100 * US, Vec::new(), 0);
+            let (mut end, mut late, mut longest) = (0, 0u64, 0);
+            let count = jobs.len() as u64;
+            for (index, (more, wait, cost, preempted, share, looks)) in jobs.into_iter().enumerate() {
+                arrival += 10 * MS + if index % 2 == 0 { more * US } else { 0 };
+                let wait = (delays[index] + wait) * US;
+                // It blocks only if it has nothing to do.
+                match index > 0 && end >= arrival {
+                    true => records.push(at(end, PREEMPTED)),
+                    false if index > 0 => records.push(at(end, BLOCKS)),
+                    false => {}
+                }
+                if looks {
+                    budget.advance(&records, waited);
+                    records.clear();
+                    waited = 0;
+                    prop_assert_eq!(budget.exhausted(end), None);
+                }
+                let start = arrival.max(end) + wait;
+                let (first, preempted) = (cost * US * share / 100, preempted * US);
+                waited += wait + preempted;
+                records.push(at(start, What::In));
+                records.push(at(start + first, PREEMPTED));
+                if looks_within {
+                    budget.advance(&records, std::mem::take(&mut waited) - preempted);
+                    records.clear();
+                    waited = preempted;
+                    prop_assert_eq!(budget.exhausted(start + first), None);
+                }
+                records.push(at(start + first + preempted, What::In));
+                end = start + cost * US + preempted;
+                late += u64::from(end - arrival > deadline * MS);
+                longest = longest.max(cost * US);
+            }
+            records.push(at(end, BLOCKS));
+            budget.advance(&records, waited);
+            prop_assert_eq!(budget.exhausted(end), None);
+            let counted = budget.counted();
+            prop_assert_eq!(counted.overruns, 0);
+            prop_assert!(counted.misses <= late, "{} of {late}", counted.misses);
+            prop_assert!(counted.jobs <= count, "{} of {count}", counted.jobs);
+            prop_assert!(counted.worst <= 2 * MS);
         }
 
         /// However short or long budgets are, a look takes no longer, counts at most one overrun and comes to

@@ -72,6 +72,8 @@ pub(super) struct Watched {
     put_back: u64,
     /// Whether its policy is what someone else made it, and stays.
     is_foreign: bool,
+    /// Whether it was let take more than its budget, by configuration.
+    was_let: bool,
     problem: Option<String>,
     told: Option<u64>,
 }
@@ -96,6 +98,7 @@ impl Watched {
             in_a_row: (0, 0),
             put_back: 0,
             is_foreign: false,
+            was_let: false,
             problem: None,
             told: None,
         }
@@ -410,6 +413,8 @@ impl Watched {
         if is.scheduling.matches(&expected.scheduling) && is.processors == expected.processors {
             return None;
         }
+        // It was not others that kept it from running meanwhile.
+        self.budget.lose_backlog(super::now());
         let what = match is.scheduling.matches(&expected.scheduling) {
             true => format!("processors {:?}", is.processors),
             false => is.scheduling.to_string(),
@@ -445,6 +450,9 @@ impl Watched {
 
     /// Stops it if its budget is used up; else sets its clock to what is left.
     fn hold(&mut self, now: u64, has_fired: bool, policy: &Policy) -> Option<Notice> {
+        if policy.stops() && std::mem::take(&mut self.was_let) {
+            self.budget.forgive(now);
+        }
         let Some(due) = self.budget.exhausted(now) else {
             let left = self.budget.left().max(GRAIN);
             if has_fired {
@@ -456,8 +464,12 @@ impl Watched {
         match policy.overruns {
             // What someone else made of it is not taken from it.
             _ if self.is_foreign => self.leave_until(due, now, policy),
-            Overruns::Count => self.leave_until(due, now, policy),
+            Overruns::Count => {
+                self.was_let = true;
+                self.leave_until(due, now, policy)
+            }
             Overruns::Warn => {
+                self.was_let = true;
                 self.leave_until(due, now, policy);
                 self.may_tell(QUIET.1).then(|| self.notice(Event::Overrun))
             }

@@ -104,6 +104,9 @@ fn wait_for(
     Ok(())
 }
 
+/// Who has so many notices that nobody has read gets no more of what it has started.
+const NOTICES_OF_A_SPEC: usize = 64;
+
 /// Looks at those that have events, and at those whose time has come.
 fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) {
     let at = now();
@@ -119,10 +122,13 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
         let lacks_events = watched.lacks_events(at);
         let born = watched.born();
         let before = watched.times_put_back();
+        let children: Vec<u32> = born.iter().map(|(child, ..)| *child).collect();
+        let started = (!born.is_empty()).then(|| watched.notice(super::Event::Started(children)));
         let notice = watched.look(&policy, records);
         for (child, from, home) in born {
             core.send_home(child, &from, &home);
         }
+        tell(shared, &mut core, started);
         if lacks_events {
             core.measure_anew(*key);
         }
@@ -133,10 +139,14 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
 }
 
 fn tell(shared: &Shared, core: &mut super::Core, notice: Option<super::Notice>) {
-    if let Some(notice) = notice {
+    let Some(notice) = notice else { return };
+    // Of many children it is enough to know some: their siblings are found by them.
+    let is_known = matches!(notice.event, super::Event::Started(_))
+        && core.notices.iter().filter(|it| it.spec == notice.spec).count() >= NOTICES_OF_A_SPEC;
+    if !is_known {
         core.notices.push(notice);
-        ring(&shared.answer);
     }
+    ring(&shared.answer);
 }
 
 /// The events of a thread have ended, and would be told forever. If the thread has not, it gets others.

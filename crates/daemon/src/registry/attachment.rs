@@ -134,9 +134,12 @@ impl Registry {
         });
         // Until then, a thread that an attached one has started was sent to the processors of that.
         let enacted = enacted.and_then(|()| self.reassert(id));
-        if enacted.is_err() {
-            self.restore_thread(id);
-            self.restore_limit();
+        match enacted {
+            Ok(()) => self.forget_detached(id),
+            Err(_) => {
+                self.restore_thread(id);
+                self.restore_limit();
+            }
         }
         enacted
     }

@@ -254,11 +254,7 @@ impl Registry {
         replacing: Option<SpecId>,
         cpuset: Option<&Processors>,
     ) -> Result<(Choice, u64), Error> {
-        let ended = std::mem::take(&mut self.ended.still_admitted);
-        let of = |it: &Ended| self.setup.plugins[it.admission.plugin].plugin.assignment(it.id);
-        let ended: Vec<(Option<Assignment>, Ended)> =
-            ended.by_due.into_values().map(|it| (of(&it), it)).collect();
-        ended.iter().for_each(|(_, it)| self.clear_room(it));
+        let ended = self.clear_rooms();
         let replaced = replacing.and_then(|id| self.specs.get(&id));
         let chosen = self.choose(caller, parameters, replaced, cpuset);
         let mut begins = 0;
@@ -278,6 +274,38 @@ impl Registry {
             }
         }
         chosen.map(|choice| (choice, begins))
+    }
+
+    /// A place if Polkit authorised the request: beside ended specs, or else instead of them. All stays as it
+    /// is.
+    pub(super) fn place_if_authorised(
+        &mut self,
+        who: &Who,
+        parameters: &Parameters,
+        replacing: Option<SpecId>,
+    ) -> Option<Choice> {
+        let choose = |registry: &Self| {
+            let replaced = replacing.and_then(|id| registry.specs.get(&id));
+            registry.choose_as(who, &|_| true, parameters, replaced, None).ok()
+        };
+        let beside = choose(self);
+        if beside.is_some() || !self.keeps_rooms() {
+            return beside;
+        }
+        let ended = self.clear_rooms();
+        let instead = choose(self);
+        ended.into_iter().for_each(|(was, it)| self.restore_room(was, it));
+        instead
+    }
+
+    /// Takes all ended specs from their plugins and the books, with what they were assigned.
+    fn clear_rooms(&mut self) -> Vec<(Option<Assignment>, Ended)> {
+        let ended = std::mem::take(&mut self.ended.still_admitted);
+        let of = |it: &Ended| self.setup.plugins[it.admission.plugin].plugin.assignment(it.id);
+        let ended: Vec<(Option<Assignment>, Ended)> =
+            ended.by_due.into_values().map(|it| (of(&it), it)).collect();
+        ended.iter().for_each(|(_, it)| self.clear_room(it));
+        ended
     }
 
     fn restore_room(&mut self, was: Option<Assignment>, ended: Ended) {

@@ -7,6 +7,7 @@ use crate::log;
 use crate::thread;
 use punctual_protocol::Enforced;
 use punctual_schedule::SpecId;
+use std::collections::BTreeMap;
 
 /// What was logged about the threads of a user.
 #[derive(Debug, Default)]
@@ -15,6 +16,14 @@ pub(super) struct ToldOf {
     since: u64,
     /// How many lines since, with those that were left out.
     lines: u64,
+}
+
+/// Why the last thread of a spec was detached by the daemon itself, and what it took until then. For people:
+/// nothing is decided by it.
+#[derive(Debug)]
+pub(super) struct Detached {
+    pub why: &'static str,
+    pub enforced: Option<Enforced>,
 }
 
 impl Registry {
@@ -95,25 +104,39 @@ impl Registry {
         is_fixed && spec.admission.offer.accepted_runtime.is_some() && spec.parameters.period.is_some()
     }
 
-    /// What the thread of a spec took, if it is held to a runtime.
-    pub fn enforced(&self, id: SpecId) -> Option<Enforced> {
-        self.enforcer.shared().lock().enforced(id.0)
+    /// What the thread of a spec took, if it is held to a runtime, or was until it was detached for that.
+    pub fn enforced(&self, spec: &Spec) -> Option<Enforced> {
+        match &spec.thread {
+            Some(_) => self.enforcer.shared().lock().enforced(spec.id.0),
+            None => spec.detached.as_ref()?.enforced.clone(),
+        }
     }
 
     /// Logs what happened to threads, and detaches those that are to be.
     pub fn heed_enforcer(&mut self) {
+        let mut started: BTreeMap<SpecId, Vec<u32>> = BTreeMap::new();
         for Notice { spec, thread, event } in self.enforcer.notices() {
             let id = SpecId(spec);
             let attached = self.specs.get(&id).and_then(|spec| spec.thread.as_ref());
             // It may have been detached meanwhile.
             if attached.is_some_and(|attached| attached.thread.number == thread) {
-                self.heed(id, event);
+                match event {
+                    Event::Started(children) => started.entry(id).or_default().extend(children),
+                    other => self.heed(id, other),
+                }
             }
+        }
+        for (id, children) in started {
+            self.send_descendants_home(id, &children);
         }
     }
 
     fn heed(&mut self, id: SpecId, event: Event) {
-        let detach = matches!(event, Event::Exhausted | Event::Changed(_));
+        let detached = match event {
+            Event::Exhausted => Some("it took more than its runtime"),
+            Event::Changed(_) => Some("someone else changed its scheduling"),
+            _ => None,
+        };
         let what = match event {
             Event::Overrun => "takes more than its runtime".to_owned(),
             Event::Exhausted => "takes more than its runtime: it is detached".to_owned(),
@@ -123,10 +146,26 @@ impl Registry {
                 format!("was changed too often: it is scheduled as before it was attached for {seconds} s")
             }
             Event::Failed(reason) => reason,
+            // Those of a spec come together.
+            Event::Started(_) => return,
         };
         self.log_of_user(id, &what);
-        if detach {
+        if let Some(why) = detached {
+            // As it is now: with the thread, that is forgotten.
+            let enforced = self.enforced(&self.specs[&id]);
+            let enforced =
+                enforced.map(|it| Enforced { demoted: false, demoted_for: None, problem: None, ..it });
             self.let_go(id);
+            if let Some(spec) = self.specs.get_mut(&id) {
+                spec.detached = Some(Detached { why, enforced });
+            }
+        }
+    }
+
+    /// A spec has a thread again, or is another one now.
+    pub(super) fn forget_detached(&mut self, id: SpecId) {
+        if let Some(spec) = self.specs.get_mut(&id) {
+            spec.detached = None;
         }
     }
 

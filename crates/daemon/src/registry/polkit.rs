@@ -23,16 +23,16 @@ pub struct Wish<'a> {
 impl Registry {
     /// What Polkit is to be asked about a request that was refused. Nothing, unless its word is all that is
     /// missing: it would be admitted then.
-    pub fn question(&self, caller: &Caller, wish: Wish<'_>) -> Option<Question> {
+    pub fn question(&mut self, caller: &Caller, wish: Wish<'_>) -> Option<Question> {
         if caller.authorised.is_some() || !self.setup.access.leaves_to_polkit() {
             return None;
         }
-        let process = self.processes.get(&self.live_process(caller).ok()?)?;
-        let replaced = match wish.change {
-            Some(id) => Some(self.get(&caller.who, id).ok()?),
-            None => None,
-        };
-        let choice = self.choose_as(&caller.who, &|_| true, wish.parameters, replaced, None).ok()?;
+        let process = self.live_process(caller).ok()?;
+        if let Some(id) = wish.change {
+            self.get(&caller.who, id).ok()?;
+        }
+        let choice = self.place_if_authorised(&caller.who, wish.parameters, wish.change)?;
+        let process = self.processes.get(&process)?;
         let plugin = self.setup.plugins[choice.admission.plugin].name.to_string();
         Some(Question {
             subject: Subject {

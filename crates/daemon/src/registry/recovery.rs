@@ -114,6 +114,7 @@ impl Registry {
             told: None,
             begins: 0,
             turn: None,
+            detached: None,
             slot,
         });
         Ok(())

@@ -73,6 +73,7 @@ impl Registry {
             self.books.add(&spec.who, &spec.admission);
         }
         self.end_and_give(&released, true);
+        changed.iter().for_each(|&id| self.forget_detached(id));
         self.delay_replaced(&old[released.len()..], &made, begins);
         Ok(changed.into_iter().chain(made).collect())
     }
@@ -191,6 +192,7 @@ impl Registry {
                 told: None,
                 begins: 0,
                 turn: None,
+                detached: None,
                 slot,
             });
             made.push(id);

@@ -57,6 +57,21 @@ pub fn play() -> bool {
                 threads.insert(number, (end, thread));
                 number.to_string()
             }
+            // A thread that starts another one at once, which starts a third; they wait. The last one.
+            "thread-of-threads" => {
+                let (sender, receiver) = channel();
+                fn begin(left: u32, sender: Sender<u32>) {
+                    std::thread::spawn(move || {
+                        match left {
+                            0 => sender.send(tid()).unwrap(),
+                            left => begin(left - 1, sender),
+                        }
+                        std::thread::park();
+                    });
+                }
+                begin(2, sender);
+                receiver.recv().unwrap().to_string()
+            }
             // A thread that works for about so many hundredths of every 20 ms, so many times.
             "periodic" => {
                 let (share, times) = rest.split_once(' ').unwrap();

@@ -1,7 +1,7 @@
 //! Threads under SCHED_FIFO and SCHED_RR are held to their runtime.
 
 use crate::actor::Actor;
-use crate::rig::{Client, Daemon, FIFO, OTHER, seen, until};
+use crate::rig::{Client, Daemon, FIFO, OTHER, Sleeper, seen, until};
 use punctual_daemon::kernel::{self, Processors, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use serde_json::{Value, json};
@@ -242,6 +242,37 @@ fn who_exceeds_its_runtime_may_be_detached() {
     until("the detachment", || !is_attached(&mut client));
     assert_eq!(seen(hog.tid()), before);
     assert!(daemon.log().contains("it is detached"), "{}", daemon.log());
+    let it = shown(&mut client, spec);
+    assert_eq!(it["thread_is"], json!("detached: it took more than its runtime"), "{it}");
+    assert_eq!((&it["enforced"]["demoted"], it["enforced"].get("demoted_for_ns")), (&json!(false), None));
+    // Three in a row.
+    assert!(it["enforced"]["overruns"].as_u64().unwrap() >= 3, "{it}");
+    assert!(it["enforced"]["worst_cost_ns"].as_u64().unwrap() > 4_000_000, "{it}");
+    // What is refused changes nothing of that; another thread, or a change, does.
+    client.fail("AttachThread", json!({ "spec": spec, "thread": 0 }));
+    client.fail("ChangeSpec", json!({ "spec": spec, "parameters": parameters(40, 50, 40) }));
+    assert_eq!(shown(&mut client, spec), it);
+    let other = Sleeper::start();
+    client.ask("AttachThread", json!({ "spec": spec, "thread": other.tid() }));
+    assert_is_forgotten(&mut client, spec);
+    client.ask("DetachThread", json!({ "spec": spec }));
+    assert_is_forgotten(&mut client, spec);
+    client.ask("AttachThread", json!({ "spec": spec, "thread": hog.tid() }));
+    until("the detachment", || shown(&mut client, spec).get("thread_is").is_some());
+    client.ask("ChangeSpec", json!({ "spec": spec, "parameters": parameters(40, 5, 40) }));
+    assert_is_forgotten(&mut client, spec);
+}
+
+fn shown(client: &mut Client, spec: u64) -> Value {
+    client.ask("GetSpec", json!({ "spec": spec }))["spec"].clone()
+}
+
+/// Nothing is said of a thread that was detached, and nothing of what it took.
+#[track_caller]
+fn assert_is_forgotten(client: &mut Client, spec: u64) {
+    let it = shown(client, spec);
+    assert_eq!(it.get("thread_is"), None, "{it}");
+    assert!(it["enforced"]["overruns"].as_u64().unwrap_or(0) == 0, "{it}");
 }
 
 /// Someone else changes it, which is seen when it has used up its budget.
@@ -483,6 +514,11 @@ fn a_thread_that_was_changed_is_detached() {
             true => until("the note", || it(&mut client)["thread_is"] == json!("on processors 1")),
             false => until("the detachment", || it(&mut client).get("thread").is_none()),
         }
+        if !stays {
+            let it = it(&mut client);
+            assert_eq!(it["thread_is"], json!("detached: someone else changed its scheduling"), "{it}");
+            assert!(it["enforced"]["jobs"].as_u64().unwrap_or(0) >= 1, "{it}");
+        }
         assert_eq!((seen(thread).0 == FIFO, seen(thread).3.as_str()), (stays, "1"));
     }
 }
@@ -508,6 +544,10 @@ fn helpers_keep_the_processors_of_the_program() {
         for _ in 0..20 {
             let helper: u32 = actor.tell("thread").parse().unwrap();
             until("the helper's processors", || seen(helper) == before);
+        }
+        for _ in 0..20 {
+            let helper: u32 = actor.tell("thread-of-threads").parse().unwrap();
+            until("the processors of a helper's helper", || seen(helper) == before);
         }
         assert_eq!(seen(first).3, "0", "it stays itself");
         client.ask("DetachThread", json!({ "spec": spec }));

@@ -15,6 +15,7 @@ pub const TESTS: &[(&str, &[&str], fn())] = &[
     ("polkit::its_word_is_enough_and_needed", &[BUS, POLKITD], its_word_is_enough_and_needed),
     ("polkit::limits_hold_whatever_it_says", &[BUS, POLKITD], limits_hold_whatever_it_says),
     ("polkit::changes_are_left_to_it_too", &[BUS, POLKITD], changes_are_left_to_it_too),
+    ("polkit::who_is_started_again_begins_later", &[BUS, POLKITD], who_is_started_again_begins_later),
     ("polkit::others_are_served_meanwhile", &[BUS, POLKITD], others_are_served_meanwhile),
     ("polkit::open_questions_are_bounded_and_cancelled", &[BUS, POLKITD], open_questions_are_bounded),
     ("polkit::no_answer_is_a_denial", &[BUS, POLKITD], no_answer_is_a_denial),
@@ -32,6 +33,7 @@ polkit.addRule(function(action, subject) {
   if (action.id.indexOf("io.punctual.scheduler1.") != 0) return polkit.Result.NOT_HANDLED;
   if (subject.user != "nobody" || action.lookup("plugin") != "FP") return polkit.Result.NO;
   if (action.lookup("spec")) return action.lookup("priority") == "9" ? polkit.Result.YES : polkit.Result.NO;
+  if (action.lookup("name") == "again") return polkit.Result.YES;
   if (action.lookup("runtime_ns") != "1000000" || action.lookup("period_ns") != "10000000")
     return polkit.Result.NO;
   switch (action.lookup("name")) {
@@ -201,6 +203,35 @@ fn changes_are_left_to_it_too() {
     rig.daemon.run();
     client.tell(&format!("connect {}", rig.daemon.socket().display()));
     assert_eq!(shown(&mut client), json!(9));
+}
+
+/// What has ended, and has used its budget, is in the way of a request for which Polkit's word is needed as
+/// little as of others.
+fn who_is_started_again_begins_later() {
+    let rig = Rig::start("nobody FP max_utilization 0.06\nnobody FP max_utilization 0.12 polkit\n");
+    let mut client = rig.client();
+    let with = |runtime_ms: u64, priority: u32| {
+        let (runtime, period) = (runtime_ms * 1_000_000, 2_000_000_000u64);
+        json!({ "plugin": "FP", "priority": priority, "runtime_ns": runtime, "period_ns": period })
+    };
+    // A hundredth, for which its word is not needed, and a tenth.
+    let small = client.ask("CreateSpec", json!({ "parameters": with(20, 10) }))["admission"]["spec"].clone();
+    let again = json!({ "parameters": with(200, 10), "name": "again" });
+    let thread: u32 = client.tell("periodic 95 100000").parse().unwrap();
+    for round in 0..3 {
+        let admission = client.ask("CreateSpec", again.clone())["admission"].clone();
+        let begins = admission["begins_in_ns"].as_u64();
+        assert_eq!(begins.is_some(), round > 0, "{round}: {admission}");
+        let spec = admission["spec"].clone();
+        client.ask("AttachThread", json!({ "spec": spec, "thread": thread }));
+        until("its budget", || seen(thread).0 == FIFO);
+        until("its demotion", || seen(thread).0 != FIFO);
+        client.ask("ReleaseSpec", json!({ "spec": spec }));
+    }
+    // A change, too.
+    client.ask("ChangeSpec", json!({ "spec": small, "parameters": with(200, 9) }));
+    let shown = client.ask("GetSpec", json!({ "spec": small }))["spec"].clone();
+    assert!(shown["admission"]["begins_in_ns"].is_u64(), "{shown}");
 }
 
 fn others_are_served_meanwhile() {

@@ -30,6 +30,7 @@ impl Budget {
         let since = std::mem::replace(&mut self.looked, look.from);
         if look.has_blocked {
             self.wake.get_or_insert(since);
+            self.ready = since;
         }
         self.cost = self.cost.saturating_add(look.took);
         if look.took > 0 && !self.is_stopped {
@@ -38,9 +39,9 @@ impl Budget {
             self.used = self.used.saturating_add(look.took - before);
             self.may_begin(look);
         }
-        self.counted.worst = self.counted.worst.max(self.cost);
         if look.sleeps {
             self.wake = Some(look.from);
+            self.ready = look.from;
         }
         self.running = if look.sleeps { Running::Blocked } else { Running::Unknown(look.from) };
     }
