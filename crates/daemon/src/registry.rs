@@ -144,6 +144,13 @@ impl Spec {
     pub fn says(&self) -> Option<Says> {
         self.told.as_ref().map(Told::read)
     }
+
+    /// Warns its program of overruns, if it has memory for that.
+    fn warn(&self, overruns: u64) {
+        if let Some(told) = &self.told {
+            told.warn(overruns);
+        }
+    }
 }
 
 /// How a spec was admitted.

@@ -32,9 +32,18 @@ impl Told {
 
     /// What the program says now.
     pub fn read(&self) -> Says {
+        self.memory().read()
+    }
+
+    /// Warns the program: its thread took more than its runtime so often.
+    pub fn warn(&self, overruns: u64) {
+        self.memory().warn(overruns);
+    }
+
+    fn memory(&self) -> &LoopMemory {
         // SAFETY: the mapping is aligned to pages, at least as long as the struct, and cannot shrink; all its
         // fields are atomic, since the program writes them.
-        unsafe { &*self.map.as_ptr().cast::<LoopMemory>() }.read()
+        unsafe { &*self.map.as_ptr().cast::<LoopMemory>() }
     }
 }
 

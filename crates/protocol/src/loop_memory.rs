@@ -1,5 +1,6 @@
-//! The memory in which a program counts the jobs of its periodic loop, shared with the daemon. Its layout is
-//! part of the interface: 64 bits each, in the machine's order.
+//! The memory in which a program counts the jobs of its periodic loop, shared with the daemon, and in which
+//! the daemon warns it of overruns. Its layout is part of the interface: 64 bits each, in the machine's
+//! order.
 
 use crate::Says;
 use punctual_model::Duration;
@@ -12,6 +13,8 @@ pub struct LoopMemory {
     jobs: AtomicU64,
     misses: AtomicU64,
     worst_response_ns: AtomicU64,
+    /// The daemon's.
+    overruns: AtomicU64,
 }
 
 /// Bytes of the memory: a page on every machine, or part of one.
@@ -36,6 +39,16 @@ impl LoopMemory {
         self.worst_response_ns.store(worst, Ordering::Release);
     }
 
+    /// The daemon has seen the thread take more than its runtime so often.
+    pub fn warn(&self, overruns: u64) {
+        self.overruns.store(overruns, Ordering::Release);
+    }
+
+    /// How often the thread took more than its runtime, as the daemon has told last.
+    pub fn overruns(&self) -> u64 {
+        self.overruns.load(Ordering::Acquire)
+    }
+
     /// What it says now. Anything can be there, since a program writes it.
     pub fn read(&self) -> Says {
         let misses = self.misses.load(Ordering::Acquire);
@@ -56,8 +69,9 @@ mod tests {
         memory.end_job(Duration::from_ms(12), true);
         memory.end_job(Duration::from_ms(4), false);
         assert_eq!(memory.read(), Says { jobs: 3, misses: 1, worst_response: Duration::from_ms(12) });
+        memory.warn(7);
         memory.begin();
-        assert_eq!(memory.read(), Says::default());
+        assert_eq!((memory.read(), memory.overruns()), (Says::default(), 7));
         assert!(size_of::<LoopMemory>() <= LOOP_MEMORY_SIZE);
     }
 }

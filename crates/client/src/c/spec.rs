@@ -318,6 +318,13 @@ unsafe extern "C" fn punctual_spec_get_release(spec: *const Spec, ns: *mut u64) 
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_overruns(spec: *const Spec) -> u64 {
+    // SAFETY: the header demands a live spec.
+    let counts = unsafe { spec.as_ref() }.and_then(|spec| spec.counts.get());
+    counts.map_or(0, |counts| counts.overruns())
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn punctual_spec_get_deadline_misses(spec: *const Spec) -> u64 {
     // SAFETY: the header demands a live spec.
     unsafe { spec.as_ref() }.map_or(0, |spec| spec.misses.load(Ordering::Relaxed))

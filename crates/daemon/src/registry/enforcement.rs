@@ -132,6 +132,10 @@ impl Registry {
     }
 
     fn heed(&mut self, id: SpecId, event: Event) {
+        if let (Event::Overrun | Event::Exhausted, Some(spec)) = (&event, self.specs.get(&id)) {
+            let overruns = self.enforced(spec).map_or(0, |it| it.overruns);
+            spec.warn(overruns);
+        }
         let detached = match event {
             Event::Exhausted => Some("it took more than its runtime"),
             Event::Changed(_) => Some("someone else changed its scheduling"),

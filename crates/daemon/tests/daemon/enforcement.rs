@@ -2,6 +2,7 @@
 
 use crate::actor::Actor;
 use crate::rig::{Client, Daemon, FIFO, OTHER, Sleeper, seen, until};
+use crate::wire::loop_memory;
 use punctual_daemon::kernel::{self, Processors, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use serde_json::{Value, json};
@@ -222,10 +223,21 @@ fn others_are_only_counted_or_warned_of() {
         let mut client = daemon.connect();
         let hog = Hog::start();
         let spec = client.schedule(parameters(40, 1, 20), hog.tid());
+        let memory = loop_memory(&mut client, spec);
         until("overruns", || {
             assert_eq!(seen(hog.tid()).0, FIFO);
             overruns(&mut client, spec) >= 3
         });
+        let told = || {
+            let mut number = [0; 8];
+            std::os::unix::fs::FileExt::read_exact_at(&memory, &mut number, 24).unwrap();
+            u64::from_ne_bytes(number)
+        };
+        match is_warned {
+            // It is told at most once a second.
+            true => until("a warning", || told() >= 2),
+            false => assert_eq!(told(), 0),
+        }
         drop(hog);
         assert_eq!(daemon.log().contains("takes more than its runtime"), is_warned, "{}", daemon.log());
     }

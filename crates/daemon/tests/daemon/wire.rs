@@ -338,27 +338,30 @@ fn bounds_are_named() {
     daemon.assert_empty();
 }
 
+/// What comes with the reply to `ShareLoop`.
+pub fn loop_memory(client: &mut Client, spec: u64) -> std::fs::File {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    client.send(&message("ShareLoop", json!({ "spec": spec })));
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let (mut with, mut bytes) = (RecvAncillaryBuffer::new(&mut space), [0; 64]);
+    let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
+    let received = recvmsg(&client.stream, &mut parts, &mut with, RecvFlags::empty()).unwrap();
+    assert_eq!(&bytes[..received.bytes], b"{\"parameters\":{}}\0");
+    let file = with.drain().find_map(|it| match it {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
+    });
+    std::fs::File::from(file.expect("a file comes with it"))
+}
+
 /// Memory comes with the reply; whatever the program writes there is shown as what it says, and no more.
 fn what_a_loop_says_is_shown() {
-    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
     let daemon = Daemon::start(PLUGINS);
     let mut client = daemon.connect();
     let spec = client.create(json!({ "priority": 3 }));
     let shown = |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"]["says"].clone();
     assert_eq!(shown(&mut client), Value::Null);
-    let share = |client: &mut Client| {
-        client.send(&message("ShareLoop", json!({ "spec": spec })));
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let (mut with, mut bytes) = (RecvAncillaryBuffer::new(&mut space), [0; 64]);
-        let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
-        let received = recvmsg(&client.stream, &mut parts, &mut with, RecvFlags::empty()).unwrap();
-        assert_eq!(&bytes[..received.bytes], b"{\"parameters\":{}}\0");
-        let file = with.drain().find_map(|it| match it {
-            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-            _ => None,
-        });
-        std::fs::File::from(file.expect("a file comes with it"))
-    };
+    let share = |client: &mut Client| loop_memory(client, spec);
     let memory = share(&mut client);
     assert_eq!(shown(&mut client), json!({ "jobs": 0, "misses": 0, "worst_response_ns": 0 }));
     let numbers = [1000u64, 7, u64::MAX].map(u64::to_ne_bytes).concat();
