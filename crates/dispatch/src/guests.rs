@@ -463,8 +463,9 @@ impl Guests {
                         _ => format!(", {offset} after the beginning of the table"),
                     };
                     let reason = format!(
-                        "no processor has {slots} slots for each job, every {period} slots{shifted}, before \
-                         its deadline {deadline} slots later: {error}"
+                        "no processor has {} in every {period}, within {deadline} of each release{shifted}: \
+                         {error}",
+                        counted(slots.get(), "slot")
                     );
                     let earliest_deadline =
                         earliest_deadline(machine, need, period).map(|deadline| self.slots(deadline));
