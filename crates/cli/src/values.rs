@@ -89,7 +89,7 @@ pub struct Start(pub tt::Start);
 
 /// Nanoseconds on a clock, or `+TIME` from now.
 pub fn start(text: &str) -> Result<Start, String> {
-    // Clocks of the kernel end there, after 292 years.
+    // Clocks of the kernel end after 292 years; half of that is left for how long this one has run.
     let is_far = |ns: u128| ns > i64::MAX as u128;
     let start = match text.strip_prefix('+') {
         Some(time) => match offset(time)? {

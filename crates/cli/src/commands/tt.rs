@@ -84,16 +84,18 @@ fn status(as_json: bool) -> Result<(), Failure> {
     })?;
     match as_json {
         true => print(&format!("{:#}\n", json!({"tables": all.all, "silent": all.silent})))?,
-        // What is said of those that do not answer is no result.
+        // "No table" would be wrong.
         false if all.all.is_empty() && !all.silent.is_empty() => {}
         false => print(&report::statuses(&all.all, &terminal::page()))?,
     }
     if all.silent.is_empty() {
         return Ok(());
     }
-    let silent: Vec<String> = all.silent.iter().map(|process| format!("process {process}")).collect();
-    let message = format!("{}: dispatches a table, and does not answer: is it stopped?", silent.join(", "));
-    Err(Failure::new(Code::Target, message))
+    let said = |process: &u32| {
+        format!("process {process} dispatches a table but does not answer: it may be stopped")
+    };
+    let silent: Vec<String> = all.silent.iter().map(said).collect();
+    Err(Failure::new(Code::Target, silent.join("; ")))
 }
 
 fn check(arguments: &args::TtCheck) -> Result<(), Failure> {

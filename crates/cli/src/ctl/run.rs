@@ -117,7 +117,7 @@ fn agreed(
 fn name_of(command: &[OsString]) -> String {
     let path = command.first().map(std::path::Path::new);
     let mut name = path.and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy().into_owned();
-    // A file's may be longer.
+    // Names of files may be longer.
     while name.len() > LONGEST_SPEC_NAME {
         name.pop();
     }

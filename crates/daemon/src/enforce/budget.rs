@@ -667,7 +667,7 @@ mod tests {
             const US: u64 = 1000;
             let mut budget = Budget::new((2 * MS, 10 * MS, deadline * MS), 0);
             let (mut arrival, mut records, mut waited) = (100 * US, Vec::new(), 0);
-            let (mut end, mut late, mut longest) = (0, 0u64, 0);
+            let (mut end, mut late) = (0, 0u64);
             let count = jobs.len() as u64;
             for (index, (more, wait, cost, preempted, share, looks)) in jobs.into_iter().enumerate() {
                 arrival += 10 * MS + if index % 2 == 0 { more * US } else { 0 };
@@ -698,7 +698,6 @@ mod tests {
                 records.push(at(start + first + preempted, What::In));
                 end = start + cost * US + preempted;
                 late += u64::from(end - arrival > deadline * MS);
-                longest = longest.max(cost * US);
             }
             records.push(at(end, BLOCKS));
             budget.advance(&records, waited);

@@ -104,7 +104,7 @@ fn wait_for(
     Ok(())
 }
 
-/// Who has so many notices that nobody has read gets no more of what it has started.
+/// With so many unread notices of one spec, what its thread has started is not told again.
 const NOTICES_OF_A_SPEC: usize = 64;
 
 /// Looks at those that have events, and at those whose time has come.

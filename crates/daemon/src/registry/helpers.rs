@@ -1,5 +1,5 @@
-//! What threads have started that an attached thread has started: until the daemon has sent those to their
-//! processors, what they start is on that of the attached thread, too.
+//! Helpers of helpers: until the daemon has sent what an attached thread starts to its processors, what that
+//! starts in turn inherits the attached thread's processor, too.
 
 use super::{Registry, SpecId};
 use crate::kernel::{self, Processors};
@@ -7,8 +7,11 @@ use crate::thread;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// So many are looked at at one time: an ordinary thread does it, but clients wait meanwhile.
+/// The most threads that are looked at in one go, as clients wait meanwhile.
 const MOST: usize = 1024;
+
+/// What is older than this (in clock ticks of 10 ms) was not started by a child that has ended already.
+const RECENT: u64 = 10;
 
 impl Registry {
     /// Sends home what these threads and processes have started before they were sent home themselves.
@@ -18,18 +21,17 @@ impl Registry {
             return;
         };
         let home = attached.before.processors;
-        // Nothing that they have started is older than the first of them. Of one that has ended nothing is
-        // known, but it has not lived for long.
-        let started = children.iter().filter_map(|&child| thread::process_start(child).ok()).min();
-        let Some(since) = started.or_else(|| thread::process_start(attached.thread.number).ok()) else {
-            return;
-        };
         if from == home {
             return;
         }
-        let mut parents: BTreeSet<u32> = children.iter().copied().collect();
+        // Nothing that they have started is older than the first of them. A thread that has ended leaves what
+        // it has started to the attached thread's process.
+        let started = children.iter().filter_map(|&child| thread::process_start(child).ok());
+        let recently = ticks_now().saturating_sub(RECENT);
+        let since = started.chain([recently]).min().unwrap_or(recently);
+        let mut parents: BTreeSet<u32> = children.iter().copied().chain([attached.thread.number]).collect();
         let mut budget = MOST;
-        // Who was not sent home yet may have started another one while this looked.
+        // One that was not sent home yet may have started another one meanwhile.
         while self.send_home_below(&mut parents, (&from, &home), since, &mut budget) && budget > 0 {}
     }
 
@@ -61,6 +63,13 @@ impl Registry {
         *budget = budget.saturating_sub(parents.len());
         is_any
     }
+}
+
+/// The time since the machine started, in clock ticks.
+fn ticks_now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let per_second = rustix::param::clock_ticks_per_second();
+    now.tv_sec as u64 * per_second + now.tv_nsec as u64 * per_second / 1_000_000_000
 }
 
 /// The processes that a thread has started, where the kernel lists them.

@@ -57,19 +57,22 @@ pub fn play() -> bool {
                 threads.insert(number, (end, thread));
                 number.to_string()
             }
-            // A thread that starts another one at once, which starts a third; they wait. The last one.
+            // A thread that starts another one at once, which starts a third. They wait, or with "end" only
+            // the third does. Returns that one's number.
             "thread-of-threads" => {
                 let (sender, receiver) = channel();
-                fn begin(left: u32, sender: Sender<u32>) {
+                fn begin(left: u32, ends: bool, sender: Sender<u32>) {
                     std::thread::spawn(move || {
                         match left {
                             0 => sender.send(tid()).unwrap(),
-                            left => begin(left - 1, sender),
+                            left => begin(left - 1, ends, sender),
                         }
-                        std::thread::park();
+                        if left == 0 || !ends {
+                            std::thread::park();
+                        }
                     });
                 }
-                begin(2, sender);
+                begin(2, rest == "end", sender);
                 receiver.recv().unwrap().to_string()
             }
             // A thread that works for about so many hundredths of every 20 ms, so many times.

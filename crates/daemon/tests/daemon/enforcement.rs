@@ -557,8 +557,8 @@ fn helpers_keep_the_processors_of_the_program() {
             let helper: u32 = actor.tell("thread").parse().unwrap();
             until("the helper's processors", || seen(helper) == before);
         }
-        for _ in 0..20 {
-            let helper: u32 = actor.tell("thread-of-threads").parse().unwrap();
+        for which in ["thread-of-threads", "thread-of-threads end"].repeat(15) {
+            let helper: u32 = actor.tell(which).parse().unwrap();
             until("the processors of a helper's helper", || seen(helper) == before);
         }
         assert_eq!(seen(first).3, "0", "it stays itself");

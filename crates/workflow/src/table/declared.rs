@@ -249,9 +249,9 @@ impl Declared {
     }
 }
 
-/// Tasks each of which waits for the one before it, and the first for the last, if there are any.
+/// Tasks each of which waits for the next, and the last for the first, if there are any.
 fn circle(tasks: &[TableTask]) -> Option<Vec<usize>> {
-    // Whoever waits for nobody that is left is not part of one.
+    // A task that waits for none of those left is not part of a circle.
     let mut left: Vec<usize> = (0..tasks.len()).collect();
     loop {
         let waits = |task: &usize| tasks[*task].after.iter().any(|before| left.contains(before));
@@ -261,7 +261,7 @@ fn circle(tasks: &[TableTask]) -> Option<Vec<usize>> {
         }
         left = waiting;
     }
-    // Everyone who is left waits for another one: following them comes back.
+    // Every task left waits for another that is left, so following them comes back to one.
     let mut way = vec![*left.first()?];
     loop {
         let last = way[way.len() - 1];
