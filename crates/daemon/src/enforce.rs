@@ -128,6 +128,23 @@ impl Target {
     }
 }
 
+/// What a thread has started, and where that is sent.
+struct Born {
+    children: Vec<u32>,
+    /// When the first of them was started, on CLOCK_MONOTONIC in ns.
+    since: u64,
+    /// What they inherited.
+    from: Processors,
+    /// What the thread had before it was attached.
+    home: Processors,
+}
+
+impl Born {
+    fn started(&self) -> Event {
+        Event::Started { children: self.children.clone(), since: self.since }
+    }
+}
+
 /// What the registry has to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
@@ -150,8 +167,13 @@ pub enum Event {
     PutBack(String),
     /// Someone else changed it to what is said here, and it is to be detached.
     Changed(String),
-    /// It has started these threads and processes, which were sent to the processors that it had before.
-    Started(Vec<u32>),
+    /// It has started threads and processes, which were sent to the processors that it had before.
+    Started {
+        /// Their numbers.
+        children: Vec<u32>,
+        /// When it started the first of them, on CLOCK_MONOTONIC in ns.
+        since: u64,
+    },
     /// It was changed too often: it is demoted for so many seconds.
     Barred(u64),
     /// Something cannot be done, and why.
@@ -323,11 +345,13 @@ impl Core {
 
     /// Sends what a thread has started to the processors that the thread had before, unless it is attached
     /// itself, or somewhere else already.
-    fn send_home(&self, child: u32, from: &State, home: &Processors) {
-        let is_attached = self.threads.values().any(|it| it.target.thread.number == child);
-        if !is_attached && kernel::processors(child).is_ok_and(|now| now == from.processors) {
-            // It may have ended, or may not go there: then it stays.
-            let _ = kernel::pin(child, home);
+    fn send_home(&self, born: &Born) {
+        for &child in &born.children {
+            let is_attached = self.threads.values().any(|it| it.target.thread.number == child);
+            if !is_attached && kernel::processors(child).is_ok_and(|now| now == born.from) {
+                // It may have ended, or may not go there: then it stays.
+                let _ = kernel::pin(child, &born.home);
+            }
         }
     }
 

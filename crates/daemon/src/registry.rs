@@ -250,6 +250,7 @@ pub struct Registry {
     limit: Limit,
     ended: EndedSpecs,
     enforcer: Enforcer,
+    helpers: helpers::Helpers,
     told_of_users: HashMap<u32, enforcement::ToldOf>,
     /// Why the last reload failed, if it did.
     pub last_reload_error: Option<String>,
@@ -274,6 +275,7 @@ impl Registry {
             limit: Limit::default(),
             ended: EndedSpecs::default(),
             enforcer,
+            helpers: helpers::Helpers::default(),
             told_of_users: HashMap::default(),
             last_reload_error: None,
         })

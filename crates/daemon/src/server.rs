@@ -101,8 +101,8 @@ impl Server {
     pub fn round(&mut self, events: &mut Events) -> io::Result<bool> {
         let has_unwatched = self.registry.has_unwatched();
         let sweep = has_unwatched.then_some(SWEEP);
-        let due = self.registry.limit_due().into_iter().chain(self.polkit.due()).min();
-        let due = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let due = [self.registry.limit_due(), self.registry.helpers_due(), self.polkit.due()];
+        let due = due.into_iter().flatten().min().map(|due| due.saturating_duration_since(Instant::now()));
         let timeout = match self.backlog.is_empty() {
             false => Some(Duration::ZERO),
             true => sweep.into_iter().chain(due).min(),
@@ -136,6 +136,9 @@ impl Server {
         }
         if enforcer {
             self.registry.heed_enforcer();
+        }
+        if self.registry.helpers_due().is_some_and(|due| due <= Instant::now()) {
+            self.registry.send_descendants_home();
         }
         // The backlog once: a connection that goes back to its end has had its turn.
         for _ in 0..self.backlog.len() {

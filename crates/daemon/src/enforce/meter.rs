@@ -205,13 +205,13 @@ impl Births {
         self.event.as_fd()
     }
 
-    /// Their TIDs, since the last call.
-    pub fn read(&mut self) -> Vec<u32> {
+    /// Their TIDs, and when they were started (on CLOCK_MONOTONIC, before they ran), since the last call.
+    pub fn read(&mut self) -> Vec<(u32, u64)> {
         let mut born = Vec::new();
         self.ring.take(|ring, at, kind, _| {
             if kind == FORK {
-                // Process and parent, then thread and its parent.
-                born.push(ring.word(at + 16) as u32);
+                // Process and parent, then thread and its parent, then when.
+                born.push((ring.word(at + 16) as u32, ring.word(at + 24)));
             }
         });
         if self.arrival.as_ref().is_some_and(|(_, stays)| was_last_on(self.thread, stays)) {
@@ -363,9 +363,15 @@ mod tests {
             Ok(births) => births,
             Err(error) => return eprintln!("SKIPPED: perf events: {error}"),
         };
-        let child =
-            std::thread::spawn(|| rustix::thread::gettid().as_raw_nonzero().get() as u32).join().unwrap();
-        assert_eq!(births.read(), [child]);
+        let before = crate::enforce::now();
+        let (child, began) = std::thread::spawn(|| {
+            (rustix::thread::gettid().as_raw_nonzero().get() as u32, crate::enforce::now())
+        })
+        .join()
+        .unwrap();
+        let [(told, at)] = births.read()[..] else { panic!("one birth") };
+        assert_eq!(told, child);
+        assert!(before <= at && at <= began, "{before} {at} {began}");
         assert!(births.read().is_empty());
     }
 

@@ -3,8 +3,8 @@
 use super::account::Account;
 use super::budget::Budget;
 use super::meter::{Births, Meter, NEVER, Record, What};
-use super::{Changes, Event, Notice, Overruns, Policy, Target};
-use crate::kernel::{self, Processors, Refused, Scheduling, State};
+use super::{Born, Changes, Event, Notice, Overruns, Policy, Target};
+use crate::kernel::{self, Refused, Scheduling, State};
 use punctual_protocol::Enforced;
 
 /// The least limit of a thread's clock, so that one processor causes a bounded number of looks: 5,000 a
@@ -352,9 +352,11 @@ impl Watched {
 
     /// What it has started since the last call, and where it is sent: to the processors that the thread had
     /// before it was attached.
-    pub(super) fn born(&mut self) -> Vec<(u32, State, Processors)> {
-        let born = self.births.as_mut().map(Births::read).unwrap_or_default();
-        born.into_iter().map(|child| (child, self.target.applied, self.target.home)).collect()
+    pub(super) fn born(&mut self) -> Option<Born> {
+        let born = self.births.as_mut()?.read();
+        let since = born.iter().map(|&(_, at)| at).min()?;
+        let children = born.into_iter().map(|(child, _)| child).collect();
+        Some(Born { children, since, from: self.target.applied.processors, home: self.target.home })
     }
 
     /// Takes its events, and does what is to be done.

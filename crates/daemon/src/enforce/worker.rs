@@ -122,12 +122,9 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
         let lacks_events = watched.lacks_events(at);
         let born = watched.born();
         let before = watched.times_put_back();
-        let children: Vec<u32> = born.iter().map(|(child, ..)| *child).collect();
-        let started = (!born.is_empty()).then(|| watched.notice(super::Event::Started(children)));
+        let started = born.as_ref().map(|it| it.started()).map(|event| watched.notice(event));
         let notice = watched.look(&policy, records);
-        for (child, from, home) in born {
-            core.send_home(child, &from, &home);
-        }
+        born.iter().for_each(|born| core.send_home(born));
         tell(shared, &mut core, started);
         if lacks_events {
             core.measure_anew(*key);
@@ -141,7 +138,7 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
 fn tell(shared: &Shared, core: &mut super::Core, notice: Option<super::Notice>) {
     let Some(notice) = notice else { return };
     // Of many children it is enough to know some: their siblings are found by them.
-    let is_known = matches!(notice.event, super::Event::Started(_))
+    let is_known = matches!(notice.event, super::Event::Started { .. })
         && core.notices.iter().filter(|it| it.spec == notice.spec).count() >= NOTICES_OF_A_SPEC;
     if !is_known {
         core.notices.push(notice);

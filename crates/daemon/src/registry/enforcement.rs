@@ -7,7 +7,6 @@ use crate::log;
 use crate::thread;
 use punctual_protocol::Enforced;
 use punctual_schedule::SpecId;
-use std::collections::BTreeMap;
 
 /// What was logged about the threads of a user.
 #[derive(Debug, Default)]
@@ -114,21 +113,18 @@ impl Registry {
 
     /// Logs what happened to threads, and detaches those that are to be.
     pub fn heed_enforcer(&mut self) {
-        let mut started: BTreeMap<SpecId, Vec<u32>> = BTreeMap::new();
         for Notice { spec, thread, event } in self.enforcer.notices() {
             let id = SpecId(spec);
             let attached = self.specs.get(&id).and_then(|spec| spec.thread.as_ref());
             // It may have been detached meanwhile.
             if attached.is_some_and(|attached| attached.thread.number == thread) {
                 match event {
-                    Event::Started(children) => started.entry(id).or_default().extend(children),
+                    Event::Started { children, since } => self.helpers.were_started(id, children, since),
                     other => self.heed(id, other),
                 }
             }
         }
-        for (id, children) in started {
-            self.send_descendants_home(id, &children);
-        }
+        self.send_descendants_home();
     }
 
     fn heed(&mut self, id: SpecId, event: Event) {
@@ -151,7 +147,7 @@ impl Registry {
             }
             Event::Failed(reason) => reason,
             // Those of a spec come together.
-            Event::Started(_) => return,
+            Event::Started { .. } => return,
         };
         self.log_of_user(id, &what);
         if let Some(why) = detached {

@@ -1,75 +1,146 @@
 //! Helpers of helpers: until the daemon has sent what an attached thread starts to its processors, what that
 //! starts in turn inherits the attached thread's processor, too.
+//!
+//! A new thread has its processors before anybody can see it: one that is being started while its parent is
+//! sent home appears later. So there is more than one look.
 
 use super::{Registry, SpecId};
+use crate::enforce::now;
 use crate::kernel::{self, Processors};
 use crate::thread;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::time::{Duration, Instant};
 
 /// The most threads that are looked at in one go, as clients wait meanwhile.
 const MOST: usize = 1024;
 
-/// What is older than this (in clock ticks of 10 ms) was not started by a child that has ended already.
-const RECENT: u64 = 10;
+/// After the first look, there is another one so much later, three times: on busy processors, who starts a
+/// thread may have to wait in the middle of that.
+const AGAIN: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(100), Duration::from_millis(1000)];
+
+/// What attached threads have started lately.
+#[derive(Debug, Default)]
+pub struct Helpers(BTreeMap<SpecId, Started>);
+
+#[derive(Debug)]
+struct Started {
+    /// What may have started others.
+    parents: BTreeSet<u32>,
+    /// Nothing of them is older, on CLOCK_MONOTONIC in ns.
+    since: u64,
+    /// What was looked at. It may do as it likes since then.
+    seen: BTreeSet<u32>,
+    looks: usize,
+    due: Instant,
+}
+
+impl Helpers {
+    /// The thread of a spec has started these threads and processes, the first of them at `since`.
+    pub(super) fn were_started(&mut self, id: SpecId, children: Vec<u32>, since: u64) {
+        let due = Instant::now();
+        let started = self.0.entry(id).or_insert_with(|| Started {
+            parents: BTreeSet::new(),
+            since,
+            seen: BTreeSet::new(),
+            looks: 0,
+            due,
+        });
+        started.parents.extend(children);
+        (started.since, started.looks, started.due) = (started.since.min(since), 0, due);
+    }
+}
+
+impl Started {
+    /// Forgets what has ended, and when the next look is. Whether there is one.
+    fn is_looked_at_again(&mut self) -> bool {
+        let Some(&wait) = AGAIN.get(self.looks) else { return false };
+        self.looks += 1;
+        self.due = Instant::now() + wait;
+        // What began before this look is seen by now, unless it was kept from that by more than the longest
+        // wait.
+        let longest = AGAIN[AGAIN.len() - 1].as_nanos() as u64;
+        self.since = self.since.max(now().saturating_sub(longest));
+        self.parents.retain(|&parent| thread::process_start(parent).is_ok());
+        true
+    }
+}
 
 impl Registry {
-    /// Sends home what these threads and processes have started before they were sent home themselves.
-    pub(super) fn send_descendants_home(&self, id: SpecId, children: &[u32]) {
-        let Some(attached) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return };
-        let Some(from) = attached.applied.state(&attached.before).map(|state| state.processors) else {
-            return;
-        };
+    /// When [`send_descendants_home`](Self::send_descendants_home) is to be called next.
+    pub fn helpers_due(&self) -> Option<Instant> {
+        self.helpers.0.values().map(|it| it.due).min()
+    }
+
+    /// Sends home what threads and processes have started before they were sent home themselves, as far as it
+    /// is time to look for that.
+    pub fn send_descendants_home(&mut self) {
+        let now = Instant::now();
+        let mut helpers = std::mem::take(&mut self.helpers);
+        helpers.0.retain(|&id, started| {
+            started.due > now || self.send_home_below(id, started) && started.is_looked_at_again()
+        });
+        self.helpers = helpers;
+    }
+
+    /// Looks once. Whether the spec has a thread that has other processors than before.
+    fn send_home_below(&self, id: SpecId, started: &mut Started) -> bool {
+        let Some(attached) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return false };
         let home = attached.before.processors;
-        if from == home {
-            return;
-        }
-        // Nothing that they have started is older than the first of them. A thread that has ended leaves what
-        // it has started to the attached thread's process.
-        let started = children.iter().filter_map(|&child| thread::process_start(child).ok());
-        let recently = ticks_now().saturating_sub(RECENT);
-        let since = started.chain([recently]).min().unwrap_or(recently);
-        let mut parents: BTreeSet<u32> = children.iter().copied().chain([attached.thread.number]).collect();
+        let from = attached.applied.state(&attached.before).map(|state| state.processors);
+        let Some(from) = from.filter(|from| *from != home) else { return false };
+        // A thread that has ended leaves what it has started to the attached thread's process.
+        started.parents.insert(attached.thread.number);
+        let since = ticks(started.since);
         let mut budget = MOST;
         // One that was not sent home yet may have started another one meanwhile.
-        while self.send_home_below(&mut parents, (&from, &home), since, &mut budget) && budget > 0 {}
+        while self.send_children_home(started, (&from, &home), since, &mut budget) && budget > 0 {}
+        true
     }
 
     /// Sends home what has the processors `from` among the threads and children of these processes. Whether
     /// there was something, which may have started more.
-    fn send_home_below(
+    fn send_children_home(
         &self,
-        parents: &mut BTreeSet<u32>,
+        started: &mut Started,
         (from, home): (&Processors, &Processors),
         since: u64,
         budget: &mut usize,
     ) -> bool {
         let mut found = BTreeSet::new();
-        for &parent in &*parents {
+        for &parent in &started.parents {
             found.extend(thread::siblings(parent));
             found.extend(children_of(parent));
         }
+        started.seen.retain(|number| found.contains(number));
+        // The newest usually have the greatest numbers.
+        let looked_at: Vec<u32> = {
+            let unseen = found.iter().rev().filter(|number| !started.seen.contains(number));
+            unseen.take(*budget).copied().collect()
+        };
+        started.seen.extend(&looked_at);
         let is_new = |&number: &u32| {
             !self.threads.contains_key(&number)
                 && kernel::processors(number).is_ok_and(|now| now == *from)
                 && thread::process_start(number).is_ok_and(|start| start >= since)
         };
-        let mut is_any = false;
-        // The newest usually have the greatest numbers.
-        for number in found.into_iter().rev().take(*budget).filter(is_new) {
-            // It may have ended meanwhile, or may not go there.
-            is_any |= kernel::pin(number, home).is_ok() && parents.insert(number);
-        }
-        *budget = budget.saturating_sub(parents.len());
-        is_any
+        let new = looked_at.iter().copied().filter(is_new);
+        // They may have ended meanwhile, or may not go there.
+        let new: Vec<u32> = new.filter(|&number| kernel::pin(number, home).is_ok()).collect();
+        *budget -= looked_at.len();
+        started.parents.extend(&new);
+        !new.is_empty()
     }
 }
 
-/// The time since the machine started, in clock ticks.
-fn ticks_now() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let per_second = rustix::param::clock_ticks_per_second();
-    now.tv_sec as u64 * per_second + now.tv_nsec as u64 * per_second / 1_000_000_000
+/// An instant on CLOCK_MONOTONIC (ns), in clock ticks since the machine started.
+fn ticks(ns: u64) -> u64 {
+    let suspended = {
+        let boottime = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        (boottime.tv_sec as u64 * 1_000_000_000 + boottime.tv_nsec as u64).saturating_sub(now())
+    };
+    (ns + suspended) / (1_000_000_000 / rustix::param::clock_ticks_per_second())
 }
 
 /// The processes that a thread has started, where the kernel lists them.

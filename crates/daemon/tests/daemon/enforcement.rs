@@ -561,6 +561,17 @@ fn helpers_keep_the_processors_of_the_program() {
             let helper: u32 = actor.tell(which).parse().unwrap();
             until("the processors of a helper's helper", || seen(helper) == before);
         }
+        // However late the daemon hears of them, and whoever has ended meanwhile.
+        for which in ["thread-of-threads", "thread-of-threads end"] {
+            let wait = std::time::Duration::from_millis(300);
+            // Until it has looked at those before.
+            std::thread::sleep(wait);
+            daemon.signal(libc::SIGSTOP);
+            let helper: u32 = actor.tell(which).parse().unwrap();
+            std::thread::sleep(wait);
+            daemon.signal(libc::SIGCONT);
+            until("the processors of a helper's helper, late", || seen(helper) == before);
+        }
         assert_eq!(seen(first).3, "0", "it stays itself");
         client.ask("DetachThread", json!({ "spec": spec }));
         assert_eq!(seen(first), before);
