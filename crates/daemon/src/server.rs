@@ -137,9 +137,7 @@ impl Server {
         if enforcer {
             self.registry.heed_enforcer();
         }
-        if self.registry.helpers_due().is_some_and(|due| due <= Instant::now()) {
-            self.registry.send_descendants_home();
-        }
+        self.registry.send_descendants_home();
         // The backlog once: a connection that goes back to its end has had its turn.
         for _ in 0..self.backlog.len() {
             let Some(number) = self.backlog.pop_front() else { break };

@@ -124,7 +124,6 @@ impl Registry {
                 }
             }
         }
-        self.send_descendants_home();
     }
 
     fn heed(&mut self, id: SpecId, event: Event) {

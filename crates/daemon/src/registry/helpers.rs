@@ -20,9 +20,17 @@ const MOST: usize = 1024;
 const AGAIN: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(100), Duration::from_millis(1000)];
 
+/// Between two looks at least so many times as long as the first of them took: clients wait meanwhile, and
+/// programs may start threads without end.
+const REST: u32 = 9;
+
 /// What attached threads have started lately.
 #[derive(Debug, Default)]
-pub struct Helpers(BTreeMap<SpecId, Started>);
+pub struct Helpers {
+    of_specs: BTreeMap<SpecId, Started>,
+    /// There is no look before.
+    rests_until: Option<Instant>,
+}
 
 #[derive(Debug)]
 struct Started {
@@ -40,7 +48,7 @@ impl Helpers {
     /// The thread of a spec has started these threads and processes, the first of them at `since`.
     pub(super) fn were_started(&mut self, id: SpecId, children: Vec<u32>, since: u64) {
         let due = Instant::now();
-        let started = self.0.entry(id).or_insert_with(|| Started {
+        let started = self.of_specs.entry(id).or_insert_with(|| Started {
             parents: BTreeSet::new(),
             since,
             seen: BTreeSet::new(),
@@ -53,7 +61,7 @@ impl Helpers {
 }
 
 impl Started {
-    /// Forgets what has ended, and when the next look is. Whether there is one.
+    /// Forgets what has ended, and decides when the next look is. Whether there is one.
     fn is_looked_at_again(&mut self) -> bool {
         let Some(&wait) = AGAIN.get(self.looks) else { return false };
         self.looks += 1;
@@ -63,6 +71,9 @@ impl Started {
         let longest = AGAIN[AGAIN.len() - 1].as_nanos() as u64;
         self.since = self.since.max(now().saturating_sub(longest));
         self.parents.retain(|&parent| thread::process_start(parent).is_ok());
+        while self.parents.len() > MOST {
+            self.parents.pop_first();
+        }
         true
     }
 }
@@ -70,17 +81,23 @@ impl Started {
 impl Registry {
     /// When [`send_descendants_home`](Self::send_descendants_home) is to be called next.
     pub fn helpers_due(&self) -> Option<Instant> {
-        self.helpers.0.values().map(|it| it.due).min()
+        let due = self.helpers.of_specs.values().map(|it| it.due).min()?;
+        Some(self.helpers.rests_until.map_or(due, |until| until.max(due)))
     }
 
     /// Sends home what threads and processes have started before they were sent home themselves, as far as it
     /// is time to look for that.
     pub fn send_descendants_home(&mut self) {
-        let now = Instant::now();
+        let begin = Instant::now();
+        if self.helpers_due().is_none_or(|due| due > begin) {
+            return;
+        }
         let mut helpers = std::mem::take(&mut self.helpers);
-        helpers.0.retain(|&id, started| {
-            started.due > now || self.send_home_below(id, started) && started.is_looked_at_again()
+        helpers.of_specs.retain(|&id, started| {
+            started.due > begin || self.send_home_below(id, started) && started.is_looked_at_again()
         });
+        let end = Instant::now();
+        helpers.rests_until = Some(end + (end - begin) * REST);
         self.helpers = helpers;
     }
 
@@ -110,9 +127,12 @@ impl Registry {
     ) -> bool {
         let mut found = BTreeSet::new();
         for &parent in &started.parents {
-            found.extend(thread::siblings(parent));
-            found.extend(children_of(parent));
+            // The threads of a process once.
+            if !found.contains(&parent) {
+                found.extend(thread::siblings(parent));
+            }
         }
+        started.parents.iter().for_each(|&parent| found.extend(children_of(parent)));
         started.seen.retain(|number| found.contains(number));
         // The newest usually have the greatest numbers.
         let looked_at: Vec<u32> = {
