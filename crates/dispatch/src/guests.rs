@@ -232,13 +232,15 @@ impl Guests {
     }
 
     /// A guest has got its thread. What a single job was given before is guaranteed to it anew, until the
-    /// same deadline. Whether that was necessary.
+    /// same deadline; also the rest of a turn that is under way, unless the thread `joins` that. Whether that
+    /// was necessary.
     ///
     /// # Errors
     /// If it cannot be guaranteed any more: the guest keeps what it has.
     pub fn bound(
         &mut self,
         id: GuestId,
+        joins: bool,
         clock: &dyn Fn() -> Instant,
         publish: Publish<'_>,
     ) -> Result<bool, NotReserved> {
@@ -256,8 +258,8 @@ impl Guests {
                 return Ok(false);
             };
             let present = self.plan.slot_at(now, self.start).unwrap_or(0);
-            let to_come = guest.given.iter().filter(|slot| **slot > present).count() as u64;
-            let lost = guest.given.len() as u64 - to_come;
+            let lost = lost(&guest.given, present, joins) as u64;
+            let to_come = guest.given.len() as u64 - lost;
             let Some(wcet) = NonZeroU64::new(need.slots.get() - to_come).filter(|_| lost > 0) else {
                 self.stop_counting(id);
                 return Ok(false);
@@ -587,6 +589,15 @@ fn earliest_deadline(machine: &Machine, need: Need, period: u64) -> Option<u64> 
     Some(possible)
 }
 
+/// How many of these slots, in their order, a thread does not get that comes in the slot `present`. Slots in
+/// a row are one turn.
+fn lost(given: &[u64], present: u64, joins: bool) -> usize {
+    let passed = given.partition_point(|slot| *slot <= present);
+    let is_under_way = passed > 0 && given[passed - 1] == present;
+    let rest = given[passed..].iter().zip(present + 1..).take_while(|(slot, next)| *slot == next);
+    passed + if is_under_way && !joins { rest.count() } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -650,16 +661,17 @@ mod tests {
         guests: Guests,
         rows: Vec<Rows>,
         takes: bool,
+        joins: bool,
     }
 
     impl Rig {
         fn new() -> Rig {
             let guests = Guests::new(plan(), at(0), at(0), None).expect("guests");
-            Rig { guests, rows: Vec::new(), takes: true }
+            Rig { guests, rows: Vec::new(), takes: true, joins: true }
         }
 
         fn reserve(&mut self, now: u64, asked: &Reservation) -> Result<GuestId, NotReserved> {
-            let Rig { guests, rows, takes } = self;
+            let Rig { guests, rows, takes, .. } = self;
             let mut publish = |_, it| {
                 rows.push(it);
                 *takes
@@ -668,16 +680,16 @@ mod tests {
         }
 
         fn bound(&mut self, now: u64, id: GuestId) -> Result<bool, NotReserved> {
-            let Rig { guests, rows, takes } = self;
+            let Rig { guests, rows, takes, .. } = self;
             let mut publish = |_, it| {
                 rows.push(it);
                 *takes
             };
-            guests.bound(id, &|| at(now), &mut publish)
+            guests.bound(id, self.joins, &|| at(now), &mut publish)
         }
 
         fn release(&mut self, now: u64, id: GuestId) -> bool {
-            let Rig { guests, rows, takes } = self;
+            let Rig { guests, rows, takes, .. } = self;
             let mut publish = |_, it| {
                 rows.push(it);
                 *takes
@@ -760,6 +772,21 @@ mod tests {
         assert_eq!(rig.bound(16, id), Ok(true));
         assert_eq!(rig.owners(20..30), "aabbbGGG..");
         assert_eq!(rig.guests.record(id).map(|record| record.slots), Some(3));
+        // From user space, the turn that is under way goes on without the thread.
+        let mut rig = Rig { joins: false, ..Rig::new() };
+        let id = rig.reserve(12, &job(6, 20)).expect("accepted");
+        assert_eq!(rig.bound(16, id), Ok(true));
+        assert_eq!(rig.guests.record(id).map(|record| record.slots), Some(6));
+        assert_eq!(rig.owners(20..32), "aabbbGGGGGGa");
+    }
+
+    #[test]
+    fn a_turn_is_slots_in_a_row() {
+        let given = [3, 4, 7, 8, 9, 12];
+        let without: Vec<usize> = (2..13).map(|present| lost(&given, present, false)).collect();
+        assert_eq!(without, [0, 2, 2, 2, 2, 5, 5, 5, 5, 5, 6]);
+        let with: Vec<usize> = (2..13).map(|present| lost(&given, present, true)).collect();
+        assert_eq!(with, [0, 1, 2, 2, 2, 3, 4, 5, 5, 5, 6]);
     }
 
     #[test]

@@ -161,8 +161,10 @@ impl Session {
     fn renew(&mut self, id: GuestId, task: usize) -> Result<(), String> {
         let Session { guests, engine, priority, plan, .. } = self;
         let (Some(guests), clock) = (guests, plan.clock) else { return Ok(()) };
+        // From user space, a turn that began without a thread goes on without one.
+        let joins = matches!(engine, Engine::Ext(_));
         let mut publish = |lane, rows| priority.raised(|| engine.publish(lane, rows));
-        if guests.bound(id, &|| clock.now(), &mut publish).map_err(|refused| refused.reason)? {
+        if guests.bound(id, joins, &|| clock.now(), &mut publish).map_err(|refused| refused.reason)? {
             let record = guests.record(id).into_iter();
             let over = |it: &dispatch::Guest| Dispatch::GuestOver { number: task as u32, slot: it.slot };
             let both = record.flat_map(|it| [over(&it), Dispatch::Guest(Box::new(it))]);
