@@ -154,6 +154,19 @@ fn what_cannot_be_scheduled_is_refused_with_the_reason() {
 }
 
 #[test]
+fn times_that_a_table_was_not_made_for_are_told() {
+    let chain = "\n[[chain]]\ntasks = [\"sense\", \"act\"]\nreaction_time = \"9ms\"\n";
+    let folder =
+        Folder::new(&(ROBOT.replacen("wcet = \"2ms\"", "wcet = \"2ms\"\nresponse = \"1ms\"", 1) + chain));
+    let made = folder.run(&["table", "robot.toml"]);
+    expect(&made, 0, "sense: the table has a response time of 2 ms, more than the 1 ms in its contract");
+    expect(&made, 0, "sense -> act: the table has their order; their times were not looked at");
+    let folder = Folder::new(&ROBOT.replacen("wcet = \"2ms\"", "wcet = \"2ms\"\nresponse = \"2ms\"", 1));
+    let made = folder.run(&["table", "robot.toml"]);
+    assert_eq!(text(&made.stderr), "", "{made:?}");
+}
+
+#[test]
 fn every_fault_says_what_to_do() {
     let folder = Folder::new(ROBOT);
     fs::write(folder.path("bad.toml"), "[[task]]\nname = \"a\"\nperiod = \"soon\"\n").expect("written");

@@ -228,7 +228,7 @@ impl<'a> Check<'a> {
                 // One whose slots were guaranteed anew is the same.
                 let is_renewed = self.last_over == Some((guest.number, guest.slot));
                 self.outcome.guests += u64::from(!is_renewed);
-                self.ledger.guest((**guest).clone());
+                self.ledger.guest((**guest).clone(), is_renewed);
             }
             Dispatch::GuestOver { number, slot } => match &self.plan.table {
                 Some(table) if (*number as usize) < table.tasks.len() => {
@@ -573,6 +573,44 @@ mod tests {
         let all = [vec![over, guest(8)], turns(8)].concat();
         assert!(checked(&all).is_clean(), "{:?}", checked(&all));
         assert_eq!(kinds(&checked(&all[1..])), [Kind::Short], "the job was not over");
+    }
+
+    #[test]
+    fn slots_without_a_thread_are_guaranteed_anew() {
+        let plan = planned();
+        let guest = |slot, slots| {
+            let name = "guest".to_owned();
+            let deadline = 20 - slot;
+            Dispatch::Guest(Box::new(dispatch::Guest {
+                number: 1,
+                cpu: 1,
+                slot,
+                deadline,
+                slots,
+                period: 0,
+                name,
+            }))
+        };
+        let without = |from, slots| match turn(from, slots, Some(1)) {
+            Dispatch::Turn(turn) => Dispatch::Turn(Turn { tid: 0, ..turn }),
+            other => other,
+        };
+        // It has its thread from slot 7 on.
+        let checked = |anew: u32| {
+            let mut records = vec![begins(&plan), guest(5, 4), turn(0, 5, Some(0)), without(5, 2)];
+            records.extend([Dispatch::GuestOver { number: 1, slot: 7 }, guest(7, anew)]);
+            records.extend([turn(7, 3, Some(1)), turn(10, 5, Some(0)), turn(15, anew - 3, Some(1))]);
+            records.push(turn(12 + u64::from(anew), 8 - anew, None));
+            records.extend([turn(20, 5, Some(0)), turn(25, 5, None)]);
+            records.retain(|record| !matches!(record, Dispatch::Turn(turn) if turn.slots == 0));
+            let mut check = Check::new(&plan, TOLERANCE);
+            records.iter().for_each(|record| check.record(record).expect("a record"));
+            check.finish().expect("a table")
+        };
+        assert!(checked(4).is_clean(), "{:?}", checked(4));
+        let outcome = checked(3);
+        assert_eq!(kinds(&outcome), [Kind::Short], "{outcome:?}");
+        assert_eq!(outcome.violations[0].detail, "guest got 0 of 4 with its thread, and 3 anew");
     }
 
     #[test]

@@ -211,19 +211,20 @@ impl Session {
         Ok(())
     }
 
-    /// Stops dispatching and has everything put back. False if something could not be; standard error has
-    /// what.
-    pub fn finish(mut self, each: &mut dyn FnMut(Event)) -> Result<(Statistics, bool), Error> {
+    /// Stops dispatching and has everything put back. Returns the state with the last turns, and false if
+    /// something could not be put back; standard error has what.
+    pub fn finish(mut self, each: &mut dyn FnMut(Event)) -> Result<(crate::Status, Statistics, bool), Error> {
         // What was found since the last look.
         self.mend();
         self.engine.stop();
         self.drain()?;
         self.events.drain(..).for_each(each);
+        let status = self.status();
         let Session { guardian, statistics, priority, engine, .. } = self;
         drop(priority);
         // The kernel's dispatcher has gone back to its own cgroup then.
         drop(engine);
-        Ok((statistics, guardian.finish()?))
+        Ok((status, statistics, guardian.finish()?))
     }
 
     /// When the first slot begins, on the table's clock.

@@ -81,6 +81,7 @@ pub fn make(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
         let defect = format!("the table is wrong; this is a bug in Punctual: {violation}");
         return Err(Error::new(ErrorKind::Other, defect));
     }
+    declared.warn_of_times(&table, monitor);
     let platform = declared.platform.and_then(Platform::known);
     Ok(TimingModel { platform, table: Some(table), ..TimingModel::new(clock.name()) })
 }

@@ -84,7 +84,7 @@ pub struct Outcome {
 
 /// Dispatches until the limit, the end of the command, or `stop`, and restores everything.
 pub fn run(options: Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
-    let mut log = Log::start(options.record.as_ref())?;
+    let mut log = Log::new();
     let mut command = Running::start(&options.command, options.command_to_stderr)?;
     let result = dispatch(&options, command.as_mut(), stop, monitor, &mut log);
     // Not before its threads are what they were.
@@ -124,6 +124,11 @@ fn dispatch(
         guardian: options.guardian.clone(),
     };
     let mut session = Session::start(options.plan.clone(), dispatch)?;
+    // A recording that is to be replaced is not lost to a table that is refused.
+    if let Err(error) = options.record.as_ref().map_or(Ok(()), |folder| log.start(folder)) {
+        session.finish(&mut |event| take(event, log, monitor))?;
+        return Err(error);
+    }
     // A table that began before is joined now.
     let begins = session.begins().max(clock.now());
     let end = options.limit.map(|limit| {
@@ -148,8 +153,7 @@ fn dispatch(
         session.wait(TICK);
     }
     drop(progress);
-    let status = session.status();
-    let (statistics, is_restored) = session.finish(&mut |event| take(event, log, monitor))?;
+    let (status, statistics, is_restored) = session.finish(&mut |event| take(event, log, monitor))?;
     match failure {
         Some(failure) => Err(failure.into()),
         None => Ok((status, statistics, is_restored)),
@@ -341,7 +345,7 @@ mod tests {
         assert_eq!(missing(&[]), None);
         let said = missing(&["a\u{1b}[2J", "b"]).expect("two are missing");
         assert!(said.starts_with("no thread for a\\u{1b}[2J, b yet"), "{said}");
-        let (heard, mut log) = (Heard::default(), Log::start(None).expect("no recording"));
+        let (heard, mut log) = (Heard::default(), Log::new());
         take(Event::Warning("a\u{7} is thread 7".into()), &mut log, &heard);
         assert_eq!(*heard.0.lock().expect("one thread"), ["a\\u{7} is thread 7"]);
     }

@@ -32,6 +32,10 @@ struct Known {
     /// The job whose slots are counted, and those that it has got.
     job: u64,
     given: u64,
+    /// Slots that its thread had, or nobody.
+    served: u64,
+    /// The slots that were guaranteed to it anew, until that is judged.
+    anew: Option<u64>,
 }
 
 impl Known {
@@ -61,9 +65,13 @@ impl Known {
 }
 
 impl Ledger {
-    /// A guest comes.
-    pub fn guest(&mut self, guest: Guest) {
-        self.guests.push(Known { guest, over: None, job: 0, given: 0 });
+    /// A guest comes, or is guaranteed slots anew.
+    pub fn guest(&mut self, guest: Guest, is_renewed: bool) {
+        let is_it = |known: &&mut Known| known.guest.number == guest.number;
+        if let Some(known) = self.guests.iter_mut().rev().find(is_it).filter(|_| is_renewed) {
+            known.anew = Some(guest.slots.into());
+        }
+        self.guests.push(Known { guest, over: None, job: 0, given: 0, served: 0, anew: None });
     }
 
     /// A guest gives back its slots.
@@ -135,6 +143,8 @@ impl Ledger {
             return Err(format!("its job {} has no slots left, or is not ready", known.job));
         }
         known.given += 1;
+        // What was missed is told by itself.
+        known.served += u64::from(turn.tid != 0 || turn.is_missed);
         Ok(())
     }
 
@@ -181,6 +191,15 @@ impl Ledger {
         let mut lacking = Vec::new();
         for known in &mut self.guests {
             let Some(&reached) = next.get(&known.guest.cpu) else { continue };
+            if let Some((anew, over)) = known.anew.zip(known.over).filter(|(_, over)| *over <= reached) {
+                known.anew = None;
+                let Guest { cpu, slots, ref name, .. } = known.guest;
+                if known.served + anew < u64::from(slots) {
+                    let served = known.served;
+                    let what = format!("{name} got {served} of {slots} with its thread, and {anew} anew");
+                    lacking.push((cpu, over, what));
+                }
+            }
             let is_single = known.guest.period == 0;
             while known.deadline() <= reached && !(is_single && known.job > 0) {
                 let deadline = known.deadline();

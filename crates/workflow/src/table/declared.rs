@@ -8,8 +8,9 @@ use crate::monitor::Monitor;
 use crate::specs::{self, Choice, Quantile};
 use punctual_client::Parameters;
 use punctual_conformance::{Contract, ContractTask};
-use punctual_model::table::{Clock, TableTask};
+use punctual_model::table::{Clock, Table, TableTask};
 use punctual_model::{Duration, Platform, TimingModel};
+use punctual_report::time_table::TaskRow;
 use punctual_schedule::table::{SlotError, Timing, in_slots};
 
 /// A thread with fewer jobs than this says little about its period and cost.
@@ -29,6 +30,8 @@ pub(super) struct Declared {
     agreed: Vec<ContractTask>,
     /// Of contracts: all of their tasks must be there.
     chains: Vec<Vec<String>>,
+    /// Those for which a contract has times.
+    timed: Vec<Vec<String>>,
     /// Of dataflow programs: those that are about tasks of the table.
     traced: Vec<Vec<String>>,
 }
@@ -64,6 +67,7 @@ impl Declared {
         // Those with times are about a dataflow program, whose tasks need not be in the table.
         let (timed, ordered): (Vec<_>, Vec<_>) =
             contract.chains.into_iter().partition(|chain| chain.has_times());
+        self.timed.extend(timed.iter().map(|chain| chain.tasks.clone()));
         self.traced.extend(timed.into_iter().map(|chain| chain.tasks));
         self.chains.extend(ordered.into_iter().map(|chain| chain.tasks));
         Ok(())
@@ -191,6 +195,27 @@ impl Declared {
             on_overrun: agreed.on_overrun.unwrap_or_default(),
         };
         Ok((task, slots.skipped))
+    }
+
+    /// Says what a table was not made for: response times that were agreed on, and times of chains.
+    pub fn warn_of_times(&self, table: &Table, monitor: &dyn Monitor) {
+        for row in TaskRow::all(table) {
+            let name = &row.task().name;
+            let agreed = self.agreed.iter().find(|task| task.name == *name).and_then(|task| task.response);
+            let Some((agreed, slots)) = agreed.zip(row.response()) else { continue };
+            let response = Duration::from_ns(slots.saturating_mul(table.slot_ns.ns()));
+            if response > agreed {
+                monitor.warn(&format!(
+                    "{name}: the table has a response time of {response}, more than the {agreed} in its \
+                     contract; a deadline = \"{agreed}\" would forbid that"
+                ));
+            }
+        }
+        let is_here = |name: &String| table.tasks.iter().any(|task| task.name == *name);
+        for chain in self.timed.iter().filter(|chain| chain.iter().all(is_here)) {
+            let chain = chain.join(" -> ");
+            monitor.warn(&format!("{chain}: the table has their order; their times were not looked at"));
+        }
     }
 
     /// Adds the order that `after` and chains demand.

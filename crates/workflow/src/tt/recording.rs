@@ -5,19 +5,25 @@ use crate::folder::RecordingFolder;
 use crate::monitor::Monitor;
 use crate::platform;
 use crate::record::{Recorded, RecordingWriter};
-use punctual_trace::{Record, Totals};
+use punctual_trace::{About, Record, Totals};
 
 /// Writes records, if there is a recording. Once writing fails, it says so and the table goes on.
 pub struct Log {
+    about: About,
     writer: Option<RecordingWriter>,
     failure: Option<Error>,
 }
 
 impl Log {
-    pub fn start(folder: Option<&RecordingFolder>) -> Result<Log> {
-        let about = platform::about(platform::now(), false);
-        let writer = folder.map(|folder| RecordingWriter::start(folder, &about, None)).transpose()?;
-        Ok(Log { writer, failure: None })
+    /// Without a recording. One that is started later begins here.
+    pub fn new() -> Log {
+        Log { about: platform::about(platform::now(), false), writer: None, failure: None }
+    }
+
+    /// Writes what comes to this folder.
+    pub fn start(&mut self, folder: &RecordingFolder) -> Result<()> {
+        self.writer = Some(RecordingWriter::start(folder, &self.about, None)?);
+        Ok(())
     }
 
     pub fn record(&mut self, record: Record, monitor: &dyn Monitor) {
