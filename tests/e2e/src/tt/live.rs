@@ -18,10 +18,12 @@ pub const ALONE: &[(&str, Test)] = &[
     ("tt::a_stopped_dispatcher_is_said_to_be_silent", silent),
     ("tt::threads_of_another_table_are_left_to_it", held),
     ("tt::a_table_for_another_machine_is_refused", refused),
+    ("tt::the_state_at_the_end_has_the_last_turns", last_turns::<false>),
     ("tt::sched_ext::a_stopped_thread_gets_no_slot_of_others", stopped::<true>),
     ("tt::sched_ext::overruns_are_stopped_where_the_table_says_so", stop_on_overrun::<true>),
     ("tt::sched_ext::a_thread_that_gets_a_priority_above_the_table_is_taken_back", above::<true>),
     ("tt::sched_ext::status_shows_slots_and_threads", status::<true>),
+    ("tt::sched_ext::the_state_at_the_end_has_the_last_turns", last_turns::<true>),
 ];
 
 /// Two threads that never sleep, the command that dispatches them, and their table.
@@ -53,6 +55,37 @@ fn stopped<const EXT: bool>() -> Result<Outcome> {
     slots.running.signal(Signal::TERM)?;
     slots.running.end()?.expect_code(0)?;
     ensure!(slots.log.is_file(), "the threads logged nothing");
+    Ok(Outcome::Completed)
+}
+
+fn last_turns<const EXT: bool>() -> Result<Outcome> {
+    if let Some(reason) = unsuitable::<EXT>() {
+        return skip(reason);
+    }
+    let (slots, mut tt, table) = two_busy::<EXT>()?;
+    let recording = slots.folder.path().join("recording");
+    tt.args(["--json", "--for", &seconds(1), "--record"]).arg(&recording);
+    let ended = run(tt)?;
+    ended.expect_code(0)?;
+    let ended = ended.json()?;
+    let sum = |of: &str, what: &str| -> Option<u64> {
+        ended["table"][of].as_array()?.iter().map(|it| it[what].as_u64()).sum()
+    };
+    let recorded = || -> Result<serde_json::Value> {
+        let mut check = punctual(["tt", "check", "--json"]);
+        check.arg(&recording).arg(&table);
+        run(check)?.json()
+    };
+    let found = recorded()?;
+    ensure!(found["turns"].as_u64() > Some(0), "{found}");
+    ensure!(sum("processors", "turns") == found["turns"].as_u64(), "{ended:#} {found:#}");
+    ensure!(sum("tasks", "overruns") == found["overruns"].as_u64(), "{ended:#} {found:#}");
+    // A run that is refused leaves the recording as it is.
+    let mut refused = dispatch::<EXT>(&table);
+    refused.args(["--force", "--record"]).arg(&recording).args(["--", "/there/is/no/such/program"]);
+    run(refused)?.expect_code(4)?;
+    ensure!(recorded()? == found, "the recording has changed");
+    drop(slots);
     Ok(Outcome::Completed)
 }
 
