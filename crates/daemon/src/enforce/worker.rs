@@ -122,7 +122,7 @@ fn look(shared: &Shared, keys: &[u64], records: &mut Vec<super::meter::Record>) 
         let lacks_events = watched.lacks_events(at);
         let born = watched.born();
         let before = watched.times_put_back();
-        let started = born.as_ref().map(|it| it.started()).map(|event| watched.notice(event));
+        let started = born.as_ref().map(|born| watched.notice(born.started()));
         let notice = watched.look(&policy, records);
         born.iter().for_each(|born| core.send_home(born));
         tell(shared, &mut core, started);

@@ -61,8 +61,8 @@ impl Helpers {
 }
 
 impl Started {
-    /// Forgets what has ended, and decides when the next look is. Whether there is one.
-    fn is_looked_at_again(&mut self) -> bool {
+    /// Forgets what has ended, and sets when the next look is due. False if this was the last one.
+    fn plan_next_look(&mut self) -> bool {
         let Some(&wait) = AGAIN.get(self.looks) else { return false };
         self.looks += 1;
         self.due = Instant::now() + wait;
@@ -94,7 +94,7 @@ impl Registry {
         }
         let mut helpers = std::mem::take(&mut self.helpers);
         helpers.of_specs.retain(|&id, started| {
-            started.due > begin || self.send_home_below(id, started) && started.is_looked_at_again()
+            started.due > begin || self.send_home_below(id, started) && started.plan_next_look()
         });
         let end = Instant::now();
         helpers.rests_until = Some(end + (end - begin) * REST);

@@ -32,9 +32,9 @@ struct Known {
     /// The job whose slots are counted, and those that it has got.
     job: u64,
     given: u64,
-    /// Slots that its thread had, or nobody.
+    /// Its slots in which it had its thread, or that were missed.
     served: u64,
-    /// The slots that were guaranteed to it anew, until that is judged.
+    /// How many slots were guaranteed to it anew; `None` again once that was checked.
     anew: Option<u64>,
 }
 

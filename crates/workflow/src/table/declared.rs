@@ -197,7 +197,7 @@ impl Declared {
         Ok((task, slots.skipped))
     }
 
-    /// Says what a table was not made for: response times that were agreed on, and times of chains.
+    /// Warns of what a contract demands and tables are not made for: response times, and times of chains.
     pub fn warn_of_times(&self, table: &Table, monitor: &dyn Monitor) {
         for row in TaskRow::all(table) {
             let name = &row.task().name;
@@ -207,14 +207,16 @@ impl Declared {
             if response > agreed {
                 monitor.warn(&format!(
                     "{name}: the table has a response time of {response}, more than the {agreed} in its \
-                     contract; a deadline = \"{agreed}\" would forbid that"
+                     contract; deadline = \"{agreed}\" would enforce it"
                 ));
             }
         }
         let is_here = |name: &String| table.tasks.iter().any(|task| task.name == *name);
         for chain in self.timed.iter().filter(|chain| chain.iter().all(is_here)) {
             let chain = chain.join(" -> ");
-            monitor.warn(&format!("{chain}: the table has their order; their times were not looked at"));
+            monitor.warn(&format!(
+                "{chain}: the table keeps this order, but the times of the chain were not checked"
+            ));
         }
     }
 
