@@ -110,7 +110,7 @@ struct Run {
 
 /// Imports it, and makes sure that all jobs came through.
 fn import(source: &Path, recording: &PathBuf, jobs: u64) -> Result<Run, Error> {
-    let punctual = measure::target().join("release/punctual");
+    let punctual = measure::built("punctual");
     let began = Instant::now();
     let child = Command::new("taskset")
         .args(["--cpu-list", "0"])
