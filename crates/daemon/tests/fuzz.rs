@@ -1,8 +1,6 @@
-//! The fuzzer's corpora, as they are: what `cargo fuzz` begins with, and whatever it found once. Goes on any
-//! machine in a moment.
+//! The fuzz targets in ordinary tests, on the same inputs every time. `make fuzz` looks for new findings.
 
-use std::fs;
-use std::path::Path;
+use punctual_test_support::FuzzTarget;
 
 #[path = "../fuzz/fuzz_targets/inputs/configuration.rs"]
 mod configuration;
@@ -11,28 +9,38 @@ mod protocol;
 #[path = "../fuzz/fuzz_targets/inputs/rules.rs"]
 mod rules;
 
-fn each(target: &str, read: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let files: Vec<_> =
-        fs::read_dir(folder).expect("a corpus").map(|entry| entry.expect("an entry").path()).collect();
-    assert!(files.len() >= 4);
-    for file in files {
-        eprintln!("{}", file.display());
-        read(&fs::read(file).expect("an input"));
-    }
-}
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
+const PROTOCOL: FuzzTarget = FuzzTarget { name: "protocol", folder: FOLDER, read: protocol::read };
+const CONFIGURATION: FuzzTarget =
+    FuzzTarget { name: "configuration", folder: FOLDER, read: configuration::read };
+const RULES: FuzzTarget = FuzzTarget { name: "rules", folder: FOLDER, read: rules::read };
 
 #[test]
 fn messages_of_the_corpus_are_answered() {
-    each("protocol", protocol::read);
+    PROTOCOL.reads_corpus();
+}
+
+#[test]
+fn mutated_messages_are_answered() {
+    PROTOCOL.reads_mutations(20_000);
 }
 
 #[test]
 fn configurations_of_the_corpus_are_read() {
-    each("configuration", configuration::read);
+    CONFIGURATION.reads_corpus();
+}
+
+#[test]
+fn mutated_configurations_are_read() {
+    CONFIGURATION.reads_mutations(20_000);
 }
 
 #[test]
 fn rules_of_the_corpus_are_read() {
-    each("rules", rules::read);
+    RULES.reads_corpus();
+}
+
+#[test]
+fn mutated_rules_are_read() {
+    RULES.reads_mutations(20_000);
 }

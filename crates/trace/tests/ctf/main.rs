@@ -18,7 +18,5 @@ mod generate;
 mod hardship;
 mod latency;
 mod limit;
-#[path = "../common/mutate.rs"]
-mod mutate;
 mod roundtrip;
 mod select;

@@ -1,14 +1,12 @@
 //! Any trace in CTF 1.8: what babeltrace2 reads of it, what is cut off, and what makes no sense.
 
-#[path = "../../fuzz/fuzz_targets/lttng_input.rs"]
+#[path = "../../fuzz/fuzz_targets/inputs/lttng.rs"]
 mod input;
-#[path = "../common/mutate.rs"]
-mod mutate;
 
-use mutate::Mutator;
 use punctual_test_lttng::ctf::{Layout, stream_path};
 use punctual_test_lttng::ros2::Tracer;
 use punctual_test_lttng::system::System;
+use punctual_test_support::Mutator;
 use punctual_trace::ctf18::{Item, Lost, Reader, Totals};
 use punctual_trace::flow;
 use punctual_trace::import::ros2::{Trace, Variables};
@@ -221,13 +219,11 @@ fn metadata_that_are_cut_off_are_an_error() {
 fn changed_traces_give_errors_or_less() {
     let (place, _) = simulated(Tracer::Jazzy.layout(), 400);
     let (metadata, streams) = bytes(place.path());
-    let mut random = Mutator(5);
+    let mut mutator = Mutator::new(5);
     for round in 0..600 {
         let (mut metadata, mut streams) = (metadata.clone(), streams.clone());
-        for _ in 0..=random.below(3) {
-            let changed = if round % 3 == 0 { &mut metadata } else { &mut streams[random.below(4)] };
-            let at = random.below(changed.len());
-            random.change(changed, at, &[]);
+        for _ in 0..=mutator.below(3) {
+            mutator.change(if round % 3 == 0 { &mut metadata } else { &mut streams[mutator.below(4)] });
         }
         input::open(&metadata, streams);
     }

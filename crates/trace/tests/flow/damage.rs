@@ -1,11 +1,11 @@
 //! Traces that were cut off or damaged.
 
 use crate::generate::*;
-use crate::mutate::Mutator;
+use punctual_test_support::Mutator;
 use punctual_trace::flow::{ByteOrder, Event, Item, Reader};
 use std::collections::HashSet;
 
-#[path = "../../fuzz/fuzz_targets/flow_input.rs"]
+#[path = "../../fuzz/fuzz_targets/inputs/flow.rs"]
 mod input;
 
 const PACKET: usize = 256;
@@ -106,22 +106,17 @@ fn a_damaged_header_costs_only_its_packet() {
 
 #[test]
 fn mutations_cause_no_panic_and_no_endless_loop() {
-    let mut mutator = Mutator(6);
+    let mut mutator = Mutator::new(6);
     let traces = [ByteOrder::Little, ByteOrder::Big].map(|order| trace(order, 12));
     for round in 0..5_000 {
         let (metadata, streams, _) = &traces[round % 2];
         let (mut metadata, mut streams) = (metadata.clone(), streams.clone());
         for _ in 0..=mutator.below(4) {
             match mutator.below(5) {
-                0 => {
-                    let at = mutator.below(metadata.len());
-                    mutator.change(&mut metadata, at, &[]);
-                }
+                0 => mutator.change(&mut metadata),
                 _ => {
                     let stream = mutator.below(streams.len());
-                    let bytes = &mut streams[stream].1;
-                    let at = mutator.below(bytes.len());
-                    mutator.change(bytes, at, &[]);
+                    mutator.change(&mut streams[stream].1);
                 }
             }
         }

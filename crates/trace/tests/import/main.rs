@@ -7,9 +7,10 @@ mod perf;
 mod perf_file;
 mod trace_cmd;
 mod trace_dat;
-#[path = "../../fuzz/fuzz_targets/trace_dat_input.rs"]
+#[path = "../../fuzz/fuzz_targets/inputs/trace_dat.rs"]
 mod trace_dat_input;
 
+use punctual_test_support::Mutator;
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
 use punctual_trace::{Activation, Record};
 use std::fs;
@@ -81,34 +82,10 @@ fn files_that_are_not_traces_are_refused() {
 
 /// Seeded changes of a file: whatever comes of it, it is no panic.
 fn mutations(original: &[u8], rounds: u32, mut check: impl FnMut(&[u8])) {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    };
+    let mut mutator = Mutator::new(7).inserting(Vec::new(), vec![original.to_vec()]);
     for _ in 0..rounds {
         let mut bytes = original.to_vec();
-        for _ in 0..=random(4) {
-            match random(4) {
-                0 if !bytes.is_empty() => {
-                    let place = random(bytes.len());
-                    bytes[place] ^= 1 << random(8);
-                }
-                1 if !bytes.is_empty() => {
-                    let place = random(bytes.len());
-                    bytes[place] = random(256) as u8;
-                }
-                2 => bytes.truncate(random(bytes.len() + 1)),
-                _ => {
-                    let (from, to) = (random(bytes.len() + 1), random(bytes.len() + 1));
-                    let piece = bytes[from.min(to)..from.max(to).min(from.min(to) + 64)].to_vec();
-                    let place = random(bytes.len() + 1);
-                    bytes.splice(place..place, piece);
-                }
-            }
-        }
+        mutator.mutate(&mut bytes);
         check(&bytes);
     }
 }

@@ -1,11 +1,10 @@
-//! What is done with an input of the fuzzer: it is read as a recording in every way there is. `cargo test`
-//! does the same with changed inputs of the corpus.
+//! Reads an input as a recording, in every way there is. Called by the fuzzer and by `tests/fuzz.rs`.
 
 use punctual_model::Instant;
 use punctual_trace::ctf::Reader;
 
 /// The metadata that belong to the packets of the corpus.
-const METADATA: &[u8] = include_bytes!("../metadata");
+const METADATA: &[u8] = include_bytes!("../../metadata");
 /// Bytes of a packet before its events, and where its size and its checksum are.
 const HEADER: usize = 116;
 const SIZE: usize = 52;

@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer: it is imported as a `trace.dat`. `cargo test` does the same with
-//! changed files.
+//! Imports an input as a `trace.dat`. Called by the fuzzer and by `tests/fuzz.rs`; `tests/import` imports
+//! changed files with it.
 
 use punctual_trace::import::{Import, Options};
 use std::path::Path;

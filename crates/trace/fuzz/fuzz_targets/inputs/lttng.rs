@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer: it is read as a trace in CTF 1.8, and as one of ROS 2. `cargo
-//! test` does the same with changed traces.
+//! Reads an input as a trace in CTF 1.8, and as one of ROS 2. Called by the fuzzer and by `tests/fuzz.rs`;
+//! `tests/ctf18` opens changed traces with it.
 
 use punctual_trace::ctf18::{Item, Reader};
 use punctual_trace::import::ros2::{Trace, is_ros};

@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer: it is read as a flow trace. `cargo test` does the same with
-//! changed traces.
+//! Reads an input as a flow trace. Called by the fuzzer and by `tests/fuzz.rs`; `tests/flow` opens changed
+//! traces with it.
 
 use punctual_trace::flow::{About, ByteOrder, Item, Reader, metadata};
 
