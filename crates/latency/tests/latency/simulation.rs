@@ -39,7 +39,7 @@ struct Waited {
 fn compiled() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("machine");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simulation/machine.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/latency/simulation/machine.c");
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source);
     assert!(compiler.status().unwrap().success(), "{compiler:?}");
