@@ -1,9 +1,7 @@
 //! Summaries of runs merge in any order and grouping to the same bits, and to models that allow every run.
 
-mod common;
-
-use common::records::{options, records};
-use common::{Seen, jobs, releases};
+use crate::common::records::{options, records};
+use crate::common::{Seen, jobs, releases};
 use proptest::prelude::*;
 use punctual_extract::summary::{FileError, MAGIC};
 use punctual_extract::{Extractor, Run, Summary};

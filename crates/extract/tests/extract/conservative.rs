@@ -1,9 +1,7 @@
 //! Every printed model allows everything that was observed, according to a checker that shares no code with
 //! the inference.
 
-mod common;
-
-use common::{Seen, jobs, releases, stream};
+use crate::common::{Seen, jobs, releases, stream};
 use proptest::prelude::*;
 use punctual_extract::stream::Options;
 use punctual_model::check::{arrival_counts, check_stream, counts};

@@ -1,8 +1,6 @@
 //! A running extraction can be asked what it has found so far, and goes on as if it had not been asked.
 
-mod common;
-
-use common::records::{options, records};
+use crate::common::records::{options, records};
 use proptest::prelude::*;
 use punctual_extract::Extractor;
 use punctual_model::{Instant, Task};

@@ -1,6 +1,6 @@
 //! The rows of the accuracy table: how often periods and slips are found, and how each trace is judged.
 //!
-//! `tests/accuracy.rs` tries some traces of every row, `make bench-accuracy` all.
+//! `tests/extract/accuracy.rs` tries some traces of every row, `make bench-accuracy` all.
 
 use super::lime;
 use super::noise::{Lateness, Random};
@@ -399,6 +399,7 @@ pub fn judge(trace: &Simulated) -> Counts {
 }
 
 /// Whether the published algorithm finds the period of this trace.
+#[allow(dead_code, reason = "for the benchmark")]
 pub fn judge_published(trace: &Simulated) -> Counts {
     let releases = trace.releases();
     let mut last = 0;

@@ -1,8 +1,8 @@
 //! Programs that declare nothing: whatever is called end-to-end is, whichever connections are known.
 
-use crate::oracle::{analyse, items};
-use crate::programs::{about, aton, random};
-use crate::simulator::{History, Numbers, Policy, Program, Simulator};
+use super::oracle::{analyse, items};
+use super::programs::{about, aton, random};
+use super::simulator::{History, Numbers, Policy, Program, Simulator};
 use proptest::prelude::*;
 use punctual_model::Instant;
 use punctual_model::dataflow::{Connections, Dataflow};

@@ -1,8 +1,6 @@
 //! A stream takes memory for its jobs up to the horizon, and none after that.
 
-mod common;
-
-use common::Seen;
+use crate::common::Seen;
 use punctual_extract::stream::{Circumstances, Options, Stream};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,7 +10,7 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts each thread's allocations.
+/// Counts each thread's allocations: of all tests here, which run in threads of their own.
 struct Counting;
 
 // SAFETY: every call is passed to the system's allocator unchanged.
@@ -28,6 +26,13 @@ unsafe impl GlobalAlloc for Counting {
         HELD.set(HELD.get() - layout.size() as isize);
         // SAFETY: the caller keeps the contract of `dealloc`, and `pointer` came from the same allocator.
         unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        HELD.set(HELD.get() + size as isize - layout.size() as isize);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps the contract of `realloc`, and `pointer` came from the same allocator.
+        unsafe { System.realloc(pointer, layout, size) }
     }
 }
 

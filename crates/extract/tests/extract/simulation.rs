@@ -1,8 +1,6 @@
 //! The printed period is the intended one, for simulated tasks of ten minutes, and some of a whole day.
 
-mod common;
-
-use common::noise::{Lateness, Random, Simulation};
+use crate::common::noise::{Lateness, Random, Simulation};
 use punctual_model::Choice;
 
 const GRAINS: [u64; 3] = [1, 1_000, 1_000_000];

@@ -1,6 +1,6 @@
 //! What a chain's latencies really were, from the simulator's books: slowly, and from the definitions alone.
 
-use crate::simulator::{History, Program};
+use super::simulator::{History, Program};
 use std::collections::HashMap;
 
 /// A datum's way: instances and the pushes between them.

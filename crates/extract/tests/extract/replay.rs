@@ -1,9 +1,7 @@
 //! A replay in pieces gives the same as a single pass, whatever the records, the pieces and the number of
 //! workers.
 
-mod common;
-
-use common::records::{begins, options, ordinary, records, sleep};
+use crate::common::records::{begins, options, ordinary, records, sleep};
 use proptest::prelude::*;
 use punctual_extract::{Extractor, Options, Progress, Replay, Source, replay};
 use punctual_model::{Duration, Instant, Task};

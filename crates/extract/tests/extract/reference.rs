@@ -1,8 +1,6 @@
 //! The inference and its reference in Python agree to the last bit on random streams.
 
-mod common;
-
-use common::streams::{Known, stream, summary};
+use crate::common::streams::{Known, stream, summary};
 use proptest::prelude::*;
 use punctual_extract::periodic::PeriodicSummary;
 use punctual_model::{Choice, Disturbance, check};

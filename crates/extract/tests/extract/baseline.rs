@@ -1,10 +1,8 @@
 //! The inference is never worse than the published algorithm, neither in jitter nor in how often it finds the
 //! period.
 
-mod common;
-
-use common::lime;
-use common::noise::{Lateness, Random, Simulation};
+use crate::common::noise::{Lateness, Random, Simulation};
+use crate::common::{exact, lime};
 use punctual_extract::periodic::PeriodicSummary;
 
 #[test]
@@ -26,7 +24,7 @@ fn the_published_algorithm_is_never_better() {
                     })
                     .collect();
                 let mut summary = PeriodicSummary::new();
-                instants.iter().for_each(|&at| summary.push(&common::exact(at)));
+                instants.iter().for_each(|&at| summary.push(&exact(at)));
                 let (found, published) = (summary.model().unwrap(), lime::infer(&instants));
                 assert!(
                     i128::from(found.least_jitter_ns.ns()) <= published.jitter,

@@ -1,8 +1,8 @@
 //! The analysis against what happened.
 
-use crate::programs::{about, aton, random};
-use crate::simulator::{History, Numbers, Policy, Program, Simulator};
-use crate::truth::{Fate, Truth, truth};
+use super::programs::{about, aton, random};
+use super::simulator::{History, Numbers, Policy, Program, Simulator};
+use super::truth::{Fate, Truth, truth};
 use proptest::prelude::*;
 use punctual_extract::flow::{Analysis, Chains, GraphBuilder, Options};
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, Latency};

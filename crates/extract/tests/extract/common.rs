@@ -1,5 +1,4 @@
 //! Job streams of every kind.
-#![allow(dead_code, reason = "each test program uses its own part")]
 
 pub mod accuracy;
 pub mod lime;

@@ -1,11 +1,9 @@
 //! Some traces of every row of the accuracy table; `make bench-accuracy` tries all of them and prints the
 //! table.
 
-mod common;
-
-use common::accuracy::{Counts, ROWS, judge, summary};
-use common::noise::{Lateness, Random};
-use common::simulated::{Simulated, lateness, whole};
+use crate::common::accuracy::{Counts, ROWS, judge, summary};
+use crate::common::noise::{Lateness, Random};
+use crate::common::simulated::{Simulated, lateness, whole};
 use punctual_extract::periodic::PeriodicSummary;
 
 /// One in so many traces is tried, and at least `FEWEST` of a row.

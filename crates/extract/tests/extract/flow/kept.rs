@@ -1,6 +1,6 @@
 //! What inputs keep, by hand: bursts, what was there before the trace, barriers.
 
-use crate::oracle::analyse;
+use super::oracle::analyse;
 use punctual_model::Instant;
 use punctual_model::dataflow::{Chain, Dataflow, FlowTask};
 use punctual_trace::flow::{About, Arming, Barrier, Connection, Count, Event, Gap, Input, Item, Kind};

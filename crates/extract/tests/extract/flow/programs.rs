@@ -1,6 +1,6 @@
 //! Programs: random ones, and the one of the paper.
 
-use crate::simulator::{Input, Keeps, Numbers, Policy, Program, Task, Timer};
+use super::simulator::{Input, Keeps, Numbers, Policy, Program, Task, Timer};
 use punctual_trace::flow::{self, About, Arming, Connection};
 use std::collections::BTreeMap;
 

@@ -1,11 +1,9 @@
 //! Laws of periodic inference, worked examples, and the figures of the first prototype.
 
-mod common;
-
-use common::accuracy::ROWS;
-use common::noise::Random;
-use common::simulated::whole;
-use common::{exact, window};
+use crate::common::accuracy::ROWS;
+use crate::common::noise::Random;
+use crate::common::simulated::whole;
+use crate::common::{exact, window};
 use proptest::prelude::*;
 use punctual_extract::periodic::PeriodicSummary;
 use punctual_extract::stream::{Circumstances, Options, Stream};

@@ -1,8 +1,6 @@
 //! The jobs handed out one by one are those that the models count.
 
-mod common;
-
-use common::records::{options, records};
+use crate::common::records::{options, records};
 use proptest::prelude::*;
 use punctual_extract::Extractor;
 use punctual_model::{Duration, Instant, Separator};

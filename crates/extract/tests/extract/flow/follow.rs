@@ -1,10 +1,10 @@
 //! Following a program that runs: the same latencies as in two passes over its trace, in whatever batches it
 //! comes, and nothing that did not happen where events are missing.
 
-use crate::oracle::items;
-use crate::programs::{about, random};
-use crate::simulator::{History, Keeps, Numbers, Program, Simulator};
-use crate::truth::{Fate, truth};
+use super::oracle::items;
+use super::programs::{about, random};
+use super::simulator::{History, Keeps, Numbers, Program, Simulator};
+use super::truth::{Fate, truth};
 use proptest::prelude::*;
 use punctual_extract::flow::{
     Analysis, Chains, Clip, Clipped, EndToEnd, EndToEndKind, Follower, Graph, GraphBuilder, Options,

@@ -1,9 +1,7 @@
 //! Curves are exact: the same as from every run of jobs, by brute force.
 
-mod common;
-
-use common::noise::Random;
-use common::{Seen, exact, jobs, window};
+use crate::common::noise::Random;
+use crate::common::{Seen, exact, jobs, releases, window};
 use proptest::prelude::*;
 use punctual_extract::curve::DistanceSummary;
 use punctual_extract::stream::{Circumstances, Options, Stream};
@@ -150,7 +148,7 @@ proptest! {
 
     #[test]
     fn curves_are_exact(jobs in jobs(300), horizon in 1_usize..150) {
-        check_spans(&common::releases(&jobs), horizon);
+        check_spans(&releases(&jobs), horizon);
         check_costs(&jobs.iter().map(|Seen { cost, .. }| *cost).collect::<Vec<_>>(), horizon);
     }
 }

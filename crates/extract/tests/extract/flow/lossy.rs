@@ -1,9 +1,9 @@
 //! Traces with events missing: whatever is still said is true.
 
-use crate::oracle::{analyse, numbers, same_worst};
-use crate::programs::{about, random};
-use crate::simulator::{Keeps, Numbers, Simulator};
-use crate::truth::{Fate, truth};
+use super::oracle::{analyse, numbers, same_worst};
+use super::programs::{about, random};
+use super::simulator::{Keeps, Numbers, Simulator};
+use super::truth::{Fate, truth};
 use proptest::prelude::*;
 use punctual_model::Instant;
 use punctual_model::dataflow::Distribution;
