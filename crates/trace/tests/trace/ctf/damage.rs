@@ -1,6 +1,6 @@
 //! What was changed in a recording is found, with its place, and all else is read.
 
-use crate::generate::*;
+use super::generate::*;
 use proptest::prelude::*;
 use punctual_trace::ctf::{Damage, Options, Reader};
 

@@ -1,6 +1,6 @@
 //! What goes in comes out.
 
-use crate::generate::*;
+use super::generate::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use punctual_model::{Duration, Instant};

@@ -1,15 +1,15 @@
 //! The fuzz target on its corpus and on seeded mutations of it: what `cargo fuzz` does, in short and without
 //! a fuzzer. Also writes the corpus.
 
-use crate::dispatch::one_of_each_dispatch;
-use crate::generate::*;
-use crate::latency::one_of_each_latency;
+use super::dispatch::one_of_each_dispatch;
+use super::generate::*;
+use super::latency::one_of_each_latency;
 use crate::mutate::Mutator;
 use punctual_trace::ctf::{Options, Reader};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "../../fuzz/fuzz_targets/input.rs"]
+#[path = "../../../fuzz/fuzz_targets/input.rs"]
 mod input;
 
 const ROUNDS: usize = 20_000;
@@ -37,7 +37,7 @@ fn reads_the_corpus() {
     assert!(inputs.len() >= 4);
     inputs.iter().for_each(|input| input::read(input));
     // The corpus is what it should be: the whole stream has no damage.
-    let metadata = include_bytes!("../../fuzz/metadata");
+    let metadata = include_bytes!("../../../fuzz/metadata");
     let whole = inputs.iter().find(|input| input[0] == 0).expect("a stream");
     let reader = Reader::in_memory(metadata, vec![(0, whole[1..].to_vec())]).expect("a recording");
     assert_eq!(reader.damage(), [], "version 1 is no longer read");

@@ -1,7 +1,7 @@
 //! What perf records: files with a known truth, and what it records on this machine.
 
 use super::perf_file::{DIES, File, IDLES, IS_PREEMPTED, SLEEPS, WAITS_FOR_DISK};
-use super::{activations, folder, import, import_with, mutations, skipped};
+use super::{activations, folder, import, import_with, mutations};
 use punctual_model::{Call, Duration, FileClass, Instant, Object, Policy, Separator, Window};
 use punctual_trace::import::{Error, ErrorKind, Imported, Options};
 use punctual_trace::{Begin, Record, Step, TaskRecord};

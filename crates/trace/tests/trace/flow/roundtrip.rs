@@ -1,6 +1,6 @@
 //! What was written comes back.
 
-use crate::generate::*;
+use super::generate::*;
 use proptest::prelude::*;
 use punctual_model::Instant;
 use punctual_trace::ErrorKind;

@@ -1,6 +1,6 @@
 //! Recordings that may only take so much of the disk.
 
-use crate::generate::*;
+use super::generate::*;
 use punctual_trace::Record;
 use punctual_trace::ctf::{Dropped, MIN_LIMIT, Options, Reader, Recorder};
 use std::fs::DirEntry;

@@ -15,16 +15,6 @@ use punctual_trace::{Activation, Record};
 use std::fs;
 use std::path::Path;
 
-/// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test`
-/// counts these lines.
-macro_rules! skipped {
-    ($($message:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED: {}", format_args!($($message)*));
-    }};
-}
-use skipped;
-
 fn import(path: &Path) -> Result<(Vec<Record>, Imported), punctual_trace::import::Error> {
     import_with(path, &Options::default())
 }

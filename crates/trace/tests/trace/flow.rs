@@ -3,6 +3,4 @@
 mod babeltrace;
 mod damage;
 mod generate;
-#[path = "../common/mutate.rs"]
-mod mutate;
 mod roundtrip;

@@ -1,4 +1,5 @@
-//! Recordings survive the disk: what was written comes back, whatever happened to the files.
+//! Recordings, flow traces and traces of other tools: what was written comes back, and damage is reported. In
+//! one program so that it is linked once.
 
 /// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test`
 /// counts these lines.
@@ -9,16 +10,8 @@ macro_rules! skipped {
     }};
 }
 
-mod babeltrace;
-mod cut;
-mod damage;
-mod dispatch;
-mod fuzz;
-mod generate;
-mod hardship;
-mod latency;
-mod limit;
-#[path = "../common/mutate.rs"]
+mod ctf;
+mod ctf18;
+mod flow;
+mod import;
 mod mutate;
-mod roundtrip;
-mod select;

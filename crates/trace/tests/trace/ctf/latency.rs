@@ -1,7 +1,7 @@
 //! Records of a measurement of scheduling latency: what goes in comes out, and babeltrace2 reads it.
 
-use crate::babeltrace::{babeltrace, field};
-use crate::generate::*;
+use super::babeltrace::{babeltrace, field};
+use super::generate::*;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

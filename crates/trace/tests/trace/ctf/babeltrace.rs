@@ -1,6 +1,6 @@
 //! What babeltrace2 makes of recordings: it is not ours, so it shows whether the metadata are true.
 
-use crate::generate::*;
+use super::generate::*;
 use punctual_model::*;
 use punctual_trace::ctf::{Options, Reader, Recorder};
 use punctual_trace::*;

@@ -1,6 +1,6 @@
 //! Full disks and sudden ends.
 
-use crate::generate::*;
+use super::generate::*;
 use punctual_model::Instant;
 use punctual_trace::ctf::{Options, Reader, Recorder};
 use punctual_trace::{ErrorKind, Record};

@@ -1,6 +1,6 @@
 //! A recording that was cut off anywhere is read up to its last whole packet, and that is said.
 
-use crate::generate::*;
+use super::generate::*;
 use punctual_trace::Record;
 use punctual_trace::ctf::Reader;
 

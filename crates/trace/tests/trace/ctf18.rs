@@ -2,10 +2,8 @@
 
 #[path = "../../fuzz/fuzz_targets/lttng_input.rs"]
 mod input;
-#[path = "../common/mutate.rs"]
-mod mutate;
 
-use mutate::Mutator;
+use crate::mutate::Mutator;
 use punctual_test_lttng::ctf::{Layout, stream_path};
 use punctual_test_lttng::ros2::Tracer;
 use punctual_test_lttng::system::System;

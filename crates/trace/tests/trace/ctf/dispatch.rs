@@ -1,7 +1,7 @@
 //! Records of a time-triggered dispatcher survive the disk, and other readers find their fields.
 
-use crate::babeltrace::babeltrace;
-use crate::generate::*;
+use super::babeltrace::babeltrace;
+use super::generate::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use punctual_model::{Duration, Instant};

@@ -1,11 +1,11 @@
 //! Traces that were cut off or damaged.
 
-use crate::generate::*;
+use super::generate::*;
 use crate::mutate::Mutator;
 use punctual_trace::flow::{ByteOrder, Event, Item, Reader};
 use std::collections::HashSet;
 
-#[path = "../../fuzz/fuzz_targets/flow_input.rs"]
+#[path = "../../../fuzz/fuzz_targets/flow_input.rs"]
 mod input;
 
 const PACKET: usize = 256;

@@ -1,6 +1,6 @@
 //! A part of a recording is as a recording of that part.
 
-use crate::generate::*;
+use super::generate::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use punctual_model::Instant;

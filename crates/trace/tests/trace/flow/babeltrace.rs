@@ -1,6 +1,6 @@
 //! What babeltrace2 reads of a flow trace.
 
-use crate::generate::*;
+use super::generate::*;
 use punctual_trace::flow::{ByteOrder, Kind, Writer};
 use std::path::Path;
 use std::process::Command;
