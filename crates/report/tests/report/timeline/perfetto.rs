@@ -32,7 +32,7 @@ fn ask<const N: usize>(trace: &[u8], queries: [&str; N]) -> Option<[Vec<Value>; 
     let folder = engine().map_err(|why| skipped(&why)).ok()?;
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), trace).unwrap();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/timeline/trace_processor.mjs");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/timeline/trace_processor.mjs");
     let ran = Command::new("node").arg(script).arg(folder).arg(file.path()).args(queries).output();
     let output = ran.map_err(|why| skipped(&format!("node: {why}"))).ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

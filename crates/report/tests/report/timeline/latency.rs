@@ -1,7 +1,7 @@
 //! Timelines of measurements of scheduling latency.
 
-use crate::decode::Decoded;
-use crate::machine::about;
+use super::decode::Decoded;
+use super::machine::about;
 use punctual_model::latency::{Culprit, InterruptKind, InterruptSource, ThreadId, Wakeup};
 use punctual_model::{Duration, Instant};
 use punctual_report::timeline::latency::{Counts, LatencyTimeline};

@@ -1,18 +1,13 @@
 //! Timelines say what happened: decoded with the messages that wrote them, and asked with Perfetto's own
 //! trace processor.
 
-#[path = "timeline/dataflow.rs"]
 mod dataflow;
-#[path = "timeline/decode.rs"]
 mod decode;
-#[path = "timeline/latency.rs"]
 mod latency;
-#[path = "timeline/machine.rs"]
 mod machine;
-#[path = "timeline/perfetto.rs"]
 mod perfetto;
 #[allow(dead_code)]
-#[path = "../src/timeline/proto.rs"]
+#[path = "../../src/timeline/proto.rs"]
 mod proto;
 
 use decode::Decoded;

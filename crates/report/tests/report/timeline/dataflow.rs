@@ -157,12 +157,12 @@ proptest! {
 
 #[test]
 fn tracks_and_arrows_of_a_program_do_not_clash_with_threads() {
-    let history = crate::machine::history(3, &[]);
-    let job = crate::job_at(1_000_000, 2_000_000);
-    let (threads, _) = crate::timeline(
+    let history = super::machine::history(3, &[]);
+    let job = super::job_at(1_000_000, 2_000_000);
+    let (threads, _) = super::timeline(
         3,
-        &crate::machine::records(3, &history.steps),
-        &[(crate::machine::FIRST, crate::SLEEP, job)],
+        &super::machine::records(3, &history.steps),
+        &[(super::machine::FIRST, super::SLEEP, job)],
     );
     let alone = Decoded::new(&threads);
     let both = Decoded::new(&behind(threads, &executions(1_000_000)));
