@@ -244,7 +244,7 @@ fn reservations_that_are_found_become_a_contract() {
     expect(&document, 0, "");
     let document: Value = serde_json::from_slice(&document.stdout).expect("JSON");
     assert_eq!((task_of(&document, "one"), task_of(&document, "two")), (2_000_000, 3_000_000));
-    assert_eq!(crate::task(&document, "two")["assigned_deadline_ns"], 3_000_000);
+    assert_eq!(task(&document, "two")["assigned_deadline_ns"], 3_000_000);
     let shown = text_of(&folder.run(&["prove", "b.toml", "--assign"]));
     let assigned = "of the reservations, all tasks in one meet theirs: one 2 ms, two 3 ms.";
     assert!(shown.contains(assigned), "{shown}");

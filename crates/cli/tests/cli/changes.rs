@@ -1,8 +1,6 @@
 //! `punctual prove`: changes to try, percentages, contracts that are written, and what else it prints.
 
-mod folder;
-
-use folder::{Folder, agreed, named, task};
+use crate::folder::{Folder, agreed, named, task};
 use serde_json::Value;
 use std::process::Output;
 

@@ -1,8 +1,6 @@
 //! `punctual prove` where something is not known: whatever may be delayed by it is not proven.
 
-mod folder;
-
-use folder::{Folder, agreed, named, task};
+use crate::folder::{Folder, agreed, named, task};
 use serde_json::Value;
 
 /// On processor 0 four tasks by priority, on processor 1 one; something is not known of the second.
