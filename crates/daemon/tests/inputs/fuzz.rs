@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "../fuzz/fuzz_targets/inputs/configuration.rs"]
+#[path = "../../fuzz/fuzz_targets/inputs/configuration.rs"]
 mod configuration;
-#[path = "../fuzz/fuzz_targets/inputs/protocol.rs"]
+#[path = "../../fuzz/fuzz_targets/inputs/protocol.rs"]
 mod protocol;
-#[path = "../fuzz/fuzz_targets/inputs/rules.rs"]
+#[path = "../../fuzz/fuzz_targets/inputs/rules.rs"]
 mod rules;
 
 fn each(target: &str, read: fn(&[u8])) {
