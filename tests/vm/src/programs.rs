@@ -237,12 +237,10 @@ fn build_daemon(arch: Arch, target: &[&str], built: &[Value]) -> Result<Daemon> 
         .ok_or_else(no_message)?;
     let find = |package, name| find_test(built, package, name);
     let tests = vec![
-        // What it asks and tells the kernel, each by itself; with real processes; with the capabilities of
-        // its unit; asked by real clients.
+        // What it asks and tells the kernel, each by itself; with real processes; asked by real clients.
         ("tests-1-parts", find("punctual-daemon", "punctual_daemon")?),
         ("tests-2-daemon", find("punctual-daemon", "daemon")?),
-        ("tests-3-units", find("punctual-daemon", "units")?),
-        ("tests-4-clients", find("punctual-daemon-tests", "daemon")?),
+        ("tests-3-clients", find("punctual-daemon-tests", "daemon")?),
     ];
 
     let library = built.iter().find(|message| is_of(message, "punctual-c")).ok_or_else(no_message)?;
