@@ -221,14 +221,14 @@ fn priorities_that_are_found_become_a_contract() {
 #[test]
 fn reservations_that_are_found_become_a_contract() {
     let folder = Folder(tempfile::tempdir().expect("a directory"));
-    let task = |name: &str, wcet: &str, deadline: &str, more: &str| {
+    let reserving = |name: &str, wcet: &str, deadline: &str, more: &str| {
         format!(
             "[[task]]\nname = \"{name}\"\nseparation = \"4ms\"\nwcet = \"{wcet}\"\n\
              policy = \"SCHED_DEADLINE\"\nprocessors = \"1\"\ndeadline = \"{deadline}\"\n{more}\n"
         )
     };
     let reserved = "reservation = { runtime = \"1ms\", deadline = \"4ms\", period = \"4ms\" }";
-    let text = task("one", "1ms", "2ms", reserved) + &task("two", "2ms", "3ms", "");
+    let text = reserving("one", "1ms", "2ms", reserved) + &reserving("two", "2ms", "3ms", "");
     std::fs::write(folder.path("a.toml"), text).expect("written");
     let output = folder.run(&["prove", "a.toml"]);
     expect(&output, 6, "2 deadlines not proven");
