@@ -114,7 +114,7 @@ fn the_recording_of_a_killed_process_is_readable() {
     let folder = scratch.path().join("recording");
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "hardship::child_that_records_without_end"])
+        .args(["--exact", "ctf::hardship::child_that_records_without_end"])
         .env("PUNCTUAL_TEST_RECORD_INTO", &folder);
     let mut child = Killed(command.stdout(Stdio::null()).spawn().unwrap());
     let stream = folder.join("stream_0");
