@@ -11,11 +11,11 @@ PREFIX ?= /usr/local
 TARGET ?=
 BUILT := $(CARGO_TARGET_DIR)$(TARGET:%=/%)
 CROSS := $(if $(TARGET),scripts/cross $(TARGET))
-PUNCTUAL := $(BUILT)/release/punctual
-PUNCTUALD := $(BUILT)/release/punctuald
-# libpunctual.so and its pkg-config file.
-LIBRARY := $(BUILT)/client
-ARCHIVE := $(BUILT)/release/libpunctual_client.a
+# Built quickly, and tested: cargo's profile `dev`.
+PUNCTUAL := $(BUILT)/debug/punctual
+PUNCTUALD := $(BUILT)/debug/punctuald
+# Installed, packaged and measured: profile `dist`.
+DIST := $(BUILT)/dist
 # The command as a person would type it.
 SHOWN := $(PUNCTUAL:$(CURDIR)/%=%)
 WORKLOADS := $(BUILT)/workloads
@@ -26,6 +26,7 @@ SECONDS ?= 300
 # Observing needs privileges, building does not.
 SUDO ?= $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 KERNEL ?= 6.1
+comma := ,
 LAB := CARGO=$(CARGO) $(CARGO_TARGET_DIR)/debug/lab
 
 ifeq ($(firstword $(MAKECMDGOALS)),vm-run)
@@ -109,28 +110,54 @@ setup:
 	@$(if $(TARGET),scripts/setup cross $(TARGET))
 
 # Without this make's variables (PREFIX=…, DESTDIR=…), which the makefile of libbpf would take for its own.
-PLAIN := env -u MAKEFLAGS
+PLAIN := $(CROSS) env -u MAKEFLAGS $(CARGO)
+# The whole workspace each time, however little of it is wanted: with fewer packages, what they depend on would
+# have other features and be compiled once more.
+BUILD := $(PLAIN) build --workspace $(TARGET:%=--target %)
+BUILD_DIST := $(PLAIN) build --profile dist $(TARGET:%=--target %) \
+	$(addprefix -p punctual-,cli daemon c bench extract conformance)
+# libpunctual.so and its pkg-config file, made by the C compiler, in `client` beside the programs.
+library = @$(CROSS) $(MAKE) --silent -C crates/client OUT=$(1)/client ARCHIVE=$(1)/libpunctual_c.a \
+	PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
+# announce PROGRAM WHAT TIME: what is about to be built, and how long that takes where nothing is.
+announce = @[ -e $(1) ] || echo 'Building $(2): about $(3) on two processors, this time only.'
+
+command: setup
+	$(call announce,$(PUNCTUAL),the command punctual,4 minutes)
+	$(BUILD) --bin punctual
 
 build: setup
-	$(CROSS) $(PLAIN) $(CARGO) build --release -p punctual-cli -p punctual-daemon $(TARGET:%=--target %)
-	@$(CROSS) scripts/strip $(PUNCTUAL) $(PUNCTUALD)
-	@# Only for the C compiler, which makes the shared library from it.
-	$(CROSS) $(PLAIN) $(CARGO) rustc --release -p punctual-client --lib --crate-type staticlib \
-		$(TARGET:%=--target %)
-	@$(CROSS) $(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(ARCHIVE) \
-		PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
+	$(call announce,$(PUNCTUALD),the command$(comma) the daemon and the library,5 minutes)
+	$(BUILD) --lib --bin punctual --bin punctuald
+	$(call library,$(BUILT)/debug)
+
+dist: setup
+	$(call announce,$(DIST)/punctuald,the command$(comma) the daemon and the library$(comma) optimized,12 minutes)
+	$(BUILD_DIST) --lib --bin punctual --bin punctuald
+	@$(CROSS) scripts/strip $(DIST)/punctual $(DIST)/punctuald
+	$(call library,$(DIST))
+
+# Everything, and all tests; TESTS_BUILT lists the test programs, as cargo's messages.
+TESTS_BUILT := $(BUILT)/debug/tests-built.json
+build-tests: setup workloads
+	$(BUILD) --lib --bin punctual --bin punctuald --bin lab --example generate --tests \
+		--message-format json-render-diagnostics >$(TESTS_BUILT)
+	$(call library,$(BUILT)/debug)
 
 workloads: setup
 	@$(CROSS) $(MAKE) --silent -C tests/workloads OUT=$(WORKLOADS) $(if $(TARGET),CC='$$(TARGET_CC)') all
 
-demo: build workloads
+demo: command workloads
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) WORKLOADS=$(WORKLOADS) SHOWN=$(SHOWN) scripts/demo
 
-test: build workloads
-	@scripts/setup test
-	@scripts/setup observe
-	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) LIBPUNCTUAL=$(LIBRARY) scripts/test
+TESTED := SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) LIBPUNCTUAL=$(BUILT)/debug/client \
+	WORKLOADS=$(WORKLOADS) TESTS_BUILT=$(TESTS_BUILT) CARGO='$(CARGO)'
+test: setup
+	@$(TESTED) scripts/test
+
+test-all: setup
+	@$(TESTED) scripts/test all
 
 test-random: setup
 	$(CARGO) test --workspace --no-fail-fast --quiet \
@@ -168,9 +195,9 @@ test-clusters: setup
 	@scripts/python test test_drivers.py
 
 bench-python: python
-	$(CARGO) build --release -p punctual-extract --example bench_arrays
+	$(BUILD_DIST) --example bench_arrays
 	@$(CARGO_TARGET_DIR)/python/installed/bin/python crates/python/bench/extract.py \
-		$(CARGO_TARGET_DIR)/release/examples/bench_arrays
+		$(DIST)/examples/bench_arrays
 
 stress-flow: flow-build
 	@[ -x $(FLOW)/tests/flow-stress-tsan ] || { \
@@ -181,7 +208,7 @@ stress-flow: flow-build
 
 # Only what the demonstration runs: no tests, so none of what they need.
 FLOW_DEMO := $(CARGO_TARGET_DIR)/flow-demo
-demo-flow: build
+demo-flow: command
 	@scripts/setup flow-demo
 	@mkdir -p $(FLOW_DEMO)
 	@cmake -S flow -B $(FLOW_DEMO) -DPUNCTUAL_FLOW_TESTS=OFF -DPUNCTUAL_FLOW_STRICT=ON \
@@ -199,11 +226,11 @@ demo-guarantee: build workloads
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) WORKLOADS=$(WORKLOADS) scripts/demo-guarantee
 
-bench-flow: build workloads
+bench-flow: dist workloads
 	@scripts/setup flow-bench
 	@$(MAKE) --silent flow-build
-	$(CARGO) build --release -p punctual-bench --bin bench-flow
-	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-flow
+	$(BUILD_DIST) --bin bench-flow
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-flow
 
 fuzz: setup
 	@scripts/setup fuzz
@@ -220,7 +247,7 @@ check:
 	@# Workloads and eBPF programs are always compiled with -Wall -Wextra -Werror.
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs crates/dispatch/build.rs
-	$(CARGO) check -p punctual-observe -p punctual-dispatch
+	$(CARGO) check --workspace
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
@@ -229,7 +256,7 @@ check:
 		scripts/kernel scripts/cross scripts/packages tests/packages/inside.sh .ci/run \
 		flow/trace/tests/*.sh flow/tests/*.sh
 
-images: build workloads
+images: command workloads
 	@scripts/setup images
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) WORKLOADS=$(WORKLOADS) scripts/images
@@ -237,63 +264,64 @@ images: build workloads
 book:
 	mdbook build --dest-dir $(CARGO_TARGET_DIR)/book
 
-bench-overhead: build workloads
+bench-overhead: dist workloads
 	@scripts/setup observe
-	$(CARGO) build --release -p punctual-bench
-	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-overhead
+	$(BUILD_DIST) --bins
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-overhead
 
-bench-record: build workloads
+bench-record: dist workloads
 	@scripts/setup observe
-	$(CARGO) build --release -p punctual-bench
-	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-record
+	$(BUILD_DIST) --bins
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-record
 
-bench-replay: build
-	$(CARGO) build --release -p punctual-bench
-	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-replay
+bench-replay: dist
+	$(BUILD_DIST) --bins
+	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-replay
 
 # The client is in C, as most clients of the daemon are.
-bench-daemon: build
-	$(CARGO) build --release -p punctual-bench --bin bench-daemon
+bench-daemon: dist
+	$(BUILD_DIST) --bin bench-daemon
 	$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -pthread -Icrates/client/include \
-		bench/c/daemon.c -L$(LIBRARY) -lpunctual -o $(CARGO_TARGET_DIR)/bench-daemon-client
-	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-daemon
+		bench/c/daemon.c -L$(DIST)/client -lpunctual -o $(CARGO_TARGET_DIR)/bench-daemon-client
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-daemon
 
 bench-extract: setup
-	$(CARGO) run --release -p punctual-extract --example bench_extract
+	$(BUILD_DIST) --example bench_extract
+	@$(DIST)/examples/bench_extract
 
-bench-import: build
-	$(CARGO) build --release -p punctual-bench --bin bench-import
-	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-import
+bench-import: dist
+	$(BUILD_DIST) --bin bench-import
+	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-import
 
 bench-table: setup
-	$(CARGO) build --release -p punctual-bench --bin bench-table
-	@$(CARGO_TARGET_DIR)/release/bench-table
+	$(BUILD_DIST) --bin bench-table
+	@$(DIST)/bench-table
 
 bench-accuracy: setup
-	$(CARGO) build --release -p punctual-bench --bin bench-accuracy
-	@$(CARGO_TARGET_DIR)/release/bench-accuracy $(SERIES:%=--series %)
+	$(BUILD_DIST) --bin bench-accuracy
+	@$(DIST)/bench-accuracy $(SERIES:%=--series %)
 
-bench-truth: build workloads
+bench-truth: dist workloads
 	@scripts/setup truth
 	@scripts/setup observe
-	$(CARGO) build --release -p punctual-bench --bin bench-truth
-	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-truth
+	$(BUILD_DIST) --bin bench-truth
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-truth
 
-man: build
-	@$(PUNCTUAL) man $(MANUALS)
+man: dist
+	@$(DIST)/punctual man $(MANUALS)
 	@echo 'Wrote $(MANUALS)'
 
-completions: build
+completions: dist
 	@mkdir -p $(COMPLETIONS)
-	@$(PUNCTUAL) completions bash > $(COMPLETIONS)/punctual
-	@$(PUNCTUAL) completions zsh > $(COMPLETIONS)/_punctual
-	@$(PUNCTUAL) completions fish > $(COMPLETIONS)/punctual.fish
+	@$(DIST)/punctual completions bash > $(COMPLETIONS)/punctual
+	@$(DIST)/punctual completions zsh > $(COMPLETIONS)/_punctual
+	@$(DIST)/punctual completions fish > $(COMPLETIONS)/punctual.fish
 	@echo 'Wrote $(COMPLETIONS)'
 
 install: man completions
-	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
-	install -D -m 755 $(PUNCTUALD) $(DESTDIR)$(PREFIX)/bin/punctuald
-	@$(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(ARCHIVE) PREFIX=$(PREFIX) \
+	install -D -m 755 $(DIST)/punctual $(DESTDIR)$(PREFIX)/bin/punctual
+	install -D -m 755 $(DIST)/punctuald $(DESTDIR)$(PREFIX)/bin/punctuald
+	@$(MAKE) --silent -C crates/client OUT=$(DIST)/client ARCHIVE=$(DIST)/libpunctual_c.a PREFIX=$(PREFIX) \
 		DESTDIR=$(DESTDIR) install
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include crates/daemon/include/punctual-plugin.h
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf \
@@ -324,8 +352,8 @@ install: man completions
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/punctual.fish
 
 # Where gdb, perf and Rust's backtraces look for the symbols of what is installed.
-install-debug: build
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/bin/.debug $(PUNCTUAL).debug $(PUNCTUALD).debug
+install-debug: dist
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/bin/.debug $(DIST)/punctual.debug $(DIST)/punctuald.debug
 
 packages: setup
 	@scripts/setup packages
@@ -341,7 +369,7 @@ clean:
 # The lab: other kernels in virtual machines (tests/vm).
 lab: setup
 	@scripts/setup lab
-	@$(CARGO) build --quiet -p punctual-lab
+	@$(BUILD) --quiet --bin lab
 
 vm-test: lab
 	@$(LAB) test $(if $(KERNELS),--kernel "$(KERNELS)") $(SUITE:%=--suite %) $(TESTS)
@@ -359,26 +387,26 @@ vm-bench: lab
 bench-latency: lab
 	@$(LAB) bench-latency
 
-bench-tt: build lab
-	$(CARGO) build --release -p punctual-bench --bin bench-tt
-	@$(SUDO) env PUNCTUAL=$(PUNCTUAL) $(CARGO_TARGET_DIR)/release/bench-tt
+bench-tt: dist lab
+	$(BUILD_DIST) --bin bench-tt
+	@$(SUDO) env PUNCTUAL=$(DIST)/punctual $(DIST)/bench-tt
 	@$(LAB) bench-tt
 
-bench-prove: build
-	$(CARGO) build --release -p punctual-bench --bin bench-prove
-	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-prove
+bench-prove: dist
+	$(BUILD_DIST) --bin bench-prove
+	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-prove
 
-bench-check: build
-	$(CARGO) build --release -p punctual-bench --bin bench-check
-	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-check
+bench-check: dist
+	$(BUILD_DIST) --bin bench-check
+	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-check
 
 bench-watch: bench-check workloads
 	@scripts/setup observe
 	@scripts/setup terminal
-	$(CARGO) run --release -p punctual-conformance --example bench_check
-	$(CARGO) build --release -p punctual-bench --bin bench-watch --bin bench-alarms
-	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-watch
-	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-alarms
+	$(BUILD_DIST) --example bench_check --bin bench-watch --bin bench-alarms
+	@$(DIST)/examples/bench_check
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-watch
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-alarms
 
 # Fetches the kernels that are packages, and builds the one that is not, unless one that fits is there.
 vm-kernels: lab
@@ -388,7 +416,7 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
+.PHONY: help setup command build dist build-tests test-all workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
 	python python-test test-clusters bench-python \
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
 	bench-daemon \

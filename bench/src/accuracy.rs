@@ -6,16 +6,16 @@
 //! traces of the first one as CSV (earliest and latest bound of each release) with the truth of each, for
 //! other implementations.
 
-#[path = "../../crates/extract/tests/common/accuracy.rs"]
+#[path = "../../crates/extract/tests/extract/common/accuracy.rs"]
 mod accuracy;
-#[path = "../../crates/extract/tests/common/lime.rs"]
+#[path = "../../crates/extract/tests/extract/common/lime.rs"]
 mod lime;
 #[allow(dead_code, reason = "the tests use more than this")]
-#[path = "../../crates/extract/tests/common/noise.rs"]
+#[path = "../../crates/extract/tests/extract/common/noise.rs"]
 mod noise;
-#[path = "../../crates/extract/tests/common/release.rs"]
+#[path = "../../crates/extract/tests/extract/common/release.rs"]
 mod release;
-#[path = "../../crates/extract/tests/common/simulated.rs"]
+#[path = "../../crates/extract/tests/extract/common/simulated.rs"]
 mod simulated;
 
 use accuracy::{Counts, NS_PERIODS, ROWS, judge, judge_published};

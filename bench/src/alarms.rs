@@ -4,7 +4,7 @@
 //! Prints a table and writes it into `docs/benchmarks.md`, between the marks of its section. Needs root. Not
 //! for: what watching costs (`make bench-watch`'s other parts).
 
-use punctual_bench::measure::target;
+use punctual_bench::measure::{built, target};
 use punctual_bench::{Error, document};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ fn run() -> Result<(), Error> {
 
 /// For each task, the times from the end of its jobs to their alarms, in milliseconds.
 fn delays(contract: &std::path::Path) -> Result<BTreeMap<String, Vec<f64>>, Error> {
-    let mut watch = Command::new(target().join("release/punctual"));
+    let mut watch = Command::new(built("punctual"));
     watch.args(["watch", "--quiet", "--json", "--no-journal"]).arg(contract).arg("--");
     watch.arg(target().join("workloads/periodic")).args(["--cost-us", "100", "--for", SECONDS]).args(PERIODS);
     let mut watch = watch.stdout(Stdio::piped()).spawn()?;

@@ -93,7 +93,7 @@ struct Run {
 fn punctual(arguments: &[&str]) -> Result<Run, Error> {
     let before = children()?;
     let began = Instant::now();
-    let mut command = Command::new(measure::target().join("release/punctual"));
+    let mut command = Command::new(measure::built("punctual"));
     let child = command.args(arguments).stdout(std::process::Stdio::null()).spawn()?;
     let (success, resident_kib) = measure::end_of(child)?;
     let seconds = began.elapsed().as_secs_f64();

@@ -58,7 +58,7 @@ fn medians(plugin: &str, admission: &str, processors: &str) -> Result<Medians, E
     std::fs::write(path("punctuald.toml"), format!("[rules]\nfile = \"rules.conf\"\n{plugin_table}"))?;
     std::fs::write(path("rules.conf"), "")?;
 
-    let mut daemon = urgent(&measure::target().join("release/punctuald"));
+    let mut daemon = urgent(&measure::built("punctuald"));
     daemon
         .arg("--config")
         .arg(path("punctuald.toml"))

@@ -58,7 +58,7 @@ fn probes(folder: &Path) -> Result<(f64, f64), Error> {
     let (mut without, mut with) = (f64::MAX, f64::MAX);
     for round in 0..ROUNDS {
         without = without.min(ns(&output(Command::new(&program).args([ACTIVATIONS, "alone"]))?)?);
-        let mut record = Command::new(measure::target().join("release/punctual"));
+        let mut record = Command::new(measure::built("punctual"));
         record.args(["record", "-q", "--flow-probes", "dist/flow-probes/tasking-framework-1.2.toml", "-o"]);
         record
             .arg(folder.join(format!("probed-{round}")))
@@ -125,7 +125,7 @@ fn analysis(folder: &Path) -> Result<(f64, f64), Error> {
         let mut chains = Command::new("taskset");
         chains
             .args(["-c", "0"])
-            .arg(measure::target().join("release/punctual"))
+            .arg(measure::built("punctual"))
             .args(["chains", "--json"])
             .arg(&trace);
         let begun = Instant::now();

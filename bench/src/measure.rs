@@ -16,6 +16,11 @@ pub fn target() -> PathBuf {
     PathBuf::from(std::env::var_os("TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
+/// A program that users run, as it is installed.
+pub fn built(program: &str) -> PathBuf {
+    target().join("dist").join(program)
+}
+
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(target().join("workloads").join(arguments[0]));
     command.args(&arguments[1..]);
@@ -60,7 +65,7 @@ impl Punctual {
     /// Starts it with further options, which end with `--`.
     pub fn start(options: &[&str], arguments: &[&str]) -> Result<Self, Error> {
         let model = std::env::temp_dir().join(format!("punctual-bench-{}.timing.json", std::process::id()));
-        let child = Command::new(target().join("release/punctual"))
+        let child = Command::new(built("punctual"))
             .args(["extract", "--quiet", "--force", "-o"])
             .arg(&model)
             .args(options)

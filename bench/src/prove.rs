@@ -69,7 +69,7 @@ fn measured(model: &Scratch, more: &[&str]) -> Result<(f64, f64), Error> {
     let rounds = if more.is_empty() { ROUNDS } else { 1 };
     for _ in 0..rounds {
         let began = Instant::now();
-        let mut command = Command::new(measure::target().join("release/punctual"));
+        let mut command = Command::new(measure::built("punctual"));
         command.args(["prove", "--quiet", "--json"]).args(more).arg(&model.0).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let mut proof = child.stdout.take().ok_or("no output")?;

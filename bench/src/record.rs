@@ -3,7 +3,7 @@
 //!
 //! Not for: how fast recordings are replayed (`make bench-replay`).
 
-use punctual_bench::measure::{Programs, target};
+use punctual_bench::measure::{Programs, built, target};
 use punctual_bench::{Error, document};
 use punctual_trace::ctf::Reader;
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn folder() -> PathBuf {
 }
 
 fn watch(way: &[&str], arguments: &[&str]) -> Result<Watched, Error> {
-    let output = Command::new(target().join("release/punctual"))
+    let output = Command::new(built("punctual"))
         .args(way)
         .args(["--force", "-o"])
         .arg(folder())

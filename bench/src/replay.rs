@@ -116,7 +116,7 @@ fn replay(folder: &Path, model: &Path, (horizon, workers): (u32, u32)) -> Result
     let (horizon, workers) = (horizon.to_string(), workers.to_string());
     let before = Processors::now()?;
     let began = Instant::now();
-    let child = Command::new(measure::target().join("release/punctual"))
+    let child = Command::new(measure::built("punctual"))
         .args([
             "replay",
             "--quiet",

@@ -9,7 +9,7 @@
 mod log;
 
 use log::{Costs, Key, Listed};
-use punctual_bench::measure::target;
+use punctual_bench::measure::{built, target};
 use punctual_bench::{Error, document};
 use punctual_model::{PeriodicOn, Policy, Stream, Task, TimingModel};
 use serde_json::Value;
@@ -109,7 +109,7 @@ fn punctual(command: &mut Command) -> Result<(), Error> {
 /// Records a command to its end, and lists the jobs of its threads of this name.
 fn recorded(folder: &Path, command: &mut Command, thread: &str) -> Result<Replayed, Error> {
     let [recording, jobs, file] = ["recording", "jobs.csv", "x.timing.json"].map(|name| folder.join(name));
-    let binary = target().join("release/punctual");
+    let binary = built("punctual");
     let mut record = Command::new(&binary);
     record.args(["record", "--quiet", "--force", "-o"]).arg(&recording).arg("--");
     punctual(record.arg(command.get_program()).args(command.get_args()))?;

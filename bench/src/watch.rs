@@ -3,7 +3,7 @@
 //! Prints a table and writes it into `docs/benchmarks.md`, between the marks of its section. Needs root, tmux
 //! and a quiet machine. Not for: what observing costs the watched (`make bench-overhead`).
 
-use punctual_bench::measure::target;
+use punctual_bench::measure::{built, target};
 use punctual_bench::{Error, document};
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -90,7 +90,7 @@ struct Terminal(String);
 impl Terminal {
     fn start((width, height): (u16, u16), process: u32) -> Result<Terminal, Error> {
         let terminal = Terminal(format!("punctual-bench-{}", std::process::id()));
-        let (punctual, process) = (target().join("release/punctual"), process.to_string());
+        let (punctual, process) = (built("punctual"), process.to_string());
         let punctual = fs::canonicalize(punctual)?;
         let (width, height) = (width.to_string(), height.to_string());
         terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, "sh"])?;

@@ -8,10 +8,10 @@ mod traces;
 
 // The writers of the tests.
 #[allow(dead_code)]
-#[path = "../../../crates/trace/tests/import/perf_file.rs"]
+#[path = "../../../crates/trace/tests/trace/import/perf_file.rs"]
 mod perf_file;
 #[allow(dead_code)]
-#[path = "../../../crates/trace/tests/import/trace_dat.rs"]
+#[path = "../../../crates/trace/tests/trace/import/trace_dat.rs"]
 mod trace_dat;
 
 use punctual_bench::{Error, document, measure};
@@ -110,7 +110,7 @@ struct Run {
 
 /// Imports it, and makes sure that all jobs came through.
 fn import(source: &Path, recording: &PathBuf, jobs: u64) -> Result<Run, Error> {
-    let punctual = measure::target().join("release/punctual");
+    let punctual = measure::built("punctual");
     let began = Instant::now();
     let child = Command::new("taskset")
         .args(["--cpu-list", "0"])

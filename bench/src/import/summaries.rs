@@ -40,7 +40,7 @@ pub fn merge(folder: &Path, summaries: u64, threads: u64, rounds: u64) -> Result
     for _ in 0..rounds {
         for (output, until) in [&all, &model].into_iter().zip(&mut until) {
             let began = Clock::now();
-            let child = Command::new(measure::target().join("release/punctual"))
+            let child = Command::new(measure::built("punctual"))
                 .args(["merge", "--quiet", "--force", "-o"])
                 .arg(output)
                 .args(&files)

@@ -1,130 +1,83 @@
-//! A browser with a page: its reports, its script, keys and mouse.
+//! A page in the browser: its reports, its script, keys and mouse.
 
-use crate::{Result, fail};
-use headless_chrome::protocol::cdp::types::Event;
-use headless_chrome::protocol::cdp::{Emulation, Input, Network, Page};
-use headless_chrome::{Browser, LaunchOptions, Tab};
-use serde_json::Value;
-use std::ffi::OsStr;
+use crate::devtools::{Chromium, Event, PATIENCE};
+use crate::{Result, ensure, fail};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// Time limit of waits, far longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Chromium: `CHROMIUM`, otherwise the one on the path.
-pub fn chromium() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("CHROMIUM") {
-        return Some(named.into());
-    }
-    let folders = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&folders)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|path| path.is_file())
-}
 
 /// The folder where each test leaves a picture at its end, if any.
 fn pictures() -> Option<PathBuf> {
     std::env::var_os("BROWSER_PICTURES").map(PathBuf::from)
 }
 
-/// One browser for all tests, with a tab for each: starting one takes longer than most tests.
-pub struct Chromium(Browser);
-
-impl Chromium {
-    /// Starts it.
-    pub fn start() -> Result<Self> {
-        let options = LaunchOptions::default_builder()
-            .path(chromium())
-            // As root there is no sandbox.
-            .sandbox(false)
-            .idle_browser_timeout(PATIENCE * 10)
-            .args(vec![OsStr::new("--force-color-profile=srgb"), OsStr::new("--hide-scrollbars")])
-            .build()?;
-        Ok(Chromium(Browser::new(options)?))
-    }
-}
-
 /// An open page; closed when the test ends.
-pub struct Opened {
-    tab: Arc<Tab>,
-    complaints: Arc<Mutex<Vec<String>>>,
-    requests: Arc<Mutex<Vec<String>>>,
+pub struct Opened<'a> {
+    chromium: &'a Chromium,
+    target: String,
+    session: String,
+    /// The document that was loaded, as the protocol names it.
+    document: Value,
 }
 
-impl Drop for Opened {
+impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        // A tab that cannot be closed ends with the browser.
-        let _ = self.tab.close(false);
+        // A page that cannot be closed ends with the browser.
+        let _ = self.chromium.close(&self.target, &self.session);
     }
 }
 
-impl Opened {
+impl<'a> Opened<'a> {
     /// Opens a file in a window of this size.
-    pub fn new(chromium: &Chromium, page: &Path, width: u32, height: u32) -> Result<Self> {
-        let tab = chromium.0.new_tab()?;
-        tab.set_default_timeout(PATIENCE);
-        let complaints = Arc::new(Mutex::new(Vec::new()));
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let (complained, requested) = (complaints.clone(), requests.clone());
-        tab.add_event_listener(Arc::new(move |event: &Event| match event {
-            Event::RuntimeExceptionThrown(thrown) => {
-                push(&complained, format!("{:?}", thrown.params.exception_details))
-            }
-            Event::LogEntryAdded(added) => {
-                push(&complained, format!("{:?}: {}", added.params.entry.level, added.params.entry.text))
-            }
-            Event::RuntimeConsoleAPICalled(called) => {
-                push(&complained, format!("console: {:?}", called.params.args))
-            }
-            Event::NetworkRequestWillBeSent(sent) => push(&requested, sent.params.request.url.clone()),
-            _ => {}
-        }))?;
-        tab.enable_log()?.enable_runtime()?;
-        tab.call_method(Network::Enable {
-            max_total_buffer_size: None,
-            max_resource_buffer_size: None,
-            max_post_data_size: None,
-            report_direct_socket_traffic: None,
-            enable_durable_messages: None,
-        })?;
-        let opened = Opened { tab, complaints, requests };
+    pub fn new(chromium: &'a Chromium, page: &Path, width: u32, height: u32) -> Result<Self> {
+        let target = chromium.call(None, "Target.createTarget", json!({ "url": "about:blank" }))?;
+        let target = id(&target, "targetId")?;
+        let attach = json!({ "targetId": target, "flatten": true });
+        let session = id(&chromium.call(None, "Target.attachToTarget", attach)?, "sessionId")?;
+        let mut opened = Opened { chromium, target, session, document: Value::Null };
+        for domain in ["Inspector", "Log", "Runtime", "Network", "Page"] {
+            opened.call(&format!("{domain}.enable"), json!({}))?;
+        }
+        opened.call("Page.setLifecycleEventsEnabled", json!({ "enabled": true }))?;
         opened.window(width, height)?;
-        opened.tab.bring_to_front()?;
-        opened.tab.navigate_to(&format!("file://{}", page.display()))?.wait_until_navigated()?;
+        opened.call("Page.bringToFront", json!({}))?;
+        let url = format!("file://{}", page.display());
+        let mut navigated = opened.call("Page.navigate", json!({ "url": url }))?;
+        ensure!(navigated["errorText"].is_null(), "{url}: {}", navigated["errorText"]);
+        opened.document = navigated["loaderId"].take();
+        opened.wait_until("load")?;
         Ok(opened)
+    }
+
+    fn call(&self, method: &str, parameters: Value) -> Result<Value> {
+        self.chromium.call(Some(&self.session), method, parameters)
+    }
+
+    /// Waits for an event in the life of the document.
+    fn wait_until(&self, name: &str) -> Result {
+        self.chromium.wait_for(&self.session, &format!("event \"{name}\" of the page"), |event| {
+            event.method == "Page.lifecycleEvent"
+                && event.parameters["name"] == name
+                && event.parameters["loaderId"] == self.document
+        })
+    }
+
+    /// Waits until nothing has been requested for half a second since the page was loaded.
+    pub fn wait_until_idle(&self) -> Result {
+        self.wait_until("networkIdle")
     }
 
     /// Resizes the window.
     pub fn window(&self, width: u32, height: u32) -> Result {
-        self.tab.call_method(Emulation::SetDeviceMetricsOverride {
-            width,
-            height,
-            device_scale_factor: 1.0,
-            mobile: false,
-            scale: None,
-            screen_width: None,
-            screen_height: None,
-            position_x: None,
-            position_y: None,
-            dont_set_visible_size: None,
-            screen_orientation: None,
-            viewport: None,
-            display_feature: None,
-            device_posture: None,
-        })?;
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", size)?;
         Ok(())
     }
 
     /// Sets the system's colours to dark or light, or the medium to paper.
     pub fn system(&self, medium: &str, colours: &str) -> Result {
-        let feature = Emulation::MediaFeature { name: "prefers-color-scheme".into(), value: colours.into() };
-        self.tab.call_method(Emulation::SetEmulatedMedia {
-            media: Some(medium.into()),
-            features: Some(vec![feature]),
-        })?;
+        let features = json!([{ "name": "prefers-color-scheme", "value": colours }]);
+        self.call("Emulation.setEmulatedMedia", json!({ "media": medium, "features": features }))?;
         Ok(())
     }
 
@@ -132,12 +85,13 @@ impl Opened {
     pub fn ask(&self, expression: &str) -> Result<Value> {
         // By value, whatever it is: as JSON.
         let wrapped = format!("(async () => JSON.stringify(await ({expression}) ?? null))()");
-        let object = self.tab.evaluate(&wrapped, true).map_err(|error| format!("{expression}: {error}"))?;
-        let text = object
-            .value
-            .as_ref()
-            .and_then(Value::as_str)
-            .ok_or_else(|| format!("{expression}: {:?}", object.description))?;
+        let asked = json!({ "expression": wrapped, "awaitPromise": true });
+        let answer = self
+            .call("Runtime.evaluate", asked)
+            .map_err(|failure| format!("{expression}: {}", failure.message))?;
+        let text = answer["result"]["value"]
+            .as_str()
+            .ok_or_else(|| format!("{expression}: {}", answer["result"]["description"]))?;
         Ok(serde_json::from_str(text)?)
     }
 
@@ -190,106 +144,157 @@ impl Opened {
 
     /// Presses a key as a person would.
     pub fn press(&self, key: &str) -> Result {
-        self.tab.press_key(key)?;
+        let (code, number) = on_keyboard(key).ok_or_else(|| format!("no key is known as {key:?}"))?;
+        let text = match key {
+            "Enter" => "\r",
+            _ if key.chars().count() == 1 => key,
+            _ => "",
+        };
+        for kind in [if text.is_empty() { "rawKeyDown" } else { "keyDown" }, "keyUp"] {
+            let text = if kind == "keyUp" { "" } else { text };
+            self.call(
+                "Input.dispatchKeyEvent",
+                json!({
+                    "type": kind,
+                    "key": key,
+                    "code": code,
+                    "text": text,
+                    "windowsVirtualKeyCode": number,
+                    "nativeVirtualKeyCode": number,
+                }),
+            )?;
+        }
         Ok(())
     }
 
     /// Types a text as a person would.
     pub fn write(&self, text: &str) -> Result {
-        self.tab.type_str(text)?;
-        Ok(())
+        text.chars().try_for_each(|character| self.press(character.encode_utf8(&mut [0; 4])))
     }
 
     /// Clicks in the middle of an element.
     pub fn click(&self, selector: &str) -> Result {
-        let (x, y) = self.place(selector, 0.5, 0.5)?;
-        self.mouse(Input::DispatchMouseEventTypeOption::MousePressed, x, y, 1)?;
-        self.mouse(Input::DispatchMouseEventTypeOption::MouseReleased, x, y, 1)
+        let at = self.place(selector, 0.5, 0.5)?;
+        self.click_at(at, 1)
     }
 
     /// Double-clicks in the middle of an element.
     pub fn double_click(&self, selector: &str) -> Result {
-        let (x, y) = self.place(selector, 0.5, 0.5)?;
-        for clicks in 1..=2 {
-            self.mouse(Input::DispatchMouseEventTypeOption::MousePressed, x, y, clicks)?;
-            self.mouse(Input::DispatchMouseEventTypeOption::MouseReleased, x, y, clicks)?;
-        }
-        Ok(())
+        let at = self.place(selector, 0.5, 0.5)?;
+        self.click_at(at, 1)?;
+        self.click_at(at, 2)
     }
 
     /// Points at a place of an element, given as shares of its width and height.
     pub fn hover(&self, selector: &str, across: f64, down: f64) -> Result {
-        let (x, y) = self.place(selector, across, down)?;
-        self.mouse(Input::DispatchMouseEventTypeOption::MouseMoved, x, y, 0)
+        self.mouse("mouseMoved", self.place(selector, across, down)?, 0)
     }
 
     /// Drags the mouse from one place of an element to another, at half its height.
     pub fn drag(&self, selector: &str, from: f64, until: f64) -> Result {
         self.hover(selector, from, 0.5)?;
-        let (x, y) = self.place(selector, from, 0.5)?;
-        self.mouse(Input::DispatchMouseEventTypeOption::MousePressed, x, y, 1)?;
+        self.mouse("mousePressed", self.place(selector, from, 0.5)?, 1)?;
         for step in 1..=4 {
             self.hover(selector, from + (until - from) * f64::from(step) / 4.0, 0.5)?;
         }
-        let (x, y) = self.place(selector, until, 0.5)?;
-        self.mouse(Input::DispatchMouseEventTypeOption::MouseReleased, x, y, 1)
+        self.mouse("mouseReleased", self.place(selector, until, 0.5)?, 1)
     }
 
     fn place(&self, selector: &str, across: f64, down: f64) -> Result<(f64, f64)> {
-        let rectangle = format!("document.querySelector({selector:?}).getBoundingClientRect()");
-        let side = |name: &str| self.number(&format!("{rectangle}.{name}"));
-        Ok((side("left")? + side("width")? * across, side("top")? + side("height")? * down))
+        let place = self.ask(&format!(
+            "(() => {{
+                const box = document.querySelector({selector:?}).getBoundingClientRect();
+                return [box.left + box.width * {across}, box.top + box.height * {down}];
+            }})()"
+        ))?;
+        Ok(serde_json::from_value(place)?)
     }
 
-    fn mouse(&self, kind: Input::DispatchMouseEventTypeOption, x: f64, y: f64, clicks: u32) -> Result {
-        let moved = kind == Input::DispatchMouseEventTypeOption::MouseMoved;
-        self.tab.call_method(Input::DispatchMouseEvent {
-            Type: kind,
-            x,
-            y,
-            modifiers: None,
-            timestamp: None,
-            button: (!moved).then_some(Input::MouseButton::Left),
-            buttons: None,
-            click_count: Some(clicks),
-            force: None,
-            tangential_pressure: None,
-            tilt_x: None,
-            tilt_y: None,
-            twist: None,
-            delta_x: None,
-            delta_y: None,
-            pointer_Type: None,
-        })?;
+    fn click_at(&self, at: (f64, f64), clicks: u32) -> Result {
+        self.mouse("mousePressed", at, clicks)?;
+        self.mouse("mouseReleased", at, clicks)
+    }
+
+    fn mouse(&self, kind: &str, (x, y): (f64, f64), clicks: u32) -> Result {
+        let button = if kind == "mouseMoved" { "none" } else { "left" };
+        self.call(
+            "Input.dispatchMouseEvent",
+            json!({ "type": kind, "x": x, "y": y, "button": button, "clickCount": clicks }),
+        )?;
         Ok(())
     }
 
     /// The browser's complaints so far: script errors, violations of the page's policy, console messages.
     pub fn complaints(&self) -> Vec<String> {
-        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let complaint = |event: Event| match event.method.as_str() {
+            "Runtime.exceptionThrown" => Some(event.parameters["exceptionDetails"].to_string()),
+            "Log.entryAdded" => {
+                let entry = &event.parameters["entry"];
+                Some(format!("{}: {}", entry["level"], entry["text"]))
+            }
+            "Runtime.consoleAPICalled" => Some(format!("console: {}", event.parameters["args"])),
+            _ => None,
+        };
+        self.chromium.events(&self.session).into_iter().filter_map(complaint).collect()
     }
 
-    /// All requests so far.
+    /// The addresses of all requests so far.
     pub fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let address = |event: Event| {
+            let is_request = event.method == "Network.requestWillBeSent";
+            is_request.then(|| event.parameters["request"]["url"].as_str().unwrap_or_default().to_owned())
+        };
+        self.chromium.events(&self.session).into_iter().filter_map(address).collect()
     }
 
     /// Saves a picture, if requested.
     pub fn picture(&self, name: &str) -> Result {
         let Some(folder) = pictures() else { return Ok(()) };
-        let png = self.tab.capture_screenshot(Page::CaptureScreenshotFormatOption::Png, None, None, true)?;
-        std::fs::write(folder.join(format!("{name}.png")), png)?;
+        let png = self.call("Page.captureScreenshot", json!({ "format": "png" }))?;
+        std::fs::write(folder.join(format!("{name}.png")), bytes(&png)?)?;
         Ok(())
     }
 
     /// The page as printed.
     pub fn printed(&self) -> Result<Vec<u8>> {
-        Ok(self.tab.print_to_pdf(None)?)
+        bytes(&self.call("Page.printToPDF", json!({}))?)
     }
 }
 
-fn push(list: &Mutex<Vec<String>>, text: String) {
-    list.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+/// A name that the browser gave.
+fn id(answer: &Value, field: &str) -> Result<String> {
+    Ok(answer[field].as_str().ok_or_else(|| format!("there is no {field} in {answer}"))?.into())
+}
+
+/// The bytes in an answer.
+fn bytes(answer: &Value) -> Result<Vec<u8>> {
+    Ok(BASE64_STANDARD.decode(id(answer, "data")?)?)
+}
+
+/// A key's place on a US keyboard, and its number.
+fn on_keyboard(key: &str) -> Option<(String, u32)> {
+    let (code, number) = match key {
+        "Backspace" => (key, 8),
+        "Tab" => (key, 9),
+        "Enter" => (key, 13),
+        "Escape" => (key, 27),
+        " " => ("Space", 32),
+        "End" => (key, 35),
+        "Home" => (key, 36),
+        "ArrowLeft" => (key, 37),
+        "ArrowRight" => (key, 39),
+        "+" => ("NumpadAdd", 107),
+        "=" => ("Equal", 187),
+        "<" => ("Comma", 188),
+        ">" => ("Period", 190),
+        _ => {
+            let capital = key.to_ascii_uppercase();
+            let character = capital.chars().next().filter(|_| key.len() == 1)?;
+            let row = if character.is_ascii_digit() { "Digit" } else { "Key" };
+            return character.is_ascii_alphanumeric().then(|| (format!("{row}{capital}"), character.into()));
+        }
+    };
+    Some((code.into(), number))
 }
 
 fn wrap_failure(promise: &str) -> String {

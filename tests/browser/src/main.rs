@@ -4,6 +4,7 @@
 //! long something takes. With `BROWSER_PICTURES=FOLDER` each leaves a picture.
 
 mod browser;
+mod devtools;
 mod figures;
 mod flow;
 mod latency;
@@ -11,7 +12,8 @@ mod look;
 mod plant;
 mod table;
 
-use browser::{Chromium, Opened};
+use browser::Opened;
+use devtools::Chromium;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use plant::Plant;
 use punctual_model::Task;
@@ -79,17 +81,19 @@ fn run(name: &str, page: &str, (width, height): (u32, u32), test: fn(&Opened) ->
     let result = test(&opened);
     opened.picture(name)?;
     result?;
+    opened.wait_until_idle()?;
     let complaints = opened.complaints();
     ensure!(complaints.is_empty(), "the browser complains:\n{}", complaints.join("\n"));
-    let asked: Vec<String> =
-        opened.requests().into_iter().filter(|url| !url.ends_with(&format!("/{page}.html"))).collect();
+    let (own, asked): (Vec<String>, Vec<String>) =
+        opened.requests().into_iter().partition(|url| url.ends_with(&format!("/{page}.html")));
+    ensure!(!own.is_empty(), "the browser does not report requests");
     ensure!(asked.is_empty(), "the page asked for {}", asked.join(", "));
     Ok(())
 }
 
 fn trial(page: &'static str, (name, size, test): Row) -> Trial {
     Trial::ignorable_test(name, move || {
-        if browser::chromium().is_none() {
+        if devtools::installed().is_none() {
             return Ok(Completion::ignored_with(
                 "there is no Chromium: install the package chromium, or set CHROMIUM to where it is",
             ));

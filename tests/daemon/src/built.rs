@@ -37,43 +37,22 @@ fn run(command: &mut Command) -> Result<(), String> {
 pub fn all() -> Result<(), String> {
     let given = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let target = given("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target"));
-    let cargo = || Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let punctuald = match given("PUNCTUALD") {
+    let [punctuald, punctual, library] = ["PUNCTUALD", "PUNCTUAL", "LIBPUNCTUAL"].map(given);
+    if punctuald.is_none() || punctual.is_none() || library.is_none() {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let packages = ["-p", "punctual-daemon", "-p", "punctual-cli", "-p", "punctual-c"];
+        run(Command::new(cargo).args(["build", "--quiet"]).args(packages))?;
+    }
+    let punctuald = punctuald.unwrap_or_else(|| target.join("debug/punctuald"));
+    let punctual = punctual.unwrap_or_else(|| target.join("debug/punctual"));
+    let library = match library {
         Some(path) => path,
         None => {
-            run(cargo().args(["build", "--quiet", "-p", "punctual-daemon", "--bin", "punctuald"]))?;
-            target.join("debug/punctuald")
-        }
-    };
-    let punctual = match given("PUNCTUAL") {
-        Some(path) => path,
-        None => {
-            run(cargo().args(["build", "--quiet", "-p", "punctual-cli"]))?;
-            target.join("debug/punctual")
-        }
-    };
-    let library = match given("LIBPUNCTUAL") {
-        Some(path) => path,
-        None => {
-            run(cargo().args([
-                "rustc",
-                "--quiet",
-                "-p",
-                "punctual-client",
-                "--lib",
-                "--crate-type",
-                "staticlib",
-            ]))?;
-            let library = target.join("debug/client");
+            let library = target.join("client");
             let make = |name: &str, path: &Path| format!("{name}={}", path.display());
-            let archive = make("ARCHIVE", &target.join("debug/libpunctual_client.a"));
-            run(Command::new("make").args([
-                "--silent",
-                "-C",
-                "crates/client",
-                &archive,
-                &make("OUT", &library),
-            ]))?;
+            run(Command::new("make")
+                .args(["--silent", "-C", "crates/client"])
+                .args([make("ARCHIVE", &target.join("debug/libpunctual_c.a")), make("OUT", &library)]))?;
             library
         }
     };

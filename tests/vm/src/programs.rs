@@ -202,10 +202,10 @@ fn build_tests(arch: Arch, target: &[&str]) -> Result<Vec<Value>> {
     let packages = if arch.is_ours() {
         vec!["--workspace"]
     } else {
-        vec!["-p", "punctual-e2e", "-p", "punctual-daemon", "-p", "punctual-daemon-tests"]
+        vec!["-p", "punctual-e2e", "-p", "punctual-daemon", "-p", "punctual-daemon-tests", "-p", "punctual-c"]
     };
     let output = run(cargo(arch)
-        .args(["test", "--quiet", "--no-run", "--message-format=json"])
+        .args(["build", "--quiet", "--lib", "--bins", "--tests", "--message-format=json"])
         .args(packages)
         .args(target))?;
     Ok(messages(&output).collect())
@@ -237,35 +237,14 @@ fn build_daemon(arch: Arch, target: &[&str], built: &[Value]) -> Result<Daemon> 
         .ok_or_else(no_message)?;
     let find = |package, name| find_test(built, package, name);
     let tests = vec![
-        // What it asks and tells the kernel, each by itself; with real processes; with the capabilities of
-        // its unit; asked by real clients.
+        // What it asks and tells the kernel, each by itself; with real processes; asked by real clients.
         ("tests-1-parts", find("punctual-daemon", "punctual_daemon")?),
         ("tests-2-daemon", find("punctual-daemon", "daemon")?),
-        ("tests-3-units", find("punctual-daemon", "units")?),
-        ("tests-4-clients", find("punctual-daemon-tests", "daemon")?),
+        ("tests-3-clients", find("punctual-daemon-tests", "daemon")?),
     ];
 
-    let output = run(cargo(arch)
-        .args([
-            "rustc",
-            "--quiet",
-            "-p",
-            "punctual-client",
-            "--lib",
-            "--crate-type",
-            "staticlib",
-            "--message-format=json",
-        ])
-        .args(target))?;
-    let archive = messages(&output).find_map(|message| {
-        let files = message["filenames"]
-            .as_array()?
-            .iter()
-            .filter_map(Value::as_str)
-            .map(PathBuf::from)
-            .collect::<Vec<_>>();
-        files.into_iter().find(|file| file.extension() == Some(OsStr::new("a")))
-    });
+    let library = built.iter().find(|message| is_of(message, "punctual-c")).ok_or_else(no_message)?;
+    let archive = library["filenames"][0].as_str().ok_or_else(no_message)?;
     let compiled = folder().join(format!("compiled-{}", arch.triplet()));
     std::fs::create_dir_all(&compiled).map_err(|error| cannot("create", &compiled, error))?;
     let with = |mut flag: std::ffi::OsString, path: &Path| {
@@ -278,9 +257,7 @@ fn build_daemon(arch: Arch, target: &[&str], built: &[Value]) -> Result<Daemon> 
         make.args([arch.target(), "make", "CC=$(TARGET_CC)"]);
     }
     make.current_dir(repository()).args(["--silent", "-C", "crates/client"]);
-    run(make
-        .arg(with("OUT=".into(), &compiled))
-        .arg(with("ARCHIVE=".into(), &archive.ok_or_else(no_message)?)))?;
+    run(make.arg(with("OUT=".into(), &compiled)).arg(with("ARCHIVE=".into(), Path::new(archive))))?;
     for source in CLIENTS {
         let mut compile = cc(arch);
         compile

@@ -1,7 +1,7 @@
 //! Contracts as text; records against contracts made of them; streams cut anywhere.
 
 #[allow(dead_code, reason = "made for the tests of extraction")]
-#[path = "../../../extract/tests/common/records.rs"]
+#[path = "../../../extract/tests/extract/common/records.rs"]
 mod records;
 
 mod jobs;

@@ -6,6 +6,7 @@
 mod actor;
 mod arrival;
 mod bus;
+mod capabilities;
 mod clamps;
 mod cpusets;
 mod ended;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     for shared in [
         wire::TESTS,
+        capabilities::TESTS,
         owners::TESTS,
         undo::TESTS,
         cpusets::TESTS,

@@ -59,7 +59,7 @@ pub struct Daemon {
     folder: TempDir,
     notified: UnixDatagram,
     environment: Vec<(&'static str, String)>,
-    wrapper: Vec<&'static str>,
+    wrapper: Vec<String>,
     child: Option<Child>,
 }
 
@@ -87,8 +87,8 @@ impl Daemon {
     }
 
     /// Started by another program, the next time.
-    pub fn wrap(&mut self, wrapper: &[&'static str]) {
-        self.wrapper = wrapper.to_vec();
+    pub fn wrap(&mut self, wrapper: &[&str]) {
+        self.wrapper = wrapper.iter().map(|&word| word.to_owned()).collect();
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -107,7 +107,7 @@ impl Daemon {
 
     /// How the daemon is started.
     pub fn command(&self) -> Command {
-        let mut words = self.wrapper.iter().copied().chain([env!("CARGO_BIN_EXE_punctuald")]);
+        let mut words = self.wrapper.iter().map(String::as_str).chain([env!("CARGO_BIN_EXE_punctuald")]);
         let mut command = Command::new(words.next().unwrap());
         command
             .args(words)

@@ -1,4 +1,4 @@
-//! The laws of `punctual-model`, one file for each, in one binary so that they are linked once.
+//! The laws of `punctual-model`, one file for each, in one program so that they are linked once.
 
 mod checkers;
 mod curves;

@@ -1,5 +1,6 @@
 #![no_main]
 
-mod flow_input;
+#[path = "inputs/flow.rs"]
+mod input;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| flow_input::read(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| input::read(data));

@@ -1,5 +1,6 @@
 #![no_main]
 
-mod lttng_input;
+#[path = "inputs/lttng.rs"]
+mod input;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| lttng_input::read(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| input::read(data));

@@ -1,5 +1,6 @@
 #![no_main]
 
-mod trace_dat_input;
+#[path = "inputs/trace_dat.rs"]
+mod input;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| trace_dat_input::read(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| input::read(data));

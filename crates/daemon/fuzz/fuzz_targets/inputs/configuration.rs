@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer: it is read as `punctuald.toml`. What is wrong is said with its
-//! place; what is right can be made, and written out in full it means the same.
+//! Reads an input as `punctuald.toml`: problems are reported with their place; a valid configuration can be
+//! applied, and written out in full it means the same. Called by the fuzzer and by `tests/fuzz.rs`.
 
 use punctual_daemon::config::{Config, Kind, Machine, PluginConfig, processor_list};
 use punctual_daemon::enforce::{Accounting, Changes, Overruns, Policy};

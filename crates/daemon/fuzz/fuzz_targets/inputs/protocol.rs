@@ -1,8 +1,8 @@
-//! What is done with an input of the fuzzer: its bytes come over three connections, in the pieces that it
-//! says, and a daemon serves them that tells the kernel nothing, since its clients have no threads.
+//! Sends an input over three connections, in the pieces that it asks for, to a daemon that tells the kernel
+//! nothing, since its clients have no threads. Called by the fuzzer and by `tests/fuzz.rs`.
 //!
-//! The first byte says how the daemon is set up. Of the others, those below 8 (but 0, which ends a message)
-//! are no bytes that come, but what happens.
+//! The first byte selects the daemon's setup. Of the others, those below 8 are events, not bytes that are sent;
+//! but 0 ends a message.
 
 #[path = "protocol/books.rs"]
 mod books;

@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer: it is read as the file of rules. What is wrong is said with its
-//! line; what is right means what it shows, and says to requests at its bounds what its explanation says.
+//! Reads an input as the file of rules: problems are reported with their line; valid rules mean what they show,
+//! and decide requests at their bounds as they explain. Called by the fuzzer and by `tests/fuzz.rs`.
 
 use punctual_daemon::access::{Access, Domain, Share, Usage, Who};
 use punctual_daemon::config::Machine;

@@ -1,8 +1,0 @@
-//! Flow traces: what was written comes back, other tools read it, and damage is left out and reported.
-
-mod babeltrace;
-mod damage;
-mod generate;
-#[path = "../common/mutate.rs"]
-mod mutate;
-mod roundtrip;

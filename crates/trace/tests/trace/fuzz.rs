@@ -1,0 +1,58 @@
+//! The fuzz targets in ordinary tests, on the same inputs every time. `make fuzz` looks for new findings.
+
+use punctual_test_support::FuzzTarget;
+
+#[path = "../../fuzz/fuzz_targets/inputs/flow.rs"]
+mod flow;
+#[path = "../../fuzz/fuzz_targets/inputs/lttng.rs"]
+mod lttng;
+#[path = "../../fuzz/fuzz_targets/inputs/reader.rs"]
+mod reader;
+#[path = "../../fuzz/fuzz_targets/inputs/trace_dat.rs"]
+mod trace_dat;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
+const READER: FuzzTarget = FuzzTarget { name: "reader", folder: FOLDER, read: reader::read };
+const FLOW: FuzzTarget = FuzzTarget { name: "flow", folder: FOLDER, read: flow::read };
+const LTTNG: FuzzTarget = FuzzTarget { name: "lttng", folder: FOLDER, read: lttng::read };
+const TRACE_DAT: FuzzTarget = FuzzTarget { name: "trace_dat", folder: FOLDER, read: trace_dat::read };
+
+#[test]
+fn reader_reads_its_corpus() {
+    READER.reads_corpus();
+}
+
+#[test]
+fn reader_survives_mutations() {
+    READER.reads_mutations(20_000);
+}
+
+#[test]
+fn flow_reads_its_corpus() {
+    FLOW.reads_corpus();
+}
+
+#[test]
+fn flow_survives_mutations() {
+    FLOW.reads_mutations(50_000);
+}
+
+#[test]
+fn lttng_reads_its_corpus() {
+    LTTNG.reads_corpus();
+}
+
+#[test]
+fn lttng_survives_mutations() {
+    LTTNG.reads_mutations(20_000);
+}
+
+#[test]
+fn trace_dat_reads_its_corpus() {
+    TRACE_DAT.reads_corpus();
+}
+
+#[test]
+fn trace_dat_survives_mutations() {
+    TRACE_DAT.reads_mutations(20_000);
+}

@@ -1,0 +1,81 @@
+//! Other tools' traces: LiME's, as the description of its format has it; those of perf and trace-cmd, as they
+//! record here. Bad ones never panic.
+
+mod lime;
+mod lttng;
+mod perf;
+mod perf_file;
+mod trace_cmd;
+mod trace_dat;
+#[path = "../../fuzz/fuzz_targets/inputs/trace_dat.rs"]
+mod trace_dat_input;
+
+use punctual_test_support::Mutator;
+use punctual_trace::import::{ErrorKind, Import, Imported, Options};
+use punctual_trace::{Activation, Record};
+use std::fs;
+use std::path::Path;
+
+fn import(path: &Path) -> Result<(Vec<Record>, Imported), punctual_trace::import::Error> {
+    import_with(path, &Options::default())
+}
+
+fn import_with(
+    path: &Path,
+    options: &Options,
+) -> Result<(Vec<Record>, Imported), punctual_trace::import::Error> {
+    let mut records = Vec::new();
+    let import = Import::open(path, options)?;
+    let imported = import.run(
+        &mut |record| {
+            records.push(record.clone());
+            true
+        },
+        &mut |_| {},
+    )?;
+    Ok((records, imported))
+}
+
+fn activations(records: &[Record]) -> Vec<Activation> {
+    records
+        .iter()
+        .filter_map(
+            |record| if let Record::Activation(activation) = record { Some(*activation) } else { None },
+        )
+        .collect()
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("written");
+    }
+    folder
+}
+
+#[test]
+fn files_that_are_not_traces_are_refused() {
+    let kind = |path: &Path| import(path).expect_err("no trace").kind();
+    let empty = folder(&[("notes.txt", "nothing"), ("x-y.events.json", "[]")]);
+    assert_eq!(kind(empty.path()), ErrorKind::NotATrace);
+    assert_eq!(kind(&empty.path().join("notes.txt")), ErrorKind::NotATrace);
+    assert_eq!(kind(&empty.path().join("missing")), ErrorKind::NotFound);
+    let broken = folder(&[("40-0.events.json", &lime::events(1)), ("40-0.infos.json", "{\"comm\": 7")]);
+    let error = import(broken.path()).expect_err("broken");
+    assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains("40-0.infos.json"), "{error}");
+    let protobuf = folder(&[("40-0.events.pb", ""), ("40-0.infos.json", "{}")]);
+    let error = import(protobuf.path()).expect_err("protobuf");
+    assert!(error.kind() == ErrorKind::NotATrace && error.to_string().contains("protobuf"), "{error}");
+    let short = folder(&[("perf.data", "PERFILE2 and nothing else")]);
+    assert_eq!(kind(&short.path().join("perf.data")), ErrorKind::Malformed);
+}
+
+/// Seeded changes of a file: whatever comes of it, it is no panic.
+fn mutations(original: &[u8], rounds: u32, mut check: impl FnMut(&[u8])) {
+    let mut mutator = Mutator::new(7).inserting(Vec::new(), vec![original.to_vec()]);
+    for _ in 0..rounds {
+        let mut bytes = original.to_vec();
+        mutator.mutate(&mut bytes);
+        check(&bytes);
+    }
+}

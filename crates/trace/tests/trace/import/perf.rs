@@ -1,0 +1,442 @@
+//! What perf records: files with a known truth, and what it records on this machine.
+
+use super::perf_file::{DIES, File, IDLES, IS_PREEMPTED, SLEEPS, WAITS_FOR_DISK};
+use super::{activations, folder, import, import_with, mutations};
+use punctual_model::{Call, Duration, FileClass, Instant, Object, Policy, Separator, Window};
+use punctual_trace::import::{Error, ErrorKind, Imported, Options};
+use punctual_trace::{Begin, Record, Step, TaskRecord};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Kernel priorities: of FIFO 60, of nobody in particular, and of SCHED_DEADLINE.
+pub const FIFO_60: i32 = 39;
+const OTHER: i32 = 120;
+const DEADLINE: i32 = -1;
+pub const IDLE: (i32, i32) = (0, 120);
+pub const SLEEP: i64 = 230;
+const READ: i64 = 0;
+
+fn at(us: u64) -> Instant {
+    Instant::from_ns(us * 1_000)
+}
+
+fn imported(file: &File) -> Result<(Vec<Record>, Imported), Error> {
+    let directory = tempfile::tempdir().expect("a folder");
+    let path = directory.path().join("perf.data");
+    fs::write(&path, file.bytes()).expect("written");
+    import(&path)
+}
+
+fn tasks(records: &[Record]) -> Vec<&TaskRecord> {
+    records
+        .iter()
+        .filter_map(|record| if let Record::Task(task) = record { Some(task.as_ref()) } else { None })
+        .collect()
+}
+
+/// Thread 40 of period 10 ms: 1 ms of work with a sleep for the disk of 200 µs in it. Its calls come before
+/// the switches that they cause.
+pub fn periodic(jobs: u64) -> File {
+    let mut file = File::default();
+    file.name(0, 39, 40, "control", false);
+    for job in 1..=jobs {
+        let arrival = job * 10_000;
+        file.waking(arrival + 1, 0, 40)
+            .switch(arrival + 5, (0, 120, 0), (40, FIFO_60))
+            .leave(arrival + 6, 40, SLEEP, 0)
+            .enter(arrival + 400, 40, READ, [3, 0, 8, 0, 0, 0])
+            .switch(arrival + 405, (40, FIFO_60, WAITS_FOR_DISK), IDLE)
+            .waking(arrival + 605, 0, 40)
+            .switch(arrival + 610, (0, 120, 0), (40, FIFO_60))
+            .leave(arrival + 611, 40, READ, 8)
+            .switch(arrival + 700, (40, FIFO_60, IS_PREEMPTED), (7, 0))
+            .switch(arrival + 800, (7, 0, SLEEPS), (40, FIFO_60))
+            .enter(arrival + 1_305, 40, SLEEP, [1, 1, 0x7ffc_0000, 0, 0, 0])
+            .switch(arrival + 1_310, (40, FIFO_60, SLEEPS), IDLE)
+            .round();
+    }
+    file
+}
+
+#[test]
+fn a_recording_with_a_known_truth() {
+    let (records, imported) = imported(&periodic(20)).expect("imported");
+    let task = tasks(&records).into_iter().find(|task| task.tid == 40).expect("a task");
+    assert_eq!((task.pid, task.name.as_str(), task.policy, task.priority), (39, "control", Policy::Fifo, 60));
+    let seen: Vec<_> = activations(&records).into_iter().filter(|activation| activation.tid == 40).collect();
+    // A sleep and a wait for the disk in each period; the first sleep began before the recording, the last
+    // one did not end in it.
+    assert_eq!(seen.len(), 40);
+    let sleep = Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
+    for (index, pair) in seen.chunks_exact(2).enumerate() {
+        let arrival = (index as u64 + 1) * 10_000;
+        // What a descriptor is, is not known: waiting for a disk is no event.
+        assert_eq!((pair[0].separator, pair[1].separator), (Separator::SUSPENSION, sleep));
+        assert_eq!((pair[0].stop, pair[1].stop), (at(arrival + 405), at(arrival + 1_310)));
+        // 400 + 90 + 510 µs in each job, preemption and suspension left out.
+        assert_eq!(pair[1].cpu, Duration::from_us(1_000 * (index as u64 + 1)));
+        assert_eq!(pair[0].cpu, Duration::from_us(1_000 * index as u64 + 400));
+        assert_eq!(pair[0].resumed.expect("resumed").release, Some(Window::at(at(arrival + 605))));
+        match pair[1].resumed {
+            Some(resumed) => assert_eq!(
+                (resumed.release, resumed.start),
+                (Some(Window::at(at(arrival + 10_001))), at(arrival + 10_005))
+            ),
+            None => assert_eq!(index, 19),
+        }
+    }
+    let steps =
+        records.iter().filter(|record| matches!(record, Record::Switch(switch) if switch.tid == 40)).count();
+    // The first wake-up came before it was known to be a thread to follow.
+    assert_eq!(steps, 20 * 8 - 1);
+    assert_eq!(imported.until, at(201_310));
+    for note in ["arrivals are not known", "perf's own clock", "sum of the stretches", "taken as FIFO"] {
+        assert_eq!(
+            imported.notes.iter().filter(|printed| printed.contains(note)).count(),
+            1,
+            "{note}: {:?}",
+            imported.notes
+        );
+    }
+    assert!(
+        !imported.notes.iter().any(|note| note.contains("lends")),
+        "loans are recorded: {:?}",
+        imported.notes
+    );
+}
+
+/// As virtual machines do: the trace lacks the switches by which the thread gets the processor.
+#[test]
+fn a_job_without_its_first_switch_has_no_cost_of_zero() {
+    let mut file = File::default();
+    for job in 1..=4 {
+        let release = job * 10_000;
+        file.waking(release, 0, 40);
+        match job {
+            1 | 4 => _ = file.switch(release + 5, (0, 120, 0), (40, FIFO_60)),
+            // Another thread before it, or its migration.
+            2 => _ = file.switch(release + 3, (0, 120, 0), (7, 120)),
+            _ => _ = file.migrate(release + 2, 40),
+        }
+        file.switch(release + 1_005, (40, FIFO_60, SLEEPS), IDLE).round();
+    }
+    let (records, imported) = imported(&file).expect("imported");
+    let cpu: Vec<_> = activations(&records).iter().map(|activation| activation.cpu.ns() / 1_000).collect();
+    assert_eq!(cpu, [1_000, 2_002, 3_005, 4_005]);
+    let said: Vec<_> = imported.notes.iter().filter(|note| note.contains("too high")).collect();
+    assert!(said.len() == 1 && said[0].starts_with("2 times a thread left"), "{said:?}");
+}
+
+#[test]
+fn totals_and_platform_are_imported() {
+    let folder = folder(&[]);
+    let path = folder.path().join("perf.data");
+    fs::write(&path, periodic(2).bytes()).expect("written");
+    let import = punctual_trace::import::Import::open(&path, &Options::default()).expect("opened");
+    let about = import.about();
+    assert_eq!(
+        (about.host.as_str(), about.source.as_str(), about.clock.as_str()),
+        ("machine", "perf 6.1", "perf")
+    );
+    assert_eq!(
+        (about.platform.kernel.as_str(), about.platform.machine.as_str(), about.platform.cpus),
+        ("6.12.0-rt", "x86_64", 2)
+    );
+    // The header does not say; the name came at 0, long before.
+    assert_eq!((about.from, about.clock_zero, about.switches), (at(10_001), None, true));
+}
+
+#[test]
+fn records_of_all_processors_are_in_order_of_time() {
+    // One after the other, as perf writes them: each processor's for itself.
+    let mut file = File::default();
+    file.switch(100, (0, 120, 0), (40, FIFO_60)).switch(300, (40, FIFO_60, SLEEPS), IDLE);
+    file.waking(500, 0, 40).waking(200, 0, 41).switch(250, (0, 120, 0), (41, FIFO_60)).round();
+    file.switch(600, (0, 120, 0), (40, FIFO_60)).round();
+    let (records, imported) = imported(&file).expect("imported");
+    let steps: Vec<_> = records
+        .iter()
+        .filter_map(|record| {
+            if let Record::Switch(switch) = record {
+                Some((switch.at.ns() / 1_000, switch.tid, switch.step))
+            } else {
+                None
+            }
+        })
+        .collect();
+    let asleep = Step::Asleep { interruptible: true };
+    // 41 was woken before it was known.
+    let expected = [
+        (100, 40, Step::In),
+        (250, 41, Step::In),
+        (300, 40, asleep),
+        (500, 40, Step::Woken { by: 0 }),
+        (600, 40, Step::In),
+    ];
+    assert_eq!(steps, expected);
+    assert!(!imported.notes.iter().any(|note| note.contains("out of order")));
+}
+
+#[test]
+fn no_model_spans_a_loss() {
+    for younger in [false, true] {
+        let mut file = periodic(3);
+        match younger {
+            false => file.lost(32_000, 5),
+            true => file.lost_samples(32_000, 5),
+        };
+        file.waking(40_001, 0, 40).switch(40_005, (0, 120, 0), (40, FIFO_60)).leave(40_006, 40, SLEEP, 0);
+        let (records, imported) = imported(&file).expect("imported");
+        assert_eq!(imported.totals.lost, 5);
+        let numbers: Vec<u32> =
+            activations(&records).iter().filter(|seen| seen.tid == 40).map(|seen| seen.sequence).collect();
+        let Some(Record::Last { sequence, .. }) = records.iter().rev().find(|record| record.tid() == 40)
+        else {
+            panic!("it lives")
+        };
+        // One number is left out, and nothing is said of the sleep in which events were lost.
+        assert_eq!((numbers.last().copied(), *sequence), (Some(5), 7));
+    }
+}
+
+#[test]
+fn threads_are_followed_from_becoming_real_time_until_their_end() {
+    let mut file = File::default();
+    file.name(10, 50, 50, "other", false)
+        .switch(100, (0, 120, 0), (50, OTHER))
+        .switch(200, (50, OTHER, SLEEPS), IDLE)
+        .switch(300, (0, 120, 0), (50, FIFO_60))
+        .name(310, 50, 50, "renamed", false)
+        .name(320, 50, 50, "executed", true)
+        .switch(400, (50, FIFO_60 - 1, SLEEPS), IDLE)
+        .switch(500, (0, 120, 0), (50, OTHER))
+        .switch(600, (50, OTHER, DIES), IDLE);
+    let (records, _) = imported(&file).expect("imported");
+    let story: Vec<String> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Task(task) => {
+                Some(format!("{:?} {} {:?} {}", task.begin, task.name, task.policy, task.priority))
+            }
+            Record::Renamed { name, .. } => Some(format!("is {name}")),
+            Record::Exit { .. } => Some("exit".into()),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        "Seen other Fifo 60",
+        "is renamed",
+        "Exec executed Fifo 60",
+        "Priority executed Fifo 61",
+        "Policy executed Other 0",
+    ];
+    assert_eq!(story, expected);
+
+    let directory = folder(&[]);
+    let path = directory.path().join("perf.data");
+    fs::write(&path, file.bytes()).expect("written");
+    let (records, _) = import_with(&path, &Options { include_best_effort: true }).expect("imported");
+    assert_eq!(tasks(&records)[0].at, at(100));
+}
+
+/// A priority that is lent for the time that a lock is held makes no task.
+#[test]
+fn an_inherited_priority_is_not_the_threads_own() {
+    let mut file = File::default();
+    file.switch(100, (0, 120, 0), (40, FIFO_60))
+        .lend(150, 40, FIFO_60, 10)
+        .switch(200, (40, 10, IS_PREEMPTED), IDLE)
+        .switch(300, (0, 120, 0), (40, 10))
+        .lend(350, 40, 10, FIFO_60)
+        .switch(400, (40, FIFO_60, SLEEPS), (60, OTHER))
+        .lend(450, 60, OTHER, 10)
+        .switch(500, (60, 10, SLEEPS), IDLE);
+    let (records, _) = imported(&file).expect("imported");
+    // Nor does it make a thread a real-time one.
+    assert_eq!(
+        tasks(&records).iter().map(|task| (task.tid, task.begin)).collect::<Vec<_>>(),
+        [(40, Begin::Seen)]
+    );
+    assert!(records.iter().all(|record| record.tid() == 40));
+}
+
+/// Threads of the kernel wait without being counted as load; that is a sleep like any other.
+#[test]
+fn idling_is_sleeping() {
+    let mut file = File::default();
+    file.switch(100, (0, 120, 0), (40, FIFO_60)).switch(200, (40, FIFO_60, IDLES), IDLE);
+    file.waking(900, 0, 40).switch(910, (0, 120, 0), (40, FIFO_60)).switch(
+        1_000,
+        (40, FIFO_60, SLEEPS),
+        IDLE,
+    );
+    let seen = activations(&imported(&file).expect("imported").0);
+    assert_eq!(
+        (seen[0].stop, seen[0].cpu, seen[0].resumed.expect("resumed").release),
+        (at(200), Duration::from_us(100), Some(Window::at(at(900))))
+    );
+    assert_eq!(seen[1].cpu, Duration::from_us(190));
+}
+
+#[test]
+fn a_deadline_thread_yields() {
+    let mut file = File::default();
+    for job in 1..=3 {
+        let begin = job * 12_000;
+        file.switch(begin, (0, 120, 0), (40, DEADLINE));
+        file.leave(begin + 1, 40, 24, 0).enter(begin + 300, 40, 24, [0; 6]).switch(
+            begin + 302,
+            (40, DEADLINE, 0),
+            IDLE,
+        );
+    }
+    let (records, _) = imported(&file).expect("imported");
+    assert_eq!(tasks(&records)[0].policy, Policy::Deadline);
+    let seen = activations(&records);
+    assert_eq!((seen.len(), seen[0].separator.call), (3, Call::SchedYield));
+    // No wake-up is seen: its budget came back some time before it ran.
+    assert_eq!(seen[0].resumed.expect("resumed").release, Window::new(at(12_302), at(24_000)));
+}
+
+#[test]
+fn a_read_that_waits_is_named_by_its_descriptor() {
+    let mut file = File::default();
+    file.switch(100, (0, 120, 0), (40, FIFO_60));
+    for (begin, call) in [(200, READ), (400, 45)] {
+        file.enter(begin, 40, call, [5, 0, 8, 0, 0, 0])
+            .switch(begin + 5, (40, FIFO_60, SLEEPS), IDLE)
+            .waking(begin + 100, 9, 40)
+            .switch(begin + 105, (0, 120, 0), (40, FIFO_60))
+            .leave(begin + 106, 40, call, 8);
+    }
+    // Nothing had to be waited for: whether it could have, nobody knows.
+    file.enter(600, 40, READ, [5, 0, 8, 0, 0, 0]).leave(601, 40, READ, 8);
+    let seen = activations(&imported(&file).expect("imported").0);
+    let separators: Vec<_> = seen.iter().map(|activation| activation.separator).collect();
+    let file = |class| Object::File { class, fd: 5, identity: 0 };
+    let read = Separator { call: Call::Read, object: file(FileClass::Other) };
+    let receive = Separator { call: Call::Recvfrom, object: file(FileClass::Socket) };
+    assert_eq!(separators, [read, receive]);
+}
+
+#[test]
+fn damage_is_reported_with_its_place() {
+    // A header that says less than a header's length.
+    let whole = periodic(8);
+    let mut bytes = whole.bytes();
+    let record = bytes.windows(8).position(|bytes| bytes == [68, 0, 0, 0, 0, 0, 8, 0]).expect("a round");
+    let at_end = bytes.len() / 2;
+    let broken =
+        bytes[at_end..].windows(8).position(|bytes| bytes == [68, 0, 0, 0, 0, 0, 8, 0]).expect("a round")
+            + at_end;
+    assert!(broken > record);
+    bytes[broken + 6] = 1;
+    let directory = folder(&[]);
+    let path = directory.path().join("perf.data");
+    fs::write(&path, &bytes).expect("written");
+    let (records, imported) = import(&path).expect("imported");
+    let place = format!("perf.data, byte {} or so", broken + 8);
+    assert!(imported.notes.iter().any(|note| note.contains(&place)), "{:?}", imported.notes);
+    assert!(imported.totals.lost == 1 && !activations(&records).is_empty());
+
+    let refused = |bytes: &[u8], why: &str| {
+        fs::write(&path, bytes).expect("written");
+        let error = import(&path).expect_err("refused");
+        assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains(why), "{error}");
+    };
+    let bytes = whole.bytes();
+    refused(
+        &bytes[..bytes.len() - 1],
+        "does not lie within the file: it was cut short, or perf was killed before it finished; copy all",
+    );
+    refused(&bytes[..20], "cut off in its header; copy all of it, or run perf record to its end");
+    let patched = |at: usize, with: &[u8]| [&bytes[..at], with, &bytes[at + with.len()..]].concat();
+    refused(&patched(48, &[0; 8]), "killed while it recorded");
+    refused(
+        &patched(8, &16_u64.to_le_bytes()),
+        "to a pipe, which leaves out what is needed here; record into a file with perf record -o FILE",
+    );
+    refused(&patched(0, b"2ELIFREP"), "big-endian");
+    refused(&patched(72, &(1_u64 << 27).to_le_bytes()), "without -z");
+    let name = bytes.windows(12).position(|bytes| bytes == b"sched_switch").expect("its name");
+    refused(&patched(name, b"sched_sweets"), "no tracepoint sched:sched_switch");
+}
+
+/// The library would take that much memory.
+#[test]
+fn sizes_in_the_file_are_checked() {
+    let mut file = periodic(3);
+    file.traced_by_the_processor(u64::MAX / 4);
+    let (_, imported) = imported(&file).expect("imported");
+    assert!(
+        imported.notes.iter().any(|note| note.contains("traces of the processor")),
+        "{:?}",
+        imported.notes
+    );
+}
+
+#[test]
+fn changed_files_cause_no_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("changed.data");
+    let mut file = periodic(3);
+    file.lost(90_000, 1).name(90_001, 39, 40, "executed", true).lend(90_002, 40, FIFO_60, 10);
+    let original = file.bytes();
+    mutations(&original, 500, |bytes| {
+        fs::write(&path, bytes).expect("written");
+        let _ = import(&path);
+    });
+    // Every byte of the header, and of what describes the events.
+    for place in (0..104).chain(original.len() - 500..original.len()) {
+        let mut bytes = original.clone();
+        bytes[place] ^= 1 << (place % 8);
+        fs::write(&path, bytes).expect("written");
+        let _ = import(&path);
+    }
+}
+
+/// Records what goes on here for a moment; `None`, with a line that says so, where perf cannot.
+fn recorded_by_perf(folder: &Path) -> Option<Vec<u8>> {
+    let path = folder.join("perf.data");
+    let recorded = Command::new("perf")
+        .args([
+            "record",
+            "-q",
+            "-a",
+            "-e",
+            "sched:sched_switch,sched:sched_waking,raw_syscalls:*",
+            "--exclude-perf",
+            "-o",
+        ])
+        .arg(&path)
+        .args(["--", "sleep", "0.05"])
+        .output();
+    match recorded {
+        Ok(output) if output.status.success() => fs::read(&path).ok(),
+        _ => {
+            skipped!("perf cannot record here");
+            None
+        }
+    }
+}
+
+/// What this machine's perf writes is read to its end, and changes of it do not hurt.
+#[test]
+fn a_recording_made_on_this_machine_is_imported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(original) = recorded_by_perf(folder.path()) else { return };
+    let path = folder.path().join("perf.data");
+    let (records, imported) = import_with(&path, &Options { include_best_effort: true }).expect("imported");
+    assert!(!imported.notes.iter().any(|note| note.contains("cannot be read")), "{:?}", imported.notes);
+    assert!(
+        tasks(&records).iter().any(|task| task.name == "sleep" && task.pid != 0),
+        "the command is among the threads"
+    );
+    let path = folder.path().join("changed.data");
+    let tail = original.len() - original.len().min(4_096);
+    mutations(&original[tail..], 20, |changed| {
+        fs::write(&path, [&original[..tail], changed].concat()).expect("written");
+        let _ = import(&path);
+    });
+}
