@@ -55,7 +55,7 @@ impl<'a> Opened<'a> {
 
     /// Waits for an event in the life of the document.
     fn wait_until(&self, name: &str) -> Result {
-        self.chromium.wait_for(&self.session, &format!("event \"{name}\" of the page"), |event| {
+        self.chromium.wait_for(&self.session, &format!("event {name:?} of the page"), |event| {
             event.method == "Page.lifecycleEvent"
                 && event.parameters["name"] == name
                 && event.parameters["loaderId"] == self.document

@@ -107,8 +107,7 @@ impl Chromium {
         self.connection().wait_for(session, what, is_it)
     }
 
-    /// All events of a session so far, in order, without those that are still in the pipe: an answer comes
-    /// after every event before it.
+    /// All events of a session before the last answer or awaited event, in order.
     pub fn events(&self, session: &str) -> Vec<Event> {
         self.connection().events.iter().filter(|event| event.session == session).cloned().collect()
     }
@@ -116,9 +115,9 @@ impl Chromium {
     /// Closes a page and forgets its events.
     pub fn close(&self, target: &str, session: &str) -> Result {
         let mut connection = self.connection();
+        let closed = connection.call(None, "Target.closeTarget", json!({ "targetId": target }));
         connection.events.retain(|event| event.session != session);
-        connection.call(None, "Target.closeTarget", json!({ "targetId": target }))?;
-        Ok(())
+        closed.map(|_| ())
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -196,11 +195,13 @@ impl Connection {
         let mut message = match self.messages.recv_timeout(left) {
             Ok(message) => message?,
             Err(RecvTimeoutError::Timeout) => {
-                return fail(format!("Chromium sent no {what} within {} s", PATIENCE.as_secs()));
+                return fail(format!("waited {} s for {what}", PATIENCE.as_secs()));
             }
             Err(RecvTimeoutError::Disconnected) => {
-                let said = self.stderr.recv_timeout(PATIENCE).unwrap_or_default();
-                return fail(format!("waited for {what}, but Chromium has ended: {said}"));
+                let stderr = self.stderr.recv_timeout(PATIENCE).unwrap_or_default();
+                let lines: Vec<&str> = stderr.lines().collect();
+                let last = lines[lines.len().saturating_sub(10)..].join("\n");
+                return fail(format!("waited for {what}, but Chromium has ended:\n{last}"));
             }
         };
         let Some(method) = message["method"].as_str().map(str::to_owned) else { return Ok(Some(message)) };
