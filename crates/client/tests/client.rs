@@ -20,7 +20,7 @@ enum Step {
     SayAndClose(Value),
     /// Goes away.
     Close,
-    /// Answers, after many blanks, one of which comes every 5 ms.
+    /// Sends a blank every 5 ms until the client goes, and answers after a minute at the earliest.
     Drip,
     /// Keeps its silence.
     Nothing,
@@ -75,9 +75,8 @@ fn serve(listener: &UnixListener, steps: Vec<Step>, asked: &Sender<Value>) {
                 (stream, _) = listener.accept().expect("accepted");
             }
             Step::Drip => {
-                for _ in 0..100 {
+                for _ in 0..12_000 {
                     std::thread::sleep(std::time::Duration::from_millis(5));
-                    // The client goes when its time is up.
                     if stream.write_all(b" ").is_err() {
                         break;
                     }
