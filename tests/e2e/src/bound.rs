@@ -58,7 +58,7 @@ fn live(program: &str, load: &str) -> Result<Outcome> {
     if !has_program {
         return skip(format!("{program} is not installed"));
     }
-    let (ended, section) = measure(&[], load)?;
+    let (ended, section) = measure_with_parts(load)?;
     ensure!(!ended.stdout.contains("No bound"), "it does not converge: {}", ended.all());
     for cpu in &section.processors {
         ensure!(!variables(cpu)?.psd.max_ns.is_zero(), "nothing was seen on processor {}", cpu.cpu);
@@ -138,6 +138,24 @@ fn measure(options: &[&str], load: &str) -> Result<(Ended, SchedulingLatency)> {
     Ok((ended, section))
 }
 
+/// The same until each greatest latency has its parts. The kernel's programs drop those of a wake-up that
+/// another one interrupts in the midst of their own work, which is rare: never three times in a row.
+fn measure_with_parts(load: &str) -> Result<(Ended, SchedulingLatency)> {
+    let lacks = |section: &SchedulingLatency| {
+        let greatest =
+            section.processors.iter().flat_map(|cpu| &cpu.measured).filter_map(|it| it.worst.first());
+        greatest.cloned().find(|worst| worst.split.is_none())
+    };
+    for _ in 0..2 {
+        let (ended, section) = measure(&[], load)?;
+        match lacks(&section) {
+            Some(worst) => eprintln!("DISTURBED: bound: measured again, since this has no parts: {worst:?}"),
+            None => return Ok((ended, section)),
+        }
+    }
+    measure(&[], load)
+}
+
 fn variables(cpu: &Processor) -> Result<&Variables> {
     cpu.variables.as_ref().map_or_else(|| fail(format!("processor {} has no variables", cpu.cpu)), Ok)
 }
@@ -152,7 +170,7 @@ fn bound_holds_under_load() -> Result<Outcome> {
         if command -v cyclictest >/dev/null; then cyclictest -q -S -p 90 -i 2000 -l 200 & fi
         if command -v hackbench >/dev/null; then hackbench -g 1 -l 5; fi
         wait";
-    let (ended, section) = measure(&[], load)?;
+    let (ended, section) = measure_with_parts(load)?;
     for cpu in &section.processors {
         let number = cpu.cpu;
         for (name, variable) in variables(cpu)?.each() {

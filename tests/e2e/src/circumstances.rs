@@ -1,11 +1,12 @@
 //! Bad input and bad circumstances: one line of advice, the documented exit code, and no half-written files.
 
-use crate::run::{Ended, binary, directory, punctual, run, workload};
+use crate::run::{Ended, directory, punctual, run, workload};
+use crate::shared::DEMO;
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, skip};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub const ALL: &[(&str, Test)] = &[
@@ -260,10 +261,7 @@ fn disk_full() -> Result<Outcome> {
 
 /// A valid model.
 fn good_model() -> Result<String> {
-    let observed =
-        crate::run::observe(&[], &[&workload("drivers"), "run", "sleep_absolute", "--jobs", "20"])?;
-    observed.ended.expect_code(0)?;
-    Ok(serde_json::to_string(&observed.model)?)
+    Ok(fs::read_to_string(DEMO.get()?.model())?)
 }
 
 /// `show` of a file with these contents fails with one line that names the file.
@@ -377,13 +375,22 @@ fn usage() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// The release build is stripped, and says which file has the symbols.
+/// A program that is installed is stripped, and says which file has the symbols.
 fn symbols() -> Result<Outcome> {
-    let program = binary();
-    if !program.ends_with("release/punctual") {
-        return skip(format!("{} is not where `make build` puts it", program.display()));
+    let (Some(mut readelf), Some(_)) = (tool("readelf", &["-SW"]), tool("cc", &[])) else {
+        return skip("there is no readelf or no cc here");
+    };
+    let directory = directory()?;
+    let program = PathBuf::from(for_anyone(directory.path())?);
+    // What is stripped already has its symbols beside it.
+    let known = crate::run::binary().with_extension("debug");
+    if known.is_file() {
+        fs::copy(known, program.with_extension("debug"))?;
     }
-    let Some(mut readelf) = tool("readelf", &["-SW"]) else { return skip("there is no readelf here") };
+    let strip = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/strip");
+    let mut strip = Command::new(strip);
+    strip.arg(&program);
+    run(strip)?.expect_code(0)?;
     readelf.arg(&program);
     let sections = run(readelf)?;
     sections.expect_code(0)?;

@@ -1,11 +1,13 @@
 //! A row for each driver: which separator must be found.
 
 use crate::model::{only_task, primary, tasks};
-use crate::run::{observe, run, workload};
-use crate::{Outcome, Result, ensure, fail, skip, timing};
+use crate::run::{run, workload};
+use crate::{Failure, Outcome, Result, ensure, fail, skip, timing};
 use punctual_model::{Call, Choice, PeriodicOn, Policy, Stream, Task, TimingModel};
 use serde_json::Value;
+use std::cell::Cell;
 use std::process::Command;
+use together::All;
 
 mod together;
 
@@ -41,6 +43,7 @@ enum Period {
 }
 use Period::{Configured, Exact, Free};
 
+#[derive(Clone, Copy)]
 struct Row {
     driver: &'static str,
     call: &'static str,
@@ -155,12 +158,13 @@ type RowTest = Box<dyn Fn() -> Result<Outcome> + Send>;
 /// Name and test of each row.
 pub fn all() -> Vec<(String, RowTest)> {
     let mut tests: Vec<(String, RowTest)> = Vec::new();
-    for row in ROWS {
-        tests.push((format!("driver::{}", row.driver), Box::new(|| check_row(row))));
-    }
-    for driver in NEGATIVE {
-        let row = row(driver, "clock_nanosleep", Clock("CLOCK_MONOTONIC", Absolute), Exact);
-        tests.push((format!("driver::{driver}"), Box::new(move || check_row(&row))));
+    let negative = NEGATIVE
+        .iter()
+        .map(|driver| row(driver, "clock_nanosleep", Clock("CLOCK_MONOTONIC", Absolute), Exact));
+    for row in ROWS.iter().copied().chain(negative) {
+        let is_first = Cell::new(true);
+        let test = move || check_row(&row, is_first.replace(false));
+        tests.push((format!("driver::{}", row.driver), Box::new(test)));
     }
     tests.push(("driver::every_driver_has_a_row".into(), Box::new(every_driver_has_a_row)));
     tests
@@ -195,19 +199,20 @@ fn period_us(driver: &str) -> &'static str {
     if driver == "read_back_to_back" { "30000" } else { "10000" }
 }
 
-fn check_row(row: &Row) -> Result<Outcome> {
+/// By the observation of all; a repetition, by one of its own.
+fn check_row(row: &Row, is_first: bool) -> Result<Outcome> {
+    if !is_first {
+        return check_in(row, &All::observe(&[row.driver.to_owned()])?);
+    }
     if !list()?.iter().any(|driver| driver == row.driver) {
         return skip(format!("{}: no such system call on this kind of processor", row.driver));
     }
-    let (observed, done) = if together::wanted() {
-        together::observed(row.driver)?
-    } else {
-        let path = workload("drivers");
-        let observed =
-            observe(&[], &[&path, "run", row.driver, "--period-us", period_us(row.driver), "--jobs", "50"])?;
-        let done = Done { printed: observed.ended.report()? };
-        (observed, done)
-    };
+    let all = together::all()?;
+    check_in(row, all).map_err(|failure| Failure { since: Some(all.began()), ..failure })
+}
+
+fn check_in(row: &Row, all: &All) -> Result<Outcome> {
+    let (observed, done) = all.of(row.driver)?;
     if let Some(reason) = done.printed["skip"].as_str() {
         return skip(format!("{}: {reason}", row.driver));
     }

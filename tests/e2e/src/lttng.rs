@@ -58,10 +58,10 @@ fn at_once() -> Result<Outcome> {
     let Some(_daemon) = Daemon::start(directory.path())? else {
         return without_tracer("lttng-sessiond cannot be started, or runs already");
     };
-    crate::undisturbed(|| at_once_once(directory.path()))
+    compare_with(directory.path())
 }
 
-fn at_once_once(home: &Path) -> Result<Outcome> {
+fn compare_with(home: &Path) -> Result<Outcome> {
     let directory = directory()?;
     let (trace, own) = (directory.path().join("trace"), directory.path().join("own"));
     let lttng = |arguments: &[&str]| {

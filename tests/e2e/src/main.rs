@@ -30,6 +30,7 @@ mod proven;
 mod recordings;
 mod ros2;
 mod run;
+mod shared;
 mod survives;
 mod table;
 mod targets;
@@ -44,8 +45,9 @@ mod watched_chains;
 mod witness;
 
 use libtest_mimic::{Arguments, Trial};
-use punctual_test_support::to_harness;
 pub use punctual_test_support::{Failure, Outcome, Result, ensure, fail, in_context, skip, timing};
+use punctual_test_support::{measured, run_all, to_harness};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::RwLock;
 use witness::{Witnesses, undisturbed};
@@ -56,48 +58,52 @@ pub type Test = fn() -> Result<Outcome>;
 /// Locked for writing by tests that need all processors for themselves.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-fn shared(name: impl Into<String>, test: impl FnOnce() -> Result<Outcome> + Send + 'static) -> Trial {
-    Trial::ignorable_test(name, move || {
+fn shared(name: impl Into<String>, test: impl Fn() -> Result<Outcome> + Send + 'static) -> Trial {
+    let name = name.into();
+    Trial::ignorable_test(name.clone(), move || {
         let _shared = MACHINE.read();
-        to_harness(test())
+        measured(&name, || to_harness(undisturbed(&name, test)))
     })
 }
 
-/// A test of periods, which need a machine that keeps its processors.
-fn timed(name: impl Into<String>, test: impl Fn() -> Result<Outcome> + Send + 'static) -> Trial {
-    shared(name, || undisturbed(test))
-}
-
-fn alone(name: &str, test: Test) -> Trial {
+fn alone(name: &'static str, test: Test) -> Trial {
     Trial::ignorable_test(name, move || {
         let _alone = MACHINE.write();
-        to_harness(test())
+        measured(name, || to_harness(undisturbed(name, test)))
     })
 }
 
 fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = circumstances::ALL
-        .iter()
-        .chain(beside::ALL)
-        .chain(chains::ALL)
-        .chain(compare::ALL)
-        .chain(disturbed::ALL)
-        .chain(doctor::ALL)
-        .chain(latency::ALL)
-        .chain(metrics::ALL)
-        .chain(ros2::ALL)
-        .chain(table::ALL)
-        .chain(top::ALL)
-        .chain(watch::ALL)
-        .chain(watched_chains::ALL)
-        .map(|(name, test)| shared(*name, test))
-        .collect();
-    trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));
-    trials.extend(graphs::ALL.iter().map(|(name, test)| shared(*name, test)));
-    trials.extend(probes::ALL.iter().map(|(name, test)| shared(*name, test)));
-    let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
-    trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));
-    trials.extend(drivers::all().into_iter().map(|(name, test)| timed(name, test)));
+    let mut trials: Vec<Trial> = drivers::all().into_iter().map(|(name, test)| shared(name, test)).collect();
+    trials.extend(
+        [
+            circumstances::ALL,
+            beside::ALL,
+            chains::ALL,
+            compare::ALL,
+            disturbed::ALL,
+            doctor::ALL,
+            latency::ALL,
+            metrics::ALL,
+            ros2::ALL,
+            table::ALL,
+            top::ALL,
+            watch::ALL,
+            watched_chains::ALL,
+            periods::ALL,
+            truth::ALL,
+            graphs::ALL,
+            probes::ALL,
+            demo::ALL,
+            ending::ALL,
+            recordings::ALL,
+            targets::ALL,
+            transitions::ALL,
+        ]
+        .into_iter()
+        .flatten()
+        .map(|(name, test)| shared(*name, test)),
+    );
     trials.extend(
         [
             conservative::ALL,
@@ -152,14 +158,15 @@ fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
 
 /// What is missing to run any test: clearer than failing or skipping each.
 fn missing() -> Option<String> {
-    let binary = run::binary();
-    if !binary.is_file() {
-        return Some(format!(
-            "there is no {}: build it first (`make build`), or set PUNCTUAL to where it is",
-            binary.display()
-        ));
-    }
-    None
+    let lacks = |path: &Path, build: &str, variable: &str| {
+        let message = format!(
+            "there is no {}: build it first (`{build}`), or set {variable} to where it is",
+            path.display()
+        );
+        (!path.exists()).then_some(message)
+    };
+    lacks(&run::binary(), "make build", "PUNCTUAL")
+        .or_else(|| lacks(&run::workloads(), "make workloads", "WORKLOADS"))
 }
 
 fn main() -> ExitCode {
@@ -184,5 +191,7 @@ fn main() -> ExitCode {
         trials = without_function_tracing(trials);
     }
     let _witnesses = (!arguments.list).then(Witnesses::start);
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = run_all(&arguments, trials);
+    shared::forget();
+    conclusion.exit_code()
 }

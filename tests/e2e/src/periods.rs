@@ -30,7 +30,7 @@ fn cyclictest() -> Result<Outcome> {
     let directory = directory()?;
     // Each burst hides at least two activations.
     let disturbing = disturb(90, 3_000..8_000, 200_000)?;
-    let words = ["cyclictest", "-q", "-t1", "-p80", "-i1000", "-D5"];
+    let words = ["cyclictest", "-q", "-t1", "-p80", "-i1000", "-D2"];
     let replayed = recorded(directory.path(), &words, "cyclictest")?;
     drop(disturbing);
     let mut fifo = tasks(&replayed.model, "cyclictest");
@@ -46,11 +46,11 @@ fn cyclictest() -> Result<Outcome> {
 
 /// A process is stopped and continued once, while its thread sleeps until a time, after this many sleeps.
 fn stopped(after: u64, stays: Duration) -> Result<Outcome> {
-    const PERIOD_NS: u64 = 10 * MS;
+    const PERIOD_NS: u64 = 5 * MS;
     let directory = directory()?;
     let file = directory.path().join("stopped.timing.json");
     let mut extract = punctual(["extract", "--quiet", "-o"]);
-    extract.arg(&file).arg("--").arg(workload("periodic")).args(["--for", "4", "10000"]);
+    extract.arg(&file).arg("--").arg(workload("periodic")).args(["--for", "2", "5000"]);
     let observer = Running::start(extract)?;
     let workload = || children(observer.pid()).into_iter().find(|pid| sleeps(*pid, "task-0").is_some());
     let slept = || workload().and_then(|pid| sleeps(pid, "task-0"));

@@ -4,18 +4,26 @@ use crate::model::describe;
 use crate::{Failure, Result, fail};
 use punctual_model::TimingModel;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 pub use punctual_test_support::{Ended, Running, run, wait_until};
 
-/// The built command.
+/// What the variable says, or where this program's build has put it: the program itself is
+/// `target/PROFILE/deps/e2e-HASH`.
+fn built(variable: &str, levels: usize, name: &str) -> PathBuf {
+    let beside = || Some(std::env::current_exe().ok()?.ancestors().nth(levels)?.join(name));
+    std::env::var_os(variable).map(PathBuf::from).or_else(beside).unwrap_or_else(|| name.into())
+}
+
+/// The command, built with the profile of the tests.
 pub fn binary() -> PathBuf {
-    if let Some(path) = std::env::var_os("PUNCTUAL") {
-        return path.into();
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(target).join("release/punctual")
+    built("PUNCTUAL", 2, "punctual")
+}
+
+/// The folder of the workloads.
+pub fn workloads() -> PathBuf {
+    built("WORKLOADS", 3, "workloads")
 }
 
 /// The way of attaching for the observations of all tests; `None` for the default.
@@ -40,7 +48,7 @@ pub fn punctual<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comm
 
 /// The path of a workload.
 pub fn workload(name: &str) -> String {
-    format!("{}/{name}", env!("WORKLOADS"))
+    workloads().join(name).display().to_string()
 }
 
 /// A directory for a test's files, readable by all users.
@@ -68,20 +76,20 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
         return fail(format!("no model was written: {}", ended.all()));
     }
     let model = crate::model::read(&file)?;
-    let skipped = crate::model::threads(&model).skipped_events;
-    if let (Some(attach), true) = (attach(), skipped > 0) {
-        // If the way of attaching is under test, no eBPF program may be skipped. That is not a failure of
-        // this test, whose models allow for it, but of the run, whose caller looks for this line. Functions
-        // on preemptible kernels are known for it, and used only on request.
+    tell_misses(&model, command.first().copied().unwrap_or_default());
+    Ok(Observed { ended, model })
+}
+
+/// If the way of attaching is under test, no eBPF program may be skipped. That is not a failure of this test,
+/// whose models allow for it, but of the run, whose caller looks for this line. Functions on preemptible
+/// kernels are known for it, and used only on request.
+pub fn tell_misses(model: &TimingModel, command: &str) {
+    let threads = crate::model::threads(model);
+    if let (Some(attach), true) = (attach(), threads.skipped_events > 0) {
         let known = attach == "fentry" && crate::doctor::skips_functions();
         let what = if known { "SKIPS" } else { "MISSES" };
-        eprintln!(
-            "{what}: {skipped} in {} records of {}",
-            crate::model::threads(&model).records,
-            command.first().copied().unwrap_or_default()
-        );
+        eprintln!("{what}: {} in {} records of {command}", threads.skipped_events, threads.records);
     }
-    Ok(Observed { ended, model })
 }
 
 impl Observed {

@@ -1,6 +1,7 @@
 //! From threads that were just observed to a table that serves them, on this kernel.
 
-use crate::run::{directory, punctual, run, workload};
+use crate::run::{directory, punctual, run};
+use crate::shared::DEMO;
 use crate::{Outcome, Result, Test, ensure, fail};
 use punctual_model::{TimingModel, check};
 use std::fs;
@@ -11,10 +12,8 @@ pub const ALL: &[(&str, Test)] = &[("table::of_threads_that_were_just_observed",
 fn observed() -> Result<Outcome> {
     let directory = directory()?;
     let file = |name: &str| directory.path().join(name).display().to_string();
-    let (model, table) = (file("demo.timing.json"), file("demo.table.json"));
-    let mut extract = punctual(["extract", "--quiet", "-o", &model, "--"]);
-    extract.args([&workload("demo"), "--for", "3"]);
-    run(extract)?.expect_code(0)?;
+    let observation = DEMO.get()?;
+    let (model, table) = (observation.model().display().to_string(), file("demo.table.json"));
     // The disturbances of a noisy machine count as cost: budgets come from a contract here.
     let contract = file("demo.toml");
     fs::write(&contract, TASKS)?;

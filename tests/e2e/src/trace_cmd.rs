@@ -48,10 +48,6 @@ fn trace_cmd(directory: &Path, version: &str, data: &Path) -> Command {
 }
 
 fn at_once() -> Result<Outcome> {
-    crate::undisturbed(at_once_once)
-}
-
-fn at_once_once() -> Result<Outcome> {
     if tool("trace-cmd", &[]).is_none() || tool("unshare", &[]).is_none() {
         return skip("no trace-cmd here");
     }

@@ -82,7 +82,7 @@ pub fn is_emulated() -> bool {
 
 /// How long a table is carried out, for `--for`: on software, only finding the threads takes seconds.
 fn seconds(here: u32) -> String {
-    (if is_emulated() { 5 * here } else { here }).to_string()
+    (if is_emulated() { 10 * here } else { here }).to_string()
 }
 
 /// `punctual tt run` with a dispatcher.

@@ -62,24 +62,23 @@ fn worst_since(began: Instant) -> Option<Duration> {
     seen.iter().filter(|(at, _)| *at >= began).map(|(_, late)| *late).max()
 }
 
-/// Runs a test that depends on times. A wrong time is not the program's fault if the machine was away
-/// meanwhile: then the test is repeated, and skipped with a message if the machine is always away.
-pub fn undisturbed(test: impl Fn() -> Result<Outcome>) -> Result<Outcome> {
-    let mut last = None;
+/// Runs a test. A wrong time is not the program's fault if the machine was away meanwhile: then the test is
+/// repeated, and skipped if the machine is always away. Both are said.
+pub fn undisturbed(name: &str, test: impl Fn() -> Result<Outcome>) -> Result<Outcome> {
+    let mut reason = String::new();
     for _ in 0..TRIES {
         let began = Instant::now();
         let failure = match test() {
             Ok(outcome) => return Ok(outcome),
             Err(failure) => failure,
         };
-        let worst = if failure.is_timing { worst_since(began) } else { None };
-        let Some(worst) = worst else { return Err(failure) };
-        last = Some((worst, failure));
+        let since = failure.since.unwrap_or(began);
+        let Some(worst) = failure.is_timing.then(|| worst_since(since)).flatten() else {
+            return Err(failure);
+        };
+        let message = failure.message.lines().next().unwrap_or_default();
+        reason = format!("this machine lost its processors for {} ms: {message}", worst.as_millis());
+        eprintln!("DISTURBED: {name}: {reason}");
     }
-    let Some((worst, failure)) = last else { return skip("never tried") };
-    let message = failure.message.lines().next().unwrap_or_default().to_owned();
-    skip(format!(
-        "in {TRIES} tries this machine lost its processors, last for {} ms: {message}",
-        worst.as_millis()
-    ))
+    skip(format!("{TRIES} times, the last time {reason}"))
 }

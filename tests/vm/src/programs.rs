@@ -171,16 +171,27 @@ fn build(arch: Arch) -> Result<Built> {
         .args(&target))?;
     let punctual = messages(&output).find_map(|message| executable(&message, "punctual"));
     let tests = build_tests(arch, &target)?;
-    let workloads = tests.iter().find_map(|message| {
-        let ours = message["reason"] == "build-script-executed" && is_of(message, "punctual-e2e");
-        ours.then(|| message["out_dir"].as_str().map(|out| Path::new(out).join("workloads")))?
-    });
     Ok(Built {
         punctual: punctual.ok_or_else(no_message)?,
         tests: find_test(&tests, "punctual-e2e", "e2e")?,
-        workloads: workloads.ok_or_else(no_message)?,
+        workloads: build_workloads(arch)?,
         daemon: build_daemon(arch, &target, &tests)?,
     })
+}
+
+/// Where `make workloads` has them for an architecture, too.
+fn build_workloads(arch: Arch) -> Result<PathBuf> {
+    let out = if arch.is_ours() { target() } else { target().join(arch.target()) }.join("workloads");
+    let out = std::path::absolute(&out).map_err(|error| cannot("find", &out, error))?;
+    let mut make = Command::new(if arch.is_ours() { "make" } else { "scripts/cross" });
+    if !arch.is_ours() {
+        make.args([arch.target(), "make"]);
+        // There is no compiler for C++: tests of what is written in it say so.
+        make.args(["CC=$(TARGET_CC)", "CXX="]);
+    }
+    make.args(["--silent", "-C", "tests/workloads", "all"]).arg(format!("OUT={}", out.display()));
+    run(make.current_dir(repository()))?;
+    Ok(out)
 }
 
 /// Builds an optimized program for this architecture.
@@ -392,8 +403,6 @@ pub fn root(arch: Arch) -> Result<Root> {
         let entry = entry.map_err(|error| cannot("read", &built.workloads, error))?;
         root.program(&Path::new("/workloads").join(entry.file_name()), &entry.path())?;
     }
-    // Where the tests look for them.
-    root.link(&built.workloads, Path::new("/workloads"));
 
     // What the tests read of the repository.
     let repository = repository();

@@ -227,10 +227,8 @@ impl Suite {
         let settings = [
             format!("PUNCTUAL_E2E_ATTACH={}", attach.name()),
             format!("PUNCTUAL_E2E_ONLY={}", self.tests.join(" ")),
-            // Where programs run fifty times slower, to begin an observation for each driver would take an
-            // hour.
-            "PUNCTUAL_E2E_TOGETHER=1".into(),
             "PUNCTUAL=/usr/local/bin/punctual".into(),
+            "WORKLOADS=/workloads".into(),
             // Where the tracer was added, it must be able to record.
             format!("PUNCTUAL_E2E_LTTNG={}", u8::from(has_lttng)),
             // Several processors are emulated as fast as the host has time.

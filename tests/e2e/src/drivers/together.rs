@@ -1,11 +1,11 @@
-//! All drivers in one observation: on a slow machine, starting an observation for each would take most of the
-//! time.
+//! All drivers in one observation: starting one for each would take most of the time.
 
 use super::{Done, list, period_us};
 use crate::run::{Ended, Observed, directory, observe, workload};
 use crate::{Result, fail};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 /// How many run at a time. They sleep most of the time.
 const AT_A_TIME: &str = "4";
@@ -22,44 +22,53 @@ done
 wait
 "#;
 
-/// Whether the environment asks for it.
-pub fn wanted() -> bool {
-    std::env::var_os("PUNCTUAL_E2E_TOGETHER").is_some()
-}
-
-/// The results of all drivers.
-struct All {
+/// One observation of drivers.
+pub struct All {
+    began: Instant,
     observed: Observed,
     printed: BTreeMap<String, String>,
 }
 
-/// The part of the observation about one driver, and the driver's report.
-pub fn observed(driver: &str) -> Result<(Observed, Done)> {
+/// The observation of all drivers, which is made once.
+pub fn all() -> Result<&'static All> {
     static ALL: OnceLock<std::result::Result<All, String>> = OnceLock::new();
-    let all = ALL.get_or_init(|| observe_all().map_err(|failure| failure.message));
-    let all = all.as_ref().or_else(|message| fail(format!("the observation of all drivers: {message}")))?;
-    let ended = &all.observed.ended;
-    let stdout = all.printed.get(driver).cloned().unwrap_or_default();
-    let ended = Ended { code: ended.code, stdout, stderr: ended.stderr.clone() };
-    let done = Done { printed: ended.report()? };
-    let pid = done.printed["pid"].as_u64();
-    let mut model = all.observed.model.clone();
-    if let Some(threads) = &mut model.threads {
-        threads.tasks.retain(|task| Some(u64::from(task.pid)) == pid);
-    }
-    Ok((Observed { ended, model }, done))
+    let all =
+        ALL.get_or_init(|| list().and_then(|all| All::observe(&all)).map_err(|failure| failure.message));
+    all.as_ref().or_else(|message| fail(format!("the observation of all drivers: {message}")))
 }
 
-fn observe_all() -> Result<All> {
-    let directory = directory()?;
-    let drivers = list()?;
-    let (path, folder) = (workload("drivers"), directory.path().to_string_lossy().into_owned());
-    let mut command = vec!["sh", "-c", SCRIPT, "sh", &path, &folder, AT_A_TIME];
-    command.extend(drivers.iter().flat_map(|driver| [driver.as_str(), period_us(driver)]));
-    let observed = observe(&[], &command)?;
-    let mut printed = BTreeMap::new();
-    for driver in &drivers {
-        printed.insert(driver.clone(), std::fs::read_to_string(directory.path().join(driver))?);
+impl All {
+    /// Observes these drivers.
+    pub fn observe(drivers: &[String]) -> Result<All> {
+        let began = Instant::now();
+        let directory = directory()?;
+        let (path, folder) = (workload("drivers"), directory.path().to_string_lossy().into_owned());
+        let mut command = vec!["sh", "-c", SCRIPT, "sh", &path, &folder, AT_A_TIME];
+        command.extend(drivers.iter().flat_map(|driver| [driver.as_str(), period_us(driver)]));
+        let observed = observe(&[], &command)?;
+        let mut printed = BTreeMap::new();
+        for driver in drivers {
+            printed.insert(driver.clone(), std::fs::read_to_string(directory.path().join(driver))?);
+        }
+        Ok(All { began, observed, printed })
     }
-    Ok(All { observed, printed })
+
+    /// When the observation began.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The part of the observation about one driver, and the driver's report.
+    pub fn of(&self, driver: &str) -> Result<(Observed, Done)> {
+        let ended = &self.observed.ended;
+        let stdout = self.printed.get(driver).cloned().unwrap_or_default();
+        let ended = Ended { code: ended.code, stdout, stderr: ended.stderr.clone() };
+        let done = Done { printed: ended.report()? };
+        let pid = done.printed["pid"].as_u64();
+        let mut model = self.observed.model.clone();
+        if let Some(threads) = &mut model.threads {
+            threads.tasks.retain(|task| Some(u64::from(task.pid)) == pid);
+        }
+        Ok((Observed { ended, model }, done))
+    }
 }

@@ -46,7 +46,7 @@ fn noise<const EXT: bool>() -> Result<Outcome> {
         loads.push(Running::start(command)?);
     }
     let seen =
-        dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", &seconds(6)]);
+        dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", &seconds(3)]);
     for load in &loads {
         load.signal(Signal::TERM)?;
     }

@@ -50,7 +50,7 @@ fn slots<const EXT: bool>() -> Result<Outcome> {
         return skip(reason);
     }
     let seen =
-        dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", &seconds(3)])?;
+        dispatched::<EXT>(&["a:busy", "b:busy", "c:busy"], OnOverrun::Continue, &["--for", &seconds(1)])?;
     let used = seen.check()?;
     ensure!(used.len() == 3 && used.values().all(|&turns| turns > 5), "hardly a turn was used: {used:?}");
     let overruns = seen.turns_of(1).filter(|turn| turn.is_overrun).count();
@@ -78,7 +78,7 @@ fn migration_of<const EXT: bool>(kind: &str) -> Result<Outcome> {
     }
     let kinds = ["a", "b"].map(|name| format!("{name}:{kind}"));
     let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
-    let seen = carried_out::<EXT>(exchanged(processors), &kinds, &["--for", &seconds(3)])?;
+    let seen = carried_out::<EXT>(exchanged(processors), &kinds, &["--for", &seconds(1)])?;
     let used = seen.check()?;
     ensure!(used["a"] > 5 && used["b"] > 5, "hardly a turn was used: {used:?}");
     for (name, task, cpu) in
@@ -101,7 +101,7 @@ fn tai<const EXT: bool>() -> Result<Outcome> {
         return skip(reason);
     }
     let table = Table { clock: Clock::Tai, ..table(&["a", "b"], OnOverrun::Continue) };
-    let seen = carried_out::<EXT>(table, &["a:busy", "b:busy"], &["--for", &seconds(2)])?;
+    let seen = carried_out::<EXT>(table, &["a:busy", "b:busy"], &["--for", &seconds(1)])?;
     let used = seen.check()?;
     ensure!(used["a"] > 5 && used["b"] > 5, "hardly a turn was used: {used:?}");
     Ok(Outcome::Completed)
@@ -114,7 +114,7 @@ fn hardship<const EXT: bool>() -> Result<Outcome> {
     let seen = dispatched::<EXT>(
         &["a:sleeper", "b:forks", "c:changes"],
         OnOverrun::Continue,
-        &["--for", &seconds(2)],
+        &["--for", &seconds(1)],
     )?;
     // A thread that takes the priority of its turn from itself runs where it may until it is given again.
     let mut others =
@@ -137,7 +137,7 @@ fn ends<const EXT: bool>() -> Result<Outcome> {
     ensure!(last == Some(0), "the end of a thread was not noticed: {:?}", seen.tasks);
     ensure!(seen.turns_of(0).any(|turn| turn.tid == 0), "a thread that has ended got slots");
     // Its process's other threads end, and the program starts a new one, which has to be found.
-    let seen = dispatched::<EXT>(&["a:execs"], OnOverrun::Continue, &["--for", &seconds(3)])?;
+    let seen = dispatched::<EXT>(&["a:execs"], OnOverrun::Continue, &["--for", &seconds(2)])?;
     let used = seen.check()?;
     ensure!(used["a"] > 5, "hardly a turn was used: {used:?}");
     Ok(Outcome::Completed)
@@ -147,7 +147,7 @@ fn skip_on_overrun<const EXT: bool>() -> Result<Outcome> {
     if let Some(reason) = unsuitable::<EXT>() {
         return skip(reason);
     }
-    let seen = dispatched::<EXT>(&["a:busy", "b:busy"], OnOverrun::Skip, &["--for", &seconds(3)])?;
+    let seen = dispatched::<EXT>(&["a:busy", "b:busy"], OnOverrun::Skip, &["--for", &seconds(1)])?;
     seen.check()?;
     let given: Vec<bool> = seen
         .turns_of(0)
