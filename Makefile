@@ -73,7 +73,7 @@ Check and test
   make test-clusters    its drivers for Dask, Ray and Spark; installs all three (700 MB)
   make test-random      property tests, with other random cases each time
   make test-faults      kill the daemon 100 times under 200 clients (make test: 5 times)
-  make stress-flow      10 million pushes on 1 to 8 executors under ThreadSanitizer (make flow: 500,000)
+  make stress-flow      10 million pushes on 1 to 8 executors, also under ThreadSanitizer; every compiler
   make fuzz             readers of foreign input, SECONDS ($(SECONDS)) each; TARGETS="…" (scripts/fuzz list)
 
 Other kernels, in virtual machines (docs/lab.md)
@@ -170,16 +170,9 @@ test-faults: setup
 		$(if $(SUDO),--config 'target."cfg(all())".runner = [$(AS_ROOT)]') faults
 
 # A CMake project of its own, outside the workspace.
-FLOW := $(CARGO_TARGET_DIR)/flow
-flow: flow-build
-	cd $(FLOW) && ctest --output-on-failure -j 2
-
-flow-build:
+flow stress-flow:
 	@scripts/setup flow
-	@mkdir -p $(FLOW)
-	@cmake -S flow -B $(FLOW) -DPUNCTUAL_FLOW_STRICT=ON >$(FLOW)/configure.log 2>&1 || \
-		{ cat $(FLOW)/configure.log >&2; exit 1; }
-	cmake --build $(FLOW) -j 2
+	@scripts/flow $(if $(filter flow,$@),test,stress)
 
 WHEELS := $(CARGO_TARGET_DIR)/wheels
 python: setup
@@ -198,13 +191,6 @@ bench-python: python
 	$(BUILD_DIST) --example bench_arrays
 	@$(CARGO_TARGET_DIR)/python/installed/bin/python crates/python/bench/extract.py \
 		$(DIST)/examples/bench_arrays
-
-stress-flow: flow-build
-	@[ -x $(FLOW)/tests/flow-stress-tsan ] || { \
-		echo 'stress-flow: not built: this compiler has no ThreadSanitizer (see $(FLOW)/configure.log)' >&2; \
-		exit 1; \
-	}
-	timeout 3600 $(FLOW)/tests/flow-stress-tsan 10000000 1 2 4 8
 
 # Only what the demonstration runs: no tests, so none of what they need.
 FLOW_DEMO := $(CARGO_TARGET_DIR)/flow-demo
@@ -228,7 +214,7 @@ demo-guarantee: build workloads
 
 bench-flow: dist workloads
 	@scripts/setup flow-bench
-	@$(MAKE) --silent flow-build
+	scripts/flow build -DPUNCTUAL_FLOW_BENCH=ON
 	$(BUILD_DIST) --bin bench-flow
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-flow
 
@@ -251,7 +237,7 @@ check:
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
-	shellcheck scripts/setup scripts/python scripts/strip scripts/test scripts/fuzz scripts/demo \
+	shellcheck scripts/setup scripts/flow scripts/python scripts/strip scripts/test scripts/fuzz scripts/demo \
 		scripts/demo-flow scripts/demo-tt scripts/demo-guarantee scripts/images scripts/debian \
 		scripts/kernel scripts/cross scripts/packages tests/packages/inside.sh .ci/run \
 		flow/trace/tests/*.sh flow/tests/*.sh
@@ -416,7 +402,7 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup command build dist build-tests test-all workloads demo test test-random test-faults flow flow-build stress-flow demo-flow \
+.PHONY: help setup command build dist build-tests test-all workloads demo test test-random test-faults flow stress-flow demo-flow \
 	python python-test test-clusters bench-python \
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
 	bench-daemon \

@@ -767,7 +767,14 @@ TEST(Executors, I2_no_task_runs_concurrently_with_itself)
 	Runs runs;
 	task.body = [&] {
 		EXPECT_FALSE(inside.exchange(true));
-		sched_yield();
+		// Others get their chance: on another processor, and now and then on this one, which
+		// is gone for many milliseconds then if the machine has other things to do.
+		if (task.runs % 64 == 0)
+			sched_yield();
+		bool alone = true;
+		for (int look = 0; look < 200; ++look)
+			alone &= inside.load(std::memory_order_relaxed);
+		EXPECT_TRUE(alone);
 		log.take();
 		inside.store(false);
 		runs.add();
