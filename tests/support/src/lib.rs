@@ -1,15 +1,17 @@
-//! What tests share: how a test fails or is skipped, programs that run with a time limit, random numbers, and
-//! inputs for fuzz targets.
+//! What tests share: how a test fails or is skipped, how long it takes, programs that run with a time limit,
+//! random numbers, and inputs for fuzz targets.
 //!
 //! A test that the machine cannot run is counted as ignored and says why. Not for anything about a program
 //! under test.
 
+mod durations;
 mod failure;
 mod fuzz;
 mod mutator;
 mod program;
 mod random;
 
+pub use durations::{measured, run_all};
 pub use failure::{Failure, fail, in_context, timing};
 pub use fuzz::FuzzTarget;
 pub use libtest_mimic::Completion as Outcome;
