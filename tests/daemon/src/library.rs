@@ -3,7 +3,7 @@
 use crate::Table;
 use crate::built::{built, root};
 use crate::server::{Server, expect_exit};
-use punctual_test_support::{Outcome, Result, ensure, skip};
+use punctual_test_support::{Outcome, Result, ensure, run, skip};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -149,22 +149,38 @@ fn published() -> Result<Outcome> {
     checks("published")
 }
 
+/// What `listing1` prints. Where the machine kept it from its processor for as long as its runtime, what it
+/// says of its policy means nothing: it runs again, three times at most.
+fn undisturbed(listing: impl Fn() -> Command) -> Result<String> {
+    for _ in 1..3 {
+        let ended = run(listing())?;
+        if ended.code != Some(20) {
+            ended.expect_code(0)?;
+            return Ok(ended.stdout);
+        }
+        println!("REPEATED: listing1 needed more than its runtime to look at its policy");
+    }
+    Ok(expect_exit(listing(), 0)?.0)
+}
+
 fn listing() -> Result<Outcome> {
     let server = Server::start()?;
     let program = compiled(&server, "listing1")?;
     // SCHED_FIFO is 1, SCHED_DEADLINE 6; the first takes no desired runtime, the second does.
     let cases = [
-        ("RM", "5 jobs, 0 with options, accepted 1000, policy 1, after it 0\n"),
-        ("EDF", "5 jobs, 5 with options, accepted 2000, policy 6, after it 0\n"),
+        ("RM", "5 jobs, 0 with options, accepted 20000, policy 1, after it 0\n"),
+        ("EDF", "5 jobs, 5 with options, accepted 30000, policy 6, after it 0\n"),
     ];
     for (plugin, expected) in cases {
-        let mut command = server.program(&program);
-        command.args(["1000", plugin]);
-        let (out, _) = expect_exit(command, 0)?;
+        let out = undisturbed(|| {
+            let mut command = server.program(&program);
+            command.args(["20000", plugin]);
+            command
+        })?;
         ensure!(out == expected, "under {plugin}: {out}");
     }
     // Longer than the deadline; too long for 64 bits of nanoseconds.
-    for runtime in ["20000", "18446744073709551615"] {
+    for runtime in ["50000", "18446744073709551615"] {
         let mut command = server.program(&program);
         command.arg(runtime);
         expect_exit(command, 11)?;
@@ -186,15 +202,15 @@ fn another_user() -> Result<Outcome> {
     let theirs = |server: &Server| {
         let mut command = server.program(&program);
         command
-            .args(["1000", "RM"])
+            .args(["20000", "RM"])
             .env("LD_LIBRARY_PATH", server.folder())
             .current_dir("/")
             .uid(NOBODY)
             .gid(NOBODY);
         command
     };
-    let (out, _) = expect_exit(theirs(&server), 0)?;
-    ensure!(out == "5 jobs, 0 with options, accepted 1000, policy 1, after it 0\n", "{out}");
+    let out = undisturbed(|| theirs(&server))?;
+    ensure!(out == "5 jobs, 0 with options, accepted 20000, policy 1, after it 0\n", "{out}");
     std::fs::write(server.folder().join("rules.conf"), "- EDF max_utilization 8\n")?;
     server.restart()?;
     expect_exit(theirs(&server), 12)?;

@@ -10,7 +10,7 @@ mod server;
 mod varlink;
 
 use libtest_mimic::{Arguments, Trial};
-use punctual_test_support::{Outcome, Result, skip, to_harness};
+use punctual_test_support::{Outcome, Result, measured, run_all, skip, to_harness};
 use std::process::ExitCode;
 
 /// Tests by name.
@@ -30,8 +30,11 @@ fn main() -> ExitCode {
     let tables: [Table; 4] = [library::ALL, ctl::ALL, models::ALL, varlink::ALL];
     let trials = tables.into_iter().flatten().map(|(name, test)| {
         Trial::ignorable_test(*name, move || {
-            to_harness(if root { test() } else { skip("setting real-time policies of others needs root") })
+            to_harness(measured(name, || match root {
+                true => test(),
+                false => skip("setting real-time policies of others needs root"),
+            }))
         })
     });
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    run_all(&arguments, trials.collect()).exit_code()
 }

@@ -22,6 +22,7 @@
 	} while (0)
 
 #define MS 1000000ull
+#define S  (1000 * MS)
 
 static int policy(void)
 {
@@ -105,7 +106,7 @@ static int life(struct punctual *connection)
 
 	/* Nothing can be admitted of nothing; zero is a value. */
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) < 0 && !spec);
-	punctual_params_set_period(params, 20 * MS);
+	punctual_params_set_period(params, 20 * S);
 	punctual_params_set_runtime(params, 0);
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) ==
 			PUNCTUAL_ERROR_OUT_OF_BOUNDS &&
@@ -115,8 +116,8 @@ static int life(struct punctual *connection)
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) ==
 			PUNCTUAL_ERROR_OUT_OF_BOUNDS &&
 		!spec);
-	/* Much more than what follows takes on the slowest machine: who exceeds it is demoted. */
-	punctual_params_set_runtime(params, 10 * MS);
+	/* Seconds, of which what follows takes some milliseconds: who exceeds it is demoted. */
+	punctual_params_set_runtime(params, 10 * S);
 	punctual_params_set_plugin(params, "no such");
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) ==
 			PUNCTUAL_ERROR_NO_SUCH_PLUGIN &&
@@ -124,7 +125,7 @@ static int life(struct punctual *connection)
 	punctual_params_set_plugin(params, "RM");
 
 	CHECK(punctual_spec_create(connection, params, "a name", &spec) == PUNCTUAL_OK && spec);
-	CHECK(punctual_spec_get_accepted_runtime(spec, &ns) == 1 && ns == 10 * MS);
+	CHECK(punctual_spec_get_accepted_runtime(spec, &ns) == 1 && ns == 10 * S);
 	CHECK(punctual_spec_get_plugin(spec, plugin, sizeof plugin) == 0 &&
 		strcmp(plugin, "RM") == 0);
 	CHECK(punctual_spec_get_policy(spec) == PUNCTUAL_POLICY_FIFO &&
@@ -147,8 +148,8 @@ static int life(struct punctual *connection)
 	CHECK(found && strcmp(found->name, "a name") == 0 && strcmp(found->plugin, "RM") == 0);
 	CHECK(found->process == getpid() && found->thread == (pid_t)syscall(SYS_gettid) &&
 		found->user == getuid());
-	CHECK(punctual_params_get_period(found->params, &ns) == 1 && ns == 20 * MS &&
-		found->accepted_runtime_ns == 10 * MS);
+	CHECK(punctual_params_get_period(found->params, &ns) == 1 && ns == 20 * S &&
+		found->accepted_runtime_ns == 10 * S);
 	CHECK(found->policy == PUNCTUAL_POLICY_FIFO && found->policy_priority > 0 &&
 		!found->partial && !found->admission_ignored);
 	punctual_spec_list_free(specs);
@@ -176,9 +177,9 @@ static int life(struct punctual *connection)
 	punctual_client_list_free(clients);
 
 	/* A change that fails changes nothing; one that succeeds may go to another plugin. */
-	punctual_params_set_runtime(params, 30 * MS);
+	punctual_params_set_runtime(params, 30 * S);
 	CHECK(punctual_spec_change(spec, params) < 0 && policy() == SCHED_FIFO);
-	punctual_params_set_runtime(params, 10 * MS);
+	punctual_params_set_runtime(params, 10 * S);
 	punctual_params_set_priority(params, 10);
 	punctual_params_set_plugin(params, "RR");
 	CHECK(punctual_spec_change(spec, params) == 0 && policy() == SCHED_RR);
@@ -267,8 +268,8 @@ static int modes(struct punctual *connection)
 	char plugin[8];
 	uint64_t ns;
 
-	punctual_params_set_period(params, 100 * MS);
-	punctual_params_set_runtime(params, 10 * MS);
+	punctual_params_set_period(params, 100 * S);
+	punctual_params_set_runtime(params, 10 * S);
 	punctual_params_set_plugin(params, "RM");
 	CHECK(punctual_spec_create(connection, params, "first", &first) == 0);
 	CHECK(punctual_spec_create(connection, params, "second", &second) == 0);
@@ -276,8 +277,8 @@ static int modes(struct punctual *connection)
 	uint64_t id = punctual_spec_get_id(second);
 
 	struct punctual_params *most = punctual_params_new();
-	punctual_params_set_period(most, 200 * MS);
-	punctual_params_set_runtime(most, 20 * MS);
+	punctual_params_set_period(most, 200 * S);
+	punctual_params_set_runtime(most, 20 * S);
 	punctual_params_set_plugin(most, "RM");
 	struct punctual_params *none = punctual_params_new();
 	punctual_params_set_plugin(none, "no such");
@@ -289,7 +290,7 @@ static int modes(struct punctual *connection)
 		punctual_replace_specs(connection, NULL, 3) == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_replace_specs(connection, steps, 3) == PUNCTUAL_ERROR_NO_SUCH_PLUGIN);
 	CHECK(!steps[0].spec && steps[1].spec == second && steps[2].spec == first);
-	CHECK(punctual_spec_get_accepted_runtime(second, &ns) == 1 && ns == 10 * MS);
+	CHECK(punctual_spec_get_accepted_runtime(second, &ns) == 1 && ns == 10 * S);
 	struct punctual_replacement twice[] = {{.spec = first}, {.spec = first}};
 	CHECK(punctual_replace_specs(connection, twice, 2) == PUNCTUAL_ERROR_INVALID &&
 		strstr(punctual_last_error_message(), "twice"));
@@ -297,13 +298,13 @@ static int modes(struct punctual *connection)
 	CHECK(punctual_replace_specs(connection, nothing, 1) == PUNCTUAL_ERROR_INVALID);
 
 	punctual_params_set_plugin(none, "RM");
-	punctual_params_set_period(none, 50 * MS);
-	punctual_params_set_runtime(none, 5 * MS);
+	punctual_params_set_period(none, 50 * S);
+	punctual_params_set_runtime(none, 5 * S);
 	CHECK(punctual_replace_specs(connection, steps, 3) == 0);
 	CHECK(steps[0].spec && steps[1].spec == second && !steps[2].spec);
-	CHECK(punctual_spec_get_accepted_runtime(second, &ns) == 1 && ns == 20 * MS);
+	CHECK(punctual_spec_get_accepted_runtime(second, &ns) == 1 && ns == 20 * S);
 	CHECK(punctual_spec_get_id(second) == id && policy() == SCHED_FIFO);
-	CHECK(punctual_spec_get_accepted_runtime(steps[0].spec, &ns) == 1 && ns == 5 * MS);
+	CHECK(punctual_spec_get_accepted_runtime(steps[0].spec, &ns) == 1 && ns == 5 * S);
 	CHECK(punctual_spec_get_plugin(steps[0].spec, plugin, sizeof plugin) == 0 &&
 		strcmp(plugin, "RM") == 0);
 	CHECK(punctual_spec_release(steps[0].spec) == 0 && punctual_spec_release(second) == 0);

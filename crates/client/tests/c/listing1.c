@@ -1,22 +1,30 @@
 /* A periodic process by the names of ReTiF's paper (Listing 1): says what it was told and how its
  * own thread is scheduled. Takes its own PID's policy from the kernel, so that nothing rests on
  * what the library says. Exit codes: 10 no daemon, 11 not admitted, 12 not allowed, 13 no daemon
- * any more. */
+ * any more, 20 its thread may have had to be demoted by the time its policy was looked at. */
 #include <retif.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-#define T_PERIOD      10000
-#define T_RUNTIME     1000
-#define T_DES_RUNTIME 2000
-#define T_DEADLINE    9000
+#define T_PERIOD      50000
+#define T_RUNTIME     20000
+#define T_DES_RUNTIME 30000
+#define T_DEADLINE    45000
 
 static int jobs;
 
 static int computation_ended(void)
 {
 	return jobs == 5;
+}
+
+static long microseconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 int main(int argc, char **argv)
@@ -44,9 +52,12 @@ int main(int argc, char **argv)
 	if (res != RTF_OK)
 		return 14;
 
+	long asked = microseconds();
 	if (rtf_spec_attach(&s, getpid()) != RTF_OK)
 		return 15;
 	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+	if (policy == SCHED_OTHER && microseconds() - asked > T_RUNTIME)
+		return 20;
 	rtf_task_start(&s);
 	while (!computation_ended()) {
 		jobs++;

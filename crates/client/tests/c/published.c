@@ -53,18 +53,18 @@ int main(void)
 	CHECK(rtf_connect() == RTF_OK);
 	CHECK(rtf_connect() == RTF_OK);
 
-	/* Much more than what follows takes on the slowest machine: who exceeds it is demoted. */
-	rtf_params_set_runtime(&p, 8000);
-	rtf_params_set_des_runtime(&p, 9000);
-	rtf_params_set_period(&p, 20000);
-	rtf_params_set_deadline(&p, 15000);
+	/* Seconds, of which what follows takes some milliseconds: who exceeds it is demoted. */
+	rtf_params_set_runtime(&p, 8000000);
+	rtf_params_set_des_runtime(&p, 9000000);
+	rtf_params_set_period(&p, 20000000);
+	rtf_params_set_deadline(&p, 15000000);
 	rtf_params_set_priority(&p, 30);
 	rtf_params_set_scheduler(&p, "RM");
 	rtf_params_ignore_admission(&p, 1);
 	rtf_params_get_scheduler(&p, name);
-	CHECK(rtf_params_get_runtime(&p) == 8000 && rtf_params_get_des_runtime(&p) == 9000 &&
-		rtf_params_get_period(&p) == 20000);
-	CHECK(rtf_params_get_deadline(&p) == 15000 && rtf_params_get_priority(&p) == 30 &&
+	CHECK(rtf_params_get_runtime(&p) == 8000000 &&
+		rtf_params_get_des_runtime(&p) == 9000000 && rtf_params_get_period(&p) == 20000000);
+	CHECK(rtf_params_get_deadline(&p) == 15000000 && rtf_params_get_priority(&p) == 30 &&
 		strcmp(name, "RM") == 0 && p.ignore_admission == 1);
 	rtf_params_ignore_admission(&p, 0);
 
@@ -72,15 +72,15 @@ int main(void)
 	CHECK(rtf_task_attach(&t, self) == RTF_FAIL);
 	rtf_params_set_runtime(&p, UINT64_MAX);
 	CHECK(rtf_task_create(&t, &p) == RTF_FAIL);
-	rtf_params_set_runtime(&p, 8000);
+	rtf_params_set_runtime(&p, 8000000);
 	rtf_params_set_scheduler(&p, "none of that name");
 	CHECK(rtf_task_create(&t, &p) == RTF_FAIL);
 	rtf_params_set_scheduler(&p, "RM");
 
 	int before = policy();
 	CHECK(rtf_task_create(&t, &p) == RTF_OK);
-	CHECK(rtf_task_get_accepted_runtime(&t) >= 8000 &&
-		rtf_task_get_accepted_runtime(&t) <= 9000);
+	CHECK(rtf_task_get_accepted_runtime(&t) >= 8000000 &&
+		rtf_task_get_accepted_runtime(&t) <= 9000000);
 	CHECK(policy() == before);
 	CHECK(rtf_task_attach(&t, self) == RTF_OK);
 	CHECK(policy() == SCHED_FIFO);
@@ -88,7 +88,7 @@ int main(void)
 	struct rtf_task_info task;
 	int place = find(self, &task);
 	CHECK(place >= 0);
-	CHECK(task.ppid == getpid() && task.period == 20000 && task.priority > 0 &&
+	CHECK(task.ppid == getpid() && task.period == 20000000 && task.priority > 0 &&
 		task.util > 0.5 && task.util < 0.61);
 	struct rtf_plugin_info plugin;
 	CHECK(rtf_plugins_info() > 0 && rtf_plugin_info(task.pluginid, &plugin) == RTF_OK);
@@ -121,6 +121,13 @@ int main(void)
 	CHECK(rtf_task_change(&t, &p) == RTF_FAIL);
 	CHECK(policy() == SCHED_RR);
 
+	/* Periods for which one can wait. */
+	rtf_params_set_scheduler(&p, "RR");
+	rtf_params_set_runtime(&p, 8000);
+	rtf_params_set_des_runtime(&p, 9000);
+	rtf_params_set_deadline(&p, 15000);
+	rtf_params_set_period(&p, 20000);
+	CHECK(rtf_task_change(&t, &p) == RTF_OK);
 	rtf_task_start(&t);
 	for (int i = 0; i < 3; i++)
 		rtf_task_wait_period(&t);

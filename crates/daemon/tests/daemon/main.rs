@@ -25,10 +25,14 @@ mod undo;
 mod wire;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use punctual_test_support::{measured, run_all};
 use std::process::ExitCode;
-use std::sync::RwLock;
+use std::sync::{PoisonError, RwLock};
 
-/// Held for writing by tests that change a setting of the whole machine.
+/// How many tests run beside each other, unless the command line says: they wait most of the time.
+const BESIDE: usize = 8;
+
+/// Held for writing by tests that change a setting of the whole machine, or need a processor for themselves.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 fn run(test: fn()) -> Result<Completion, Failed> {
@@ -45,26 +49,29 @@ fn run(test: fn()) -> Result<Completion, Failed> {
     }
 }
 
-fn tests(tests: &[(&str, fn())], alone: bool) -> Vec<Trial> {
-    let trials = tests.iter().map(|&(name, test)| {
-        Trial::ignorable_test(name, move || {
-            if alone {
-                let _machine = MACHINE.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-                return run(test);
-            }
-            let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-            run(test)
-        })
-    });
-    trials.collect()
+/// A test beside others, or `alone`.
+fn trial(
+    name: &'static str,
+    alone: bool,
+    test: impl FnOnce() -> Result<Completion, Failed> + Send + 'static,
+) -> Trial {
+    Trial::ignorable_test(name, move || {
+        if alone {
+            let _machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+            return measured(name, test);
+        }
+        let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        measured(name, test)
+    })
 }
 
 fn main() -> ExitCode {
     if actor::play() {
         return ExitCode::SUCCESS;
     }
-    let mut trials = Vec::new();
-    for shared in [
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(BESIDE);
+    let beside = [
         wire::TESTS,
         capabilities::TESTS,
         owners::TESTS,
@@ -76,22 +83,8 @@ fn main() -> ExitCode {
         objects::TESTS,
         enforcement::TESTS,
         modes::TESTS,
-    ] {
-        trials.extend(tests(shared, false));
-    }
-    trials.extend(bus::TESTS.iter().chain(polkit::TESTS).map(|&(name, needs, test)| {
-        Trial::ignorable_test(name, move || {
-            let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-            bus::run(needs, test)
-        })
-    }));
-    trials.extend(clamps::TESTS.iter().map(|&(name, needs, test)| {
-        Trial::ignorable_test(name, move || {
-            let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-            clamps::run(needs, test)
-        })
-    }));
-    for alone in [
+    ];
+    let alone = [
         global::ALONE,
         undo::ALONE,
         restart::ALONE,
@@ -99,8 +92,15 @@ fn main() -> ExitCode {
         enforcement::ALONE,
         ended::ALONE,
         arrival::ALONE,
-    ] {
-        trials.extend(tests(alone, true));
-    }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    ];
+    let on_buses = bus::TESTS.iter().chain(polkit::TESTS);
+    let trials = (beside.into_iter().flatten().map(|&(name, test)| trial(name, false, move || run(test))))
+        .chain(on_buses.map(|&(name, needs, test)| trial(name, false, move || bus::run(needs, test))))
+        .chain(
+            clamps::TESTS
+                .iter()
+                .map(|&(name, needs, test)| trial(name, false, move || clamps::run(needs, test))),
+        )
+        .chain(alone.into_iter().flatten().map(|&(name, test)| trial(name, true, move || run(test))));
+    run_all(&arguments, trials.collect()).exit_code()
 }
