@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -69,7 +69,8 @@ pub struct Chromium {
 
 impl Chromium {
     /// Starts it. It also ends when this process does, since its pipes are closed then.
-    pub fn start(program: &Path) -> Result<Self> {
+    pub fn start() -> Result<Self> {
+        let program = installed().ok_or("there is no Chromium")?;
         let profile = tempfile::tempdir()?;
         let mut process = Command::new("/bin/sh")
             .args(["-c", WITH_PIPES])
