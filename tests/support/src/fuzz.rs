@@ -87,7 +87,7 @@ fn word(line: &str) -> Vec<u8> {
     word
 }
 
-/// An input while it is read. After a panic it is kept in a file, and the test says where.
+/// An input while it is read. If that panics, the input is written to a file, whose name is printed.
 struct Reading<'a> {
     target: &'a FuzzTarget,
     number: usize,
@@ -103,12 +103,12 @@ impl Drop for Reading<'_> {
         let file = std::env::temp_dir().join(format!("fuzz-{}-{number}", target.name));
         match fs::write(&file, input) {
             Ok(()) => eprintln!(
-                "mutation {number} failed: {file}\nto read it alone, first of all: cp {file} {corpus}/",
-                file = file.display(),
-                corpus = target.corpus_folder().display(),
+                "mutation {number} failed; to read it again, first of all: cp {} {}/",
+                file.display(),
+                target.corpus_folder().display(),
             ),
             Err(error) => {
-                eprintln!("mutation {number} failed; it cannot be kept in {}: {error}", file.display())
+                eprintln!("mutation {number} failed; cannot keep it in {}: {error}", file.display())
             }
         }
     }

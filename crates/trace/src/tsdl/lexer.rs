@@ -41,20 +41,17 @@ impl<'a> Lexer<'a> {
     pub fn peek(&mut self) -> Option<u8> {
         loop {
             let rest = self.rest();
-            let length = if rest.starts_with(b"/*") {
-                match memchr::memmem::find(&rest[2..], b"*/") {
-                    Some(end) => end + 4,
+            let length = match rest {
+                [b'/', b'*', comment @ ..] => match end_of_comment(comment) {
+                    Some(end) => end + 2,
                     None => {
                         self.fail(self.at, "a comment does not end");
                         rest.len()
                     }
-                }
-            } else if rest.starts_with(b"//") {
-                memchr::memchr(b'\n', rest).unwrap_or(rest.len())
-            } else if rest.first()?.is_ascii_whitespace() {
-                1
-            } else {
-                return rest.first().copied();
+                },
+                [b'/', b'/', ..] => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
+                [first, ..] if first.is_ascii_whitespace() => 1,
+                first => return first.first().copied(),
             };
             self.at += length;
         }
@@ -148,6 +145,12 @@ impl<'a> Lexer<'a> {
 
 pub fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Bytes of a comment after its opening, with its closing.
+fn end_of_comment(comment: &[u8]) -> Option<usize> {
+    let mut closings = memchr::memchr_iter(b'/', comment).filter(|at| *at > 0 && comment[at - 1] == b'*');
+    closings.next().map(|at| at + 1)
 }
 
 fn is_part_of_word(byte: u8) -> bool {
