@@ -237,7 +237,7 @@ check:
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
-	shellcheck scripts/setup scripts/flow scripts/python scripts/strip scripts/test scripts/fuzz scripts/demo \
+	shellcheck scripts/setup scripts/flow scripts/python scripts/strip scripts/fuzz scripts/demo \
 		scripts/demo-flow scripts/demo-tt scripts/demo-guarantee scripts/images scripts/debian \
 		scripts/kernel scripts/cross scripts/packages tests/packages/inside.sh .ci/run \
 		flow/trace/tests/*.sh flow/tests/*.sh
