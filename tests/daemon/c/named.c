@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Threads with names, which wait until standard input ends: the first argument is the first
- * thread's name, then comes one thread for each. Each has its name before the next one is started;
- * one after a colon has it only when a line comes.
+ * thread's name, which it takes last; then comes one thread for each. Each has its name before the
+ * next one is started; one after a colon has it only when a line comes.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -35,12 +35,13 @@ int main(int count, char **arguments)
 
 	sem_init(&started, 0, 0);
 	sem_init(&line, 0, 0);
-	if (count > 1)
-		pthread_setname_np(pthread_self(), arguments[1]);
 	for (int i = 2; i < count; i++) {
 		pthread_create(&thread, NULL, idle, arguments[i]);
 		sem_wait(&started);
 	}
+	/* Only now: each new thread has this one's name until it takes its own. */
+	if (count > 1)
+		pthread_setname_np(pthread_self(), arguments[1]);
 	while ((character = getchar()) != EOF) {
 		if (character == '\n')
 			sem_post(&line);

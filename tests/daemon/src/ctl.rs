@@ -74,9 +74,9 @@ pub fn policy(process: u64, thread: u64) -> Option<u32> {
 
 fn runs() -> Result<Outcome> {
     let server = Server::start()?;
-    // Much more than the shell takes on the slowest machine: who exceeds it is demoted.
+    // Seconds, of which the shell takes some milliseconds: who exceeds it is demoted.
     let mut command =
-        server.ctl(&["run", "--period", "100ms", "--runtime", "50ms", "--name", "mine", "--", "sh", "-c"]);
+        server.ctl(&["run", "--period", "10s", "--runtime", "5s", "--name", "mine", "--", "sh", "-c"]);
     // The 41st field of stat is the policy; a program that the shell starts does not inherit it.
     command.arg(
         "read stat < /proc/$$/stat; set -- $stat; echo $$ ${41}; read stat < /proc/self/stat; \

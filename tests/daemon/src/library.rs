@@ -22,6 +22,9 @@ pub const ALL: Table = &[
     ("retif::rules_apply_to_other_users", another_user),
 ];
 
+/// EDF lifts `sched_rt_runtime_us`, by which other daemons admit.
+pub const ALONE: &[&str] = &["retif::listing_1_of_the_paper"];
+
 fn include() -> PathBuf {
     root().join("crates/client/include")
 }

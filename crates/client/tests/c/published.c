@@ -1,6 +1,7 @@
 /* By the names of ReTiF's published code: parameters, a task's whole life, and all that may be
  * asked. */
 #include <retif.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -31,6 +32,19 @@ static int policy(void)
 	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
 }
 
+/* Whether the thread has this policy, or gets it: one that has taken more than its runtime, on a slow
+ * machine or because of a slow library, is demoted until its next period; and a spec that gets what
+ * others have taken begins when that is paid. */
+static bool becomes(int expected)
+{
+	for (int ms = 0; ms < 20000; ms++) {
+		if (policy() == expected)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
 /* Which place in the list the thread's task has; -1: none. */
 static int find(pid_t thread, struct rtf_task_info *info)
 {
@@ -53,18 +67,17 @@ int main(void)
 	CHECK(rtf_connect() == RTF_OK);
 	CHECK(rtf_connect() == RTF_OK);
 
-	/* Seconds, of which what follows takes some milliseconds: who exceeds it is demoted. */
-	rtf_params_set_runtime(&p, 8000000);
-	rtf_params_set_des_runtime(&p, 9000000);
-	rtf_params_set_period(&p, 20000000);
-	rtf_params_set_deadline(&p, 15000000);
+	rtf_params_set_runtime(&p, 8000);
+	rtf_params_set_des_runtime(&p, 9000);
+	rtf_params_set_period(&p, 20000);
+	rtf_params_set_deadline(&p, 15000);
 	rtf_params_set_priority(&p, 30);
 	rtf_params_set_scheduler(&p, "RM");
 	rtf_params_ignore_admission(&p, 1);
 	rtf_params_get_scheduler(&p, name);
-	CHECK(rtf_params_get_runtime(&p) == 8000000 &&
-		rtf_params_get_des_runtime(&p) == 9000000 && rtf_params_get_period(&p) == 20000000);
-	CHECK(rtf_params_get_deadline(&p) == 15000000 && rtf_params_get_priority(&p) == 30 &&
+	CHECK(rtf_params_get_runtime(&p) == 8000 && rtf_params_get_des_runtime(&p) == 9000 &&
+		rtf_params_get_period(&p) == 20000);
+	CHECK(rtf_params_get_deadline(&p) == 15000 && rtf_params_get_priority(&p) == 30 &&
 		strcmp(name, "RM") == 0 && p.ignore_admission == 1);
 	rtf_params_ignore_admission(&p, 0);
 
@@ -72,23 +85,23 @@ int main(void)
 	CHECK(rtf_task_attach(&t, self) == RTF_FAIL);
 	rtf_params_set_runtime(&p, UINT64_MAX);
 	CHECK(rtf_task_create(&t, &p) == RTF_FAIL);
-	rtf_params_set_runtime(&p, 8000000);
+	rtf_params_set_runtime(&p, 8000);
 	rtf_params_set_scheduler(&p, "none of that name");
 	CHECK(rtf_task_create(&t, &p) == RTF_FAIL);
 	rtf_params_set_scheduler(&p, "RM");
 
 	int before = policy();
 	CHECK(rtf_task_create(&t, &p) == RTF_OK);
-	CHECK(rtf_task_get_accepted_runtime(&t) >= 8000000 &&
-		rtf_task_get_accepted_runtime(&t) <= 9000000);
+	CHECK(rtf_task_get_accepted_runtime(&t) >= 8000 &&
+		rtf_task_get_accepted_runtime(&t) <= 9000);
 	CHECK(policy() == before);
 	CHECK(rtf_task_attach(&t, self) == RTF_OK);
-	CHECK(policy() == SCHED_FIFO);
+	CHECK(becomes(SCHED_FIFO));
 
 	struct rtf_task_info task;
 	int place = find(self, &task);
 	CHECK(place >= 0);
-	CHECK(task.ppid == getpid() && task.period == 20000000 && task.priority > 0 &&
+	CHECK(task.ppid == getpid() && task.period == 20000 && task.priority > 0 &&
 		task.util > 0.5 && task.util < 0.61);
 	struct rtf_plugin_info plugin;
 	CHECK(rtf_plugins_info() > 0 && rtf_plugin_info(task.pluginid, &plugin) == RTF_OK);
@@ -115,19 +128,12 @@ int main(void)
 	/* To another plugin, without being unscheduled. */
 	rtf_params_set_scheduler(&p, "RR");
 	CHECK(rtf_task_change(&t, &p) == RTF_OK);
-	CHECK(policy() == SCHED_RR);
+	CHECK(becomes(SCHED_RR));
 	/* A change that fails changes nothing. */
 	rtf_params_set_scheduler(&p, "none of that name");
 	CHECK(rtf_task_change(&t, &p) == RTF_FAIL);
-	CHECK(policy() == SCHED_RR);
+	CHECK(becomes(SCHED_RR));
 
-	/* Periods for which one can wait. */
-	rtf_params_set_scheduler(&p, "RR");
-	rtf_params_set_runtime(&p, 8000);
-	rtf_params_set_des_runtime(&p, 9000);
-	rtf_params_set_deadline(&p, 15000);
-	rtf_params_set_period(&p, 20000);
-	CHECK(rtf_task_change(&t, &p) == RTF_OK);
 	rtf_task_start(&t);
 	for (int i = 0; i < 3; i++)
 		rtf_task_wait_period(&t);

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
 /// Says that this is not the tests but an actor.
@@ -86,6 +87,8 @@ pub fn play() -> bool {
                 });
                 receiver.recv().unwrap().to_string()
             }
+            // How many times so many milliseconds its thread has needed for jobs, by the clock on the wall.
+            "stretched" => stretched(rest.parse().unwrap()).to_string(),
             // It works for so many milliseconds of its processor time.
             "work" => {
                 busy(rest.parse().unwrap());
@@ -155,19 +158,35 @@ fn busy(ms: i64) {
     while taken() < end {}
 }
 
+/// How long each job of [`work`] took by the clock on the wall, in ns.
+static SPANS: Mutex<Vec<i64>> = Mutex::new(Vec::new());
+
+/// How many times a runtime fits into jobs, each by itself.
+fn stretched(runtime_ms: i64) -> i64 {
+    SPANS.lock().unwrap().iter().map(|span| span / (runtime_ms * 1_000_000)).sum()
+}
+
 /// Works for a share of every 20 ms, in hundredths, measured by its own processor time.
 fn work(share: u32, times: u32) {
     use rustix::time::{ClockId, Timespec, clock_gettime};
     const PERIOD: i64 = 20_000_000;
-    let ns = |time: Timespec| time.tv_sec * 1_000_000_000 + time.tv_nsec;
-    let mut release = ns(clock_gettime(ClockId::Monotonic));
+    let now = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    };
+    let mut release = now(ClockId::Monotonic);
+    let mut woken = release;
     for _ in 0..times {
-        let begin = ns(clock_gettime(ClockId::ThreadCPUTime));
-        while ns(clock_gettime(ClockId::ThreadCPUTime)) - begin < PERIOD / 100 * i64::from(share) {}
+        let begin = now(ClockId::ThreadCPUTime);
+        while now(ClockId::ThreadCPUTime) - begin < PERIOD / 100 * i64::from(share) {}
+        let end = now(ClockId::Monotonic);
+        SPANS.lock().unwrap().push(end - woken);
         // Late, it begins anew: never twice in a period.
-        release = (release + PERIOD).max(ns(clock_gettime(ClockId::Monotonic)) + PERIOD / 4);
+        release = (release + PERIOD).max(end + PERIOD - PERIOD / 100 * i64::from(share));
         let until = Timespec { tv_sec: release / 1_000_000_000, tv_nsec: release % 1_000_000_000 };
         let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until);
+        // From when it should have: what keeps it from waking up may count as its own already.
+        woken = release;
     }
     loop {
         std::thread::park();

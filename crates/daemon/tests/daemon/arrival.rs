@@ -2,7 +2,7 @@
 //! there without a migration.
 
 use crate::actor::Actor;
-use crate::rig::{Client, Daemon, FIFO, seen};
+use crate::rig::{Client, Daemon, FIFO, seen, until, waits_in};
 use punctual_daemon::kernel::{self, Processors};
 use serde_json::{Value, json};
 
@@ -53,12 +53,15 @@ impl Rig {
         self.send_to(processor);
         self.actor.tell("work 1");
         // It answers before it sleeps.
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        until("its sleep", || waits_in("pipe_read", self.thread(), self.thread()));
     }
 
-    /// Lets the daemon's other thread see to it.
+    /// Lets the daemon's other thread see to it: it was woken before there was an answer.
     fn settle(&self) {
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        let is_done = |thread| {
+            waits_in("epoll", self.daemon.pid(), thread) || waits_in("ep_poll", self.daemon.pid(), thread)
+        };
+        until("the daemon's rest", || self.enforcer().is_some_and(is_done));
     }
 
     fn is_on(&self) -> String {
@@ -78,13 +81,18 @@ impl Rig {
 
     /// How often the daemon's thread that holds others to their runtimes has run.
     fn looks(&self) -> u64 {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.daemon.pid())).unwrap();
-        let mut tasks = tasks.map(|task| task.unwrap().path());
-        let is_it =
-            |path: &std::path::PathBuf| std::fs::read_to_string(path.join("comm")).unwrap() == "enforce\n";
-        let status = std::fs::read_to_string(tasks.find(is_it).unwrap().join("status")).unwrap();
+        let status = format!("/proc/{}/task/{}/status", self.daemon.pid(), self.enforcer().unwrap());
+        let status = std::fs::read_to_string(status).unwrap();
         let switches = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
         switches.unwrap().trim().parse().unwrap()
+    }
+
+    /// That thread, which has its name once it runs.
+    fn enforcer(&self) -> Option<u32> {
+        let mut tasks = std::fs::read_dir(format!("/proc/{}/task", self.daemon.pid())).unwrap().flatten();
+        let is_it =
+            |it: &std::fs::DirEntry| std::fs::read_to_string(it.path().join("comm")).unwrap() == "enforce\n";
+        tasks.find(is_it)?.file_name().to_str()?.parse().ok()
     }
 }
 

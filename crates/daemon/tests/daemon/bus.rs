@@ -1,7 +1,7 @@
 //! RealtimeKit's interface: a bus of the test's own with the policy that is installed, the daemon on it, and
 //! the clients that others wrote: `dbus-send`, RTKit's own test, PipeWire.
 
-use crate::rig::{Daemon, OTHER, PATIENCE, seen, until};
+use crate::rig::{Daemon, OTHER, PATIENCE, seen, spawn_urgently, until};
 use libtest_mimic::{Completion, Failed};
 use punctual_daemon::kernel::{self, Processors, Scheduling};
 use serde_json::{Value, json};
@@ -178,12 +178,9 @@ pub fn start_bus(daemon: &Daemon, policy: &Path) -> Child {
     );
     daemon.write("bus.conf", &text);
     let config = format!("--config-file={}", daemon.path("bus.conf").display());
-    let mut bus = Command::new(BUS)
-        .args([&config, "--nofork", "--nopidfile", "--print-address"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut bus = Command::new(BUS);
+    bus.args([&config, "--nofork", "--nopidfile", "--print-address"]).stdout(Stdio::piped());
+    let mut bus = spawn_urgently(bus.stderr(Stdio::null()));
     let mut address = String::new();
     BufReader::new(bus.stdout.take().unwrap()).read_line(&mut address).unwrap();
     assert!(address.starts_with("unix:"), "the bus does not start");

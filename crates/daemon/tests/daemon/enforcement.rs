@@ -1,17 +1,17 @@
 //! Threads under SCHED_FIFO and SCHED_RR are held to their runtime.
 
 use crate::actor::Actor;
-use crate::rig::{Client, Daemon, FIFO, OTHER, Sleeper, seen, until};
+use crate::rig::{Client, Daemon, FIFO, OTHER, Sleeper, in_time, seen, until};
 use crate::wire::loop_memory;
 use punctual_daemon::kernel::{self, Processors, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 pub const TESTS: &[(&str, fn())] = &[
     ("enforcement::who_keeps_to_its_runtime_is_left_alone", who_keeps_to_its_runtime_is_left_alone),
     ("enforcement::accounts_leave_who_keeps_to_its_runtime_alone", accounts_leave_it_alone),
-    ("enforcement::others_are_only_counted_or_warned_of", others_are_only_counted_or_warned_of),
     (
         "enforcement::a_thread_that_leaves_its_processor_is_put_back",
         a_thread_that_leaves_its_processor_is_put_back,
@@ -23,6 +23,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 /// Those that need a processor.
 pub const ALONE: &[(&str, fn())] = &[
+    ("enforcement::others_are_only_counted_or_warned_of", others_are_only_counted_or_warned_of),
     ("enforcement::who_exceeds_its_runtime_leaves_the_rest", who_exceeds_its_runtime_leaves_the_rest),
     ("enforcement::polling_does_the_same", polling_does_the_same),
     ("enforcement::accounts_do_the_same", accounts_do_the_same),
@@ -113,7 +114,8 @@ fn leaves_the_rest(enforcement: &str) {
     let (hog, other) = (Hog::start(), Hog::start());
     let before = seen(hog.tid());
     let spec = client.schedule(parameters(40, 4, 40), hog.tid());
-    let theirs = client.schedule(parameters(30, 30, 40), other.tid());
+    // Much less than the first one leaves it, on any machine.
+    let theirs = client.schedule(parameters(30, 25, 40), other.tid());
     // The more urgent one would take everything, if it could.
     until("the other's share", || other.time() >= 2 * hog.time() + 20);
     until("overruns", || overruns(&mut client, spec) >= 5 && overruns(&mut client, theirs) >= 1);
@@ -210,9 +212,13 @@ fn is_left_alone(enforcement: &str) {
     let busy = client.schedule(parameters(31, 10, 20), periodic);
     until("its jobs", || enforced(&mut client, busy)["jobs"].as_u64().unwrap() >= 50);
     let it = enforced(&mut client, busy);
-    // What a hypervisor or interrupts take from it counts as its own, so there may be some.
-    let few = it["jobs"].as_u64().unwrap() / 5;
-    assert!(it["overruns"].as_u64().unwrap() <= few, "{it}");
+    until("the end of its job", || {
+        enforced(&mut client, busy)["jobs"].as_u64() >= Some(it["jobs"].as_u64().unwrap() + 2)
+    });
+    // What a hypervisor or interrupts take from it counts as its own: of a job that lasted as long as several
+    // runtimes, so many periods can be exceeded.
+    let stretched: u64 = actor.tell("stretched 10").parse().unwrap();
+    assert!(it["overruns"].as_u64().unwrap() <= stretched, "{stretched} runtimes: {it}");
     assert!(it["worst_cost_ns"].as_u64().unwrap() > 0, "{it}");
     until("both policies", || (seen(thread).0, seen(periodic).0) == (FIFO, FIFO));
 }
@@ -320,23 +326,49 @@ fn a_program_of_other_rights_is_held_too() {
 }
 
 fn a_demoted_thread_that_executes_is_promoted() {
-    let daemon = Daemon::start(&config(""));
-    let mut client = daemon.connect();
-    let shell = shell_of_another(&daemon);
-    let script = "while read -r line < \"$1\"; [ -z \"$line\" ]; do :; done; exec \"$0\" -c \
-                  'ulimit -t 10; while :; do :; done'";
-    daemon.write("go", "\n");
-    let mut command = Command::new("sh");
-    command.args(["-c", script]).arg(shell).arg(daemon.path("go")).stdin(Stdio::null());
-    let hog = Hog(command.spawn().unwrap());
-    let spec = client.schedule(parameters(40, 10, 3000), hog.tid());
-    until("a demotion", || seen(hog.tid()).0 == OTHER);
-    daemon.write("go", "go\n");
-    until("the program", || is_another(hog.tid()));
-    assert_eq!(seen(hog.tid()).0, OTHER, "that is no new budget");
-    until("a promotion", || seen(hog.tid()).0 == FIFO);
-    let before = overruns(&mut client, spec);
-    until("another demotion", || overruns(&mut client, spec) > before && seen(hog.tid()).0 == OTHER);
+    in_time(|| {
+        let daemon = Daemon::start(&config(""));
+        let mut client = daemon.connect();
+        let shell = shell_of_another(&daemon);
+        let script = "while read -r line < \"$1\"; [ -z \"$line\" ]; do :; done; exec \"$0\" -c \
+                      'ulimit -t 10; while :; do :; done'";
+        daemon.write("go", "\n");
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(shell).arg(daemon.path("go")).stdin(Stdio::null());
+        let hog = Hog(command.spawn().unwrap());
+        let (spec, first) = begin_a_period(&mut client, &hog);
+        until("a demotion", || seen(hog.tid()).0 == OTHER);
+        daemon.write("go", "go\n");
+        until("the program", || is_another(hog.tid()));
+        first.gives_no_new_budget(&hog)?;
+        until("a promotion", || seen(hog.tid()).0 == FIFO);
+        let before = overruns(&mut client, spec);
+        until("another demotion", || overruns(&mut client, spec) > before && seen(hog.tid()).0 == OTHER);
+        Ok(())
+    });
+}
+
+/// The first period of a spec of 10 ms every second.
+struct First(Instant);
+
+impl First {
+    const PERIOD_MS: u64 = 1000;
+
+    /// What its thread, which was demoted, met since then has not promoted it; an error if its next period may
+    /// have come meanwhile.
+    #[track_caller]
+    fn gives_no_new_budget(&self, hog: &Hog) -> Result<(), String> {
+        if seen(hog.tid()).0 == OTHER {
+            return Ok(());
+        }
+        assert!(self.0.elapsed() >= Duration::from_millis(Self::PERIOD_MS), "that is no new budget");
+        Err(format!("the machine needed more than {} ms", Self::PERIOD_MS))
+    }
+}
+
+fn begin_a_period(client: &mut Client, hog: &Hog) -> (u64, First) {
+    let first = First(Instant::now());
+    (client.schedule(parameters(40, 10, First::PERIOD_MS), hog.tid()), first)
 }
 
 /// A spec of 0.5 s in 10 s, and a thread of it that has used that up.
@@ -350,10 +382,17 @@ fn used_up() -> (Daemon, Client, Hog, u64) {
 }
 
 /// Its thread has nothing left.
-pub fn is_stopped_at_once(client: &mut Client, spec: u64, when: &str) {
+#[track_caller]
+fn is_stopped_at_once(client: &mut Client, spec: u64, when: &str) {
+    let (overruns, it) = overruns_before_demotion(client, spec);
+    assert_eq!(overruns, 0, "{when}: {it}");
+}
+
+/// What its thread has exceeded by the time that it is demoted: nothing, if it had nothing left.
+pub fn overruns_before_demotion(client: &mut Client, spec: u64) -> (u64, Value) {
     until("a demotion", || enforced(client, spec)["demoted"] == json!(true));
     let it = enforced(client, spec);
-    assert_eq!(it["overruns"], json!(0), "{when}: {it}");
+    (it["overruns"].as_u64().unwrap(), it)
 }
 
 fn who_attaches_again_gets_no_new_budget() {
@@ -386,40 +425,51 @@ fn threads_of_a_spec_have_one_budget() {
 
 /// Each comes long before the budget is used up; what was taken until then counts.
 fn changes_give_no_new_budget() {
-    let daemon = Daemon::start(&config(""));
-    let mut client = daemon.connect();
-    let hog = Hog::start();
-    let spec = client.schedule(parameters(40, 500, 10_000), hog.tid());
-    let mut rounds = 0;
-    until("a demotion", || {
-        rounds += 1;
-        let changed = parameters(40, 500 + rounds % 2, 10_000 + rounds % 3);
-        client.ask("ChangeSpec", json!({ "spec": spec, "parameters": changed }));
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        seen(hog.tid()).0 == OTHER
+    in_time(|| {
+        let daemon = Daemon::start(&config(""));
+        daemon.hurry();
+        let mut client = daemon.connect();
+        let hog = Hog::start();
+        let spec = client.schedule(parameters(40, 500, 10_000), hog.tid());
+        let mut rounds = 0;
+        until("a demotion", || {
+            rounds += 1;
+            let changed = parameters(40, 500 + rounds % 2, 10_000 + rounds % 3);
+            client.ask("ChangeSpec", json!({ "spec": spec, "parameters": changed }));
+            std::thread::sleep(Duration::from_millis(50));
+            seen(hog.tid()).0 == OTHER
+        });
+        if rounds <= 3 {
+            return Err(format!("the machine left the budget in {rounds} rounds"));
+        }
+        let it = enforced(&mut client, spec);
+        assert!(it["worst_cost_ns"].as_u64().unwrap() < 900_000_000, "{rounds}: {it}");
+        Ok(())
     });
-    let it = enforced(&mut client, spec);
-    assert!(rounds > 3 && it["worst_cost_ns"].as_u64().unwrap() < 900_000_000, "{rounds}: {it}");
 }
 
 fn demotion_survives_a_kill() {
-    let mut daemon = Daemon::start(&config(""));
-    let mut client = daemon.connect();
-    let hog = Hog::start();
-    let before = seen(hog.tid());
-    let spec = client.schedule(parameters(40, 10, 3000), hog.tid());
-    for _ in 0..3 {
-        until("a demotion", || seen(hog.tid()).0 == OTHER);
-        daemon.kill();
-        assert_eq!(seen(hog.tid()).0, OTHER);
-        daemon.run();
-        client = daemon.connect();
-        // It has its guarantee again, and is held to it again.
-        until("overruns", || overruns(&mut client, spec) >= 1);
-    }
-    client.ask("ReleaseSpec", json!({ "spec": spec }));
-    assert_eq!(seen(hog.tid()), before);
-    daemon.assert_empty();
+    in_time(|| {
+        let mut daemon = Daemon::start(&config(""));
+        let mut client = daemon.connect();
+        let hog = Hog::start();
+        let before = seen(hog.tid());
+        let (spec, mut first) = begin_a_period(&mut client, &hog);
+        for _ in 0..3 {
+            until("a demotion", || seen(hog.tid()).0 == OTHER);
+            daemon.kill();
+            first.gives_no_new_budget(&hog)?;
+            first = First(Instant::now());
+            daemon.run();
+            client = daemon.connect();
+            // It has its guarantee again, and is held to it again.
+            until("overruns", || overruns(&mut client, spec) >= 1);
+        }
+        client.ask("ReleaseSpec", json!({ "spec": spec }));
+        assert_eq!(seen(hog.tid()), before);
+        daemon.assert_empty();
+        Ok(())
+    });
 }
 
 fn a_demoted_thread_is_undone() {
@@ -435,20 +485,23 @@ fn a_demoted_thread_is_undone() {
 }
 
 fn a_demoted_thread_gets_its_new_priority() {
-    let daemon = Daemon::start(&config(""));
-    let mut client = daemon.connect();
-    let hog = Hog::start();
-    let spec = client.schedule(parameters(40, 10, 3000), hog.tid());
-    until("a demotion", || seen(hog.tid()).0 == OTHER);
-    client.ask("ChangeSpec", json!({ "spec": spec, "parameters": parameters(33, 10, 3000) }));
-    // Another priority is no new budget.
-    assert_eq!(seen(hog.tid()).0, OTHER);
-    until("a promotion", || (seen(hog.tid()).0, seen(hog.tid()).1) == (FIFO, 33));
-    // Without a runtime, it is not held to one.
-    until("a demotion", || seen(hog.tid()).0 == OTHER);
-    client.ask("ChangeSpec", json!({ "spec": spec, "parameters": { "priority": 22 } }));
-    assert_eq!((seen(hog.tid()).0, seen(hog.tid()).1), (FIFO, 22));
-    assert_eq!(enforced(&mut client, spec), Value::Null);
+    in_time(|| {
+        let daemon = Daemon::start(&config(""));
+        let mut client = daemon.connect();
+        let hog = Hog::start();
+        let (spec, first) = begin_a_period(&mut client, &hog);
+        until("a demotion", || seen(hog.tid()).0 == OTHER);
+        let another = parameters(33, 10, First::PERIOD_MS);
+        client.ask("ChangeSpec", json!({ "spec": spec, "parameters": another }));
+        first.gives_no_new_budget(&hog)?;
+        until("a promotion", || (seen(hog.tid()).0, seen(hog.tid()).1) == (FIFO, 33));
+        // Without a runtime, it is not held to one.
+        until("a demotion", || seen(hog.tid()).0 == OTHER);
+        client.ask("ChangeSpec", json!({ "spec": spec, "parameters": { "priority": 22 } }));
+        assert_eq!((seen(hog.tid()).0, seen(hog.tid()).1), (FIFO, 22));
+        assert_eq!(enforced(&mut client, spec), Value::Null);
+        Ok(())
+    });
 }
 
 fn a_thread_that_was_real_time_is_demoted_too() {
@@ -500,7 +553,7 @@ fn threads_without_a_runtime_are_put_back() {
     for _ in 0..3 {
         until("its processor", || {
             kernel::pin(thread, &elsewhere).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
             seen(thread).3 == "0"
         });
     }
@@ -563,12 +616,12 @@ fn helpers_keep_the_processors_of_the_program() {
         }
         // However late the daemon hears of them, and whoever has ended meanwhile.
         for which in ["thread-of-threads", "thread-of-threads end"] {
-            let wait = std::time::Duration::from_millis(300);
-            // Until it has looked at those before.
-            std::thread::sleep(wait);
+            // Until it has looked at those before: three looks, of which the second comes after 110 ms.
+            std::thread::sleep(Duration::from_millis(150));
             daemon.signal(libc::SIGSTOP);
             let helper: u32 = actor.tell(which).parse().unwrap();
-            std::thread::sleep(wait);
+            // So late that the first looks, after 10 and 100 ms, would be over.
+            std::thread::sleep(Duration::from_millis(150));
             daemon.signal(libc::SIGCONT);
             until("the processors of a helper's helper, late", || seen(helper) == before);
         }

@@ -3,7 +3,7 @@
 
 use crate::actor::Actor;
 use crate::bus::{BUS, start_bus};
-use crate::rig::{Daemon, FIFO, PLUGINS, Sleeper, message, seen, until};
+use crate::rig::{Daemon, FIFO, PLUGINS, Sleeper, message, seen, spawn_urgently, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -69,7 +69,8 @@ impl Rig {
         let mut polkitd = Command::new("unshare");
         polkitd.args(["--mount", "sh", "-c", script, "polkitd"]).args([&actions, &folder]).arg(POLKITD);
         polkitd.env("DBUS_SYSTEM_BUS_ADDRESS", address(&rig.daemon));
-        rig.polkitd = Some(polkitd.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+        // The daemon waits 4 s for its word.
+        rig.polkitd = Some(spawn_urgently(polkitd.stdin(Stdio::null()).stdout(Stdio::null())));
         rig.wait_for_polkit();
         rig
     }

@@ -1,5 +1,7 @@
 //! A daemon of its own for each test: its socket, its state folder, its configuration in a temporary folder.
 
+use punctual_daemon::kernel::{self, Processors, Scheduling};
+use punctual_schedule::AssignedPolicy;
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -11,7 +13,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// How long anything may take that takes no time.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Three plugins on processor 0. Users may do all but what a test forbids.
 pub const PLUGINS: &str = r#"
@@ -147,6 +149,12 @@ impl Daemon {
                 return;
             }
         }
+    }
+
+    /// Lets it go before the threads that it schedules, so that it answers at once however busy the processors
+    /// are.
+    pub fn hurry(&self) {
+        kernel::schedule(self.pid(), &Scheduling::from_policy(AssignedPolicy::Fifo(50))).unwrap();
     }
 
     pub fn pid(&self) -> u32 {
@@ -320,8 +328,7 @@ impl Sleeper {
     /// Until it sleeps: what it takes before would be taken of its spec's budget.
     pub fn start() -> Self {
         let it = Self(Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap());
-        let waits = format!("/proc/{}/wchan", it.tid());
-        until("its sleep", || fs::read_to_string(&waits).is_ok_and(|it| it.contains("nanosleep")));
+        until("its sleep", || waits_in("nanosleep", it.tid(), it.tid()));
         it
     }
 
@@ -353,16 +360,21 @@ pub const FIFO: u32 = libc::SCHED_FIFO as u32;
 pub const DEADLINE: u32 = libc::SCHED_DEADLINE as u32;
 
 /// A priority above that of every spec of these tests, so that a busy thread that the scheduler put beside
-/// this one does not keep it from seeing what is so only while that thread runs. What it starts is an
-/// ordinary process.
-struct Watching;
+/// this one does not keep it from seeing what is so only while that thread runs; and another processor than
+/// theirs, as looking takes time. What it starts is an ordinary process.
+struct Watching {
+    before: Option<Processors>,
+}
 
 impl Watching {
     const PRIORITY: i32 = 90;
 
     fn begin() -> Self {
         Self::set(libc::SCHED_FIFO, Self::PRIORITY);
-        Self
+        let before = kernel::processors(0).ok();
+        // There may be one alone.
+        let moves = Processors::one(1).is_some_and(|it| kernel::pin(0, &it).is_ok());
+        Self { before: before.filter(|_| moves) }
     }
 
     fn set(policy: i32, priority: i32) {
@@ -377,6 +389,9 @@ impl Watching {
 impl Drop for Watching {
     fn drop(&mut self) {
         Self::set(libc::SCHED_OTHER, 0);
+        if let Some(before) = &self.before {
+            let _ = kernel::pin(0, before);
+        }
     }
 }
 
@@ -391,7 +406,39 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Makes an attempt, and another one where the machine was too slow for what it asks: three at most.
+pub fn in_time(mut attempt: impl FnMut() -> Result<(), String>) {
+    for _ in 1..3 {
+        match attempt() {
+            Ok(()) => return,
+            Err(why) => println!("REPEATED: {why}"),
+        }
+    }
+    attempt().unwrap_or_else(|why| panic!("{why}: three times"));
+}
+
+/// Starts a program and all that it starts above the threads of these tests, so that it answers however busy
+/// the processors are.
+pub fn spawn_urgently(command: &mut Command) -> Child {
+    let set = || {
+        let parameter = libc::sched_param { sched_priority: 50 };
+        // SAFETY: it reads the parameter.
+        match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: a system call is all that the new process does, and its error needs no memory.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, set) }.spawn().unwrap()
+}
+
+/// Whether a thread of a process waits in a function of the kernel with this word in its name.
+pub fn waits_in(word: &str, process: u32, thread: u32) -> bool {
+    let function = format!("/proc/{process}/task/{thread}/wchan");
+    fs::read_to_string(function).is_ok_and(|function| function.contains(word))
+}
+
 /// `sched_rt_runtime_us` now.
 pub fn rt_runtime() -> i64 {
-    punctual_daemon::kernel::rt_runtime().unwrap()
+    kernel::rt_runtime().unwrap()
 }
