@@ -261,7 +261,7 @@ fn disk_full() -> Result<Outcome> {
 
 /// A valid model.
 fn good_model() -> Result<String> {
-    Ok(fs::read_to_string(DEMO.get()?.model())?)
+    Ok(fs::read_to_string(DEMO.get()?.model())?.trim_end().to_owned())
 }
 
 /// `show` of a file with these contents fails with one line that names the file.
