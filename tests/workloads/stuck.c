@@ -25,9 +25,11 @@ int main(int argc, char **argv)
 		arrival += 10 * MS;
 		sleep_until(arrival);
 	}
+	int64_t until = arrival + (int64_t)(seconds * (double)SECOND);
 	if (!strcmp(argv[1], "busy"))
-		burn((int64_t)(seconds * (double)SECOND));
+		while (now_ns() < until)
+			burn(MS);
 	else
-		sleep_until(arrival + (int64_t)(seconds * (double)SECOND));
+		sleep_until(until);
 	return 0;
 }

@@ -6,7 +6,7 @@ use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, skip};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 pub const ALL: &[(&str, Test)] = &[
@@ -261,7 +261,7 @@ fn disk_full() -> Result<Outcome> {
 
 /// A valid model.
 fn good_model() -> Result<String> {
-    Ok(fs::read_to_string(DEMO.get()?.model())?)
+    Ok(fs::read_to_string(DEMO.get()?.model())?.trim_end().to_owned())
 }
 
 /// `show` of a file with these contents fails with one line that names the file.
@@ -375,20 +375,16 @@ fn usage() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// A program that is installed is stripped, and says which file has the symbols.
+/// Programs that are installed are stripped, and say which file has the symbols.
 fn symbols() -> Result<Outcome> {
     let (Some(mut readelf), Some(_)) = (tool("readelf", &["-SW"]), tool("cc", &[])) else {
         return skip("there is no readelf or no cc here");
     };
     let directory = directory()?;
-    let program = PathBuf::from(for_anyone(directory.path())?);
-    // What is stripped already has its symbols beside it.
-    let known = crate::run::binary().with_extension("debug");
-    if known.is_file() {
-        fs::copy(known, program.with_extension("debug"))?;
-    }
-    let strip = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/strip");
-    let mut strip = Command::new(strip);
+    // A small program, which is stripped like the large ones.
+    let program = directory.path().join("program");
+    fs::copy(workload("getppid"), &program)?;
+    let mut strip = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/strip"));
     strip.arg(&program);
     run(strip)?.expect_code(0)?;
     readelf.arg(&program);

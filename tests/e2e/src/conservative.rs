@@ -19,15 +19,15 @@ pub const ALL: &[(&str, Test)] = &[
 ];
 
 fn demo() -> Result<Outcome> {
-    check(&["demo", "--for", "4"], 5000)
+    check(&["demo", "--for", "4"], 4_000)
 }
 
 fn back_to_back() -> Result<Outcome> {
-    check(&["drivers", "run", "read_back_to_back", "--jobs", "300"], 590)
+    check(&["drivers", "run", "read_back_to_back", "--jobs", "300"], 390)
 }
 
 fn changing_task() -> Result<Outcome> {
-    check(&["transitions", "policy", "--jobs", "100"], 500)
+    check(&["transitions", "policy", "--jobs", "100"], 290)
 }
 
 /// At this rate, a virtual machine misses some wake-ups.
@@ -70,10 +70,12 @@ fn check(command: &[&str], at_least: usize) -> Result<Outcome> {
     for task in &tasks {
         let own = records_of(task, &records);
         for stream in &task.streams {
-            checked += check_one(task, stream, &own)?;
+            let jobs = check_one(task, stream, &own)?;
+            // How often a thread sleeps is up to the machine, but not how often it calls.
+            checked += if stream.separator == Separator::SUSPENSION { 0 } else { jobs };
         }
     }
-    ensure!(checked >= at_least, "only {checked} jobs were checked, expected {at_least}");
+        ensure!(checked >= at_least, "only {checked} jobs were checked, expected {at_least}");
     Ok(Outcome::Completed)
 }
 

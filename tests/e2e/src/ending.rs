@@ -1,7 +1,7 @@
 //! Models are written however an observation ends.
 
 use crate::model::{only_task, primary, read, tasks};
-use crate::run::{Running, attach, children, directory, punctual, run, sleeps, wait_until, workload};
+use crate::run::{Running, children, directory, punctual, run, sleeps, wait_until, workload};
 use crate::{Outcome, Result, Test, ensure, fail, timing};
 use punctual_model::EndedBy;
 use rustix::process::Signal;
@@ -97,15 +97,18 @@ fn by_command() -> Result<Outcome> {
 
 fn process_ends() -> Result<Outcome> {
     let directory = directory()?;
-    let file = directory.path().join("process.timing.json");
-    // Attaching to functions takes seconds on some kernels.
-    let (lives, limit) = if attach().as_deref() == Some("fentry") { ("12", "20s") } else { ("2", "4s") };
-    let workload = Running::start(periodic(lives))?;
-    wait_until("the workload to run", || sleeps(workload.pid(), "task-2").is_some())?;
-    let mut extract = punctual(["extract", "--for", limit, "-o"]);
-    extract.arg(&file).args(["--pid", &workload.pid().to_string()]);
-    let ended = run(extract)?;
-    ended.expect_code(0)?;
+    let (file, folder) = (directory.path().join("process.timing.json"), directory.path().join("recording"));
+    let workload = Running::start(periodic("60"))?;
+    let mut extract = punctual(["extract", "--for", "120s", "-o"]);
+    extract.arg(&file).arg("--record").arg(&folder).args(["--pid", &workload.pid().to_string()]);
+    let observer = Running::start(extract)?;
+    let is_observed = || std::fs::metadata(folder.join("stream_0")).is_ok_and(|stream| stream.len() > 0);
+    wait_until("the first records", is_observed)?;
+    workload.signal(Signal::TERM)?;
+    workload.end()?.expect_code(0)?;
+    // It may have ended by itself.
+    let _ = observer.signal(Signal::INT);
+    observer.end()?.expect_code(0)?;
     check_periodic(&read(&file)?, EndedBy::Exit)?;
     Ok(Outcome::Completed)
 }

@@ -74,9 +74,13 @@ fn alone(name: &'static str, test: Test) -> Trial {
 }
 
 fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = drivers::all().into_iter().map(|(name, test)| shared(name, test)).collect();
+    // One driver and the demonstration first: others ask of what they observe. Meanwhile, the rest goes on.
+    let mut trials: Vec<Trial> =
+        drivers::all().into_iter().map(|(name, test)| shared(name, test)).collect();
+    let others = trials.split_off(1);
     trials.extend(
         [
+            demo::ALL,
             circumstances::ALL,
             beside::ALL,
             chains::ALL,
@@ -94,7 +98,6 @@ fn trials() -> Vec<Trial> {
             truth::ALL,
             graphs::ALL,
             probes::ALL,
-            demo::ALL,
             ending::ALL,
             recordings::ALL,
             targets::ALL,
@@ -104,6 +107,7 @@ fn trials() -> Vec<Trial> {
         .flatten()
         .map(|(name, test)| shared(*name, test)),
     );
+    trials.extend(others);
     trials.extend(
         [
             conservative::ALL,

@@ -67,7 +67,7 @@ fn told() -> Result<Outcome> {
     let (kept, heard) = (file("kept"), file("heard"));
     let mut watch = punctual(["watch", "--json", "--no-journal", "--before", "1s", "--keep"]);
     watch.arg(&kept).arg("--on-violation").arg(format!("cat > '{}'", heard.display()));
-    watch.arg(file("run.toml")).arg("--").args(periodic("3"));
+    watch.arg(file("run.toml")).arg("--").args(periodic("2"));
     let ended = run(watch)?;
     ended.expect_code(8)?;
     let lines = lines(&ended.stdout)?;
@@ -93,14 +93,32 @@ fn told() -> Result<Outcome> {
 
 /// A job that does not end, and a release that does not come: no record tells of them.
 fn stuck() -> Result<Outcome> {
-    for (how, term) in [("busy", "response"), ("waiting", "overdue")] {
+    let (busy, waiting) = (Stuck::start("busy")?, Stuck::start("waiting")?);
+    busy.is_told_once("response")?;
+    waiting.is_told_once("overdue")?;
+    Ok(Outcome::Completed)
+}
+
+/// A watched program that gets stuck.
+struct Stuck {
+    directory: tempfile::TempDir,
+    watcher: Running,
+}
+
+impl Stuck {
+    fn start(how: &str) -> Result<Stuck> {
         let directory = directory()?;
-        let (contract, kept) = (directory.path().join("run.toml"), directory.path().join("kept"));
+        let contract = directory.path().join("run.toml");
         let terms = "separator = \"clock_nanosleep*\"\nperiod = \"10ms\"\njitter = \"400ms\"\n";
         fs::write(&contract, format!("[[task]]\nname = \"stuck\"\n{terms}response = \"500ms\"\n"))?;
         let mut watch = punctual(["watch", "--json", "--no-journal", "--include-best-effort", "--keep"]);
-        watch.arg(&kept).arg(&contract).arg("--").args([&workload("stuck"), how, "--for", "2"]);
-        let ended = run(watch)?;
+        watch.arg(directory.path().join("kept")).arg(&contract);
+        watch.arg("--").args([&workload("stuck"), how, "--for", "2"]);
+        Ok(Stuck { watcher: Running::start(watch)?, directory })
+    }
+
+    fn is_told_once(self, term: &str) -> Result {
+        let ended = self.watcher.end()?;
         ended.expect_code(8)?;
         let lines = lines(&ended.stdout)?;
         let told = lines.iter().filter(|line| line["event"] == "violation");
@@ -108,16 +126,16 @@ fn stuck() -> Result<Outcome> {
         ensure!(told.len() == 1 && told[0]["open"] == true, "{}", ended.all());
         // What was kept shows it, too.
         let mut found = false;
-        for recording in fs::read_dir(&kept)? {
+        for recording in fs::read_dir(self.directory.path().join("kept"))? {
             let mut check = punctual(["check", "--json"]);
-            check.arg(&contract).arg(recording?.path());
+            check.arg(self.directory.path().join("run.toml")).arg(recording?.path());
             let document = run(check)?.json()?;
             let terms = document["inputs"][0]["tasks"][0]["terms"].as_array().cloned().unwrap_or_default();
             found |= terms.iter().any(|it| it["term"] == term && it["violations"] == 1);
         }
-        ensure!(found, "{how}: {}", ended.all());
+        ensure!(found, "{term}: {}", ended.all());
+        Ok(())
     }
-    Ok(Outcome::Completed)
 }
 
 /// No thread runs within a nanosecond of its wake-up.
@@ -127,7 +145,7 @@ fn latencies() -> Result<Outcome> {
     let chain = "[[chain]]\ntasks = [\"a\", \"b\"]\ndata_age = \"1ms\"\n";
     fs::write(&contract, format!("{chain}{}", impossible_latencies()?))?;
     let mut watch = punctual(["watch", "--json", "--no-journal", "--before", "2s", "--keep"]);
-    watch.arg(&kept).arg(&contract).arg("--").args(periodic("3"));
+    watch.arg(&kept).arg(&contract).arg("--").args(periodic("2"));
     let ended = run(watch)?;
     if ended.stderr.contains("scheduling latencies are not watched: ") {
         return skip("this kernel does not allow it");

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// How many run at a time. They sleep most of the time.
-const AT_A_TIME: &str = "4";
+/// How many run at a time on each processor. They sleep most of the time.
+const AT_A_TIME: usize = 4;
 
 /// Runs each driver (a word of its name and one of its period) into a file of its name.
 const SCRIPT: &str = r#"
@@ -43,7 +43,8 @@ impl All {
         let began = Instant::now();
         let directory = directory()?;
         let (path, folder) = (workload("drivers"), directory.path().to_string_lossy().into_owned());
-        let mut command = vec!["sh", "-c", SCRIPT, "sh", &path, &folder, AT_A_TIME];
+        let at_a_time = (AT_A_TIME * std::thread::available_parallelism()?.get()).to_string();
+        let mut command = vec!["sh", "-c", SCRIPT, "sh", &path, &folder, &at_a_time];
         command.extend(drivers.iter().flat_map(|driver| [driver.as_str(), period_us(driver)]));
         let observed = observe(&[], &command)?;
         let mut printed = BTreeMap::new();

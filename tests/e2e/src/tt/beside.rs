@@ -65,7 +65,7 @@ fn within_exec() -> Result<Outcome> {
         return skip(reason);
     }
     let mut cut = Command::new(workload("cut_exec"));
-    cut.args(["--cpu", "1", "--rounds", if is_emulated() { "4000" } else { "20000" }]);
+    cut.args(["--cpu", "1", "--rounds", if is_emulated() { "4000" } else { "8000" }]);
     let ended = run(cut)?;
     ended.expect_code(0)?;
     let ready = ended.stdout.trim().strip_prefix("ready ").and_then(|count| count.parse::<u32>().ok());
