@@ -161,13 +161,12 @@ impl Suite {
 
     fn one(&self, kernel: &Kernel, suite: Tests, root: &mut Root, has_lttng: bool) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), suite.name()))?;
-        let is_smoke = suite == Tests::Smoke;
         let (memory_mib, limit) = (self.memory_mib, self.limit);
         let machine = Machine {
             kernel,
-            processors: if is_smoke { 2 } else { self.processors },
+            processors: if suite == Tests::Smoke { 2 } else { self.processors },
             memory_mib,
-            counting: is_smoke || self.processors == 1,
+            counting: self.is_counting(suite),
             turn_us: None,
             limit,
             append: "",
@@ -235,6 +234,10 @@ impl Suite {
         Ok(run)
     }
 
+    fn is_counting(&self, suite: Tests) -> bool {
+        suite == Tests::Smoke || self.processors == 1
+    }
+
     /// Those of a list that were asked for: all, if none were.
     fn named(&self, list: &[&str]) -> String {
         let is_asked =
@@ -255,7 +258,7 @@ impl Suite {
             // Where the tracer was added, it must be able to record.
             format!("PUNCTUAL_E2E_LTTNG={}", u8::from(has_lttng)),
             // Several processors are emulated as fast as the host has time.
-            format!("PUNCTUAL_TEST_LIMIT={}", if self.processors == 1 { 60 } else { 300 }),
+            format!("PUNCTUAL_TEST_LIMIT={}", if self.is_counting(suite) { 60 } else { 300 }),
         ];
         // One after the other: an observation that begins makes the kernel skip programs of another, and idle
         // time costs nothing where instructions count. Where every section is traced, one load is enough.
@@ -263,6 +266,9 @@ impl Suite {
         let one = if self.processors == 1 || is_traced { "1" } else { "4" };
         let mut job = vec!["env".to_owned()];
         job.extend(settings);
+        if self.is_counting(suite) {
+            job.push("PUNCTUAL_E2E_COUNTING=1".into());
+        }
         if suite == Tests::Smoke {
             let lists = [smoke::ON_ONE, smoke::ON_TWO].map(|list| self.named(list));
             job.extend(["sh", "/lab/smoke.sh"].map(str::to_owned).into_iter().chain(lists));
