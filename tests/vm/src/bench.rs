@@ -28,7 +28,7 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
     );
     for name in kernels {
         let kernel = matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))?;
-        let mut root = programs::root(kernel.arch)?;
+        let mut root = programs::root_to_measure(kernel.arch)?;
         let machine = Machine {
             kernel: &kernel,
             processors: 1,

@@ -12,7 +12,7 @@ const MARKS: (&str, &str) = ("<!-- latency-bench -->\n", "<!-- /latency-bench --
 /// Measures, prints, publishes.
 pub fn run(name: &str, memory_mib: u64, limit: Duration) -> Result {
     let kernel = matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))?;
-    let mut root = programs::root(kernel.arch)?;
+    let mut root = programs::root_to_measure(kernel.arch)?;
     let machine = Machine {
         kernel: &kernel,
         processors: 1,

@@ -19,8 +19,8 @@ const TURN_US: u32 = 10;
 /// Measures, prints, publishes.
 pub fn run(name: &str, memory_mib: u64, limit: Duration) -> Result {
     let kernel = matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))?;
-    let mut root = programs::root(kernel.arch)?;
-    let program = programs::optimized("punctual-bench", "bench-tt")?;
+    let mut root = programs::root_to_measure(kernel.arch)?;
+    let program = programs::optimized("bench-tt")?;
     root.program(Path::new("/usr/local/bin/bench-tt"), &program)?;
     // The second processor is for everything but the table.
     let machine = Machine {

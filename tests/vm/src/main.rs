@@ -15,6 +15,7 @@ mod programs;
 mod repeat;
 mod results;
 mod root;
+mod smoke;
 mod suite;
 mod table;
 
@@ -64,6 +65,8 @@ enum SuiteName {
     EndToEnd,
     /// punctuald and its clients: crates/daemon/tests, tests/daemon
     Daemon,
+    /// A little of everything, on the traced kernel, in one machine: what `make test` runs
+    Smoke,
 }
 
 /// The runs for each kernel.
@@ -73,6 +76,7 @@ fn runs_of(named: &[SuiteName], attach: &[suite::Attach]) -> Vec<suite::Tests> {
     let runs = named.iter().flat_map(|name| match name {
         SuiteName::EndToEnd => attach.iter().copied().map(suite::Tests::EndToEnd).collect(),
         SuiteName::Daemon => vec![suite::Tests::Daemon],
+        SuiteName::Smoke => vec![suite::Tests::Smoke],
     });
     runs.collect()
 }
@@ -334,7 +338,9 @@ fn run() -> Result<ExitCode> {
         Action::Run { machine: at, limit, words } => run_command(&at, limit, &words),
         Action::Test { mut kernels, mut suites, attach, processors, memory, limit, tests } => {
             check_names(&kernels)?;
-            if kernels.is_empty() {
+            if kernels.is_empty() && suites == [SuiteName::Smoke] {
+                kernels.push(matrix::TRACED.to_owned());
+            } else if kernels.is_empty() {
                 kernels = matrix::names().map(str::to_owned).collect();
             }
             if suites.is_empty() && !attach.is_empty() {

@@ -98,12 +98,11 @@ impl Arch {
     }
 }
 
-/// The built programs.
-struct Built {
+/// What observes, and what tests that.
+struct Observer {
     punctual: PathBuf,
     tests: PathBuf,
     workloads: PathBuf,
-    daemon: Daemon,
 }
 
 /// The daemon, and what tests it.
@@ -161,22 +160,44 @@ fn cc(arch: Arch) -> Command {
     command
 }
 
-/// Builds with cargo, and finds the programs by its messages.
-fn build(arch: Arch) -> Result<Built> {
-    // Takes minutes if something has changed; cargo itself prints nothing.
-    eprintln!("lab: building what goes into the machine, where it has changed …");
-    let target = if arch.is_ours() { vec![] } else { vec!["--target", arch.target()] };
-    let output = run(cargo(arch)
-        .args(["build", "--quiet", "--release", "-p", "punctual-cli", "--message-format=json"])
-        .args(&target))?;
-    let punctual = messages(&output).find_map(|message| executable(&message, "punctual"));
-    let tests = build_tests(arch, &target)?;
-    Ok(Built {
-        punctual: punctual.ok_or_else(no_message)?,
-        tests: find_test(&tests, "punctual-e2e", "e2e")?,
+/// Cargo's messages about all that machines of an architecture have, after building it.
+fn build(arch: Arch) -> Result<Vec<Value>> {
+    if arch.is_ours() { built_here() } else { build_for(arch) }
+}
+
+fn build_observer(arch: Arch, built: &[Value]) -> Result<Observer> {
+    Ok(Observer {
+        punctual: find_program(built, "punctual")?,
+        tests: find_test(built, "punctual-e2e", "e2e")?,
         workloads: build_workloads(arch)?,
-        daemon: build_daemon(arch, &target, &tests)?,
     })
+}
+
+/// `make test` has just built everything, and names the file of messages; otherwise make does the same here.
+/// Another call of cargo would have other features, and compile everything again.
+fn built_here() -> Result<Vec<Value>> {
+    let file = match std::env::var_os("TESTS_BUILT") {
+        Some(file) => PathBuf::from(file),
+        None => {
+            // Takes minutes if something has changed.
+            eprintln!("lab: building what goes into the machine, where it has changed …");
+            run(Command::new("make").current_dir(repository()).args(["--silent", "build-tests"]))?;
+            target().join("debug/tests-built.json")
+        }
+    };
+    let file = repository().join(file);
+    Ok(messages(&std::fs::read(&file).map_err(|error| cannot("read", &file, error))?).collect())
+}
+
+/// Builds for another architecture only what machines have.
+fn build_for(arch: Arch) -> Result<Vec<Value>> {
+    eprintln!("lab: building what goes into the machine, where it has changed …");
+    let packages = ["cli", "e2e", "daemon", "daemon-tests", "c"].map(|name| format!("-ppunctual-{name}"));
+    let output = run(cargo(arch)
+        .args(["build", "--quiet", "--lib", "--bins", "--tests", "--message-format=json"])
+        .args(packages)
+        .args(["--target", arch.target()]))?;
+    Ok(messages(&output).collect())
 }
 
 /// Where `make workloads` has them for an architecture, too.
@@ -194,32 +215,20 @@ fn build_workloads(arch: Arch) -> Result<PathBuf> {
     Ok(out)
 }
 
-/// Builds an optimized program for this architecture.
-pub fn optimized(package: &str, name: &str) -> Result<PathBuf> {
-    let output = run(cargo(Arch::Amd64)
-        .args(["build", "--quiet", "--release", "-p", package, "--bin", name])
-        .arg("--message-format=json"))?;
-    messages(&output).find_map(|message| executable(&message, name)).ok_or_else(no_message)
+/// A program of profile `dist`, which make has built before it calls the lab.
+pub fn optimized(name: &str) -> Result<PathBuf> {
+    let path = target().join("dist").join(name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Error(format!(
+        "there is no {}: make dist builds the command, make bench-tt what it needs",
+        path.display()
+    )))
 }
 
 fn no_message() -> Error {
     Error("cargo did not say where it put what it built".into())
-}
-
-/// Builds the tests, unoptimized, so that overflows are detected. For this architecture all tests of the
-/// workspace are built, as `make test` does: fewer packages would have fewer features, so that what they
-/// depend on would be compiled again.
-fn build_tests(arch: Arch, target: &[&str]) -> Result<Vec<Value>> {
-    let packages = if arch.is_ours() {
-        vec!["--workspace"]
-    } else {
-        vec!["-p", "punctual-e2e", "-p", "punctual-daemon", "-p", "punctual-daemon-tests", "-p", "punctual-c"]
-    };
-    let output = run(cargo(arch)
-        .args(["build", "--quiet", "--lib", "--bins", "--tests", "--message-format=json"])
-        .args(packages)
-        .args(target))?;
-    Ok(messages(&output).collect())
 }
 
 fn is_of(message: &Value, package: &str) -> bool {
@@ -228,6 +237,15 @@ fn is_of(message: &Value, package: &str) -> bool {
         .as_str()
         .and_then(|id| id.rsplit(['#', '/']).next())
         .is_some_and(|name| name.split('@').next() == Some(package))
+}
+
+/// A program that is no test.
+fn find_program(built: &[Value], name: &str) -> Result<PathBuf> {
+    built
+        .iter()
+        .filter(|message| message["profile"]["test"] == false)
+        .find_map(|message| executable(message, name))
+        .ok_or_else(no_message)
 }
 
 /// A program that is a test of a package.
@@ -240,12 +258,8 @@ fn find_test(built: &[Value], package: &str, name: &str) -> Result<PathBuf> {
 }
 
 /// The daemon and its clients, with its tests that were built.
-fn build_daemon(arch: Arch, target: &[&str], built: &[Value]) -> Result<Daemon> {
-    let punctuald = built
-        .iter()
-        .filter(|message| message["profile"]["test"] == false)
-        .find_map(|message| executable(message, "punctuald"))
-        .ok_or_else(no_message)?;
+fn build_daemon(arch: Arch, built: &[Value]) -> Result<Daemon> {
+    let punctuald = find_program(built, "punctuald")?;
     let find = |package, name| find_test(built, package, name);
     let tests = vec![
         // What it asks and tells the kernel, each by itself; with real processes; asked by real clients.
@@ -366,41 +380,46 @@ pub fn system(release: &str, installed: &Path) -> Result<Root> {
 pub fn root(arch: Arch) -> Result<Root> {
     let _building = Building::wait(&folder())?;
     let built = build(arch)?;
+    let mut root = observing(arch, &built)?;
+    add_daemon(&mut root, arch, &build_daemon(arch, &built)?)?;
+    Ok(root)
+}
+
+/// The same without the tests of the daemon, which are more than half of it.
+pub fn root_to_observe(arch: Arch) -> Result<Root> {
+    let _building = Building::wait(&folder())?;
+    observing(arch, &build(arch)?)
+}
+
+/// The same with the command as it is installed, to measure it: profile `dist`.
+pub fn root_to_measure(arch: Arch) -> Result<Root> {
+    let mut root = root_to_observe(arch)?;
+    add_program(&mut root, arch, &optimized("punctual")?, &Path::new(BIN).join("punctual"))?;
+    Ok(root)
+}
+
+const BIN: &str = "/usr/local/bin";
+
+/// Without debug information, which is most of their size and would take the machine's memory.
+fn add_program(root: &mut Root, arch: Arch, program: &Path, place: &Path) -> Result {
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    let small = folder().join(format!("{name}-{}", arch.triplet()));
+    run(Command::new(arch.tool("objcopy")).arg("--strip-debug").arg(program).arg(&small))?;
+    root.program(place, &small)
+}
+
+fn observing(arch: Arch, built: &[Value]) -> Result<Root> {
+    let observer = build_observer(arch, built)?;
     let others = Others::new(arch)?;
     let mut root = Root::new(others.libraries(arch), arch.triplet());
-    let folder = folder();
     add_init(&mut root, arch)?;
-
-    // Without debug information, which is most of their size and would take the machine's memory.
-    let bin = Path::new("/usr/local/bin");
-    let programs = [
-        (&built.punctual, bin.join("punctual")),
-        (&built.tests, bin.join("e2e")),
-        (&built.daemon.punctuald, bin.join("punctuald")),
-    ];
-    let tests = built.daemon.tests.iter().map(|(name, test)| (test, Path::new("/lab/daemon").join(name)));
-    for (program, place) in programs.into_iter().chain(tests) {
-        let name = place.file_name().unwrap_or_default().to_string_lossy();
-        let small = folder.join(format!("{name}-{}", arch.triplet()));
-        run(Command::new(arch.tool("objcopy")).arg("--strip-debug").arg(program).arg(&small))?;
-        root.program(&place, &small)?;
+    for (program, name) in [(&observer.punctual, "punctual"), (&observer.tests, "e2e")] {
+        add_program(&mut root, arch, program, &Path::new(BIN).join(name))?;
     }
-    // Where its tests look for it.
-    root.link(&built.daemon.punctuald, &bin.join("punctuald"));
-    for source in CLIENTS {
-        // What they need beside the library, every program here does.
-        root.file(&Path::new("/lab/daemon").join(stem(source)), &built.daemon.compiled.join(stem(source)))?;
-    }
-    for object in
-        [stem(PLUGIN).as_ref(), Path::new("libpunctual")].map(|name: &Path| name.with_extension("so"))
-    {
-        root.program(&Path::new("/lab/daemon").join(&object), &built.daemon.compiled.join(&object))?;
-    }
-    root.link(Path::new("/lab/daemon/libpunctual.so.1"), Path::new("libpunctual.so"));
     for entry in
-        std::fs::read_dir(&built.workloads).map_err(|error| cannot("read", &built.workloads, error))?
+        std::fs::read_dir(&observer.workloads).map_err(|error| cannot("read", &observer.workloads, error))?
     {
-        let entry = entry.map_err(|error| cannot("read", &built.workloads, error))?;
+        let entry = entry.map_err(|error| cannot("read", &observer.workloads, error))?;
         root.program(&Path::new("/workloads").join(entry.file_name()), &entry.path())?;
     }
 
@@ -409,11 +428,9 @@ pub fn root(arch: Arch) -> Result<Root> {
     for part in ["scripts", "tests/recordings"] {
         root.tree(&repository.join(part), &repository.join(part))?;
     }
-    for part in ["tests/e2e", "tests/daemon", "crates/daemon"] {
-        root.folder(&repository.join(part), 0o755);
-    }
+    root.folder(&repository.join("tests/e2e"), 0o755);
     root.tree(&repository.join("dist"), &repository.join("dist"))?;
-    for script in ["measure.sh", "latency.sh", "daemon.sh"] {
+    for script in ["measure.sh", "latency.sh", "daemon.sh", "smoke.sh"] {
         root.file(&Path::new("/lab").join(script), &repository.join("tests/vm/guest").join(script))?;
     }
     others.add(&mut root)?;
@@ -424,6 +441,31 @@ pub fn root(arch: Arch) -> Result<Root> {
     );
     root.text("/etc/group", "root:x:0:\nnogroup:x:65534:\n", 0o644);
     Ok(root)
+}
+
+fn add_daemon(root: &mut Root, arch: Arch, daemon: &Daemon) -> Result {
+    let place = Path::new(BIN).join("punctuald");
+    add_program(root, arch, &daemon.punctuald, &place)?;
+    // Where its tests look for it.
+    root.link(&daemon.punctuald, &place);
+    for (name, test) in &daemon.tests {
+        add_program(root, arch, test, &Path::new("/lab/daemon").join(name))?;
+    }
+    for source in CLIENTS {
+        // What they need beside the library, every program here does.
+        root.file(&Path::new("/lab/daemon").join(stem(source)), &daemon.compiled.join(stem(source)))?;
+    }
+    for object in
+        [stem(PLUGIN).as_ref(), Path::new("libpunctual")].map(|name: &Path| name.with_extension("so"))
+    {
+        root.program(&Path::new("/lab/daemon").join(&object), &daemon.compiled.join(&object))?;
+    }
+    root.link(Path::new("/lab/daemon/libpunctual.so.1"), Path::new("libpunctual.so"));
+    let repository = repository();
+    for part in ["tests/daemon", "crates/daemon"] {
+        root.folder(&repository.join(part), 0o755);
+    }
+    Ok(())
 }
 
 /// Third-party programs: of this machine, or from Debian's packages for another architecture.

@@ -1,5 +1,5 @@
 //! The end-to-end tests on every kernel of the matrix, each way of attaching a run of its own; the daemon's
-//! tests one more.
+//! tests one more. Or a little of everything on one kernel.
 
 use crate::error::{Result, cannot};
 use crate::lttng;
@@ -8,6 +8,7 @@ use crate::matrix::{self, Arch, Kernel};
 use crate::programs;
 use crate::results::{Outcome, Results};
 use crate::root::Root;
+use crate::smoke;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::File;
@@ -40,6 +41,8 @@ pub enum Tests {
     EndToEnd(Attach),
     /// Those of the daemon that need a kernel: its own, and its clients'.
     Daemon,
+    /// [`smoke`].
+    Smoke,
 }
 
 impl Tests {
@@ -47,6 +50,16 @@ impl Tests {
         match self {
             Tests::EndToEnd(attach) => attach.name(),
             Tests::Daemon => "daemon",
+            Tests::Smoke => "smoke",
+        }
+    }
+
+    /// How a run of end-to-end tests sees system calls. What all kernels of the smoke test have is tracepoints.
+    fn attach(self) -> Option<Attach> {
+        match self {
+            Tests::EndToEnd(attach) => Some(attach),
+            Tests::Daemon => None,
+            Tests::Smoke => Some(Attach::Tracepoint),
         }
     }
 }
@@ -118,7 +131,7 @@ impl Suite {
             };
             let root = match roots.entry(kernel.arch) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => place.insert(programs::root(kernel.arch)?),
+                Entry::Vacant(place) => place.insert(self.root(kernel.arch)?),
             };
             for suite in &self.suites {
                 let has_lttng = self.add_lttng(&kernel, *suite, root);
@@ -126,6 +139,11 @@ impl Suite {
             }
         }
         Ok(report)
+    }
+
+    fn root(&self, arch: Arch) -> Result<Root> {
+        let has_daemon = self.suites.iter().any(|suite| *suite != Tests::Smoke);
+        if has_daemon { programs::root(arch) } else { programs::root_to_observe(arch) }
     }
 
     /// Adds LTTng's kernel tracer to the root, for a run of the test that needs it. Where that is not
@@ -143,12 +161,12 @@ impl Suite {
 
     fn one(&self, kernel: &Kernel, suite: Tests, root: &mut Root, has_lttng: bool) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), suite.name()))?;
-        let (processors, memory_mib, limit) = (self.processors, self.memory_mib, self.limit);
+        let (memory_mib, limit) = (self.memory_mib, self.limit);
         let machine = Machine {
             kernel,
-            processors,
+            processors: if suite == Tests::Smoke { 2 } else { self.processors },
             memory_mib,
-            counting: processors == 1,
+            counting: self.is_counting(suite),
             turn_us: None,
             limit,
             append: "",
@@ -216,31 +234,47 @@ impl Suite {
         Ok(run)
     }
 
+    fn is_counting(&self, suite: Tests) -> bool {
+        suite == Tests::Smoke || self.processors == 1
+    }
+
+    /// Those of a list that were asked for: all, if none were.
+    fn named(&self, list: &[&str]) -> String {
+        let is_asked =
+            |part: &&str| self.tests.is_empty() || self.tests.iter().any(|test| part.contains(test.as_str()));
+        list.iter().copied().filter(is_asked).collect::<Vec<_>>().join(" ")
+    }
+
     fn job(&self, kernel: &Kernel, suite: Tests, has_lttng: bool) -> Vec<String> {
-        let attach = match suite {
-            Tests::EndToEnd(attach) => attach,
-            Tests::Daemon => {
-                let job = ["bash", "/lab/daemon.sh"].map(str::to_owned);
-                return job.into_iter().chain(self.tests.iter().cloned()).collect();
-            }
+        let Some(attach) = suite.attach() else {
+            let job = ["bash", "/lab/daemon.sh"].map(str::to_owned);
+            return job.into_iter().chain(self.tests.iter().cloned()).collect();
         };
         let settings = [
             format!("PUNCTUAL_E2E_ATTACH={}", attach.name()),
             format!("PUNCTUAL_E2E_ONLY={}", self.tests.join(" ")),
-            "PUNCTUAL=/usr/local/bin/punctual".into(),
             "WORKLOADS=/workloads".into(),
+            "PUNCTUAL=/usr/local/bin/punctual".into(),
             // Where the tracer was added, it must be able to record.
             format!("PUNCTUAL_E2E_LTTNG={}", u8::from(has_lttng)),
             // Several processors are emulated as fast as the host has time.
-            format!("PUNCTUAL_TEST_LIMIT={}", if self.processors == 1 { 60 } else { 300 }),
+            format!("PUNCTUAL_TEST_LIMIT={}", if self.is_counting(suite) { 60 } else { 300 }),
         ];
         // One after the other: an observation that begins makes the kernel skip programs of another, and idle
         // time costs nothing where instructions count. Where every section is traced, one load is enough.
         let is_traced = kernel.has("TRACE_PREEMPT_TOGGLE");
         let one = if self.processors == 1 || is_traced { "1" } else { "4" };
-        let command = ["e2e", "--color", "never", "--test-threads", one].map(str::to_owned);
         let mut job = vec!["env".to_owned()];
-        job.extend(settings.into_iter().chain(command));
+        job.extend(settings);
+        if self.is_counting(suite) {
+            job.push("PUNCTUAL_E2E_COUNTING=1".into());
+        }
+        if suite == Tests::Smoke {
+            let lists = [smoke::ON_ONE, smoke::ON_TWO].map(|list| self.named(list));
+            job.extend(["sh", "/lab/smoke.sh"].map(str::to_owned).into_iter().chain(lists));
+        } else {
+            job.extend(["e2e", "--color", "never", "--test-threads", one].map(str::to_owned));
+        }
         job
     }
 }
