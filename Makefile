@@ -367,10 +367,10 @@ vm-systemd: lab
 		>$(CARGO_TARGET_DIR)/vm/install.log
 	@$(LAB) systemd --installed $(CARGO_TARGET_DIR)/vm/installed $(RELEASES:%=--release %)
 
-vm-bench: lab
+vm-bench: dist lab
 	@$(LAB) bench $(if $(KERNELS),--kernel "$(KERNELS)")
 
-bench-latency: lab
+bench-latency: dist lab
 	@$(LAB) bench-latency
 
 bench-tt: dist lab

@@ -133,11 +133,15 @@ fn trials() -> Vec<Trial> {
         .flatten()
         .map(|(name, test)| alone(name, *test)),
     );
-    // The harness takes one filter; this takes several, any of which suffices.
-    let wanted = std::env::var("PUNCTUAL_E2E_ONLY").unwrap_or_default();
-    let wanted: Vec<&str> = wanted.split_whitespace().collect();
-    trials.retain(|trial| wanted.is_empty() || wanted.iter().any(|part| trial.name().contains(part)));
+    trials.retain(|trial| is_wanted(trial.name()));
     trials
+}
+
+/// The harness takes one filter; this takes several, any of which suffices.
+pub fn is_wanted(test: &str) -> bool {
+    let wanted = std::env::var("PUNCTUAL_E2E_ONLY").unwrap_or_default();
+    let mut wanted = wanted.split_whitespace().peekable();
+    wanted.peek().is_none() || wanted.any(|part| test.contains(part))
 }
 
 /// If functions cannot be traced, a run that requires it skips everything except the tests of `doctor`, which

@@ -29,12 +29,18 @@ pub struct All {
     printed: BTreeMap<String, String>,
 }
 
-/// The observation of all drivers, which is made once.
+/// The observation of all drivers whose tests run, which is made once.
 pub fn all() -> Result<&'static All> {
     static ALL: OnceLock<std::result::Result<All, String>> = OnceLock::new();
     let all =
-        ALL.get_or_init(|| list().and_then(|all| All::observe(&all)).map_err(|failure| failure.message));
+        ALL.get_or_init(|| wanted().and_then(|all| All::observe(&all)).map_err(|failure| failure.message));
     all.as_ref().or_else(|message| fail(format!("the observation of all drivers: {message}")))
+}
+
+fn wanted() -> Result<Vec<String>> {
+    let mut drivers = list()?;
+    drivers.retain(|driver| crate::is_wanted(&format!("driver::{driver}")));
+    Ok(drivers)
 }
 
 impl All {

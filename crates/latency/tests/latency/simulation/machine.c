@@ -29,7 +29,7 @@
 typedef unsigned char __u8;
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
-#include "../../../observe/src/latency/bpf/machine.h"
+#include "../../../../observe/src/latency/bpf/machine.h"
 
 static struct latency_cpu cpu;
 static unsigned long long now;
