@@ -2,7 +2,8 @@
 # Each target installs what it needs (scripts/setup) and says what.
 
 # Where rustup puts cargo: a shell started before its installation does not have it in its path.
-export PATH := $(PATH):$(HOME)/.cargo/bin
+# Once: build scripts run again where it has changed.
+export PATH := $(PATH)$(if $(findstring :$(HOME)/.cargo/bin,:$(PATH)),,:$(HOME)/.cargo/bin)
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 CARGO ?= cargo
@@ -54,8 +55,9 @@ Try it
   make demo-guarantee   from observation to proof, contract, admission, and an alarm when a thread grows
 
 Build and install
-  make build            command, daemon and library: $(SHOWN); TARGET=aarch64-unknown-linux-gnu cross-compiles
-  make install          with manual pages and completions, to PREFIX ($(PREFIX))
+  make build            command, daemon and library, quickly: $(SHOWN)
+  make dist             the same, optimized, in target/dist; TARGET=aarch64-unknown-linux-gnu cross-compiles
+  make install          the latter, with manual pages and completions, to PREFIX ($(PREFIX))
   make packages         a .deb and a tarball that run with glibc 2.31 or newer; make try-packages uses both
                         in clean systems of Debian 12 and 13 and Ubuntu 22.04; SYSTEMS="bookworm trixie jammy"
   make install-debug    symbols of command and daemon, for gdb, perf and backtraces
@@ -68,7 +70,8 @@ Build and install
 
 Check and test
   make check            formatting, lints, compiler warnings, shell scripts, documents
-  make test             all tests, end-to-end ones on this kernel
+  make test             what every change needs to pass, on this kernel and in one virtual machine: 20 minutes
+  make test-all         everything there is, on all kernels: hours
   make python-test      those of the Python package alone
   make test-clusters    its drivers for Dask, Ray and Spark; installs all three (700 MB)
   make test-random      property tests, with other random cases each time

@@ -69,13 +69,17 @@ for family in parse(sys.stdin.read()):
         found[key] = float(sample.value)
 json.dump(found, sys.stdout)
 "#;
-    let mut probe = Command::new("python3");
-    probe.args(["-c", "import prometheus_client.openmetrics.parser"]).stderr(Stdio::null());
-    if !probe.status().is_ok_and(|status| status.success()) {
+    let has_it = |python: &&str| {
+        let mut probe = Command::new(python);
+        probe.args(["-c", "import prometheus_client.openmetrics.parser"]).stderr(Stdio::null());
+        probe.status().is_ok_and(|status| status.success())
+    };
+    // The distribution's has what its packages install, even where another comes first.
+    let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_it) else {
         eprintln!("SKIPPED: no python3-prometheus-client here");
         return None;
-    }
-    let mut parser = Command::new("python3")
+    };
+    let mut parser = Command::new(python)
         .args(["-c", SCRIPT])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
