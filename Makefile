@@ -102,6 +102,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
   make bench-truth      models of live threads under load, beside what their jobs log
   make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call
+  make bench-profiles   what is tested (profile dev) beside what is installed (profile dist)
   make bench-flow       activations, their traces and probes, and the analysis of traces
 endef
 
@@ -268,11 +269,18 @@ bench-replay: dist
 	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-replay
 
 # The client is in C, as most clients of the daemon are.
-bench-daemon: dist
-	$(BUILD_DIST) --bin bench-daemon
+bench-daemon-client: dist
 	$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -pthread -Icrates/client/include \
 		bench/c/daemon.c -L$(DIST)/client -lpunctual -o $(CARGO_TARGET_DIR)/bench-daemon-client
+
+bench-daemon: bench-daemon-client
+	$(BUILD_DIST) --bin bench-daemon
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-daemon
+
+bench-profiles: bench-daemon-client build
+	$(BUILD) --example bench_extract
+	$(BUILD_DIST) --example bench_extract --bin bench-profiles
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-profiles
 
 bench-extract: setup
 	$(BUILD_DIST) --example bench_extract
@@ -408,7 +416,7 @@ vm-shell: lab
 .PHONY: help setup command build dist build-tests test-all workloads demo test test-random test-faults flow stress-flow demo-flow \
 	python python-test test-clusters bench-python \
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
-	bench-daemon \
+	bench-daemon bench-daemon-client bench-profiles \
 	bench-extract bench-import bench-table bench-accuracy bench-truth bench-latency bench-check \
 	bench-prove bench-watch \
 	bench-tt \

@@ -3,6 +3,7 @@
 
 pub mod document;
 pub mod measure;
+pub mod requests;
 pub mod trace;
 
 /// Whatever went wrong: a benchmark says it and ends.
