@@ -75,7 +75,7 @@ fn check(command: &[&str], at_least: usize) -> Result<Outcome> {
             checked += if stream.separator == Separator::SUSPENSION { 0 } else { jobs };
         }
     }
-        ensure!(checked >= at_least, "only {checked} jobs were checked, expected {at_least}");
+    ensure!(checked >= at_least, "only {checked} jobs were checked, expected {at_least}");
     Ok(Outcome::Completed)
 }
 

@@ -75,8 +75,7 @@ fn alone(name: &'static str, test: Test) -> Trial {
 
 fn trials() -> Vec<Trial> {
     // One driver and the demonstration first: others ask of what they observe. Meanwhile, the rest goes on.
-    let mut trials: Vec<Trial> =
-        drivers::all().into_iter().map(|(name, test)| shared(name, test)).collect();
+    let mut trials: Vec<Trial> = drivers::all().into_iter().map(|(name, test)| shared(name, test)).collect();
     let others = trials.split_off(1);
     trials.extend(
         [
