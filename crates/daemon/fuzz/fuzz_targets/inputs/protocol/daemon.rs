@@ -13,6 +13,7 @@ use punctual_schedule::Limits;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use serde_json::{Value, json};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -33,6 +34,15 @@ struct Client {
     /// The last reply was an error.
     refused: bool,
     closed: bool,
+}
+
+impl Drop for Client {
+    /// Closing the socket may not end the connection at once: a child process that another test has just
+    /// forked holds a copy of it until it executes its program.
+    fn drop(&mut self) {
+        // Fails if the daemon has closed the connection.
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
 }
 
 pub struct Daemon {
