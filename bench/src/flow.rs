@@ -123,11 +123,7 @@ fn analysis(folder: &Path) -> Result<(f64, f64), Error> {
     let (mut least, mut memory) = (f64::MAX, 0);
     for _ in 0..3 {
         let mut chains = Command::new("taskset");
-        chains
-            .args(["-c", "0"])
-            .arg(measure::built("punctual"))
-            .args(["chains", "--json"])
-            .arg(&trace);
+        chains.args(["-c", "0"]).arg(measure::built("punctual")).args(["chains", "--json"]).arg(&trace);
         let begun = Instant::now();
         let child = chains.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let (success, kib) = measure::end_of(child)?;

@@ -53,11 +53,11 @@ fn time(seconds: f64) -> String {
 
 /// The example prints a table whose third column is in million jobs per second.
 fn extraction(built: &Path) -> Result<f64, Error> {
-    let output = Command::new(built.join("examples/bench_extract"))
-        .args(["periodic, exact", "32", "1"])
-        .output()?;
+    let output =
+        Command::new(built.join("examples/bench_extract")).args(["periodic, exact", "32", "1"]).output()?;
     let text = String::from_utf8(output.stdout)?;
-    let row = text.lines().find(|line| line.starts_with("| periodic")).ok_or("bench_extract prints no row")?;
+    let row =
+        text.lines().find(|line| line.starts_with("| periodic")).ok_or("bench_extract prints no row")?;
     let rate: f64 = row.split('|').nth(3).ok_or("bench_extract prints no rate")?.trim().parse()?;
     Ok(0.5 / rate)
 }
@@ -68,7 +68,11 @@ fn replay(built: &Path, recording: &Path, model: &Path) -> Result<f64, Error> {
         .args(["replay", "--quiet", "--force", "--jobs", "1", "-o"])
         .args([model, recording])
         .status()?;
-    if status.success() { Ok(began.elapsed().as_secs_f64()) } else { Err("the replay failed: see above".into()) }
+    if status.success() {
+        Ok(began.elapsed().as_secs_f64())
+    } else {
+        Err("the replay failed: see above".into())
+    }
 }
 
 fn admission(built: &Path) -> Result<f64, Error> {

@@ -30,12 +30,7 @@ fn urgent(program: &Path) -> Command {
 }
 
 /// Medians of each kind of request to a daemon with one plugin.
-pub fn medians(
-    daemon: &Path,
-    plugin: &str,
-    admission: &str,
-    processors: &str,
-) -> Result<Medians, Error> {
+pub fn medians(daemon: &Path, plugin: &str, admission: &str, processors: &str) -> Result<Medians, Error> {
     let folder = std::env::temp_dir().join(format!("punctual-bench-daemon-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder)?;

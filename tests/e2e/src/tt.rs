@@ -84,7 +84,15 @@ pub fn is_emulated() -> bool {
 /// instructions count, for that is the machine's own time.
 fn seconds(here: u32) -> String {
     let is_counting = std::env::var_os("PUNCTUAL_E2E_COUNTING").is_some();
-    (here * if is_counting { 2 } else if is_emulated() { 10 } else { 1 }).to_string()
+    (here
+        * if is_counting {
+            2
+        } else if is_emulated() {
+            10
+        } else {
+            1
+        })
+    .to_string()
 }
 
 /// `punctual tt run` with a dispatcher.
