@@ -109,21 +109,19 @@ impl<'a> Opened<'a> {
 
     /// Waits, frame by frame, until an expression is true.
     pub fn until(&self, condition: &str) -> Result {
-        let wait = format!(
-            "new Promise((done, failed) => {{
-                const end = performance.now() + {};
-                const look = () => ({condition}) ? done(true)
-                    : performance.now() > end ? failed(new Error('never so'))
-                    : requestAnimationFrame(look);
-                look();
-            }})",
-            PATIENCE.as_millis() / 2
-        );
-        self.ask(&wrap_failure(&wait))?
-            .as_bool()
-            .filter(|is_true| *is_true)
-            .map(|_| ())
-            .ok_or_else(|| format!("never so: {condition}").into())
+        let limit = PATIENCE.as_millis() / 2;
+        let found = self.ask(&format!(
+            "(async () => {{
+                const end = performance.now() + {limit};
+                while (!({condition})) {{
+                    if (performance.now() > end) return 'not within {limit} ms';
+                    await new Promise(requestAnimationFrame);
+                }}
+                return true;
+            }})().catch((error) => error.message)"
+        ))?;
+        ensure!(found == true, "never so: {condition}: {found}");
+        Ok(())
     }
 
     /// Checks that an expression is true.
@@ -134,10 +132,19 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Scrolls an element into view and waits until it is there.
+    /// Scrolls an element into view and waits until the page knows what is in view: its observers are told in
+    /// the same frame as this one. Until then it draws nothing, and nothing is there to wait for.
     pub fn scroll_to(&self, selector: &str) -> Result {
         self.ask(&format!(
-            "document.querySelector({selector:?}).scrollIntoView({{ block: 'center', behavior: 'instant' }})"
+            "new Promise((done) => {{
+                const element = document.querySelector({selector:?});
+                element.scrollIntoView({{ block: 'center', behavior: 'instant' }});
+                const observer = new IntersectionObserver(() => {{
+                    observer.disconnect();
+                    done();
+                }});
+                observer.observe(element);
+            }})"
         ))?;
         Ok(())
     }
@@ -295,8 +302,4 @@ fn on_keyboard(key: &str) -> Option<(String, u32)> {
         }
     };
     Some((code.into(), number))
-}
-
-fn wrap_failure(promise: &str) -> String {
-    format!("{promise}.catch((error) => error.message)")
 }

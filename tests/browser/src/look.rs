@@ -137,6 +137,7 @@ fn narrow(page: &Opened) -> Result {
     page.expect("[...document.querySelectorAll('canvas')].every((canvas) => canvas.clientWidth <= 360)")?;
     // A window that is made wider has wider figures.
     page.scroll_to("figure[data-kind=raster]")?;
+    page.until("document.querySelector('figure[data-kind=raster] .canvas[data-drawn]') !== null")?;
     page.window(1000, 740)?;
     page.until("document.querySelector('figure[data-kind=raster] canvas').clientWidth > 800")?;
     page.window(360, 740)?;
