@@ -88,11 +88,19 @@ fn replay_is_extraction() -> Result<Outcome> {
 
 /// Long enough to be split between workers.
 fn pieces_are_extraction() -> Result<Outcome> {
+    // Of two pieces. A record takes up to 40 bytes.
+    const RECORDS: u64 = 200_000;
     let directory = directory()?;
     let (folder, online) = (directory.path().join("recording"), directory.path().join("online.timing.json"));
     let mut extract = punctual(["extract", "-q", "-o"]);
-    extract.arg(&online).arg("--record").arg(&folder).args(["--", &workload("pingpong"), "--for", "4"]);
-    run(extract)?.expect_code(0)?;
+    extract.arg(&online).arg("--record").arg(&folder).args(["--", &workload("pingpong"), "--for", "60"]);
+    let observer = Running::start(extract)?;
+    let written = || fs::metadata(folder.join("stream_0")).map_or(0, |stream| stream.len());
+    wait_until("enough records", || written() > 40 * RECORDS)?;
+    end_workload(&observer)?;
+    observer.end()?.expect_code(0)?;
+    let records = threads(&read(&online)?).records;
+    ensure!(records > RECORDS, "{records} records are one piece");
     same_as_extracted(&folder, &online, 2)
 }
 
