@@ -75,7 +75,10 @@ fn full_disk() -> Result<Outcome> {
     if !mounted.arg(&mount).status()?.success() {
         return skip("no tmpfs can be mounted here");
     }
-    fs::write(&contract, "[[task]]\nname = \"task-0\"\nseparator = \"clock_nanosleep*\"\nwcet = \"1ns\"\n")?;
+    fs::write(
+        &contract,
+        "[[task]]\nname = \"task-0\"\nseparator = \"clock_nanosleep*\"\nresponse = \"1ns\"\n",
+    )?;
     let mut watch = punctual(["watch", "--json", "--no-journal", "--keep"]);
     watch.arg(&mount).arg(&contract).args(["--", &workload("periodic"), "--for", "3", "2000"]);
     let ended = run(watch);
