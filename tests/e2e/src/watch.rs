@@ -263,7 +263,7 @@ fn read_again() -> Result<Outcome> {
     watcher.signal(Signal::INT)?;
     let ended = watcher.end()?;
     ended.expect_code(8)?;
-    ensure!(ended.stdout.contains("task-0: wcet "), "{}", ended.all());
+    ensure!(ended.stdout.contains("task-0: response "), "{}", ended.all());
     Ok(Outcome::Completed)
 }
 
