@@ -144,6 +144,7 @@ dist: setup
 # Everything, and all tests; TESTS_BUILT lists the test programs, as cargo's messages.
 TESTS_BUILT := $(BUILT)/debug/tests-built.json
 build-tests: setup workloads
+	@mkdir -p $(BUILT)/debug
 	$(BUILD) --lib --bin punctual --bin punctuald --bin lab --example generate --tests \
 		--message-format json-render-diagnostics >$(TESTS_BUILT)
 	$(call library,$(BUILT)/debug)
