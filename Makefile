@@ -115,8 +115,8 @@ setup:
 
 # Without this make's variables (PREFIX=…, DESTDIR=…), which the makefile of libbpf would take for its own.
 PLAIN := $(CROSS) env -u MAKEFLAGS $(CARGO)
-# The whole workspace each time, however little of it is wanted: with fewer packages, what they depend on would
-# have other features and be compiled once more.
+# The whole workspace each time, however little of it is wanted: with fewer packages, what they depend on
+# would have other features and be compiled once more.
 BUILD := $(PLAIN) build --workspace $(TARGET:%=--target %)
 BUILD_DIST := $(PLAIN) build --profile dist $(TARGET:%=--target %) \
 	$(addprefix -p punctual-,cli daemon c bench extract conformance)
@@ -136,7 +136,8 @@ build: setup
 	$(call library,$(BUILT)/debug)
 
 dist: setup
-	$(call announce,$(DIST)/punctuald,the command$(comma) the daemon and the library$(comma) optimized,12 minutes)
+	$(call announce,$(DIST)/punctuald,the command$(comma) the daemon and the library$(comma) optimized,\
+		12 minutes)
 	$(BUILD_DIST) --lib --bin punctual --bin punctuald
 	@$(CROSS) scripts/strip $(DIST)/punctual $(DIST)/punctuald
 	$(call library,$(DIST))
@@ -414,8 +415,8 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup command build dist build-tests test-all workloads demo test test-random test-faults flow stress-flow demo-flow \
-	python python-test test-clusters bench-python \
+.PHONY: help setup command build dist build-tests workloads demo test test-all test-random test-faults \
+	flow stress-flow demo-flow python python-test test-clusters bench-python \
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
 	bench-daemon bench-daemon-client bench-profiles \
 	bench-extract bench-import bench-table bench-accuracy bench-truth bench-latency bench-check \

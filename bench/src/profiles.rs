@@ -1,5 +1,5 @@
-//! How much slower the programs are that `make demo` and `make test` build (profile `dev`) than those that are
-//! installed (profile `dist`): extraction, replay, admission. Both take turns.
+//! How much slower the programs are that `make demo` and `make test` build (profile `dev`) than those that
+//! are installed (profile `dist`): extraction, replay, admission. Both take turns.
 
 use punctual_bench::{Error, document, measure, requests, trace};
 use std::path::{Path, PathBuf};

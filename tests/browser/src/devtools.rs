@@ -189,8 +189,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives a message. Events are kept, anything else is returned. Fails if the page of `session` crashed,
-    /// since it answers nothing any more.
+    /// Receives a message. Events are kept, anything else is returned. Fails if the page of `session`
+    /// crashed, since it answers nothing any more.
     fn receive(&mut self, end: Instant, session: Option<&str>, what: &str) -> Result<Option<Value>> {
         let left = end.saturating_duration_since(Instant::now());
         let mut message = match self.messages.recv_timeout(left) {

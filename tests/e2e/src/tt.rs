@@ -80,8 +80,8 @@ pub fn is_emulated() -> bool {
     fs::read_to_string("/proc/cpuinfo").is_ok_and(|all| all.contains("TCG"))
 }
 
-/// How long a table is carried out, for `--for`: on software, only finding the threads takes seconds; less where
-/// instructions count, for that is the machine's own time.
+/// How long a table is carried out, for `--for`: on software, only finding the threads takes seconds; less
+/// where instructions count, for that is the machine's own time.
 fn seconds(here: u32) -> String {
     let is_counting = std::env::var_os("PUNCTUAL_E2E_COUNTING").is_some();
     (here

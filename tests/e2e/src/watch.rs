@@ -24,8 +24,8 @@ pub const ALL: &[(&str, Test)] = &[
 /// Alone: the whole machine sleeps.
 pub const ALONE: &[(&str, Test)] = &[("watch::a_machine_that_was_suspended_is_no_violation", suspended)];
 
-/// No job ends within a nanosecond of its release. (One may take no processor time: where the hypervisor takes all
-/// of it, the kernel accounts none to the thread.)
+/// No job ends within a nanosecond of its release. (One may take no processor time: where the hypervisor
+/// takes all of it, the kernel accounts none to the thread.)
 const IMPOSSIBLE: &str =
     "[[task]]\nname = \"task-0\"\nseparator = \"clock_nanosleep*\"\nresponse = \"1ns\"\n";
 /// None takes an hour.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs end-to-end tests of two lists of parts of names: those of the first with one processor, those of the second
-# with two, as the machine has.
+# Runs end-to-end tests of two lists of parts of names: those of the first with one processor, those of the
+# second with two, as the machine has.
 #
 #   smoke.sh ON_ONE ON_TWO
 set -u

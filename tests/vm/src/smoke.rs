@@ -1,5 +1,5 @@
-//! A little of everything, on one kernel, in one machine that boots once: what `make test` runs. Everything on
-//! all kernels is `make test-all`.
+//! A little of everything, on one kernel, in one machine that boots once: what `make test` runs. Everything
+//! on all kernels is `make test-all`.
 //!
 //! The machine counts instructions, so nothing depends on how fast it is. The bound needs one processor, on
 //! which nothing else takes as long as the delays that it has to find; sched_ext needs a second one, for all

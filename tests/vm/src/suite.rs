@@ -54,7 +54,8 @@ impl Tests {
         }
     }
 
-    /// How a run of end-to-end tests sees system calls. What all kernels of the smoke test have is tracepoints.
+    /// How a run of end-to-end tests sees system calls. What all kernels of the smoke test have is
+    /// tracepoints.
     fn attach(self) -> Option<Attach> {
         match self {
             Tests::EndToEnd(attach) => Some(attach),

@@ -33,8 +33,8 @@ struct Debt {
     taken_ns: u64,
 }
 
-/// A spec for a thread, that takes so much (0.4 s), as admitted, that another 0.2 s pass until that is paid at
-/// the rate of [`MOST`].
+/// A spec for a thread, that takes so much (0.4 s), as admitted, that another 0.2 s pass until that is paid
+/// at the rate of [`MOST`].
 fn takes_something(client: &mut Client, parameters: serde_json::Value, hog: &Hog) -> (u64, Debt) {
     let began = Instant::now();
     let spec = client.schedule(parameters, hog.tid());
@@ -45,8 +45,8 @@ fn takes_something(client: &mut Client, parameters: serde_json::Value, hog: &Hog
 }
 
 impl Debt {
-    /// The thread of a spec in the room of what was taken has nothing yet. An error if it was attached so late
-    /// that this may be paid.
+    /// The thread of a spec in the room of what was taken has nothing yet. An error if it was attached so
+    /// late that this may be paid.
     #[track_caller]
     fn stops_at_once(&self, client: &mut Client, spec: u64, when: &str) -> Result<(), String> {
         let attached = self.began.elapsed();
@@ -60,8 +60,8 @@ impl Debt {
     }
 }
 
-/// A daemon that answers at once and has measured a thread before: the first attachment may take half a second,
-/// in which the thread runs already.
+/// A daemon that answers at once and has measured a thread before: the first attachment may take half a
+/// second, in which the thread runs already.
 fn ready() -> (Daemon, Client) {
     let daemon = Daemon::start(&config(""));
     daemon.hurry();

@@ -354,8 +354,8 @@ struct First(Instant);
 impl First {
     const PERIOD_MS: u64 = 1000;
 
-    /// What its thread, which was demoted, met since then has not promoted it; an error if its next period may
-    /// have come meanwhile.
+    /// What its thread, which was demoted, met since then has not promoted it; an error if its next period
+    /// may have come meanwhile.
     #[track_caller]
     fn gives_no_new_budget(&self, hog: &Hog) -> Result<(), String> {
         if seen(hog.tid()).0 == OTHER {

@@ -151,8 +151,8 @@ impl Daemon {
         }
     }
 
-    /// Lets it go before the threads that it schedules, so that it answers at once however busy the processors
-    /// are.
+    /// Lets it go before the threads that it schedules, so that it answers at once however busy the
+    /// processors are.
     pub fn hurry(&self) {
         kernel::schedule(self.pid(), &Scheduling::from_policy(AssignedPolicy::Fifo(50))).unwrap();
     }

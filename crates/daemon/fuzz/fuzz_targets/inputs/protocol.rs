@@ -1,8 +1,8 @@
 //! Sends an input over three connections, in the pieces that it asks for, to a daemon that tells the kernel
 //! nothing, since its clients have no threads. Called by the fuzzer and by `tests/fuzz.rs`.
 //!
-//! The first byte selects the daemon's setup. Of the others, those below 8 are events, not bytes that are sent;
-//! but 0 ends a message.
+//! The first byte selects the daemon's setup. Of the others, those below 8 are events, not bytes that are
+//! sent; but 0 ends a message.
 
 #[path = "protocol/books.rs"]
 mod books;

@@ -1,5 +1,5 @@
-//! Reads an input as the file of rules: problems are reported with their line; valid rules mean what they show,
-//! and decide requests at their bounds as they explain. Called by the fuzzer and by `tests/fuzz.rs`.
+//! Reads an input as the file of rules: problems are reported with their line; valid rules mean what they
+//! show, and decide requests at their bounds as they explain. Called by the fuzzer and by `tests/fuzz.rs`.
 
 use punctual_daemon::access::{Access, Domain, Share, Usage, Who};
 use punctual_daemon::config::Machine;
