@@ -170,9 +170,9 @@ test-random: setup
 		--exclude punctual-e2e --exclude punctual-daemon --exclude punctual-daemon-tests
 
 # A variable, because a comma would end an argument of $(if).
-AS_ROOT := "$(SUDO)", "-E", "env", "PUNCTUAL_FAULT_ROUNDS=100"
+AS_ROOT := "$(SUDO)", "-E", "env", "PUNCTUAL_TEST_ALL=1"
 test-faults: setup
-	@PUNCTUAL_FAULT_ROUNDS=100 $(CARGO) test -q -p punctual-daemon --test daemon \
+	@PUNCTUAL_TEST_ALL=1 $(CARGO) test -q -p punctual-daemon --test daemon \
 		$(if $(SUDO),--config 'target."cfg(all())".runner = [$(AS_ROOT)]') faults
 
 # A CMake project of its own, outside the workspace.

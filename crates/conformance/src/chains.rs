@@ -104,7 +104,7 @@ impl Judged {
         let (task, agreed) = (Arc::clone(task), standing.agreed);
         let violation = Violation { task, term, subject: Some(subject), value, agreed };
         each(&violation);
-        standing.count(violation);
+        standing.count(violation, 0);
     }
 }
 

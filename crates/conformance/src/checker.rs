@@ -18,7 +18,7 @@ use crate::threads::{Match, Matcher};
 use crate::verdict::{MAX_UNKNOWN, Note, Tally, Verdict};
 use crate::violation::{Subject, Term, Violation};
 use overdue::Overdue;
-use punctual_extract::{Extractor, JobSeen, Options, StreamOptions};
+use punctual_extract::{Extractor, JobSeen, Options, StreamOptions, Sums};
 use punctual_model::{Duration, Instant, Separator};
 use punctual_trace::{Begin, Glance, Record, TaskRecord};
 use rustc_hash::FxHashMap;
@@ -28,13 +28,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thread::Thread;
 
-/// Jobs by which a thread shows where its jobs end, if the contract does not say it; and after which a thread
-/// of no task is called unknown, as threads get their names a little after their start.
+/// Activations by which a thread that runs shows where its jobs end, if the contract does not say it; and jobs
+/// after which a thread of no task is called unknown, as threads get their names a little after their start.
 const JOBS_TO_KNOW: u64 = 8;
-
-/// A thread without a separator of the agreed frequency for so many periods is too fast: twice as long as one
-/// with it takes to show.
-const PERIODS_TO_KNOW: u64 = 2 * JOBS_TO_KNOW;
 
 /// Remarks on how threads are scheduled.
 const MAX_NOTES: usize = 100;
@@ -48,6 +44,26 @@ pub struct Checker {
     judge: Judge,
     /// The threads that are judged; `None` if all are.
     share: Option<Share>,
+    /// Whether violations are told while it may still turn out that jobs end elsewhere.
+    is_live: bool,
+}
+
+/// Where what is found of jobs goes.
+struct Findings<'a> {
+    tally: &'a mut Tally,
+    /// The number of the record that shows it.
+    place: u64,
+    /// Who is told; `None` if it is not known yet whether the jobs count.
+    tell: Option<&'a mut dyn FnMut(&Violation)>,
+}
+
+impl Findings<'_> {
+    fn found(&mut self, violation: Violation) {
+        if let Some(tell) = &mut self.tell {
+            tell(&violation);
+        }
+        self.tally.add(violation, self.place);
+    }
 }
 
 /// The threads of a task.
@@ -68,9 +84,7 @@ struct Judge {
     unknown_answer: Answer,
     idle_answer: Answer,
     scheduling_answer: Answer,
-    /// What was noted of how threads are scheduled, by task, and at which record first.
-    notes: BTreeMap<(Arc<str>, String), u64>,
-    most_notes: usize,
+    notes: Notes,
     agreed: Vec<Agreed>,
     tallies: Vec<Tally>,
     threads: FxHashMap<u32, Thread>,
@@ -82,6 +96,16 @@ struct Judge {
     place: u64,
     /// Gaps that other checkers found.
     gaps: u64,
+    /// Violations that were told and do not count.
+    withdrawn: u64,
+    /// Whether the contract leaves open where the jobs of some task end.
+    has_to_choose: bool,
+}
+
+/// What is noted of how threads are scheduled, by task, and at which record first.
+struct Notes {
+    all: BTreeMap<(Arc<str>, String), u64>,
+    most: usize,
 }
 
 /// Real-time threads of a name that belong to no task.
@@ -95,7 +119,6 @@ struct Unknown {
 struct Agreed {
     threads: Matcher,
     separator: Option<Box<dyn Fn(Separator) -> bool + Send>>,
-    period: Option<Duration>,
     rule: Option<Rule>,
     several: Several,
     scheduling: Scheduling,
@@ -109,17 +132,23 @@ struct Agreed {
 }
 
 impl Checker {
-    /// A checker without records.
+    /// A checker of records that end. Where the contract does not say where jobs end, violations of a task
+    /// are handed out once that is certain: at the end of the task. Of each term the first ones are.
     pub fn new(contract: &Contract) -> Checker {
-        let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: true };
-        let extractor = Extractor::new(Options { stream, merge_transitions: false });
-        Checker { extractor, judge: Judge::new(contract), share: None }
+        let judge = Judge::new(contract);
+        let sums = if judge.has_to_choose { Sums::Choice } else { Sums::Nothing };
+        Checker { extractor: extractor(sums), judge, share: None, is_live: false }
     }
 
-    /// Takes what finds the control groups of processes. Without it they are unknown, as in recordings.
-    pub fn locating(mut self, locate: Locate) -> Checker {
-        self.judge.locate = Some(locate);
-        self
+    /// A checker of threads that run: violations are handed out as soon as they are seen. It is found out anew
+    /// where jobs end at 8, 16, 32, … activations, and at the end of a task for good. `locate` finds the
+    /// control groups of processes; in recordings they are unknown.
+    pub fn live(contract: &Contract, locate: Locate) -> Checker {
+        // When the contract is read again, it may leave open where jobs end.
+        let extractor = extractor(Sums::Choice);
+        let mut checker = Checker { extractor, is_live: true, ..Checker::new(contract) };
+        checker.judge.locate = Some(locate);
+        checker
     }
 
     /// Takes one record, and hands out every violation that it shows.
@@ -135,16 +164,11 @@ impl Checker {
         each: &mut impl FnMut(&Violation),
         each_job: &mut impl FnMut(usize, &JobSeen<'_>),
     ) {
-        let Checker { extractor, judge, share } = self;
+        let Checker { extractor, judge, share, is_live } = self;
         judge.place += 1;
         if share.as_ref().is_some_and(|share| !share.has(record.tid())) {
             return;
         }
-        let place = judge.place;
-        let each = &mut |violation: &Violation| {
-            share.iter_mut().for_each(|share| share.found(place, violation));
-            each(violation);
-        };
         match record {
             Record::Exit { tid, sequence, at } | Record::Last { tid, sequence, at } => {
                 judge.end_of(*tid, *sequence, *at, extractor, each);
@@ -154,8 +178,17 @@ impl Checker {
             }
             _ => {}
         }
+        if judge.has_to_choose && extractor.ends_task(record) {
+            judge.settle(record.tid(), extractor.primary_key(record.tid()), each);
+        }
         judge.record(record);
         extractor.record_jobs(record, &mut |seen| judge.job(seen, each, each_job));
+        match record {
+            Record::Activation(activation) if *is_live && judge.has_to_choose => {
+                judge.look(activation.tid, extractor, each)
+            }
+            _ => {}
+        }
         if matches!(record, Record::Task(_) | Record::Exit { .. } | Record::Last { .. }) {
             extractor.forget_ended();
         }
@@ -180,6 +213,7 @@ impl Checker {
     pub fn change_contract(&mut self, contract: &Contract) -> Verdict {
         let mut judge = Judge::new(contract);
         judge.locate = self.judge.locate.take();
+        self.settle_all(&mut |_| {});
         for (tid, thread) in self.judge.threads.drain() {
             let thread = thread.anew();
             judge.threads.insert(tid, thread);
@@ -188,9 +222,19 @@ impl Checker {
         std::mem::replace(&mut self.judge, judge).verdict(self.extractor.progress().gaps)
     }
 
-    /// How all tasks stand, without what is known at the end only.
-    pub fn tallies(&self) -> &[Tally] {
-        &self.judge.tallies
+    /// How all tasks stand, as far as is known.
+    pub fn tallies(&self) -> Vec<Tally> {
+        let mut tallies = self.judge.tallies.clone();
+        for (task, tally) in self.judge.unsettled() {
+            tallies[task].join(tally.clone(), self.judge.agreed[task].terms);
+        }
+        tallies
+    }
+
+    /// The jobs that count, as far as is known.
+    pub fn jobs(&self) -> u64 {
+        let unsettled = self.judge.unsettled().map(|(_, tally)| tally);
+        self.judge.tallies.iter().chain(unsettled).map(|it| it.jobs).fold(0, u64::saturating_add)
     }
 
     /// The threads of each task, in the contract's order.
@@ -227,7 +271,8 @@ impl Checker {
         lost: u64,
         each: &mut impl FnMut(&Violation),
     ) -> Verdict {
-        others.into_iter().for_each(|other| self.join(other));
+        self.settle_all(each);
+        others.into_iter().for_each(|other| self.join(other, each));
         self.judge.keep_first();
         let notes = self.judge.end(each);
         let gaps = self.judge.gaps + self.extractor.progress().gaps;
@@ -236,6 +281,20 @@ impl Checker {
         verdict.lost = lost;
         verdict
     }
+
+    /// The records end here.
+    fn settle_all(&mut self, each: &mut impl FnMut(&Violation)) {
+        let mut threads: Vec<u32> = self.judge.threads.keys().copied().collect();
+        threads.sort_unstable();
+        for tid in threads {
+            self.judge.settle(tid, self.extractor.primary_key(tid), each);
+        }
+    }
+}
+
+fn extractor(sums: Sums) -> Extractor {
+    let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1, sums };
+    Extractor::new(Options { stream, merge_transitions: false })
 }
 
 impl Judge {
@@ -247,7 +306,6 @@ impl Judge {
             Agreed {
                 threads: Matcher::new(&pattern),
                 separator: task.separator.as_deref().map(|text| Box::new(separator_matcher(text)) as _),
-                period: task.period,
                 rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
                 shortest: [task.wcet, task.response, task.deadline, task.proven].into_iter().flatten().min(),
                 several: Several::of(task),
@@ -261,8 +319,7 @@ impl Judge {
             unknown_answer: contract.unknown_threads.unwrap_or(Answer::Note),
             idle_answer: contract.tasks_without_jobs.unwrap_or(Answer::Note),
             scheduling_answer: contract.scheduling.unwrap_or(Answer::Note),
-            notes: BTreeMap::new(),
-            most_notes: MAX_NOTES,
+            notes: Notes { all: BTreeMap::new(), most: MAX_NOTES },
             agreed: agreed.collect(),
             tallies,
             threads: FxHashMap::default(),
@@ -272,6 +329,8 @@ impl Judge {
             locate: None,
             place: 0,
             gaps: 0,
+            withdrawn: 0,
+            has_to_choose: contract.tasks.iter().any(|task| task.separator.is_none()),
         }
     }
 
@@ -338,8 +397,7 @@ impl Judge {
             }
         }
         if found != thread.task {
-            thread.task = found;
-            thread.forget_jobs();
+            thread.belongs_to(found);
             if let Some(task) = found {
                 self.tallies[task].threads += 1;
             }
@@ -368,38 +426,67 @@ impl Judge {
             }
             return;
         };
-        let (agreed, tally) = (&self.agreed[task], &mut self.tallies[task]);
-        if thread.job(seen, agreed, tally, each) {
+        let agreed = &self.agreed[task];
+        let findings = Findings { tally: &mut self.tallies[task], place: self.place, tell: Some(each) };
+        if thread.job(task, seen, agreed, findings) {
             each_job(task, seen);
-            if !thread.is_scheduling_judged {
-                self.scheduling(seen, task, each);
+        }
+        self.scheduling(seen, task, each);
+    }
+
+    /// Compares how a thread is scheduled with what was agreed on: once for each of its tasks, or, while it is
+    /// not known where jobs end, for each separator.
+    fn scheduling(&mut self, seen: &JobSeen<'_>, task: usize, each: &mut impl FnMut(&Violation)) {
+        let Some(thread) = self.threads.get_mut(&seen.tid) else { return };
+        let Some(lane) = thread.lane_to_compare(seen.separator.key(), task) else { return };
+        let scheduling = &self.agreed[task].scheduling;
+        let broken = scheduling.broken(thread.policy, thread.priority, &thread.affinity);
+        let counts = thread.chosen == Some(seen.separator.key());
+        let subject = thread.subject(seen);
+        let mut findings = Findings { tally: &mut self.tallies[task], place: self.place, tell: Some(each) };
+        for (term, value, agreed) in broken {
+            let task = findings.tally.task.clone();
+            let violation = Violation { task, term, subject: Some(subject.clone()), value, agreed };
+            let ledger = thread.lanes[lane].ledger.as_deref_mut();
+            match (self.scheduling_answer, ledger) {
+                (Answer::Ignore, _) => {}
+                (Answer::Violation, None) => findings.found(violation),
+                (Answer::Violation, Some(ledger)) => {
+                    ledger.take(counts, &mut findings, |findings| findings.found(violation));
+                }
+                (Answer::Note, None) => self.notes.note(&violation, self.place),
+                (Answer::Note, Some(ledger)) => ledger.notes.push((violation, self.place)),
             }
         }
     }
 
-    /// Compares how a thread is scheduled with what was agreed on: once for each of its phases.
-    #[cold]
-    fn scheduling(&mut self, seen: &JobSeen<'_>, task: usize, each: &mut impl FnMut(&Violation)) {
-        let Some(thread) = self.threads.get_mut(&seen.tid) else { return };
-        thread.is_scheduling_judged = true;
-        let tally = &mut self.tallies[task];
-        let broken = self.agreed[task].scheduling.broken(thread.policy, thread.priority, &thread.affinity);
-        for (term, value, agreed) in broken {
-            let subject = Some(thread.subject(seen));
-            let violation = Violation { task: tally.task.clone(), term, subject, value, agreed };
-            match self.scheduling_answer {
-                Answer::Violation => {
-                    each(&violation);
-                    tally.add(violation);
-                }
-                Answer::Note if self.notes.len() < self.most_notes => {
-                    let text = Violation { subject: None, ..violation }.to_string();
-                    let text = text.strip_prefix(&format!("{}: ", tally.task)).unwrap_or(&text).to_owned();
-                    self.notes.entry((tally.task.clone(), text)).or_insert(self.place);
-                }
-                Answer::Note | Answer::Ignore => {}
+    /// A task of a thread ends, and with it what can be known of where its jobs end: here. They count from now
+    /// on, and no others.
+    fn settle(&mut self, tid: u32, separator: Option<Separator>, each: &mut impl FnMut(&Violation)) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        thread.choose(separator, self.place, each);
+        for (counts, task, ledger) in thread.close() {
+            if counts {
+                self.tallies[task].join(ledger.tally, self.agreed[task].terms);
+                ledger.notes.iter().for_each(|(violation, place)| self.notes.note(violation, *place));
+            } else {
+                self.withdrawn += ledger.told;
             }
         }
+    }
+
+    /// Now and then, finds out where the jobs of a thread that runs end, as far as its records tell.
+    fn look(&mut self, tid: u32, extractor: &Extractor, each: &mut impl FnMut(&Violation)) {
+        if let Some(thread) = self.threads.get_mut(&tid).filter(|thread| thread.task.is_some()) {
+            if thread.should_choose() {
+                thread.choose(extractor.primary_key(tid), self.place, each);
+            }
+        }
+    }
+
+    /// What is known of jobs that count as far as is known, and the place of their task.
+    fn unsettled(&self) -> impl Iterator<Item = (usize, &Tally)> {
+        self.threads.values().flat_map(Thread::counting)
     }
 
     /// Judges what is open when the records of a thread end, if none is missing.
@@ -414,8 +501,9 @@ impl Judge {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let (Some(task), Some((next, open))) = (thread.task, extractor.open_jobs(tid)) else { return };
         if next == sequence {
-            let overdue = Overdue { tid, agreed: &self.agreed[task], tally: &mut self.tallies[task] };
-            overdue.at_end(thread, at, open, each);
+            let findings = Findings { tally: &mut self.tallies[task], place: self.place, tell: Some(each) };
+            let overdue = Overdue { tid, task, agreed: &self.agreed[task], findings };
+            overdue.at_end(thread, at, open);
         }
     }
 
@@ -430,8 +518,10 @@ impl Judge {
             let (Some(task), Some((next, open))) = (thread.task, extractor.open_jobs(tid)) else { continue };
             let Some((phase, _)) = extractor.about(tid) else { continue };
             thread.enter(phase);
-            let overdue = Overdue { tid, agreed: &self.agreed[task], tally: &mut self.tallies[task] };
-            overdue.at(thread, now, open, &mut || glance(tid).filter(|it| it.sequence == next), each);
+            let findings =
+                Findings { tally: &mut self.tallies[task], place: self.place, tell: Some(&mut *each) };
+            let overdue = Overdue { tid, task, agreed: &self.agreed[task], findings };
+            overdue.at(thread, now, open, &mut || glance(tid).filter(|it| it.sequence == next));
         }
     }
 
@@ -468,7 +558,7 @@ impl Judge {
 
     /// What can be said at the end only.
     fn end(&mut self, each: &mut impl FnMut(&Violation)) -> Vec<Note> {
-        let noted = std::mem::take(&mut self.notes).into_iter();
+        let noted = std::mem::take(&mut self.notes.all).into_iter();
         let mut notes: Vec<Note> = noted.map(|((task, text), _)| Note { task, text }).collect();
         for (tally, agreed) in self.tallies.iter_mut().zip(&self.agreed) {
             let violation = if tally.threads == 0 && agreed.is_in_doubt {
@@ -476,12 +566,8 @@ impl Judge {
                 tally.answer(Answer::Note, Term::Missing, text, &mut notes)
             } else if tally.threads == 0 {
                 tally.answer(agreed.missing, Term::Missing, "not there", &mut notes)
-            } else if tally.jobs + tally.unjudged == 0 {
-                let text = match (tally.has_others, agreed.separator.is_some()) {
-                    (false, _) => "no job",
-                    (true, true) => "no job that ends at its separator",
-                    (true, false) => "too few jobs to know where they end: name a separator",
-                };
+            } else if tally.jobs == 0 {
+                let text = if tally.has_others { "no job that ends at its separator" } else { "no job" };
                 tally.answer(self.idle_answer, Term::NoJobs, text, &mut notes)
             } else {
                 None
@@ -499,6 +585,21 @@ impl Judge {
             notes: Vec::new(),
             gaps,
             lost: 0,
+            withdrawn: self.withdrawn,
+        }
+    }
+}
+
+impl Notes {
+    fn note(&mut self, violation: &Violation, place: u64) {
+        let text = Violation { subject: None, ..violation.clone() }.to_string();
+        let text = text.strip_prefix(&format!("{}: ", violation.task)).unwrap_or(&text).to_owned();
+        let first = self.all.entry((violation.task.clone(), text)).or_insert(place);
+        *first = place.min(*first);
+        if self.all.len() > self.most {
+            // What was found late may have been there early.
+            let last = self.all.iter().max_by_key(|(_, place)| **place).map(|(note, _)| note.clone());
+            last.map(|note| self.all.remove(&note));
         }
     }
 }

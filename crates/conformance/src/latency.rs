@@ -209,7 +209,7 @@ impl Processor {
         each(&violation);
         if let [standing] = &mut self.tally.standings[..] {
             standing.see(value);
-            standing.count(violation);
+            standing.count(violation, 0);
         }
     }
 

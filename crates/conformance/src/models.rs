@@ -190,7 +190,7 @@ fn astray(stream: &Stream, agreed: &ContractTask) -> Vec<(Term, Option<u64>)> {
 
 fn break_once(tally: &mut Tally, term: Term, value: Duration, agreed: Duration) {
     let (task, value, agreed) = (tally.task.clone(), value.ns(), agreed.ns());
-    tally.add(Violation { task, term, subject: None, value, agreed });
+    tally.add(Violation { task, term, subject: None, value, agreed }, 0);
 }
 
 /// How its threads are scheduled, while they have jobs.
@@ -208,7 +208,7 @@ fn scheduling(
     for (term, value, agreed) in all {
         let violation = Violation { task: tally.task.clone(), term, subject: None, value, agreed };
         match answer {
-            Answer::Violation => tally.add(violation),
+            Answer::Violation => tally.add(violation, 0),
             Answer::Note => {
                 let text = violation.to_string();
                 let text = text.strip_prefix(&format!("{}: ", tally.task)).unwrap_or(&text);
@@ -224,7 +224,7 @@ fn see(tally: &mut Tally, term: Term, value: u64) {
     if let Some(standing) = tally.standings.iter_mut().find(|it| it.term == term) {
         if standing.see(value) {
             let agreed = standing.agreed;
-            standing.count(Violation { task, term, subject: None, value, agreed });
+            standing.count(Violation { task, term, subject: None, value, agreed }, 0);
         }
     }
 }

@@ -24,7 +24,22 @@ pub struct Standing {
     pub violations: u64,
     /// The first [`MAX_EXAMPLES`] violations.
     pub examples: Vec<Violation>,
+    /// In which record each of them was found, to put several lists together.
+    pub(crate) places: Places,
 }
+
+/// Numbers of records. Of no account for what was found: live, and in parts of a recording, records have other
+/// numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places(pub Vec<u64>);
+
+impl PartialEq for Places {
+    fn eq(&self, _: &Places) -> bool {
+        true
+    }
+}
+
+impl Eq for Places {}
 
 /// How a task, chain or processor stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +50,7 @@ pub struct Tally {
     pub threads: u64,
     /// Jobs that were judged.
     pub jobs: u64,
-    /// Jobs that were not, since it was not known yet where jobs end.
-    pub unjudged: u64,
-    /// Whether there were jobs that end elsewhere, or of which that was not known.
+    /// Whether there were jobs that end elsewhere.
     pub has_others: bool,
     /// Its terms.
     pub standings: Vec<Standing>,
@@ -67,6 +80,8 @@ pub struct Verdict {
     pub gaps: u64,
     /// Records known to be lost.
     pub lost: u64,
+    /// Violations that were told although they do not count, since jobs turned out to end elsewhere.
+    pub withdrawn: u64,
 }
 
 impl Verdict {
@@ -105,7 +120,6 @@ impl Tally {
             task: name.into(),
             threads: 0,
             jobs: 0,
-            unjudged: 0,
             has_others: false,
             standings: terms.into_iter().filter_map(standing).collect(),
         }
@@ -122,14 +136,29 @@ impl Tally {
     }
 
     /// Takes a violation of a term that is there in any case, such as [`Term::Missing`].
-    pub(crate) fn add(&mut self, violation: Violation) {
-        let term = violation.term;
-        if self.standing(term).is_none() {
-            self.standings.push(Standing::new(term, violation.agreed));
+    pub(crate) fn add(&mut self, violation: Violation, place: u64) {
+        self.standing_of(violation.term, violation.agreed).count(violation, place);
+    }
+
+    fn standing_of(&mut self, term: Term, agreed: u64) -> &mut Standing {
+        let position = self.standings.iter().position(|it| it.term == term);
+        let position = position.unwrap_or_else(|| {
+            self.standings.push(Standing::new(term, agreed));
+            self.standings.len() - 1
+        });
+        &mut self.standings[position]
+    }
+
+    /// Adds what is known of other jobs of the task; the first `agreed` terms of both are the same. Examples
+    /// stand in the order of the records, and so do terms that are there only because they were broken.
+    pub(crate) fn join(&mut self, theirs: Tally, agreed: usize) {
+        self.threads = self.threads.saturating_add(theirs.threads);
+        self.jobs = self.jobs.saturating_add(theirs.jobs);
+        self.has_others |= theirs.has_others;
+        for theirs in theirs.standings {
+            self.standing_of(theirs.term, theirs.agreed).join(theirs);
         }
-        if let Some(standing) = self.standings.iter_mut().find(|it| it.term == term) {
-            standing.count(violation);
-        }
+        self.standings[agreed..].sort_by_key(|it| it.places.0.first().copied());
     }
 
     /// What is to be done about something out of order: a violation, which is returned, or a note.
@@ -149,7 +178,7 @@ impl Tally {
             Answer::Violation => {
                 let violation =
                     Violation { task: self.task.clone(), term, subject: None, value: 0, agreed: 1 };
-                self.add(violation.clone());
+                self.add(violation.clone(), u64::MAX);
                 Some(violation)
             }
         }
@@ -158,7 +187,7 @@ impl Tally {
 
 impl Standing {
     pub(crate) fn new(term: Term, agreed: u64) -> Standing {
-        Standing { term, agreed, worst: None, violations: 0, examples: Vec::new() }
+        Standing { term, agreed, worst: None, violations: 0, examples: Vec::new(), places: Places::default() }
     }
 
     /// Takes a value; returns whether it breaks the term.
@@ -184,10 +213,25 @@ impl Standing {
         }
     }
 
-    pub(crate) fn count(&mut self, violation: Violation) {
+    /// A violation, found in the record at `place`.
+    pub(crate) fn count(&mut self, violation: Violation, place: u64) {
         self.violations = self.violations.saturating_add(1);
         if self.examples.len() < MAX_EXAMPLES {
             self.examples.push(violation);
+            self.places.0.push(place);
         }
+    }
+
+    fn join(&mut self, theirs: Standing) {
+        if let Some(worst) = theirs.worst {
+            self.see(worst);
+        }
+        self.violations = self.violations.saturating_add(theirs.violations);
+        let own = self.places.0.drain(..).zip(self.examples.drain(..));
+        let mut all: Vec<(u64, Violation)> =
+            own.chain(theirs.places.0.into_iter().zip(theirs.examples)).collect();
+        all.sort_by_key(|(place, _)| *place);
+        all.truncate(MAX_EXAMPLES);
+        (self.places.0, self.examples) = all.into_iter().unzip();
     }
 }

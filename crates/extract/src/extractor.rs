@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::stream::Options as StreamOptions;
 use crate::summary::stream::StreamSummary;
 use crate::task::{JobSeen, Task};
-use punctual_model::{self as model, EndedBy, Instant};
+use punctual_model::{self as model, EndedBy, Instant, Separator};
 use punctual_trace::{Activation, Begin, Record, TaskRecord};
 use rustc_hash::FxHashMap;
 
@@ -246,6 +246,24 @@ impl Extractor {
     /// What a thread now is, and the number of its task.
     pub fn about(&self, tid: u32) -> Option<(u32, &TaskRecord)> {
         self.threads.get(&tid).map(|thread| (thread.task.phase(), thread.task.about()))
+    }
+
+    /// The key of the separator that explains the task best that a thread is in, by the records so far.
+    pub fn primary_key(&self, tid: u32) -> Option<Separator> {
+        self.threads.get(&tid)?.task.primary_key()
+    }
+
+    /// Whether the task that a thread is in ends with this record, or before it, as records are missing.
+    pub fn ends_task(&self, record: &Record) -> bool {
+        let (tid, sequence) = match record {
+            Record::Activation(activation) => (activation.tid, activation.sequence),
+            Record::Renamed { tid, sequence, .. } | Record::Command { tid, sequence, .. } => {
+                (*tid, *sequence)
+            }
+            Record::Task(_) | Record::Exit { .. } | Record::Last { .. } => return true,
+            _ => return false,
+        };
+        self.threads.get(&tid).is_some_and(|thread| thread.next != sequence)
     }
 
     /// The number that a thread's next record must have, and its jobs that have not ended by the records so

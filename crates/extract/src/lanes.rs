@@ -297,7 +297,12 @@ impl Lanes {
     pub fn primary(&self) -> Option<(model::Stream, String)> {
         let Choice { separator, reason } = self.choice()?;
         let lane = self.lanes.iter().chain(self.own_suspension()).find(|it| it.separator() == separator)?;
-        (lane.stream().releases() > 0).then(|| (lane.stream().to_model(separator), reason))
+        Some((lane.stream().to_model(separator), reason))
+    }
+
+    /// The key of the separator that explains the task best.
+    pub fn primary_key(&self) -> Option<Separator> {
+        Some(self.choice()?.separator.key())
     }
 
     fn choice(&self) -> Option<Choice> {

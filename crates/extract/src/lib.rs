@@ -32,6 +32,6 @@ pub use histogram::Histogram;
 pub use lane::OpenJob;
 pub use lanes::MAX_SEPARATORS;
 pub use replay::{Replay, Source, replay, replay_into};
-pub use stream::{Options as StreamOptions, Stream};
+pub use stream::{Options as StreamOptions, Stream, Sums};
 pub use summary::{Run, Summary};
 pub use task::JobSeen;

@@ -30,6 +30,9 @@ pub fn choose(lanes: &[Lane], suspension: Option<&Lane>, asleep: Duration) -> Op
     let explained: f64 = lanes.iter().map(share).sum();
     let mut best: Option<(f64, Choice)> = None;
     let mut consider = |lane: &Lane, share: f64| {
+        if lane.stream().releases() == 0 {
+            return;
+        }
         let regularity = lane.stream().regularity();
         let regular = regularity.map_or(0.0, |jitter| 1.0 / (1.0 + jitter));
         let known = if lane.knows_arrivals() { KNOWN_ARRIVAL } else { 0.0 };

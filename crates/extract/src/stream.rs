@@ -19,13 +19,25 @@ pub struct Options {
     pub curve_horizon: usize,
     /// Longest run of jobs in WCET(n).
     pub wcet_horizon: usize,
-    /// For those who take jobs as they end, and no models: nothing is summed up.
-    pub jobs_only: bool,
+    /// What is summed up.
+    pub sums: Sums,
+}
+
+/// What is summed up of a stream, for those who take its jobs as they end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sums {
+    /// All that its models need.
+    #[default]
+    Models,
+    /// What the choice of a task's primary separator needs.
+    Choice,
+    /// Nothing.
+    Nothing,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { curve_horizon: 1000, wcet_horizon: 1000, jobs_only: false }
+        Options { curve_horizon: 1000, wcet_horizon: 1000, sums: Sums::Models }
     }
 }
 
@@ -45,8 +57,9 @@ pub struct Circumstances {
 /// models as the whole.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    jobs_only: bool,
+    sums: Sums,
     has_curve: bool,
+    jobs: u64,
     releases: u64,
     uncertain: u64,
     back_to_back: u64,
@@ -77,8 +90,9 @@ impl Stream {
     /// An empty stream.
     pub fn new(options: &Options) -> Self {
         Stream {
-            jobs_only: options.jobs_only,
+            sums: options.sums,
             has_curve: options.curve_horizon > 0,
+            jobs: 0,
             releases: 0,
             uncertain: 0,
             back_to_back: 0,
@@ -95,7 +109,7 @@ impl Stream {
     #[inline]
     pub fn release(&mut self, release: &Release, circumstances: Circumstances) {
         self.releases += 1;
-        if self.jobs_only {
+        if self.sums == Sums::Nothing {
             return;
         }
         let uncertain = !release.window.is_exact();
@@ -107,14 +121,17 @@ impl Stream {
             if circumstances.back_to_back { (expirations, 0) } else { (1, expirations - 1) };
         self.periodic.push_with(release, before, circumstances.disturbance);
         self.periodic.skip(behind);
-        self.distances.push(release.window);
+        if self.sums == Sums::Models {
+            self.distances.push(release.window);
+        }
     }
 
     /// Adds the job of the last release once it has ended: at most one per release. `segments` are all of its
     /// segments, or one that sums up the first ones and then the rest.
     #[inline]
     pub fn complete(&mut self, job: &Job, segments: &[Segment]) {
-        if self.jobs_only {
+        self.jobs += 1;
+        if self.sums != Sums::Models {
             return;
         }
         self.costs.push(job.cost);
@@ -125,7 +142,7 @@ impl Stream {
 
     /// Jobs observed from release to end.
     pub fn jobs(&self) -> u64 {
-        self.costs.jobs()
+        self.jobs
     }
 
     /// Releases so far.
@@ -141,6 +158,7 @@ impl Stream {
 
     /// Appends a piece with the same options that follows this one, split between two jobs.
     pub fn merge(&mut self, later: &Stream) {
+        self.jobs += later.jobs;
         self.releases += later.releases;
         self.uncertain += later.uncertain;
         self.back_to_back += later.back_to_back;

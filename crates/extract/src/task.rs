@@ -101,6 +101,11 @@ impl Task {
         })
     }
 
+    /// The key of its primary separator, so far.
+    pub fn primary_key(&self) -> Option<Separator> {
+        self.lanes.primary_key()
+    }
+
     /// The jobs that have not ended.
     pub fn open_jobs(&self) -> impl Iterator<Item = OpenJob> {
         self.lanes.open_jobs()

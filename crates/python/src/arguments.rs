@@ -208,7 +208,7 @@ const LONGEST: usize = 100_000;
 pub fn horizons(py: Python<'_>, curve: i64, wcet: i64) -> PyResult<StreamOptions> {
     let curve_horizon = within(py, "curve_horizon", curve, 1..=LONGEST)?;
     let wcet_horizon = within(py, "wcet_horizon", wcet, 1..=LONGEST)?;
-    Ok(StreamOptions { curve_horizon, wcet_horizon, jobs_only: false })
+    Ok(StreamOptions { curve_horizon, wcet_horizon, ..StreamOptions::default() })
 }
 
 /// Which models to make.

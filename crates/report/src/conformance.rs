@@ -168,11 +168,10 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
         let more = if verdict.unknown.len() > MOST_NOTES { ", …" } else { "" };
         lines.push(format!("Real-time threads of no task: {}{more}.", names.join(", ")));
     }
-    let unjudged = verdict.tallies.iter().map(|tally| tally.unjudged).fold(0, u64::saturating_add);
-    if unjudged > 0 {
+    if verdict.withdrawn > 0 {
         lines.push(format!(
-            "{} not judged, until it was known where jobs end; the contract can say it (separator).",
-            counted(unjudged, "job")
+            "{} told before it was known where jobs end, and not counted; the contract can say it (separator).",
+            counted(verdict.withdrawn, "violation")
         ));
     }
     if verdict.gaps + verdict.lost > 0 {
@@ -210,6 +209,7 @@ fn input(checked: &Checked) -> Value {
         "violations": verdict.violations(),
         "gaps": verdict.gaps,
         "lost_records": verdict.lost,
+        "withdrawn_violations": verdict.withdrawn,
         "tasks": verdict.tallies.iter().map(tally).collect::<Vec<_>>(),
         "unknown_threads": unknown.collect::<Vec<_>>(),
         "unknown_violations": verdict.unknown_violations,
@@ -232,7 +232,6 @@ fn tally(tally: &Tally) -> Value {
         "name": &*tally.task,
         "threads": tally.threads,
         "jobs": tally.jobs,
-        "unjudged_jobs": tally.unjudged,
         "terms": tally.standings.iter().map(term).collect::<Vec<_>>(),
     })
 }

@@ -130,7 +130,7 @@ pub fn guard(
             return Err(unwatched.refusal());
         }
         Ok(Guard {
-            checker: Checker::new(&contract).locating(Box::new(watch::cgroup)),
+            checker: Checker::live(&contract, Box::new(watch::cgroup)),
             sampler: Sampler::default(),
             alarms,
             flight,
@@ -367,8 +367,7 @@ impl Sink for Guard<'_> {
     }
 
     fn progress(&self) -> String {
-        let jobs = self.checker.tallies().iter().map(|tally| tally.jobs).fold(0, u64::saturating_add);
-        format!("{}, {}", counted(jobs, "job"), counted(self.violations, "violation"))
+        format!("{}, {}", counted(self.checker.jobs(), "job"), counted(self.violations, "violation"))
     }
 
     fn patience(&self) -> Duration {

@@ -131,7 +131,7 @@ impl Jobs {
     fn new(recording: Recording, choice: &Choice, monitor: &dyn Monitor) -> Result<Jobs> {
         // What the primary separator is does not depend on curves.
         let models = ExtractOptions {
-            stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: false },
+            stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
             merge_transitions: choice.merge_transitions,
         };
         let mut model = replay::model(std::slice::from_ref(&recording), &models, choice.workers, monitor)?;

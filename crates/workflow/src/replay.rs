@@ -196,7 +196,7 @@ pub(crate) fn each_job(
     mut job: impl FnMut(&JobSeen<'_>),
 ) -> Result<()> {
     let mut extractor = Extractor::new(ExtractOptions {
-        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, jobs_only: false },
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
         merge_transitions,
     });
     let mut activations = 0_u64;

@@ -83,7 +83,7 @@ fn replayed(folder: &Path, name: &str, options: &[&str]) -> Result<TimingModel> 
 
 fn replay_is_extraction() -> Result<Outcome> {
     let directory = directory()?;
-    same_as_extracted(&DEMO.recording(directory.path())?, &DEMO.get()?.model(), 17)
+    same_as_extracted(&DEMO.recording(directory.path())?, &DEMO.get()?.model(), 17, &["1", "2", "3", "8"])
 }
 
 /// Long enough to be split between workers.
@@ -101,15 +101,16 @@ fn pieces_are_extraction() -> Result<Outcome> {
     observer.end()?.expect_code(0)?;
     let records = threads(&read(&online)?).records;
     ensure!(records > RECORDS, "{records} records are one piece");
-    same_as_extracted(&folder, &online, 2)
+    // However many workers there are is a test of `extract`.
+    same_as_extracted(&folder, &online, 2, &["2"])
 }
 
-/// Compares the models of extraction and replay of one observation.
-fn same_as_extracted(folder: &Path, online: &Path, tasks: usize) -> Result<Outcome> {
+/// Compares the models of extraction and replay of one observation, with numbers of workers.
+fn same_as_extracted(folder: &Path, online: &Path, tasks: usize, workers: &[&str]) -> Result<Outcome> {
     let expected = fs::read_to_string(online)?;
     let found = read(online)?.tasks().len();
     ensure!(found >= tasks, "{found} tasks, expected at least {tasks}");
-    for workers in ["1", "2", "3", "8"] {
+    for workers in workers {
         let (file, ended) = replay(&[folder], "replayed.timing.json", &["--jobs", workers])?;
         ended.expect_code(0)?;
         let found = fs::read_to_string(&file)?;
@@ -638,10 +639,10 @@ fn folder_in_use() -> Result<Outcome> {
 }
 
 fn limit() -> Result<Outcome> {
-    const LIMIT: u64 = 8 << 20;
+    const LIMIT: u64 = 4 << 20;
     let directory = directory()?;
     let folder = directory.path().join("recording");
-    let mut record = punctual(["record", "--limit", "8MiB", "-o"]);
+    let mut record = punctual(["record", "--limit", "4MiB", "-o"]);
     record.arg(&folder).args(["--", &workload("pingpong"), "--for", "30"]);
     let recorder = Running::start(record)?;
     // The second part is there once half of what is allowed is full; the first goes once all of it is.
@@ -680,7 +681,7 @@ fn limit() -> Result<Outcome> {
     ensure!(found.len() == 1 || threads(&model).lost_records > 0, "{} tasks, none by a loss", found.len());
     let jobs: u64 = found.iter().filter_map(|task| primary(task).ok()).map(|stream| stream.jobs).sum();
     let ended_by = found.last().map(|task| task.ended_by);
-    ensure!(jobs > 10_000 && ended_by == Some(EndedBy::Exit), "{jobs} jobs, {ended_by:?}");
+    ensure!(jobs > 5_000 && ended_by == Some(EndedBy::Exit), "{jobs} jobs, {ended_by:?}");
     if let Some(events) = events_of(&folder)? {
         ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
     }

@@ -24,6 +24,11 @@ use libtest_mimic::Failed;
 /// The result of a check.
 pub type Result<T = ()> = std::result::Result<T, Failure>;
 
+/// Whether everything is tried (`make test-all`), not only what every change needs to pass.
+pub fn is_all_wanted() -> bool {
+    std::env::var_os("PUNCTUAL_TEST_ALL").is_some()
+}
+
 /// Says why this machine cannot run a test.
 pub fn skip(reason: impl Into<String>) -> Result<Outcome> {
     Ok(Outcome::ignored_with(reason.into()))

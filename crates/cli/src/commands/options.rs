@@ -49,7 +49,7 @@ pub fn models(arguments: &args::Models) -> punctual_extract::Options {
         stream: StreamOptions {
             curve_horizon: arguments.curve_horizon as usize,
             wcet_horizon: arguments.wcet_horizon as usize,
-            jobs_only: false,
+            ..StreamOptions::default()
         },
         merge_transitions: arguments.merge_transitions,
     }

@@ -1,5 +1,6 @@
 //! Jobs in a row: what several of them need together, and how close their releases are.
 
+use super::Findings;
 use crate::contract::ContractTask;
 use crate::verdict::Tally;
 use crate::violation::{Subject, Term, Violation};
@@ -36,9 +37,8 @@ impl Row {
         &mut self,
         seen: &JobSeen<'_>,
         agreed: &Several,
-        tally: &mut Tally,
+        findings: &mut Findings<'_>,
         subject: &dyn Fn() -> Subject,
-        each: &mut impl FnMut(&Violation),
     ) {
         if seen.number != self.next || seen.disturbance == Some(Disturbance::Ending) {
             self.jobs.clear();
@@ -50,15 +50,13 @@ impl Row {
             sum += *cost;
             sum
         });
-        let wcet = worst(Term::WcetOfSeveral, &agreed.wcets, &mut costs, tally);
+        let wcet = worst(Term::WcetOfSeveral, &agreed.wcets, &mut costs, findings.tally);
         // From the release before the last on: the last one has a term of its own.
         let mut spans = self.jobs.iter().rev().skip(1).map(|(_, at)| window.latest().since(at.earliest()));
-        let separation = worst(Term::SeparationOfSeveral, &agreed.separations, &mut spans, tally);
+        let separation = worst(Term::SeparationOfSeveral, &agreed.separations, &mut spans, findings.tally);
         for (term, value, limit) in wcet.into_iter().chain(separation) {
-            let task = tally.task.clone();
-            let violation = Violation { task, term, subject: Some(subject()), value, agreed: limit };
-            each(&violation);
-            tally.add(violation);
+            let task = findings.tally.task.clone();
+            findings.found(Violation { task, term, subject: Some(subject()), value, agreed: limit });
         }
         let most = agreed.wcets.len().max(agreed.separations.len() + 1);
         if seen.disturbance != Some(Disturbance::Ending) {

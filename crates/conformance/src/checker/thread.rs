@@ -2,9 +2,9 @@
 
 use super::overdue::{GRACE, Told};
 use super::several::Row;
-use super::{Agreed, JOBS_TO_KNOW, PERIODS_TO_KNOW};
+use super::{Agreed, Findings, JOBS_TO_KNOW};
 use crate::releases::{Astray, Releases, Rule};
-use crate::verdict::Tally;
+use crate::verdict::{Standing, Tally};
 use crate::violation::{Subject, Term, Violation};
 use punctual_extract::JobSeen;
 use punctual_model::{Disturbance, Duration, Instant, Policy, Separator, Window};
@@ -27,29 +27,43 @@ pub struct Thread {
     pub task: Option<usize>,
     pub phase: u32,
     pub lanes: Vec<Lane>,
-    /// Where its jobs end, once that has been found out.
+    /// Where its jobs end, as far as that is known, if the contract does not say it.
     pub chosen: Option<Separator>,
-    /// The first release, until then.
-    first: Option<Window>,
+    /// Its activations; at how many of them it is found out anew where jobs end.
+    activations: u64,
+    choose_at: u64,
     /// Jobs while it belonged to no task.
     pub strays: u64,
 }
 
-/// The jobs of a thread at one separator.
+/// The jobs of a thread at one separator, while it belongs to one task.
 pub struct Lane {
     pub separator: Separator,
+    pub task: usize,
     /// Whether the contract names it.
     pub is_named: bool,
+    pub jobs: Jobs,
+    /// What its jobs come to, if the contract does not say where jobs end: they count if they end here.
+    pub ledger: Option<Box<Ledger>>,
+}
+
+/// What is known of jobs of which it is not known whether they count.
+pub struct Ledger {
+    pub tally: Tally,
+    /// How the thread is scheduled, other than agreed on: when that was found, if it is to be noted.
+    pub notes: Vec<(Violation, u64)>,
+    /// Violations found in records before this one have been told, unless they are too many; and how many.
+    told_before: u64,
+    pub told: u64,
+}
+
+/// Jobs that are judged.
+#[derive(Default)]
+pub struct Jobs {
     pub releases: Releases,
     last: Option<Window>,
     /// The number of the job that is judged next.
     pub next: u64,
-    /// Until it is known where jobs end: all jobs; those since the first of them that may be eight of the
-    /// task's, and its release; and the longest time that eight took that were too frequent.
-    all: u64,
-    jobs: u64,
-    first: Option<Window>,
-    frequent: Option<Duration>,
     /// What was told of jobs before they ended.
     pub told: Told,
     row: Row,
@@ -72,7 +86,8 @@ impl Thread {
             phase: 0,
             lanes: Vec::new(),
             chosen: None,
-            first: None,
+            activations: 0,
+            choose_at: JOBS_TO_KNOW,
             strays: 0,
         }
     }
@@ -80,7 +95,7 @@ impl Thread {
     /// The same thread, before it was matched.
     pub fn anew(mut self) -> Thread {
         self.forget_jobs();
-        Thread { task: None, strays: 0, ..self }
+        Thread { task: None, strays: 0, choose_at: JOBS_TO_KNOW, ..self }
     }
 
     /// It is scheduled in this way from now on.
@@ -94,7 +109,14 @@ impl Thread {
     /// Nothing is judged across this.
     pub fn forget_jobs(&mut self) {
         self.lanes.clear();
-        (self.chosen, self.first) = (None, None);
+        (self.chosen, self.activations, self.choose_at) = (None, 0, JOBS_TO_KNOW);
+        self.is_scheduling_judged = false;
+    }
+
+    /// It belongs to this task from now on. Its jobs until now count for the one before.
+    pub fn belongs_to(&mut self, task: Option<usize>) {
+        self.task = task;
+        self.lanes.retain(|lane| lane.ledger.is_some());
         self.is_scheduling_judged = false;
     }
 
@@ -111,108 +133,143 @@ impl Thread {
         }
     }
 
-    /// Takes a job; returns whether it was judged.
+    /// Takes a job of a task; returns whether it counts, as far as that is known.
     pub fn job(
         &mut self,
+        task: usize,
         seen: &JobSeen<'_>,
         agreed: &Agreed,
-        tally: &mut Tally,
-        each: &mut impl FnMut(&Violation),
+        mut findings: Findings<'_>,
     ) -> bool {
-        let lane = self.lane(seen.separator.key(), agreed);
-        if !self.is_judged(lane, seen, agreed, tally) {
-            return false;
-        }
-        let Thread { name, pid, lanes, .. } = self;
+        let place = self.lane(seen.separator.key(), task, agreed, findings.tally);
+        let Thread { name, pid, lanes, chosen, .. } = self;
+        let lane = &mut lanes[place];
         let subject = || subject(name, *pid, seen);
-        lanes[lane].judge(seen, agreed, tally, &subject, each);
-        true
+        let Some(ledger) = &mut lane.ledger else {
+            findings.tally.has_others |= !lane.is_named;
+            if lane.is_named {
+                lane.jobs.judge(seen, agreed, &mut findings, &subject);
+            }
+            return lane.is_named;
+        };
+        let counts = *chosen == Some(lane.separator);
+        ledger.take(counts, &mut findings, |findings| lane.jobs.judge(seen, agreed, findings, &subject));
+        counts
     }
 
     /// The place of the jobs at a separator.
-    pub fn lane(&mut self, separator: Separator, agreed: &Agreed) -> usize {
-        if let Some(lane) = self.lanes.iter().position(|lane| lane.separator == separator) {
+    pub fn lane(&mut self, separator: Separator, task: usize, agreed: &Agreed, tally: &Tally) -> usize {
+        let is_it = |lane: &Lane| lane.separator == separator && lane.task == task;
+        if let Some(lane) = self.lanes.iter().position(is_it) {
             return lane;
         }
-        self.lanes.push(Lane {
-            separator,
-            is_named: agreed.separator.as_ref().is_some_and(|is_meant| is_meant(separator)),
-            releases: Releases::default(),
-            last: None,
-            next: 0,
-            all: 0,
-            jobs: 0,
-            first: None,
-            frequent: None,
-            told: Told::default(),
-            row: Row::default(),
-        });
+        let is_named = agreed.separator.as_ref().is_some_and(|is_meant| is_meant(separator));
+        let ledger = agreed.separator.is_none().then(|| Box::new(Ledger::of(tally, agreed.terms)));
+        self.lanes.push(Lane { separator, task, is_named, jobs: Jobs::default(), ledger });
         self.lanes.len() - 1
     }
 
-    /// Whether a job is one of the task's. If the contract does not say where those end, they do at the first
-    /// separator with enough jobs that are not far too frequent; if there is none for long, at the one with
-    /// the least frequent ones.
-    fn is_judged(&mut self, place: usize, seen: &JobSeen<'_>, agreed: &Agreed, tally: &mut Tally) -> bool {
-        let lane = &mut self.lanes[place];
-        if agreed.separator.is_some() {
-            tally.has_others |= !lane.is_named;
-            return lane.is_named;
+    /// Counts an activation. From time to time it returns true: it should be found out anew where jobs end.
+    pub fn should_choose(&mut self) -> bool {
+        self.activations += 1;
+        if self.activations < self.choose_at {
+            return false;
         }
-        if self.chosen.is_some() {
-            return self.chosen == Some(lane.separator);
-        }
-        tally.has_others = true;
-        let window = seen.job.release.window;
-        let begin = self.first.get_or_insert(window).earliest();
-        lane.all += 1;
-        let found = lane.is_enough(window, agreed.period).then_some(place);
-        let is_long = |period: Duration| {
-            u128::from(window.latest().since(begin).ns())
-                > u128::from(period.ns()) * u128::from(PERIODS_TO_KNOW)
-        };
-        let found = found.or_else(|| agreed.period.filter(|it| is_long(*it)).and_then(|_| self.slowest()));
-        if let Some(found) = found {
-            self.chosen = Some(self.lanes[found].separator);
-            tally.unjudged += self.lanes[found].all;
-        }
-        false
+        self.choose_at = self.activations.saturating_mul(2);
+        true
     }
 
-    /// The separator with the least frequent jobs of those that are too frequent; of several, the first.
-    fn slowest(&self) -> Option<usize> {
-        let known = self.lanes.iter().enumerate().filter_map(|(place, lane)| Some((place, lane.frequent?)));
-        known.rev().max_by_key(|(_, span)| *span).map(|(place, _)| place)
+    /// Jobs end here, as far as is known. What was found of them and not told yet is told: the first of each
+    /// term.
+    pub fn choose(&mut self, separator: Option<Separator>, place: u64, each: &mut dyn FnMut(&Violation)) {
+        if self.chosen == separator {
+            return;
+        }
+        self.chosen = separator;
+        for lane in &mut self.lanes {
+            if let Some(ledger) = lane.ledger.as_mut().filter(|_| Some(lane.separator) == separator) {
+                ledger.tell(place, each);
+            }
+        }
+    }
+
+    /// The ledgers of a task of the thread that ends, by whether their jobs count, with the places of their
+    /// tasks.
+    pub fn close(&mut self) -> impl Iterator<Item = (bool, usize, Ledger)> {
+        let chosen = self.chosen.take();
+        let (unnamed, named) =
+            std::mem::take(&mut self.lanes).into_iter().partition(|it| it.ledger.is_some());
+        self.lanes = named;
+        let ledger = move |lane: Lane| Some((Some(lane.separator) == chosen, lane.task, *lane.ledger?));
+        Vec::into_iter(unnamed).filter_map(ledger)
+    }
+
+    /// The place of the jobs at a separator, if how the thread is scheduled has to be compared for them.
+    pub fn lane_to_compare(&mut self, separator: Separator, task: usize) -> Option<usize> {
+        let is_it = |lane: &Lane| lane.separator == separator && lane.task == task;
+        let place = self.lanes.iter().position(is_it)?;
+        let lane = &self.lanes[place];
+        let is_first = match &lane.ledger {
+            Some(ledger) => ledger.tally.jobs == 1,
+            None => lane.is_named && !self.is_scheduling_judged,
+        };
+        self.is_scheduling_judged |= lane.is_named;
+        is_first.then_some(place)
+    }
+
+    /// What jobs come to that count as far as is known, and the place of their task.
+    pub fn counting(&self) -> impl Iterator<Item = (usize, &Tally)> {
+        let counting = self.lanes.iter().filter(|lane| Some(lane.separator) == self.chosen);
+        counting.filter_map(|lane| Some((lane.task, &lane.ledger.as_ref()?.tally)))
     }
 }
 
-impl Lane {
-    /// Another job, released in `window`: whether there are enough by now that are not far too frequent.
-    fn is_enough(&mut self, window: Window, period: Option<Duration>) -> bool {
-        let first = *self.first.get_or_insert(window);
-        self.jobs += 1;
-        if self.jobs < JOBS_TO_KNOW {
-            return false;
-        }
-        let span = window.latest().since(first.earliest());
-        let is_too_frequent = period.is_some_and(|period| {
-            u128::from(span.ns()) * 2 < u128::from(period.ns()) * u128::from(JOBS_TO_KNOW - 1)
-        });
-        if is_too_frequent {
-            (self.jobs, self.first) = (0, None);
-            self.frequent = self.frequent.max(Some(span));
-        }
-        !is_too_frequent
+impl Ledger {
+    fn of(tally: &Tally, terms: usize) -> Ledger {
+        let standings = tally.standings[..terms].iter().map(|it| Standing::new(it.term, it.agreed));
+        let tally = Tally {
+            task: tally.task.clone(),
+            threads: 0,
+            jobs: 0,
+            has_others: false,
+            standings: standings.collect(),
+        };
+        Ledger { tally, notes: Vec::new(), told_before: 0, told: 0 }
     }
 
+    /// Has something judged, in this ledger instead of the task's tally. It is told if it `counts`.
+    pub fn take(&mut self, counts: bool, findings: &mut Findings<'_>, judge: impl FnOnce(&mut Findings<'_>)) {
+        let Ledger { tally, told_before, told, .. } = self;
+        let place = findings.place;
+        let mut tell = findings.tell.as_deref_mut().filter(|_| counts).map(|each| {
+            move |violation: &Violation| {
+                (*told_before, *told) = (place + 1, *told + 1);
+                each(violation);
+            }
+        });
+        let tell = tell.as_mut().map(|it| it as &mut dyn FnMut(&Violation));
+        judge(&mut Findings { tally, place, tell });
+    }
+
+    fn tell(&mut self, place: u64, each: &mut dyn FnMut(&Violation)) {
+        let all = self.tally.standings.iter().flat_map(|it| it.places.0.iter().zip(&it.examples));
+        let mut untold: Vec<_> = all.filter(|(at, _)| **at >= self.told_before).collect();
+        untold.sort_by_key(|(at, _)| **at);
+        self.told += untold.len() as u64;
+        self.told_before = place + 1;
+        untold.iter().for_each(|(_, violation)| each(violation));
+    }
+}
+
+impl Jobs {
     fn judge(
         &mut self,
         seen: &JobSeen<'_>,
         agreed: &Agreed,
-        tally: &mut Tally,
+        findings: &mut Findings<'_>,
         subject: &dyn Fn() -> Subject,
-        each: &mut impl FnMut(&Violation),
     ) {
+        let Findings { tally, place, tell } = findings;
         tally.jobs += 1;
         let job = seen.job;
         let response = job.least_response().ns();
@@ -243,13 +300,15 @@ impl Lane {
                 if self.told.has(seen.number, term) {
                     standing.amend(violation);
                 } else {
-                    each(&violation);
-                    standing.count(violation);
+                    if let Some(tell) = tell {
+                        tell(&violation);
+                    }
+                    standing.count(violation, *place);
                 }
             }
         }
         if !agreed.several.is_empty() {
-            self.row.judge(seen, &agreed.several, tally, subject, each);
+            self.row.judge(seen, &agreed.several, findings, subject);
         }
         self.told.ended(seen.number);
     }

@@ -95,6 +95,23 @@ proptest! {
         prop_assert_eq!(check_model(&contract, &model).violations(), 0, "{}", contract.to_toml());
     }
 
+    /// Where jobs end has one answer, whether the contract or the records say it: the verdict is the same, to
+    /// the last violation.
+    #[test]
+    fn where_jobs_end_has_one_answer(records in records(400)) {
+        let records = named(records);
+        let [with, without] = with_and_without_separators(&records);
+        let [expected, found] = [&with, &without].map(|it| outcome(check(it, &records).1));
+        prop_assert_eq!(&found, &expected, "{}", with.to_toml());
+        let mut live = Checker::live(&without, Box::new(|_| None));
+        let mut told = 0;
+        records.iter().for_each(|record| live.record(record, &mut |_| told += 1));
+        let verdict = live.finish(0, &mut |_| told += 1);
+        // Of what was known late, the first of each kind are told.
+        prop_assert!(told <= verdict.violations() + verdict.withdrawn);
+        prop_assert_eq!(Verdict { withdrawn: 0, ..outcome(verdict) }, expected);
+    }
+
     /// Checkers that share the threads find what one finds, in the same order.
     #[test]
     fn shares_find_what_one_finds(
@@ -112,6 +129,34 @@ proptest! {
         }
         prop_assert_eq!(shared(&contract, &records, of), check(&contract, &records));
     }
+}
+
+/// Contracts with the separators of the models, of threads with one each; and without.
+fn with_and_without_separators(records: &[Record]) -> [Contract; 2] {
+    let tasks = model(records).threads.expect("threads").tasks;
+    let mut separators: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for task in &tasks {
+        if let Some(primary) = task.primary {
+            let key = task.streams[primary].separator.key().to_string();
+            separators.entry(task.name.clone()).or_default().insert(glob::Pattern::escape(&key));
+        }
+    }
+    let mut with = half_of(records);
+    with.scheduling = Some(Answer::Violation);
+    with.tasks.retain(|task| separators[&task.name].len() == 1);
+    for task in &mut with.tasks {
+        task.separator = separators[&task.name].first().cloned();
+        task.priority = task.priority.map(|it| it + 1);
+    }
+    let mut without = with.clone();
+    without.tasks.iter_mut().for_each(|task| task.separator = None);
+    [with, without]
+}
+
+/// A verdict but for what says how it came about.
+fn outcome(mut verdict: Verdict) -> Verdict {
+    verdict.tallies.iter_mut().for_each(|tally| tally.has_others = false);
+    verdict
 }
 
 fn answer() -> impl Strategy<Value = Option<Answer>> {
@@ -169,10 +214,12 @@ fn shares_keep_what_one_keeps() {
             .map(|job| sleep(tid, 1 + job, u64::from(job) * 1_000 + 2_000, u64::from(job) * 1_000 + 2_500));
         records.extend(jobs.map(Record::Activation));
     }
-    let one = check(&contract, &records);
-    assert_eq!((one.1.unknown.len(), one.1.notes.len()), (100, 100));
+    let (told, verdict) = check(&contract, &records);
+    assert_eq!((verdict.unknown.len(), verdict.notes.len()), (100, 100));
     for of in [2, 3, 8] {
-        assert_eq!(shared(&contract, &records, of), one);
+        let (told_by_shares, of_shares) = shared(&contract, &records, of);
+        assert_eq!(of_shares, verdict);
+        assert_eq!(told_by_shares.len(), told.len());
     }
 }
 

@@ -1,10 +1,11 @@
 //! The daemon killed at random points under load, again and again. Each time, when it runs again: no thread
 //! has a real-time policy without a spec, no spec's thread is without its policy, and the books add up.
 //!
-//! `PUNCTUAL_FAULT_ROUNDS` says how often (`make test-faults`: 100).
+//! 100 times where everything is wanted (`make test-faults`).
 
 use crate::actor::Actor;
 use crate::rig::{Client, DEADLINE, Daemon, FIFO, OTHER, rt_runtime, seen, until};
+use punctual_test_support::is_all_wanted;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
@@ -137,8 +138,7 @@ fn work(partner: u32, socket: &Path) -> Result<(), String> {
 }
 
 fn killed_at_any_point_it_goes_on() {
-    let rounds: usize =
-        std::env::var("PUNCTUAL_FAULT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let rounds = if is_all_wanted() { 100 } else { 5 };
     let limit = rt_runtime();
     let mut daemon = Daemon::start(CONFIG);
     let mut dice = Dice::new();

@@ -11,7 +11,7 @@ fn horizons() -> impl Strategy<Value = Options> {
     (0_usize..80, 0_usize..80).prop_map(|(curve_horizon, wcet_horizon)| Options {
         curve_horizon,
         wcet_horizon,
-        jobs_only: false,
+        ..Options::default()
     })
 }
 

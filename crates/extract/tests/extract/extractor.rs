@@ -13,7 +13,7 @@ const TID: u32 = 7;
 
 fn options() -> Options {
     Options {
-        stream: StreamOptions { curve_horizon: 50, wcet_horizon: 50, jobs_only: false },
+        stream: StreamOptions { curve_horizon: 50, wcet_horizon: 50, ..StreamOptions::default() },
         merge_transitions: false,
     }
 }

@@ -5,6 +5,7 @@ use crate::common::records::{begins, options, ordinary, records, sleep};
 use proptest::prelude::*;
 use punctual_extract::{Extractor, Options, Progress, Replay, Source, replay};
 use punctual_model::{Duration, Instant, Task};
+use punctual_test_support::is_all_wanted;
 use punctual_trace::Record;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -99,7 +100,7 @@ fn check(records: &[Record], cuts: &[usize]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(if is_all_wanted() { 4_000 } else { 800 }))]
 
     #[test]
     fn tasks_are_the_same_for_any_pieces(

@@ -4,10 +4,12 @@ use crate::common::records::{options, records};
 use proptest::prelude::*;
 use punctual_extract::Extractor;
 use punctual_model::{Instant, Task};
+use punctual_trace::Record;
+use std::collections::BTreeSet;
 
 const LATER: Instant = Instant::from_ns(u64::MAX >> 4);
 
-fn extracted(records: &[punctual_trace::Record], merge_transitions: bool) -> Extractor {
+fn extracted(records: &[Record], merge_transitions: bool) -> Extractor {
     let mut extractor = Extractor::new(options(8, merge_transitions));
     records.iter().for_each(|record| extractor.record(record));
     extractor
@@ -34,12 +36,13 @@ proptest! {
         let mut extractor = extracted(&records[..cut], merge_transitions);
         let so_far = extractor.tasks(LATER);
         prop_assert_eq!(&so_far, &extracted(&records[..cut], merge_transitions).finish(LATER));
-        for record in &records[..cut] {
-            let Some((phase, about)) = extractor.about(record.tid()) else { continue };
-            let task = extractor.so_far(record.tid(), LATER).expect("a known thread");
+        let threads: BTreeSet<u32> = records[..cut].iter().map(Record::tid).collect();
+        for tid in threads {
+            let Some((phase, about)) = extractor.about(tid) else { continue };
+            let task = extractor.so_far(tid, LATER).expect("a known thread");
             prop_assert!(so_far.contains(&task));
             prop_assert_eq!((task.phase, task.tid), (phase, about.tid));
-            let sketch = extractor.sketch(record.tid(), LATER).expect("a known thread");
+            let sketch = extractor.sketch(tid, LATER).expect("a known thread");
             prop_assert_eq!(sketch, with_primary_alone(task));
         }
         records[cut..].iter().for_each(|record| extractor.record(record));

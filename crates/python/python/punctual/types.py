@@ -100,7 +100,6 @@ class CheckedTask(TypedDict):
     name: str
     threads: int
     jobs: int
-    unjudged_jobs: int
     terms: list[CheckedTerm]
 
 
@@ -123,6 +122,7 @@ class CheckedInput(TypedDict):
 
     input: str
     violations: int
+    withdrawn_violations: int
     gaps: int
     lost_records: int
     tasks: list[CheckedTask]

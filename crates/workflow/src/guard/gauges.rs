@@ -72,11 +72,11 @@ impl Gauges {
     /// Takes over what is known a second later; `others` are chains and processors.
     pub fn turn<'a>(
         &self,
-        checker: &'a Checker,
+        checker: &Checker,
         others: impl Iterator<Item = &'a Tally>,
         statistics: &Statistics,
     ) {
-        for tally in checker.tallies().iter().chain(others) {
+        for tally in checker.tallies().iter().chain(others.collect::<Vec<_>>()) {
             for Standing { term, agreed, worst, violations, .. } in &tally.standings {
                 let value = |value: u64| match term.unit() {
                     Unit::Time => value as f64 / 1e9,

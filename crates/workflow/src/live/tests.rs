@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
 fn options() -> punctual_extract::Options {
-    let stream = StreamOptions { curve_horizon: 50, wcet_horizon: 50, jobs_only: false };
+    let stream = StreamOptions { curve_horizon: 50, wcet_horizon: 50, ..StreamOptions::default() };
     punctual_extract::Options { stream, merge_transitions: false }
 }
 

@@ -8,7 +8,7 @@ use crate::run::{Running, children, punctual, run, wait_until};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::processor_list;
 use punctual_model::table::{OnOverrun, Table};
-use punctual_test_support::Random;
+use punctual_test_support::{Random, is_all_wanted};
 use rustix::process::Signal;
 use std::fs;
 use std::process::Command;
@@ -164,8 +164,8 @@ fn restored<const EXT: bool>() -> Result<Outcome> {
     let before = states(&slots)?;
     let table = write(table(&["a", "b", "c"], OnOverrun::Continue), slots.folder.path())?;
     let mut random = Random(17);
-    let rounds = std::env::var("PUNCTUAL_FAULT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
-    for round in 0..rounds.unwrap_or(if EXT { 5 } else { 20 }) {
+    let rounds = if is_all_wanted() { 100 } else { 7 };
+    for round in 0..rounds {
         let mut tt = dispatch::<EXT>(&table);
         tt.arg("--quiet").args(given(&slots));
         let tt = Running::start(tt)?;

@@ -7,7 +7,7 @@ use punctual_trace::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecor
 
 pub fn options(horizon: usize, merge_transitions: bool) -> Options {
     Options {
-        stream: StreamOptions { curve_horizon: horizon, wcet_horizon: horizon, jobs_only: false },
+        stream: StreamOptions { curve_horizon: horizon, wcet_horizon: horizon, ..StreamOptions::default() },
         merge_transitions,
     }
 }
