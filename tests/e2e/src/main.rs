@@ -178,8 +178,9 @@ fn missing() -> Option<String> {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Tests have two observed threads and machines two processors: more tests at once would delay each other.
-    arguments.test_threads = arguments.test_threads.or(Some(2));
+    // They wait most of the time.
+    let processors = std::thread::available_parallelism().map_or(1, |it| it.get());
+    arguments.test_threads = arguments.test_threads.or(Some(2 * processors));
     if !arguments.list {
         if let Some(message) = missing() {
             eprintln!("punctual-e2e: {message}");

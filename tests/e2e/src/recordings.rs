@@ -639,10 +639,10 @@ fn folder_in_use() -> Result<Outcome> {
 }
 
 fn limit() -> Result<Outcome> {
-    const LIMIT: u64 = 4 << 20;
+    const LIMIT: u64 = 8 << 20;
     let directory = directory()?;
     let folder = directory.path().join("recording");
-    let mut record = punctual(["record", "--limit", "4MiB", "-o"]);
+    let mut record = punctual(["record", "--limit", "8MiB", "-o"]);
     record.arg(&folder).args(["--", &workload("pingpong"), "--for", "30"]);
     let recorder = Running::start(record)?;
     // The second part is there once half of what is allowed is full; the first goes once all of it is.
@@ -681,7 +681,7 @@ fn limit() -> Result<Outcome> {
     ensure!(found.len() == 1 || threads(&model).lost_records > 0, "{} tasks, none by a loss", found.len());
     let jobs: u64 = found.iter().filter_map(|task| primary(task).ok()).map(|stream| stream.jobs).sum();
     let ended_by = found.last().map(|task| task.ended_by);
-    ensure!(jobs > 5_000 && ended_by == Some(EndedBy::Exit), "{jobs} jobs, {ended_by:?}");
+    ensure!(jobs > 10_000 && ended_by == Some(EndedBy::Exit), "{jobs} jobs, {ended_by:?}");
     if let Some(events) = events_of(&folder)? {
         ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
     }
