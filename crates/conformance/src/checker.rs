@@ -28,8 +28,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thread::Thread;
 
-/// Activations by which a thread that runs shows where its jobs end, if the contract does not say it; and jobs
-/// after which a thread of no task is called unknown, as threads get their names a little after their start.
+/// Activations by which a thread that runs shows where its jobs end, if the contract does not say it; and
+/// jobs after which a thread of no task is called unknown, as threads get their names a little after their
+/// start.
 const JOBS_TO_KNOW: u64 = 8;
 
 /// Remarks on how threads are scheduled.
@@ -140,9 +141,9 @@ impl Checker {
         Checker { extractor: extractor(sums), judge, share: None, is_live: false }
     }
 
-    /// A checker of threads that run: violations are handed out as soon as they are seen. It is found out anew
-    /// where jobs end at 8, 16, 32, … activations, and at the end of a task for good. `locate` finds the
-    /// control groups of processes; in recordings they are unknown.
+    /// A checker of threads that run: violations are handed out as soon as they are seen. It is found out
+    /// anew where jobs end at 8, 16, 32, … activations, and at the end of a task for good. `locate` finds
+    /// the control groups of processes; in recordings they are unknown.
     pub fn live(contract: &Contract, locate: Locate) -> Checker {
         // When the contract is read again, it may leave open where jobs end.
         let extractor = extractor(Sums::Choice);
@@ -434,8 +435,8 @@ impl Judge {
         self.scheduling(seen, task, each);
     }
 
-    /// Compares how a thread is scheduled with what was agreed on: once for each of its tasks, or, while it is
-    /// not known where jobs end, for each separator.
+    /// Compares how a thread is scheduled with what was agreed on: once for each of its tasks, or, while it
+    /// is not known where jobs end, for each separator.
     fn scheduling(&mut self, seen: &JobSeen<'_>, task: usize, each: &mut impl FnMut(&Violation)) {
         let Some(thread) = self.threads.get_mut(&seen.tid) else { return };
         let Some(lane) = thread.lane_to_compare(seen.separator.key(), task) else { return };
@@ -460,8 +461,8 @@ impl Judge {
         }
     }
 
-    /// A task of a thread ends, and with it what can be known of where its jobs end: here. They count from now
-    /// on, and no others.
+    /// A task of a thread ends, and with it what can be known of where its jobs end: here. They count from
+    /// now on, and no others.
     fn settle(&mut self, tid: u32, separator: Option<Separator>, each: &mut impl FnMut(&Violation)) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.choose(separator, self.place, each);

@@ -28,8 +28,8 @@ pub struct Standing {
     pub(crate) places: Places,
 }
 
-/// Numbers of records. Of no account for what was found: live, and in parts of a recording, records have other
-/// numbers.
+/// Numbers of records. Of no account for what was found: live, and in parts of a recording, records have
+/// other numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places(pub Vec<u64>);
 

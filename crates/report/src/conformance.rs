@@ -170,7 +170,7 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
     }
     if verdict.withdrawn > 0 {
         lines.push(format!(
-            "{} told before it was known where jobs end, and not counted; the contract can say it (separator).",
+            "{} told before it was known where jobs end, not counted; a separator in the contract says it.",
             counted(verdict.withdrawn, "violation")
         ));
     }

@@ -52,8 +52,8 @@ fn scraped() -> Result<Outcome> {
     })?;
     let response = value(&found, "punctual_response_seconds_count{task=\"task-0\"}");
     let jobs = value(&found, "punctual_jobs_total{task=\"task-0\"}");
-    // The violation of a job may be known before its record comes, and those of the first jobs when it is known
-    // where they end.
+    // The violation of a job may be known before its record comes, and those of the first jobs when it is
+    // known where they end.
     let judged = jobs.map(|jobs| jobs + 1.0 + 8.0);
     ensure!(judged >= value(&found, violations) && response == jobs, "{jobs:?} jobs, {response:?} responses");
     let late = value(&found, "punctual_lateness_seconds_count{task=\"task-0\"}");
