@@ -16,6 +16,7 @@ mod disturbed;
 mod doctor;
 mod drivers;
 mod ending;
+mod gate;
 mod graphs;
 mod guests;
 mod imported;
@@ -84,6 +85,7 @@ fn trials() -> Vec<Trial> {
             beside::ALL,
             chains::ALL,
             compare::ALL,
+            gate::ALL,
             disturbed::ALL,
             doctor::ALL,
             latency::ALL,

@@ -1,0 +1,158 @@
+//! Verdicts that one can build on: contracts whose programs know how often they broke them. A contract that
+//! names no separator ends jobs where extraction does, whatever else a thread waits for.
+
+use crate::run::{directory, punctual, run, workload};
+use crate::shared::DEMO;
+use crate::{Outcome, Result, Test, ensure, fail, timing};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+pub const ALL: &[(&str, Test)] = &[
+    ("gate::a_disk", disk),
+    ("gate::files_in_the_first_jobs", files),
+    ("gate::a_lock", lock),
+    ("gate::a_pool", pool),
+    ("gate::a_timer_and_a_socket", socket),
+    ("gate::two_semaphores", semaphores),
+    ("gate::contracts_with_and_without_separators", demo),
+];
+
+fn disk() -> Result<Outcome> {
+    found("disk")
+}
+
+fn files() -> Result<Outcome> {
+    found("files")
+}
+
+fn lock() -> Result<Outcome> {
+    found("lock")
+}
+
+fn pool() -> Result<Outcome> {
+    found("pool")
+}
+
+fn socket() -> Result<Outcome> {
+    found("socket")
+}
+
+fn semaphores() -> Result<Outcome> {
+    found("semaphores")
+}
+
+/// As in tests/workloads/gate.c.
+const CONTRACT: &str = "[[task]]\nname = \"loop\"\nperiod = \"10ms\"\ndeadline = \"12ms\"\n";
+
+/// What the program says of itself.
+struct Truth {
+    jobs: u64,
+    certainly_late: u64,
+    perhaps_late: u64,
+}
+
+impl Truth {
+    fn of(output: &str) -> Result<Truth> {
+        let line = output.lines().find(|line| line.split(' ').all(|word| word.parse::<u64>().is_ok()));
+        let numbers = line.into_iter().flat_map(|line| line.split(' ').filter_map(|word| word.parse().ok()));
+        match numbers.collect::<Vec<u64>>()[..] {
+            [jobs, certainly_late, perhaps_late] => Ok(Truth { jobs, certainly_late, perhaps_late }),
+            _ => fail(format!("the program did not say how often it was late: {output}")),
+        }
+    }
+
+    /// A job whose release was not seen may have been shorter: no violation is certain then. The last job ends
+    /// with the thread.
+    fn explains(&self, what: &str, task: &Value) -> Result {
+        let deadline =
+            task["terms"].as_array().and_then(|all| all.iter().find(|it| it["term"] == "deadline"));
+        let violations = deadline.and_then(|it| it["violations"].as_u64()).unwrap_or(0);
+        let jobs = task["jobs"].as_u64().unwrap_or(0);
+        let Truth { certainly_late, perhaps_late, .. } = self;
+        let least = certainly_late - certainly_late.div_ceil(10);
+        ensure!(
+            (least..=*perhaps_late).contains(&violations),
+            "{what}: {violations} violations, between {certainly_late} and {perhaps_late} by its own clock: \
+             {task:#}"
+        );
+        let most = self.jobs;
+        // A job that need not wait for its semaphore makes no call, and is one with that before.
+        ensure!(jobs <= most && jobs + 3 + most / 8 >= most, "{what}: {jobs} jobs of {most}: {task:#}");
+        Ok(())
+    }
+}
+
+/// Live, and from a recording; and a check that names the separator of the model finds the same.
+fn found(mode: &str) -> Result<Outcome> {
+    let folder = directory()?;
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("run.toml"), CONTRACT)?;
+    let gate = workload("gate");
+    let mut record = punctual(["extract", "-q", "-o"]);
+    record.arg(file("a.timing.json")).arg("--record").arg(file("recording")).args(["--", &gate, mode]);
+    let recorded = run(record)?;
+    recorded.expect_code(0)?;
+    let truth = Truth::of(&recorded.stdout)?;
+    let task = checked(&file("run.toml"), &file("recording"))?;
+    timing(truth.explains("check", &task))?;
+    let model = crate::model::read(&file("a.timing.json"))?;
+    let primary = crate::model::primary(crate::model::only_task(&model, "loop")?)?;
+    let separator = glob::Pattern::escape(&primary.separator.key().to_string());
+    fs::write(file("named.toml"), format!("{CONTRACT}separator = {separator:?}\n"))?;
+    let named = checked(&file("named.toml"), &file("recording"))?;
+    ensure!(named == task, "with its separator: {named:#}\nwithout: {task:#}");
+
+    let mut watch = punctual(["watch", "--json", "--no-journal"]);
+    watch.arg(file("run.toml")).args(["--", &gate, mode]);
+    let watched = run(watch)?;
+    watched.expect_code(8)?;
+    let truth = Truth::of(&watched.all())?;
+    let end = watched.stdout.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
+    let Some(end) = end.filter(|end| end["event"] == "end") else { return fail(watched.all()) };
+    timing(truth.explains("watch", &end["outcome"]["inputs"][0]["tasks"][0]))?;
+    Ok(Outcome::Completed)
+}
+
+/// The first task of a check's result.
+fn checked(contract: &Path, recording: &Path) -> Result<Value> {
+    let mut check = punctual(["check", "--json"]);
+    check.arg(contract).arg(recording);
+    let ended = run(check)?;
+    ended.expect_code(8)?;
+    Ok(ended.json()?["inputs"][0]["tasks"][0].clone())
+}
+
+/// All threads of the demonstration, by the contract that its model gives, broken often.
+fn demo() -> Result<Outcome> {
+    let folder = directory()?;
+    let (with, without) = (folder.path().join("with.toml"), folder.path().join("without.toml"));
+    let mut contract = punctual(["contract", "--quiet", "-o"]);
+    contract.arg(&with).arg(DEMO.get()?.model());
+    run(contract)?.expect_code(0)?;
+    let text = fs::read_to_string(&with)?;
+    let lines = text.lines().map(|line| match line.split_once(" = ") {
+        Some(("response", _)) => "response = \"1ns\"",
+        _ => line,
+    });
+    let lines: Vec<&str> = lines.collect();
+    fs::write(&with, lines.join("\n"))?;
+    let is_separator = |line: &&&str| line.starts_with("separator = ");
+    ensure!(lines.iter().filter(is_separator).count() >= 10, "{text}");
+    let rest: Vec<&str> = lines.iter().filter(|line| !is_separator(line)).copied().collect();
+    fs::write(&without, rest.join("\n"))?;
+    let tasks = |contract: &Path| -> Result<Value> {
+        let mut check = punctual(["check", "--json"]);
+        check.arg(contract).arg(DEMO.get()?.recording());
+        Ok(run(check)?.json()?["inputs"][0]["tasks"].clone())
+    };
+    let (with, without) = (tasks(&with)?, tasks(&without)?);
+    ensure!(with == without, "{}", differences(&with, &without));
+    Ok(Outcome::Completed)
+}
+
+fn differences(with: &Value, without: &Value) -> String {
+    let all = with.as_array().into_iter().flatten().zip(without.as_array().into_iter().flatten());
+    let different = all.filter(|(with, without)| with != without);
+    different.map(|(with, without)| format!("with: {with:#}\nwithout: {without:#}\n")).collect()
+}
