@@ -5,7 +5,7 @@ mod read;
 mod write;
 
 pub use observed::Margin;
-pub(crate) use observed::{latency, primary, separator_matcher};
+pub(crate) use observed::{latency, meant, primary, separator_matcher};
 pub use read::Faulty;
 
 use crate::threads::Pattern;

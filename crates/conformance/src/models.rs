@@ -4,7 +4,7 @@
 //! term of releases and responses that is broken only by such a model is mentioned, and no violation.
 
 use crate::chains::tally_of;
-use crate::contract::{Answer, Contract, ContractChain, ContractTask, latency, primary, separator_matcher};
+use crate::contract::{Answer, Contract, ContractChain, ContractTask, latency, meant, primary};
 use crate::latency::processor_name;
 use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
@@ -75,7 +75,7 @@ fn check_task(agreed: &ContractTask, contract: &Contract, model: &TimingModel, v
     threads.dedup();
     tally.threads = threads.len() as u64;
     let mut doubts = Vec::new();
-    for stream in tasks.iter().flat_map(|task| streams(task, agreed)) {
+    for stream in tasks.iter().flat_map(|task| meant(task, agreed.separator.as_deref())) {
         tally.jobs += stream.jobs;
         judge(stream, agreed, &mut tally, &mut doubts);
     }
@@ -95,16 +95,6 @@ fn check_task(agreed: &ContractTask, contract: &Contract, model: &TimingModel, v
         tally.answer(answer, Term::NoJobs, "no job", notes);
     }
     verdict.tallies.push(tally);
-}
-
-fn streams<'a>(task: &'a Task, agreed: &ContractTask) -> Vec<&'a Stream> {
-    match agreed.separator.as_deref() {
-        Some(text) => {
-            let is_meant = separator_matcher(text);
-            task.streams.iter().filter(|stream| is_meant(stream.separator)).collect()
-        }
-        None => primary(task).into_iter().collect(),
-    }
 }
 
 fn judge(stream: &Stream, agreed: &ContractTask, tally: &mut Tally, doubts: &mut Vec<Term>) {
@@ -202,7 +192,7 @@ fn scheduling(
     notes: &mut Vec<Note>,
 ) {
     let expected = Scheduling::of(agreed);
-    let working = tasks.iter().filter(|task| streams(task, agreed).iter().any(|stream| stream.jobs > 0));
+    let working = tasks.iter().filter(|task| meant(task, agreed.separator.as_deref()).iter().any(|stream| stream.jobs > 0));
     let broken = working.flat_map(|task| expected.broken(task.policy, task.priority, &task.affinity));
     let all: BTreeSet<(Term, u64, u64)> = broken.collect();
     for (term, value, agreed) in all {

@@ -1,5 +1,6 @@
 //! The demonstration workload: found against configured timing.
 
+use crate::drivers::is_rounded;
 use crate::model::{describe, only_task, primary, read};
 use crate::run::{run, tell_misses, workload};
 use crate::shared::{self, DEMO, Observation};
@@ -67,7 +68,7 @@ fn check_arrivals(row: &Value, stream: &Stream) -> Result {
     let number = |field: &str| row[field].as_u64().unwrap_or(0);
     let configured = number("period_ns");
     match row["kind"].as_str() {
-        Some("periodic") => check_period(row, configured, stream.arrival.periodic.as_ref()),
+        Some("periodic") => check_period(row, configured, stream),
         Some("drifting") => {
             let least =
                 stream.arrival.sporadic.as_ref().map_or(0, |sporadic| sporadic.min_separation_ns.ns());
@@ -92,12 +93,13 @@ fn check_arrivals(row: &Value, stream: &Stream) -> Result {
     }
 }
 
-fn check_period(row: &Value, configured: u64, periodic: Option<&punctual_model::Periodic>) -> Result {
-    let Some(periodic) = periodic else { return fail("no periodic model") };
+fn check_period(row: &Value, configured: u64, stream: &Stream) -> Result {
+    let Some(periodic) = &stream.arrival.periodic else { return fail("no periodic model") };
     let found = periodic.period_ns.ns();
     match periodic.choice {
         Choice::Rounded => {
-            ensure!(found == configured, "rounded period {found} ns, configured {configured} ns")
+            let is_it = is_rounded(found, configured, stream);
+            ensure!(is_it, "rounded period {found} ns, configured {configured} ns")
         }
         _ => ensure!(
             found.abs_diff(configured) * 100 <= configured,

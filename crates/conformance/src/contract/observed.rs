@@ -100,8 +100,9 @@ struct Group<'a> {
     tasks: &'a [&'a Task],
     /// The one that says most: real-time, and with the most jobs.
     main: &'a Task,
-    separator: String,
-    /// The streams of all tasks at that separator.
+    /// Where its jobs end; `None` if no name of it fits the next run of the program. Then extraction says it.
+    separator: Option<String>,
+    /// The streams of all tasks at that separator, or at their primary ones.
     streams: Vec<&'a Stream>,
 }
 
@@ -111,9 +112,7 @@ impl<'a> Group<'a> {
         let known = tasks.iter().filter(|task| jobs(task) >= LEAST_JOBS);
         let main = known.max_by_key(|task| (task.policy.is_real_time(), jobs(task)))?;
         let separator = separator_pattern(primary(main)?.separator, tasks);
-        let is_meant = separator_matcher(&separator);
-        let streams = tasks.iter().flat_map(|task| &task.streams);
-        let streams = streams.filter(|stream| is_meant(stream.separator)).collect();
+        let streams = tasks.iter().flat_map(|task| meant(task, separator.as_deref())).collect();
         Some(Group { tasks, main, separator, streams })
     }
 
@@ -128,11 +127,11 @@ impl<'a> Group<'a> {
         let segmented = self.streams.iter().filter_map(|stream| stream.suspension.as_ref());
         let segments = segmented.flat_map(|it| it.segmented.iter().map(Vec::len)).max();
         // Between two sleeps nobody sleeps.
-        let suspension = suspension.filter(|_| self.separator != Separator::SUSPENSION.key().to_string());
+        let sleeps = Separator::SUSPENSION.key();
+        let suspension = suspension.filter(|_| self.streams.iter().any(|it| it.separator.key() != sleeps));
         let real_time = self.tasks.iter().filter(|task| task.policy.is_real_time());
         // How it was scheduled before it had work to do, while it set itself up, is of no account.
-        let is_meant = separator_matcher(&self.separator);
-        let works = |task: &&&Task| task.streams.iter().any(|it| it.jobs > 0 && is_meant(it.separator));
+        let works = |task: &&&Task| meant(task, self.separator.as_deref()).iter().any(|it| it.jobs > 0);
         let working = real_time.clone().filter(works);
         let is_uniform = working.clone().all(|task| scheduling(task) == scheduling(self.main));
         let is_placed = working.clone().all(|task| task.affinity == self.main.affinity);
@@ -145,7 +144,7 @@ impl<'a> Group<'a> {
             name: name.to_owned(),
             thread: (!is_plain).then_some(pattern),
             threads: Some(at_once(&threads)).filter(|threads| *threads > 1),
-            separator: Some(self.separator.clone()),
+            separator: self.separator.clone(),
             period: periodic.as_ref().map(|it| it.period),
             jitter: periodic.as_ref().map(|it| margin.above(it.jitter).max(it.jitter)),
             skips: periodic.as_ref().map(|it| it.skips).filter(|skips| *skips > 0),
@@ -185,7 +184,9 @@ impl<'a> Group<'a> {
         for stream in &self.streams {
             agreed.cover(stream);
         }
-        (agreed.jitter < agreed.period).then_some(agreed)
+        // A few late releases make the period no less certain; then the jitter may be beyond it.
+        let typical = model.typical.as_ref().map_or(model.jitter_ns, |typical| typical.jitter_ns);
+        (agreed.jitter < agreed.period || typical < model.period_ns).then_some(agreed)
     }
 
     /// The least time between two releases; if that says little of more of them, from a release to the
@@ -328,9 +329,16 @@ pub fn separator_matcher(text: &str) -> impl Fn(Separator) -> bool + use<> {
     }
 }
 
+/// The streams of a task that the text of a contract means; without one, the primary stream.
+pub fn meant<'a>(task: &'a Task, separator: Option<&str>) -> Vec<&'a Stream> {
+    let Some(separator) = separator else { return primary(task).into_iter().collect() };
+    let is_meant = separator_matcher(separator);
+    task.streams.iter().filter(|stream| is_meant(stream.separator)).collect()
+}
+
 /// The same separator when the program runs again: descriptors and addresses have other numbers then. Exact
-/// where other descriptors are in use with the same call.
-fn separator_pattern(separator: Separator, tasks: &[&Task]) -> String {
+/// where other descriptors are in use with the same call; `None` where other addresses are.
+fn separator_pattern(separator: Separator, tasks: &[&Task]) -> Option<String> {
     let key = separator.key();
     let exact = glob::Pattern::escape(&key.to_string());
     let call = glob::Pattern::escape(&key.call.to_string());
@@ -338,11 +346,13 @@ fn separator_pattern(separator: Separator, tasks: &[&Task]) -> String {
         Object::Address(_) => "*".to_owned(),
         Object::Id(_) => "id *".to_owned(),
         Object::File { class, .. } => format!("{} fd *", glob::Pattern::escape(class.name())),
-        Object::None | Object::Clock { .. } | Object::Others => return exact,
+        Object::None | Object::Clock { .. } | Object::Others => return Some(exact),
     };
     let general = format!("{call} {object}");
     let is_meant = separator_matcher(&general);
     let streams = |task: &&&Task| task.streams.iter().filter(|it| is_meant(it.separator)).count();
-    let is_one = tasks.iter().all(|task| streams(&task) <= 1);
-    if is_one || matches!(key.object, Object::Address(_) | Object::Id(_)) { general } else { exact }
+    match tasks.iter().all(|task| streams(&task) <= 1) {
+        true => Some(general),
+        false => (!matches!(key.object, Object::Address(_) | Object::Id(_))).then_some(exact),
+    }
 }

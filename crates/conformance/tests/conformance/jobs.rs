@@ -161,6 +161,48 @@ fn bursts_are_agreed_on() {
     assert_eq!(Contract::parse(&contract.to_toml()), Ok(contract));
 }
 
+/// One late job makes no other contract: the period is agreed on, and a faster program is found.
+#[test]
+fn one_late_job_leaves_the_period() {
+    let at = |job: u64, period: u64| job * period + if job == 70 { 25 * MS } else { 0 };
+    let running = |period: u64| {
+        let mut thread = Thread::new();
+        (1..70).for_each(|job| thread.sleep(at(job, period), MS));
+        // While it is late, it does not wait.
+        (73..400).for_each(|job| thread.sleep(at(job, period), MS));
+        thread.sleep(at(400, period) + 25 * MS, MS);
+        (404..500).for_each(|job| thread.sleep(at(job, period), MS));
+        thread
+    };
+    let (same, faster) = (running(10 * MS), running(8 * MS));
+    let contract = Contract::from(&model(&same.records));
+    let task = &contract.tasks[0];
+    assert_eq!((task.period, task.separation), (Some(Duration::from_ms(10)), None), "{task:#?}");
+    assert_eq!(found(&contract, &same), []);
+    assert!(found(&contract, &faster).len() > 10);
+}
+
+/// Locks have other addresses in the next run, so a contract cannot tell the one where jobs end from others:
+/// extraction does.
+#[test]
+fn of_several_locks_none_is_named() {
+    let mut thread = Thread::new();
+    for job in 1..60 {
+        for (lock, until) in [(0x10, job * 10 * MS), (0x20, job * 10 * MS + 3 * MS)] {
+            let place = thread.records.len();
+            thread.sleep_at(Call::FutexWait, until, MS);
+            if let Record::Activation(activation) = &mut thread.records[place] {
+                activation.separator.object = Object::Address(lock);
+            }
+        }
+    }
+    let contract = Contract::from(&model(&thread.records));
+    let task = &contract.tasks[0];
+    assert_eq!((task.separator.as_deref(), task.period), (None, Some(Duration::from_ms(10))), "{task:#?}");
+    let (found, verdict) = check(&contract, &thread.records);
+    assert_eq!((found, verdict.tallies[0].jobs), (vec![], 58));
+}
+
 /// By 20 µs with each release: no two are far apart, but three hundred are.
 #[test]
 fn a_model_tells_of_releases_that_drift() {
