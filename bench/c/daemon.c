@@ -99,8 +99,8 @@ static void settle(void)
 		sched_yield();
 }
 
-static void measure_change(struct punctual_spec *spec, struct punctual_params *params, const char *plugin,
-			   uint64_t *before, uint64_t *after)
+static void measure_change(struct punctual_spec *spec, struct punctual_params *params,
+	const char *plugin, uint64_t *before, uint64_t *after)
 {
 	declare(params, plugin);
 	*before = now();
@@ -142,8 +142,8 @@ static void measure(const char *echo_path, const char *plugin, int rounds)
 	uint64_t *taken[KINDS];
 	pthread_t thread;
 
-	/* The kernel gives a changed reservation a new runtime at once, so others of that user would have
-	 * to wait for a period. */
+	/* The kernel gives a changed reservation a new runtime at once, so others of that user
+	 * would have to wait for a period. */
 	int changes_attached = strcmp(plugin, "EDF") != 0;
 	int exchange = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (connect(exchange, (struct sockaddr *)&there, sizeof there))

@@ -1,6 +1,6 @@
-/* What requests to ReTiF's daemon cost, seen by a client: `retif ECHO ROUNDS` measures them next to an
- * exchange with `daemon echo ECHO`, with 0 to 1,024 tasks admitted, and prints lines "tasks what median_ns".
- * docs/benchmarks.md says how it was built and run. */
+/* What requests to ReTiF's daemon cost, seen by a client: `retif ECHO ROUNDS` measures them next to
+ * an exchange with `daemon echo ECHO`, with 0 to 1,024 tasks admitted, and prints lines "tasks what
+ * median_ns". docs/benchmarks.md says how it was built and run. */
 #include <pthread.h>
 #include <retif.h>
 #include <stdint.h>

@@ -767,8 +767,8 @@ TEST(Executors, I2_no_task_runs_concurrently_with_itself)
 	Runs runs;
 	task.body = [&] {
 		EXPECT_FALSE(inside.exchange(true));
-		// Others get their chance: on another processor, and now and then on this one, which
-		// is gone for many milliseconds then if the machine has other things to do.
+		// Others get their chance: on another processor, and now and then on this one,
+		// which is gone for many milliseconds then if the machine has other things to do.
 		if (task.runs % 64 == 0)
 			sched_yield();
 		bool alone = true;

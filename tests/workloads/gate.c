@@ -1,11 +1,11 @@
-// A control loop that misses deadlines, for reasons that it knows: what a check of its contract has to
-// find, whatever else the thread waits for.
+// A control loop that misses deadlines, for reasons that it knows: what a check of its contract has
+// to find, whatever else the thread waits for.
 //
 //   gate MODE [--jobs N]     prints its jobs, and how many certainly and how many perhaps took
 //                            longer than DEADLINE
 //
-// A job comes every 10 ms; every twentieth takes 15 ms, waiting. MODE says what the thread waits for
-// besides its next job:
+// A job comes every 10 ms; every twentieth takes 15 ms, waiting. MODE says what the thread waits
+// for besides its next job:
 //
 //   disk         it writes to a disk before its first job and within some
 //   files        it opens and reads files in its first jobs
@@ -26,9 +26,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define PERIOD   (10 * MS)
+#define PERIOD	 (10 * MS)
 #define DEADLINE (12 * MS)
-#define LONG     (15 * MS)
+#define LONG	 (15 * MS)
 // The kernel's account of a job's end is later than the thread's own, by a system call and what
 // comes in between.
 #define DOUBT (500 * US)
@@ -185,7 +185,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	jobs = (int)number_option(argc, argv, "--jobs", 200);
-	must(sem_init(&asked, 0, 0) | sem_init(&answered, 0, 0) | sem_init(&next, 0, 0), "sem_init");
+	must(sem_init(&asked, 0, 0) | sem_init(&answered, 0, 0) | sem_init(&next, 0, 0),
+		"sem_init");
 	must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
 	begin = now_ns() + 100 * MS;
 	pthread_t looping, other, releaser;

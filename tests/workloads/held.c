@@ -3,8 +3,8 @@
 //   held [--jobs N] [--offset-us N]
 //
 // SCHED_DEADLINE with 3 ms until 4 ms of every 10 ms. A new period begins when the thread wakes up
-// after a long sleep; OFFSET (5 ms) later, between its deadline and the next period, a job of 0.5 ms
-// comes. Prints how many jobs came there for certain, and the least, the median and the greatest
+// after a long sleep; OFFSET (5 ms) later, between its deadline and the next period, a job of 0.5
+// ms comes. Prints how many jobs came there for certain, and the least, the median and the greatest
 // response time of those in ns. Where the thread itself was late, the period may have begun late,
 // too: such a job is not one of them.
 #include "workload.h"
@@ -15,7 +15,7 @@
 enum { MOST = 10000 };
 
 #define DEADLINE (4 * MS)
-#define PERIOD   (10 * MS)
+#define PERIOD	 (10 * MS)
 
 static int compare(const void *a, const void *b)
 {

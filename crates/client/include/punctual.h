@@ -359,10 +359,10 @@ int punctual_spec_get_release(const struct punctual_spec *spec, uint64_t *ns);
 uint64_t punctual_spec_get_deadline_misses(const struct punctual_spec *spec);
 
 /*
- * How often its thread took more than its runtime, as the daemon, which measures that, has told this
- * program last: with the configuration overruns = "warn" at most a second ago, with "demote" at the
- * first of them and then once a minute. 0 before punctual_spec_start. Reads memory that both share,
- * without asking the daemon, so a loop can look after each job. Any thread may ask.
+ * How often its thread took more than its runtime, as the daemon, which measures that, has told
+ * this program last: with the configuration overruns = "warn" at most a second ago, with "demote"
+ * at the first of them and then once a minute. 0 before punctual_spec_start. Reads memory that both
+ * share, without asking the daemon, so a loop can look after each job. Any thread may ask.
  */
 uint64_t punctual_spec_get_overruns(const struct punctual_spec *spec);
 

@@ -28,9 +28,9 @@ static int policy(void)
 	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
 }
 
-/* Whether the thread has this policy, or gets it: one that has taken more than its runtime, on a slow
- * machine or because of a slow library, is demoted until its next period; and a spec that gets what
- * others have taken begins when that is paid. */
+/* Whether the thread has this policy, or gets it: one that has taken more than its runtime, on a
+ * slow machine or because of a slow library, is demoted until its next period; and a spec that gets
+ * what others have taken begins when that is paid. */
 static bool becomes(int expected)
 {
 	for (int ms = 0; ms < 20000; ms++) {
@@ -254,7 +254,8 @@ static int loop(struct punctual *connection)
 	while (now() < first + 2 * period + period / 2)
 		usleep(1000);
 	CHECK(punctual_spec_wait_period(spec) == 1 && punctual_spec_wait_period(spec) == 1);
-	CHECK(punctual_spec_get_deadline_misses(spec) >= 2 && punctual_spec_get_overruns(spec) == 0);
+	CHECK(punctual_spec_get_deadline_misses(spec) >= 2 &&
+		punctual_spec_get_overruns(spec) == 0);
 	/* The daemon shows what the loop says. */
 	struct punctual_spec_list *specs;
 	const struct punctual_spec_info *info = NULL;

@@ -32,9 +32,9 @@ static int policy(void)
 	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
 }
 
-/* Whether the thread has this policy, or gets it: one that has taken more than its runtime, on a slow
- * machine or because of a slow library, is demoted until its next period; and a spec that gets what
- * others have taken begins when that is paid. */
+/* Whether the thread has this policy, or gets it: one that has taken more than its runtime, on a
+ * slow machine or because of a slow library, is demoted until its next period; and a spec that gets
+ * what others have taken begins when that is paid. */
 static bool becomes(int expected)
 {
 	for (int ms = 0; ms < 20000; ms++) {

@@ -594,8 +594,8 @@ int BPF_PROG(tt_timer, struct hrtimer *due)
 	return 0;
 }
 
-/* A higher class has taken the processor: what was preempted waits in its task's queue again, not at
- * the head of the processor's own. Only where the kernel has no SCX_ENQ_IMMED, which does that.
+/* A higher class has taken the processor: what was preempted waits in its task's queue again, not
+ * at the head of the processor's own. Only where the kernel has no SCX_ENQ_IMMED, which does that.
  */
 SEC("struct_ops/cpu_release")
 void BPF_PROG(tt_cpu_release, __s32 cpu, struct scx_cpu_release_args *args)
