@@ -192,7 +192,9 @@ fn scheduling(
     notes: &mut Vec<Note>,
 ) {
     let expected = Scheduling::of(agreed);
-    let working = tasks.iter().filter(|task| meant(task, agreed.separator.as_deref()).iter().any(|stream| stream.jobs > 0));
+    let working = tasks
+        .iter()
+        .filter(|task| meant(task, agreed.separator.as_deref()).iter().any(|stream| stream.jobs > 0));
     let broken = working.flat_map(|task| expected.broken(task.policy, task.priority, &task.affinity));
     let all: BTreeSet<(Term, u64, u64)> = broken.collect();
     for (term, value, agreed) in all {

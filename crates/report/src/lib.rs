@@ -23,6 +23,7 @@ pub mod latency;
 pub mod live;
 mod models;
 mod number;
+mod one_job;
 mod overview;
 mod percentiles;
 pub mod proof;

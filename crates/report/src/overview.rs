@@ -3,6 +3,7 @@
 use crate::derived::{is_merged, left_out, primary, same_thread, typical};
 use crate::figures::{self, Phases, THREADS};
 use crate::number::{about, counted};
+use crate::one_job;
 use crate::shape::Shape;
 use crate::summed::Summed;
 use crate::table;
@@ -168,7 +169,9 @@ fn folding(model: &TimingModel, folded: &[&Task], page: &Page) -> String {
     .collect();
     match (parts.is_empty(), model.tasks().is_empty()) {
         (false, _) => {
-            crate::paragraph(&format!("{}; punctual show --all lists them", parts.join(", ")), page)
+            let mut lines = vec![format!("{}; punctual show --all lists them", parts.join(", "))];
+            lines.extend(one_job::sentences(folded));
+            lines.iter().map(|line| crate::paragraph(line, page)).collect()
         }
         (true, true) => "No task was seen.\n".into(),
         (true, false) => String::new(),

@@ -142,9 +142,9 @@ fn measure(options: &[&str], load: &str) -> Result<(Ended, SchedulingLatency)> {
 /// another one interrupts in the midst of their own work, which is rare: never three times in a row.
 fn measure_with_parts(load: &str) -> Result<(Ended, SchedulingLatency)> {
     let lacks = |section: &SchedulingLatency| {
-        let greatest =
+        let mut greatest =
             section.processors.iter().flat_map(|cpu| &cpu.measured).filter_map(|it| it.worst.first());
-        greatest.cloned().find(|worst| worst.split.is_none())
+        greatest.find(|worst| worst.split.is_none()).cloned()
     };
     for _ in 0..2 {
         let (ended, section) = measure(&[], load)?;

@@ -332,7 +332,10 @@ fn check_period(period: Period, done: &Done, stream: &Stream) -> Result {
             "period {found} ns, configured {configured} ns"
         );
     } else if periodic.choice == Choice::Rounded {
-        ensure!(is_rounded(found, configured, stream), "rounded period {found} ns, configured {configured} ns");
+        ensure!(
+            is_rounded(found, configured, stream),
+            "rounded period {found} ns, configured {configured} ns"
+        );
     } else {
         ensure!(
             found.abs_diff(configured) * 100 <= configured,

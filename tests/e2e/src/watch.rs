@@ -96,8 +96,8 @@ fn told() -> Result<Outcome> {
 /// A job that does not end, and a release that does not come: no record tells of them.
 fn stuck() -> Result<Outcome> {
     let (busy, waiting) = (Stuck::start("busy")?, Stuck::start("waiting")?);
-    busy.is_told_once("response")?;
-    waiting.is_told_once("overdue")?;
+    busy.tells_once("response")?;
+    waiting.tells_once("overdue")?;
     Ok(Outcome::Completed)
 }
 
@@ -119,7 +119,7 @@ impl Stuck {
         Ok(Stuck { watcher: Running::start(watch)?, directory })
     }
 
-    fn is_told_once(self, term: &str) -> Result {
+    fn tells_once(self, term: &str) -> Result {
         let ended = self.watcher.end()?;
         ended.expect_code(8)?;
         let lines = lines(&ended.stdout)?;

@@ -3,6 +3,7 @@
 use super::cell::{cell, head, on_page};
 use crate::derived::{primary, same_thread};
 use crate::figures::{self, THREADS, ThreadRow};
+use crate::one_job;
 use crate::overview::legend;
 use crate::text;
 use crate::visible;
@@ -26,6 +27,8 @@ pub(crate) fn order(model: &TimingModel) -> Vec<usize> {
 /// The section with the table.
 pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
     let all: Vec<&Task> = model.tasks().iter().collect();
+    let short: Vec<&Task> =
+        all.iter().copied().filter(|task| primary(task).is_none_or(|stream| stream.jobs < 2)).collect();
     html! {
         section #tasks aria-labelledby="tasks-title" {
             h2 #tasks-title { "All tasks" }
@@ -48,6 +51,7 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
                         }
                     }
                 }
+                @for line in one_job::sentences(&short) { p { (line) } }
                 @for line in legend(&all) { p.legend { (line) } }
             }
         }
