@@ -1,5 +1,5 @@
-//! Threads and processes that are made for one job each, such as those of timers with SIGEV_THREAD: none of them
-//! has a period, but all of them together do. They are told apart by name and policy.
+//! Threads and processes that are made for one job each, such as those of timers with SIGEV_THREAD: none of
+//! them has a period, but all of them together do. They are told apart by name and policy.
 
 use crate::number::{about, at_least, at_most, count};
 use crate::overview::policy;
@@ -66,13 +66,9 @@ mod tests {
         let mut tasks: Vec<Task> = (0..1_000).map(|number| short(number, "timer")).collect();
         tasks.extend((0..7).map(|number| short(number, "few")));
         let all: Vec<&Task> = tasks.iter().collect();
-        assert_eq!(
-            sentences(&all),
-            [
-                "timer (FIFO 40): 1,000 threads, each for one job: one every 10 ms (9.9 ms to 10.1 ms apart), for \
-              110 µs (120 µs at most)."
-            ]
-        );
+        let expected = "timer (FIFO 40): 1,000 threads, each for one job: one every 10 ms (9.9 ms to 10.1 ms \
+                        apart), for 110 µs (120 µs at most).";
+        assert_eq!(sentences(&all), [expected]);
         tasks.iter_mut().for_each(|task| task.pid = task.tid);
         assert!(sentences(&tasks.iter().collect::<Vec<_>>())[0].contains("1,000 processes"));
     }

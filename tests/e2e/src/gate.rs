@@ -62,8 +62,8 @@ impl Truth {
         }
     }
 
-    /// A job whose release was not seen may have been shorter: no violation is certain then. The last job ends
-    /// with the thread.
+    /// A job whose release was not seen may have been shorter: no violation is certain then. The last job
+    /// ends with the thread.
     fn explains(&self, what: &str, task: &Value) -> Result {
         let deadline =
             task["terms"].as_array().and_then(|all| all.iter().find(|it| it["term"] == "deadline"));
