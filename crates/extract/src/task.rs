@@ -20,6 +20,8 @@ pub struct JobSeen<'a> {
     pub pid: u32,
     /// Which of the thread's tasks.
     pub phase: u32,
+    /// When that task began: the TID of an ended thread is reused.
+    pub from: Instant,
     /// The task's current name.
     pub name: &'a str,
     /// Where the job ended and the next begins: the stream's separator as far as it is known. A descriptor's
@@ -81,7 +83,7 @@ impl Task {
         options: &Options,
         each: &mut impl FnMut(&JobSeen),
     ) -> u64 {
-        let (TaskRecord { tid, pid, name, .. }, phase) = (&self.about, self.phase);
+        let (TaskRecord { tid, pid, name, at, .. }, phase) = (&self.about, self.phase);
         self.lanes.activation(activation, options, &mut |ended| {
             let number = ended.lane.stream().releases() - 1;
             let (separator, job, segments) = (ended.separator, ended.job, ended.segments);
@@ -90,6 +92,7 @@ impl Task {
                 tid: *tid,
                 pid: *pid,
                 phase,
+                from: *at,
                 name,
                 separator,
                 number,

@@ -9,7 +9,7 @@ use crate::slips::{jitters, period_and_slips};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::text;
 use crate::{Page, paragraph, visible};
-use punctual_model::{Duration, Fraction, Periodic, Stream, Task, TimingModel};
+use punctual_model::{Duration, Fraction, Periodic, Stream, Task, ThreadIds, TimingModel};
 use serde::Deserialize;
 
 /// The configuration of one thread.
@@ -124,7 +124,7 @@ pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> Str
 const JITTERS: &str = "Jitter ignores a few outliers; in parentheses, it counts every release.";
 
 fn notes(model: &TimingModel, task: &Task) -> String {
-    let row = ThreadRow::new(model.tasks(), task);
+    let row = ThreadRow::new(&ThreadIds::near(model.tasks(), task), task);
     THREADS
         .iter()
         .filter(|entry| entry.figure.unit == Unit::Notes)

@@ -12,11 +12,6 @@ pub(crate) fn is_merged(task: &Task) -> bool {
     task.pid == 0
 }
 
-/// Whether two tasks are phases of one thread of one recording.
-pub(crate) fn same_thread(a: &Task, b: &Task) -> bool {
-    (a.pid, a.tid, &a.recording) == (b.pid, b.tid, &b.recording)
-}
-
 /// The typical model, where it says something else than that of all releases.
 pub(crate) fn typical(periodic: &Periodic) -> Option<&Typical> {
     let is_apart = |typical: &&Typical| {

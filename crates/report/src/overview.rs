@@ -1,6 +1,6 @@
 //! The table of all tasks: what a user sees first.
 
-use crate::derived::{is_merged, left_out, primary, same_thread, typical};
+use crate::derived::{is_merged, left_out, primary, typical};
 use crate::figures::{self, Phases, THREADS};
 use crate::number::{about, counted};
 use crate::one_job;
@@ -8,7 +8,8 @@ use crate::shape::Shape;
 use crate::summed::Summed;
 use crate::table;
 use crate::{Page, text, visible};
-use punctual_model::{Periodic, Platform, Stream, Task, Threads, TimingModel};
+use punctual_model::{Periodic, Platform, Stream, Task, ThreadId, ThreadIds, Threads, TimingModel};
+use std::collections::HashMap;
 
 /// Which tasks the table has, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,26 +22,25 @@ pub struct Rows {
 
 /// The table of tasks, most urgent first, and below it what was left out and what the notes mean.
 pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
+    let (ids, urgencies) = threads(model);
     let mut tasks: Vec<&Task> = model.tasks().iter().collect();
-    tasks.sort_by_cached_key(|task| {
-        let thread = model.tasks().iter().filter(|other| same_thread(task, other)).map(urgency).min();
-        (thread, task.recording.as_deref(), task.pid, task.tid, task.phase)
-    });
+    tasks.sort_by_cached_key(|task| (urgencies[&ids.of(task)], ids.of(task), task.phase));
+    let why = |task: &Task| fold(task, urgencies[&ids.of(task)]);
     let (shown, folded): (Vec<&Task>, Vec<&Task>) =
-        tasks.into_iter().partition(|task| rows.all || fold(model, task).is_none());
-    let groups = if rows.phases { Summed::each(&shown) } else { Summed::by_separator(&shown) };
+        tasks.into_iter().partition(|task| rows.all || why(task).is_none());
+    let groups = if rows.phases { Summed::each(&shown) } else { Summed::by_separator(&shown, &ids) };
 
     let mut text = String::new();
     if !groups.is_empty() {
-        text += &table::of_figures(THREADS, groups.iter().map(|group| group.row(model.tasks()))).text(page);
+        text += &table::of_figures(THREADS, groups.iter().map(|group| group.row(&ids))).text(page);
     }
-    text += &folding(model, &folded, page);
+    text += &folding(model, &folded.into_iter().filter_map(why).collect::<Vec<_>>(), page);
     let summed = groups.iter().filter(|group| group.phases > 1).count() as u64;
     if summed > 0 {
         let line = format!("{} with several phases summed up; --phases shows each", counted(summed, "row"));
         text += &crate::paragraph(&line, page);
     }
-    let is_in_phases = |group: &Summed| !matches!(group.row(model.tasks()).phases, Phases::Only);
+    let is_in_phases = |group: &Summed| !matches!(group.row(&ids).phases, Phases::Only);
     if groups.iter().any(is_in_phases) {
         text += &crate::paragraph(PHASE, page);
     }
@@ -127,6 +127,17 @@ pub(crate) fn arrival(stream: &Stream) -> String {
     }
 }
 
+/// The threads of a model, and how urgent the most urgent task of each is.
+pub(crate) fn threads(model: &TimingModel) -> (ThreadIds<'_>, HashMap<ThreadId<'_>, u32>) {
+    let ids = ThreadIds::new(model.tasks());
+    let mut urgencies = HashMap::new();
+    for task in model.tasks() {
+        let least: &mut u32 = urgencies.entry(ids.of(task)).or_insert(u32::MAX);
+        *least = urgency(task).min(*least);
+    }
+    (ids, urgencies)
+}
+
 /// The least of a thread's tasks is the most urgent.
 fn urgency(task: &Task) -> u32 {
     figures::urgency(task.policy, task.priority)
@@ -144,11 +155,9 @@ enum Fold {
 }
 
 /// A thread that is best-effort throughout is in the model because the user asked for it, so only the phases
-/// of real-time threads fold.
-fn fold(model: &TimingModel, task: &Task) -> Option<Fold> {
-    let is_real_time_elsewhere =
-        || model.tasks().iter().any(|other| same_thread(task, other) && !is_best_effort(other));
-    if is_best_effort(task) && is_real_time_elsewhere() {
+/// of real-time threads fold. `thread` is the urgency of its thread.
+fn fold(task: &Task, thread: u32) -> Option<Fold> {
+    if is_best_effort(task) && thread < urgency(task) {
         Some(Fold::BestEffort)
     } else if primary(task).is_none_or(|stream| stream.jobs < 2) {
         Some(Fold::FewJobs)
@@ -157,8 +166,8 @@ fn fold(model: &TimingModel, task: &Task) -> Option<Fold> {
     }
 }
 
-fn folding(model: &TimingModel, folded: &[&Task], page: &Page) -> String {
-    let number = |why: Fold| folded.iter().filter(|task| fold(model, task) == Some(why)).count() as u64;
+fn folding(model: &TimingModel, folded: &[Fold], page: &Page) -> String {
+    let number = |why: Fold| folded.iter().filter(|fold| **fold == why).count() as u64;
     let parts: Vec<String> = [
         (number(Fold::FewJobs), "task", "fewer than two jobs"),
         (number(Fold::BestEffort), "best-effort phase", "of real-time threads"),
@@ -215,6 +224,7 @@ pub(crate) fn legend(shown: &[&Task]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::example::{best_effort_phase, model, task};
+    use punctual_model::{EndedBy, Instant};
 
     const ALL: Rows = Rows { all: true, phases: true };
 
@@ -334,6 +344,20 @@ extra: releases beyond one for each period.
         let all = overview(&tasks, &Page::default(), ALL);
         assert_eq!(all.lines().count(), 5, "{all}");
         assert!(all.contains("phase 1 of 2") && all.contains("phase 2 of 2"), "{all}");
+    }
+
+    #[test]
+    fn threads_with_a_reused_tid_are_not_phases() {
+        let mut first = task("first", 7, 1);
+        (first.ended_by, first.until_ns) = (EndedBy::Exit, Instant::from_ns(2_000_000_000));
+        let mut second = task("second", 7, 1);
+        second.from_ns = Instant::from_ns(3_000_000_000);
+        let mut third = best_effort_phase(second.clone());
+        third.from_ns = Instant::from_ns(4_000_000_000);
+        let text = overview(&model(vec![first.clone(), second.clone()]), &Page::default(), Rows::default());
+        assert!(text.contains("\nfirst ") && text.contains("\nsecond ") && !text.contains("phase"), "{text}");
+        let text = overview(&model(vec![first, second, third]), &Page::default(), ALL);
+        assert!(text.contains("phase 1 of 2") && text.contains("phase 2 of 2"), "{text}");
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Everything known about one task, in words: the plain statement first, the literature's term and the exact
 //! figure in parentheses.
 
-use crate::derived::{is_merged, primary, same_thread};
+use crate::derived::{is_merged, primary};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
 use crate::overview::{arrival, policy, stolen};
 use crate::{Page, visible, wrapped};
 use punctual_model::threads::UNKNOWN_COMMAND;
-use punctual_model::{EndedBy, Instant, Task, TimingModel};
+use punctual_model::{EndedBy, Instant, Task, ThreadIds, TimingModel};
 use std::fmt::Write;
 
 /// Which tasks to describe.
@@ -172,7 +172,7 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
         EndedBy::Loss => "until records were lost",
     };
     let mut line = format!("Observed for {}, {ended}", about(task.until_ns.since(task.from_ns)));
-    let phases = model.tasks().iter().filter(|other| same_thread(task, other)).count();
+    let phases = ThreadIds::near(model.tasks(), task).phases(task);
     if phases > 1 {
         let _ = write!(line, "; phase {} of {phases} of this thread", task.phase + 1);
     }

@@ -3,14 +3,15 @@
 //! Upper bounds are the greatest of all phases, lower bounds the least, counts their sum; a period is there
 //! where all phases that have one agree. So every figure allows everything that its phases allow.
 
-use crate::derived::{primary, same_thread};
+use crate::derived::primary;
 use crate::figures::{Phases, ThreadRow};
 use crate::shape::Shape;
 use punctual_model::{
     Arrival, Duration, EndedBy, Execution, Percentiles, Periodic, Quantiles, Response, Sporadic, Stream,
-    Suspension, Task, Typical,
+    Suspension, Task, ThreadIds, Typical,
 };
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// A task, or several of one thread with the same primary separator.
 pub(crate) struct Summed<'a> {
@@ -27,16 +28,13 @@ impl<'a> Summed<'a> {
     }
 
     /// One for each thread and primary separator, in the order of their first tasks.
-    pub(crate) fn by_separator(tasks: &[&'a Task]) -> Vec<Summed<'a>> {
+    pub(crate) fn by_separator(tasks: &[&'a Task], ids: &ThreadIds<'_>) -> Vec<Summed<'a>> {
         let key = |task: &Task| primary(task).map(|stream| stream.separator.key());
+        let mut places = HashMap::new();
         let mut groups: Vec<Vec<&'a Task>> = Vec::new();
-        for task in tasks {
-            // Tasks of a thread follow each other.
-            let mut of_thread = groups
-                .iter_mut()
-                .rev()
-                .take_while(|group| group.iter().any(|first| same_thread(first, task)));
-            match of_thread.find(|group| key(group[0]) == key(task)) {
+        for &task in tasks {
+            let place = *places.entry((ids.of(task), key(task))).or_insert(groups.len());
+            match groups.get_mut(place) {
                 Some(group) => group.push(task),
                 None => groups.push(vec![task]),
             }
@@ -44,10 +42,10 @@ impl<'a> Summed<'a> {
         groups.into_iter().map(|group| Summed::new(&group)).collect()
     }
 
-    /// Its row; `tasks` are all of the model.
-    pub(crate) fn row(&self, tasks: &[Task]) -> ThreadRow<'_> {
+    /// Its row; `ids` are of all tasks of the model.
+    pub(crate) fn row(&self, ids: &ThreadIds<'_>) -> ThreadRow<'_> {
         match self.phases {
-            1 => ThreadRow::new(tasks, &self.task),
+            1 => ThreadRow::new(ids, &self.task),
             phases => ThreadRow {
                 task: &self.task,
                 stream: primary(&self.task),
@@ -197,6 +195,10 @@ mod tests {
     use super::*;
     use crate::example;
 
+    fn summed(tasks: &[Task]) -> Vec<Summed<'_>> {
+        Summed::by_separator(&tasks.iter().collect::<Vec<_>>(), &ThreadIds::new(tasks))
+    }
+
     fn lossy(phases: u32) -> Vec<Task> {
         let phase = |phase| {
             let mut task = example::task("ctl", 1_202, 80);
@@ -218,7 +220,8 @@ mod tests {
         phases[1].streams[0].arrival.sporadic = Some(Sporadic { min_separation_ns: Duration::from_us(3) });
         phases[2].streams[0].arrival.periodic = None;
         let tasks: Vec<&Task> = phases.iter().collect();
-        let found = Summed::by_separator(&tasks);
+        let ids = ThreadIds::new(tasks.iter().copied());
+        let found = Summed::by_separator(&tasks, &ids);
         assert_eq!(found.iter().map(|sum| (sum.phases, sum.policies)).collect::<Vec<_>>(), [(3, 1)]);
         let stream = primary(&found[0].task).expect("the sum of the streams");
         assert_eq!(stream.jobs, 10 + 11 + 12);
@@ -235,11 +238,11 @@ mod tests {
         let mut phases = lossy(3);
         phases[1].streams[0].separator.call = punctual_model::Call::Nanosleep;
         phases[2].tid = 9;
-        assert_eq!(Summed::by_separator(&phases.iter().collect::<Vec<_>>()).len(), 3);
+        assert_eq!(summed(&phases).len(), 3);
         let mut phases = lossy(2);
         phases[1].streams[0].arrival.periodic = Some(example::periodic(7_000_000, 80));
         phases[1].priority = 7;
-        let found = Summed::by_separator(&phases.iter().collect::<Vec<_>>());
+        let found = summed(&phases);
         assert_eq!((found.len(), found[0].policies), (1, 2));
         assert!(primary(&found[0].task).is_some_and(|stream| stream.arrival.periodic.is_none()));
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
-use crate::replay::{self, Primaries, each_job};
+use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::TimingModel;
 use punctual_report::counted;
@@ -20,9 +20,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 pub use folder::JobFolder;
-
-/// A task of a recording: process, thread, phase.
-type Key = (u32, u32, u32);
 
 /// Which jobs to list, and where.
 pub struct Options {
@@ -155,7 +152,7 @@ impl Jobs {
         Listing {
             recording: &self.recording,
             model: &self.model,
-            tasks: self.model.tasks().iter().map(|task| (task.pid, task.tid, task.phase)).collect(),
+            tasks: self.model.tasks().iter().map(key_of).collect(),
             primaries: Primaries::new(self.model.tasks()),
             merge_transitions: self.merge_transitions,
             primary_only: self.primary_only,
@@ -171,7 +168,7 @@ pub(crate) fn list(
     list: &JobList,
     monitor: &dyn Monitor,
 ) -> Result<()> {
-    let tasks = model.tasks().iter().map(|task| (task.pid, task.tid, task.phase)).collect();
+    let tasks = model.tasks().iter().map(key_of).collect();
     let primaries = Primaries::new(model.tasks());
     let listing = Listing { recording, model, tasks, primaries, merge_transitions, primary_only: false };
     listing.write_list(list, monitor)
@@ -181,7 +178,7 @@ pub(crate) fn list(
 struct Listing<'a> {
     recording: &'a Recording,
     model: &'a TimingModel,
-    tasks: HashSet<Key>,
+    tasks: HashSet<TaskKey>,
     primaries: Primaries,
     merge_transitions: bool,
     primary_only: bool,
@@ -189,10 +186,10 @@ struct Listing<'a> {
 
 impl Listing<'_> {
     /// Reads the recording for its jobs, and hands over those that are to be listed.
-    fn each_row(&self, monitor: &dyn Monitor, mut row: impl FnMut(Key, &Row<'_>)) -> Result<()> {
+    fn each_row(&self, monitor: &dyn Monitor, mut row: impl FnMut(TaskKey, &Row<'_>)) -> Result<()> {
         let progress = monitor.begin("listing jobs", self.recording.activations(), Unit::Activations);
         let each = |seen: &JobSeen<'_>| {
-            let key = (seen.pid, seen.tid, seen.phase);
+            let key = task_of(seen);
             let primary = self.primaries.is_primary(seen);
             if self.tasks.contains(&key) && (primary || !self.primary_only) {
                 row(key, &to_row(seen, primary));

@@ -8,7 +8,7 @@ use crate::inputs::{Inputs, clock_mismatch};
 use crate::model_file::{display_name, read_model};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
-use crate::replay::{self, Primaries, each_job};
+use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
 use crate::tt;
 use punctual_extract::JobSeen;
 use punctual_extract::flow::Options as FlowOptions;
@@ -247,8 +247,8 @@ fn add_jobs(
     let progress = monitor.begin("reading jobs", recording.activations(), Unit::Activations);
     let merged = model.tasks().iter().any(|task| task.merged_transitions > 0);
     // The page counts jobs of tasks that the model lacks; those that were filtered out are not meant.
-    let shown: HashSet<(u32, u32, u32)> = tasks.iter().map(|task| (task.pid, task.tid, task.phase)).collect();
-    let is_shown = |job: &JobSeen<'_>| threads.is_empty() || shown.contains(&(job.pid, job.tid, job.phase));
+    let shown: HashSet<TaskKey> = tasks.iter().map(|task| key_of(task)).collect();
+    let is_shown = |job: &JobSeen<'_>| threads.is_empty() || shown.contains(&task_of(job));
     let primaries = Primaries::new(tasks);
     let mut known = 0_u64;
     seen.recording(name);

@@ -14,7 +14,7 @@ pub use assigned::{Assigned, assign};
 use observed::{UNKNOWN_PROCESSORS, task};
 pub use punctual_analysis::Proof;
 use punctual_analysis::{Bounds, Gap, Platform, Scheduling, System, Task, Thread};
-use punctual_model::{self as model, Duration, Percent, Stream, TimingModel, threads};
+use punctual_model::{self as model, Duration, Percent, Stream, ThreadIds, TimingModel, threads};
 use punctual_report::few;
 
 /// What is proven, and under which assumptions.
@@ -153,7 +153,7 @@ fn observed(
     let chosen = chosen(observed);
     let names: Vec<&str> = chosen.iter().map(|task| task.name.as_str()).collect();
     check_patterns(options, &names)?;
-    remarks.extend(several(&chosen));
+    remarks.extend(several(&chosen, observed));
     let mut system = System { tasks: Vec::new(), platforms };
     let (mut threads, mut seen) = (Vec::new(), Vec::new());
     for found in chosen.into_iter().filter(|found| !options.ignores(&found.name)) {
@@ -348,10 +348,10 @@ fn platforms(model: &TimingModel) -> (Vec<Platform>, Vec<String>) {
 /// Of each real-time thread, all phases with jobs: each has a policy, priority and processors of its own, and
 /// may come again. Of one without any, the last.
 fn chosen(observed: &threads::Threads) -> Vec<&threads::Task> {
+    let ids = ThreadIds::new(&observed.tasks);
     let mut chosen: Vec<&threads::Task> = Vec::new();
     for task in observed.tasks.iter().filter(|task| task.policy.is_real_time()) {
-        let same = |it: &&mut &threads::Task| (it.tid, &it.recording) == (task.tid, &task.recording);
-        match chosen.iter_mut().rev().find(same) {
+        match chosen.iter_mut().rev().find(|it| ids.of(it) == ids.of(task)) {
             Some(other) if jobs(other) == 0 => *other = task,
             Some(_) if jobs(task) == 0 => {}
             _ => chosen.push(task),
@@ -361,10 +361,9 @@ fn chosen(observed: &threads::Threads) -> Vec<&threads::Task> {
 }
 
 /// Threads that are several tasks here.
-fn several(chosen: &[&threads::Task]) -> Option<String> {
-    let is_same =
-        |it: &threads::Task, other: &threads::Task| (it.tid, &it.recording) == (other.tid, &other.recording);
-    let phases = |task: &threads::Task| chosen.iter().filter(|it| is_same(it, task)).count();
+fn several(chosen: &[&threads::Task], observed: &threads::Threads) -> Option<String> {
+    let ids = ThreadIds::new(&observed.tasks);
+    let phases = |task| chosen.iter().filter(|it| ids.of(it) == ids.of(task)).count();
     let mut names: Vec<String> = chosen
         .iter()
         .filter(|task| phases(task) > 1)

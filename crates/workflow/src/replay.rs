@@ -11,7 +11,7 @@ use crate::recording::{Recording, Stoppable, TimeRange};
 use punctual_extract::{
     Extractor, JobSeen, Options as ExtractOptions, Replay, StreamOptions, replay as pieces,
 };
-use punctual_model::{Separator, Task, TimingModel};
+use punctual_model::{Instant, Separator, Task, TimingModel};
 use punctual_trace::{Record, Totals};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -171,19 +171,30 @@ fn merge(models: Vec<TimingModel>, recordings: &[Recording], monitor: &dyn Monit
     all
 }
 
+/// A task of one recording: process, thread, phase, and when it began, as TIDs are reused.
+pub(crate) type TaskKey = (u32, u32, u32, Instant);
+
+pub(crate) fn key_of(task: &Task) -> TaskKey {
+    (task.pid, task.tid, task.phase, task.from_ns)
+}
+
+/// The task of a job.
+pub(crate) fn task_of(seen: &JobSeen<'_>) -> TaskKey {
+    (seen.pid, seen.tid, seen.phase, seen.from)
+}
+
 /// The primary separator of each task: its jobs are the ones shown.
-pub(crate) struct Primaries(HashMap<(u32, u32, u32), Separator>);
+pub(crate) struct Primaries(HashMap<TaskKey, Separator>);
 
 impl Primaries {
     /// Of tasks of one recording.
     pub fn new<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Primaries {
         let primary = |task: &Task| Some(task.streams.get(task.primary?)?.separator.key());
-        let key = |task: &Task| (task.pid, task.tid, task.phase);
-        Primaries(tasks.into_iter().filter_map(|task| Some((key(task), primary(task)?))).collect())
+        Primaries(tasks.into_iter().filter_map(|task| Some((key_of(task), primary(task)?))).collect())
     }
 
     pub fn is_primary(&self, seen: &JobSeen<'_>) -> bool {
-        self.0.get(&(seen.pid, seen.tid, seen.phase)) == Some(&seen.separator.key())
+        self.0.get(&task_of(seen)) == Some(&seen.separator.key())
     }
 }
 

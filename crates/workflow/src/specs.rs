@@ -13,8 +13,8 @@ pub use threads::Watcher;
 
 use crate::ThreadFilter;
 use punctual_client::Parameters;
-use punctual_model::{Duration, Execution, Percent, Periodic, Slip, Stream, Task, TimingModel};
-use std::collections::BTreeSet;
+use punctual_model::{Duration, Execution, Percent, Periodic, Slip, Stream, Task, ThreadIds, TimingModel};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which threads of a model get specs, and with how much margin.
 #[derive(Clone, Debug)]
@@ -239,18 +239,13 @@ fn recordings(model: &TimingModel) -> usize {
 
 /// The tasks of each thread, in the order in which the threads were started.
 fn threads(model: &TimingModel) -> Vec<Vec<&Task>> {
-    let mut threads: Vec<Vec<&Task>> = Vec::new();
-    for task in model.tasks() {
-        let same =
-            |phases: &&mut Vec<&Task>| (phases[0].tid, &phases[0].recording) == (task.tid, &task.recording);
-        match threads.iter_mut().find(same) {
-            Some(phases) => phases.push(task),
-            None => threads.push(vec![task]),
-        }
-    }
+    let ids = ThreadIds::new(model.tasks());
     // The kernel assigns TIDs in ascending order.
-    threads.sort_by(|one, other| (&one[0].recording, one[0].tid).cmp(&(&other[0].recording, other[0].tid)));
-    threads
+    let mut threads: BTreeMap<_, Vec<&Task>> = BTreeMap::new();
+    for task in model.tasks() {
+        threads.entry((&task.recording, task.tid, ids.of(task))).or_default().push(task);
+    }
+    threads.into_values().collect()
 }
 
 /// The most informative task of a thread, and its period and runtime. Prefers real-time tasks, then those

@@ -6,7 +6,8 @@ use super::stream::StreamSummary;
 use crate::extractor::Ended;
 use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
-    self as model, Duration, EndedBy, Instant, Object, Policy, Reservation, Separator, processor_list,
+    self as model, Duration, EndedBy, Instant, Object, Policy, Reservation, Separator, ThreadId, ThreadIds,
+    processor_list,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -98,14 +99,17 @@ pub(crate) struct TaskSummary {
 
 /// The tasks of one run, in order.
 pub(crate) fn of_run(ended: Vec<Ended>) -> Vec<TaskSummary> {
-    let mut numbers: BTreeMap<Key, HashMap<(u32, u32), usize>> = BTreeMap::new();
-    let mut tasks: BTreeMap<Key, TaskSummary> = BTreeMap::new();
-    for Ended { task, streams } in ended {
-        let mut key = Key::new(&task);
-        let threads = numbers.entry(key.clone()).or_default();
+    let ids = ThreadIds::new(ended.iter().map(|ended| &ended.task));
+    let mut threads: BTreeMap<Key, HashMap<ThreadId<'_>, usize>> = BTreeMap::new();
+    let mut numbers = Vec::with_capacity(ended.len());
+    for Ended { task, .. } in &ended {
+        let threads = threads.entry(Key::new(task)).or_default();
         let next = threads.len();
-        let number = *threads.entry((task.pid, task.tid)).or_insert(next);
-        key.number = u32::try_from(number).unwrap_or(u32::MAX);
+        numbers.push(u32::try_from(*threads.entry(ids.of(task)).or_insert(next)).unwrap_or(u32::MAX));
+    }
+    let mut tasks: BTreeMap<Key, TaskSummary> = BTreeMap::new();
+    for (Ended { task, streams }, number) in ended.into_iter().zip(numbers) {
+        let key = Key { number, ..Key::new(&task) };
         let summary = TaskSummary::new(key.clone(), &task, streams);
         match tasks.get_mut(&key) {
             Some(before) => before.merge(&summary),

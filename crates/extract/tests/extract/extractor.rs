@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use punctual_extract::{Extractor, Options, StreamOptions};
 use punctual_model::{
     Call, Disturbance, Duration, EndedBy, FileClass, Instant, Job, MAX_SEGMENTS, Object, Policy, RecordedJob,
-    Release, Segment, Separator, Task, Window, check_stream,
+    Release, Segment, Separator, Task, ThreadIds, Window, check_stream,
 };
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
 
@@ -118,6 +118,30 @@ fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
         .find(|stream| stream.separator == Separator::SUSPENSION)
         .expect("the jobs between sleeps");
     assert_eq!(suspension.execution, stream.execution);
+}
+
+#[test]
+fn threads_that_had_the_same_tid_are_told_apart() {
+    let exit = |sequence, at| Record::Exit { tid: TID, sequence, at: Instant::from_ns(at) };
+    let records = [
+        begins(0, 0, Begin::Seen, Policy::Other),
+        begins(1, 10, Begin::Policy, Policy::Fifo),
+        exit(2, 20),
+        // The end of the second is not seen.
+        begins(0, 30, Begin::Seen, Policy::Other),
+        begins(1, 40, Begin::Policy, Policy::Fifo),
+        begins(0, 50, Begin::Seen, Policy::Other),
+        begins(1, 60, Begin::Policy, Policy::Fifo),
+        begins(2, 70, Begin::Policy, Policy::Other),
+    ];
+    let tasks = extract(&records);
+    let ids = ThreadIds::new(&tasks);
+    assert_eq!(tasks.iter().map(|task| ids.phases(task)).collect::<Vec<_>>(), [2, 2, 2, 2, 3, 3, 3]);
+    assert!(tasks.windows(2).all(|pair| { (ids.of(&pair[0]) == ids.of(&pair[1])) == (pair[1].phase > 0) }));
+    // Where the first phase was left out, the exit tells.
+    let known = [&tasks[1..2], &tasks[3..4]].concat();
+    let ids = ThreadIds::new(&known);
+    assert!(ids.of(&known[0]) < ids.of(&known[1]));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::figures::{
 };
 use crate::visible;
 use punctual_model::dataflow::{Chain, Distribution, FlowTask, Times};
-use punctual_model::{Instant, Task, TimingModel};
+use punctual_model::{Instant, Task, ThreadIds, TimingModel};
 use std::collections::HashMap;
 
 /// A part of a timing model that runs are compared by, if all of them have it.
@@ -240,10 +240,10 @@ fn chains(model: &TimingModel, table: &Table, is_reaction: bool) -> Vec<Named> {
 /// Threads by name. Of several of one name, or several tasks of one thread, the one with the most jobs: what
 /// a thread does for long.
 fn threads(model: &TimingModel, table: &Table) -> Vec<Named> {
-    let tasks = model.tasks();
+    let ids = ThreadIds::new(model.tasks());
     let mut places = HashMap::new();
     let mut longest: Vec<(&Task, u64)> = Vec::new();
-    for task in tasks {
+    for task in model.tasks() {
         let jobs = primary(task).map_or(0, |stream| stream.jobs);
         let place = *places.entry(task.name.as_str()).or_insert(longest.len());
         match longest.get_mut(place) {
@@ -253,7 +253,7 @@ fn threads(model: &TimingModel, table: &Table) -> Vec<Named> {
         }
     }
     let sample = |task: &Task| Sample {
-        values: values(THREADS, table.group, &ThreadRow::new(tasks, task)),
+        values: values(THREADS, table.group, &ThreadRow::new(&ids, task)),
         distribution: None,
     };
     longest.into_iter().map(|(task, _)| (visible(&task.name), sample(task))).collect()

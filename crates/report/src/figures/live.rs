@@ -4,7 +4,7 @@ use super::figure::Fit::{Drop, Keep};
 use super::figure::{Bound, Entry, Rounding, Section, Unit, Value, entry};
 use crate::figures::{THREADS, ThreadRow};
 use crate::live::{LiveJob, LiveTask, Trend};
-use punctual_model::Duration;
+use punctual_model::{Duration, ThreadIds};
 
 /// The threads of the live view.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ fn share(time: Duration, of: Duration) -> Option<Value> {
 /// A figure as it is declared for threads of a model.
 fn of_model(task: &LiveTask, field: &str) -> Option<Value> {
     let model = task.model.as_deref()?;
-    let row = ThreadRow::new(std::slice::from_ref(model), model);
+    let row = ThreadRow::new(&ThreadIds::default(), model);
     THREADS.iter().find(|entry| entry.figure.field == field).and_then(|entry| (entry.value)(&row))
 }
 

@@ -6,7 +6,7 @@ use crate::derived::utilization;
 use crate::derived::{left_out, typical};
 use crate::percentiles;
 use crate::shape::Shape;
-use punctual_model::{EndedBy, Periodic, Stream, Task};
+use punctual_model::{EndedBy, Periodic, Stream, Task, ThreadIds};
 
 /// The section of threads.
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +47,12 @@ pub enum Phases {
 }
 
 impl<'a> ThreadRow<'a> {
-    /// The row of `task`, which is one of `tasks`.
-    pub fn new(tasks: &[Task], task: &'a Task) -> Self {
-        let count = tasks.iter().filter(|other| crate::derived::same_thread(task, other)).count() as u64;
-        let phases = if count > 1 { Phases::One { phases: count } } else { Phases::Only };
+    /// The row of `task`, whose thread is among `ids` if it has several phases.
+    pub fn new(ids: &ThreadIds<'_>, task: &'a Task) -> Self {
+        let phases = match ids.phases(task) {
+            1 => Phases::Only,
+            phases => Phases::One { phases },
+        };
         ThreadRow { task, stream: crate::derived::primary(task), phases }
     }
 

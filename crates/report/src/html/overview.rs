@@ -1,14 +1,14 @@
 //! The table of all tasks: every column sorts, a text filters.
 
 use super::cell::{cell, head, on_page};
-use crate::derived::{primary, same_thread};
-use crate::figures::{self, THREADS, ThreadRow};
+use crate::derived::primary;
+use crate::figures::{THREADS, ThreadRow};
 use crate::one_job;
-use crate::overview::legend;
+use crate::overview::{legend, threads};
 use crate::text;
 use crate::visible;
 use maud::{Markup, html};
-use punctual_model::{Task, TimingModel};
+use punctual_model::{Task, ThreadIds, TimingModel};
 
 /// Fewer jobs than this say little.
 pub(crate) const FEW_JOBS: u64 = 3;
@@ -16,10 +16,11 @@ pub(crate) const FEW_JOBS: u64 = 3;
 /// The positions of tasks, as they are shown: most urgent first, those that say little last, the phases of a
 /// thread together.
 pub(crate) fn order(model: &TimingModel) -> Vec<usize> {
+    let (ids, urgencies) = threads(model);
     let mut order: Vec<usize> = (0..model.tasks().len()).collect();
     order.sort_by_cached_key(|&position| {
         let task = &model.tasks()[position];
-        (brief(task), urgency_of_thread(model, task), task.recording.clone(), task.pid, task.tid, task.phase)
+        (brief(task), urgencies[&ids.of(task)], ids.of(task), task.phase)
     });
     order
 }
@@ -29,6 +30,7 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
     let all: Vec<&Task> = model.tasks().iter().collect();
     let short: Vec<&Task> =
         all.iter().copied().filter(|task| primary(task).is_none_or(|stream| stream.jobs < 2)).collect();
+    let ids = ThreadIds::new(model.tasks());
     html! {
         section #tasks aria-labelledby="tasks-title" {
             h2 #tasks-title { "All tasks" }
@@ -47,7 +49,7 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
                             @for entry in on_page(THREADS) { (head(&entry.figure)) }
                         } }
                         tbody {
-                            @for &position in order { (row(model, position)) }
+                            @for &position in order { (row(model, &ids, position)) }
                         }
                     }
                 }
@@ -63,9 +65,9 @@ pub(crate) fn brief(task: &Task) -> bool {
     primary(task).is_none_or(|stream| stream.jobs < FEW_JOBS)
 }
 
-fn row(model: &TimingModel, position: usize) -> Markup {
+fn row(model: &TimingModel, ids: &ThreadIds<'_>, position: usize) -> Markup {
     let task = &model.tasks()[position];
-    let row = ThreadRow::new(model.tasks(), task);
+    let row = ThreadRow::new(ids, task);
     let hidden = format!("{} {}", task.command, task.recording.as_deref().unwrap_or_default());
     html! {
         tr.brief[brief(task)] data-words=(visible(&hidden)) {
@@ -81,14 +83,4 @@ fn row(model: &TimingModel, position: usize) -> Markup {
             }
         }
     }
-}
-
-fn urgency(task: &Task) -> u32 {
-    figures::urgency(task.policy, task.priority)
-}
-
-/// The phases of a thread stay together, where the most urgent one belongs.
-fn urgency_of_thread(model: &TimingModel, task: &Task) -> u32 {
-    // Tasks are in the order of processes and threads in every model that Punctual writes, but need not be.
-    model.tasks().iter().filter(|other| same_thread(task, other)).map(urgency).min().unwrap_or(u32::MAX)
 }

@@ -4,7 +4,7 @@ use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
 use super::overview::{FEW_JOBS, brief};
 use super::segments::bars;
-use crate::derived::{is_merged, primary, same_thread};
+use crate::derived::{is_merged, primary};
 use crate::figures::{Group, THREADS, ThreadRow, Unit};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
@@ -12,7 +12,7 @@ use crate::overview::{arrival, policy};
 use crate::prose::{begin, identity, number, uncertain};
 use crate::{percentiles, text, visible};
 use maud::{Markup, html};
-use punctual_model::{Duration, EndedBy, Stream, Task, TimingModel};
+use punctual_model::{Duration, EndedBy, Stream, Task, ThreadIds, TimingModel};
 
 /// The section of the task at `position`.
 pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>) -> Markup {
@@ -68,7 +68,7 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
 
 /// The key figures of a stream.
 fn facts(task: &Task, stream: &Stream) -> Markup {
-    let row = ThreadRow { stream: Some(stream), ..ThreadRow::new(&[], task) };
+    let row = ThreadRow { stream: Some(stream), ..ThreadRow::new(&ThreadIds::default(), task) };
     let shown = THREADS
         .iter()
         .filter(|entry| entry.figure.key)
@@ -346,8 +346,10 @@ fn in_brief(stream: &Stream) -> String {
 
 /// The phases of a thread, as links.
 fn phases(model: &TimingModel, task: &Task) -> Markup {
+    let ids = ThreadIds::near(model.tasks(), task);
+    let is_phase = |other: &Task| ids.of(other) == ids.of(task);
     let phases: Vec<(usize, &Task)> =
-        model.tasks().iter().enumerate().filter(|(_, other)| same_thread(task, other)).collect();
+        model.tasks().iter().enumerate().filter(|(_, other)| is_phase(other)).collect();
     html! {
         @if phases.len() > 1 {
             nav aria-label={ "Phases of thread " (task.tid) } {
@@ -387,19 +389,19 @@ fn end(ended_by: EndedBy) -> &'static str {
     }
 }
 
-fn notes(model: &TimingModel, task: &Task) -> String {
+fn notes(ids: &ThreadIds<'_>, task: &Task) -> String {
     THREADS
         .iter()
         .filter(|entry| entry.figure.unit == Unit::Notes)
-        .map(|entry| text::cell(entry, &ThreadRow::new(model.tasks(), task)))
+        .map(|entry| text::cell(entry, &ThreadRow::new(ids, task)))
         .collect()
 }
 
 /// All threads with more than one phase, together, in the order of the table of all tasks.
 pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
-    let several = |task: &Task| model.tasks().iter().filter(|other| same_thread(task, other)).count() > 1;
+    let ids = ThreadIds::new(model.tasks());
     let tasks = order.iter().map(|&position| (position, &model.tasks()[position]));
-    let changing: Vec<(usize, &Task)> = tasks.filter(|(_, task)| several(task)).collect();
+    let changing: Vec<(usize, &Task)> = tasks.filter(|(_, task)| ids.phases(task) > 1).collect();
     html! {
         @if !changing.is_empty() {
             section #transitions aria-labelledby="transitions-title" {
@@ -425,7 +427,7 @@ pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
                                     td { (policy(task)) }
                                     td.figure { (about(task.until_ns.since(task.from_ns))) }
                                     td { (end(task.ended_by)) }
-                                    td { (notes(model, task)) }
+                                    td { (notes(&ids, task)) }
                                 }
                             }
                         }

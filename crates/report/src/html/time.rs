@@ -3,13 +3,14 @@
 //! Drawn here rather than by a script, so that it is there on paper and without one.
 
 use super::jobs::{BINS, Jobs, Worst};
-use crate::derived::{primary, same_thread};
+use crate::derived::primary;
 use crate::figures::{self, Value};
 use crate::number::{at_most, count, counted};
 use crate::text::{policy, since};
 use crate::visible;
 use maud::{Markup, html};
-use punctual_model::{Duration, Task, TimingModel};
+use punctual_model::{Duration, Task, ThreadIds, TimingModel};
+use std::collections::HashMap;
 
 /// More rows are left to the table.
 const MOST_ROWS: usize = 200;
@@ -25,10 +26,12 @@ struct Row {
 /// The threads of a model, in the order of `order`.
 fn rows(model: &TimingModel, order: &[usize]) -> Vec<Row> {
     let jobs = |position: usize| primary(&model.tasks()[position]).map_or(0, |stream| stream.jobs);
+    let ids = ThreadIds::new(model.tasks());
+    let mut places = HashMap::new();
     let mut rows: Vec<Row> = Vec::new();
     for &position in order {
-        let task = &model.tasks()[position];
-        match rows.iter_mut().find(|row| same_thread(task, &model.tasks()[row.tasks[0]])) {
+        let place = *places.entry(ids.of(&model.tasks()[position])).or_insert(rows.len());
+        match rows.get_mut(place) {
             Some(row) => {
                 row.tasks.push(position);
                 if jobs(position) > jobs(row.main) {
@@ -58,7 +61,7 @@ pub(crate) fn contents(model: &TimingModel, order: &[usize]) -> Markup {
 
 /// `, 5 ms`.
 fn arrival(task: &Task) -> String {
-    let row = figures::ThreadRow::new(&[], task);
+    let row = figures::ThreadRow::new(&ThreadIds::default(), task);
     let entry = figures::THREADS.iter().find(|entry| entry.figure.field == "arrival");
     entry
         .and_then(|entry| (entry.value)(&row))

@@ -4,11 +4,12 @@
 //!
 //! Each run appears complete or not at all, beside those that the folder has of other runs.
 
-use super::{Key, Listing, Output, summary};
+use super::{Listing, Output, summary};
 use crate::destination::own_name;
 use crate::error::{Error, Result, plain_reason};
 use crate::monitor::Monitor;
 use crate::recording::Recording;
+use crate::replay::{TaskKey, key_of};
 use punctual_report::jobs::Writer;
 use std::cell::Cell;
 use std::collections::hash_map::Entry;
@@ -88,10 +89,15 @@ impl JobFolder {
         // Also one without jobs replaces those of before.
         fs::create_dir_all(&folder).map_err(|error| Error::io("write", self.path.display(), &error))?;
         let tasks = listing.model.tasks();
+        let mut namesakes: HashMap<String, u64> = HashMap::new();
         for tasks in tasks.chunks(AT_ONCE) {
             let named = tasks.iter().map(|task| {
                 let name = format!("{}-{}-{}", task.name, task.tid, task.phase);
-                ((task.pid, task.tid, task.phase), folder.join(format!("task={}", escaped(&name))))
+                let before = namesakes.entry(name.clone()).or_default();
+                // The TID of a thread of this name that had ended was reused.
+                let name = if *before > 0 { format!("{name}-{before}") } else { name };
+                *before += 1;
+                (key_of(task), folder.join(format!("task={}", escaped(&name))))
             });
             self.write(listing, named.collect(), monitor)?;
         }
@@ -102,7 +108,7 @@ impl JobFolder {
     fn write(
         &self,
         listing: &Listing<'_>,
-        tasks: HashMap<Key, PathBuf>,
+        tasks: HashMap<TaskKey, PathBuf>,
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let rows = (ROWS / tasks.len().max(1)).clamp(LEAST_GROUP, MOST_GROUP);
@@ -111,7 +117,7 @@ impl JobFolder {
             let file = BufWriter::new(File::create(folder.join("jobs.parquet"))?);
             Writer::in_groups(file, &listing.model.clock, rows).map_err(io::Error::other)
         };
-        let mut writers: HashMap<Key, Writer<BufWriter<File>>> = HashMap::new();
+        let mut writers: HashMap<TaskKey, Writer<BufWriter<File>>> = HashMap::new();
         let (mut jobs, mut broken) = (0_u64, None);
         listing.each_row(monitor, |key, row| {
             let Some(folder) = tasks.get(&key).filter(|_| broken.is_none()) else { return };
