@@ -35,7 +35,7 @@ pub use error::Error;
 pub struct Counts {
     /// Threads, each as often as it was introduced.
     pub threads: u64,
-    /// Threads that are not watched, each as often as it was introduced.
+    /// Threads that were never watched, each as often as it was introduced.
     pub bystanders: u64,
     /// Jobs of primary separators.
     pub jobs: u64,
@@ -98,12 +98,18 @@ impl<W: Write> Timeline<W> {
     /// Takes the recording's next record.
     pub fn record(&mut self, record: &Record) -> Result<(), Error> {
         match record {
+            Record::Task(task) | Record::Known(task) if self.threads.is_bystander(task) => {
+                self.now = task.at;
+                self.counts.bystanders -= 1;
+                self.counts.threads += 1;
+                self.threads.change(task, &mut self.packets)
+            }
             Record::Task(task) => {
                 self.now = task.at;
                 if task.begin == Begin::Seen {
                     self.counts.threads += 1;
                     self.vanish(task.tid, task.at)?;
-                    return self.threads.introduce(task, &mut self.packets);
+                    return self.threads.introduce(task, true, &mut self.packets);
                 }
                 if self.threads.get(task.tid).is_none() {
                     self.counts.threads += 1;
@@ -113,14 +119,14 @@ impl<W: Write> Timeline<W> {
             Record::Known(task) if self.threads.get(task.tid).is_some() => Ok(()),
             Record::Known(task) => {
                 self.counts.threads += 1;
-                self.threads.introduce(task, &mut self.packets)
+                self.threads.introduce(task, true, &mut self.packets)
             }
             Record::Bystander(task) if self.threads.get(task.tid).is_some() => {
                 self.threads.update(task, &mut self.packets)
             }
             Record::Bystander(task) => {
                 self.counts.bystanders += 1;
-                self.threads.introduce(task, &mut self.packets)
+                self.threads.introduce(task, false, &mut self.packets)
             }
             Record::Activation(activation) => {
                 self.now = activation.resumed.map_or(activation.stop, |resumed| resumed.start);

@@ -15,6 +15,8 @@ pub struct Thread {
     pid: u32,
     pub name: String,
     priority: i32,
+    /// Whether it has jobs, beside steps of the scheduler.
+    is_watched: bool,
     pub track: u64,
     pub streams: Streams,
 }
@@ -50,8 +52,18 @@ impl Threads {
             .unwrap_or_default()
     }
 
+    /// Whether this is a thread that is known, and was not watched until now.
+    pub fn is_bystander(&self, task: &TaskRecord) -> bool {
+        self.get(task.tid).is_some_and(|thread| !thread.is_watched && thread.pid == task.pid)
+    }
+
     /// A new thread; no other has its TID.
-    pub fn introduce<W: Write>(&mut self, task: &TaskRecord, packets: &mut Packets<W>) -> Result<(), Error> {
+    pub fn introduce<W: Write>(
+        &mut self,
+        task: &TaskRecord,
+        is_watched: bool,
+        packets: &mut Packets<W>,
+    ) -> Result<(), Error> {
         let track = packets.new_track();
         let process = self.processes.entry(task.pid).or_insert(Process { threads: 0, first_ended: false });
         process.threads += 1;
@@ -62,6 +74,7 @@ impl Threads {
             pid: task.pid,
             name: task.name.clone(),
             priority: kernel_priority(task),
+            is_watched,
             track,
             streams: Streams::default(),
         };
@@ -71,9 +84,12 @@ impl Threads {
         Ok(())
     }
 
-    /// A thread's parameters or its program changed.
+    /// A thread's parameters or its program changed, or it is watched from now on.
     pub fn change<W: Write>(&mut self, task: &TaskRecord, packets: &mut Packets<W>) -> Result<(), Error> {
-        let Some(thread) = self.threads.get_mut(&task.tid) else { return self.introduce(task, packets) };
+        let Some(thread) = self.threads.get_mut(&task.tid) else {
+            return self.introduce(task, true, packets);
+        };
+        thread.is_watched = true;
         thread.priority = kernel_priority(task);
         let name = match task.begin {
             Begin::Exec => format!("exec {}", task.command),
@@ -86,7 +102,8 @@ impl Threads {
         if renamed {
             thread.describe(task.tid, task.at, packets)?;
         }
-        if task.begin == Begin::Exec {
+        // Of a thread that is not watched, the command line is unknown.
+        if matches!(task.begin, Begin::Exec | Begin::Seen) {
             packets.process(task.at, task.pid, &task.name, &task.command)?;
         }
         packets.instant(track, "task", name, task.at, arguments(task), None)

@@ -237,14 +237,15 @@ fn strange() -> impl Strategy<Value = Strange> {
         punctual_trace::Begin::Exec,
         punctual_trace::Begin::Affinity,
     ]);
-    let task = (tid(), tid(), at(), begins, any::<bool>(), any::<String>());
+    let task = (tid(), tid(), at(), begins, 0..3usize, any::<String>());
     let record = prop_oneof![
         6 => switch.prop_map(|(tid, at, cpu, step)| Record::Switch(Switch { tid, at, cpu, step })),
-        3 => task.prop_map(|(tid, pid, at, begin, known, name)| {
+        3 => task.prop_map(|(tid, pid, at, begin, kind, name)| {
             let task = Box::new(punctual_trace::TaskRecord { pid, at, begin, name, ..machine::seen(tid) });
-            if known { Record::Known(task) } else { Record::Task(task) }
+            [Record::Known, Record::Task, Record::Bystander][kind](task)
         }),
         1 => (tid(), at()).prop_map(|(tid, at)| Record::Exit { tid, sequence: 0, at }),
+        1 => (tid(), at()).prop_map(|(tid, at)| Record::BystanderExit { tid, at }),
         1 => (tid(), at()).prop_map(|(tid, at)| Record::Last { tid, sequence: 0, at }),
         1 => (tid(), any::<String>()).prop_map(|(tid, name)| Record::Renamed { tid, sequence: 0, name }),
         1 => (tid(), any::<String>()).prop_map(|(tid, command)| Record::Command { tid, sequence: 0,
@@ -315,6 +316,28 @@ fn changes_of_a_thread_are_shown() {
             ("exit", 950_000)
         ]
     );
+}
+
+#[test]
+fn a_bystander_that_is_watched_later_is_one_thread() {
+    let at = |ns, pid| {
+        Box::new(punctual_trace::TaskRecord { pid, at: Instant::from_ns(ns), ..machine::seen(FIRST) })
+    };
+    let pid = machine::seen(FIRST).pid;
+    let input = [Record::Bystander(at(600_000, pid)), Record::Task(at(700_000, pid))];
+    let (bytes, counts) = timeline(1, &input, &[]);
+    let shown = |bytes: &[u8]| {
+        let instants = Decoded::new(bytes).instants;
+        instants.into_iter().map(|instant| (instant.name, instant.begin)).collect::<Vec<_>>()
+    };
+    let fifo = |at| ("SCHED_FIFO 80".to_owned(), at);
+    assert_eq!(shown(&bytes), [fifo(600_000), fifo(700_000)]);
+    assert_eq!((counts.threads, counts.bystanders), (1, 0));
+    // One of another process has its TID: its end was not seen.
+    let input = [Record::Bystander(at(600_000, pid + 1)), Record::Task(at(700_000, pid))];
+    let (bytes, counts) = timeline(1, &input, &[]);
+    assert_eq!(shown(&bytes), [fifo(600_000), ("exit".to_owned(), 699_999), fifo(700_000)]);
+    assert_eq!((counts.threads, counts.bystanders), (1, 1));
 }
 
 #[test]

@@ -292,6 +292,27 @@ fn perfetto_shows_a_reused_tid_as_another_thread() {
 }
 
 #[test]
+fn perfetto_shows_a_bystander_that_is_watched_later_once() {
+    let at = |ns, policy| punctual_trace::TaskRecord { policy, at: Instant::from_ns(ns), ..seen(FIRST) };
+    let step = |at, step| Record::Switch(Switch { tid: FIRST, at: Instant::from_ns(at), cpu: 0, step });
+    let input = [
+        Record::Bystander(Box::new(at(600_000, punctual_model::Policy::Other))),
+        step(1_000_000, Step::In),
+        Record::Task(Box::new(at(1_100_000, punctual_model::Policy::Fifo))),
+        step(1_300_000, Step::Asleep { interruptible: true }),
+    ];
+    let (bytes, _) = timeline(1, &input, &[]);
+    let threads = "select utid from thread where tid = 101";
+    let states = "select s.ts, s.state from thread_state s join thread t using (utid) where t.tid = 101 \
+                  order by s.ts";
+    let Some([threads, states, wrong]) = ask(&bytes, [threads, states, WRONG]) else { return };
+    assert_eq!(wrong, [] as [Value; 0]);
+    assert_eq!(threads.len(), 1);
+    let states: Vec<_> = states.iter().map(|row| (number(row, "ts"), text(row, "state"))).collect();
+    assert_eq!(states, [(1_000_000, "Running"), (1_300_000, "S")]);
+}
+
+#[test]
 fn perfetto_shows_a_thread_with_an_unseen_switch_out_elsewhere() {
     let step = |at, cpu, step| Switch { tid: FIRST, at: Instant::from_ns(at), cpu, step };
     for [from, to] in [[0, 1], [1, 0]] {
