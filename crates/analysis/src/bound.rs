@@ -100,6 +100,9 @@ pub enum NoBound {
     Cost(usize),
     /// The work of the task and of those before it may never end: utilization is too high.
     Overload,
+    /// The same with its suspension, which counts as work of the processor; without it, utilization is not
+    /// too high.
+    Suspension,
     /// A task that may have jobs left over from before delays it, and that one has no bound.
     Depends(usize),
     /// Jobs of a task on several processors may overlap.
@@ -131,6 +134,12 @@ impl NoBound {
             NoBound::Arrivals(task) => format!("{} jobs may be released without limit", whose(task)),
             NoBound::Cost(task) => format!("{} processor time is unknown", whose(task)),
             NoBound::Overload => "the processor may never finish its work and that of tasks before it".into(),
+            NoBound::Suspension => format!(
+                "this analysis counts its suspension, up to {} a job, as work of the processor, which then may \
+                 never finish: a limit of the analysis, not an overload; a shorter suspension (a contract can \
+                 agree on one) or a longer period helps",
+                tasks[me].suspension
+            ),
             NoBound::Depends(task) => {
                 let (other, is_pinned) = (name(*task), tasks[me].is_pinned() && tasks[*task].is_pinned());
                 match tasks[*task].scheduling {

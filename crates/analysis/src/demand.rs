@@ -40,12 +40,8 @@ impl<'a> Demand<'a> {
     /// Fails if the demand of this task or of one that delays it has no bound at all, or the processors
     /// cannot give it in the long run: then windows would be tried until they are too long.
     pub(crate) fn check(&self) -> Result<(), NoBound> {
-        let all = self.others.iter().map(|other| other.task).chain([self.me]);
-        let suspended = self.task().suspension.ns() as f64 * self.task().arrivals.rate().unwrap_or(0.0);
-        let mut utilization = if self.processors() == 1 { suspended } else { 0.0 };
-        for index in all {
+        for index in self.tasks() {
             let task = &self.system.tasks[index];
-            utilization += task.utilization().unwrap_or(0.0);
             if task.arrivals.most(1).is_none() {
                 return Err(NoBound::Arrivals(index));
             }
@@ -53,9 +49,31 @@ impl<'a> Demand<'a> {
                 return Err(NoBound::Cost(index));
             }
         }
+        let suspended = self.task().suspension.ns() as f64 * self.task().arrivals.rate().unwrap_or(0.0);
+        let suspended = if self.processors() == 1 { suspended } else { 0.0 };
+        if self.fits(self.utilization() + suspended) { Ok(()) } else { Err(self.endless()) }
+    }
+
+    /// Why windows of the task may never end.
+    pub(crate) fn endless(&self) -> NoBound {
+        match !self.task().suspension.is_zero() && self.fits(self.utilization()) {
+            true => NoBound::Suspension,
+            false => NoBound::Overload,
+        }
+    }
+
+    fn fits(&self, utilization: f64) -> bool {
         // Far more than rounding can amount to.
-        let most = self.processors() as f64 * (1.0 + 1e-6);
-        if utilization > most { Err(NoBound::Overload) } else { Ok(()) }
+        utilization <= self.processors() as f64 * (1.0 + 1e-6)
+    }
+
+    /// The share of one processor that the task and those that delay it take in the long run.
+    fn utilization(&self) -> f64 {
+        self.tasks().map(|task| self.system.tasks[task].utilization().unwrap_or(0.0)).sum()
+    }
+
+    fn tasks(&self) -> impl Iterator<Item = usize> {
+        self.others.iter().map(|other| other.task).chain([self.me])
     }
 
     fn processors(&self) -> usize {

@@ -209,7 +209,7 @@ fn uniprocessor(demand: &Demand<'_>, own: u64) -> Result<Bound, NoBound> {
         let others = demand.others.iter().map(|&other| demand.other(other, span));
         sum(others.chain([demand.own(jobs), demand.interrupts(span)]))
     };
-    let busy = least(0, everything).map_err(|_| NoBound::Overload)?;
+    let busy = least(0, everything).map_err(|_| demand.endless())?;
     let mut worst: Option<(u64, u64, u64)> = None;
     for offset in offsets(demand, own, busy) {
         let jobs = task.arrivals.most(offset + 1).unwrap_or(1).max(1);
@@ -217,13 +217,13 @@ fn uniprocessor(demand: &Demand<'_>, own: u64) -> Result<Bound, NoBound> {
             let others = demand.others.iter().map(|&other| urgent(demand, other, offset + own, span));
             sum(others.chain([demand.own(jobs), demand.interrupts(span)]))
         })
-        .map_err(|_| NoBound::Overload)?;
+        .map_err(|_| demand.endless())?;
         let response = window - offset;
         if worst.is_none_or(|(_, _, greatest)| response > greatest) {
             worst = Some((offset, window, response));
         }
     }
-    let (offset, window, response) = worst.ok_or(NoBound::Overload)?;
+    let (offset, window, response) = worst.ok_or_else(|| demand.endless())?;
     let jobs = task.arrivals.most(offset + 1).unwrap_or(1).max(1);
     Ok(Bound {
         response: Duration::from_ns(response) + task.jitter,

@@ -42,14 +42,14 @@ pub(crate) fn uniprocessor(demand: &Demand<'_>) -> Result<Bound, NoBound> {
     let mut window = 0;
     for job in 1..=MOST_JOBS + 1 {
         if job > MOST_JOBS {
-            return Err(NoBound::Overload);
+            return Err(demand.endless());
         }
         let own = demand.own(job);
         window = least(window, |span| {
             let others = demand.others.iter().map(|&other| demand.other(other, span));
             sum(others.chain([own, demand.interrupts(span)]))
         })
-        .map_err(|_| NoBound::Overload)?;
+        .map_err(|_| demand.endless())?;
         let response = window.saturating_sub(arrivals.earlier(job, late));
         if worst.is_none_or(|(_, _, greatest)| response > greatest) {
             worst = Some((job, window, response));
@@ -58,7 +58,7 @@ pub(crate) fn uniprocessor(demand: &Demand<'_>) -> Result<Bound, NoBound> {
             break;
         }
     }
-    let (job, window, response) = worst.ok_or(NoBound::Overload)?;
+    let (job, window, response) = worst.ok_or_else(|| demand.endless())?;
     Ok(Bound {
         response: Duration::from_ns(response) + demand.task().jitter,
         method: Method::FixedPriority,
@@ -80,7 +80,7 @@ pub(crate) fn global(demand: &Demand<'_>) -> Result<Bound, NoBound> {
         let others: Option<Vec<u64>> = demand.others.iter().map(|&other| demand.other(other, span)).collect();
         busy.checked_add(waiting(&others?, busy.saturating_sub(cost), processors))
     })
-    .map_err(|_| NoBound::Overload)?;
+    .map_err(|_| demand.endless())?;
     let share = |other, span: u64| Some(demand.other(other, span)?.min(span.saturating_sub(cost) + 1));
     if window > task.arrivals.span(2) {
         return Err(NoBound::Overlap);

@@ -81,6 +81,24 @@ fn too_much_has_no_bound() {
     assert_eq!(system.prove()[1], Err(NoBound::BestEffort));
 }
 
+/// Work that fits, and a suspension that does not if it counts as work.
+#[test]
+fn too_long_a_suspension_is_not_called_an_overload() {
+    let mut system = by_priority(&[(48, 1_000), (100, 1_000)]);
+    system.tasks[1].suspension = ns(852);
+    assert!(system.prove()[1].is_ok());
+    system.tasks[1].suspension = ns(1_100);
+    let why = system.prove().remove(1).expect_err("no bound");
+    assert_eq!(why, NoBound::Suspension);
+    let text = why.text(1, &system.tasks);
+    assert!(
+        text.contains("counts its suspension, up to 1.1 µs a job") && text.contains("not an overload"),
+        "{text}"
+    );
+    system.tasks[0].execution.wcet_ns = vec![ns(950)];
+    assert_eq!(system.prove()[1], Err(NoBound::Overload));
+}
+
 /// 10 of the kernel's own, 3 for each pass of the scheduler, and 5 of interrupts in any window of 100.
 #[test]
 fn the_kernel_takes_its_share() {
