@@ -73,6 +73,14 @@ fn lateness_raster(grid: &Grid, stream: &Stream, jobs: &StreamJobs) -> String {
     if !grid.slips.is_empty() {
         text += " A vertical line marks skipped activations or extra releases.";
     }
+    if jobs.truncated > 0 {
+        let _ = write!(
+            text,
+            " The model does not place {}: each is drawn from the last place before its release, and may be \
+             later by whole periods.",
+            counted(jobs.truncated, "job")
+        );
+    }
     if !grid.left_out.is_empty() {
         text += " Ringed releases are not counted in the jitter.";
     }

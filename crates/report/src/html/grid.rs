@@ -1,6 +1,6 @@
 //! The periodic grid on which a recording's jobs are placed: that of the typical model, with its slips.
 
-use punctual_model::{LeftOut, MAX_SLIPS, Periodic, PeriodicOn, Slip, Window};
+use punctual_model::{Instant, LeftOut, MAX_SLIPS, Periodic, PeriodicOn, Release, Slip, Window};
 
 /// A period, and the activation of each release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,18 +48,36 @@ impl Grid {
         }
     }
 
-    /// Where release `number` belongs. Where slips are listed no more, it is the last place before its latest
-    /// bound.
-    pub(crate) fn place(&self, number: u64, window: Window) -> i64 {
-        let passed = self.slips.partition_point(|slip| slip.at_ns <= window.latest());
-        if !self.is_complete && passed == self.slips.len() {
-            let since = i128::from(signed(window.latest().ns())) - i128::from(self.offset_ns);
+    /// Where release `number` belongs. Past the listed slips, it is the place of its arrival, or else the last
+    /// one before its latest bound ([`Grid::truncates`]).
+    pub(crate) fn place(&self, number: u64, release: &Release) -> i64 {
+        let window = release.window;
+        if self.is_past_slips(window) {
             let [numerator, denominator] =
                 [self.numerator, self.denominator].map(|part| i128::from(part.max(1)));
-            return self.at((since * denominator).div_euclid(numerator));
+            let since =
+                |at: Instant| (i128::from(signed(at.ns())) - i128::from(self.offset_ns)) * denominator;
+            return self.at(match self.arrival(release) {
+                Some(arrival) => (2 * since(arrival) + numerator).div_euclid(2 * numerator),
+                None => since(window.latest()).div_euclid(numerator),
+            });
         }
+        let passed = self.slips.partition_point(|slip| slip.at_ns <= window.latest());
         let slips: i128 = self.slips[..passed].iter().map(|slip| i128::from(slip.activations)).sum();
         self.at(i128::from(number) + slips)
+    }
+
+    /// Whether a release may be later than its place by whole periods: neither slips nor arrival tell.
+    pub(crate) fn truncates(&self, release: &Release) -> bool {
+        self.is_past_slips(release.window) && self.arrival(release).is_none()
+    }
+
+    fn is_past_slips(&self, window: Window) -> bool {
+        !self.is_complete && self.slips.last().is_none_or(|slip| slip.at_ns <= window.latest())
+    }
+
+    fn arrival(&self, release: &Release) -> Option<Instant> {
+        release.arrival.filter(|_| self.on == PeriodicOn::Arrival)
     }
 
     /// Whether the release of this window is one of those that the typical model leaves out.
@@ -88,16 +106,20 @@ mod tests {
         Window::at(Instant::from_ns(ns))
     }
 
+    fn released(ns: u64) -> Release {
+        Release { arrival: None, window: at(ns) }
+    }
+
     #[test]
     fn slips_determine_the_activation_of_each_release() {
         let grid = Grid::new(&example::disturbed());
-        assert_eq!(grid.place(499, at(1_499_000_007)), 1_499_000_000);
-        assert_eq!(grid.place(499, at(1_500_004_000)), 1_500_000_000);
-        assert_eq!(grid.place(797, at(1_800_002_000)), 1_800_000_000);
+        assert_eq!(grid.place(499, &released(1_499_000_007)), 1_499_000_000);
+        assert_eq!(grid.place(499, &released(1_500_004_000)), 1_500_000_000);
+        assert_eq!(grid.place(797, &released(1_800_002_000)), 1_800_000_000);
         assert!(grid.leaves_out(at(4_030_016_000)) && !grid.leaves_out(at(4_030_016_001)));
         let grid = Grid::new(&example::extra());
         assert_eq!(
-            (grid.place(500, at(1_500_000_000)), grid.place(501, at(1_500_400_000))),
+            (grid.place(500, &released(1_500_000_000)), grid.place(501, &released(1_500_400_000))),
             (1_500_000_000, 1_500_000_000)
         );
     }
@@ -110,7 +132,13 @@ mod tests {
             .map(|place| Slip { at_ns: Instant::from_ns(1_010_000_000 + place), activations: 1 })
             .collect();
         let grid = Grid::new(&many);
-        assert_eq!(grid.place(3, at(1_003_000_005)), 1_003_000_000);
-        assert_eq!(grid.place(3, at(1_777_000_005)), 1_777_000_000);
+        assert_eq!(grid.place(3, &released(1_003_000_005)), 1_003_000_000);
+        assert_eq!(grid.place(3, &released(1_777_000_005)), 1_777_000_000);
+        assert!(!grid.truncates(&released(1_003_000_005)) && grid.truncates(&released(1_777_000_005)));
+        // Five periods late, as its arrival tells.
+        many.on = PeriodicOn::Arrival;
+        let grid = Grid::new(&many);
+        let late = Release { arrival: Some(Instant::from_ns(1_771_999_999)), ..released(1_777_000_005) };
+        assert_eq!((grid.place(3, &late), grid.truncates(&late)), (1_772_000_000, false));
     }
 }

@@ -5,7 +5,7 @@ use super::grid::{Grid, signed};
 use super::histogram::Histogram;
 use super::raster::{Point, Raster};
 use crate::shape::Shape;
-use punctual_model::{Duration, Instant, Job, Separator, Stream, Task, TimingModel, Window};
+use punctual_model::{Duration, Instant, Job, Release, Separator, Stream, Task, TimingModel, Window};
 use rustc_hash::FxHashMap;
 
 /// Points of the stream that is shown for a task are at most twice so many, …
@@ -25,6 +25,8 @@ pub(crate) struct Worst {
     pub(crate) released: Instant,
     /// The most that it can have been late, or the least after the job before.
     pub(crate) measure: Option<i64>,
+    /// Whether it may have been later, by whole periods.
+    pub(crate) is_truncated: bool,
     pub(crate) cost: Duration,
     pub(crate) response: Duration,
 }
@@ -54,6 +56,8 @@ pub(crate) struct StreamJobs {
     pub(crate) jobs: u64,
     /// Of them, those whose release is a window.
     pub(crate) windows: u64,
+    /// Those that may be later than is drawn, by whole periods.
+    pub(crate) truncated: u64,
     /// Those that the model does not allow.
     pub(crate) outside: u64,
     /// What is drawn over time.
@@ -104,10 +108,11 @@ impl Measure {
     }
 
     /// The least and the most that the measure of a job can be.
-    fn range(&self, number: u64, window: Window, last: Option<(u64, Window)>) -> Option<(i64, i64)> {
+    fn range(&self, number: u64, release: &Release, last: Option<(u64, Window)>) -> Option<(i64, i64)> {
+        let window = release.window;
         match self {
             Measure::Lateness(grid) => {
-                let place = grid.place(number, window);
+                let place = grid.place(number, release);
                 Some((difference(window.earliest(), place), difference(window.latest(), place)))
             }
             Measure::Separation { .. } => {
@@ -118,6 +123,11 @@ impl Measure {
                 Some((signed(least.ns()), signed(most.ns())))
             }
         }
+    }
+
+    /// Whether the measure may be more than [`Measure::range`] says, by whole periods.
+    fn truncates(&self, release: &Release) -> bool {
+        matches!(self, Measure::Lateness(grid) if grid.truncates(release))
     }
 
     /// Whether the model allows a job of this range: some instant of a window that it does is enough.
@@ -169,6 +179,7 @@ impl Jobs {
             namesake,
             jobs: 0,
             windows: 0,
+            truncated: 0,
             outside: 0,
             measure: Measure::new(stream),
             last: None,
@@ -237,7 +248,8 @@ impl StreamJobs {
         self.windows += u64::from(!window.is_exact());
         self.cost.push(job.cost.ns());
         self.response.push(job.response().ns());
-        let range = self.measure.range(number, window, self.last);
+        let range = self.measure.range(number, &job.release, self.last);
+        self.truncated += u64::from(self.measure.truncates(&job.release));
         self.busy(job);
         self.compare(number, job, range);
         if let Some((low_ns, high_ns)) = range {
@@ -260,7 +272,9 @@ impl StreamJobs {
             Measure::Separation { .. } => range.map(|(low, _)| low),
         };
         let released = job.release.window.earliest();
-        let this = Worst { number, released, measure, cost: job.cost, response: job.response() };
+        let is_truncated = self.measure.truncates(&job.release);
+        let (cost, response) = (job.cost, job.response());
+        let this = Worst { number, released, measure, is_truncated, cost, response };
         let keep = |place: &mut Option<Worst>, is_worse: &dyn Fn(&Worst) -> bool| {
             if place.as_ref().is_none_or(is_worse) {
                 *place = Some(this);
@@ -309,7 +323,7 @@ impl StreamJobs {
 mod tests {
     use super::*;
     use crate::example::{model, task};
-    use punctual_model::{Call, Fraction, Object, Release};
+    use punctual_model::{Call, Fraction, MAX_SLIPS, Object, PeriodicOn, Slip};
 
     const PERIOD: u64 = 5_000_000;
 
@@ -348,6 +362,29 @@ mod tests {
             Some((12_000, 41_001)),
             "what was not seen counts as late as it can have been"
         );
+    }
+
+    #[test]
+    fn lateness_past_the_listed_slips_counts_from_the_arrival() {
+        let mut tasks = model(vec![task("ctl", 7, 80)]);
+        let stream = &mut tasks.threads.as_mut().expect("threads").tasks[0].streams[0];
+        let periodic = stream.arrival.periodic.as_mut().expect("a period");
+        let slip = |place| Slip { at_ns: Instant::from_ns(second(place)), activations: 1 };
+        (periodic.skipped, periodic.on) = (100, PeriodicOn::Arrival);
+        periodic.slips = (1..=MAX_SLIPS as u64).map(slip).collect();
+        let mut jobs = Jobs::new(&tasks);
+        // Two periods late, if the arrival tells.
+        let mut late = job(second(50 * PERIOD + 185_900), second(50 * PERIOD + 185_900));
+        late.cost = Duration::from_ms(1);
+        jobs.job(7, 0, &separator(), 30, &late);
+        let dearest = |jobs: &Jobs| jobs.stream(0).and_then(|stream| stream.dearest).expect("a job");
+        assert_eq!((dearest(&jobs).measure, dearest(&jobs).is_truncated), (Some(185_900), true));
+        late.release.arrival = Some(Instant::from_ns(second(48 * PERIOD)));
+        late.cost = Duration::from_ms(2);
+        jobs.job(7, 0, &separator(), 31, &late);
+        let found = (dearest(&jobs).measure, dearest(&jobs).is_truncated);
+        assert_eq!(found, (Some(2 * PERIOD as i64 + 185_900), false));
+        assert_eq!(jobs.stream(0).map(|stream| stream.truncated), Some(1));
     }
 
     /// Every job costs 700 µs and is done 800 µs after its latest release.

@@ -170,7 +170,10 @@ fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs
                                     span { "job " (worst.number) }
                                 }
                                 td.figure { (text::since(worst.released.since(begin))) }
-                                td.figure { (worst.measure.map_or("–".into(), time)) }
+                                td.figure {
+                                    @if worst.is_truncated { "≥ " }
+                                    (worst.measure.map_or("–".into(), time))
+                                }
                                 td.figure { (at_most(worst.cost)) }
                                 td.figure { (at_most(worst.response)) }
                                 td { (count(worst.released.ns())) " ns" }
