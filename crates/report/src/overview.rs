@@ -8,7 +8,9 @@ use crate::shape::Shape;
 use crate::summed::Summed;
 use crate::table;
 use crate::{Page, text, visible};
-use punctual_model::{Periodic, Platform, Stream, Task, ThreadId, ThreadIds, Threads, TimingModel};
+use punctual_model::{
+    Loss, Periodic, Platform, Section, Stream, Task, ThreadId, ThreadIds, Threads, TimingModel,
+};
 use std::collections::HashMap;
 
 /// Which tasks the table has, and how.
@@ -53,9 +55,10 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
 /// How long was observed, where, how much, and what was lost; empty without threads.
 pub fn summary(model: &TimingModel) -> String {
     let Some(threads) = &model.threads else { return String::new() };
-    let loss = match threads.lost_records {
-        0 => "nothing lost".to_string(),
-        lost => format!("{} LOST: models end where records are missing", counted(lost, "record")),
+    let loss = match (threads.lost_records, listed(&threads.losses())) {
+        (0, None) => "nothing lost".to_string(),
+        (0, Some(losses)) => format!("no record lost, but {losses}"),
+        (lost, _) => format!("{} LOST: models end where records are missing", counted(lost, "record")),
     };
     let unknown = Platform::default();
     let platform = model.platform.as_ref().unwrap_or(&unknown);
@@ -80,6 +83,15 @@ pub fn summary(model: &TimingModel) -> String {
         counted(model.tasks().len() as u64, "task"),
         counted(threads.records, "record"),
     )
+}
+
+/// `3 lost records, 21 skipped events`; `None` if nothing was missed.
+pub(crate) fn listed(losses: &[Loss]) -> Option<String> {
+    let one = |loss: &Loss| {
+        let what = loss.counter.replace('_', " ");
+        counted(loss.count, what.strip_suffix('s').unwrap_or(&what))
+    };
+    (!losses.is_empty()).then(|| losses.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
 /// The time that the hypervisor took from the machine, where it took any.
@@ -442,6 +454,9 @@ cyclictest  3872";
         );
         lossy.threads.as_mut().expect("threads").lost_records = 3;
         assert!(summary(&lossy).contains("3 records LOST"));
+        let mut skipped = model(Vec::new());
+        skipped.threads.as_mut().expect("threads").skipped_events = 21;
+        assert!(summary(&skipped).contains("no record lost, but 21 skipped events"));
         lossy.threads.as_mut().expect("threads").stolen_ns = punctual_model::Duration::from_ms(1_230);
         let taken = "The hypervisor took 1.23 s of processor time during the observation.\n";
         assert!(summary(&lossy).ends_with(taken), "{}", summary(&lossy));

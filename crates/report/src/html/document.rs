@@ -278,5 +278,8 @@ mod tests {
                 && page.contains("no figure spans a gap")
                 && page.contains("skipped 2 runs")
         );
+        lossy.threads.as_mut().expect("threads").lost_records = 0;
+        let page = super::page(&lossy, None, None, "report");
+        assert!(page.contains("2 skipped events"), "{page}");
     }
 }

@@ -7,17 +7,18 @@ use super::overview::table;
 use super::task::transitions;
 use super::time;
 use crate::number::{agreeing, count, counted};
+use crate::overview::listed;
 use maud::{Markup, html};
-use punctual_model::{Threads, TimingModel};
+use punctual_model::{Section, Threads, TimingModel};
 
 /// How much was observed.
 pub(crate) fn facts(model: &TimingModel) -> Vec<Fact> {
     let Some(seen) = &model.threads else { return Vec::new() };
-    let lost = if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") };
+    let losses = seen.losses();
     vec![
         Fact::new("Tasks", count(seen.tasks.len() as u64)),
         Fact::new("Records", count(seen.records)),
-        Fact { name: "Lost", text: lost, is_loss: seen.lost_records > 0 },
+        Fact { name: "Lost", text: listed(&losses).unwrap_or("nothing".into()), is_loss: !losses.is_empty() },
     ]
 }
 
