@@ -36,6 +36,8 @@ pub struct PageMaker {
     /// The trace whose states are drawn.
     flow: Option<Trace>,
     recordings: Vec<Recording>,
+    /// Measurements of scheduling latency.
+    latencies: Vec<Recording>,
     threads: ThreadFilter,
 }
 
@@ -58,7 +60,15 @@ impl PageMaker {
         }
         let flow =
             flow.map(|(reader, path)| Trace::new(reader, &path, &[], FlowOptions::default())).transpose()?;
-        Ok(PageMaker { file, makes_model, flow, recordings, threads: options.threads })
+        let (latencies, recordings): (Vec<_>, Vec<_>) =
+            recordings.into_iter().partition(|recording| recording.about().latency);
+        if let Some(latency) = latencies.first().filter(|_| !makes_model) {
+            let path = latency.path().display();
+            return Err(Error::usage(format!("{path} is a measurement of scheduling latency"))
+                .because("it has no jobs to draw beside a timing model")
+                .advise(format!("punctual report {path} makes a page of it")));
+        }
+        Ok(PageMaker { file, makes_model, flow, recordings, latencies, threads: options.threads })
     }
 
     /// What the page is named after: the timing model, or else the first folder.
@@ -126,15 +136,16 @@ impl PageMaker {
             Some(trace) => Some(trace.model(self.kernel(trace, monitor), monitor)?),
             None => None,
         };
-        let threads = match self.recordings.is_empty() {
+        let observed = match self.recordings.is_empty() && self.latencies.is_empty() {
             true => None,
             false => {
+                let (recordings, latencies) = (&self.recordings, &self.latencies);
                 let workers = replay::processors();
-                Some(replay::model(&self.recordings, &Default::default(), workers, monitor)?)
+                Some(replay::sections(recordings, latencies, &Default::default(), workers, monitor)?)
             }
         };
-        match (threads, flow) {
-            (Some(threads), Some(flow)) => Ok(chains::combine(threads, flow, monitor)),
+        match (observed, flow) {
+            (Some(observed), Some(flow)) => Ok(chains::combine(observed, flow, monitor)),
             (Some(one), None) | (None, Some(one)) => Ok(one),
             (None, None) => unreachable!("a folder is a recording or a trace"),
         }

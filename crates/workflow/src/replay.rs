@@ -45,14 +45,10 @@ pub fn replay(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
     let all: Vec<Recording> = open.collect::<Result<_>>()?;
     let (latencies, recordings): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.about().latency);
     check_options(options, &latencies)?;
-    let latency = latency::replay(&latencies, monitor)?;
-    let mut model = match (recordings.is_empty(), latency) {
-        (true, Some(latency)) => return Ok(latency),
-        (_, latency) => {
-            let threads = model(&recordings, &options.models, options.workers, monitor)?;
-            latency::merge(threads, latency)?
-        }
-    };
+    let mut model = sections(&recordings, &latencies, &options.models, options.workers, monitor)?;
+    if recordings.is_empty() {
+        return Ok(model);
+    }
     recordings.iter().for_each(|recording| recording.report_problems(monitor));
     if model.tasks().is_empty() {
         monitor.hint("the recording has no threads");
@@ -84,7 +80,21 @@ pub fn processors() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// One model of all recordings, of which there must be at least one.
+/// One model of recordings of threads and of measurements of scheduling latency: at least one of all.
+pub(crate) fn sections(
+    recordings: &[Recording],
+    latencies: &[Recording],
+    options: &ExtractOptions,
+    workers: NonZeroUsize,
+    monitor: &dyn Monitor,
+) -> Result<TimingModel> {
+    match latency::replay(latencies, monitor)? {
+        Some(latency) if recordings.is_empty() => Ok(latency),
+        latency => latency::merge(model(recordings, options, workers, monitor)?, latency),
+    }
+}
+
+/// One model of all recordings of threads, of which there must be at least one.
 pub(crate) fn model(
     recordings: &[Recording],
     options: &ExtractOptions,

@@ -144,6 +144,23 @@ fn replayed(folder: &Path, recording: &Path) -> Output {
 }
 
 #[test]
+fn a_page_of_a_measurement_shows_the_measurement() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (recording, page) = (folder.path().join("recording"), folder.path().join("page.html"));
+    record(&recording, us(40));
+    let made = punctual(&["report".as_ref(), &recording, "-o".as_ref(), &page]);
+    assert!(made.status.success(), "{made:?}");
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("control") && !page.contains("No task was seen"), "{page}");
+    // Beside a timing model, it has nothing to draw.
+    let model = folder.path().join("x.timing.json");
+    assert!(punctual(&["replay".as_ref(), "-o".as_ref(), &model, &recording]).status.success());
+    let refused = punctual(&["report".as_ref(), &model, &recording]);
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && why.contains("is a measurement of scheduling latency"), "{why}");
+}
+
+#[test]
 fn a_latency_above_its_bound_is_reported_with_what_happened_meanwhile() {
     let within = bound(us(40));
     assert_eq!(within.status.code(), Some(0), "{within:?}");
