@@ -48,8 +48,8 @@ impl Grid {
         }
     }
 
-    /// Where release `number` belongs. Past the listed slips, it is the place of its arrival, or else the last
-    /// one before its latest bound ([`Grid::truncates`]).
+    /// Where release `number` belongs. Past the listed slips, it is the place of its arrival, or else the
+    /// last one before its latest bound ([`Grid::truncates`]).
     pub(crate) fn place(&self, number: u64, release: &Release) -> i64 {
         let window = release.window;
         if self.is_past_slips(window) {
