@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use glob::Pattern;
 use punctual_model::{Instant, TimingModel};
-use punctual_trace::{Record, TaskRecord};
+use punctual_trace::{Begin, Record, TaskRecord};
 use std::collections::{HashMap, HashSet};
 
 /// Threads whose names match at least one pattern; all threads if there is no pattern.
@@ -123,8 +123,11 @@ impl RecordFilter {
         let tid = record.tid();
         self.now = self.now.max(time(record).unwrap_or(self.now));
         match record {
-            // A number may be that of a new thread by now.
             Record::Task(task) | Record::Known(task) => {
+                // The TID may have been reused, though the end of the chosen thread was not seen.
+                if matches!(record, Record::Task(_)) && task.begin == Begin::Seen {
+                    self.chosen.remove(&tid);
+                }
                 if self.chosen.contains(&tid) || self.filter.matches(&task.name) {
                     self.chosen.insert(tid);
                     self.others.remove(&tid);
@@ -185,7 +188,6 @@ mod tests {
     use super::*;
     use crate::ErrorKind;
     use punctual_model::Policy;
-    use punctual_trace::Begin;
 
     fn filter(patterns: &[&str]) -> ThreadFilter {
         let patterns: Vec<String> = patterns.iter().map(|text| (*text).to_owned()).collect();
@@ -255,5 +257,8 @@ mod tests {
         let exit = Record::Exit { tid: 7, sequence: 6, at: Instant::from_ns(20) };
         assert_eq!(passed(&mut records, &exit), Some(exit.clone()));
         assert_eq!(passed(&mut records, &Record::Task(Box::new(task(7, 0, 30, "sh")))), None);
+        // So it is if another has its TID, though its end was not seen.
+        assert!(passed(&mut records, &renamed(1, "control")).is_some());
+        assert_eq!(passed(&mut records, &Record::Task(Box::new(task(7, 0, 40, "sh")))), None);
     }
 }
