@@ -36,7 +36,10 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
     if !groups.is_empty() {
         text += &table::of_figures(THREADS, groups.iter().map(|group| group.row(&ids))).text(page);
     }
-    text += &folding(model, &folded.into_iter().filter_map(why).collect::<Vec<_>>(), page);
+    text += &folding(model, &folded.iter().copied().filter_map(why).collect::<Vec<_>>(), page);
+    for line in one_job::sentences(&folded) {
+        text += &crate::paragraph(&line, page);
+    }
     let summed = groups.iter().filter(|group| group.phases > 1).count() as u64;
     if summed > 0 {
         let line = format!("{} with several phases summed up; --phases shows each", counted(summed, "row"));
@@ -190,9 +193,7 @@ fn folding(model: &TimingModel, folded: &[Fold], page: &Page) -> String {
     .collect();
     match (parts.is_empty(), model.tasks().is_empty()) {
         (false, _) => {
-            let mut lines = vec![format!("{}; punctual show --all lists them", parts.join(", "))];
-            lines.extend(one_job::sentences(folded));
-            lines.iter().map(|line| crate::paragraph(line, page)).collect()
+            crate::paragraph(&format!("{}; punctual show --all lists them", parts.join(", ")), page)
         }
         (true, true) => "No task was seen.\n".into(),
         (true, false) => String::new(),
