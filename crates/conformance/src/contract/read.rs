@@ -33,7 +33,7 @@ struct RawContract {
     #[serde(default)]
     slot: Option<Spanned<String>>,
     #[serde(default)]
-    processors: Option<Spanned<String>>,
+    processors: Option<Spanned<Value>>,
     #[serde(default)]
     clock: Option<Clock>,
     #[serde(default)]
@@ -67,7 +67,7 @@ struct RawTask {
     #[serde(default)]
     after: Vec<String>,
     #[serde(default)]
-    processors: Option<Spanned<String>>,
+    processors: Option<Spanned<Value>>,
     #[serde(default)]
     exclusive: bool,
     #[serde(default)]
@@ -91,7 +91,7 @@ struct RawTask {
     #[serde(default)]
     suspensions: Option<u64>,
     #[serde(default)]
-    policy: Option<Policy>,
+    policy: Option<Spanned<String>>,
     #[serde(default)]
     priority: Option<Spanned<u32>>,
     #[serde(default)]
@@ -198,8 +198,9 @@ impl RawTask {
         if let Some(skips) = self.skips.as_ref().filter(|_| self.period.is_none()) {
             return Err((skips.span(), "skips are of a period, and there is none".into()));
         }
+        let policy = self.policy.as_ref().map(policy).transpose()?;
         if let Some(reservation) = &self.reservation {
-            if self.policy.is_some_and(|policy| policy != Policy::Deadline) {
+            if policy.is_some_and(|policy| policy != Policy::Deadline) {
                 let problem = "a reservation needs policy = \"SCHED_DEADLINE\"";
                 return Err((reservation.span(), problem.into()));
             }
@@ -225,7 +226,7 @@ impl RawTask {
             proven: None,
             suspension: duration(&self.suspension)?,
             suspensions: self.suspensions,
-            policy: self.policy,
+            policy,
             priority: self.priority.as_ref().map(priority).transpose()?,
             reservation: self.reservation.map(|it| it.into_inner().read()).transpose()?,
             missing: self.missing,
@@ -293,6 +294,18 @@ fn threads(value: &Spanned<u64>) -> Located<u64> {
     is_some.then_some(number).ok_or_else(|| (value.span(), format!("expected 1 to {MOST_THREADS} threads")))
 }
 
+/// As the kernel calls it, or as tables print it: `SCHED_FIFO`, `FIFO`.
+fn policy(value: &Spanned<String>) -> Located<Policy> {
+    let name = value.get_ref();
+    let found = Policy::ALL.into_iter().find(|it| [it.name(), it.short_name()].contains(&name.as_str()));
+    found.ok_or_else(|| {
+        let known = Policy::ALL.map(Policy::short_name).join(", ");
+        let problem =
+            format!("expected a scheduling policy ({known}, with or without SCHED_), found {name:?}");
+        (value.span(), problem)
+    })
+}
+
 fn priority(value: &Spanned<u32>) -> Located<u32> {
     let priority = *value.get_ref();
     let is_one = (1..=99).contains(&priority);
@@ -347,11 +360,16 @@ fn times(value: &Option<Spanned<Value>>) -> Located<(Option<Duration>, Vec<Durat
     }
 }
 
-/// As the kernel writes them: `0-1,4`.
-fn processors(value: &Spanned<String>) -> Located<Vec<u32>> {
-    processor_list(value.get_ref()).ok_or_else(|| {
-        (value.span(), format!("expected processors such as \"0-1,4\", found {:?}", value.get_ref()))
-    })
+/// As the kernel writes them, `"0-1,4"`, or a list of numbers.
+fn processors(value: &Spanned<Value>) -> Located<Vec<u32>> {
+    let number = |it: &Value| it.as_integer().map_or_else(|| it.type_str().to_owned(), |it| it.to_string());
+    let text = match value.get_ref() {
+        Value::String(text) => text.clone(),
+        Value::Array(all) => all.iter().map(number).collect::<Vec<_>>().join(","),
+        other => other.type_str().to_owned(),
+    };
+    let problem = || format!("expected processors such as \"0-1,4\" or [0, 1, 4], found {text:?}");
+    processor_list(&text).ok_or_else(|| (value.span(), problem()))
 }
 
 #[cfg(test)]
@@ -399,11 +417,34 @@ tasks = ["sense", "act"]
         assert_eq!((&act.after[..], &act.processors[..]), (&["sense".to_owned()][..], &[5][..]));
     }
 
+    /// Whoever copies from a table writes what is in it.
+    #[test]
+    fn scheduling_is_read_as_tables_print_it() {
+        let read = |policy: &str, processors: &str| {
+            let text = format!(
+                "[[task]]\nname = \"a\"\npolicy = {policy:?}\npriority = 80\nprocessors = {processors}"
+            );
+            Contract::parse(&text).expect("a contract").tasks.remove(0)
+        };
+        let expected = read("SCHED_FIFO", "\"0-1,4\"");
+        assert_eq!((expected.policy, expected.priority), (Some(Policy::Fifo), Some(80)));
+        assert_eq!(read("FIFO", "[4, 0, 1, 1]"), expected);
+        assert_eq!(read("DEADLINE", "[0]").processors, [0]);
+    }
+
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
         for (text, line, problem) in [
             ("slot = \"3\"", 1, "expected a time such as \"3ms\" or \"250us\", found \"3\""),
-            ("\nprocessors = \"2-1\"", 2, "expected processors such as \"0-1,4\", found \"2-1\""),
+            (
+                "\nprocessors = \"2-1\"",
+                2,
+                "expected processors such as \"0-1,4\" or [0, 1, 4], found \"2-1\"",
+            ),
+            ("processors = [-1]", 1, "expected processors such as \"0-1,4\" or [0, 1, 4], found \"-1\""),
+            ("processors = []", 1, "expected processors"),
+            ("processors = [\"0-1\"]", 1, "expected processors"),
+            ("processors = 1", 1, "expected processors"),
             ("speed = 3", 1, "unknown field `speed`"),
             ("[[task]]\nperiod = \"3ms\"", 1, "missing field `name`"),
             ("[[task]]\nname = \"a\"\n[[task]]\nname = \"a\"", 4, "expected a unique name, found \"a\""),
@@ -420,11 +461,7 @@ tasks = ["sense", "act"]
                 "a reservation needs policy",
             ),
             ("[[task]]\nname = \"a\"\npriority = 100", 3, "expected a priority from 1 to 99"),
-            (
-                "[[task]]\nname = \"a\"\npolicy = \"fifo\"",
-                3,
-                "expected a scheduling policy (SCHED_OTHER, SCHED_FIFO, SCHED_RR",
-            ),
+            ("[[task]]\nname = \"a\"\npolicy = \"fifo\"", 3, "expected a scheduling policy (OTHER, FIFO, RR"),
             ("[[task]]\nname = \"a\"\nmissing = \"no\"", 3, "unknown variant `no`"),
             ("[[task]]\nname = \"a\"\nthread = { comm = \"[\" }", 3, "\"[\": "),
             ("[[task]]\nname = \"a\"\nthread = {}", 3, "expected comm"),
