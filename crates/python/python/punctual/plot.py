@@ -1,4 +1,4 @@
-"""Plots of timing models and jobs, with matplotlib (``pip install punctual[plot]``).
+"""Plots of timing models and jobs, with matplotlib (the extra ``plot`` of ``punctual-timing``).
 
 Each function draws into ``ax``, by default matplotlib's current one, and returns it.
 """
