@@ -220,6 +220,12 @@ fn throttling() -> Check {
     let period = fs::read_to_string(path.with_file_name("sched_rt_period_us")).unwrap_or_default();
     match runtime.trim() {
         "-1" => Check::works(name, needed_for, "off"),
-        runtime => Check::works(name, needed_for, format!("on: {runtime} of every {} µs", period.trim())),
+        runtime => Check::fails(
+            name,
+            needed_for,
+            Verdict::Degraded,
+            format!("on: {runtime} of every {} µs for real-time threads", period.trim()),
+            "sysctl kernel.sched_rt_runtime_us=-1; a real-time thread that never sleeps then keeps its processor",
+        ),
     }
 }
