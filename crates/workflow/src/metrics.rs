@@ -6,6 +6,7 @@
 //! what a violation is.
 
 mod endpoint;
+mod format;
 
 pub use endpoint::Endpoint;
 

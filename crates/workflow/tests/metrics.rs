@@ -259,20 +259,42 @@ fn documented_metrics_exist() {
     serde_json::from_str::<serde_json::Value>(&dashboard).expect("JSON");
 }
 
-/// The server: installed, or as `scripts/setup` unpacks it beside what is built.
-fn prometheus() -> Option<PathBuf> {
+/// A program of Prometheus: installed, or as `scripts/setup` unpacks it beside what is built.
+fn tool(name: &str) -> Option<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
     let works = |path: &PathBuf| {
         Command::new(path).arg("--version").output().is_ok_and(|output| output.status.success())
     };
-    ["prometheus".into(), target.join("tools/prometheus")].into_iter().find(works)
+    [name.into(), target.join("tools").join(name)].into_iter().find(works)
+}
+
+/// Prometheus' own linter reads what readers of plain text get.
+#[test]
+fn plain_text_is_served_to_those_who_ask() {
+    let (metrics, endpoint) = served();
+    count(&metrics);
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\naccept: text/plain\r\n\r\n";
+    let (head, body) = ask(endpoint.address(), request);
+    assert!(head.contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");
+    assert!(!body.contains("# EOF") && !body.contains("# UNIT"), "{body}");
+    assert!(body.contains("# TYPE punctual_jobs_total counter\n"), "{body}");
+    let Some(promtool) = tool("promtool") else {
+        eprintln!("SKIPPED: no promtool here");
+        return;
+    };
+    let mut check = Command::new(promtool);
+    check.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut check = check.spawn().expect("promtool");
+    check.stdin.take().expect("its input").write_all(body.as_bytes()).expect("sent");
+    let output = check.wait_with_output().expect("its output");
+    assert!(output.status.success(), "{output:?}\n{body}");
 }
 
 /// A server of Prometheus scrapes, and answers what it has got.
 #[test]
 fn prometheus_scrapes() {
-    let Some(prometheus) = prometheus() else {
+    let Some(prometheus) = tool("prometheus") else {
         eprintln!("SKIPPED: no prometheus here");
         return;
     };

@@ -4,6 +4,7 @@
 //! held while anything is sent, so nobody who reads slowly delays who counts.
 
 use super::Metrics;
+use super::format::Format;
 use crate::error::{Error, ErrorKind, Result, plain_reason};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,8 +21,6 @@ const MOST_CONNECTIONS: usize = 8;
 const MOST_BYTES: usize = 8 << 10;
 /// How long accepting pauses when it fails, as without descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-
-const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// A server of metrics. Dropping it closes its socket; answers under way are finished by threads of their
 /// own.
@@ -131,7 +130,7 @@ fn answer(mut stream: TcpStream, metrics: &Metrics) -> io::Result<()> {
     let end = Instant::now() + PATIENCE;
     let (request, is_brief) = request(&mut stream, end)?;
     let (status, content, body) = match request {
-        Request::Metrics => ("200 OK", CONTENT, metrics.text()),
+        Request::Metrics(format) => ("200 OK", format.content(), format.write(metrics.text())),
         Request::Elsewhere => ("404 Not Found", "text/plain", "metrics are at /metrics\n".into()),
         Request::OtherMethod => ("405 Method Not Allowed", "text/plain", "only GET and HEAD\n".into()),
         Request::Malformed => ("400 Bad Request", "text/plain", "this is not HTTP\n".into()),
@@ -146,7 +145,7 @@ fn answer(mut stream: TcpStream, metrics: &Metrics) -> io::Result<()> {
 
 /// What is asked for.
 enum Request {
-    Metrics,
+    Metrics(Format),
     Elsewhere,
     OtherMethod,
     Malformed,
@@ -162,7 +161,9 @@ fn request(stream: &mut TcpStream, end: Instant) -> io::Result<(Request, bool)> 
             Ok(httparse::Status::Complete(_)) => {
                 let path = request.path.and_then(|path| path.split('?').next());
                 let what = match (request.method, path) {
-                    (Some("GET" | "HEAD"), Some("/metrics")) => Request::Metrics,
+                    (Some("GET" | "HEAD"), Some("/metrics")) => {
+                        Request::Metrics(Format::accepted(&accepted_types(request.headers)))
+                    }
                     (Some("GET" | "HEAD"), _) => Request::Elsewhere,
                     _ => Request::OtherMethod,
                 };
@@ -178,6 +179,12 @@ fn request(stream: &mut TcpStream, end: Instant) -> io::Result<(Request, bool)> 
             read => bytes.extend_from_slice(&part[..read]),
         }
     }
+}
+
+/// The values of all `Accept` headers.
+fn accepted_types(headers: &[httparse::Header]) -> String {
+    let values = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("accept"));
+    values.map(|header| String::from_utf8_lossy(header.value)).collect::<Vec<_>>().join(",")
 }
 
 /// Sends everything, unless that takes too long.
