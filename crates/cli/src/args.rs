@@ -480,7 +480,7 @@ pub struct Chains {
 #[command(after_long_help = examples(
     "  punctual compare fifo-1 fifo-2 priority-1 priority-2 -o compare.html
   punctual compare before.timing.json after.timing.json --thread 'control*'
-  punctual compare --by folder before/*.timing.json after/*.timing.json"))]
+  punctual compare --by folder before/*.timing.json after/*.timing.json --fail-on-worse"))]
 pub struct Compare {
     /// Traces of dataflow programs (folders) and timing models (*.timing.json; - is standard input)
     #[arg(value_name = "RUN", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
@@ -499,13 +499,17 @@ pub struct Compare {
     #[command(flatten)]
     pub threads: Threads,
 
-    /// Also write a page with box plots to FILE (HTML); - is standard output, which then has only the page
+    /// Also write a page with pictures to FILE (HTML); - is standard output, which then has only the page
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
     /// Replace FILE if it exists
     #[arg(long)]
     pub force: bool,
+
+    /// Exit with 8 if a configuration is worse than the first, and with 2 if there are too few runs to tell
+    #[arg(long)]
+    pub fail_on_worse: bool,
 
     /// Print JSON (docs/compare.md) instead of tables
     #[arg(long)]

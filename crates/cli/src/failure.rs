@@ -41,7 +41,8 @@ pub const CODES: [(&str, &str); 10] = [
     ("7", "punctuald cannot be reached, or did not answer."),
     (
         "8",
-        "A contract is not kept (punctual check, punctual watch); or a measured latency is above its bound: \
+        "A contract is not kept (punctual check, punctual watch); a configuration is worse than the first \
+         (punctual compare --fail-on-worse); or a measured latency is above its bound: \
          a defect of Punctual, or the kernel broke a rule that the bound rests on.",
     ),
     ("9", "A slot was not given as its table says (punctual tt check)."),

@@ -225,7 +225,8 @@ fn throttling() -> Check {
             needed_for,
             Verdict::Degraded,
             format!("on: {runtime} of every {} µs for real-time threads", period.trim()),
-            "sysctl kernel.sched_rt_runtime_us=-1; a real-time thread that never sleeps then keeps its processor",
+            "sysctl kernel.sched_rt_runtime_us=-1; a real-time thread that never sleeps then keeps its \
+             processor",
         ),
     }
 }

@@ -5,11 +5,13 @@
 //! difference between configurations is marked where the ranges do not overlap. A single run has no spread,
 //! and no difference to it is marked.
 
+mod axis;
 mod boxes;
 mod comparison;
 mod configuration;
 mod decisions;
 mod document;
+mod dots;
 mod figures;
 mod input;
 mod json;
@@ -18,20 +20,22 @@ mod subjects;
 mod table;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 pub use comparison::Comparison;
 pub use configuration::By;
 pub use input::{Input, NothingInCommon};
+pub use verdict::Outcome;
 
 use crate::Page;
 
 impl Comparison {
-    /// Tables, and what they say about each decision.
+    /// The verdict, tables, and what they say about each decision.
     pub fn text(&self, page: &Page) -> String {
         table::text(self, page)
     }
 
-    /// A page of its own with box plots, which needs nothing else and no network.
+    /// A page of its own with pictures, which needs nothing else and no network.
     pub fn html(&self) -> String {
         document::page(self)
     }

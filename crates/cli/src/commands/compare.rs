@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
-use punctual_report::compare::By;
+use punctual_report::compare::{By, Comparison, Outcome};
 use punctual_workflow::Destination;
 use punctual_workflow::compare::{Comparer, Options};
 
@@ -27,16 +27,34 @@ pub fn run(arguments: args::Compare) -> Result<(), Failure> {
     })?;
     let comparison = comparer.run(&console)?;
     if page_is_printed {
-        return print(&comparison.html());
+        print(&comparison.html())?;
+    } else {
+        if let Some(destination) = &page {
+            destination.write_or_rescue(comparison.html().as_bytes())?;
+        }
+        print(&if arguments.json { comparison.json() } else { comparison.text(&terminal::page()) })?;
+        if let Some(destination) = &page {
+            console.note(&format!("Wrote {}; open it in a browser.", destination.path().display()));
+        }
     }
-    if let Some(destination) = &page {
-        destination.write_or_rescue(comparison.html().as_bytes())?;
+    if arguments.fail_on_worse { demand_not_worse(&comparison) } else { Ok(()) }
+}
+
+/// A check that cannot tell does not pass.
+fn demand_not_worse(comparison: &Comparison) -> Result<(), Failure> {
+    let outcomes: Vec<Outcome> = comparison.outcomes().collect();
+    let failure = |code| Err(Failure::new(code, comparison.verdict().join(" ")));
+    if outcomes.is_empty() {
+        let message =
+            "--fail-on-worse needs two configurations, and all runs are of one; choose another --by";
+        Err(Failure::new(Code::Usage, message))
+    } else if outcomes.iter().any(|outcome| outcome.is_worse()) {
+        failure(Code::Exceeded)
+    } else if outcomes.contains(&Outcome::TooFewRuns) {
+        failure(Code::Usage)
+    } else {
+        Ok(())
     }
-    print(&if arguments.json { comparison.json() } else { comparison.text(&terminal::page()) })?;
-    if let Some(destination) = &page {
-        console.note(&format!("Wrote {}; open it in a browser.", destination.path().display()));
-    }
-    Ok(())
 }
 
 fn by(by: args::By) -> By {

@@ -10,6 +10,10 @@ impl Folder {
         Folder(tempfile::tempdir().expect("a directory"))
     }
 
+    pub fn path(&self) -> &std::path::Path {
+        self.0.path()
+    }
+
     pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.0.path().join(name), text).expect("written");
     }

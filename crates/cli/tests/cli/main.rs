@@ -2,6 +2,7 @@
 
 mod changes;
 mod command;
+mod compare;
 mod contract;
 mod folder;
 mod prove;

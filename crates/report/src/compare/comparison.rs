@@ -5,6 +5,7 @@ use super::figures::Section;
 use super::input::{Input, NothingInCommon};
 use super::range::RUNS_FOR_SPREAD;
 use super::subjects::{SUBJECTS, Subject};
+use super::verdict::{self, Outcome, Verdict};
 
 /// Runs by configuration, and their figures side by side.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct Comparison {
     pub(super) grouping: Grouping,
     /// What is missing in runs, in words.
     pub(super) lacking: Vec<String>,
+    /// On each configuration but the first.
+    pub(super) verdicts: Vec<Verdict>,
 }
 
 impl Comparison {
@@ -34,13 +37,26 @@ impl Comparison {
             return Err(NothingInCommon(found.collect()));
         }
         let grouping = Grouping::new(inputs, by);
-        Ok(Comparison {
+        let mut comparison = Comparison {
             names: configuration::names(inputs),
             configurations: Configuration::all(inputs, &grouping),
             sections,
             grouping,
             lacking: configuration::lacking(inputs),
-        })
+            verdicts: Vec::new(),
+        };
+        comparison.verdicts = verdict::all(&comparison);
+        Ok(comparison)
+    }
+
+    /// How each configuration but the first compares with the first.
+    pub fn outcomes(&self) -> impl Iterator<Item = Outcome> {
+        self.verdicts.iter().map(|verdict| verdict.outcome)
+    }
+
+    /// The verdict: a sentence on each configuration, or one on all.
+    pub fn verdict(&self) -> Vec<String> {
+        verdict::sentences(self)
     }
 
     /// Whether there are two configurations with a spread each, without which nothing is marked.

@@ -1,9 +1,10 @@
 //! Decisions: which policy, how many executors, which platform has the least worst-case end-to-end latency.
+//! A configuration is named only if the test of the tables tells it from all others.
 
 use super::comparison::Comparison;
 use super::configuration::{By, Configuration, varies};
 use super::figures::{Row, Section};
-use super::range::{Difference, Range, Unit, Whole};
+use super::range::{Difference, RUNS_FOR_SPREAD, Range, Unit, Whole};
 use super::subjects::Decision;
 use crate::number::{at_most, counted};
 use punctual_model::Duration;
@@ -62,11 +63,16 @@ fn latency(comparison: &Comparison, section: &Section, decision: Decision) -> Ve
         _ => format!("over the {} that all runs have", counted(common.len() as u64, "chain")),
     };
     let label = |number: usize| comparison.configurations[number].label.clone();
-    let mut text = vec![format!(
-        "Lowest worst-case {what} {which}: {}.{}",
-        list(comparison, &ranked),
-        rivals(comparison, &ranked, label)
-    )];
+    let standing = Standing::new(&ranked);
+    let list = list(&ranked, &standing, label);
+    let mut text = vec![match &standing {
+        Standing::Lowest => format!("Lowest worst-case {what} {which}: {list}."),
+        Standing::Rivals(_) => format!("Worst-case {what} {which}: {list}.{}", rivals(&standing, label)),
+        Standing::TooFewRuns => format!(
+            "Worst-case {what} {which}: {list}. Too few runs to tell which is lowest: it takes at least \
+             {RUNS_FOR_SPREAD} of each."
+        ),
+    }];
     if unknown > 0 {
         let (runs, is) = (counted(unknown as u64, "run"), if unknown == 1 { "is" } else { "are" });
         text.push(format!("{runs} of unknown configuration {is} not ranked."));
@@ -74,10 +80,14 @@ fn latency(comparison: &Comparison, section: &Section, decision: Decision) -> Ve
     if has_properties {
         text.extend(each_decision(comparison, &ranked));
     }
+    if !matches!(standing, Standing::Lowest) {
+        return text;
+    }
     let others = common.iter().filter_map(|row| {
         let ranked = rank(comparison, |configuration| over(configuration, |run| row.value(run, max)));
         let here = ranked.iter().find(|candidate| candidate.number == best.number)?;
-        let least = ranked.first().filter(|least| least.worst.value < here.worst.value)?;
+        let is_less = |least: &&Candidate| least.worst.value < here.worst.value;
+        let least = ranked.first().filter(is_less).filter(|least| least.worst.is_apart(&here.worst))?;
         let difference = Difference::new(&least.worst, &here.worst).text();
         let values = [least, here].map(|candidate| candidate.worst_time());
         Some(
@@ -88,8 +98,6 @@ fn latency(comparison: &Comparison, section: &Section, decision: Decision) -> Ve
     let others: Vec<String> = others.collect();
     if !others.is_empty() {
         text.push(format!("By {what}, some chains do better elsewhere: {}.", others.join("; ")));
-    } else if common.len() > 1 {
-        text.push(format!("By {what}, it is also the best for every single chain."));
     }
     text
 }
@@ -110,36 +118,55 @@ fn rank(comparison: &Comparison, worst: impl Fn(&Configuration) -> Option<Range>
     ranked
 }
 
-/// `fifo (12 ms); then priority (13 ms, +8.3 %)`.
-fn list(comparison: &Comparison, ranked: &[Candidate]) -> String {
-    named(ranked, |candidate| comparison.configurations[candidate.number].label.clone())
+/// What the runs tell about the first of a ranking.
+enum Standing {
+    /// It is lower than all others.
+    Lowest,
+    /// It and these, by number, are not distinguishable.
+    Rivals(Vec<usize>),
+    TooFewRuns,
 }
 
-fn named(ranked: &[Candidate], name: impl Fn(&Candidate) -> String) -> String {
-    let Some((best, others)) = ranked.split_first() else { return String::new() };
-    let mut text = format!("{} ({})", name(best), best.worst_time());
+impl Standing {
+    fn new(ranked: &[Candidate]) -> Standing {
+        let Some((best, others)) = ranked.split_first() else { return Standing::TooFewRuns };
+        if others.is_empty() || ranked.iter().any(|candidate| !candidate.worst.has_spread()) {
+            return Standing::TooFewRuns;
+        }
+        let mut near: Vec<usize> =
+            others.iter().filter(|it| !best.worst.is_apart(&it.worst)).map(|it| it.number).collect();
+        if near.is_empty() {
+            return Standing::Lowest;
+        }
+        near.push(best.number);
+        near.sort_unstable();
+        Standing::Rivals(near)
+    }
+}
+
+/// `priority (12 ms); then fifo (13 ms, ▲ +8.3 %)`; where none is lowest, as they were given:
+/// `fifo (13 ms), priority (12 ms, −7.7 %)`.
+fn list(ranked: &[Candidate], standing: &Standing, name: impl Fn(usize) -> String) -> String {
+    let is_lowest = matches!(standing, Standing::Lowest);
+    let mut shown = ranked.to_vec();
+    if !is_lowest {
+        shown.sort_by_key(|candidate| candidate.number);
+    }
+    let Some((first, others)) = shown.split_first() else { return String::new() };
+    let mut text = format!("{} ({})", name(first.number), first.worst_time());
     for (index, other) in others.iter().enumerate() {
-        let difference = Difference::new(&best.worst, &other.worst).text();
-        let between = if index == 0 { "; then " } else { ", " };
-        text += &format!("{between}{} ({}, {difference})", name(other), other.worst_time());
+        let difference = Difference::new(&first.worst, &other.worst).text();
+        let between = if is_lowest && index == 0 { "; then " } else { ", " };
+        text += &format!("{between}{} ({}, {difference})", name(other.number), other.worst_time());
     }
     text
 }
 
-/// Configurations that may be as good.
-fn rivals(comparison: &Comparison, ranked: &[Candidate], name: impl Fn(usize) -> String) -> String {
-    let Some((best, others)) = ranked.split_first().filter(|_| comparison.has_spreads()) else {
-        return String::new();
-    };
-    let near: Vec<String> = others
-        .iter()
-        .filter(|other| !best.worst.is_apart(&other.worst))
-        .map(|other| name(other.number))
-        .collect();
-    match near.is_empty() {
-        true => " Distinguishable from all others.".to_owned(),
-        false => format!(" Not distinguishable from {}.", near.join("; ")),
-    }
+/// The configurations that may be lowest.
+fn rivals(standing: &Standing, name: impl Fn(usize) -> String) -> String {
+    let Standing::Rivals(near) = standing else { return String::new() };
+    let names: Vec<String> = near.iter().map(|number| name(*number)).collect();
+    format!(" None is lowest: no difference found between {}.", names.join("; "))
 }
 
 /// One property at a time, the others fixed; nothing where only one differs.
@@ -174,9 +201,16 @@ fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {
         for (circumstances, mut group) in groups.into_iter().filter(|(_, group)| group.len() > 1) {
             group.sort_by_key(|candidate| (candidate.worst.value, candidate.number));
             let name = |number: usize| by.words(all[number].value(by));
-            let list = named(&group, |candidate| name(candidate.number));
-            let rivals = rivals(comparison, &group, name);
-            text.push(format!("{title} ({}): {list}.{rivals}", circumstances.join(", ")));
+            let standing = Standing::new(&group);
+            let list = list(&group, &standing, name);
+            let circumstances = circumstances.join(", ");
+            text.push(match &standing {
+                Standing::Lowest => format!("{title} ({circumstances}): lowest with {list}."),
+                Standing::Rivals(_) => {
+                    format!("{title} ({circumstances}): {list}.{}", rivals(&standing, name))
+                }
+                Standing::TooFewRuns => format!("{title} ({circumstances}): {list}. Too few runs to tell."),
+            });
         }
     }
     text

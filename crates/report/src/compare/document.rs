@@ -1,8 +1,8 @@
-//! The page: decisions first, then for each kind of time its box plots and its table. Its only script is the
-//! one for light and dark, and it loads nothing.
+//! The page: the verdict and decisions first, then for each kind of time its pictures and its table. Its only
+//! script is the one for light and dark, and it loads nothing.
 
 use super::comparison::Comparison;
-use super::{boxes, decisions, table};
+use super::{boxes, decisions, dots, table};
 use crate::html::{THEME, head, theme};
 use crate::table::{Table, Tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -22,6 +22,12 @@ pub(super) fn page(comparison: &Comparison) -> String {
                 header.page { div.headline { h1 { (title) } (theme()) } }
                 (contents(comparison, !decisions.is_empty()))
                 main {
+                    @if !comparison.verdicts.is_empty() {
+                        section #verdict {
+                            h2 { "Verdict" }
+                            (paragraphs(&comparison.verdict()))
+                        }
+                    }
                     section #compared {
                         h2 { "What is compared" }
                         (paragraphs(&table::introduction(comparison)))
@@ -48,6 +54,13 @@ pub(super) fn page(comparison: &Comparison) -> String {
                                                 the median; the line reaches from the least to the \
                                                 greatest. "
                                             "The axis is logarithmic."
+                                        }
+                                    }
+                                } @else if let Some(plot) = dots::plot(comparison, section) {
+                                    figure {
+                                        (plot)
+                                        figcaption {
+                                            "A dot for each run. The axis is logarithmic."
                                         }
                                     }
                                 }

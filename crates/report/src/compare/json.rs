@@ -3,15 +3,28 @@
 use super::comparison::Comparison;
 use super::configuration::{By, Value};
 use super::range::{Difference, Range, Unit};
+use super::verdict::Outcome;
 use serde::Serialize;
 
 #[derive(Serialize)]
 struct Document<'a> {
     format: &'static str,
     version: u32,
+    verdicts: Vec<Verdict<'a>>,
     configurations: Vec<Configuration<'a>>,
     figures: Vec<Figure<'a>>,
     decisions: Vec<String>,
+}
+
+/// On a configuration, compared with the first.
+#[derive(Serialize)]
+struct Verdict<'a> {
+    label: &'a str,
+    outcome: Outcome,
+    /// Numbers of figures.
+    tested: usize,
+    worse: usize,
+    better: usize,
 }
 
 #[derive(Serialize)]
@@ -65,11 +78,30 @@ impl From<&Range> for Values {
 
 #[derive(Serialize)]
 struct Changed {
+    /// What the other has more, in the figure's unit.
+    #[serde(flatten)]
+    amount: Amount,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
     /// Absent where there is no spread to compare with.
     #[serde(skip_serializing_if = "Option::is_none")]
     exceeds_spread: Option<bool>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Amount {
+    Time { amount_ns: i128 },
+    Count { amount: i128 },
+}
+
+impl From<&Difference> for Amount {
+    fn from(difference: &Difference) -> Amount {
+        match difference.unit {
+            Unit::Time => Amount::Time { amount_ns: difference.amount() },
+            Unit::Count => Amount::Count { amount: difference.amount() },
+        }
+    }
 }
 
 pub(super) fn json(comparison: &Comparison) -> String {
@@ -88,6 +120,13 @@ pub(super) fn json(comparison: &Comparison) -> String {
             runs: configuration.runs.iter().map(|run| comparison.names[*run].as_str()).collect(),
         }
     });
+    let verdicts = comparison.verdicts.iter().map(|verdict| Verdict {
+        label: &all[verdict.configuration].label,
+        outcome: verdict.outcome,
+        tested: verdict.tested,
+        worse: verdict.worse.len(),
+        better: verdict.better.len(),
+    });
     let mut figures = Vec::new();
     for section in &comparison.sections {
         for row in &section.rows {
@@ -101,6 +140,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
                         let difference = Difference::new(&first, &range);
                         let has_spreads = first.has_spread() && range.has_spread();
                         Changed {
+                            amount: Amount::from(&difference),
                             ratio: difference.ratio(),
                             exceeds_spread: has_spreads.then_some(difference.is_marked),
                         }
@@ -119,6 +159,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
     let document = Document {
         format: "punctual.comparison",
         version: 1,
+        verdicts: verdicts.collect(),
         configurations: configurations.collect(),
         figures,
         decisions: super::decisions::all(comparison),

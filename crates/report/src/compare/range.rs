@@ -71,7 +71,7 @@ impl Range {
 pub(super) struct Difference {
     first: u64,
     other: u64,
-    unit: Unit,
+    pub(super) unit: Unit,
     /// Whether it exceeds the spread of both.
     pub(super) is_marked: bool,
 }
@@ -95,19 +95,33 @@ impl Difference {
         }
     }
 
-    /// `▲ +12.3 %`; in its unit where the first is zero.
-    pub(super) fn text(&self) -> String {
-        let text = match self.ratio() {
+    /// What the other has more.
+    pub(super) fn amount(&self) -> i128 {
+        i128::from(self.other) - i128::from(self.first)
+    }
+
+    /// The greater value as a multiple of the less, by which differences of different figures are ordered.
+    pub(super) fn factor(&self) -> f64 {
+        self.first.max(self.other) as f64 / self.first.min(self.other) as f64
+    }
+
+    /// `+12.3 %`; in its unit where the first is zero.
+    pub(super) fn size(&self) -> String {
+        match self.ratio() {
             Some(ratio) => percent(ratio),
             None if self.unit == Unit::Count => format!("+{}", count(self.other)),
             None => format!("+{}", about(Duration::from_ns(self.other))),
-        };
+        }
+    }
+
+    /// `▲ +12.3 %`.
+    pub(super) fn text(&self) -> String {
         let mark = match (self.is_marked, self.other > self.first) {
             (false, _) => "",
             (true, true) => "▲ ",
             (true, false) => "▼ ",
         };
-        format!("{mark}{text}")
+        format!("{mark}{}", self.size())
     }
 }
 

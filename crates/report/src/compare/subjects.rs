@@ -50,8 +50,10 @@ pub(super) struct Table {
     figures: FiguresOf,
     /// The rows of one run.
     pub(super) rows: fn(&TimingModel, &Table) -> Vec<Named>,
-    /// Whether less is better.
-    pub(super) less_is_better: bool,
+    /// What its figures are of, where their titles do not say it.
+    noun: &'static str,
+    /// The fields of figures of which neither more nor less is better.
+    neutral: &'static [&'static str],
     /// Whether it is shown only if a figure is not zero.
     pub(super) is_optional: bool,
     /// Whether rows without any figure are left out.
@@ -78,6 +80,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
         tables: &[
             Table {
                 difference_fit: Fit::Keep,
+                noun: "execution",
                 ..table(
                     "execution",
                     "Execution times of tasks, from start to stop",
@@ -87,6 +90,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
             },
             Table {
                 difference_fit: Fit::Keep,
+                noun: "queuing",
                 ..table(
                     "queuing",
                     "Queuing times of tasks, from activation to start",
@@ -95,12 +99,14 @@ pub(super) const SUBJECTS: &[Subject] = &[
                 )
             },
             Table {
+                noun: "reaction time",
                 decision: Some(Decision { what: "reaction time", has_properties: true }),
                 ..of_chains("reaction", "Latency of chains: reaction time", |model, table| {
                     chains(model, table, true)
                 })
             },
             Table {
+                noun: "data age",
                 decision: Some(Decision { what: "data age", has_properties: false }),
                 ..of_chains("age", "Latency of chains: data age", |model, table| chains(model, table, false))
             },
@@ -111,7 +117,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
         is_in: |model| !model.tasks().is_empty(),
         tables: &[
             Table {
-                less_is_better: false,
+                neutral: &["period_ns"],
                 remark: Some(
                     "Threads are compared by name; of several with one name, the one with the most jobs. All \
                      figures are of its primary separator.",
@@ -119,7 +125,7 @@ pub(super) const SUBJECTS: &[Subject] = &[
                 ..of_threads("threads", "Threads", Group::Threads)
             },
             Table {
-                less_is_better: false,
+                neutral: &["skipped", "extra"],
                 is_optional: true,
                 ..of_threads("slips", "Threads: skipped activations, extra releases", Group::Slips)
             },
@@ -162,7 +168,8 @@ const fn table(
         group,
         figures,
         rows,
-        less_is_better: true,
+        noun: "",
+        neutral: &[],
         is_optional: false,
         hides_empty_rows: false,
         decision: None,
@@ -187,6 +194,18 @@ const fn of_threads(field: &'static str, title: &'static str, group: Group) -> T
 impl Table {
     pub(super) fn figures(&self) -> Vec<&'static Figure> {
         (self.figures)(self.group)
+    }
+
+    pub(super) fn less_is_better(&self, figure: &Figure) -> bool {
+        !self.neutral.contains(&figure.field)
+    }
+
+    /// The title of a figure within a sentence: `max cost`, `median execution`.
+    pub(super) fn title_of(&self, figure: &Figure) -> String {
+        let mut letters = figure.title.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+        let title: String = first.into_iter().chain(letters).collect();
+        format!("{title} {}", self.noun).trim_end().to_owned()
     }
 }
 

@@ -1,16 +1,18 @@
-//! The comparison as text: who is compared, tables, what the marks mean, and the decisions.
+//! The comparison as text: the verdict, who is compared, tables, what the marks mean, and the decisions.
 
 use super::comparison::Comparison;
 use super::configuration::{By, Value, varies};
 use super::figures::{self as compared, Row, Section};
 use super::range::{Difference, RUNS_FOR_SPREAD, Whole, one_chance_in};
+use super::verdict;
 use crate::figures::{Figure, Fit};
 use crate::number::{count, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, paragraph};
 
 pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
-    let mut text = paragraphs(&introduction(comparison), page);
+    let mut text = paragraphs(&verdict::sentences(comparison), page);
+    text += &paragraphs(&introduction(comparison), page);
     text += &configurations(comparison).text(page);
     let decisions = super::decisions::all(comparison);
     if !decisions.is_empty() {
@@ -203,7 +205,7 @@ fn line(comparison: &Comparison, section: &Section, row: &Row, number: usize) ->
         cells.push((compared::value(figure, &range), Tone::Plain));
         cells.push((compared::spread(figure, &range), Tone::Plain));
         cells.push(before.map_or((String::new(), Tone::Plain), |before| {
-            difference_cell(section, &Difference::new(&before, &range))
+            difference_cell(section, figure, &Difference::new(&before, &range))
         }));
     }
     let note = match present {
@@ -218,9 +220,9 @@ fn line(comparison: &Comparison, section: &Section, row: &Row, number: usize) ->
 }
 
 /// Shorter times are better; a period is neither.
-fn difference_cell(section: &Section, difference: &Difference) -> (String, Tone) {
+fn difference_cell(section: &Section, figure: &Figure, difference: &Difference) -> (String, Tone) {
     let text = difference.text();
-    let tone = match section.table.less_is_better && difference.is_marked {
+    let tone = match section.table.less_is_better(figure) && difference.is_marked {
         false => Tone::Plain,
         true if text.starts_with('▼') => Tone::Good,
         true => Tone::Bad,

@@ -1,6 +1,6 @@
 //! Comparisons with numbers that were worked by hand, and laws.
 
-use super::{By, Comparison, Input, decisions};
+use super::{By, Comparison, Input, Outcome, decisions};
 use crate::{Page, example};
 use proptest::prelude::*;
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask, Latency, Times, Worst, WorstPath};
@@ -144,13 +144,14 @@ fn cells<'a>(text: &'a str, title: &str) -> Vec<Vec<&'a str>> {
 fn differences_beyond_the_spread_are_marked() {
     let found = text(&compared(&five_of_each(), &[]));
     let expected = "\
+priority is worse than fifo in 3 of 10 figures, above all min reaction time of a → b (1 ms, then 1.5 ms, +50.0 %); it is better in 5 of 10 figures, above all median queuing of a (10 µs, then 5 µs, −50.0 %).
 10 runs in 2 configurations. The same in all: nav, Linux x86_64, 1 executor.
 Configuration  Runs  Inputs
 fifo              5  f1, f2, f3, f4, f5
 priority          5  p1, p2, p3, p4, p5
 
 Decisions
-Lowest worst-case reaction time over all 2 chains: priority (6.5 ms); then fifo (8.2 ms, ▲ +26.2 %). Distinguishable from all others.
+Lowest worst-case reaction time over all 2 chains: priority (6.5 ms); then fifo (8.2 ms, ▲ +26.2 %).
 By reaction time, some chains do better elsewhere: a → b under fifo (4.1 ms; priority: 6.1 ms, ▲ +48.8 %).
 By data age: no chain has one in all runs, so there is no decision.
 
@@ -186,15 +187,21 @@ fn fewer_than_five_runs_have_no_spread_and_no_mark() {
 fn each_decision_is_compared_with_the_others_fixed() {
     let two = Run { executors: 2, chains: [3_000, 7_000], ..FIFO };
     let two_by_priority = Run { executors: 2, chains: [2_000, 9_000], ..PRIORITY };
-    let found = text(&compared(&[("1", &FIFO), ("2", &PRIORITY), ("3", &two), ("4", &two_by_priority)], &[]));
+    let runs: Vec<Input> = (0..5)
+        .flat_map(|time| {
+            let all = [&FIFO, &PRIORITY, &two, &two_by_priority].into_iter().enumerate();
+            all.map(move |(number, run)| run.input(&format!("{number}-{time}")))
+        })
+        .collect();
+    let found = text(&Comparison::new(&runs, &[]).expect("dataflow programs"));
     for line in [
-        "over all 2 chains: priority, 1 executor (6.5 ms); then fifo, 2 executors (7 ms, +7.7 %), \
-         fifo, 1 executor (8 ms, +23.1 %), priority, 2 executors (9 ms, +38.5 %).\n",
-        "Policy (1 executor): priority (6.5 ms); then fifo (8 ms, +23.1 %).\n",
-        "Policy (2 executors): fifo (7 ms); then priority (9 ms, +28.6 %).\n",
-        "Number of executors (fifo): 2 executors (7 ms); then 1 executor (8 ms, +14.3 %).\n",
-        "Number of executors (priority): 1 executor (6.5 ms); then 2 executors (9 ms, +38.5 %).\n",
-        "a → b under priority, 2 executors (2 ms; priority, 1 executor: 6 ms, +200 %).\n",
+        "over all 2 chains: priority, 1 executor (6.5 ms); then fifo, 2 executors (7 ms, ▲ +7.7 %), \
+         fifo, 1 executor (8 ms, ▲ +23.1 %), priority, 2 executors (9 ms, ▲ +38.5 %).\n",
+        "Policy (1 executor): lowest with priority (6.5 ms); then fifo (8 ms, ▲ +23.1 %).\n",
+        "Policy (2 executors): lowest with fifo (7 ms); then priority (9 ms, ▲ +28.6 %).\n",
+        "Number of executors (fifo): lowest with 2 executors (7 ms); then 1 executor (8 ms, ▲ +14.3 %).\n",
+        "(priority): lowest with 1 executor (6.5 ms); then 2 executors (9 ms, ▲ +38.5 %).\n",
+        "a → b under priority, 2 executors (2 ms; priority, 1 executor: 6 ms, ▲ +200 %).\n",
     ] {
         assert!(found.contains(line), "no {line}in\n{found}");
     }
@@ -212,10 +219,7 @@ late  fifo                –                   –              missing
       priority         7 µs                8 µs
 ";
     assert!(found.contains(expected), "{found}");
-    assert!(
-        found.contains("of the one chain that all runs have: fifo (4 ms); then priority (6 ms"),
-        "{found}"
-    );
+    assert!(found.contains("of the one chain that all runs have: fifo (4 ms), priority (6 ms"), "{found}");
 }
 
 #[test]
@@ -324,7 +328,7 @@ fn unknown_configurations_are_not_ranked() {
     let inputs = [unknown.clone(), FIFO.input("d/f"), PRIORITY.input("d/p")];
     let decisions = decisions::all(&Comparison::new(&inputs, &[]).expect("dataflow programs"));
     assert!(
-        decisions[0].contains("reaction time over all 2 chains: priority (6.5 ms); then fifo"),
+        decisions[0].contains("reaction time over all 2 chains: fifo (8 ms), priority (6.5 ms"),
         "{decisions:?}"
     );
     assert_eq!(decisions[1], "1 run of unknown configuration is not ranked.");
@@ -468,7 +472,8 @@ fn slips_and_percentiles_are_compared_where_there_are_any() {
     let figure_of = |table: &str, figure: &str| {
         figures.iter().find(|it| it["of"] == table && it["figure"] == figure).expect("a figure")
     };
-    let skipped = serde_json::json!({"value": 3, "least": 3, "greatest": 3, "runs": 1, "difference": {}});
+    let skipped =
+        serde_json::json!({"value": 3, "least": 3, "greatest": 3, "runs": 1, "difference": {"amount": 3}});
     assert_eq!(figure_of("slips", "skipped")["configurations"][1], skipped);
     assert_eq!(figure_of("cost", "p99_ns")["configurations"][1]["value_ns"], 790_000);
     assert_eq!(figure_of("threads", "jitter_ns")["configurations"][1]["value_ns"], 16_000);
@@ -496,7 +501,7 @@ fn json_has_the_same_values() {
     assert_eq!(
         queuing["configurations"][1],
         serde_json::json!({"value_ns": 550_000, "least_ns": 500_000, "greatest_ns": 550_000, "runs": 5,
-                           "difference": {"ratio": -0.5, "exceeds_spread": true}})
+                           "difference": {"amount_ns": -550_000, "ratio": -0.5, "exceeds_spread": true}})
     );
     assert_eq!(figure_of("execution", "max_ns")["configurations"][1]["difference"]["exceeds_spread"], false);
     assert!(figure_of("execution", "max_ns")["configurations"][0].get("difference").is_none());
@@ -595,4 +600,132 @@ fn bounds_of_processors_are_compared() {
     let other = Input { name: "other".into(), model: punctual_model::TimingModel::new("CLOCK_MONOTONIC") };
     let nothing = Comparison::new(&[inputs[0].clone(), other], &[]).expect_err("nothing in common");
     assert_eq!(nothing.0.iter().map(|(_, input)| *input).collect::<Vec<_>>(), [None, None, Some(0)]);
+}
+
+/// A run of two threads. All figures that are compared differ from those of other numbers.
+fn run_of_threads(folder: &str, number: usize, jitter: u64, cost: u64, response: u64) -> Input {
+    let thread = |name: &str, more: u64| {
+        let mut task = example::task(name, 1_202, 80);
+        let stream = &mut task.streams[0];
+        stream.arrival.periodic.as_mut().expect("periodic").jitter_ns = Duration::from_ns(jitter + more);
+        stream.execution.as_mut().expect("a cost").wcet_ns[0] = Duration::from_ns(cost + more);
+        stream.response.as_mut().expect("a response").max_ns = Duration::from_ns(response + more);
+        task
+    };
+    let model = example::model(vec![thread("ctl", 0), thread("io", 7)]);
+    Input { name: format!("{folder}/{number}.timing.json"), model }
+}
+
+fn folders(before: &[[u64; 3]], after: &[[u64; 3]]) -> Comparison {
+    let inputs: Vec<Input> = [("before", before), ("after", after)]
+        .into_iter()
+        .flat_map(|(folder, runs)| {
+            let runs = runs.iter().enumerate();
+            runs.map(move |(number, [jitter, cost, response])| {
+                run_of_threads(folder, number, *jitter, *cost, *response)
+            })
+        })
+        .collect();
+    Comparison::new(&inputs, &[By::Folder]).expect("threads")
+}
+
+#[test]
+fn the_verdict_comes_first() {
+    let before = [41_000, 41_003, 41_001, 41_002, 41_005].map(|jitter| [jitter, 800_000, 900_000]);
+    let slower = before.map(|[jitter, cost, response]| [jitter, cost + jitter, response + 2 * jitter]);
+    let found = folders(&before, &slower);
+    assert_eq!(found.outcomes().collect::<Vec<_>>(), [Outcome::Worse]);
+    let sentence = "after is worse than before in 4 of 6 figures, above all max response of ctl";
+    assert!(text(&found).starts_with(sentence), "{}", text(&found));
+    let json: serde_json::Value = serde_json::from_str(&found.json()).expect("JSON");
+    let verdict =
+        serde_json::json!({"label": "after", "outcome": "worse", "tested": 6, "worse": 4, "better": 0});
+    assert_eq!(json["verdicts"], serde_json::json!([verdict]));
+    let html = found.html();
+    assert!(html.find("id=\"verdict\"") < html.find("id=\"compared\""), "the verdict is first");
+    let found = folders(&slower, &before);
+    assert_eq!(found.outcomes().collect::<Vec<_>>(), [Outcome::Better]);
+    assert!(text(&found).starts_with("after is better than before in 4 of 6 figures"), "{}", text(&found));
+    let found = folders(&before, &before);
+    assert_eq!(found.outcomes().collect::<Vec<_>>(), [Outcome::NoDifference]);
+    assert!(text(&found).starts_with("No difference found: after is neither"), "{}", text(&found));
+    let found = folders(&before[..4], &slower);
+    assert_eq!(found.outcomes().collect::<Vec<_>>(), [Outcome::TooFewRuns]);
+    assert!(text(&found).starts_with("Too few runs to tell whether after is better"), "{}", text(&found));
+}
+
+/// A dot for each run, figure and thread: jitter, max cost and max response.
+#[test]
+fn the_page_shows_the_runs_of_threads() {
+    let runs = [[41_000, 800_000, 900_000], [42_000, 810_000, 910_000]];
+    let html = folders(&runs, &runs[..1]).html();
+    assert_eq!(html.matches("<circle").count(), 3 * 3 * 2);
+    assert_eq!(html.matches("<svg").count(), 2);
+    assert!(html.contains("<title>before/0.timing.json: 41 µs</title>"), "{html}");
+}
+
+/// With fewer runs than the test takes, nothing is called lowest, best or better.
+#[test]
+fn too_few_runs_name_no_winner() {
+    let runs = five_of_each();
+    let found = text(&compared(&runs[..6], &[]));
+    assert!(
+        found.starts_with("Too few runs to tell whether priority is better or worse than fifo"),
+        "{found}"
+    );
+    assert!(!found.contains("Lowest"), "{found}");
+    assert!(found.contains("Too few runs to tell which is lowest: it takes at least 5 of each."), "{found}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+    /// Of all splits of the same runs in two, at most as many name a difference as the significance allows:
+    /// this is the test's error exactly, since all splits are equally likely where nothing differs.
+    #[test]
+    fn splits_of_the_same_runs_rarely_name_a_difference(
+        runs in prop::collection::vec([1_000..2_000_u64, 1_000..2_000_u64, 1_000..2_000_u64], 10)
+    ) {
+        let (mut splits, mut named) = (0, 0);
+        for split in (0_u32..1 << 10).filter(|split| split.count_ones() == 5) {
+            let (before, after): (Vec<_>, Vec<_>) =
+                runs.iter().enumerate().partition(|(run, _)| split >> run & 1 == 0);
+            let side = |runs: Vec<(usize, &[u64; 3])>| runs.iter().map(|(_, run)| **run).collect::<Vec<_>>();
+            let found = folders(&side(before), &side(after));
+            splits += 1;
+            named += u32::from(!found.verdict()[0].starts_with("No difference found"));
+        }
+        prop_assert_eq!(splits, 252);
+        prop_assert!(f64::from(named) <= super::verdict::SIGNIFICANCE * f64::from(splits), "{}", named);
+    }
+
+    /// Ranks of ten runs are all different: the first of a split in two is told from the other in two of 252.
+    #[test]
+    fn splits_of_the_same_runs_rarely_name_the_lowest(
+        runs in prop::collection::vec([1_000..2_000_u64, 1_000..2_000_u64], 10)
+    ) {
+        let lowest = |split: u32| {
+            let input = |run: usize| {
+                let policy = if split >> run & 1 == 0 { "fifo" } else { "priority" };
+                Run { policy, chains: runs[run], ..FIFO }.input(&run.to_string())
+            };
+            let inputs: Vec<Input> = (0..runs.len()).map(input).collect();
+            let found = decisions::all(&Comparison::new(&inputs, &[]).expect("dataflow programs"));
+            found.iter().any(|text| text.contains("Lowest"))
+        };
+        let splits = (0_u32..1 << 10).filter(|split| split.count_ones() == 5);
+        prop_assert!(splits.filter(|split| lowest(*split)).count() <= 2);
+    }
+
+    #[test]
+    fn splits_of_few_runs_name_nothing(
+        runs in prop::collection::vec([1_u64..1_000, 1_u64..1_000], 6)
+    ) {
+        let all = ["fifo", "priority"].map(|policy| move |chains: &[u64; 2]| {
+            Run { policy, chains: *chains, ..FIFO }
+        });
+        let inputs: Vec<Input> = runs.iter().enumerate()
+            .map(|(number, chains)| all[number % 2](chains).input(&number.to_string())).collect();
+        let found = text(&Comparison::new(&inputs, &[]).expect("dataflow programs"));
+        prop_assert!(!found.contains("Lowest") && found.starts_with("Too few runs"), "{}", found);
+    }
 }
