@@ -67,7 +67,9 @@ fn latency(comparison: &Comparison, section: &Section, decision: Decision) -> Ve
     let list = list(&ranked, &standing, label);
     let mut text = vec![match &standing {
         Standing::Lowest => format!("Lowest worst-case {what} {which}: {list}."),
-        Standing::Rivals(_) => format!("Worst-case {what} {which}: {list}.{}", rivals(&standing, label)),
+        Standing::Rivals(_) => {
+            format!("Worst-case {what} {which}: {list}.{}", rivals(&ranked, &standing, label))
+        }
         Standing::TooFewRuns => format!(
             "Worst-case {what} {which}: {list}. Too few runs to tell which is lowest: it takes at least \
              {RUNS_FOR_SPREAD} of each."
@@ -163,8 +165,11 @@ fn list(ranked: &[Candidate], standing: &Standing, name: impl Fn(usize) -> Strin
 }
 
 /// The configurations that may be lowest.
-fn rivals(standing: &Standing, name: impl Fn(usize) -> String) -> String {
+fn rivals(ranked: &[Candidate], standing: &Standing, name: impl Fn(usize) -> String) -> String {
     let Standing::Rivals(near) = standing else { return String::new() };
+    if near.len() == ranked.len() {
+        return " None is lowest: no difference found.".to_owned();
+    }
     let names: Vec<String> = near.iter().map(|number| name(*number)).collect();
     format!(" None is lowest: no difference found between {}.", names.join("; "))
 }
@@ -207,7 +212,7 @@ fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {
             text.push(match &standing {
                 Standing::Lowest => format!("{title} ({circumstances}): lowest with {list}."),
                 Standing::Rivals(_) => {
-                    format!("{title} ({circumstances}): {list}.{}", rivals(&standing, name))
+                    format!("{title} ({circumstances}): {list}.{}", rivals(&group, &standing, name))
                 }
                 Standing::TooFewRuns => format!("{title} ({circumstances}): {list}. Too few runs to tell."),
             });

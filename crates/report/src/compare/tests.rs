@@ -664,6 +664,25 @@ fn the_page_shows_the_runs_of_threads() {
     assert!(html.contains("<title>before/0.timing.json: 41 µs</title>"), "{html}");
 }
 
+/// Five runs of each that overlap.
+#[test]
+fn overlapping_runs_have_no_lowest() {
+    let runs: Vec<Input> = (0..10)
+        .map(|number| {
+            let policy = if number < 5 { "fifo" } else { "priority" };
+            Run { policy, chains: [4_000, 8_000 + 100 * (number % 5)], ..FIFO }.input(&number.to_string())
+        })
+        .collect();
+    let found = text(&Comparison::new(&runs, &[]).expect("dataflow programs"));
+    assert!(
+        found.starts_with("No difference found: priority is neither worse nor better than fifo"),
+        "{found}"
+    );
+    let decision =
+        "over all 2 chains: fifo (8.4 ms), priority (8.4 ms, =). None is lowest: no difference found.\n";
+    assert!(found.contains(decision), "{found}");
+}
+
 /// With fewer runs than the test takes, nothing is called lowest, best or better.
 #[test]
 fn too_few_runs_name_no_winner() {
