@@ -81,6 +81,7 @@ fn contents(comparison: &Comparison, has_decisions: bool) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
             ol {
+                @if !comparison.verdicts.is_empty() { li { a href="#verdict" { "Verdict" } } }
                 li { a href="#compared" { "What is compared" } }
                 @if has_decisions { li { a href="#decisions" { "Decisions" } } }
                 @for section in &comparison.sections {
