@@ -212,21 +212,37 @@ fn cgroups() -> Check {
 }
 
 fn throttling() -> Check {
-    let (name, needed_for) = ("real-time throttling", "real-time threads that the kernel never holds back");
     let path = Path::new("/proc/sys/kernel/sched_rt_runtime_us");
-    let Ok(runtime) = fs::read_to_string(path) else {
-        return Check::works(name, needed_for, "not in this kernel");
-    };
+    let runtime = fs::read_to_string(path).ok();
     let period = fs::read_to_string(path.with_file_name("sched_rt_period_us")).unwrap_or_default();
-    match runtime.trim() {
-        "-1" => Check::works(name, needed_for, "off"),
-        runtime => Check::fails(
+    throttled(runtime.as_deref().map(str::trim), period.trim())
+}
+
+/// Real-time threads get `runtime` of each `period`, in microseconds; −1 is all of it.
+fn throttled(runtime: Option<&str>, period: &str) -> Check {
+    let (name, needed_for) = ("real-time throttling", "real-time threads that the kernel never holds back");
+    match runtime {
+        None => Check::works(name, needed_for, "not in this kernel"),
+        Some("-1") => Check::works(name, needed_for, "off"),
+        Some(runtime) => Check::fails(
             name,
             needed_for,
             Verdict::Degraded,
-            format!("on: {runtime} of every {} µs for real-time threads", period.trim()),
+            format!("on: {runtime} of every {period} µs for real-time threads"),
             "sysctl kernel.sched_rt_runtime_us=-1; a real-time thread that never sleeps then keeps its \
              processor",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throttling_is_a_restriction() {
+        let verdict = |runtime| throttled(runtime, "1000000").ok;
+        assert_eq!(verdict(Some("950000")), Verdict::Degraded);
+        assert_eq!([verdict(Some("-1")), verdict(None)], [Verdict::Works; 2]);
     }
 }
