@@ -45,7 +45,7 @@ fn main() {
 }
 
 fn measure(name: &str, horizon: usize, runs: usize, jobs: &[(Job, [Segment; 2])]) {
-    let options = Options { curve_horizon: horizon, wcet_horizon: horizon, ..StreamOptions::default() };
+    let options = Options { curve_horizon: horizon, wcet_horizon: horizon, ..Options::default() };
     let (mut rates, mut model_ms) = (Vec::new(), Vec::new());
     for _ in 0..runs {
         let begin = processor_time();
