@@ -1,5 +1,5 @@
-//! Verdicts that one can build on: contracts whose programs know how often they broke them. A contract that
-//! names no separator ends jobs where extraction does, whatever else a thread waits for.
+//! Contracts of programs that count their own late jobs. The contracts name no separator, and the threads
+//! wait for other things besides their next job.
 
 use crate::run::{directory, punctual, run, workload};
 use crate::shared::DEMO;
@@ -45,7 +45,7 @@ fn semaphores() -> Result<Outcome> {
 /// As in tests/workloads/gate.c.
 const CONTRACT: &str = "[[task]]\nname = \"loop\"\nperiod = \"10ms\"\ndeadline = \"12ms\"\n";
 
-/// What the program says of itself.
+/// The program's own count.
 struct Truth {
     jobs: u64,
     certainly_late: u64,
@@ -62,8 +62,9 @@ impl Truth {
         }
     }
 
-    /// A job whose release was not seen may have been shorter: no violation is certain then. The last job
-    /// ends with the thread.
+    /// Compares the count with that of a check or watch. A tenth of the late jobs may be missing, because a
+    /// job whose release was not seen is judged by its shortest possible response. The last job ends with
+    /// the thread and may not be counted.
     fn explains(&self, what: &str, task: &Value) -> Result {
         let deadline =
             task["terms"].as_array().and_then(|all| all.iter().find(|it| it["term"] == "deadline"));
@@ -77,13 +78,12 @@ impl Truth {
              {task:#}"
         );
         let most = self.jobs;
-        // A job that need not wait for its semaphore makes no call, and is one with that before.
-        ensure!(jobs <= most && jobs + 3 + most / 8 >= most, "{what}: {jobs} jobs of {most}: {task:#}");
+        ensure!(jobs <= most && jobs + 3 + most / 50 >= most, "{what}: {jobs} jobs of {most}: {task:#}");
         Ok(())
     }
 }
 
-/// Live, and from a recording; and a check that names the separator of the model finds the same.
+/// Checks a recording, with and without the separator of the model, and watches a second run.
 fn found(mode: &str) -> Result<Outcome> {
     let folder = directory()?;
     let file = |name: &str| folder.path().join(name);
@@ -123,7 +123,7 @@ fn checked(contract: &Path, recording: &Path) -> Result<Value> {
     Ok(ended.json()?["inputs"][0]["tasks"][0].clone())
 }
 
-/// All threads of the demonstration, by the contract that its model gives, broken often.
+/// All threads of the demonstration: its own contract, with responses that no job keeps to.
 fn demo() -> Result<Outcome> {
     let folder = directory()?;
     let (with, without) = (folder.path().join("with.toml"), folder.path().join("without.toml"));
