@@ -135,9 +135,9 @@ impl NoBound {
             NoBound::Cost(task) => format!("{} processor time is unknown", whose(task)),
             NoBound::Overload => "the processor may never finish its work and that of tasks before it".into(),
             NoBound::Suspension => format!(
-                "this analysis counts its suspension, up to {} a job, as work of the processor, which then \
-                 may never finish: a limit of the analysis, not an overload; a shorter suspension (a \
-                 contract can agree on one) or a longer period helps",
+                "this analysis counts its suspension (up to {} a job) as processor time, and then the \
+                 processor may never finish; this is a limit of the analysis, not an overload; a shorter \
+                 suspension (a contract can set one) or a longer period helps",
                 tasks[me].suspension
             ),
             NoBound::Depends(task) => {

@@ -28,9 +28,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thread::Thread;
 
-/// Activations by which a thread that runs shows where its jobs end, if the contract does not say it; and
-/// jobs after which a thread of no task is called unknown, as threads get their names a little after their
-/// start.
+/// The number of activations after which a watch first chooses the separator of a thread, if the contract
+/// names none; and of jobs after which a thread without a task counts as unknown, since threads get their
+/// names a little after they start.
 const JOBS_TO_KNOW: u64 = 8;
 
 /// Remarks on how threads are scheduled.
@@ -45,16 +45,16 @@ pub struct Checker {
     judge: Judge,
     /// The threads that are judged; `None` if all are.
     share: Option<Share>,
-    /// Whether violations are told while it may still turn out that jobs end elsewhere.
+    /// Whether violations are reported at once, before the separator of a thread is final.
     is_live: bool,
 }
 
-/// Where what is found of jobs goes.
+/// Where findings go.
 struct Findings<'a> {
     tally: &'a mut Tally,
-    /// The number of the record that shows it.
+    /// The number of the current record.
     place: u64,
-    /// Who is told; `None` if it is not known yet whether the jobs count.
+    /// Receives violations; `None` for jobs at a separator that is not the chosen one.
     tell: Option<&'a mut dyn FnMut(&Violation)>,
 }
 
@@ -97,13 +97,13 @@ struct Judge {
     place: u64,
     /// Gaps that other checkers found.
     gaps: u64,
-    /// Violations that were told and do not count.
+    /// Violations that were reported for a separator that was not chosen in the end.
     withdrawn: u64,
-    /// Whether the contract leaves open where the jobs of some task end.
+    /// Whether some task of the contract names no separator.
     has_to_choose: bool,
 }
 
-/// What is noted of how threads are scheduled, by task, and at which record first.
+/// Notes on how threads are scheduled, by task, each with the number of its first record.
 struct Notes {
     all: BTreeMap<(Arc<str>, String), u64>,
     most: usize,
@@ -133,19 +133,20 @@ struct Agreed {
 }
 
 impl Checker {
-    /// A checker of records that end. Where the contract does not say where jobs end, violations of a task
-    /// are handed out once that is certain: at the end of the task. Of each term the first ones are.
+    /// A checker for a complete recording. If the contract names no separator, violations of a thread are
+    /// handed out when its task ends, because only then is the separator final: the first ones of each term.
+    /// All are counted.
     pub fn new(contract: &Contract) -> Checker {
         let judge = Judge::new(contract);
         let sums = if judge.has_to_choose { Sums::Choice } else { Sums::Nothing };
         Checker { extractor: extractor(sums), judge, share: None, is_live: false }
     }
 
-    /// A checker of threads that run: violations are handed out as soon as they are seen. It is found out
-    /// anew where jobs end at 8, 16, 32, … activations, and at the end of a task for good. `locate` finds
-    /// the control groups of processes; in recordings they are unknown.
+    /// A checker for running threads: violations are handed out as soon as they are seen. If the contract
+    /// names no separator, one is chosen after 8, 16, 32, … activations of a thread, and finally when its
+    /// task ends. `locate` finds the control group of a process; recordings do not have it.
     pub fn live(contract: &Contract, locate: Locate) -> Checker {
-        // When the contract is read again, it may leave open where jobs end.
+        // The contract may be read again and then name no separator.
         let extractor = extractor(Sums::Choice);
         let mut checker = Checker { extractor, is_live: true, ..Checker::new(contract) };
         checker.judge.locate = Some(locate);
@@ -223,7 +224,7 @@ impl Checker {
         std::mem::replace(&mut self.judge, judge).verdict(self.extractor.progress().gaps)
     }
 
-    /// How all tasks stand, as far as is known.
+    /// How all tasks stand so far.
     pub fn tallies(&self) -> Vec<Tally> {
         let mut tallies = self.judge.tallies.clone();
         for (task, tally) in self.judge.unsettled() {
@@ -232,7 +233,7 @@ impl Checker {
         tallies
     }
 
-    /// The jobs that count, as far as is known.
+    /// Jobs judged so far.
     pub fn jobs(&self) -> u64 {
         let unsettled = self.judge.unsettled().map(|(_, tally)| tally);
         self.judge.tallies.iter().chain(unsettled).map(|it| it.jobs).fold(0, u64::saturating_add)
@@ -283,7 +284,7 @@ impl Checker {
         verdict
     }
 
-    /// The records end here.
+    /// Settles all threads that are left at the end of the records.
     fn settle_all(&mut self, each: &mut impl FnMut(&Violation)) {
         let mut threads: Vec<u32> = self.judge.threads.keys().copied().collect();
         threads.sort_unstable();
@@ -435,8 +436,8 @@ impl Judge {
         self.scheduling(seen, task, each);
     }
 
-    /// Compares how a thread is scheduled with what was agreed on: once for each of its tasks, or, while it
-    /// is not known where jobs end, for each separator.
+    /// Compares how a thread is scheduled with the contract: once per task of the thread, or once per
+    /// separator while the separator is not final.
     fn scheduling(&mut self, seen: &JobSeen<'_>, task: usize, each: &mut impl FnMut(&Violation)) {
         let Some(thread) = self.threads.get_mut(&seen.tid) else { return };
         let Some(lane) = thread.lane_to_compare(seen.separator.key(), task) else { return };
@@ -461,8 +462,7 @@ impl Judge {
         }
     }
 
-    /// A task of a thread ends, and with it what can be known of where its jobs end: here. They count from
-    /// now on, and no others.
+    /// A task of a thread ends, so its separator is final: only jobs that end there count.
     fn settle(&mut self, tid: u32, separator: Option<Separator>, each: &mut impl FnMut(&Violation)) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.choose(separator, self.place, each);
@@ -476,7 +476,7 @@ impl Judge {
         }
     }
 
-    /// Now and then, finds out where the jobs of a thread that runs end, as far as its records tell.
+    /// Chooses the separator of a running thread again, if it is time to.
     fn look(&mut self, tid: u32, extractor: &Extractor, each: &mut impl FnMut(&Violation)) {
         if let Some(thread) = self.threads.get_mut(&tid).filter(|thread| thread.task.is_some()) {
             if thread.should_choose() {
@@ -485,7 +485,7 @@ impl Judge {
         }
     }
 
-    /// What is known of jobs that count as far as is known, and the place of their task.
+    /// Tallies of separators that are chosen but not final, each with the index of its task.
     fn unsettled(&self) -> impl Iterator<Item = (usize, &Tally)> {
         self.threads.values().flat_map(Thread::counting)
     }
@@ -598,7 +598,7 @@ impl Notes {
         let first = self.all.entry((violation.task.clone(), text)).or_insert(place);
         *first = place.min(*first);
         if self.all.len() > self.most {
-            // What was found late may have been there early.
+            // Notes do not arrive in the order of their records.
             let last = self.all.iter().max_by_key(|(_, place)| **place).map(|(note, _)| note.clone());
             last.map(|note| self.all.remove(&note));
         }

@@ -24,12 +24,12 @@ pub struct Standing {
     pub violations: u64,
     /// The first [`MAX_EXAMPLES`] violations.
     pub examples: Vec<Violation>,
-    /// In which record each of them was found, to put several lists together.
+    /// The number of the record that shows each example, to merge lists in order.
     pub(crate) places: Places,
 }
 
-/// Numbers of records. Of no account for what was found: live, and in parts of a recording, records have
-/// other numbers.
+/// Numbers of records. All are equal: a watch and a check number the same records differently, and their
+/// verdicts are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places(pub Vec<u64>);
 
@@ -50,7 +50,7 @@ pub struct Tally {
     pub threads: u64,
     /// Jobs that were judged.
     pub jobs: u64,
-    /// Whether there were jobs that end elsewhere.
+    /// Whether there were jobs at separators that the contract does not name.
     pub has_others: bool,
     /// Its terms.
     pub standings: Vec<Standing>,
@@ -80,7 +80,7 @@ pub struct Verdict {
     pub gaps: u64,
     /// Records known to be lost.
     pub lost: u64,
-    /// Violations that were told although they do not count, since jobs turned out to end elsewhere.
+    /// Violations that a watch reported for a separator that it later rejected. They do not count.
     pub withdrawn: u64,
 }
 
@@ -149,8 +149,8 @@ impl Tally {
         &mut self.standings[position]
     }
 
-    /// Adds what is known of other jobs of the task; the first `agreed` terms of both are the same. Examples
-    /// stand in the order of the records, and so do terms that are there only because they were broken.
+    /// Adds the tally of other jobs of the same task, whose first `agreed` terms are the same. Examples, and
+    /// terms after those, are kept in the order of the records.
     pub(crate) fn join(&mut self, theirs: Tally, agreed: usize) {
         self.threads = self.threads.saturating_add(theirs.threads);
         self.jobs = self.jobs.saturating_add(theirs.jobs);

@@ -248,12 +248,12 @@ impl Extractor {
         self.threads.get(&tid).map(|thread| (thread.task.phase(), thread.task.about()))
     }
 
-    /// The key of the separator that explains the task best that a thread is in, by the records so far.
+    /// The key of the primary separator of a thread's current task, by the records so far.
     pub fn primary_key(&self, tid: u32) -> Option<Separator> {
         self.threads.get(&tid)?.task.primary_key()
     }
 
-    /// Whether the task that a thread is in ends with this record, or before it, as records are missing.
+    /// Whether a thread's current task ends with this record, or ended before it because records are missing.
     pub fn ends_task(&self, record: &Record) -> bool {
         let (tid, sequence) = match record {
             Record::Activation(activation) => (activation.tid, activation.sequence),

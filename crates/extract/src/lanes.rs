@@ -300,7 +300,7 @@ impl Lanes {
         Some((lane.stream().to_model(separator), reason))
     }
 
-    /// The key of the separator that explains the task best.
+    /// The key of the primary separator.
     pub fn primary_key(&self) -> Option<Separator> {
         Some(self.choice()?.separator.key())
     }

@@ -23,13 +23,13 @@ pub struct Options {
     pub sums: Sums,
 }
 
-/// What is summed up of a stream, for those who take its jobs as they end.
+/// How much of a stream is summed up. Callers that only take jobs as they end need little or nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sums {
-    /// All that its models need.
+    /// Everything that its models need.
     #[default]
     Models,
-    /// What the choice of a task's primary separator needs.
+    /// Enough to choose the primary separator of a task.
     Choice,
     /// Nothing.
     Nothing,

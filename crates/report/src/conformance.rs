@@ -170,7 +170,7 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
     }
     if verdict.withdrawn > 0 {
         lines.push(format!(
-            "{} told before it was known where jobs end, not counted; a separator in the contract says it.",
+            "{} reported before it was certain where jobs end; not counted. Name a separator to avoid that.",
             counted(verdict.withdrawn, "violation")
         ));
     }

@@ -1,5 +1,5 @@
-//! Threads and processes that are made for one job each, such as those of timers with SIGEV_THREAD: none of
-//! them has a period, but all of them together do. They are told apart by name and policy.
+//! Threads and processes that do one job each, such as those of timers with SIGEV_THREAD. Alone, none of them
+//! has a period; together they do. They are grouped by name and policy.
 
 use crate::number::{about, at_least, at_most, count};
 use crate::overview::policy;
@@ -7,10 +7,10 @@ use crate::visible;
 use punctual_model::{Duration, EndedBy, Task};
 use std::collections::BTreeMap;
 
-/// Fewer of a kind may have ended for other reasons.
+/// Smaller groups are not mentioned: their threads may have ended for other reasons.
 const LEAST: usize = 8;
 
-/// A sentence for each kind, of tasks with fewer than two jobs.
+/// A sentence for each group of these tasks, which have fewer than two jobs each.
 pub(crate) fn sentences(tasks: &[&Task]) -> Vec<String> {
     let mut kinds: BTreeMap<_, Vec<&Task>> = BTreeMap::new();
     for task in tasks.iter().filter(|task| task.ended_by == EndedBy::Exit && task.phase == 0) {
@@ -27,7 +27,8 @@ fn sentence(mut tasks: Vec<&Task>) -> String {
     let apart = || tasks.windows(2).map(|pair| pair[1].from_ns.since(pair[0].from_ns));
     let lived = || tasks.iter().map(|task| task.until_ns.since(task.from_ns));
     format!(
-        "{} ({}): {} {what}, each for one job: one every {} ({} to {} apart), for {} ({} at most).",
+        "{} ({}): {} {what} with one job each; one starts every {} ({} to {} apart) and lives for {} (at \
+         most {}).",
         visible(&first.name),
         policy(first),
         count(tasks.len() as u64),
@@ -66,8 +67,8 @@ mod tests {
         let mut tasks: Vec<Task> = (0..1_000).map(|number| short(number, "timer")).collect();
         tasks.extend((0..7).map(|number| short(number, "few")));
         let all: Vec<&Task> = tasks.iter().collect();
-        let expected = "timer (FIFO 40): 1,000 threads, each for one job: one every 10 ms (9.9 ms to 10.1 ms \
-                        apart), for 110 µs (120 µs at most).";
+        let expected = "timer (FIFO 40): 1,000 threads with one job each; one starts every 10 ms (9.9 ms to \
+                        10.1 ms apart) and lives for 110 µs (at most 120 µs).";
         assert_eq!(sentences(&all), [expected]);
         tasks.iter_mut().for_each(|task| task.pid = task.tid);
         assert!(sentences(&tasks.iter().collect::<Vec<_>>())[0].contains("1,000 processes"));

@@ -228,7 +228,7 @@ impl Overdue<'_> {
     }
 }
 
-/// Whether the jobs at a separator count, as far as that is known.
+/// Whether the jobs of a lane count by the separator chosen so far.
 fn counts(thread: &Thread, place: usize) -> bool {
     let lane = &thread.lanes[place];
     lane.ledger.is_none() || thread.chosen == Some(lane.separator)

@@ -4,7 +4,7 @@ use super::overdue::{GRACE, Told};
 use super::several::Row;
 use super::{Agreed, Findings, JOBS_TO_KNOW};
 use crate::releases::{Astray, Releases, Rule};
-use crate::verdict::{Standing, Tally};
+use crate::verdict::Tally;
 use crate::violation::{Subject, Term, Violation};
 use punctual_extract::JobSeen;
 use punctual_model::{Disturbance, Duration, Instant, Policy, Separator, Window};
@@ -27,37 +27,39 @@ pub struct Thread {
     pub task: Option<usize>,
     pub phase: u32,
     pub lanes: Vec<Lane>,
-    /// Where its jobs end, as far as that is known, if the contract does not say it.
+    /// The separator chosen so far, if the contract names none.
     pub chosen: Option<Separator>,
-    /// Its activations; at how many of them it is found out anew where jobs end.
+    /// Activations so far.
     activations: u64,
+    /// The number of activations at which the separator is chosen next.
     choose_at: u64,
     /// Jobs while it belonged to no task.
     pub strays: u64,
 }
 
-/// The jobs of a thread at one separator, while it belongs to one task.
+/// The jobs of a thread at one separator, while it belongs to one task of the contract.
 pub struct Lane {
     pub separator: Separator,
     pub task: usize,
     /// Whether the contract names it.
     pub is_named: bool,
     pub jobs: Jobs,
-    /// What its jobs come to, if the contract does not say where jobs end: they count if they end here.
+    /// The separate account of these jobs, if the contract names no separator.
     pub ledger: Option<Box<Ledger>>,
 }
 
-/// What is known of jobs of which it is not known whether they count.
+/// An account of jobs at one separator. It counts only if that separator is the final one.
 pub struct Ledger {
     pub tally: Tally,
-    /// How the thread is scheduled, other than agreed on: when that was found, if it is to be noted.
+    /// Differences in scheduling that are only noted, each with the number of its record.
     pub notes: Vec<(Violation, u64)>,
-    /// Violations found in records before this one have been told, unless they are too many; and how many.
+    /// Violations of records before this number have been reported.
     told_before: u64,
+    /// Violations that have been reported.
     pub told: u64,
 }
 
-/// Jobs that are judged.
+/// The state that judging a sequence of jobs needs.
 #[derive(Default)]
 pub struct Jobs {
     pub releases: Releases,
@@ -113,7 +115,7 @@ impl Thread {
         self.is_scheduling_judged = false;
     }
 
-    /// It belongs to this task from now on. Its jobs until now count for the one before.
+    /// Assigns it to a task of the contract. Its earlier jobs stay with the earlier task.
     pub fn belongs_to(&mut self, task: Option<usize>) {
         self.task = task;
         self.lanes.retain(|lane| lane.ledger.is_some());
@@ -133,7 +135,7 @@ impl Thread {
         }
     }
 
-    /// Takes a job of a task; returns whether it counts, as far as that is known.
+    /// Judges a job; returns whether it counts by the separator chosen so far.
     pub fn job(
         &mut self,
         task: usize,
@@ -159,9 +161,8 @@ impl Thread {
 
     /// The place of the jobs at a separator.
     pub fn lane(&mut self, separator: Separator, task: usize, agreed: &Agreed, tally: &Tally) -> usize {
-        let is_it = |lane: &Lane| lane.separator == separator && lane.task == task;
-        if let Some(lane) = self.lanes.iter().position(is_it) {
-            return lane;
+        if let Some(place) = self.place(separator, task) {
+            return place;
         }
         let is_named = agreed.separator.as_ref().is_some_and(|is_meant| is_meant(separator));
         let ledger = agreed.separator.is_none().then(|| Box::new(Ledger::of(tally, agreed.terms)));
@@ -169,7 +170,11 @@ impl Thread {
         self.lanes.len() - 1
     }
 
-    /// Counts an activation. From time to time it returns true: it should be found out anew where jobs end.
+    fn place(&self, separator: Separator, task: usize) -> Option<usize> {
+        self.lanes.iter().position(|lane| lane.separator == separator && lane.task == task)
+    }
+
+    /// Counts an activation; returns whether the separator should be chosen again.
     pub fn should_choose(&mut self) -> bool {
         self.activations += 1;
         if self.activations < self.choose_at {
@@ -179,8 +184,7 @@ impl Thread {
         true
     }
 
-    /// Jobs end here, as far as is known. What was found of them and not told yet is told: the first of each
-    /// term.
+    /// Sets the separator. Violations at it that have not been reported yet are: the first ones of each term.
     pub fn choose(&mut self, separator: Option<Separator>, place: u64, each: &mut dyn FnMut(&Violation)) {
         if self.chosen == separator {
             return;
@@ -193,8 +197,8 @@ impl Thread {
         }
     }
 
-    /// The ledgers of a task of the thread that ends, by whether their jobs count, with the places of their
-    /// tasks.
+    /// Takes all ledgers, because a task of the thread ends: whether each counts, the index of its task, and
+    /// the ledger.
     pub fn close(&mut self) -> impl Iterator<Item = (bool, usize, Ledger)> {
         let chosen = self.chosen.take();
         let (unnamed, named) =
@@ -204,10 +208,9 @@ impl Thread {
         Vec::into_iter(unnamed).filter_map(ledger)
     }
 
-    /// The place of the jobs at a separator, if how the thread is scheduled has to be compared for them.
+    /// The index of the lane of a job, if the scheduling of the thread has to be compared for it.
     pub fn lane_to_compare(&mut self, separator: Separator, task: usize) -> Option<usize> {
-        let is_it = |lane: &Lane| lane.separator == separator && lane.task == task;
-        let place = self.lanes.iter().position(is_it)?;
+        let place = self.place(separator, task)?;
         let lane = &self.lanes[place];
         let is_first = match &lane.ledger {
             Some(ledger) => ledger.tally.jobs == 1,
@@ -217,7 +220,7 @@ impl Thread {
         is_first.then_some(place)
     }
 
-    /// What jobs come to that count as far as is known, and the place of their task.
+    /// Tallies at the separator chosen so far, each with the index of its task.
     pub fn counting(&self) -> impl Iterator<Item = (usize, &Tally)> {
         let counting = self.lanes.iter().filter(|lane| Some(lane.separator) == self.chosen);
         counting.filter_map(|lane| Some((lane.task, &lane.ledger.as_ref()?.tally)))
@@ -226,18 +229,12 @@ impl Thread {
 
 impl Ledger {
     fn of(tally: &Tally, terms: usize) -> Ledger {
-        let standings = tally.standings[..terms].iter().map(|it| Standing::new(it.term, it.agreed));
-        let tally = Tally {
-            task: tally.task.clone(),
-            threads: 0,
-            jobs: 0,
-            has_others: false,
-            standings: standings.collect(),
-        };
-        Ledger { tally, notes: Vec::new(), told_before: 0, told: 0 }
+        let terms = tally.standings[..terms].iter().map(|it| (it.term, Some(it.agreed)));
+        Ledger { tally: Tally::new(&tally.task, terms), notes: Vec::new(), told_before: 0, told: 0 }
     }
 
-    /// Has something judged, in this ledger instead of the task's tally. It is told if it `counts`.
+    /// Judges into this ledger instead of the tally of `findings`. Violations are reported only if it
+    /// `counts`.
     pub fn take(&mut self, counts: bool, findings: &mut Findings<'_>, judge: impl FnOnce(&mut Findings<'_>)) {
         let Ledger { tally, told_before, told, .. } = self;
         let place = findings.place;

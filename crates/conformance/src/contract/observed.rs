@@ -100,7 +100,7 @@ struct Group<'a> {
     tasks: &'a [&'a Task],
     /// The one that says most: real-time, and with the most jobs.
     main: &'a Task,
-    /// Where its jobs end; `None` if no name of it fits the next run of the program. Then extraction says it.
+    /// The separator; `None` if its name would not fit the next run of the program.
     separator: Option<String>,
     /// The streams of all tasks at that separator, or at their primary ones.
     streams: Vec<&'a Stream>,
@@ -184,7 +184,7 @@ impl<'a> Group<'a> {
         for stream in &self.streams {
             agreed.cover(stream);
         }
-        // A few late releases make the period no less certain; then the jitter may be beyond it.
+        // The period is certain even if a few releases were later than a period.
         let typical = model.typical.as_ref().map_or(model.jitter_ns, |typical| typical.jitter_ns);
         (agreed.jitter < agreed.period || typical < model.period_ns).then_some(agreed)
     }
@@ -329,7 +329,7 @@ pub fn separator_matcher(text: &str) -> impl Fn(Separator) -> bool + use<> {
     }
 }
 
-/// The streams of a task that the text of a contract means; without one, the primary stream.
+/// The streams of a task at the separator of a contract; if that names none, the primary stream.
 pub fn meant<'a>(task: &'a Task, separator: Option<&str>) -> Vec<&'a Stream> {
     let Some(separator) = separator else { return primary(task).into_iter().collect() };
     let is_meant = separator_matcher(separator);

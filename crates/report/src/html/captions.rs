@@ -76,8 +76,8 @@ fn lateness_raster(grid: &Grid, stream: &Stream, jobs: &StreamJobs) -> String {
     if jobs.truncated > 0 {
         let _ = write!(
             text,
-            " The model does not place {}: each is drawn from the last place before its release, and may be \
-             later by whole periods.",
+            " The model does not show to which period {} belong: each is drawn in the last one before its \
+             release and may be later by whole periods.",
             counted(jobs.truncated, "job")
         );
     }

@@ -67,7 +67,8 @@ impl Grid {
         self.at(i128::from(number) + slips)
     }
 
-    /// Whether a release may be later than its place by whole periods: neither slips nor arrival tell.
+    /// Whether a release may be later than its place by whole periods, since neither slips nor its arrival
+    /// are known.
     pub(crate) fn truncates(&self, release: &Release) -> bool {
         self.is_past_slips(release.window) && self.arrival(release).is_none()
     }
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(grid.place(3, &released(1_003_000_005)), 1_003_000_000);
         assert_eq!(grid.place(3, &released(1_777_000_005)), 1_777_000_000);
         assert!(!grid.truncates(&released(1_003_000_005)) && grid.truncates(&released(1_777_000_005)));
-        // Five periods late, as its arrival tells.
+        // Five periods late by its arrival.
         many.on = PeriodicOn::Arrival;
         let grid = Grid::new(&many);
         let late = Release { arrival: Some(Instant::from_ns(1_771_999_999)), ..released(1_777_000_005) };

@@ -125,7 +125,7 @@ impl Measure {
         }
     }
 
-    /// Whether the measure may be more than [`Measure::range`] says, by whole periods.
+    /// Whether the measure may exceed [`Measure::range`] by whole periods.
     fn truncates(&self, release: &Release) -> bool {
         matches!(self, Measure::Lateness(grid) if grid.truncates(release))
     }
@@ -373,7 +373,7 @@ mod tests {
         (periodic.skipped, periodic.on) = (100, PeriodicOn::Arrival);
         periodic.slips = (1..=MAX_SLIPS as u64).map(slip).collect();
         let mut jobs = Jobs::new(&tasks);
-        // Two periods late, if the arrival tells.
+        // Two periods late by its arrival, which is not known at first.
         let mut late = job(second(50 * PERIOD + 185_900), second(50 * PERIOD + 185_900));
         late.cost = Duration::from_ms(1);
         jobs.job(7, 0, &separator(), 30, &late);
