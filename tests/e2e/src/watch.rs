@@ -256,7 +256,7 @@ fn read_again() -> Result<Outcome> {
     shell.arg(watch.get_program()).args(watch.get_args());
     let watcher = Running::start(shell)?;
     let said = |text: &str| fs::read_to_string(&output).is_ok_and(|all| all.contains(text));
-    wait_until("the handler of SIGHUP", || catches_hangup(watcher.pid()))?;
+    wait_until("the watch to begin", || has_programs(watcher.pid()))?;
     fs::write(&contract, "[[task]]\n")?;
     watcher.signal(Signal::HUP)?;
     wait_until("the refusal", || said("the contract stays as it was"))?;
@@ -328,11 +328,11 @@ fn suspended() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Whether a process has a handler for SIGHUP.
-fn catches_hangup(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+/// Whether a process has eBPF programs. A watch loads them after it has read its contract for the first time.
+fn has_programs(pid: u32) -> bool {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut targets = descriptors.filter_map(|it| fs::read_link(it.path()).ok());
+    targets.any(|target| target.to_string_lossy().starts_with("anon_inode:bpf"))
 }
 
 /// `punctual watch … | head -1`: whoever read the output has gone, and the watch goes on.
