@@ -82,26 +82,14 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
 
 /// If the way of attaching is under test, no eBPF program may be skipped. That is not a failure of this test,
 /// whose models allow for it, but of the run, whose caller looks for this line. Functions on preemptible
-/// kernels are known for it, and used only on request; so are tracepoints in which threads are preempted.
+/// kernels are known for it, and used only on request.
 pub fn tell_misses(model: &TimingModel, command: &str) {
     let threads = crate::model::threads(model);
     if let (Some(attach), true) = (attach(), threads.skipped_events > 0) {
-        let known = match attach.as_str() {
-            "fentry" => crate::doctor::skips_functions(),
-            _ => preempts_tracepoints(),
-        };
+        let known = attach == "fentry" && crate::doctor::skips_functions();
         let what = if known { "SKIPS" } else { "MISSES" };
         eprintln!("{what}: {} in {} records of {command}", threads.skipped_events, threads.records);
     }
-}
-
-/// Whether threads are preempted in programs of tracepoints: with PREEMPT_RT, from Linux 7.0 on. The program
-/// is then skipped for others on the same processor.
-fn preempts_tracepoints() -> bool {
-    let kernel = rustix::system::uname();
-    let release = kernel.release().to_string_lossy();
-    let major = release.split('.').next().and_then(|major| major.parse().ok());
-    major >= Some(7) && kernel.version().to_string_lossy().contains("PREEMPT_RT")
 }
 
 impl Observed {

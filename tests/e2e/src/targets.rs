@@ -11,6 +11,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("targets::all_real_time_threads", all_real_time),
     ("targets::cgroup", cgroup),
     ("targets::several_processes", several),
+    ("targets::short_processes", short),
     ("targets::json_on_standard_output", json),
     ("show::table_task_and_json", show),
     ("doctor::works_here", doctor),
@@ -130,6 +131,27 @@ fn several() -> Result<Outcome> {
         "a process was observed that nobody asked for"
     );
     Ok(Outcome::Completed)
+}
+
+/// Many processes that start and end while others do: the kernel must not skip the programs that notice it.
+fn short() -> Result<Outcome> {
+    const PROCESSES: usize = 96;
+    let script = format!(
+        "i=0; while [ $i -lt {PROCESSES} ]; do \
+         \"$1\" run sleep_absolute --period-us 1000 --jobs 20 >/dev/null & \
+         i=$((i + 1)); [ $((i % 8)) != 0 ] || wait; done; wait"
+    );
+    let observed = observe(&[], &["sh", "-c", &script, "sh", &workload("drivers")])?;
+    let model = &observed.model;
+    let ended = tasks(model, "drv").into_iter().filter(|task| task.ended_by == EndedBy::Exit);
+    let mut processes: Vec<u32> = ended.map(|task| task.pid).collect();
+    processes.sort_unstable();
+    processes.dedup();
+    let found = processes.len();
+    observed.explain(match found == PROCESSES {
+        true => Ok(Outcome::Completed),
+        false => fail(format!("{found} of {PROCESSES} processes were seen until their end")),
+    })
 }
 
 fn json() -> Result<Outcome> {

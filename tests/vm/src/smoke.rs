@@ -24,6 +24,7 @@ pub const ON_ONE: &[&str] = &[
     "driver::semtimedop",
     "driver::io_uring_timeout",
     "driver::waitid",
+    "targets::short_processes",
     "bound::holds_under_load",
     "bound::delays_are_found_in_turn",
     "bound::what_holds_the_timer_off",

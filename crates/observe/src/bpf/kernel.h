@@ -260,6 +260,16 @@ struct task_struct {
 	char comm[16];
 };
 
+/* Fields of tracepoints on perf's side. */
+struct trace_event_raw_sched_process_exec {
+	int old_pid;
+};
+
+struct trace_event_raw_task_rename {
+	int pid;
+	char newcomm[16];
+};
+
 #pragma clang attribute pop
 
 /* Number and arguments of a system call, by the ABI of each machine. */

@@ -126,7 +126,7 @@ impl Hooks {
     fn choose(attach: Attach) -> Hooks {
         match attach {
             Attach::Fentry => Hooks::Functions,
-            _ if system::may_preempt_tracepoints() && system::names_tracepoints() => Hooks::Unpreempted,
+            _ if avoids_preemption() => Hooks::Unpreempted,
             _ => Hooks::Tracepoint,
         }
     }
@@ -142,7 +142,15 @@ impl Hooks {
     }
 }
 
-const SCHEDULER_PROGRAMS: [&str; 6] = ["switched", "signalled", "forked", "executed", "exited", "renamed"];
+/// What happens to threads, besides system calls: each program once.
+const SCHEDULER_PROGRAMS: [&str; 3] = ["switched", "signalled", "forked"];
+/// The same in two ways, as [`Hooks::Tracepoint`] and [`Hooks::Unpreempted`].
+const PROCESS_PROGRAMS: [&str; 3] = ["executed", "exited", "renamed"];
+
+/// Whether programs have to be on perf's side of tracepoints, so that the kernel skips none.
+fn avoids_preemption() -> bool {
+    system::may_preempt_tracepoints() && system::names_tracepoints()
+}
 
 /// Loads and attaches everything.
 pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
@@ -180,7 +188,14 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     let hooks = Hooks::choose(attach);
     let mut open = open(settings, hooks, btf)?;
     let waking = if settings.switches && system::shows_interrupts() { "waking_of_current" } else { "waking" };
-    choose(&mut open, btf, |name| name == waking || SCHEDULER_PROGRAMS.contains(&name) || hooks.need(name))?;
+    let way = if avoids_preemption() { "_unpreempted" } else { "_any" };
+    choose(&mut open, btf, |name| {
+        let process = name.strip_suffix(way).unwrap_or_default();
+        name == waking
+            || SCHEDULER_PROGRAMS.contains(&name)
+            || PROCESS_PROGRAMS.contains(&process)
+            || hooks.need(name)
+    })?;
     let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
     let links = attach_all(skeleton.object())?;
     let mut loaded = Loaded { skeleton, links, attach, from: system::now(), missed_before: 0 };

@@ -335,9 +335,14 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+/*
+ * The current thread started another. Not at sched_process_fork, where a thread may be preempted
+ * and the program skipped for others: this is under the run queue's lock.
+ */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(forked, struct task_struct *child)
 {
+	struct task_struct *parent = bpf_get_current_task_btf();
 	__u32 seen = seen_number(parent->group_leader, parent->tgid);
 	__u32 *follow;
 
@@ -408,9 +413,9 @@ static __always_inline void end_thread(struct thread *thread, __u32 tid, __u64 n
 	bpf_map_delete_elem(&threads, &tid);
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(executed, struct task_struct *task, int old_pid)
+static __noinline int on_exec(int old_pid)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
 	__u64 now = bpf_ktime_get_ns();
 
@@ -434,9 +439,21 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(exited, struct task_struct *task)
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executed_any, struct task_struct *task, int old_pid)
 {
+	return on_exec(old_pid);
+}
+
+SEC("tp/sched/sched_process_exec")
+int executed_unpreempted(struct trace_event_raw_sched_process_exec *fields)
+{
+	return on_exec(fields->old_pid);
+}
+
+static __noinline int on_end(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
 
 	if (thread)
@@ -450,10 +467,21 @@ int BPF_PROG(exited, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/task_rename")
-int BPF_PROG(renamed, struct task_struct *task, const char *comm)
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exited_any, struct task_struct *task)
 {
-	struct thread *thread = watched(task->pid);
+	return on_end();
+}
+
+SEC("tp/sched/sched_process_exit")
+int exited_unpreempted(void *fields)
+{
+	return on_end();
+}
+
+static __always_inline int on_rename(__u32 pid, const char *comm)
+{
+	struct thread *thread = watched(pid);
 	struct renamed *record;
 
 	if (!thread)
@@ -465,6 +493,18 @@ int BPF_PROG(renamed, struct task_struct *task, const char *comm)
 	bpf_probe_read_kernel_str(record->comm, sizeof(record->comm), comm);
 	submit(thread, record);
 	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(renamed_any, struct task_struct *task, const char *comm)
+{
+	return on_rename(task->pid, comm);
+}
+
+SEC("tp/task/task_rename")
+int renamed_unpreempted(struct trace_event_raw_task_rename *fields)
+{
+	return on_rename(fields->pid, fields->newcomm);
 }
 
 #include "attach_fentry.h"
