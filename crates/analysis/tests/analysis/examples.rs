@@ -92,7 +92,7 @@ fn too_long_a_suspension_is_not_called_an_overload() {
     assert_eq!(why, NoBound::Suspension);
     let text = why.text(1, &system.tasks);
     assert!(
-        text.contains("counts its suspension, up to 1.1 µs a job") && text.contains("not an overload"),
+        text.contains("counts its suspension (up to 1.1 µs a job)") && text.contains("not an overload"),
         "{text}"
     );
     system.tasks[0].execution.wcet_ns = vec![ns(950)];
