@@ -1,8 +1,6 @@
 //! Any trace in CTF 1.8: what babeltrace2 reads of it, what is cut off, and what makes no sense.
 
-#[path = "../../fuzz/fuzz_targets/inputs/lttng.rs"]
-mod input;
-
+use crate::fuzz::lttng as input;
 use punctual_test_lttng::ctf::{Layout, stream_path};
 use punctual_test_lttng::ros2::Tracer;
 use punctual_test_lttng::system::System;

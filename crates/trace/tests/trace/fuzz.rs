@@ -4,13 +4,13 @@
 use punctual_test_support::FuzzTarget;
 
 #[path = "../../fuzz/fuzz_targets/inputs/flow.rs"]
-mod flow;
+pub mod flow;
 #[path = "../../fuzz/fuzz_targets/inputs/lttng.rs"]
-mod lttng;
+pub mod lttng;
 #[path = "../../fuzz/fuzz_targets/inputs/reader.rs"]
-mod reader;
+pub mod reader;
 #[path = "../../fuzz/fuzz_targets/inputs/trace_dat.rs"]
-mod trace_dat;
+pub mod trace_dat;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
 const READER: FuzzTarget = FuzzTarget { name: "reader", folder: FOLDER, read: reader::read };

@@ -7,9 +7,6 @@ mod perf;
 mod perf_file;
 mod trace_cmd;
 mod trace_dat;
-#[path = "../../fuzz/fuzz_targets/inputs/trace_dat.rs"]
-mod trace_dat_input;
-
 use punctual_test_support::Mutator;
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
 use punctual_trace::{Activation, Record};

@@ -1,12 +1,10 @@
 //! Traces that were cut off or damaged.
 
 use super::generate::*;
+use crate::fuzz::flow as input;
 use punctual_test_support::Mutator;
 use punctual_trace::flow::{ByteOrder, Event, Item, Reader};
 use std::collections::HashSet;
-
-#[path = "../../../fuzz/fuzz_targets/inputs/flow.rs"]
-mod input;
 
 const PACKET: usize = 256;
 const EVENTS_IN_PACKET: usize = (PACKET - 48) / 8;

@@ -3,8 +3,8 @@
 use super::perf::{FIFO_60, IDLE, SLEEP, periodic};
 use super::perf_file::{File, SLEEPS};
 use super::trace_dat::{Event, Kind, PAGE, file, option, pages, with_option_in_6, with_options};
-use super::trace_dat_input;
 use super::{activations, mutations};
+use crate::fuzz::trace_dat;
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
 use punctual_trace::{About, Record};
 use std::fs;
@@ -245,7 +245,7 @@ fn changed_files_never_panic() {
     let data = cpus(&periodic(12).samples());
     for kind in KINDS {
         let whole = file(kind, "mono", &data);
-        trace_dat_input::read(&whole);
-        mutations(&whole, 400, trace_dat_input::read);
+        trace_dat::read(&whole);
+        mutations(&whole, 400, trace_dat::read);
     }
 }
