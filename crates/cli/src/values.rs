@@ -2,8 +2,8 @@
 
 use clap::builder::RangedI64ValueParser;
 use punctual_model::processor_list;
-use punctual_workflow::tt;
 pub use punctual_workflow::values::{Change, Deadline, change, deadline, offset, percent, time};
+use punctual_workflow::{Quantile, tt};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -20,6 +20,14 @@ pub fn interval(text: &str) -> Result<Duration, String> {
 pub fn model_ending(path: &Path) -> &'static str {
     // A table keeps its kind: robot.table.html.
     if path.to_string_lossy().ends_with(".table.json") { ".json" } else { ".timing.json" }
+}
+
+/// A quantile that timing models have.
+pub fn quantile(text: &str) -> Result<Quantile, String> {
+    let found = percent(text).ok().and_then(|share| {
+        Quantile::ALL.into_iter().find(|quantile| quantile.per_mille() * 100 == share.parts())
+    });
+    found.ok_or_else(|| "expected 50%, 90%, 99% or 99.9%".into())
 }
 
 /// The length of a curve.

@@ -4,6 +4,7 @@
 //! What is not certain is no violation: where the time of a release is a window, the value nearest to what
 //! was agreed on counts. Nothing is judged across a gap in the records.
 
+mod beyond;
 mod overdue;
 mod several;
 mod share;
@@ -11,10 +12,12 @@ mod thread;
 
 pub use overdue::GRACE;
 
+use crate::chance::Allowances;
 use crate::contract::{Answer, Contract, separator_matcher};
 use crate::releases::Rule;
 use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
+use crate::tolerance::Tolerance;
 use crate::verdict::{MAX_UNKNOWN, Note, Tally, Verdict};
 use crate::violation::{Subject, Term, Violation};
 use overdue::Overdue;
@@ -122,6 +125,7 @@ struct Agreed {
     separator: Option<Box<dyn Fn(Separator) -> bool + Send>>,
     rule: Option<Rule>,
     several: Several,
+    tolerance: Tolerance,
     scheduling: Scheduling,
     /// The shortest time that a job may take, of any kind.
     shortest: Option<Duration>,
@@ -302,6 +306,7 @@ fn extractor(sums: Sums) -> Extractor {
 impl Judge {
     fn new(contract: &Contract) -> Judge {
         let tallies: Vec<Tally> = contract.tasks.iter().map(Tally::of).collect();
+        let mut allowances = Allowances::default();
         let agreed = contract.tasks.iter().zip(&tallies).map(|(task, tally)| {
             let pattern = task.pattern();
             let rule = task.period.zip(task.jitter);
@@ -311,6 +316,7 @@ impl Judge {
                 rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
                 shortest: [task.wcet, task.response, task.deadline, task.proven].into_iter().flatten().min(),
                 several: Several::of(task),
+                tolerance: Tolerance::new(task, &mut allowances),
                 scheduling: Scheduling::of(task),
                 terms: tally.standings.len(),
                 missing: task.missing.unwrap_or(Answer::Violation),
@@ -418,7 +424,10 @@ impl Judge {
             let Some(renamed) = self.threads.get_mut(&seen.tid) else { return };
             thread = renamed;
         }
-        thread.enter(seen.phase);
+        if thread.phase != seen.phase {
+            thread.close_windows(seen.tid, &self.agreed, &mut self.tallies, self.place, each);
+            thread.enter(seen.phase);
+        }
         let Some(task) = thread.task else {
             if thread.is_real_time {
                 thread.strays += 1;
@@ -465,6 +474,7 @@ impl Judge {
     /// A task of a thread ends, so its separator is final: only jobs that end there count.
     fn settle(&mut self, tid: u32, separator: Option<Separator>, each: &mut impl FnMut(&Violation)) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
+        thread.close_windows(tid, &self.agreed, &mut self.tallies, self.place, each);
         thread.choose(separator, self.place, each);
         for (counts, task, ledger) in thread.close() {
             if counts {
@@ -500,6 +510,7 @@ impl Judge {
         each: &mut impl FnMut(&Violation),
     ) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
+        thread.close_windows(tid, &self.agreed, &mut self.tallies, self.place, each);
         let (Some(task), Some((next, open))) = (thread.task, extractor.open_jobs(tid)) else { return };
         if next == sequence {
             let findings = Findings { tally: &mut self.tallies[task], place: self.place, tell: Some(each) };
@@ -518,7 +529,10 @@ impl Judge {
         for (&tid, thread) in &mut self.threads {
             let (Some(task), Some((next, open))) = (thread.task, extractor.open_jobs(tid)) else { continue };
             let Some((phase, _)) = extractor.about(tid) else { continue };
-            thread.enter(phase);
+            if thread.phase != phase {
+                thread.close_windows(tid, &self.agreed, &mut self.tallies, self.place, each);
+                thread.enter(phase);
+            }
             let findings =
                 Findings { tally: &mut self.tallies[task], place: self.place, tell: Some(&mut *each) };
             let overdue = Overdue { tid, task, agreed: &self.agreed[task], findings };

@@ -1,16 +1,24 @@
 //! Contracts: what someone agreed on rather than observed. See `docs/contracts.md` and `docs/table.md`.
 
+mod group;
+mod margin;
 mod observed;
 mod read;
+mod separators;
+mod typical;
 mod write;
 
-pub use observed::Margin;
-pub(crate) use observed::{latency, meant, primary, separator_matcher};
+pub use margin::Margin;
+pub(crate) use observed::latency;
+pub use observed::{Limits, Observed};
 pub use read::Faulty;
+pub(crate) use separators::{meant, primary, separator_matcher};
+pub use typical::Quantile;
+pub(crate) use typical::{median_cost_of, median_separation_of};
 
 use crate::threads::Pattern;
 use punctual_model::table::{Clock, OnOverrun};
-use punctual_model::{Duration, Policy, Reservation};
+use punctual_model::{Duration, Percent, Policy, Reservation};
 
 /// What a contract says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,6 +81,12 @@ pub struct ContractTask {
     pub suspension: Option<Duration>,
     /// How often a job sleeps at most.
     pub suspensions: Option<u64>,
+    /// The share of its jobs that may exceed each limit but `deadline`; if absent, none.
+    pub may_exceed: Option<Percent>,
+    /// The most that at least half of the jobs need.
+    pub median_cost: Option<Duration>,
+    /// Between which times at least half of the separations of releases lie.
+    pub median_separation: Option<MedianSeparation>,
     /// How Linux schedules it.
     pub policy: Option<Policy>,
     /// Its real-time priority.
@@ -91,6 +105,15 @@ pub struct ContractTask {
     pub exclusive: bool,
     /// What happens when it has used its slots.
     pub on_overrun: Option<OnOverrun>,
+}
+
+/// Limits for the median time from a release to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MedianSeparation {
+    /// The least.
+    pub least: Duration,
+    /// The greatest; not below the least.
+    pub most: Duration,
 }
 
 /// A chain of tasks.

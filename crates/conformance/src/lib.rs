@@ -5,6 +5,7 @@
 //! with a contract. See `docs/design/contracts.md`.
 
 mod chains;
+mod chance;
 mod checker;
 mod contract;
 mod latency;
@@ -12,13 +13,15 @@ mod models;
 mod releases;
 mod scheduling;
 mod threads;
+mod tolerance;
 mod verdict;
 mod violation;
 
 pub use chains::ChainChecker;
 pub use checker::{Checker, GRACE, Locate, TaskThreads};
 pub use contract::{
-    Answer, Contract, ContractChain, ContractProcessor, ContractTask, Faulty, Margin, ThreadChoice,
+    Answer, Contract, ContractChain, ContractProcessor, ContractTask, Faulty, Limits, Margin,
+    MedianSeparation, Observed, Quantile, ThreadChoice,
 };
 pub use latency::LatencyChecker;
 pub use models::check_model;

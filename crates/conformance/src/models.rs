@@ -4,20 +4,29 @@
 //! term of releases and responses that is broken only by such a model is mentioned, and no violation.
 
 use crate::chains::tally_of;
-use crate::contract::{Answer, Contract, ContractChain, ContractTask, latency, meant, primary};
+use crate::chance::Allowances;
+use crate::contract::{
+    Answer, Contract, ContractChain, ContractTask, latency, meant, median_cost_of, median_separation_of,
+    primary,
+};
 use crate::latency::processor_name;
 use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
+use crate::tolerance::Tolerance;
 use crate::verdict::{Note, Tally, Verdict};
 use crate::violation::{Term, Violation};
-use punctual_model::{Duration, Stream, Task, TimingModel};
+use punctual_model::{Duration, QUANTILE_ERROR_PARTS, Quantiles, Stream, Task, TimingModel};
 use std::collections::BTreeSet;
 
 /// Compares a timing model with a contract.
 pub fn check_model(contract: &Contract, model: &TimingModel) -> Verdict {
     let mut verdict = Verdict::default();
     if let Some(threads) = &model.threads {
-        contract.tasks.iter().for_each(|task| check_task(task, contract, model, &mut verdict));
+        let mut allowances = Allowances::default();
+        for task in &contract.tasks {
+            let tolerance = Tolerance::new(task, &mut allowances);
+            check_task(task, &tolerance, contract, model, &mut verdict);
+        }
         unknown_threads(contract, model, &mut verdict);
         verdict.lost = threads.lost_records;
     }
@@ -56,7 +65,13 @@ fn chain(agreed: &ContractChain, model: &TimingModel, verdict: &mut Verdict) {
     verdict.tallies.push(tally);
 }
 
-fn check_task(agreed: &ContractTask, contract: &Contract, model: &TimingModel, verdict: &mut Verdict) {
+fn check_task(
+    agreed: &ContractTask,
+    tolerance: &Tolerance,
+    contract: &Contract,
+    model: &TimingModel,
+    verdict: &mut Verdict,
+) {
     let mut tally = Tally::of(agreed);
     let matcher = Matcher::new(&agreed.pattern());
     let mut is_in_doubt = false;
@@ -77,7 +92,9 @@ fn check_task(agreed: &ContractTask, contract: &Contract, model: &TimingModel, v
     let mut doubts = Vec::new();
     for stream in tasks.iter().flat_map(|task| meant(task, agreed.separator.as_deref())) {
         tally.jobs += stream.jobs;
-        judge(stream, agreed, &mut tally, &mut doubts);
+        let mut judged = Judged { stream, tolerance, tally: &mut tally };
+        judged.judge(agreed, &mut doubts);
+        judged.medians();
     }
     let notes = &mut verdict.notes;
     scheduling(agreed, contract.scheduling.unwrap_or(Answer::Note), &tasks, &mut tally, notes);
@@ -97,54 +114,132 @@ fn check_task(agreed: &ContractTask, contract: &Contract, model: &TimingModel, v
     verdict.tallies.push(tally);
 }
 
-fn judge(stream: &Stream, agreed: &ContractTask, tally: &mut Tally, doubts: &mut Vec<Term>) {
-    let is_exact = stream.uncertain_releases == 0;
-    let certain = [
-        (Term::Wcet, stream.execution.as_ref().and_then(|it| it.wcet_ns.first().copied())),
-        (Term::Suspension, stream.suspension.as_ref().map(|it| it.dynamic_ns)),
-    ];
-    for (term, value) in certain {
-        if let Some(value) = value {
-            see(tally, term, value.ns());
-        }
-    }
-    for (jobs, limit) in (2..).zip(&agreed.more_wcets) {
-        let value = stream.execution.as_ref().and_then(|it| it.wcet(jobs));
-        if stream.jobs >= jobs && value.is_some_and(|value| value > *limit) {
-            break_once(tally, Term::WcetOfSeveral, value.unwrap_or_default(), *limit);
-            break;
-        }
-    }
-    for (gaps, limit) in (2..).zip(&agreed.more_separations) {
-        let value = stream.arrival.curve.as_ref().map(|it| it.delta_min(gaps + 1));
-        if stream.releases > gaps && value.is_some_and(|value| value < *limit) {
-            match is_exact {
-                true => break_once(tally, Term::SeparationOfSeveral, value.unwrap_or_default(), *limit),
-                false => doubts.push(Term::SeparationOfSeveral),
+/// A stream, and the tally of its task.
+struct Judged<'a> {
+    stream: &'a Stream,
+    tolerance: &'a Tolerance,
+    tally: &'a mut Tally,
+}
+
+impl Judged<'_> {
+    fn judge(&mut self, agreed: &ContractTask, doubts: &mut Vec<Term>) {
+        let stream = self.stream;
+        let is_exact = stream.uncertain_releases == 0;
+        let certain = [
+            (Term::Wcet, stream.execution.as_ref().and_then(|it| it.wcet_ns.first().copied())),
+            (Term::Suspension, stream.suspension.as_ref().map(|it| it.dynamic_ns)),
+        ];
+        for (term, value) in certain {
+            if let Some(value) = value {
+                self.see(term, value.ns());
             }
-            break;
+        }
+        for (jobs, limit) in (2..).zip(&agreed.more_wcets) {
+            let value = stream.execution.as_ref().and_then(|it| it.wcet(jobs));
+            if stream.jobs >= jobs && value.is_some_and(|value| value > *limit) {
+                self.break_once(Term::WcetOfSeveral, value.unwrap_or_default(), *limit);
+                break;
+            }
+        }
+        for (gaps, limit) in (2..).zip(&agreed.more_separations) {
+            let value = stream.arrival.curve.as_ref().map(|it| it.delta_min(gaps + 1));
+            if stream.releases > gaps && value.is_some_and(|value| value < *limit) {
+                match is_exact {
+                    true => self.break_once(Term::SeparationOfSeveral, value.unwrap_or_default(), *limit),
+                    false => doubts.push(Term::SeparationOfSeveral),
+                }
+                break;
+            }
+        }
+        let response = stream.response.as_ref().map(|it| it.max_ns.ns());
+        let separation = stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns.ns());
+        let mut values = vec![
+            (Term::Response, response),
+            (Term::Deadline, response),
+            (Term::Bound, response),
+            (Term::Separation, separation),
+        ];
+        values.extend(astray(stream, agreed));
+        for (term, value) in values {
+            let Some((value, standing)) = value.zip(self.tally.standing(term)) else { continue };
+            match standing.is_beyond(value) && !is_exact {
+                true => doubts.push(term),
+                false => self.see(term, value),
+            }
         }
     }
-    let response = stream.response.as_ref().map(|it| it.max_ns.ns());
-    let separation = stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns.ns());
-    let mut values = vec![
-        (Term::Response, response),
-        (Term::Deadline, response),
-        (Term::Bound, response),
-        (Term::Separation, separation),
-    ];
-    values.extend(astray(stream, agreed));
-    for (term, value) in values {
-        let Some((value, standing)) = value.zip(tally.standing(term)) else { continue };
-        let breaks = match term.is_lower_bound() {
-            true => value < standing.agreed,
-            false => value > standing.agreed,
-        };
-        match breaks && !is_exact {
-            true => doubts.push(term),
-            false => see(tally, term, value),
+
+    /// Compares the worst value of a term. If jobs may exceed its limit, it is broken only if the model shows
+    /// that more do.
+    fn see(&mut self, term: Term, value: u64) {
+        let jobs = self.stream.jobs;
+        let Some(standing) = self.tally.standings.iter_mut().find(|it| it.term == term) else { return };
+        if !standing.see(value) {
+            return;
+        }
+        let beyond = self.stream.percentiles.as_ref().and_then(|it| match term {
+            Term::Wcet => it.cost,
+            Term::Response => it.response,
+            _ => None,
+        });
+        let beyond = beyond.map_or(1, |quantiles| certainly_beyond(&quantiles, standing.agreed, jobs));
+        let allowance = self.tolerance.of(term);
+        if !self.tolerance.is_certain(term, value, standing.agreed)
+            && !allowance.is_some_and(|it| it.is_exceeded(beyond, jobs))
+        {
+            standing.tolerated += beyond;
+            return;
+        }
+        let (task, agreed) = (self.tally.task.clone(), standing.agreed);
+        standing.count(Violation { task, term, subject: None, value, agreed }, 0);
+    }
+
+    fn break_once(&mut self, term: Term, value: Duration, agreed: Duration) {
+        let is_tolerated = self.tolerance.of(term).is_some_and(|it| !it.is_exceeded(1, self.stream.jobs));
+        let (task, value, agreed) = (self.tally.task.clone(), value.ns(), agreed.ns());
+        match self.tally.standings.iter_mut().find(|it| it.term == term).filter(|_| is_tolerated) {
+            Some(standing) => standing.tolerated += 1,
+            None => self.tally.add(Violation { task, term, subject: None, value, agreed }, 0),
         }
     }
+
+    fn medians(&mut self) {
+        let jobs = self.stream.jobs;
+        // Of too few jobs, chance may move a median anywhere.
+        if !self.tolerance.half.as_ref().is_some_and(|half| half.is_exceeded(jobs, jobs)) {
+            return;
+        }
+        let separation = median_separation_of(self.stream);
+        for (term, value) in [
+            (Term::MedianCost, median_cost_of(self.stream).map(exact_at_least)),
+            (Term::Frequent, separation.map(|it| it.most)),
+            (Term::Rare, separation.map(|it| it.least)),
+        ] {
+            let Some((value, standing)) = value.map(Duration::ns).zip(self.tally.standing(term)) else {
+                continue;
+            };
+            if standing.is_beyond(value) {
+                let (task, agreed) = (self.tally.task.clone(), standing.agreed);
+                self.tally.add(Violation { task, term, subject: None, value, agreed }, 0);
+            }
+        }
+    }
+}
+
+/// How many of so many jobs exceed a limit, at least, if one does.
+fn certainly_beyond(quantiles: &Quantiles, limit: u64, jobs: u64) -> u64 {
+    let is_beyond = |(_, value): &(u64, Duration)| exact_at_least(*value).ns() > limit;
+    let least = quantiles.each().into_iter().find(is_beyond);
+    least.map_or(1, |(per_mille, _)| {
+        let rank = (u128::from(jobs) * u128::from(per_mille)).div_ceil(1_000);
+        jobs - (rank as u64).clamp(1, jobs.max(1)).min(jobs) + 1
+    })
+}
+
+/// The least exact value of a quantile in a model.
+fn exact_at_least(value: Duration) -> Duration {
+    let parts = u128::from(QUANTILE_ERROR_PARTS);
+    Duration::from_ns((u128::from(value.ns()) * parts / (parts + 1)) as u64)
 }
 
 /// How releases leave the grid, by the distance functions: n releases span at least (n − 1)·T − J, and at
@@ -176,11 +271,6 @@ fn astray(stream: &Stream, agreed: &ContractTask) -> Vec<(Term, Option<u64>)> {
     let late = late.map(Duration::ns).filter(|late| *late > jitter).or(drift).filter(|_| skips == 0);
     let late = late.filter(|_| early.is_none() && skipped == 0);
     vec![(Term::Early, early), (Term::Skipped, Some(skipped)), (Term::Late, late)]
-}
-
-fn break_once(tally: &mut Tally, term: Term, value: Duration, agreed: Duration) {
-    let (task, value, agreed) = (tally.task.clone(), value.ns(), agreed.ns());
-    tally.add(Violation { task, term, subject: None, value, agreed }, 0);
 }
 
 /// How its threads are scheduled, while they have jobs.

@@ -22,6 +22,8 @@ pub struct Standing {
     pub worst: Option<u64>,
     /// How often it was broken.
     pub violations: u64,
+    /// How many jobs exceeded it that the contract lets exceed it.
+    pub tolerated: u64,
     /// The first [`MAX_EXAMPLES`] violations.
     pub examples: Vec<Violation>,
     /// The number of the record that shows each example, to merge lists in order.
@@ -110,6 +112,9 @@ impl Tally {
             (Term::Separation, time(task.separation)),
             (Term::WcetOfSeveral, time(task.more_wcets.last().copied())),
             (Term::SeparationOfSeveral, time(task.more_separations.last().copied())),
+            (Term::MedianCost, time(task.median_cost)),
+            (Term::Frequent, time(task.median_separation.map(|it| it.least))),
+            (Term::Rare, time(task.median_separation.map(|it| it.most))),
         ];
         Tally::new(&task.name, all)
     }
@@ -187,7 +192,8 @@ impl Tally {
 
 impl Standing {
     pub(crate) fn new(term: Term, agreed: u64) -> Standing {
-        Standing { term, agreed, worst: None, violations: 0, examples: Vec::new(), places: Places::default() }
+        let (worst, violations, tolerated, examples) = (None, 0, 0, Vec::new());
+        Standing { term, agreed, worst, violations, tolerated, examples, places: Places::default() }
     }
 
     /// Takes a value; returns whether it breaks the term.
@@ -197,6 +203,11 @@ impl Standing {
             (Some(worst), true) => worst.min(value),
             (Some(worst), false) => worst.max(value),
         });
+        self.is_beyond(value)
+    }
+
+    /// Whether a value is beyond the limit.
+    pub(crate) fn is_beyond(&self, value: u64) -> bool {
         match self.term.is_lower_bound() {
             true => value < self.agreed,
             false => value > self.agreed,
@@ -227,6 +238,7 @@ impl Standing {
             self.see(worst);
         }
         self.violations = self.violations.saturating_add(theirs.violations);
+        self.tolerated = self.tolerated.saturating_add(theirs.tolerated);
         let own = self.places.0.drain(..).zip(self.examples.drain(..));
         let mut all: Vec<(u64, Violation)> =
             own.chain(theirs.places.0.into_iter().zip(theirs.examples)).collect();

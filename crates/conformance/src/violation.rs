@@ -38,6 +38,12 @@ pub enum Term {
     WcetOfSeveral,
     /// The time between a release and one that is not the next.
     SeparationOfSeveral,
+    /// The processor time of most jobs.
+    MedianCost,
+    /// Most releases follow the one before too soon.
+    Frequent,
+    /// Most releases follow the one before too late.
+    Rare,
     /// The scheduling policy.
     Policy,
     /// The real-time priority.
@@ -63,7 +69,7 @@ pub enum Unit {
 
 impl Term {
     /// Every term.
-    pub const ALL: [Term; 21] = [
+    pub const ALL: [Term; 24] = [
         Term::Wcet,
         Term::Response,
         Term::Deadline,
@@ -79,6 +85,9 @@ impl Term {
         Term::Latency,
         Term::WcetOfSeveral,
         Term::SeparationOfSeveral,
+        Term::MedianCost,
+        Term::Frequent,
+        Term::Rare,
         Term::Policy,
         Term::Priority,
         Term::Processors,
@@ -105,6 +114,9 @@ impl Term {
             Term::Latency => "latency",
             Term::WcetOfSeveral => "wcet_of_several",
             Term::SeparationOfSeveral => "separation_of_several",
+            Term::MedianCost => "median_cost",
+            Term::Frequent => "frequent",
+            Term::Rare => "rare",
             Term::Policy => "policy",
             Term::Priority => "priority",
             Term::Processors => "processors",
@@ -125,7 +137,12 @@ impl Term {
 
     /// Whether what is agreed on is the least value rather than the greatest.
     pub const fn is_lower_bound(self) -> bool {
-        matches!(self, Term::Early | Term::Separation | Term::SeparationOfSeveral)
+        matches!(self, Term::Early | Term::Separation | Term::SeparationOfSeveral | Term::Frequent)
+    }
+
+    /// Whether it is about most jobs, so that single ones say nothing.
+    pub const fn is_median(self) -> bool {
+        matches!(self, Term::MedianCost | Term::Frequent | Term::Rare)
     }
 
     /// A value of it as text.
@@ -202,6 +219,18 @@ impl fmt::Display for Violation {
             Term::Bound => {
                 let (value, agreed) = (term.text(*value), term.text(*agreed));
                 write!(f, "{task}: response {value}, proven at most {agreed}")?;
+            }
+            Term::MedianCost => {
+                let (value, agreed) = (term.text(*value), term.text(*agreed));
+                write!(f, "{task}: most jobs cost more than {agreed}, this one {value}")?;
+            }
+            Term::Frequent | Term::Rare => {
+                let (value, agreed) = (term.text(*value), term.text(*agreed));
+                let limit = if *term == Term::Rare { "more" } else { "less" };
+                write!(
+                    f,
+                    "{task}: most releases come {limit} than {agreed} after the last, this one {value}"
+                )?;
             }
             Term::Processors => write!(f, "{task}: may use CPU {value}, which is not agreed on")?,
             Term::Policy | Term::Priority => {

@@ -23,6 +23,16 @@ impl Percent {
         Percent(percent as u64 * 1_000)
     }
 
+    /// So many parts, of which [`WHOLE`](Self::WHOLE) are a whole.
+    pub const fn of_parts(parts: u64) -> Percent {
+        Percent(parts)
+    }
+
+    /// Half of it, rounded down.
+    pub const fn half(self) -> Percent {
+        Percent(self.0 / 2)
+    }
+
     /// In parts of which [`WHOLE`](Self::WHOLE) are a whole.
     pub const fn parts(self) -> u64 {
         self.0

@@ -168,6 +168,14 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
         let more = if verdict.unknown.len() > MOST_NOTES { ", …" } else { "" };
         lines.push(format!("Real-time threads of no task: {}{more}.", names.join(", ")));
     }
+    let tolerated = verdict.tallies.iter().flat_map(|tally| &tally.standings).map(|it| it.tolerated);
+    let tolerated = tolerated.fold(0, u64::saturating_add);
+    if tolerated > 0 {
+        lines.push(format!(
+            "Limits were exceeded {}, which the contract tolerates (may_exceed).",
+            counted(tolerated, "time")
+        ));
+    }
     if verdict.withdrawn > 0 {
         lines.push(format!(
             "{} reported before it was certain where jobs end; not counted. Name a separator to avoid that.",
@@ -225,6 +233,7 @@ fn tally(tally: &Tally) -> Value {
             "agreed": amount(it.term, it.agreed),
             "worst": it.worst.map(|value| amount(it.term, value)),
             "violations": it.violations,
+            "tolerated": it.tolerated,
             "examples": it.examples.iter().map(violation).collect::<Vec<_>>(),
         })
     };

@@ -1,20 +1,25 @@
-//! Timing models to contracts.
+//! What was observed to contracts.
 
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::model_file::{display_name, read_model};
 use crate::monitor::Monitor;
-use punctual_conformance::{Contract, Margin};
-use punctual_model::Percent;
-use std::path::PathBuf;
+use crate::recording::TimeRange;
+use crate::replay::{self, processors};
+use punctual_conformance::{Contract, Limits, Margin, Observed, Quantile};
+use punctual_model::{Percent, TimingModel};
+use punctual_report::{counted, visible};
+use std::path::{Path, PathBuf};
 
 /// What a contract is made of.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The timing model; `-` is standard input.
-    pub model: PathBuf,
+    /// Timing models and recordings of runs of one program; `-` is a timing model on standard input.
+    pub inputs: Vec<PathBuf>,
     /// Percent added to what was observed; the rest is rounded up, unless it is zero.
     pub margin: Percent,
+    /// Which observed values limits cover; if absent, all.
+    pub quantile: Option<Quantile>,
     /// Which threads.
     pub threads: ThreadFilter,
 }
@@ -22,30 +27,57 @@ pub struct Options {
 /// Names of threads that are listed in a message at most.
 const MOST_NAMES: usize = 10;
 
-/// Makes a contract of a timing model.
+/// Makes a contract that covers every input.
 ///
 /// # Errors
-/// If there is nothing to agree on.
+/// If there is nothing to agree on, or a quantile without a margin.
 pub fn contract(options: &Options, monitor: &dyn Monitor) -> Result<Contract> {
-    let model = read_model(&options.model)?;
-    let name = display_name(&options.model);
-    let names = model.tasks().iter().map(|task| task.name.as_str());
-    if let Some(pattern) = options.threads.unmatched(names) {
-        return Err(Error::target(format!("no thread of {name} matches '{pattern}'")));
+    let margin = if options.margin.is_zero() { Margin::None } else { Margin::Percent(options.margin) };
+    if margin == Margin::None && options.quantile.is_some() {
+        return Err(Error::usage("--quantile needs a margin: with --margin 0%, no job may exceed a limit"));
+    }
+    let runs = options.inputs.iter().map(|path| run(path, monitor)).collect::<Result<Vec<_>>>()?;
+    let names: Vec<_> = options.inputs.iter().map(|path| display_name(path)).collect();
+    let all = names.join(", ");
+    let threads = runs.iter().flat_map(TimingModel::tasks).map(|task| task.name.as_str());
+    if let Some(pattern) = options.threads.unmatched(threads) {
+        return Err(Error::target(format!("no thread of {all} matches '{pattern}'")));
     }
     let chosen = |name: &str| options.threads.matches(name);
-    let margin = if options.margin.is_zero() { Margin::None } else { Margin::Percent(options.margin) };
-    let (contract, left_out) = Contract::observed(&model, margin, &chosen);
+    let limits = Limits { margin, quantile: options.quantile };
+    let Observed { contract, left_out, missing } = Contract::observed(&runs, limits, &chosen);
     if contract.tasks.is_empty() && contract.chains.is_empty() && contract.latencies.is_empty() {
-        return Err(Error::target(format!("{name} has nothing to agree on")).advise(
+        return Err(Error::target(format!("{all} has nothing to agree on")).advise(
             "a contract is made of threads with at least ten jobs, chains, or scheduling latencies",
         ));
     }
     if !left_out.is_empty() {
         let more = if left_out.len() > MOST_NAMES { ", …" } else { "" };
-        let names = left_out.iter().take(MOST_NAMES).map(|name| punctual_report::visible(name));
-        let names = names.collect::<Vec<_>>().join(", ");
-        monitor.hint(&format!("without {names}{more}: threads with fewer than ten jobs"));
+        let names = left_out.iter().take(MOST_NAMES).map(|name| visible(name)).collect::<Vec<_>>();
+        monitor.hint(&format!("without {}{more}: threads with fewer than ten jobs", names.join(", ")));
+    }
+    for (name, lacking) in missing.iter().take(MOST_NAMES) {
+        let lacking = lacking.iter().map(|run| &*names[*run]).collect::<Vec<_>>().join(", ");
+        monitor.hint(&format!("{} is in the contract, but not in {lacking}", visible(name)));
+    }
+    if let Some(rest) = missing.len().checked_sub(MOST_NAMES).filter(|rest| *rest > 0) {
+        monitor.hint(&format!("{} not in every run, either", counted(rest as u64, "more thread")));
     }
     Ok(contract)
+}
+
+/// The timing model of a run.
+fn run(path: &Path, monitor: &dyn Monitor) -> Result<TimingModel> {
+    if !path.is_dir() {
+        return read_model(path);
+    }
+    let options = replay::Options {
+        recordings: vec![path.to_owned()],
+        range: TimeRange::default(),
+        threads: ThreadFilter::default(),
+        models: Default::default(),
+        workers: processors(),
+        jobs: None,
+    };
+    replay::replay(&options, monitor)
 }

@@ -59,6 +59,7 @@ pub use filter::ThreadFilter;
 pub use folder::RecordingFolder;
 pub use model_file::{Given, display_name, read_model, read_text};
 pub use monitor::{Monitor, Progress, Seen, Silent, Unit, Watching};
+pub use punctual_conformance::Quantile;
 pub use recording::{Recording, TimeRange};
 pub use spec_metrics::spec_metrics;
 pub use watch::{Watch, watches_all_threads};

@@ -4,27 +4,38 @@ use super::{Range, Threads, examples};
 use crate::values;
 use clap::{Args, ValueHint};
 use punctual_model::Percent;
+use punctual_workflow::Quantile;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Write a contract from a timing model
+/// Write a contract from what was observed
 ///
-/// What was observed becomes what is agreed on: for each thread name its period and jitter (or the least time
-/// between releases), processor time, response time and suspension, plus a margin; for each chain of a
-/// dataflow program its times; for each processor its scheduling latency. The contract is a TOML file with
-/// comments, to be edited (docs/contracts.md). punctual check, watch, prove and table take it.
+/// For each thread name, the contract limits period and jitter (or the least time between releases), processor
+/// time, response time and suspension to the greatest observed values plus a margin; for each chain of a
+/// dataflow program its times; for each processor its scheduling latency. Of threads, it also limits the median
+/// of the processor time and of the time between releases, to half of the margin, and says which share of the
+/// jobs may exceed the other limits: at least as many as chance allows after so few jobs. The contract is a
+/// TOML file with comments, to be edited (docs/contracts.md). punctual check, watch, prove and table take it.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual contract robot.timing.json -o robot.contract.toml
-  punctual contract robot.timing.json --margin 0% --thread 'control*'    print it"))]
+  punctual contract mon.recording tue.recording wed.timing.json    limits that cover all three
+  punctual contract robot.timing.json --quantile 99%    what 99 % of the jobs keep to
+  punctual contract robot.timing.json --margin 0% --thread 'control*'    the observed values; no job may \
+     exceed them"))]
 pub struct Contract {
-    /// The timing model (*.timing.json; - is standard input)
-    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
-    pub model: PathBuf,
+    /// Timing models (*.timing.json; - is standard input) and recordings of runs of one program
+    #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<PathBuf>,
 
     /// Percentage added to what was observed; periods stay as they are
     #[arg(long, value_name = "PERCENT", value_parser = values::percent, default_value = "20%")]
     pub margin: Percent,
+
+    /// Limit processor time, response time and jitter by what PERCENT of the jobs kept to, not by the greatest
+    /// values: 50%, 90%, 99% or 99.9%
+    #[arg(long, value_name = "PERCENT", value_parser = values::quantile)]
+    pub quantile: Option<Quantile>,
 
     #[command(flatten)]
     pub threads: Threads,

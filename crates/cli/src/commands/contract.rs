@@ -15,7 +15,8 @@ pub fn run(arguments: args::Contract) -> Result<(), Failure> {
     let options = Options {
         threads: options::threads(&arguments.threads)?,
         margin: arguments.margin,
-        model: arguments.model,
+        quantile: arguments.quantile,
+        inputs: arguments.inputs,
     };
     let text = contract(&options, &console)?.to_toml();
     match destination.filter(|destination| !destination.is_standard_output()) {

@@ -193,6 +193,7 @@ impl Overdue<'_> {
         grace: Duration,
     ) {
         let counts = counts(thread, place);
+        let tolerance = &self.agreed.tolerance;
         let subject = || Subject {
             name: thread.name.clone(),
             pid: thread.pid,
@@ -208,7 +209,8 @@ impl Overdue<'_> {
             let task = findings.tally.task.clone();
             let standing = findings.tally.standings.iter_mut().find(|it| it.term == term);
             let Some(standing) = standing else { return };
-            if value.ns() <= standing.agreed.saturating_add(grace.ns()) {
+            let is_beyond = value.ns() > standing.agreed.saturating_add(grace.ns());
+            if !is_beyond || !tolerance.is_certain(term, value.ns(), standing.agreed) {
                 return;
             }
             standing.see(value.ns());

@@ -1,6 +1,7 @@
 //! Jobs in a row: what several of them need together, and how close their releases are.
 
-use super::Findings;
+use super::beyond::Beyond;
+use super::{Agreed, Findings};
 use crate::contract::ContractTask;
 use crate::verdict::Tally;
 use crate::violation::{Subject, Term, Violation};
@@ -32,11 +33,13 @@ impl Several {
 }
 
 impl Row {
-    /// Takes a job, and judges it together with those before it. Each term is broken once at most.
+    /// Takes a job, and judges it together with those before it. Each term is broken once at most. A row that
+    /// may exceed its limit ends: else a long job would count with each row that it is in.
     pub fn judge(
         &mut self,
         seen: &JobSeen<'_>,
-        agreed: &Several,
+        agreed: &Agreed,
+        beyond: &mut Beyond,
         findings: &mut Findings<'_>,
         subject: &dyn Fn() -> Subject,
     ) {
@@ -44,21 +47,32 @@ impl Row {
             self.jobs.clear();
         }
         self.next = seen.number + 1;
+        let Agreed { several, tolerance, .. } = agreed;
         let window = seen.job.release.window;
         let mut sum = seen.job.cost;
         let mut costs = self.jobs.iter().rev().map(|(cost, _)| {
             sum += *cost;
             sum
         });
-        let wcet = worst(Term::WcetOfSeveral, &agreed.wcets, &mut costs, findings.tally);
+        let wcet = worst(Term::WcetOfSeveral, &several.wcets, &mut costs, findings.tally);
         // From the release before the last on: the last one has a term of its own.
         let mut spans = self.jobs.iter().rev().skip(1).map(|(_, at)| window.latest().since(at.earliest()));
-        let separation = worst(Term::SeparationOfSeveral, &agreed.separations, &mut spans, findings.tally);
+        let separation = worst(Term::SeparationOfSeveral, &several.separations, &mut spans, findings.tally);
+        let mut is_over = false;
         for (term, value, limit) in wcet.into_iter().chain(separation) {
+            let standings = &mut findings.tally.standings;
+            let Some(place) = standings.iter().position(|it| it.term == term) else { continue };
+            if !beyond.breaks(place, &mut standings[place], value, tolerance) {
+                is_over = true;
+                continue;
+            }
             let task = findings.tally.task.clone();
             findings.found(Violation { task, term, subject: Some(subject()), value, agreed: limit });
         }
-        let most = agreed.wcets.len().max(agreed.separations.len() + 1);
+        if is_over {
+            self.jobs.clear();
+        }
+        let most = several.wcets.len().max(several.separations.len() + 1);
         if seen.disturbance != Some(Disturbance::Ending) {
             self.jobs.push_back((seen.job.cost, window));
         }

@@ -1,5 +1,6 @@
 //! One thread of a task: which of its jobs are judged, and whether they keep to what was agreed on.
 
+use super::beyond::Beyond;
 use super::overdue::{GRACE, Told};
 use super::several::Row;
 use super::{Agreed, Findings, JOBS_TO_KNOW};
@@ -10,6 +11,9 @@ use punctual_extract::JobSeen;
 use punctual_model::{Disturbance, Duration, Instant, Policy, Separator, Window};
 use punctual_trace::TaskRecord;
 use std::sync::Arc;
+
+/// Receives violations.
+pub type Tell<'a> = &'a mut dyn FnMut(&Violation);
 
 /// A thread that lives.
 pub struct Thread {
@@ -69,6 +73,16 @@ pub struct Jobs {
     /// What was told of jobs before they ended.
     pub told: Told,
     row: Row,
+    beyond: Beyond,
+    /// Number, release and end of the last job.
+    latest: (u64, Instant, Instant),
+}
+
+/// The time between two releases, if it is not known exactly.
+#[derive(Clone, Copy)]
+struct Separation {
+    at_least: Duration,
+    at_most: Duration,
 }
 
 impl Thread {
@@ -129,9 +143,40 @@ impl Thread {
 
     /// The thread is in this one of its tasks.
     pub fn enter(&mut self, phase: u32) {
-        if self.phase != phase {
-            self.phase = phase;
-            self.forget_jobs();
+        self.phase = phase;
+        self.forget_jobs();
+    }
+
+    /// Nothing more comes of the jobs so far: judges the medians of those whose window is not complete.
+    pub fn close_windows(
+        &mut self,
+        tid: u32,
+        agreed: &[Agreed],
+        tallies: &mut [Tally],
+        at: u64,
+        each: Tell<'_>,
+    ) {
+        let Thread { name, pid, phase, lanes, chosen, .. } = self;
+        for Lane { separator, task, jobs, ledger, .. } in lanes {
+            let (job, release, end) = jobs.latest;
+            let subject = || Subject {
+                name: name.clone(),
+                pid: *pid,
+                tid,
+                phase: *phase,
+                job,
+                release,
+                end,
+                is_open: false,
+            };
+            let mut findings = Findings { tally: &mut tallies[*task], place: at, tell: Some(&mut *each) };
+            let mut close = |findings: &mut Findings<'_>| {
+                jobs.beyond.close(&agreed[*task].tolerance, findings, &subject);
+            };
+            match ledger {
+                Some(ledger) => ledger.take(*chosen == Some(*separator), &mut findings, close),
+                None => close(&mut findings),
+            }
         }
     }
 
@@ -266,19 +311,21 @@ impl Jobs {
         findings: &mut Findings<'_>,
         subject: &dyn Fn() -> Subject,
     ) {
-        let Findings { tally, place, tell } = findings;
+        let Findings { tally, place: at, tell } = findings;
         tally.jobs += 1;
         let job = seen.job;
         let response = job.least_response().ns();
         let (separation, astray) = self.release(seen, agreed);
-        for standing in &mut tally.standings {
+        self.beyond.next_job();
+        for (place, standing) in tally.standings.iter_mut().enumerate() {
             let term = standing.term;
             let value = match term {
-                Term::Wcet => job.cost.ns(),
+                Term::Wcet | Term::MedianCost => job.cost.ns(),
                 Term::Response | Term::Deadline | Term::Bound => response,
                 Term::Suspension => job.suspended.ns(),
-                Term::Separation => match separation {
-                    Some(separation) => separation.ns(),
+                Term::Separation | Term::Frequent | Term::Rare => match separation {
+                    Some(separation) if term == Term::Rare => separation.at_least.ns(),
+                    Some(separation) => separation.at_most.ns(),
                     None => continue,
                 },
                 _ => match astray {
@@ -286,32 +333,47 @@ impl Jobs {
                     _ => continue,
                 },
             };
-            if standing.see(value) {
-                let violation = Violation {
-                    task: tally.task.clone(),
-                    term,
-                    subject: Some(subject()),
-                    value,
-                    agreed: standing.agreed,
-                };
-                if self.told.has(seen.number, term) {
-                    standing.amend(violation);
-                } else {
-                    if let Some(tell) = tell {
-                        tell(&violation);
-                    }
-                    standing.count(violation, *place);
+            if term.is_median() {
+                if standing.is_beyond(value) {
+                    self.beyond.count(term, value);
                 }
+                continue;
+            }
+            if !standing.see(value) {
+                continue;
+            }
+            let is_told = self.told.has(seen.number, term);
+            if !is_told && !self.beyond.breaks(place, standing, value, &agreed.tolerance) {
+                continue;
+            }
+            let violation = Violation {
+                task: tally.task.clone(),
+                term,
+                subject: Some(subject()),
+                value,
+                agreed: standing.agreed,
+            };
+            if is_told {
+                standing.amend(violation);
+            } else {
+                if let Some(tell) = tell {
+                    tell(&violation);
+                }
+                standing.count(violation, *at);
             }
         }
         if !agreed.several.is_empty() {
-            self.row.judge(seen, &agreed.several, findings, subject);
+            self.row.judge(seen, agreed, &mut self.beyond, findings, subject);
         }
         self.told.ended(seen.number);
+        self.latest = (seen.number, job.release.window.latest(), job.end);
+        if self.beyond.is_full() {
+            self.beyond.close(&agreed.tolerance, findings, subject);
+        }
     }
 
     /// The time since the release before, and how the release is astray.
-    fn release(&mut self, seen: &JobSeen<'_>, agreed: &Agreed) -> (Option<Duration>, Option<(Term, u64)>) {
+    fn release(&mut self, seen: &JobSeen<'_>, agreed: &Agreed) -> (Option<Separation>, Option<(Term, u64)>) {
         let window = seen.job.release.window;
         if seen.number != self.next {
             (self.releases, self.last) = (Releases::default(), None);
@@ -326,7 +388,10 @@ impl Jobs {
             return (None, overdue);
         }
         let last = self.last.replace(window);
-        let since = last.map(|last| window.latest().since(last.earliest()));
+        let since = last.map(|last| Separation {
+            at_least: window.earliest().since(last.latest()),
+            at_most: window.latest().since(last.earliest()),
+        });
         let astray = agreed.rule.as_ref().and_then(|rule| {
             let late = || {
                 let late = window.earliest().since(seen.job.release.arrival?);

@@ -1,39 +1,39 @@
 //! Contracts from timing models: what was observed, taken as agreed on.
 //!
-//! Whatever the model was made of keeps to its contract: terms cover every stream of jobs that the checker
+//! Whatever the models were made of keeps to their contract: terms cover every stream of jobs that the checker
 //! will judge by them.
 
-use super::{Contract, ContractChain, ContractProcessor, ContractTask, ThreadChoice};
-use crate::threads::Pattern;
+use super::group::Group;
+use super::typical::Quantile;
+use super::{Contract, ContractChain, ContractProcessor, Margin, ThreadChoice};
 use punctual_latency::{Bounds, Outcome};
-use punctual_model::arrival::{Curve, MAX_SLIPS, Periodic};
 use punctual_model::latency::{Processor, SchedulingLatency};
-use punctual_model::{
-    Choice, Duration, Object, Percent, PeriodicOn, Separator, Stream, Task, TimingModel, processor_list,
-};
+use punctual_model::{Duration, Task, TimingModel};
 use std::collections::BTreeMap;
 
-/// Threads with fewer jobs say little about their timing.
-const LEAST_JOBS: u64 = 10;
-
-/// Jobs in a row of which a contract from a model says how long they take, where one job says little.
-const IN_A_ROW: u64 = 8;
-/// Releases in a row of which it says something at most.
-const MOST_IN_A_ROW: u64 = 64;
-
-/// How far what is agreed on may go beyond what was observed.
+/// How limits follow from observed values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Margin {
-    /// Not at all.
-    #[default]
-    None,
-    /// By so many percent, and to three significant digits.
-    Percent(Percent),
+pub struct Limits {
+    /// How far they are from those. Without a margin, no job may exceed them.
+    pub margin: Margin,
+    /// Which values of cost, response and jitter they cover; if absent, all.
+    pub quantile: Option<Quantile>,
+}
+
+/// A contract of what was observed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// It covers all runs.
+    pub contract: Contract,
+    /// Names of threads with too few jobs.
+    pub left_out: Vec<String>,
+    /// Names of threads that some runs do not have, each with the places of these runs.
+    pub missing: Vec<(String, Vec<usize>)>,
 }
 
 impl From<&TimingModel> for Contract {
     fn from(model: &TimingModel) -> Contract {
-        Contract::observed(model, Margin::None, &|_| true).0
+        Contract::observed(std::slice::from_ref(model), Limits::default(), &|_| true).contract
     }
 }
 
@@ -44,45 +44,64 @@ impl From<TimingModel> for Contract {
 }
 
 impl Contract {
-    /// A contract of what was observed of the threads whose names are chosen; and the names of those that had
-    /// too few jobs. Threads of one name are one task.
-    pub fn observed(
-        model: &TimingModel,
-        margin: Margin,
-        choose: ThreadChoice<'_>,
-    ) -> (Contract, Vec<String>) {
-        let mut groups: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
-        for task in model.tasks().iter().filter(|task| choose(&task.name)) {
-            groups.entry(&task.name).or_default().push(task);
-        }
-        let mut left_out = Vec::new();
-        let mut tasks = Vec::new();
-        for (name, group) in groups {
-            match Group::new(&group) {
-                Some(group) if !name.is_empty() => tasks.push(group.agreed(name, margin)),
-                _ => left_out.push(name.to_owned()),
+    /// A contract of what was observed in one or more runs of a program, of the threads whose names are
+    /// chosen. Threads of one name are one task.
+    pub fn observed(runs: &[TimingModel], limits: Limits, choose: ThreadChoice<'_>) -> Observed {
+        let mut groups: BTreeMap<&str, Vec<(usize, &Task)>> = BTreeMap::new();
+        for (run, model) in runs.iter().enumerate() {
+            for task in model.tasks().iter().filter(|task| choose(&task.name) && !task.name.is_empty()) {
+                groups.entry(&task.name).or_default().push((run, task));
             }
         }
-        let chains = model.dataflow.iter().flat_map(|program| &program.chains);
-        let chains = chains.map(|chain| ContractChain {
-            tasks: chain.tasks.clone(),
-            reaction_time: chain.reaction.as_ref().map(|it| margin.above(it.distribution.max_ns)),
-            data_age: chain.age.as_ref().map(|it| margin.above(it.distribution.max_ns)),
-        });
-        let latency = model.latency.iter().flat_map(|section| {
-            section.processors.iter().filter_map(|processor| {
-                let latency = margin.above(latency(section, processor)?);
-                Some(ContractProcessor { cpu: processor.cpu, latency })
-            })
-        });
-        let contract = Contract {
-            tasks,
-            chains: chains.filter(ContractChain::has_times).collect(),
-            latencies: latency.collect(),
-            ..Contract::default()
-        };
-        (contract, left_out)
+        let mut observed = Observed::default();
+        for (name, members) in groups {
+            let lacks =
+                |run: &usize| runs[*run].threads.is_some() && !members.iter().any(|(other, _)| other == run);
+            match Group::new(&members) {
+                Some(group) => {
+                    observed.contract.tasks.push(group.agreed(name, limits));
+                    let missing: Vec<usize> = (0..runs.len()).filter(lacks).collect();
+                    if !missing.is_empty() {
+                        observed.missing.push((name.to_owned(), missing));
+                    }
+                }
+                None => observed.left_out.push(name.to_owned()),
+            }
+        }
+        observed.contract.chains = chains(runs, limits.margin);
+        observed.contract.latencies = latencies(runs, limits.margin);
+        observed
     }
+}
+
+fn chains(runs: &[TimingModel], margin: Margin) -> Vec<ContractChain> {
+    let mut chains: Vec<ContractChain> = Vec::new();
+    for chain in runs.iter().flat_map(|run| &run.dataflow).flat_map(|program| &program.chains) {
+        let reaction_time = chain.reaction.as_ref().map(|it| margin.above(it.distribution.max_ns));
+        let data_age = chain.age.as_ref().map(|it| margin.above(it.distribution.max_ns));
+        match chains.iter_mut().find(|other| other.tasks == chain.tasks) {
+            Some(other) => {
+                other.reaction_time = other.reaction_time.max(reaction_time);
+                other.data_age = other.data_age.max(data_age);
+            }
+            None => chains.push(ContractChain { tasks: chain.tasks.clone(), reaction_time, data_age }),
+        }
+    }
+    chains.retain(ContractChain::has_times);
+    chains
+}
+
+fn latencies(runs: &[TimingModel], margin: Margin) -> Vec<ContractProcessor> {
+    let mut all: BTreeMap<u32, Duration> = BTreeMap::new();
+    for section in runs.iter().filter_map(|run| run.latency.as_ref()) {
+        for processor in &section.processors {
+            if let Some(latency) = latency(section, processor) {
+                let limit = all.entry(processor.cpu).or_default();
+                *limit = margin.above(latency).max(*limit);
+            }
+        }
+    }
+    all.into_iter().map(|(cpu, latency)| ContractProcessor { cpu, latency }).collect()
 }
 
 /// The bound of the scheduling latency, or the greatest measured one if that is greater or there is no bound.
@@ -93,266 +112,4 @@ pub fn latency(section: &SchedulingLatency, processor: &Processor) -> Option<Dur
     });
     let measured = processor.measured.iter().filter_map(|it| it.bounded_max_ns).max();
     bound.max(measured)
-}
-
-/// All tasks with one name.
-struct Group<'a> {
-    tasks: &'a [&'a Task],
-    /// The one that says most: real-time, and with the most jobs.
-    main: &'a Task,
-    /// The separator; `None` if its name would not fit the next run of the program.
-    separator: Option<String>,
-    /// The streams of all tasks at that separator, or at their primary ones.
-    streams: Vec<&'a Stream>,
-}
-
-impl<'a> Group<'a> {
-    fn new(tasks: &'a [&'a Task]) -> Option<Group<'a>> {
-        let jobs = |task: &Task| primary(task).map_or(0, |stream| stream.jobs);
-        let known = tasks.iter().filter(|task| jobs(task) >= LEAST_JOBS);
-        let main = known.max_by_key(|task| (task.policy.is_real_time(), jobs(task)))?;
-        let separator = separator_pattern(primary(main)?.separator, tasks);
-        let streams = tasks.iter().flat_map(|task| meant(task, separator.as_deref())).collect();
-        Some(Group { tasks, main, separator, streams })
-    }
-
-    fn agreed(&self, name: &str, margin: Margin) -> ContractTask {
-        let most = |value: &dyn Fn(&Stream) -> Option<Duration>| {
-            self.streams.iter().filter_map(|stream| value(stream)).max().map(|most| margin.above(most))
-        };
-        let periodic = self.periodic();
-        let wcet = most(&|stream| stream.execution.as_ref()?.wcet_ns.first().copied());
-        let separations = if periodic.is_some() { Vec::new() } else { self.separations(margin) };
-        let suspension = most(&|stream| stream.suspension.as_ref().map(|it| it.dynamic_ns));
-        let segmented = self.streams.iter().filter_map(|stream| stream.suspension.as_ref());
-        let segments = segmented.flat_map(|it| it.segmented.iter().map(Vec::len)).max();
-        // Between two sleeps nobody sleeps.
-        let sleeps = Separator::SUSPENSION.key();
-        let suspension = suspension.filter(|_| self.streams.iter().any(|it| it.separator.key() != sleeps));
-        let real_time = self.tasks.iter().filter(|task| task.policy.is_real_time());
-        // How it was scheduled before it had work to do, while it set itself up, is of no account.
-        let works = |task: &&&Task| meant(task, self.separator.as_deref()).iter().any(|it| it.jobs > 0);
-        let working = real_time.clone().filter(works);
-        let is_uniform = working.clone().all(|task| scheduling(task) == scheduling(self.main));
-        let is_placed = working.clone().all(|task| task.affinity == self.main.affinity);
-        let mut threads: Vec<_> =
-            real_time.map(|task| (&task.recording, task.tid, task.from_ns, task.until_ns)).collect();
-        threads.sort_unstable();
-        let pattern = Pattern::named(name);
-        let is_plain = pattern.comm.as_deref() == Some(name);
-        ContractTask {
-            name: name.to_owned(),
-            thread: (!is_plain).then_some(pattern),
-            threads: Some(at_once(&threads)).filter(|threads| *threads > 1),
-            separator: self.separator.clone(),
-            period: periodic.as_ref().map(|it| it.period),
-            jitter: periodic.as_ref().map(|it| margin.above(it.jitter).max(it.jitter)),
-            skips: periodic.as_ref().map(|it| it.skips).filter(|skips| *skips > 0),
-            separation: separations.first().copied(),
-            more_separations: separations.get(1..).unwrap_or_default().to_vec(),
-            wcet,
-            more_wcets: wcet.map(|wcet| self.more_wcets(wcet, margin)).unwrap_or_default(),
-            response: most(&|stream| stream.response.as_ref().map(|it| it.max_ns)),
-            suspension,
-            suspensions: segments
-                .map(|most| most.saturating_sub(1) as u64)
-                .filter(|_| suspension.is_some_and(|it| !it.is_zero())),
-            policy: is_uniform.then_some(self.main.policy),
-            priority: Some(self.main.priority).filter(|it| is_uniform && (1..=99).contains(it)),
-            reservation: self.main.reservation.filter(|_| is_uniform),
-            processors: Some(&self.main.affinity)
-                .filter(|_| is_placed)
-                .and_then(|list| processor_list(list))
-                .unwrap_or_default(),
-            ..ContractTask::default()
-        }
-    }
-
-    /// The period of the main stream, with a jitter that covers the releases of all streams; `None` if they
-    /// have no period worth the name.
-    fn periodic(&self) -> Option<Agreed> {
-        let main = primary(self.main)?;
-        let model = main.arrival.periodic.as_ref()?;
-        if matches!(main.separator.object, Object::Clock { absolute: false, .. }) {
-            // Each sleep begins when a job ends: lateness adds up, without a bound.
-            return None;
-        }
-        if model.choice == Choice::LeastJitter && model.on == PeriodicOn::Release {
-            return None;
-        }
-        let mut agreed = Agreed { period: model.period_ns, jitter: Duration::ZERO, skips: 0 };
-        for stream in &self.streams {
-            agreed.cover(stream);
-        }
-        // The period is certain even if a few releases were later than a period.
-        let typical = model.typical.as_ref().map_or(model.jitter_ns, |typical| typical.jitter_ns);
-        (agreed.jitter < agreed.period || typical < model.period_ns).then_some(agreed)
-    }
-
-    /// The least time between two releases; if that says little of more of them, from a release to the
-    /// second after it, and so on.
-    fn separations(&self, margin: Margin) -> Vec<Duration> {
-        let sporadic = self.streams.iter().filter_map(|stream| stream.arrival.sporadic.as_ref());
-        let Some(least) = sporadic.map(|it| margin.below(it.min_separation_ns)).min() else {
-            return Vec::new();
-        };
-        let worked = self.streams.iter().filter(|stream| stream.releases > 1);
-        let curves: Option<Vec<&Curve>> = worked.map(|stream| stream.arrival.curve.as_ref()).collect();
-        let span = |gaps: u64| curves.as_ref()?.iter().map(|curve| curve.delta_min(gaps + 1)).min();
-        let Some(longest) = span(MOST_IN_A_ROW) else { return vec![least] };
-        // As many as tell a burst from what follows it: more would bound the rate hardly better.
-        let is_enough = |gaps: &u64| {
-            let (by_these, by_most) = (span(*gaps).unwrap_or_default(), u128::from(longest.ns()));
-            u128::from(by_these.ns()) * u128::from(MOST_IN_A_ROW) * 6 >= by_most * u128::from(*gaps) * 5
-        };
-        let number = [8, 16, 32].into_iter().find(is_enough).unwrap_or(MOST_IN_A_ROW);
-        let more: Option<Vec<Duration>> = (2..=number).map(|gaps| Some(margin.below(span(gaps)?))).collect();
-        let more = more.filter(|more| {
-            let by_one = u128::from(least.ns()) * u128::from(number);
-            more.last().is_some_and(|last| u128::from(last.ns()) * 20 > by_one * 21)
-        });
-        let all: Vec<Duration> = std::iter::once(least).chain(more.into_iter().flatten()).collect();
-        if all.iter().all(|it| it.is_zero()) { Vec::new() } else { all }
-    }
-
-    /// The most that several jobs in a row need, if that is clearly less than as many of the longest.
-    fn more_wcets(&self, wcet: Duration, margin: Margin) -> Vec<Duration> {
-        let executions = || self.streams.iter().filter_map(|stream| stream.execution.as_ref());
-        let most = |jobs: u64| {
-            let all: Option<Vec<Duration>> = executions().map(|execution| execution.wcet(jobs)).collect();
-            all?.into_iter().max().map(|most| margin.above(most))
-        };
-        let more: Option<Vec<Duration>> = (2..=IN_A_ROW).map(most).collect();
-        let more = more.filter(|more| {
-            let by_one = u128::from(wcet.ns()) * u128::from(IN_A_ROW);
-            more.last().is_some_and(|last| u128::from(last.ns()) * 20 < by_one * 19)
-        });
-        more.unwrap_or_default()
-    }
-}
-
-/// A periodic model that grows to cover streams.
-struct Agreed {
-    period: Duration,
-    jitter: Duration,
-    skips: u64,
-}
-
-impl Agreed {
-    fn cover(&mut self, stream: &Stream) {
-        match (&stream.arrival.periodic, &stream.arrival.curve) {
-            (Some(model), _) => {
-                let activations = stream.releases.saturating_add(model.skipped);
-                let drift = model.period_ns.ns().abs_diff(self.period.ns()).saturating_mul(activations);
-                self.jitter = self.jitter.max(model.jitter_ns + Duration::from_ns(drift));
-                self.skips = self.skips.max(most_in_a_row(model));
-            }
-            (None, Some(curve)) => {
-                let spans = curve.delta_min_ns.first().zip(curve.delta_max_ns.first());
-                let Some((least, most)) = spans else { return };
-                let periods = ((most.ns() + self.period.ns() / 2) / self.period.ns()).max(1);
-                let grid = Duration::from_ns(periods.saturating_mul(self.period.ns()));
-                let off = grid.saturating_sub(*least).max(most.saturating_sub(grid));
-                self.jitter = self.jitter.max(off);
-                self.skips = self.skips.max(periods - 1);
-            }
-            (None, None) => {}
-        }
-    }
-}
-
-/// Activations left out in a row; as far as slips are listed.
-fn most_in_a_row(model: &Periodic) -> u64 {
-    match model.slips.len() < MAX_SLIPS {
-        true => model.slips.iter().filter_map(|slip| u64::try_from(slip.activations).ok()).max().unwrap_or(0),
-        false => model.skipped,
-    }
-}
-
-impl Margin {
-    fn above(self, value: Duration) -> Duration {
-        match self {
-            Margin::None => value,
-            Margin::Percent(percent) => {
-                let scaled = percent.above(value.ns().into());
-                let unit = last_digit(scaled);
-                Duration::from_ns(u64::try_from(scaled.div_ceil(unit) * unit).unwrap_or(u64::MAX))
-            }
-        }
-    }
-
-    fn below(self, value: Duration) -> Duration {
-        match self {
-            Margin::None => value,
-            Margin::Percent(percent) => {
-                let scaled = percent.below(value.ns().into());
-                let unit = last_digit(scaled);
-                Duration::from_ns((scaled / unit * unit) as u64)
-            }
-        }
-    }
-}
-
-/// What the third digit of a number is worth.
-fn last_digit(number: u128) -> u128 {
-    10_u128.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(2))
-}
-
-fn scheduling(task: &Task) -> impl PartialEq + use<> {
-    (task.policy, task.priority, task.reservation)
-}
-
-/// How many of these threads there were at the same time. Those of several recordings were at different ones.
-fn at_once<K: PartialEq, I: Ord + Copy>(threads: &[(K, u32, I, I)]) -> u64 {
-    let overlap = |one: &(K, u32, I, I), at: I| one.2 <= at && at < one.3;
-    let others = |it: &(K, u32, I, I)| {
-        let same = threads.iter().filter(|other| other.0 == it.0 && overlap(other, it.2));
-        let mut tids: Vec<u32> = same.map(|other| other.1).collect();
-        tids.sort_unstable();
-        tids.dedup();
-        tids.len() as u64
-    };
-    threads.iter().map(others).max().unwrap_or(0)
-}
-
-pub fn primary(task: &Task) -> Option<&Stream> {
-    task.streams.get(task.primary?)
-}
-
-/// Whether a separator is meant by the text of a contract.
-pub fn separator_matcher(text: &str) -> impl Fn(Separator) -> bool + use<> {
-    let pattern = glob::Pattern::new(text).ok();
-    let text = text.to_owned();
-    move |separator| {
-        let name = separator.key().to_string();
-        pattern.as_ref().map_or(name == text, |pattern| pattern.matches(&name))
-    }
-}
-
-/// The streams of a task at the separator of a contract; if that names none, the primary stream.
-pub fn meant<'a>(task: &'a Task, separator: Option<&str>) -> Vec<&'a Stream> {
-    let Some(separator) = separator else { return primary(task).into_iter().collect() };
-    let is_meant = separator_matcher(separator);
-    task.streams.iter().filter(|stream| is_meant(stream.separator)).collect()
-}
-
-/// The same separator when the program runs again: descriptors and addresses have other numbers then. Exact
-/// where other descriptors are in use with the same call; `None` where other addresses are.
-fn separator_pattern(separator: Separator, tasks: &[&Task]) -> Option<String> {
-    let key = separator.key();
-    let exact = glob::Pattern::escape(&key.to_string());
-    let call = glob::Pattern::escape(&key.call.to_string());
-    let object = match key.object {
-        Object::Address(_) => "*".to_owned(),
-        Object::Id(_) => "id *".to_owned(),
-        Object::File { class, .. } => format!("{} fd *", glob::Pattern::escape(class.name())),
-        Object::None | Object::Clock { .. } | Object::Others => return Some(exact),
-    };
-    let general = format!("{call} {object}");
-    let is_meant = separator_matcher(&general);
-    let streams = |task: &&&Task| task.streams.iter().filter(|it| is_meant(it.separator)).count();
-    match tasks.iter().all(|task| streams(&task) <= 1) {
-        true => Some(general),
-        false => (!matches!(key.object, Object::Address(_) | Object::Id(_))).then_some(exact),
-    }
 }

@@ -1,9 +1,10 @@
 //! Contracts from text: TOML.
 
-use super::{Answer, Contract, ContractChain, ContractProcessor, ContractTask};
+use super::{Answer, Contract, ContractChain, ContractProcessor, ContractTask, MedianSeparation};
+use crate::chance::GREATEST_SHARE;
 use crate::threads::Pattern;
 use punctual_model::table::{Clock, OnOverrun};
-use punctual_model::{Duration, Policy, Reservation, processor_list};
+use punctual_model::{Duration, Percent, Policy, Reservation, processor_list};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -91,6 +92,12 @@ struct RawTask {
     #[serde(default)]
     suspensions: Option<u64>,
     #[serde(default)]
+    may_exceed: Option<Spanned<String>>,
+    #[serde(default)]
+    median_cost: Option<Spanned<String>>,
+    #[serde(default)]
+    median_separation: Option<Spanned<RawRange>>,
+    #[serde(default)]
     policy: Option<Spanned<String>>,
     #[serde(default)]
     priority: Option<Spanned<u32>>,
@@ -111,6 +118,13 @@ struct RawThread {
     cgroup: Option<String>,
     #[serde(default)]
     unit: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRange {
+    least: Spanned<String>,
+    most: Spanned<String>,
 }
 
 #[derive(Deserialize)]
@@ -226,6 +240,9 @@ impl RawTask {
             proven: None,
             suspension: duration(&self.suspension)?,
             suspensions: self.suspensions,
+            may_exceed: self.may_exceed.as_ref().map(share).transpose()?,
+            median_cost: duration(&self.median_cost)?,
+            median_separation: self.median_separation.map(range).transpose()?,
             policy,
             priority: self.priority.as_ref().map(priority).transpose()?,
             reservation: self.reservation.map(|it| it.into_inner().read()).transpose()?,
@@ -286,6 +303,24 @@ fn glob(value: &Spanned<String>) -> Located<String> {
     glob::Pattern::new(value.get_ref())
         .map_err(|error| (value.span(), format!("{:?}: {}", value.get_ref(), error.msg)))?;
     Ok(value.get_ref().clone())
+}
+
+fn share(value: &Spanned<String>) -> Located<Percent> {
+    let text = value.get_ref();
+    let share = text.ends_with('%').then(|| text.parse().ok()).flatten();
+    let share = share.filter(|share| *share <= GREATEST_SHARE);
+    let problem = || format!("expected a share from \"0%\" to \"{GREATEST_SHARE}%\", found {text:?}");
+    share.ok_or_else(|| (value.span(), problem()))
+}
+
+fn range(value: Spanned<RawRange>) -> Located<MedianSeparation> {
+    let span = value.span();
+    let RawRange { least, most } = value.into_inner();
+    let (least, most) = (time(&least)?, time(&most)?);
+    match least <= most {
+        true => Ok(MedianSeparation { least, most }),
+        false => Err((span, "expected a least time that is not above the most".into())),
+    }
 }
 
 fn threads(value: &Spanned<u64>) -> Located<u64> {
@@ -474,6 +509,13 @@ tasks = ["sense", "act"]
             ("[[task]]\nname = \"a\"\nwcet = 3", 3, "expected a time such as \"3ms\", found integer"),
             ("[[task]]\nname = \"a\"\nseparation = [\"0s\", \"0s\"]", 3, "greater than zero"),
             ("[[task]]\nname = \"a\"\nseparation = \"0s\"", 3, "greater than zero"),
+            ("[[task]]\nname = \"a\"\nmay_exceed = \"51%\"", 3, "expected a share from \"0%\" to \"50%\""),
+            ("[[task]]\nname = \"a\"\nmay_exceed = \"1\"", 3, "expected a share"),
+            (
+                "[[task]]\nname = \"a\"\nmedian_separation = { least = \"2ms\", most = \"1ms\" }",
+                3,
+                "expected a least time",
+            ),
             ("[[processor]]\ncpu = 1\nlatency = \"1\"", 3, "expected a time such as"),
             ("processor = [{ cpu = 1, latency = \"1s\" }, { cpu = 1, latency = \"1s\" }]", 1, "twice"),
         ] {

@@ -9,3 +9,4 @@ mod kept;
 mod latencies;
 mod overdue;
 mod text;
+mod typical;

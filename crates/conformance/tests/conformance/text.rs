@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use punctual_conformance::{
-    Answer, Contract, ContractChain, ContractProcessor, ContractTask, Margin, Pattern,
+    Answer, Contract, ContractChain, ContractProcessor, ContractTask, Limits, Margin, MedianSeparation,
+    Pattern,
 };
 use punctual_model::table::{Clock, OnOverrun};
-use punctual_model::{Duration, Policy, Reservation};
+use punctual_model::{Duration, Percent, Policy, Reservation};
 
 fn some<T: std::fmt::Debug + Clone>(it: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
     prop::option::of(it)
@@ -58,8 +59,9 @@ fn task() -> impl Strategy<Value = ContractTask> {
     let on_overrun =
         prop::sample::select(vec![OnOverrun::Continue, OnOverrun::Skip, OnOverrun::Stop, OnOverrun::Tell]);
     let table = (prop::collection::vec(name(), 0..3), any::<bool>(), some(on_overrun));
-    (some(thread()), some(glob()), times, more, scheduling, counts, table).prop_map(
-        |(thread, separator, times, more, scheduling, counts, table)| ContractTask {
+    let typical = (some(0..=50_000_u64), some(time()), some((time(), time())));
+    (some(thread()), some(glob()), times, more, scheduling, counts, table, typical).prop_map(
+        |(thread, separator, times, more, scheduling, counts, table, typical)| ContractTask {
             proven: None,
             name: String::new(),
             thread,
@@ -87,6 +89,11 @@ fn task() -> impl Strategy<Value = ContractTask> {
             processors: scheduling.2,
             exclusive: table.1,
             on_overrun: table.2,
+            may_exceed: typical.0.map(Percent::of_parts),
+            median_cost: typical.1,
+            median_separation: typical
+                .2
+                .map(|(one, other)| MedianSeparation { least: one.min(other), most: one.max(other) }),
         },
     )
 }
@@ -135,9 +142,11 @@ proptest! {
 #[test]
 fn margins_are_safe_and_short() {
     let model = crate::kept::model(&crate::records::ordinary(3, 3_000));
-    let (exact, _) = Contract::observed(&model, Margin::None, &|_| true);
-    let (wide, _) =
-        Contract::observed(&model, Margin::Percent(punctual_model::Percent::whole(20)), &|_| true);
+    let limits = Limits { margin: Margin::Percent(Percent::whole(20)), quantile: None };
+    let runs = [model];
+    let [exact, wide] =
+        [Limits::default(), limits].map(|limits| Contract::observed(&runs, limits, &|_| true).contract);
+    let [model] = runs;
     assert_eq!(Contract::from(&model), exact);
     assert!(!exact.tasks.is_empty());
     for (exact, wide) in exact.tasks.iter().zip(&wide.tasks) {

@@ -101,6 +101,7 @@ fn kept(contract: &Contract) -> String {
         (true, "how many threads a task has at once"),
         (any(&|task| task.suspensions.is_some()), "how often a job sleeps"),
         (any(&|task| task.reservation.is_some()), "reservations"),
+        (any(&|task| task.may_exceed.is_some()), "jobs beyond a limit that some may exceed (may_exceed)"),
         (any(&|task| task.period.is_some() && task.jitter.is_none()), "periods without a jitter"),
     ];
     let gaps: Vec<&str> = gaps.into_iter().filter(|it| it.0).map(|it| it.1).collect();

@@ -96,9 +96,13 @@ fn of_observed(
     let known = observed(model, platform, options, name)?;
     let is_known = |name: &str| known.system.tasks.iter().any(|task| task.name == name);
     let margin = if options.margin.is_zero() { Margin::None } else { Margin::Percent(options.margin) };
-    let (mut contract, without) = Contract::observed(model, margin, &is_known);
+    let limits = Limits { margin, quantile: None };
+    let Observed { mut contract, left_out: without, .. } =
+        Contract::observed(std::slice::from_ref(model), limits, &is_known);
     let deadlines = shortest(&known);
     for task in &mut contract.tasks {
+        // The proof rests on limits that no job exceeds.
+        task.may_exceed = None;
         task.deadline = deadlines.get(&task.name).copied();
     }
     let remark = (!without.is_empty()).then(|| {

@@ -1,0 +1,81 @@
+//! Jobs beyond the limits of their task: whether they are more than the contract lets exceed a limit, and
+//! whether they are most. A window of jobs is counted together.
+
+use super::Findings;
+use crate::chance::WINDOW;
+use crate::tolerance::Tolerance;
+use crate::verdict::Standing;
+use crate::violation::{Subject, Term, Violation};
+
+/// The terms that are about most jobs.
+const MEDIANS: [Term; 3] = [Term::MedianCost, Term::Frequent, Term::Rare];
+
+/// The jobs of a thread at one separator since their window began.
+#[derive(Default)]
+pub struct Beyond {
+    jobs: u64,
+    /// Of each term of the task, how many jobs exceeded its limit.
+    counts: Vec<u64>,
+    medians: [Most; MEDIANS.len()],
+}
+
+/// Jobs beyond the limit of a median.
+#[derive(Clone, Copy, Default)]
+struct Most {
+    jobs: u64,
+    sum: u64,
+}
+
+impl Beyond {
+    /// Another job is judged.
+    pub fn next_job(&mut self) {
+        self.jobs += 1;
+    }
+
+    /// Whether the window has to be closed before the next job.
+    pub fn is_full(&self) -> bool {
+        self.jobs >= WINDOW as u64
+    }
+
+    /// Counts a job that exceeds the limit of the term at `place`. Returns whether that breaks the contract.
+    pub fn breaks(&mut self, place: usize, standing: &mut Standing, value: u64, rule: &Tolerance) -> bool {
+        if rule.is_certain(standing.term, value, standing.agreed) {
+            return true;
+        }
+        let Some(allowance) = rule.of(standing.term) else { return true };
+        if self.counts.len() <= place {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] += 1;
+        let is_broken = allowance.is_exceeded(self.counts[place], self.jobs);
+        standing.tolerated += u64::from(!is_broken);
+        is_broken
+    }
+
+    /// Counts a job that exceeds the limit of a median.
+    pub fn count(&mut self, term: Term, value: u64) {
+        if let Some(place) = MEDIANS.iter().position(|it| *it == term) {
+            let Most { jobs, sum } = &mut self.medians[place];
+            (*jobs, *sum) = (*jobs + 1, sum.saturating_add(value));
+        }
+    }
+
+    /// Ends the window: judges the medians of its jobs.
+    pub fn close(&mut self, rule: &Tolerance, findings: &mut Findings<'_>, subject: &dyn Fn() -> Subject) {
+        let Beyond { jobs, medians, .. } = std::mem::take(self);
+        let Some(half) = &rule.half else { return };
+        for (term, most) in MEDIANS.into_iter().zip(medians) {
+            if !half.is_exceeded(most.jobs, jobs.max(1)) {
+                continue;
+            }
+            let value = most.sum / most.jobs;
+            let task = findings.tally.task.clone();
+            let Some(standing) = findings.tally.standings.iter_mut().find(|it| it.term == term) else {
+                continue;
+            };
+            standing.see(value);
+            let agreed = standing.agreed;
+            findings.found(Violation { task, term, subject: Some(subject()), value, agreed });
+        }
+    }
+}
