@@ -97,6 +97,7 @@ Measure (tables go to docs/benchmarks.md)
   make bench-table      making time-triggered tables; aperiodic jobs in their slack; the manager's cost
   make bench-tt         how late slots of a table begin, beside SCHED_RR and clock_nanosleep
   make bench-check      speed of checking a recording, beside replay
+  make bench-contracts  contracts of one run: further runs kept, slower programs found
   make bench-prove      how long a proof of 1,000 threads takes
   make bench-watch      the same; cost of checker and live view, memory over a simulated day, alarms
   make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm
@@ -395,6 +396,10 @@ bench-prove: dist
 	$(BUILD_DIST) --bin bench-prove
 	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-prove
 
+bench-contracts: dist workloads
+	@scripts/setup observe
+	@$(SUDO) env PUNCTUAL=$(DIST)/punctual WORKLOADS=$(WORKLOADS) bench/contracts
+
 bench-check: dist
 	$(BUILD_DIST) --bin bench-check
 	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-check
@@ -420,7 +425,7 @@ vm-shell: lab
 	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
 	bench-daemon bench-daemon-client bench-profiles \
 	bench-extract bench-import bench-table bench-accuracy bench-truth bench-latency bench-check \
-	bench-prove bench-watch \
+	bench-contracts bench-prove bench-watch \
 	bench-tt \
 	lab vm-test vm-systemd \
 	vm-bench vm-kernels vm-shell man completions install install-debug packages try-packages clean

@@ -53,9 +53,9 @@ const PROGRAMS: [Program; 10] = {
         program(8 * MS, 2 * MS, 250, 60),
         program(10 * MS, MS, 200, 30),
         program(16_666_667, 300 * US, 120, 100),
-        program(25 * MS, 400 * US, 80, 20),
-        program(40 * MS, 10 * MS, 50, 50),
-        program(50 * MS, 500 * US, 40, 25),
+        program(25 * MS, 400 * US, 80, 40),
+        program(40 * MS, 10 * MS, 50, 100),
+        program(50 * MS, 500 * US, 40, 100),
     ]
 };
 
