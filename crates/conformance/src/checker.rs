@@ -405,6 +405,7 @@ impl Judge {
             }
         }
         if found != thread.task {
+            thread.close_windows(tid, &self.agreed, &mut self.tallies, self.place, &mut |_| {});
             thread.belongs_to(found);
             if let Some(task) = found {
                 self.tallies[task].threads += 1;

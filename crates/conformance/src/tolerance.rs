@@ -21,10 +21,7 @@ impl Tolerance {
     pub fn new(task: &ContractTask, allowances: &mut Allowances) -> Tolerance {
         let has_median = task.median_cost.is_some() || task.median_separation.is_some();
         let some = task.may_exceed.filter(|share| !share.is_zero());
-        Tolerance {
-            some: some.map(|share| allowances.of(share)),
-            half: has_median.then(|| HALF.clone()),
-        }
+        Tolerance { some: some.map(|share| allowances.of(share)), half: has_median.then(|| HALF.clone()) }
     }
 
     /// How many jobs may exceed the limit of a term; `None` if none may.

@@ -120,6 +120,60 @@ fn missing_tasks_and_unknown_threads_are_what_the_contract_says() {
     assert!(text(&output.stdout).contains("Real-time threads of no task: "), "{output:?}");
 }
 
+/// Changes the model of the demonstration: each task.
+fn changed(folder: &Folder, name: &str, change: impl Fn(&mut Vec<Value>)) {
+    let text = std::fs::read_to_string(folder.path("demo.timing.json")).expect("a model");
+    let mut model: Value = serde_json::from_str(&text).expect("JSON");
+    change(model["threads"]["tasks"].as_array_mut().expect("tasks"));
+    std::fs::write(folder.path(name), model.to_string()).expect("written");
+}
+
+/// The median cost of a thread is beyond half of the margin, and none of its jobs beyond the margin.
+#[test]
+fn slower_threads_break_what_is_typical() {
+    let folder = Folder::new();
+    let make = ["contract", "demo.timing.json", "-o", "demo.toml", "--force"];
+    expect(&folder.run(&make), 0, "");
+    assert!(folder.contract().contains("\nmedian_separation = "), "{}", folder.contract());
+    expect(&folder.run(&["check", "demo.toml", &recording(), "demo.timing.json"]), 0, "");
+    folder.change("sleep-abs", "median_cost", "\"150us\"");
+    for input in [&recording(), "demo.timing.json"] {
+        let output = folder.run(&["check", "demo.toml", input]);
+        expect(&output, 8, "1 violation");
+        assert!(text(&output.stdout).contains("sleep-abs  median cost  150 µs"), "{output:?}");
+    }
+    folder.change("sleep-abs", "median_cost", "\"1ms\"");
+    folder.change("sleep-abs", "wcet", "\"100us\"");
+    folder.change("sleep-abs", "may_exceed", "\"50%\"");
+    let output = folder.run(&["check", "demo.toml", &recording()]);
+    expect(&output, 8, "");
+    folder.change("sleep-abs", "wcet", "\"270us\"");
+    let output = folder.run(&["check", "demo.toml", &recording()]);
+    expect(&output, 0, "");
+    assert!(text(&output.stdout).contains("which the contract tolerates (may_exceed)"), "{output:?}");
+}
+
+#[test]
+fn several_runs_make_one_contract() {
+    let folder = Folder::new();
+    changed(&folder, "less.timing.json", |tasks| tasks.retain(|task| task["name"] != "sleep-abs"));
+    let recording = recording();
+    let output = folder.run(&["contract", "demo.timing.json", "less.timing.json", &recording]);
+    expect(&output, 0, "sleep-abs is in the contract, but not in less.timing.json");
+    let of_one = folder.run(&["contract", "demo.timing.json"]);
+    let share = |output: &Output, task: &str| -> f64 {
+        let shown = text(&output.stdout);
+        let (_, rest) = shown.split_once(&format!("name = \"{task}\"")).expect("the task");
+        let (_, rest) = rest.split_once("may_exceed = \"").expect("a share");
+        rest.split_once('%').and_then(|(share, _)| share.parse().ok()).expect("a number")
+    };
+    // Of more jobs, fewer may exceed the limits.
+    assert!(share(&output, "timer-sigwait") < share(&of_one, "timer-sigwait"));
+    let output = folder.run(&["contract", "demo.timing.json", "--quantile", "90%"]);
+    expect(&output, 0, "");
+    assert!(share(&output, "timer-sigwait") > share(&of_one, "timer-sigwait"));
+}
+
 #[test]
 fn every_fault_says_what_to_do() {
     let folder = Folder::new();
@@ -134,6 +188,9 @@ fn every_fault_says_what_to_do() {
         (&["check", "demo.toml"], 2, "the following required arguments were not provided"),
         (&["contract", "demo.timing.json", "--thread", "nobody"], 4, "no thread of demo.timing.json matches"),
         (&["contract", "demo.timing.json", "-o", "demo.toml"], 5, "demo.toml"),
+        (&["contract", "demo.timing.json", "--quantile", "95%"], 2, "expected 50%, 90%, 99% or 99.9%"),
+        (&["contract", "demo.timing.json", "--quantile", "99%", "--margin", "0%"], 2, "needs a margin"),
+        (&["contract"], 2, "the following required arguments were not provided"),
     ] {
         expect(&folder.run(arguments), code, message);
     }

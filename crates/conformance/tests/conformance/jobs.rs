@@ -115,6 +115,71 @@ fn releases() {
     assert_eq!(found(&contract(&separation), &thread), [(Term::Separation, 8, 4 * MS)]);
 }
 
+/// Every tenth job is long, and the contract lets as many exceed the limit; a deadline is for all, and nobody
+/// may be more than a second late.
+#[test]
+fn some_jobs_may_exceed_a_limit() {
+    let mut thread = Thread::new();
+    for job in 1..200 {
+        thread.sleep(job * 10 * MS, if job % 10 == 0 { 3 * MS } else { MS });
+    }
+    let of = |thread: &Thread, terms: &str| check(&contract(&format!("{SLEEP}{terms}")), &thread.records);
+    let (found, verdict) = of(&thread, "wcet = \"1ms\"\nmay_exceed = \"10%\"");
+    assert_eq!((found, verdict.tallies[0].standings[0].tolerated), (vec![], 19));
+    assert_eq!(of(&thread, "wcet = \"1ms\"").0.len(), 19);
+    // At any time, so many are more than chance explains from the sixth on.
+    assert_eq!(of(&thread, "wcet = \"1ms\"\nmay_exceed = \"0.5%\"").0.len(), 14);
+    assert_eq!(of(&thread, "deadline = \"2ms\"\nmay_exceed = \"50%\"").0.len(), 19);
+    thread.sleep(2_000 * MS, 1_500 * MS);
+    thread.sleep(4_000 * MS, MS);
+    let (found, _) = of(&thread, "wcet = \"1ms\"\nmay_exceed = \"10%\"");
+    assert_eq!(found.iter().map(|it| (it.term, it.value)).collect::<Vec<_>>(), [(Term::Wcet, 1_500 * MS)]);
+}
+
+/// A median is broken by most jobs of a window, and of the last one, which ends with the thread.
+#[test]
+fn most_jobs_are_judged_window_by_window() {
+    let of = |jobs: std::ops::Range<u64>, slow: &dyn Fn(u64) -> bool| {
+        let mut thread = Thread::new();
+        for job in jobs.clone() {
+            thread.sleep(job * 10 * MS, if slow(job) { 2 * MS } else { MS });
+        }
+        let (sequence, at) = (thread.sequence(), Instant::from_ns(jobs.end * 10 * MS));
+        thread.records.push(Record::Exit { tid: 7, sequence, at });
+        found(&contract(&format!("{SLEEP}median_cost = \"1500us\"")), &thread)
+    };
+    assert_eq!(of(1..2_002, &|_| false), []);
+    assert_eq!(of(1..2_002, &|job| job % 2 == 0), []);
+    // The first jobs of a program are slow.
+    assert_eq!(of(1..2_002, &|job| job < 500), []);
+    assert_eq!(of(1..2_002, &|job| job > 1_000), [(Term::MedianCost, 1_999, 2 * MS)]);
+    assert_eq!(of(1..52, &|job| job > 5), [(Term::MedianCost, 49, 2 * MS)]);
+    assert_eq!(of(1..20, &|_| true), []);
+}
+
+/// Releases at another period, sooner or later; and one that is early or late now and then.
+#[test]
+fn most_releases_are_judged() {
+    let of = |period: u64, moved: u64| {
+        let mut thread = Thread::new();
+        for job in 2..200 {
+            thread.sleep(job * period + if job % 3 == 0 { moved } else { 0 }, MS);
+        }
+        let (sequence, at) = (thread.sequence(), Instant::from_ns(200 * period));
+        thread.records.push(Record::Exit { tid: 7, sequence, at });
+        let range = "median_separation = { least = \"9ms\", most = \"11ms\" }";
+        found(&contract(&format!("{SLEEP}{range}")), &thread)
+            .iter()
+            .map(|it| (it.0, it.2))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(10 * MS, 0), []);
+    assert_eq!(of(12 * MS, 0), [(Term::Rare, 12 * MS)]);
+    assert_eq!(of(8 * MS, 0), [(Term::Frequent, 8 * MS)]);
+    // A third of them is too soon, another third too late.
+    assert_eq!(of(10 * MS, 4 * MS), []);
+}
+
 /// Two jobs of 3 ms may follow each other, three not; and three releases need 15 ms.
 #[test]
 fn several_in_a_row() {

@@ -6,7 +6,7 @@ use super::{Known, Options, observed, read_platform};
 use crate::agreement::Agreement;
 use crate::error::{Error, ErrorKind, Result};
 use punctual_analysis::{Assignment, Proof, Scheduling, Task, Verdict};
-use punctual_conformance::{Contract, Margin};
+use punctual_conformance::{Contract, Limits, Margin, Observed};
 use punctual_model::{Duration, Percent, TimingModel};
 use std::collections::BTreeMap;
 
