@@ -70,8 +70,9 @@ pub fn jitter(stream: &Stream, model: &Periodic, quantile: Option<Quantile>) -> 
     value(stream.percentiles.as_ref().and_then(|it| it.lateness.as_ref()), model.jitter_ns, quantile)
 }
 
-/// Disturbances last longer than a job, so a smaller share would rest on the independence of jobs.
-const LEAST_SHARE: Percent = Percent::whole(1);
+/// Disturbances last longer than a job, and some runs have them and others do not: a smaller share would rest on
+/// the independence of jobs. (With 1 %, two of twelve runs on a busy machine broke the contract of another.)
+const LEAST_SHARE: Percent = Percent::whole(5);
 
 /// The share of jobs that may exceed limits from as many jobs as these. `None` without a margin.
 ///

@@ -178,7 +178,7 @@ fn without_a_margin_a_contract_is_what_was_observed() {
 /// A contract of several runs covers all; of more jobs, fewer may exceed the limits.
 #[test]
 fn several_runs_are_covered() {
-    let program = PROGRAMS[5];
+    let program = PROGRAMS[9];
     let runs = [program.run(1), program.slower(50).run(2), program.run(3)];
     let (one, all) = (agreed(&runs[..1]), agreed(&runs));
     for run in &runs {
