@@ -91,6 +91,7 @@ class CheckedTerm(TypedDict):
     agreed: Union[int, str]
     worst: Union[int, str, None]
     violations: int
+    tolerated: int
     examples: list[CheckedViolation]
 
 
