@@ -36,7 +36,7 @@ impl Allowances {
 }
 
 impl Allowance {
-    /// O([`WINDOW`] · greatest allowance). Uses only operations whose results IEEE 754 defines, so that machines agree.
+    /// O([`WINDOW`] · greatest allowance). All operations have results that IEEE 754 defines, so machines agree.
     fn new(share: Percent) -> Allowance {
         let share = share.min(GREATEST_SHARE).parts() as f64 / Percent::WHOLE as f64;
         // Of n jobs: the probability of each count, the allowed count, and the probability of more.

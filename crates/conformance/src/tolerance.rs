@@ -1,4 +1,4 @@
-//! What a contract tolerates: jobs that may exceed a limit, and what no share excuses.
+//! What a contract tolerates: jobs that may exceed a limit, and values that no share excuses.
 
 use crate::chance::{Allowance, Allowances, HALF};
 use crate::contract::ContractTask;

@@ -222,14 +222,14 @@ impl fmt::Display for Violation {
             }
             Term::MedianCost => {
                 let (value, agreed) = (term.text(*value), term.text(*agreed));
-                write!(f, "{task}: most jobs cost more than {agreed}, this one {value}")?;
+                write!(f, "{task}: most jobs cost more than {agreed}, typically {value}")?;
             }
             Term::Frequent | Term::Rare => {
                 let (value, agreed) = (term.text(*value), term.text(*agreed));
                 let limit = if *term == Term::Rare { "more" } else { "less" };
                 write!(
                     f,
-                    "{task}: most releases come {limit} than {agreed} after the last, this one {value}"
+                    "{task}: most releases come {limit} than {agreed} after the last, typically {value}"
                 )?;
             }
             Term::Processors => write!(f, "{task}: may use CPU {value}, which is not agreed on")?,

@@ -10,17 +10,17 @@ use std::path::PathBuf;
 
 /// Write a contract from what was observed
 ///
-/// For each thread name, the contract limits period and jitter (or the least time between releases), processor
-/// time, response time and suspension to the greatest observed values plus a margin; for each chain of a
-/// dataflow program its times; for each processor its scheduling latency. Of threads, it also limits the median
-/// of the processor time and of the time between releases, to half of the margin, and says which share of the
-/// jobs may exceed the other limits: at least as many as chance allows after so few jobs. The contract is a
+/// For each thread name, the contract has the period, and limits for jitter (or the least time between
+/// releases), processor time, response time and suspension; for each chain of a dataflow program, limits for its
+/// times; for each processor, one for its scheduling latency. Limits are the greatest observed values plus a
+/// margin. As further runs have other outliers, the contract also lets a share of the jobs exceed these limits,
+/// and limits the medians of processor time and of the time between releases, with half of the margin. It is a
 /// TOML file with comments, to be edited (docs/contracts.md). punctual check, watch, prove and table take it.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual contract robot.timing.json -o robot.contract.toml
-  punctual contract mon.recording tue.recording wed.timing.json    limits that cover all three
-  punctual contract robot.timing.json --quantile 99%    what 99 % of the jobs keep to
+  punctual contract mon.recording tue.recording wed.timing.json    limits for all three
+  punctual contract robot.timing.json --quantile 99%    ignores the longest 1 % of jobs
   punctual contract robot.timing.json --margin 0% --thread 'control*'    the observed values; no job may \
      exceed them"))]
 pub struct Contract {
@@ -32,8 +32,8 @@ pub struct Contract {
     #[arg(long, value_name = "PERCENT", value_parser = values::percent, default_value = "20%")]
     pub margin: Percent,
 
-    /// Limit processor time, response time and jitter by what PERCENT of the jobs kept to, not by the greatest
-    /// values: 50%, 90%, 99% or 99.9%
+    /// Take limits for processor time, response time and jitter from this quantile of the observed jobs, not
+    /// from the greatest values: 50%, 90%, 99% or 99.9%
     #[arg(long, value_name = "PERCENT", value_parser = values::quantile)]
     pub quantile: Option<Quantile>,
 

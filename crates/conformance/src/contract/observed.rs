@@ -1,7 +1,7 @@
 //! Contracts from timing models: what was observed, taken as agreed on.
 //!
-//! Whatever the models were made of keeps to their contract: terms cover every stream of jobs that the checker
-//! will judge by them.
+//! Whatever the models were made of keeps to their contract: terms cover every stream of jobs that the
+//! checker will judge by them.
 
 use super::group::Group;
 use super::typical::Quantile;

@@ -1,8 +1,8 @@
 //! What is typical of the jobs of a thread, and how many of them may be otherwise.
 //!
-//! The greatest value of one run is no limit that all jobs of the next run keep to, and one outlier in it hides
-//! a program that became slower. So a contract agrees on medians, which neither outliers nor chance move, and
-//! lets a share of the jobs exceed the limits.
+//! Jobs of the next run may exceed the greatest value of one run, and one outlier in it hides a program that
+//! became slower. So a contract agrees on medians, which neither outliers nor chance move, and lets a share
+//! of the jobs exceed the limits.
 
 use super::group::LEAST_JOBS;
 use super::observed::Limits;
@@ -70,8 +70,9 @@ pub fn jitter(stream: &Stream, model: &Periodic, quantile: Option<Quantile>) -> 
     value(stream.percentiles.as_ref().and_then(|it| it.lateness.as_ref()), model.jitter_ns, quantile)
 }
 
-/// Disturbances last longer than a job, and some runs have them and others do not: a smaller share would rest on
-/// the independence of jobs. (With 1 %, two of twelve runs on a busy machine broke the contract of another.)
+/// Disturbances last longer than a job, and some runs have them and others do not: a smaller share would rest
+/// on the independence of jobs. (With 1 %, two of twelve runs on a busy machine broke the contract of another
+/// one.)
 const LEAST_SHARE: Percent = Percent::whole(5);
 
 /// The share of jobs that may exceed limits from as many jobs as these. `None` without a margin.
@@ -126,8 +127,8 @@ pub fn median_separation_of(stream: &Stream) -> Option<MedianSeparation> {
     by_grid(stream).into_iter().chain(by_mean(stream)).min_by_key(spread)
 }
 
-/// Nine of ten releases are late by at most their quantile, so that four of five separations, and half of them
-/// with slips, are the period but for that.
+/// Nine of ten releases are late by at most their quantile, so four of five separations, and half of them with
+/// slips, differ from the period by no more than that.
 fn by_grid(stream: &Stream) -> Option<MedianSeparation> {
     let model = stream.arrival.periodic.as_ref()?;
     let late = stream.percentiles.as_ref()?.lateness.as_ref()?.p90_ns;
