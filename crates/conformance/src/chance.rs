@@ -1,4 +1,4 @@
-//! How many jobs may exceed a limit that only a share of them may exceed, before chance no longer explains it.
+//! How many jobs may exceed a limit that only a share of them may exceed, before chance is no explanation.
 
 use punctual_model::Percent;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ impl Allowances {
 }
 
 impl Allowance {
-    /// O([`WINDOW`] · greatest allowance). All operations have results that IEEE 754 defines, so machines agree.
+    /// O([`WINDOW`] · greatest allowance). IEEE 754 defines the results of all operations, so machines agree.
     fn new(share: Percent) -> Allowance {
         let share = share.min(GREATEST_SHARE).parts() as f64 / Percent::WHOLE as f64;
         // Of n jobs: the probability of each count, the allowed count, and the probability of more.

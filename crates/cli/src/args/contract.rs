@@ -11,11 +11,12 @@ use std::path::PathBuf;
 /// Write a contract from what was observed
 ///
 /// For each thread name, the contract has the period, and limits for jitter (or the least time between
-/// releases), processor time, response time and suspension; for each chain of a dataflow program, limits for its
-/// times; for each processor, one for its scheduling latency. Limits are the greatest observed values plus a
-/// margin. As further runs have other outliers, the contract also lets a share of the jobs exceed these limits,
-/// and limits the medians of processor time and of the time between releases, with half of the margin. It is a
-/// TOML file with comments, to be edited (docs/contracts.md). punctual check, watch, prove and table take it.
+/// releases), processor time, response time and suspension; for each chain of a dataflow program, limits
+/// for its times; for each processor, one for its scheduling latency. Limits are the greatest observed
+/// values plus a margin. As further runs have other outliers, the contract also lets a share of the jobs
+/// exceed these limits, and limits the medians of processor time and of the time between releases, with
+/// half of the margin. It is a TOML file with comments, to be edited (docs/contracts.md). punctual check,
+/// watch, prove and table take it.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual contract robot.timing.json -o robot.contract.toml

@@ -127,8 +127,8 @@ pub fn median_separation_of(stream: &Stream) -> Option<MedianSeparation> {
     by_grid(stream).into_iter().chain(by_mean(stream)).min_by_key(spread)
 }
 
-/// Nine of ten releases are late by at most their quantile, so four of five separations, and half of them with
-/// slips, differ from the period by no more than that.
+/// Nine of ten releases are late by at most their quantile, so four of five separations, and half of them
+/// with slips, differ from the period by no more than that.
 fn by_grid(stream: &Stream) -> Option<MedianSeparation> {
     let model = stream.arrival.periodic.as_ref()?;
     let late = stream.percentiles.as_ref()?.lateness.as_ref()?.p90_ns;
