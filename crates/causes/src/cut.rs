@@ -1,0 +1,211 @@
+//! Cuts the time of a thread into parts.
+
+use crate::event::{Interrupt, Urgency};
+use crate::follow::follow;
+use crate::history::History;
+use crate::part::{Culprit, Explanation, Job, Kind, Part};
+use crate::processor::{Occupant, Served};
+use crate::thread::{Queue, State, Stretch};
+use punctual_model::{Duration, Instant};
+
+/// Steps from a thread to the one that it waits for.
+const MOST_STEPS: u32 = 8;
+
+/// The kernel's account of a thread and the times of events differ by at most this, and one part in a hundred.
+const TOLERANCE: Duration = Duration::from_us(50);
+
+impl History {
+    /// Cuts the time of a job into parts.
+    pub fn explain(&self, job: Job) -> Explanation {
+        let previous = job.previous_end.filter(|end| job.begin < *end).unwrap_or(job.begin);
+        let own_begin = previous.min(job.end);
+        let backlog = Part {
+            culprit: job.number.checked_sub(1).map(Culprit::Job),
+            ..part(Kind::Backlog, job.begin, own_begin)
+        };
+        let mut parts = Vec::new();
+        push(&mut parts, backlog);
+        let of_job = self.cut(job.thread, own_begin, job.end, MOST_STEPS);
+        for mut part in of_job {
+            // Asleep since before the job began: its own sleep between two jobs.
+            if part.kind == Kind::Blocked && self.slept_before(&job, part.from) {
+                part = Part { kind: Kind::LateWakeup, wait: None, chain: None, ..part };
+            }
+            push(&mut parts, part);
+        }
+        if let Some(cost) = job.cost {
+            parts = without_hidden(parts, cost);
+        }
+        Explanation { faults: self.faults(job.thread, own_begin, job.end), job, parts }
+    }
+
+    fn slept_before(&self, job: &Job, at: Instant) -> bool {
+        at < job.start && self.stretch_at(job.thread, at).is_some_and(|sleep| sleep.from <= job.begin)
+    }
+
+    /// Cuts the time of a thread into parts, which are disjoint and leave no gap. What it waits for is followed
+    /// for as many steps.
+    pub(crate) fn cut(&self, thread: u32, from: Instant, until: Instant, steps: u32) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for stretch in self.of_thread(thread, from, until) {
+            let Stretch { from, until, .. } = stretch;
+            match stretch.state {
+                State::Running { cpu } => {
+                    let own = vec![part(Kind::Own, from, until)];
+                    parts.extend(self.without_steal(cpu, self.without_interrupts(cpu, own)));
+                }
+                State::Ready { throttled: true, .. } => parts.push(part(Kind::Throttled, from, until)),
+                State::Ready { queue: Queue::Of(cpu), .. } => {
+                    let waited = self.without_interrupts(cpu, self.cut_by_occupant(cpu, thread, &stretch));
+                    parts.extend(self.without_steal(cpu, waited));
+                }
+                State::Ready { queue: Queue::Next, .. } | State::Unseen | State::Unknown | State::Ended => {
+                    parts.push(part(Kind::Unknown, from, until));
+                }
+                State::Stopped => parts.push(part(Kind::Stopped, from, until)),
+                State::Asleep { wait, waker } => {
+                    let (culprit, chain) = follow(self, thread, &stretch, wait, waker, steps);
+                    parts.push(Part { culprit, wait: Some(wait), chain, ..part(Kind::Blocked, from, until) });
+                }
+            }
+        }
+        parts
+    }
+
+    /// A ready thread's time, by who had its processor.
+    fn cut_by_occupant(&self, cpu: u32, thread: u32, ready: &Stretch) -> Vec<Part> {
+        let (mut parts, mut reached) = (Vec::new(), ready.from);
+        for occupied in self.occupants(cpu, ready.from, ready.until) {
+            let (from, until) = (occupied.from.max(reached), occupied.until.min(ready.until));
+            push(&mut parts, part(Kind::Unknown, reached, from));
+            let (kind, culprit) = match occupied.by {
+                Occupant::Idle => (Kind::Dispatch, None),
+                Occupant::Thread(other) if other != thread => {
+                    let urgency = self.urgency(other, from);
+                    (waited_behind(ready.urgency, urgency), Some(Culprit::Thread(other)))
+                }
+                Occupant::Thread(_) | Occupant::Unseen | Occupant::Unknown => (Kind::Unknown, None),
+            };
+            push(&mut parts, Part { culprit, ..part(kind, from, until) });
+            reached = until;
+        }
+        push(&mut parts, part(Kind::Unknown, reached, ready.until));
+        parts
+    }
+
+    /// How urgent a thread is at a moment.
+    pub(crate) fn urgency(&self, thread: u32, at: Instant) -> Urgency {
+        self.stretch_at(thread, at).map_or(Urgency::FAIR, |stretch| stretch.urgency)
+    }
+
+    /// Takes interrupts out of parts in which the processor was the thread's or nobody's.
+    fn without_interrupts(&self, cpu: u32, parts: Vec<Part>) -> Vec<Part> {
+        let mut cut = Vec::new();
+        for whole in parts {
+            if !matches!(whole.kind, Kind::Own | Kind::Dispatch) {
+                cut.push(whole);
+                continue;
+            }
+            let (mut reached, end) = (whole.from, whole.from + whole.time);
+            for served in self.interrupts(cpu, whole.from, end) {
+                let (from, until) = (served.from.max(reached), served.until.min(end));
+                push(&mut cut, Part { from: reached, time: from.since(reached), ..whole.clone() });
+                push(&mut cut, interrupted(served, from, until));
+                reached = until.max(reached);
+            }
+            push(&mut cut, Part { from: reached, time: end.since(reached), ..whole });
+        }
+        cut
+    }
+
+    /// Takes what a hypervisor took out of parts in which the processor was the thread's or nobody's. Its
+    /// amount is known, but not its moment: it is put at the end of the time in which it was.
+    fn without_steal(&self, cpu: u32, mut parts: Vec<Part>) -> Vec<Part> {
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return parts };
+        let (from, until) = (first.from, last.from + last.time);
+        for stolen in self.stolen(cpu, from, until) {
+            // Of what may have been stolen outside of these parts, as much as there is room for.
+            let outside = from.since(stolen.from) + stolen.until.since(until);
+            let mut left = stolen.time.saturating_sub(outside);
+            let mut cut = Vec::new();
+            for whole in parts.into_iter().rev() {
+                let matching = matches!(whole.kind, Kind::Own | Kind::Dispatch) && whole.from < stolen.until;
+                let taken = if matching { left.min(whole.time) } else { Duration::ZERO };
+                left = left.saturating_sub(taken);
+                let kept = whole.time.saturating_sub(taken);
+                let steal_from = whole.from + kept;
+                let ends = [part(Kind::Steal, steal_from, steal_from + taken), Part { time: kept, ..whole }];
+                cut.extend(ends.into_iter().filter(|part| !part.time.is_zero()));
+            }
+            cut.reverse();
+            parts = cut;
+        }
+        parts
+    }
+}
+
+/// A thread that ran for longer, as far as events show, than the kernel counted did not run all the time: a
+/// switch away and one back were not seen. When that was is not known; it is put at the end of the longest
+/// stretches.
+fn without_hidden(parts: Vec<Part>, cost: Duration) -> Vec<Part> {
+    let runs = |part: &Part| matches!(part.kind, Kind::Own | Kind::Interrupt | Kind::Softirq);
+    let ran = parts.iter().filter(|part| runs(part)).fold(Duration::ZERO, |sum, part| sum + part.time);
+    let hidden = ran.saturating_sub(cost);
+    if hidden <= TOLERANCE + Duration::from_ns(ran.ns() / 100) {
+        return parts;
+    }
+    let mut own: Vec<usize> = (0..parts.len()).filter(|index| parts[*index].kind == Kind::Own).collect();
+    own.sort_by_key(|index| std::cmp::Reverse(parts[*index].time));
+    let (mut left, mut taken) = (hidden, vec![Duration::ZERO; parts.len()]);
+    for index in own {
+        taken[index] = left.min(parts[index].time);
+        left = left.saturating_sub(taken[index]);
+    }
+    let mut cut = Vec::new();
+    for (whole, taken) in parts.into_iter().zip(taken) {
+        let kept = whole.time.saturating_sub(taken);
+        let from = whole.from + kept;
+        push(&mut cut, Part { time: kept, ..whole });
+        push(&mut cut, part(Kind::Unknown, from, from + taken));
+    }
+    cut
+}
+
+/// Why a ready thread waits behind another.
+fn waited_behind(thread: Urgency, other: Urgency) -> Kind {
+    match other.cmp(&thread) {
+        std::cmp::Ordering::Less => Kind::Preempted,
+        std::cmp::Ordering::Equal => Kind::Queued,
+        std::cmp::Ordering::Greater => Kind::Dispatch,
+    }
+}
+
+fn interrupted(served: &Served, from: Instant, until: Instant) -> Part {
+    let kind = match served.what {
+        Some(Interrupt::Soft(_)) => Kind::Softirq,
+        Some(_) => Kind::Interrupt,
+        None => Kind::Unknown,
+    };
+    Part { culprit: served.what.map(Culprit::Interrupt), ..part(kind, from, until) }
+}
+
+pub(crate) fn part(kind: Kind, from: Instant, until: Instant) -> Part {
+    Part { kind, culprit: None, wait: None, from, time: until.since(from), chain: None }
+}
+
+/// Appends a part, to the one before where nothing but time tells them apart.
+fn push(parts: &mut Vec<Part>, part: Part) {
+    if part.time == Duration::ZERO {
+        return;
+    }
+    match parts.last_mut() {
+        Some(last)
+            if (last.kind, last.culprit, last.wait) == (part.kind, part.culprit, part.wait)
+                && last.chain.is_none()
+                && part.chain.is_none() =>
+        {
+            last.time += part.time
+        }
+        _ => parts.push(part),
+    }
+}

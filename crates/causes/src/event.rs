@@ -1,0 +1,152 @@
+//! What happened to threads and processors.
+
+use punctual_model::{Duration, Instant};
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: Instant,
+    /// On which processor; of a wake-up, the waker's.
+    pub cpu: u32,
+    /// What.
+    pub step: Step,
+}
+
+/// What an event changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A thread got the processor.
+    In {
+        /// Its TID; 0 is the idle thread.
+        thread: u32,
+        /// How urgent it was.
+        urgency: Urgency,
+    },
+    /// A thread left the processor.
+    Out {
+        /// Its TID; 0 is the idle thread.
+        thread: u32,
+        /// How urgent it was.
+        urgency: Urgency,
+        /// Why it left.
+        why: Departure,
+    },
+    /// A thread became ready to run.
+    Woken {
+        /// Its TID.
+        thread: u32,
+        /// Who woke it.
+        by: Waker,
+    },
+    /// A thread was moved to the queue of another processor.
+    Moved {
+        /// Its TID.
+        thread: u32,
+        /// That processor.
+        to: u32,
+    },
+    /// The processor began to serve an interrupt.
+    Began(Interrupt),
+    /// The processor is done with an interrupt.
+    Ended(Interrupt),
+    /// Since the processor last went from thread to thread, its hypervisor took this much of its time.
+    Stolen(Duration),
+    /// A thread had a page fault.
+    Fault {
+        /// Its TID.
+        thread: u32,
+    },
+    /// Some of what happened since then was not seen.
+    Lost {
+        /// Since when.
+        since: Instant,
+        /// Of what.
+        of: Scope,
+    },
+}
+
+/// What events were lost of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Any thread and processor.
+    All,
+    /// One thread.
+    Thread(u32),
+    /// One processor.
+    Processor(u32),
+}
+
+/// Why a thread left its processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It remains ready to run.
+    Preempted,
+    /// It remains ready to run, but its budget is used up.
+    Throttled,
+    /// It waits.
+    Asleep(Wait),
+    /// A signal, a debugger or the freezer stopped it.
+    Stopped,
+    /// It ended.
+    Ended,
+}
+
+/// What a thread waits for, where that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Wait {
+    /// Whether no signal would wake it: it waits for a disk or a lock of the kernel.
+    pub uninterruptible: bool,
+    /// The number of the system call that it waits in; negative: a page fault.
+    pub call: Option<i32>,
+    /// The call's first argument: a descriptor, or the address of a futex.
+    pub object: Option<u64>,
+    /// The thread that owns the lock it waits for.
+    pub owner: Option<u32>,
+}
+
+/// Who made a thread ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waker {
+    /// This thread.
+    Thread(u32),
+    /// An interrupt: a timer, a device.
+    Interrupt,
+    /// Not known.
+    Unknown,
+}
+
+/// How urgent a thread is for the scheduler: less is more urgent. Zero is SCHED_DEADLINE, 1 to 99 are
+/// real-time priorities 99 to 1, everything else is [`Urgency::FAIR`] or less urgent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Urgency(pub u8);
+
+impl Urgency {
+    /// SCHED_DEADLINE.
+    pub const DEADLINE: Urgency = Urgency(0);
+    /// All threads without a real-time policy. Among each other they take turns.
+    pub const FAIR: Urgency = Urgency(101);
+    /// The idle thread.
+    pub const IDLE: Urgency = Urgency(u8::MAX);
+
+    /// Of SCHED_FIFO or SCHED_RR with this priority, 1 to 99.
+    pub const fn real_time(priority: u32) -> Urgency {
+        match priority {
+            1..=99 => Urgency(100 - priority as u8),
+            _ => Urgency::FAIR,
+        }
+    }
+}
+
+/// What interrupts threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Interrupt {
+    /// A device, by the number of its interrupt.
+    Device(u32),
+    /// A softirq, by its number.
+    Soft(u32),
+    /// The local timer.
+    Timer,
+    /// A request of another processor.
+    Processor,
+}

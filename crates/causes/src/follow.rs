@@ -1,0 +1,41 @@
+//! Follows a sleep to what ended it: the critical path.
+
+use crate::event::{Wait, Waker};
+use crate::history::History;
+use crate::part::{Chain, Culprit, Kind, Part, Role};
+use crate::thread::Stretch;
+
+/// Who is behind a sleep, and what that thread did meanwhile.
+pub(crate) fn follow(
+    history: &History,
+    sleeper: u32,
+    sleep: &Stretch,
+    wait: Wait,
+    waker: Option<Waker>,
+    steps: u32,
+) -> (Option<Culprit>, Option<Box<Chain>>) {
+    let woken_by = match waker {
+        Some(Waker::Thread(thread)) => Some(thread),
+        _ => None,
+    };
+    let owner = wait.owner.map(|thread| (thread, Role::Owner));
+    let other = owner.or(woken_by.map(|thread| (thread, Role::Waker)));
+    let Some((thread, role)) = other.filter(|(thread, _)| *thread != sleeper && *thread != 0) else {
+        return (None, None);
+    };
+    let culprit = Some(Culprit::Thread(thread));
+    if steps == 0 {
+        return (culprit, None);
+    }
+    let parts = history.cut(thread, sleep.from, sleep.until, steps - 1);
+    let inversion = parts.iter().any(|part| is_inversion(history, sleeper, sleep, part));
+    (culprit, Some(Box::new(Chain { thread, role, parts, inversion })))
+}
+
+/// Whether another thread had the processor of the one that is waited for, and is less urgent than the sleeper.
+fn is_inversion(history: &History, sleeper: u32, sleep: &Stretch, part: &Part) -> bool {
+    let Some(Culprit::Thread(other)) = part.culprit else { return false };
+    matches!(part.kind, Kind::Preempted | Kind::Queued | Kind::Dispatch)
+        && other != sleeper
+        && history.urgency(other, part.from) > sleep.urgency
+}

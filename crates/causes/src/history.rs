@@ -1,0 +1,133 @@
+//! What all threads and processors did in a stretch of time.
+
+use crate::event::{Event, Urgency};
+use crate::processor::{Occupied, Served, Stolen};
+use crate::thread::{State, Stretch};
+use crate::tracker::{Sink, Tracker};
+use punctual_model::Instant;
+use rustc_hash::FxHashMap;
+
+/// What all threads and processors did between two instants.
+#[derive(Debug, Default)]
+pub struct History {
+    threads: FxHashMap<u32, Vec<Stretch>>,
+    occupied: FxHashMap<u32, Vec<Occupied>>,
+    served: FxHashMap<u32, Vec<Served>>,
+    stolen: FxHashMap<u32, Vec<Stolen>>,
+    faults: Vec<(u32, Instant)>,
+}
+
+impl History {
+    /// Of events in the order of time, of which none was missed from `from` to `until`.
+    pub fn new<'a>(from: Instant, until: Instant, events: impl IntoIterator<Item = &'a Event>) -> History {
+        History::after(Tracker::new(from), until, events)
+    }
+
+    /// Of events that come after those that `tracker` has seen.
+    pub(crate) fn after<'a>(
+        mut tracker: Tracker,
+        until: Instant,
+        events: impl IntoIterator<Item = &'a Event>,
+    ) -> History {
+        let mut history = History::default();
+        for event in events {
+            tracker.event(event, &mut history);
+        }
+        for (thread, now) in &tracker.threads {
+            history.thread(*thread, now.stretch(until));
+        }
+        for (cpu, now) in &tracker.processors {
+            history.occupied(*cpu, now.stretch(until));
+            if let Some(served) = now.serving_at(until) {
+                history.served(*cpu, served);
+            }
+        }
+        history
+    }
+
+    /// What a thread did from `from` to `until`: stretches without gaps, in the order of time.
+    pub(crate) fn of_thread(&self, thread: u32, from: Instant, until: Instant) -> Vec<Stretch> {
+        let stretches = self.threads.get(&thread).map_or(&[][..], Vec::as_slice);
+        let mut shown = Vec::new();
+        let mut reached = from;
+        let mut urgency = Urgency::FAIR;
+        for stretch in within(stretches, from, until, |it| (it.from, it.until)) {
+            urgency = stretch.urgency;
+            shown.extend(unknown(reached, stretch.from, urgency));
+            shown.push(Stretch {
+                from: stretch.from.max(reached),
+                until: stretch.until.min(until),
+                ..*stretch
+            });
+            reached = stretch.until.min(until);
+        }
+        shown.extend(unknown(reached, until, urgency));
+        shown
+    }
+
+    /// When the sleep began that a thread is in at this moment.
+    pub(crate) fn stretch_at(&self, thread: u32, at: Instant) -> Option<&Stretch> {
+        let stretches = self.threads.get(&thread)?;
+        stretches.get(stretches.partition_point(|it| it.until <= at)).filter(|it| it.from <= at)
+    }
+
+    pub(crate) fn occupants(&self, cpu: u32, from: Instant, until: Instant) -> &[Occupied] {
+        within(of(&self.occupied, cpu), from, until, |it| (it.from, it.until))
+    }
+
+    pub(crate) fn interrupts(&self, cpu: u32, from: Instant, until: Instant) -> &[Served] {
+        within(of(&self.served, cpu), from, until, |it| (it.from, it.until))
+    }
+
+    pub(crate) fn stolen(&self, cpu: u32, from: Instant, until: Instant) -> &[Stolen] {
+        within(of(&self.stolen, cpu), from, until, |it| (it.from, it.until))
+    }
+
+    pub(crate) fn faults(&self, thread: u32, from: Instant, until: Instant) -> u64 {
+        let faults = self.faults.iter().filter(|(of, at)| *of == thread && from <= *at && *at < until);
+        faults.count() as u64
+    }
+}
+
+impl Sink for History {
+    fn thread(&mut self, thread: u32, stretch: Stretch) {
+        if stretch.from < stretch.until {
+            self.threads.entry(thread).or_default().push(stretch);
+        }
+    }
+
+    fn occupied(&mut self, cpu: u32, stretch: Occupied) {
+        if stretch.from < stretch.until {
+            self.occupied.entry(cpu).or_default().push(stretch);
+        }
+    }
+
+    fn served(&mut self, cpu: u32, stretch: Served) {
+        if stretch.from < stretch.until {
+            self.served.entry(cpu).or_default().push(stretch);
+        }
+    }
+
+    fn stolen(&mut self, cpu: u32, stretch: Stolen) {
+        self.stolen.entry(cpu).or_default().push(stretch);
+    }
+
+    fn fault(&mut self, thread: u32, at: Instant) {
+        self.faults.push((thread, at));
+    }
+}
+
+fn of<T>(map: &FxHashMap<u32, Vec<T>>, cpu: u32) -> &[T] {
+    map.get(&cpu).map_or(&[], Vec::as_slice)
+}
+
+/// The stretches that overlap `from` to `until`, of disjoint ones in the order of time.
+fn within<T>(all: &[T], from: Instant, until: Instant, times: impl Fn(&T) -> (Instant, Instant)) -> &[T] {
+    let first = all.partition_point(|it| times(it).1 <= from);
+    let after = all.partition_point(|it| times(it).0 < until);
+    &all[first.min(after)..after]
+}
+
+fn unknown(from: Instant, until: Instant, urgency: Urgency) -> Option<Stretch> {
+    (from < until).then_some(Stretch { from, until, state: State::Unknown, urgency })
+}

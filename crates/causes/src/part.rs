@@ -1,0 +1,194 @@
+//! Parts of a job's time, and what they say of it.
+
+use crate::event::{Interrupt, Wait};
+use punctual_model::{Duration, Instant};
+
+/// A job whose time is to be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its thread.
+    pub thread: u32,
+    /// Its number within its task.
+    pub number: u64,
+    /// When its time begins: its arrival; if that is unknown, its release, or the earliest that it can be.
+    pub begin: Instant,
+    /// When the job before ended.
+    pub previous_end: Option<Instant>,
+    /// When it first ran.
+    pub start: Instant,
+    /// When it ended.
+    pub end: Instant,
+    /// The processor time that the kernel counted for it, if that is known: it cannot have run for longer.
+    pub cost: Option<Duration>,
+}
+
+impl Job {
+    /// The time to be explained.
+    pub fn time(&self) -> Duration {
+        self.end.since(self.begin)
+    }
+}
+
+/// The reason for a part of a job's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The job before had not ended.
+    Backlog,
+    /// It was due, but not yet made ready.
+    LateWakeup,
+    /// Ready, while a more urgent thread had its processor.
+    Preempted,
+    /// Ready, while an equally urgent thread had its processor.
+    Queued,
+    /// Ready, but its budget was used up.
+    Throttled,
+    /// Ready, while the processor was idle, switched, or was still with a less urgent thread.
+    Dispatch,
+    /// A device or another processor interrupted it, or came before it.
+    Interrupt,
+    /// The same by a softirq.
+    Softirq,
+    /// A hypervisor took the processor.
+    Steal,
+    /// It ran.
+    Own,
+    /// It waited for something within the job.
+    Blocked,
+    /// A signal, a debugger or the freezer stopped it.
+    Stopped,
+    /// Not known.
+    Unknown,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 13] = [
+        Kind::Backlog,
+        Kind::LateWakeup,
+        Kind::Preempted,
+        Kind::Queued,
+        Kind::Throttled,
+        Kind::Dispatch,
+        Kind::Interrupt,
+        Kind::Softirq,
+        Kind::Steal,
+        Kind::Own,
+        Kind::Blocked,
+        Kind::Stopped,
+        Kind::Unknown,
+    ];
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Backlog => "backlog",
+            Kind::LateWakeup => "late-wakeup",
+            Kind::Preempted => "preempted",
+            Kind::Queued => "queued",
+            Kind::Throttled => "throttled",
+            Kind::Dispatch => "dispatch",
+            Kind::Interrupt => "interrupt",
+            Kind::Softirq => "softirq",
+            Kind::Steal => "steal",
+            Kind::Own => "own",
+            Kind::Blocked => "blocked",
+            Kind::Stopped => "stopped",
+            Kind::Unknown => "unknown",
+        }
+    }
+}
+
+/// Who is behind a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Culprit {
+    /// A thread, by its TID.
+    Thread(u32),
+    /// An interrupt.
+    Interrupt(Interrupt),
+    /// A job before, by its number.
+    Job(u64),
+}
+
+/// A stretch of a job's time with one reason, or all such stretches of the job together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The reason.
+    pub kind: Kind,
+    /// Who is behind it, where that is known.
+    pub culprit: Option<Culprit>,
+    /// What the thread waited for, if it was [`Kind::Blocked`].
+    pub wait: Option<Wait>,
+    /// When it began; of several stretches, the first.
+    pub from: Instant,
+    /// How long.
+    pub time: Duration,
+    /// What the thread that was waited for did meanwhile.
+    pub chain: Option<Box<Chain>>,
+}
+
+/// What another thread did while a job waited for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// That thread.
+    pub thread: u32,
+    /// What it is to the waiting thread.
+    pub role: Role,
+    /// Its time meanwhile, in parts, in the order of time.
+    pub parts: Vec<Part>,
+    /// Whether a thread kept it from its processor that is less urgent than the one that waits.
+    pub inversion: bool,
+}
+
+/// What the thread that was waited for is to the one that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// It owned the lock.
+    Owner,
+    /// It woke the other at last.
+    Waker,
+}
+
+/// A job's time, explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The job.
+    pub job: Job,
+    /// Its time in parts, in the order of time; disjoint, and their sum is the job's time.
+    pub parts: Vec<Part>,
+    /// Page faults while it ran.
+    pub faults: u64,
+}
+
+impl Explanation {
+    /// The parts of the same kind, culprit and object together, the longest first. Their sum is the job's time.
+    pub fn summed(&self) -> Vec<Part> {
+        let mut sums: Vec<Part> = Vec::new();
+        for part in &self.parts {
+            let same = sums
+                .iter_mut()
+                .find(|sum| (sum.kind, sum.culprit, sum.wait) == (part.kind, part.culprit, part.wait));
+            match same {
+                Some(sum) => {
+                    // The chain of the longest stretch stands for all.
+                    if chained(part) > chained(sum) {
+                        sum.chain.clone_from(&part.chain);
+                    }
+                    sum.time += part.time;
+                }
+                None => sums.push(part.clone()),
+            }
+        }
+        sums.sort_by_key(|part| std::cmp::Reverse(part.time));
+        sums
+    }
+
+    /// The job's time of one kind.
+    pub fn of(&self, kind: Kind) -> Duration {
+        let of_kind = self.parts.iter().filter(|part| part.kind == kind);
+        of_kind.fold(Duration::ZERO, |sum, part| sum + part.time)
+    }
+}
+
+fn chained(part: &Part) -> Duration {
+    part.chain.iter().flat_map(|chain| &chain.parts).fold(Duration::ZERO, |sum, part| sum + part.time)
+}

@@ -1,0 +1,109 @@
+//! Who has a processor, and which interrupts it serves, from its events.
+
+use crate::event::Interrupt;
+use punctual_model::{Duration, Instant};
+
+/// Who has a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occupant {
+    /// Not known, as nothing happened there yet: the first event tells.
+    Unseen,
+    /// Not known, as something was not seen.
+    Unknown,
+    /// No thread.
+    Idle,
+    Thread(u32),
+}
+
+/// A stretch of a processor's time with one occupant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Occupied {
+    pub from: Instant,
+    pub until: Instant,
+    pub by: Occupant,
+}
+
+/// A stretch of a processor's time in an interrupt. `None`: its end was not seen, so it lasted until some time
+/// in the stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Served {
+    pub from: Instant,
+    pub until: Instant,
+    pub what: Option<Interrupt>,
+}
+
+/// What a hypervisor took in a stretch of a processor's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stolen {
+    pub from: Instant,
+    pub until: Instant,
+    pub time: Duration,
+}
+
+/// A processor at a moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Processor {
+    pub occupant: Occupant,
+    pub since: Instant,
+    /// Interrupts that it serves, the innermost last; each has been running since then, but for those after it.
+    serving: Vec<(Interrupt, Instant)>,
+    pub stolen_since: Instant,
+}
+
+impl Processor {
+    pub fn unseen(since: Instant) -> Processor {
+        Processor { occupant: Occupant::Unseen, since, serving: Vec::new(), stolen_since: since }
+    }
+
+    /// The stretch that ends at `at`.
+    pub fn stretch(&self, at: Instant) -> Occupied {
+        Occupied { from: self.since, until: at, by: self.occupant }
+    }
+
+    /// Ends the stretch, whose occupant was `seen`, and begins one of `next`.
+    pub fn turn(&mut self, at: Instant, seen: Occupant, next: Occupant) -> Occupied {
+        let stretch = Occupied { by: seen, ..self.stretch(at) };
+        (self.occupant, self.since) = (next, at);
+        stretch
+    }
+
+    /// An interrupt begins. Returns the stretch of the one that it interrupts.
+    pub fn begin(&mut self, at: Instant, what: Interrupt) -> Option<Served> {
+        let outer = self.serving.last().map(|(outer, from)| served(*from, at, Some(*outer)));
+        self.serving.push((what, at));
+        outer
+    }
+
+    /// An interrupt ends; those within it whose ends were not seen end, too.
+    pub fn end(&mut self, at: Instant, what: Interrupt) -> Option<Served> {
+        let place = self.serving.iter().rposition(|(serving, _)| *serving == what)?;
+        let innermost = place + 1 == self.serving.len();
+        let (_, from) = self.serving[place];
+        self.serving.truncate(place);
+        if let Some((_, from)) = self.serving.last_mut() {
+            *from = at;
+        }
+        Some(served(from, at, innermost.then_some(what)))
+    }
+
+    /// The processor goes from thread to thread, which no interrupt outlasts. Softirqs are served by threads,
+    /// too, so one is not known to have ended late.
+    pub fn switch(&mut self, at: Instant) -> Option<Served> {
+        let first = self.serving.drain(..).next();
+        first.filter(|(what, _)| !matches!(what, Interrupt::Soft(_))).map(|(_, from)| served(from, at, None))
+    }
+
+    /// The stretch of the interrupt that it serves, if any, up to `at`.
+    pub fn serving_at(&self, at: Instant) -> Option<Served> {
+        self.serving.last().map(|(what, from)| served(*from, at, Some(*what)))
+    }
+
+    /// Nothing is known any more of what it serves.
+    pub fn forget_interrupts(&mut self) {
+        self.serving.clear();
+    }
+}
+
+fn served(from: Instant, until: Instant, what: Option<Interrupt>) -> Served {
+    Served { from, until, what }
+}

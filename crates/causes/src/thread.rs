@@ -1,0 +1,147 @@
+//! The state of one thread, from its events.
+//!
+//! An event that does not fit the state (a thread leaves a processor that it had not got) means that an event
+//! was not seen: the time since the last event of the thread is then unknown.
+
+use crate::event::{Departure, Urgency, Wait, Waker};
+use punctual_model::{Duration, Instant};
+
+/// A wake-up can be recorded before the sleep that it ends: the waker's processor is ahead by at most this.
+const EARLY_WAKE_UP: Duration = Duration::from_us(100);
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not known, as it had no event yet: the first one tells.
+    Unseen,
+    /// Not known, as something was not seen.
+    Unknown,
+    Running {
+        cpu: u32,
+    },
+    Ready {
+        queue: Queue,
+        throttled: bool,
+    },
+    /// The waker is known when it ends.
+    Asleep {
+        wait: Wait,
+        waker: Option<Waker>,
+    },
+    Stopped,
+    Ended,
+}
+
+/// On which processor a ready thread waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// This one.
+    Of(u32),
+    /// The one that it gets: where it was put when it was woken is not recorded.
+    Next,
+}
+
+/// A stretch of time in one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub from: Instant,
+    pub until: Instant,
+    pub state: State,
+    pub urgency: Urgency,
+}
+
+/// A thread at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thread {
+    pub state: State,
+    pub since: Instant,
+    pub urgency: Urgency,
+    /// A wake-up while it ran: perhaps of the sleep that follows.
+    early: Option<(Instant, Waker)>,
+}
+
+impl Thread {
+    pub fn unseen(since: Instant) -> Thread {
+        Thread { state: State::Unseen, since, urgency: Urgency::FAIR, early: None }
+    }
+
+    /// The stretch that ends at `at`, in the state as it is known by now.
+    pub fn stretch(&self, at: Instant) -> Stretch {
+        Stretch { from: self.since, until: at, state: self.state, urgency: self.urgency }
+    }
+
+    /// Ends the stretch, which was in `seen`, and begins one in `next`.
+    fn turn(&mut self, at: Instant, seen: State, next: State) -> Stretch {
+        let stretch = Stretch { state: seen, ..self.stretch(at) };
+        (self.state, self.since) = (next, at);
+        stretch
+    }
+
+    /// It got a processor.
+    pub fn enter(&mut self, at: Instant, cpu: u32, urgency: Urgency) -> Stretch {
+        let ready = |queue| State::Ready { queue, throttled: false };
+        let seen = match self.state {
+            State::Ready { queue: Queue::Next, throttled } => {
+                State::Ready { queue: Queue::Of(cpu), throttled }
+            }
+            ready @ State::Ready { .. } => ready,
+            State::Unseen => ready(Queue::Of(cpu)),
+            // It was woken while it was falling asleep.
+            State::Asleep { .. }
+                if self.early.is_some_and(|(woken, _)| woken + EARLY_WAKE_UP >= self.since) =>
+            {
+                ready(Queue::Of(cpu))
+            }
+            _ => State::Unknown,
+        };
+        self.early = None;
+        self.urgency = urgency;
+        self.turn(at, seen, State::Running { cpu })
+    }
+
+    /// It left a processor.
+    pub fn leave(&mut self, at: Instant, cpu: u32, urgency: Urgency, why: Departure) -> Stretch {
+        let running = State::Running { cpu };
+        let seen =
+            if self.state == running || self.state == State::Unseen { running } else { State::Unknown };
+        let next = match why {
+            Departure::Preempted => State::Ready { queue: Queue::Of(cpu), throttled: false },
+            Departure::Throttled => State::Ready { queue: Queue::Of(cpu), throttled: true },
+            Departure::Asleep(wait) => State::Asleep { wait, waker: None },
+            Departure::Stopped => State::Stopped,
+            Departure::Ended => State::Ended,
+        };
+        self.urgency = urgency;
+        self.turn(at, seen, next)
+    }
+
+    /// It was woken. `None` if that changes nothing: it was not asleep yet.
+    pub fn wake(&mut self, at: Instant, by: Waker) -> Option<Stretch> {
+        let seen = match self.state {
+            State::Asleep { wait, .. } => State::Asleep { wait, waker: Some(by) },
+            State::Unseen => State::Asleep { wait: Wait::default(), waker: Some(by) },
+            State::Stopped | State::Unknown => self.state,
+            State::Ended => State::Unknown,
+            State::Running { .. } | State::Ready { .. } => {
+                self.early = Some((at, by));
+                return None;
+            }
+        };
+        Some(self.turn(at, seen, State::Ready { queue: Queue::Next, throttled: false }))
+    }
+
+    /// It was moved to the queue of another processor.
+    pub fn moved(&mut self, at: Instant, to: u32) -> Option<Stretch> {
+        let State::Ready { throttled, .. } = self.state else { return None };
+        // The queue that it was put in when it was woken is the first one of which it is known.
+        let next = State::Ready { queue: Queue::Of(to), throttled };
+        Some(self.turn(at, self.state, next))
+    }
+
+    /// What it did since then is not known: the stretch before, if any, and the unknown one.
+    pub fn lose(&mut self, since: Instant, at: Instant) -> [Option<Stretch>; 2] {
+        let before = (self.since < since).then(|| self.turn(since, self.state, State::Unknown));
+        self.early = None;
+        [before, Some(self.turn(at, State::Unknown, State::Unknown))]
+    }
+}

@@ -1,0 +1,161 @@
+//! The states of all threads and processors, event by event.
+
+use crate::event::{Event, Scope, Step, Urgency};
+use crate::processor::{Occupant, Occupied, Processor, Served, Stolen};
+use crate::thread::{State, Stretch, Thread};
+use punctual_model::Instant;
+use rustc_hash::FxHashMap;
+
+/// Receives stretches when they end.
+pub(crate) trait Sink {
+    fn thread(&mut self, _thread: u32, _stretch: Stretch) {}
+    fn occupied(&mut self, _cpu: u32, _stretch: Occupied) {}
+    fn served(&mut self, _cpu: u32, _stretch: Served) {}
+    fn stolen(&mut self, _cpu: u32, _stretch: Stolen) {}
+    fn fault(&mut self, _thread: u32, _at: Instant) {}
+}
+
+/// Keeps states only.
+pub(crate) struct Nothing;
+impl Sink for Nothing {}
+
+/// All threads and processors at a moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracker {
+    pub threads: FxHashMap<u32, Thread>,
+    pub processors: FxHashMap<u32, Processor>,
+    /// Before this, nothing was seen.
+    from: Instant,
+}
+
+impl Tracker {
+    pub fn new(from: Instant) -> Tracker {
+        Tracker { threads: FxHashMap::default(), processors: FxHashMap::default(), from }
+    }
+
+    /// Takes the next event, which is not earlier than those before.
+    pub fn event(&mut self, event: &Event, sink: &mut impl Sink) {
+        let Event { at, cpu, step } = *event;
+        match step {
+            Step::In { thread, urgency } => self.enter(at, cpu, thread, urgency, sink),
+            Step::Out { thread, urgency, why } => {
+                let occupant = self.processor(cpu).occupant;
+                self.expel(at, occupant, thread, sink);
+                let had = occupant_of(thread);
+                let seen =
+                    if occupant == had || occupant == Occupant::Unseen { had } else { Occupant::Unknown };
+                self.turn(at, cpu, seen, Occupant::Idle, sink);
+                if thread != 0 {
+                    let stretch = self.thread(thread).leave(at, cpu, urgency, why);
+                    sink.thread(thread, stretch);
+                    if self.thread(thread).state == State::Ended {
+                        self.threads.remove(&thread);
+                    }
+                }
+            }
+            Step::Woken { thread, by } => {
+                if let Some(stretch) = self.thread(thread).wake(at, by) {
+                    sink.thread(thread, stretch);
+                }
+            }
+            Step::Moved { thread, to } => {
+                if let Some(stretch) = self.thread(thread).moved(at, to) {
+                    sink.thread(thread, stretch);
+                }
+            }
+            Step::Began(what) => {
+                if let Some(outer) = self.processor(cpu).begin(at, what) {
+                    sink.served(cpu, outer);
+                }
+            }
+            Step::Ended(what) => {
+                if let Some(served) = self.processor(cpu).end(at, what) {
+                    sink.served(cpu, served);
+                }
+            }
+            Step::Stolen(time) => {
+                let processor = self.processor(cpu);
+                sink.stolen(cpu, Stolen { from: processor.stolen_since, until: at, time });
+                processor.stolen_since = at;
+            }
+            Step::Fault { thread } => sink.fault(thread, at),
+            Step::Lost { since, of } => self.lose(since.min(at), at, of, sink),
+        }
+    }
+
+    fn enter(&mut self, at: Instant, cpu: u32, thread: u32, urgency: Urgency, sink: &mut impl Sink) {
+        let occupant = self.processor(cpu).occupant;
+        self.expel(at, occupant, thread, sink);
+        let seen = match occupant {
+            Occupant::Thread(_) => Occupant::Unknown,
+            Occupant::Unseen => Occupant::Idle,
+            other => other,
+        };
+        self.turn(at, cpu, seen, occupant_of(thread), sink);
+        if thread != 0 {
+            let stretch = self.thread(thread).enter(at, cpu, urgency);
+            sink.thread(thread, stretch);
+        }
+    }
+
+    /// If another thread than `thread` has the processor as far as is known, it left unseen.
+    fn expel(&mut self, at: Instant, occupant: Occupant, thread: u32, sink: &mut impl Sink) {
+        if let Occupant::Thread(other) = occupant {
+            if other != thread {
+                let since = self.thread(other).since;
+                self.lose_thread(other, since, at, sink);
+            }
+        }
+    }
+
+    fn turn(&mut self, at: Instant, cpu: u32, seen: Occupant, next: Occupant, sink: &mut impl Sink) {
+        let processor = self.processor(cpu);
+        let (served, stretch) = (processor.switch(at), processor.turn(at, seen, next));
+        processor.stolen_since = at;
+        sink.occupied(cpu, stretch);
+        if let Some(served) = served {
+            sink.served(cpu, served);
+        }
+    }
+
+    fn lose(&mut self, since: Instant, at: Instant, of: Scope, sink: &mut impl Sink) {
+        let (threads, cpus): (Vec<u32>, Vec<u32>) = match of {
+            Scope::All => (self.threads.keys().copied().collect(), self.processors.keys().copied().collect()),
+            Scope::Thread(thread) => (vec![thread], vec![]),
+            Scope::Processor(cpu) => (vec![], vec![cpu]),
+        };
+        for thread in threads {
+            self.lose_thread(thread, since, at, sink);
+        }
+        for cpu in cpus {
+            let processor = self.processor(cpu);
+            let occupant = processor.occupant;
+            let before =
+                (processor.since < since).then(|| processor.turn(since, occupant, Occupant::Unknown));
+            let lost = processor.turn(at, Occupant::Unknown, Occupant::Unknown);
+            processor.forget_interrupts();
+            before.into_iter().chain([lost]).for_each(|stretch| sink.occupied(cpu, stretch));
+        }
+        if of == Scope::All {
+            self.from = at;
+        }
+    }
+
+    fn lose_thread(&mut self, thread: u32, since: Instant, at: Instant, sink: &mut impl Sink) {
+        for stretch in self.thread(thread).lose(since, at).into_iter().flatten() {
+            sink.thread(thread, stretch);
+        }
+    }
+
+    fn thread(&mut self, thread: u32) -> &mut Thread {
+        self.threads.entry(thread).or_insert_with(|| Thread::unseen(self.from))
+    }
+
+    fn processor(&mut self, cpu: u32) -> &mut Processor {
+        self.processors.entry(cpu).or_insert_with(|| Processor::unseen(self.from))
+    }
+}
+
+fn occupant_of(thread: u32) -> Occupant {
+    if thread == 0 { Occupant::Idle } else { Occupant::Thread(thread) }
+}

@@ -1,0 +1,228 @@
+//! One example of each reason.
+
+use crate::script::{at, events, us};
+use punctual_causes::{Culprit, Explanation, History, Interrupt, Job, Kind, Role, Usual, main_cause};
+use punctual_model::Duration;
+
+/// Thread 10 arrives at 100 µs, and its job ends at `end`.
+fn job(start: u64, end: u64) -> Job {
+    Job {
+        thread: 10,
+        number: 7,
+        begin: at(100),
+        previous_end: Some(at(50)),
+        start: at(start),
+        end: at(end),
+        cost: None,
+    }
+}
+
+fn explained(job: Job, script: &str) -> Explanation {
+    History::new(at(0), at(1_000_000), &events(script)).explain(job)
+}
+
+/// Kind, culprit and microseconds of each part.
+fn shown(explanation: &Explanation) -> Vec<String> {
+    let sum = explanation.parts.iter().fold(Duration::ZERO, |sum, part| sum + part.time);
+    assert_eq!(sum, explanation.job.time(), "the sum of {explanation:?}");
+    let culprit = |culprit: Option<Culprit>| match culprit {
+        None => String::new(),
+        Some(Culprit::Thread(thread)) => format!(" {thread}"),
+        Some(Culprit::Interrupt(Interrupt::Soft(number))) => format!(" soft{number}"),
+        Some(Culprit::Interrupt(interrupt)) => format!(" {interrupt:?}"),
+        Some(Culprit::Job(number)) => format!(" job{number}"),
+    };
+    let shown = |part: &punctual_causes::Part| {
+        format!("{}{} {}", part.kind.name(), culprit(part.culprit), part.time.ns() / 1_000)
+    };
+    explanation.parts.iter().map(shown).collect()
+}
+
+/// A sleep of thread 10 from 50 µs until it is woken at `woken`.
+fn woken(woken: u64) -> String {
+    format!("0 cpu0 in 10/80\n50 cpu0 out 10/80 asleep\n{woken} cpu0 woken 10 interrupt\n")
+}
+
+#[test]
+fn a_prompt_job_is_its_own() {
+    let of = explained(job(110, 300), &(woken(105) + "110 cpu0 in 10/80\n300 cpu0 out 10/80 asleep"));
+    assert_eq!(shown(&of), ["late-wakeup 5", "dispatch 5", "own 190"]);
+}
+
+#[test]
+fn preemption_by_priority() {
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           200 cpu0 out 10/80 preempted
+           200 cpu0 in 20/90
+           500 cpu0 out 20/90 asleep
+           500 cpu0 in 10/80
+           600 cpu0 out 10/80 asleep";
+    let of = explained(job(110, 600), &script);
+    assert_eq!(shown(&of), ["late-wakeup 5", "dispatch 5", "own 90", "preempted 20 300", "own 100"]);
+    let cause = main_cause(&of, &Usual::default()).expect("a cause");
+    assert_eq!(
+        (cause.kind, cause.culprit, cause.time),
+        (Kind::Preempted, Some(Culprit::Thread(20)), us(300))
+    );
+}
+
+#[test]
+fn equal_and_lesser_priorities() {
+    let behind = |who: &str| {
+        let script = woken(105)
+            + &format!(
+                "60 cpu0 in {who}\n400 cpu0 out {who} preempted\n400 cpu0 in 10/80\n500 cpu0 out 10/80 asleep"
+            );
+        let mut events = events(&script);
+        events.sort_by_key(|event| event.at);
+        shown(&History::new(at(0), at(1_000), &events).explain(job(400, 500)))
+    };
+    assert_eq!(behind("20/80"), ["late-wakeup 5", "queued 20 295", "own 100"]);
+    assert_eq!(behind("20/10"), ["late-wakeup 5", "dispatch 20 295", "own 100"]);
+    assert_eq!(behind("20"), ["late-wakeup 5", "dispatch 20 295", "own 100"]);
+}
+
+#[test]
+fn a_lock_and_an_inversion() {
+    // Thread 30 owns the lock on processor 1, where 25 preempts it: less urgent than 10.
+    let script = woken(105)
+        + "106 cpu1 in 30/10
+           110 cpu0 in 10/80
+           150 cpu0 out 10/80 asleep 30
+           200 cpu1 out 30/10 preempted
+           200 cpu1 in 25/50
+           700 cpu1 out 25/50 asleep
+           700 cpu1 in 30/10
+           800 cpu1 woken 10 30
+           805 cpu0 in 10/80
+           900 cpu0 out 10/80 asleep";
+    let of = explained(job(110, 900), &script);
+    assert_eq!(
+        shown(&of),
+        ["late-wakeup 5", "dispatch 5", "own 40", "blocked 30 650", "dispatch 5", "own 95"]
+    );
+    let chain = of.parts[3].chain.as_deref().expect("a chain");
+    assert_eq!((chain.thread, chain.role, chain.inversion), (30, Role::Owner, true));
+    let times: Vec<_> = chain.parts.iter().map(|part| (part.kind, part.culprit, part.time)).collect();
+    assert_eq!(
+        times,
+        [
+            (Kind::Own, None, us(50)),
+            (Kind::Preempted, Some(Culprit::Thread(25)), us(500)),
+            (Kind::Own, None, us(100))
+        ]
+    );
+}
+
+#[test]
+fn a_backlog_is_the_job_before() {
+    let script = "0 cpu0 in 10/80\n300 cpu0 fault 10\n400 cpu0 out 10/80 asleep";
+    let late = Job { previous_end: Some(at(250)), ..job(250, 400) };
+    let of = explained(late, script);
+    assert_eq!(shown(&of), ["backlog job6 150", "own 150"]);
+    assert_eq!(of.faults, 1);
+}
+
+#[test]
+fn interrupts_and_the_hypervisor_take_time() {
+    let script = woken(105)
+        + "110 cpu0 stolen 0
+           110 cpu0 in 10/80
+           200 cpu0 began 9
+           210 cpu0 began timer
+           215 cpu0 ended timer
+           240 cpu0 ended 9
+           240 cpu0 began soft3
+           300 cpu0 ended soft3
+           500 cpu0 stolen 60
+           500 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(110, 500), &script)),
+        [
+            "late-wakeup 5",
+            "dispatch 5",
+            "own 90",
+            "interrupt Device(9) 10",
+            "interrupt Timer 5",
+            "interrupt Device(9) 25",
+            "softirq soft3 60",
+            "own 140",
+            "steal 60"
+        ]
+    );
+}
+
+#[test]
+fn throttled_and_stopped() {
+    let script = woken(105)
+        + "105 cpu0 in 10/80
+           200 cpu0 out 10/80 throttled
+           250 cpu0 in 10/80
+           300 cpu0 out 10/80 stopped
+           400 cpu0 woken 10 99
+           400 cpu0 in 10/80
+           450 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(105, 450), &script)),
+        ["late-wakeup 5", "own 95", "throttled 50", "own 50", "stopped 100", "own 50"]
+    );
+}
+
+#[test]
+fn what_was_not_seen_is_unknown() {
+    let preempted = "110 cpu0 in 10/80
+                     200 cpu0 out 10/80 preempted
+                     200 cpu0 in 20/90";
+    // The switch back is missing.
+    let script = woken(105) + preempted + "\n600 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(110, 600), &script)),
+        ["late-wakeup 5", "dispatch 5", "own 90", "unknown 400"]
+    );
+    // The wake-up is missing.
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           200 cpu0 out 10/80 asleep
+           300 cpu0 in 10/80
+           600 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(110, 600), &script)),
+        ["late-wakeup 5", "dispatch 5", "own 90", "unknown 100", "own 300"]
+    );
+    // Records were lost.
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           400 cpu0 lost 200
+           500 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(110, 500), &script)),
+        ["late-wakeup 5", "dispatch 5", "own 90", "unknown 300"]
+    );
+    // Nothing was seen.
+    assert_eq!(shown(&explained(job(110, 500), "")), ["unknown 400"]);
+}
+
+#[test]
+fn a_thread_runs_for_no_longer_than_the_kernel_counted() {
+    // Two switches are missing.
+    let script = woken(105) + "105 cpu0 in 10/80\n1000 cpu0 out 10/80 asleep";
+    let of = |cost| shown(&explained(Job { cost: Some(us(cost)), ..job(105, 1_000) }, &script));
+    assert_eq!(of(880), ["late-wakeup 5", "own 895"]);
+    assert_eq!(of(500), ["late-wakeup 5", "own 500", "unknown 395"]);
+}
+
+#[test]
+fn only_what_is_unusual_makes_a_job_late() {
+    let script = woken(105)
+        + "105 cpu0 in 10/80
+           1105 cpu0 out 10/80 preempted
+           1105 cpu0 in 20/90
+           1505 cpu0 out 20/90 asleep
+           1505 cpu0 in 10/80
+           1600 cpu0 out 10/80 asleep";
+    let of = explained(job(105, 1600), &script);
+    let cause = |usual: &Usual| main_cause(&of, usual).map(|part| part.kind);
+    assert_eq!(cause(&Usual::default()), Some(Kind::Own));
+    assert_eq!(cause(&Usual { cost: us(1_000), ..Usual::default() }), Some(Kind::Preempted));
+}
