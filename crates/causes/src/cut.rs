@@ -1,6 +1,6 @@
 //! Cuts the time of a thread into parts.
 
-use crate::event::{Interrupt, Urgency};
+use crate::event::{Interrupt, Urgency, Wait};
 use crate::follow::follow;
 use crate::history::History;
 use crate::part::{Culprit, Explanation, Job, Kind, Part};
@@ -8,10 +8,14 @@ use crate::processor::{Occupant, Served};
 use crate::thread::{Queue, State, Stretch};
 use punctual_model::{Duration, Instant};
 
+/// Until a thread that is being woken is in the queue of its processor.
+const WAKING: Duration = Duration::from_us(50);
+
 /// Steps from a thread to the one that it waits for.
 const MOST_STEPS: u32 = 8;
 
-/// The kernel's account of a thread and the times of events differ by at most this, and one part in a hundred.
+/// The kernel's account of a thread and the times of events differ by at most this, and one part in a
+/// hundred.
 const TOLERANCE: Duration = Duration::from_us(50);
 
 impl History {
@@ -25,11 +29,12 @@ impl History {
         };
         let mut parts = Vec::new();
         push(&mut parts, backlog);
-        let of_job = self.cut(job.thread, own_begin, job.end, MOST_STEPS);
-        for mut part in of_job {
+        let slept = self.stretch_at(job.thread, own_begin).is_some_and(|sleep| sleep.from <= job.begin);
+        let stretches = with_release(self.of_thread(job.thread, own_begin, job.end), &job);
+        for mut part in self.cut_stretches(job.thread, stretches, MOST_STEPS) {
             // Asleep since before the job began: its own sleep between two jobs.
-            if part.kind == Kind::Blocked && self.slept_before(&job, part.from) {
-                part = Part { kind: Kind::LateWakeup, wait: None, chain: None, ..part };
+            if part.kind == Kind::Blocked && slept && part.from == own_begin {
+                part = Part { kind: Kind::LateWakeup, wait: None, culprit: None, chain: None, ..part };
             }
             push(&mut parts, part);
         }
@@ -39,15 +44,15 @@ impl History {
         Explanation { faults: self.faults(job.thread, own_begin, job.end), job, parts }
     }
 
-    fn slept_before(&self, job: &Job, at: Instant) -> bool {
-        at < job.start && self.stretch_at(job.thread, at).is_some_and(|sleep| sleep.from <= job.begin)
+    /// Cuts the time of a thread into parts, which are disjoint and leave no gap. What it waits for is
+    /// followed for as many steps.
+    pub(crate) fn cut(&self, thread: u32, from: Instant, until: Instant, steps: u32) -> Vec<Part> {
+        self.cut_stretches(thread, self.of_thread(thread, from, until), steps)
     }
 
-    /// Cuts the time of a thread into parts, which are disjoint and leave no gap. What it waits for is followed
-    /// for as many steps.
-    pub(crate) fn cut(&self, thread: u32, from: Instant, until: Instant, steps: u32) -> Vec<Part> {
+    fn cut_stretches(&self, thread: u32, stretches: Vec<Stretch>, steps: u32) -> Vec<Part> {
         let mut parts = Vec::new();
-        for stretch in self.of_thread(thread, from, until) {
+        for stretch in stretches {
             let Stretch { from, until, .. } = stretch;
             match stretch.state {
                 State::Running { cpu } => {
@@ -81,8 +86,11 @@ impl History {
             let (kind, culprit) = match occupied.by {
                 Occupant::Idle => (Kind::Dispatch, None),
                 Occupant::Thread(other) if other != thread => {
-                    let urgency = self.urgency(other, from);
-                    (waited_behind(ready.urgency, urgency), Some(Culprit::Thread(other)))
+                    let kind = waited_behind(ready.urgency, self.urgency(other, from));
+                    // The scheduler chose a less urgent thread: a limit of real-time threads.
+                    let chosen = occupied.from > ready.from + WAKING;
+                    let kind = if chosen && kind == Kind::Dispatch { Kind::Throttled } else { kind };
+                    (kind, Some(Culprit::Thread(other)))
                 }
                 Occupant::Thread(_) | Occupant::Unseen | Occupant::Unknown => (Kind::Unknown, None),
             };
@@ -144,6 +152,35 @@ impl History {
     }
 }
 
+/// The first stretches of a job, by what is known of it without events. It ran at its start, so it was not
+/// asleep then. Where its wake-up was not seen, its release is known by the kernel's own account of how long
+/// threads wait for a processor.
+fn with_release(mut stretches: Vec<Stretch>, job: &Job) -> Vec<Stretch> {
+    let Some(first) = stretches.first().copied() else { return stretches };
+    let sleeps_on = matches!(first.state, State::Asleep { .. }) && first.until > job.start;
+    if first.state != State::Unknown && !sleeps_on {
+        return stretches;
+    }
+    let within = |at: Instant| at.max(first.from).min(first.until);
+    let Some(release) = job.release else {
+        stretches[0].state = State::Unknown;
+        return stretches;
+    };
+    let (earliest, latest) = (within(release.earliest()), within(release.latest()));
+    let after = match stretches.get(1).map(|next| next.state) {
+        Some(State::Running { cpu }) => State::Ready { queue: Queue::Of(cpu), throttled: false },
+        _ => State::Unknown,
+    };
+    let asleep = State::Asleep { wait: Wait::default(), waker: None };
+    let known = [
+        Stretch { until: earliest, state: asleep, ..first },
+        Stretch { from: earliest, until: latest, state: State::Unknown, ..first },
+        Stretch { from: latest, state: after, ..first },
+    ];
+    stretches.splice(..1, known.into_iter().filter(|stretch| stretch.from < stretch.until));
+    stretches
+}
+
 /// A thread that ran for longer, as far as events show, than the kernel counted did not run all the time: a
 /// switch away and one back were not seen. When that was is not known; it is put at the end of the longest
 /// stretches.
@@ -171,7 +208,7 @@ fn without_hidden(parts: Vec<Part>, cost: Duration) -> Vec<Part> {
     cut
 }
 
-/// Why a ready thread waits behind another.
+/// Why a ready thread waits behind another that had the processor before.
 fn waited_behind(thread: Urgency, other: Urgency) -> Kind {
     match other.cmp(&thread) {
         std::cmp::Ordering::Less => Kind::Preempted,

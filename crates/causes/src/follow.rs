@@ -4,6 +4,7 @@ use crate::event::{Wait, Waker};
 use crate::history::History;
 use crate::part::{Chain, Culprit, Kind, Part, Role};
 use crate::thread::Stretch;
+use punctual_model::Duration;
 
 /// Who is behind a sleep, and what that thread did meanwhile.
 pub(crate) fn follow(
@@ -28,11 +29,14 @@ pub(crate) fn follow(
         return (culprit, None);
     }
     let parts = history.cut(thread, sleep.from, sleep.until, steps - 1);
-    let inversion = parts.iter().any(|part| is_inversion(history, sleeper, sleep, part));
+    let inverted = parts.iter().filter(|part| is_inversion(history, sleeper, sleep, part));
+    let inverted = inverted.fold(Duration::ZERO, |sum, part| sum + part.time);
+    let inversion = inverted + inverted >= sleep.until.since(sleep.from);
     (culprit, Some(Box::new(Chain { thread, role, parts, inversion })))
 }
 
-/// Whether another thread had the processor of the one that is waited for, and is less urgent than the sleeper.
+/// Whether another thread had the processor of the one that is waited for, and is less urgent than the
+/// sleeper.
 fn is_inversion(history: &History, sleeper: u32, sleep: &Stretch, part: &Part) -> bool {
     let Some(Culprit::Thread(other)) = part.culprit else { return false };
     matches!(part.kind, Kind::Preempted | Kind::Queued | Kind::Dispatch)

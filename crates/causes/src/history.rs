@@ -91,8 +91,11 @@ impl History {
 
 impl Sink for History {
     fn thread(&mut self, thread: u32, stretch: Stretch) {
-        if stretch.from < stretch.until {
-            self.threads.entry(thread).or_default().push(stretch);
+        let stretches = self.threads.entry(thread).or_default();
+        // The TID of a thread that ended may be used again.
+        let from = stretches.last().map_or(stretch.from, |last| stretch.from.max(last.until));
+        if from < stretch.until {
+            stretches.push(Stretch { from, ..stretch });
         }
     }
 

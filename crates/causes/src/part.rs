@@ -1,7 +1,7 @@
 //! Parts of a job's time, and what they say of it.
 
 use crate::event::{Interrupt, Wait};
-use punctual_model::{Duration, Instant};
+use punctual_model::{Duration, Instant, Window};
 
 /// A job whose time is to be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Job {
     pub begin: Instant,
     /// When the job before ended.
     pub previous_end: Option<Instant>,
+    /// When it was released, if that is known.
+    pub release: Option<Window>,
     /// When it first ran.
     pub start: Instant,
     /// When it ended.
@@ -40,7 +42,7 @@ pub enum Kind {
     Preempted,
     /// Ready, while an equally urgent thread had its processor.
     Queued,
-    /// Ready, but its budget was used up.
+    /// Ready, but its budget was used up, or the kernel gave the processor to a less urgent thread.
     Throttled,
     /// Ready, while the processor was idle, switched, or was still with a less urgent thread.
     Dispatch,
@@ -135,7 +137,8 @@ pub struct Chain {
     pub role: Role,
     /// Its time meanwhile, in parts, in the order of time.
     pub parts: Vec<Part>,
-    /// Whether a thread kept it from its processor that is less urgent than the one that waits.
+    /// Whether threads that are less urgent than the one that waits kept it from its processor for at least
+    /// half of that time.
     pub inversion: bool,
 }
 
@@ -160,7 +163,8 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// The parts of the same kind, culprit and object together, the longest first. Their sum is the job's time.
+    /// The parts of the same kind, culprit and object together, the longest first. Their sum is the job's
+    /// time.
     pub fn summed(&self) -> Vec<Part> {
         let mut sums: Vec<Part> = Vec::new();
         for part in &self.parts {

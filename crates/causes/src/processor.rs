@@ -23,8 +23,8 @@ pub(crate) struct Occupied {
     pub by: Occupant,
 }
 
-/// A stretch of a processor's time in an interrupt. `None`: its end was not seen, so it lasted until some time
-/// in the stretch.
+/// A stretch of a processor's time in an interrupt. `None`: its end was not seen, so it lasted until some
+/// time in the stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
     pub from: Instant,
@@ -45,7 +45,7 @@ pub(crate) struct Stolen {
 pub(crate) struct Processor {
     pub occupant: Occupant,
     pub since: Instant,
-    /// Interrupts that it serves, the innermost last; each has been running since then, but for those after it.
+    /// Interrupts that it serves, the innermost last; each has been running since then.
     serving: Vec<(Interrupt, Instant)>,
     pub stolen_since: Instant,
 }

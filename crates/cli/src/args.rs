@@ -6,6 +6,7 @@ mod summary;
 mod top;
 mod tt;
 mod watch;
+mod why;
 
 pub use contract::{Check, Contract};
 pub use prove::Prove;
@@ -13,6 +14,7 @@ pub use summary::{Merge, Summarize};
 pub use top::Top;
 pub use tt::{Tt, TtCheck, TtCommand, TtRun};
 pub use watch::Watching;
+pub use why::Why;
 
 use crate::failure::codes;
 use crate::values;
@@ -45,6 +47,7 @@ pub struct Arguments {
 pub enum Command {
     Extract(Extract),
     Top(Top),
+    Why(Why),
     Record(Record),
     FlowProbes(FlowProbes),
     Replay(Replay),
@@ -714,7 +717,7 @@ pub struct Results {
 }
 
 /// Which threads.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Threads {
     /// Only threads whose name matches GLOB (*, ? and [...] as in a shell); repeatable
     #[arg(long, value_name = "GLOB")]

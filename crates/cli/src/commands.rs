@@ -23,3 +23,4 @@ pub mod timeline;
 pub mod top;
 pub mod tt;
 pub mod watch;
+pub mod why;

@@ -60,6 +60,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Extract(arguments) => commands::extract::run(&arguments),
         Command::Top(arguments) => commands::top::run(arguments),
+        Command::Why(arguments) => commands::why::run(arguments),
         Command::Record(arguments) => commands::record::run(arguments),
         Command::FlowProbes(arguments) => commands::flow_probes::run(&arguments),
         Command::Replay(arguments) => commands::replay::run(arguments),

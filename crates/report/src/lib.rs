@@ -37,6 +37,7 @@ mod text;
 pub mod time_table;
 pub mod timeline;
 pub mod tt;
+pub mod why;
 
 pub use checklist::{Item, Standing, checklist};
 pub use comparison::{Configured, Kind, comparison, configured};

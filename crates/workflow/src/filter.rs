@@ -90,6 +90,7 @@ impl ThreadFilter {
     pub fn records(&self) -> RecordFilter {
         RecordFilter {
             filter: self.clone(),
+            keeps_others: false,
             chosen: HashSet::new(),
             others: HashMap::new(),
             now: Instant::from_ns(0),
@@ -107,6 +108,8 @@ impl std::fmt::Display for ThreadFilter {
 /// Passes on the records of chosen threads: each from the moment it first has a matching name until its end.
 pub struct RecordFilter {
     filter: ThreadFilter,
+    /// Whether all others are bystanders.
+    keeps_others: bool,
     chosen: HashSet<u32>,
     /// Threads without a matching name so far, as they are. They may be renamed.
     others: HashMap<u32, Box<TaskRecord>>,
@@ -115,6 +118,12 @@ pub struct RecordFilter {
 }
 
 impl RecordFilter {
+    /// The same, but threads that are not chosen become bystanders: who preempts a chosen thread is of
+    /// interest with it.
+    pub fn with_others(self) -> RecordFilter {
+        RecordFilter { keeps_others: true, ..self }
+    }
+
     /// Passes `record` on to `take` if its thread is chosen.
     pub fn pass<T>(&mut self, record: &Record, take: impl FnOnce(&Record) -> T) -> Option<T> {
         if self.filter.is_empty() {
@@ -133,6 +142,7 @@ impl RecordFilter {
                     self.others.remove(&tid);
                 } else {
                     self.others.insert(tid, task.clone());
+                    return self.bystander(tid).map(|bystander| take(&bystander));
                 }
             }
             Record::Renamed { sequence, name, .. } if self.others.contains_key(&tid) => {
@@ -144,27 +154,38 @@ impl RecordFilter {
                 }
             }
             Record::Exit { .. } | Record::Last { .. } => {
-                self.others.remove(&tid);
-                return self.chosen.remove(&tid).then(|| take(record));
+                let was_other = self.others.remove(&tid).is_some() && self.keeps_others;
+                let at = self.now;
+                return match self.chosen.remove(&tid) {
+                    true => Some(take(record)),
+                    false => was_other.then(|| take(&Record::BystanderExit { tid, at })),
+                };
             }
-            // Whoever preempts a chosen thread is of interest with it.
             Record::Bystander(_)
             | Record::BystanderExit { .. }
             | Record::Latency(_)
             | Record::Dispatch(_) => {
                 return Some(take(record));
             }
-            Record::Switch(_) if !self.others.contains_key(&tid) => return Some(take(record)),
+            Record::Switch(_) if self.keeps_others || !self.others.contains_key(&tid) => {
+                return Some(take(record));
+            }
             Record::Renamed { .. } | Record::Activation(_) | Record::Switch(_) => {}
         }
         self.chosen.contains(&tid).then(|| take(record))
+    }
+
+    /// What is recorded of a thread that is not chosen.
+    fn bystander(&self, tid: u32) -> Option<Record> {
+        let task = self.others.get(&tid).filter(|_| self.keeps_others)?;
+        Some(Record::Bystander(Box::new(TaskRecord { at: self.now, ..TaskRecord::clone(task) })))
     }
 
     /// The thread as it now is, if its new name is the first to match. `sequence` is that of its next record.
     fn rename(&mut self, tid: u32, sequence: u32, name: &str) -> Option<Record> {
         name.clone_into(&mut self.others.get_mut(&tid)?.name);
         if !self.filter.matches(name) {
-            return None;
+            return self.bystander(tid);
         }
         self.chosen.insert(tid);
         let task = self.others.remove(&tid)?;
@@ -188,6 +209,7 @@ mod tests {
     use super::*;
     use crate::ErrorKind;
     use punctual_model::Policy;
+    use punctual_trace::{Step, Switch};
 
     fn filter(patterns: &[&str]) -> ThreadFilter {
         let patterns: Vec<String> = patterns.iter().map(|text| (*text).to_owned()).collect();
@@ -220,6 +242,21 @@ mod tests {
         }
         assert_eq!(ThreadFilter::literal("it's"), r"'it'\''s'");
         assert!(filter(&["rx[*]"]).matches("rx*") && !filter(&["rx[*]"]).matches("rx1"));
+    }
+
+    #[test]
+    fn others_become_bystanders_where_they_are_kept() {
+        let mut records = filter(&["control"]).records().with_others();
+        let mut passed = |record: &Record| records.pass(record, Record::clone);
+        let begun = passed(&Record::Task(Box::new(task(7, 0, 10, "vision"))));
+        assert!(matches!(begun, Some(Record::Bystander(task)) if task.name == "vision"));
+        let renamed = passed(&Record::Renamed { tid: 7, sequence: 1, name: "eyes".into() });
+        assert!(matches!(renamed, Some(Record::Bystander(task)) if task.name == "eyes"));
+        let switch = Record::Switch(Switch { tid: 7, at: Instant::from_ns(20), cpu: 0, step: Step::In });
+        assert_eq!(passed(&switch), Some(switch.clone()));
+        let at = Instant::from_ns(30);
+        let ended = passed(&Record::Exit { tid: 7, sequence: 2, at });
+        assert_eq!(ended, Some(Record::BystanderExit { tid: 7, at }));
     }
 
     fn task(tid: u32, sequence: u32, at: u64, name: &str) -> TaskRecord {

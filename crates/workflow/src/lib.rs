@@ -50,6 +50,7 @@ pub mod top;
 pub mod tt;
 pub mod unit;
 pub mod values;
+pub mod why;
 
 pub use agreement::{Agreement, read_agreement, read_contract};
 pub use bounds::{Bounds, parse_bounds, read_bounds};

@@ -81,7 +81,9 @@ pub(crate) fn record_from(
         let about = platform::about(observer.from(), switches);
         let writer = RecordingWriter::start(&options.folder, &about, options.limit)?;
         begun();
-        Ok(Recording { writer, threads: options.threads.records() })
+        let chosen = options.threads.records();
+        let all_threads = options.watch.observe.all_threads;
+        Ok(Recording { writer, threads: if all_threads { chosen.with_others() } else { chosen } })
     })?;
     let (until, totals) = (watched.summary.until, totals(&watched.summary.statistics));
     if let Some(failure) = watched.failure {

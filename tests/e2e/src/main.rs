@@ -43,6 +43,7 @@ mod truth;
 mod tt;
 mod watch;
 mod watched_chains;
+mod why;
 mod witness;
 
 use libtest_mimic::{Arguments, Trial};
@@ -103,6 +104,7 @@ fn trials() -> Vec<Trial> {
             recordings::ALL,
             targets::ALL,
             transitions::ALL,
+            why::ALL,
         ]
         .into_iter()
         .flatten()
@@ -122,6 +124,7 @@ fn trials() -> Vec<Trial> {
             survives::ALONE,
             trace_cmd::ALONE,
             watch::ALONE,
+            why::ALONE,
             truth::ALONE,
             tt::slots::ALONE,
             tt::live::ALONE,

@@ -37,7 +37,8 @@ pub fn punctual<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comm
     let mut arguments = arguments.into_iter();
     if let Some(first) = arguments.next() {
         command.arg(&first);
-        let observes = ["extract", "record", "top", "watch"].iter().any(|name| first.as_ref() == *name);
+        let observes =
+            ["extract", "record", "top", "watch", "why"].iter().any(|name| first.as_ref() == *name);
         if let Some(attach) = attach().filter(|_| observes) {
             command.args(["--attach", &attach]);
         }

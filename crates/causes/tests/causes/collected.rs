@@ -31,6 +31,7 @@ fn run() -> (Vec<Event>, Vec<Job>) {
             start: at(start),
             end: at(end),
             cost: None,
+            release: None,
         });
     }
     (events(&script), jobs)
@@ -64,10 +65,11 @@ proptest! {
         let (events, jobs) = run();
         let expected = collected(&events, jobs.clone());
         // As if buffers were read at different times; events at the same time keep their order.
-        let mut arrived: Vec<(u64, u64, Event)> = events
-            .iter()
-            .map(|event| (event.at.ns() + delays[(event.at.ns() / 1_000) as usize % delays.len()] * 1_000, event.at.ns(), *event))
-            .collect();
+        let delayed = |event: &Event| {
+            let (at, delay) = (event.at.ns(), delays[(event.at.ns() / 1_000) as usize % delays.len()]);
+            (at + delay * 1_000, at, *event)
+        };
+        let mut arrived: Vec<(u64, u64, Event)> = events.iter().map(delayed).collect();
         arrived.sort_by_key(|(arrival, at, _)| (*arrival, *at));
         let arrived: Vec<Event> = arrived.into_iter().map(|(_, _, event)| event).collect();
         prop_assert_eq!(collected(&arrived, jobs), expected);

@@ -2,8 +2,10 @@
 
 use crate::script::at;
 use proptest::prelude::*;
-use punctual_causes::{Departure, Event, History, Interrupt, Job, Part, Scope, Step, Urgency, Wait, Waker};
-use punctual_model::{Duration, Instant};
+use punctual_causes::{
+    Departure, Event, History, Interrupt, Job, Kind, Part, Scope, Step, Urgency, Wait, Waker,
+};
+use punctual_model::{Duration, Instant, Window};
 
 const THREADS: u32 = 5;
 const END: u64 = 2_000;
@@ -51,11 +53,17 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 fn job() -> impl Strategy<Value = Job> {
     let cost = prop::option::of((0..END).prop_map(Duration::from_us));
-    (0..THREADS, [0..END, 0..END, 0..END, 0..END], cost).prop_map(|(thread, mut times, cost)| {
-        times.sort_unstable();
-        let [begin, previous, start, end] = times.map(at);
-        Job { thread, number: 3, begin, previous_end: Some(previous), start, end, cost }
-    })
+    let release = prop::option::of(
+        (0..END, 0..END)
+            .prop_map(|(one, other)| Window::new(at(one.min(other)), at(one.max(other))).expect("in order")),
+    );
+    (0..THREADS, [0..END, 0..END, 0..END, 0..END], cost, release).prop_map(
+        |(thread, mut times, cost, release)| {
+            times.sort_unstable();
+            let [begin, previous, start, end] = times.map(at);
+            Job { thread, number: 3, begin, previous_end: Some(previous), start, end, cost, release }
+        },
+    )
 }
 
 fn check(parts: &[Part], from: Instant, until: Instant) {
@@ -91,10 +99,10 @@ proptest! {
         left.retain(|event| !matches!(event.step, Step::Lost { .. }));
         left.push(lost);
         left.sort_by_key(|event| event.at);
-        let explanation = History::new(at(0), at(END), &left).explain(job);
+        let explanation = History::new(at(0), at(END), &left).explain(Job { release: None, ..job });
         for part in &explanation.parts {
             let inside = part.from >= since && part.from + part.time <= until;
-            let is_told = matches!(part.kind, punctual_causes::Kind::Unknown | punctual_causes::Kind::Backlog);
+            let is_told = matches!(part.kind, Kind::Unknown | Kind::Backlog);
             prop_assert!(!inside || is_told, "{part:?}");
         }
     }

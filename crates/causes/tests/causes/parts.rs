@@ -14,6 +14,7 @@ fn job(start: u64, end: u64) -> Job {
         start: at(start),
         end: at(end),
         cost: None,
+        release: None,
     }
 }
 
@@ -81,6 +82,23 @@ fn equal_and_lesser_priorities() {
     assert_eq!(behind("20/80"), ["late-wakeup 5", "queued 20 295", "own 100"]);
     assert_eq!(behind("20/10"), ["late-wakeup 5", "dispatch 20 295", "own 100"]);
     assert_eq!(behind("20"), ["late-wakeup 5", "dispatch 20 295", "own 100"]);
+}
+
+#[test]
+fn the_kernel_keeps_time_for_less_urgent_threads() {
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           200 cpu0 out 10/80 preempted
+           200 cpu0 in 20/90
+           300 cpu0 out 20/90 asleep
+           300 cpu0 in 21
+           350 cpu0 out 21 preempted
+           350 cpu0 in 10/80
+           400 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(110, 400), &script)),
+        ["late-wakeup 5", "dispatch 5", "own 90", "preempted 20 100", "throttled 21 50", "own 50"]
+    );
 }
 
 #[test]
@@ -201,6 +219,22 @@ fn what_was_not_seen_is_unknown() {
     );
     // Nothing was seen.
     assert_eq!(shown(&explained(job(110, 500), "")), ["unknown 400"]);
+}
+
+#[test]
+fn the_release_stands_for_a_wake_up_that_was_not_seen() {
+    let script = "0 cpu0 in 10/80
+                  50 cpu0 out 10/80 asleep
+                  50 cpu0 in 20/90
+                  300 cpu0 out 20/90 asleep
+                  300 cpu0 in 10/80
+                  400 cpu0 out 10/80 asleep";
+    assert_eq!(shown(&explained(job(300, 400), script)), ["unknown 200", "own 100"]);
+    let release = punctual_model::Window::new(at(105), at(107));
+    assert_eq!(
+        shown(&explained(Job { release, ..job(300, 400) }, script)),
+        ["late-wakeup 5", "unknown 2", "preempted 20 193", "own 100"]
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Events written as a line each: `5 cpu0 in 80/10`, microseconds first; threads are numbers, with a real-time
-//! priority where it is not 0.
+//! Events written as a line each: `5 cpu0 in 80/10`, microseconds first; threads are numbers, with a
+//! real-time priority where it is not 0.
 
 use punctual_causes::{Departure, Event, Interrupt, Scope, Step, Urgency, Wait, Waker};
 use punctual_model::{Duration, Instant};

@@ -1,0 +1,110 @@
+//! `punctual why`
+
+use super::{Attach, Range, Target, Threads, Watch, examples};
+use crate::values;
+use clap::{Args, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Say why jobs were late
+///
+/// Cuts the time of each late job, from its arrival to its end, into parts: it ran, was preempted, waited for
+/// a lock, for a disk, for the kernel. Names who was behind each part, follows locks to what their owner did
+/// meanwhile, and sums up the causes. The parts of a job add up to its time exactly; what was not seen is
+/// shown as unknown.
+///
+/// Takes a recording with --detail switches --all-threads, or watches a target as punctual record does.
+#[derive(Args, Debug)]
+#[command(after_long_help = examples(
+    "  punctual why -- ./robot                          run a program, explain its late jobs
+  punctual why --pid 1234 --for 10                 a running process, for ten seconds
+  punctual why --longer-than 2ms robot.recording   jobs of a recording that took longer
+  punctual why robot.recording --json --worst 100  for programs"))]
+pub struct Why {
+    /// Explain the jobs that took longer than TIME [default: than the period of their task; without a period,
+    /// the longest 1 %]
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    pub longer_than: Option<Duration>,
+
+    /// Show the N worst jobs of each task one by one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub worst: usize,
+
+    /// Keep the recording of the target in DIR
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "recording")]
+    pub keep: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub range: Range,
+
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Print warnings and errors only on standard error
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Stop watching after TIME (seconds, or 500ms, 5min, 2h) if the target has not ended before
+    #[arg(long = "for", value_name = "TIME", value_parser = values::time, conflicts_with = "recording")]
+    pub duration: Option<Duration>,
+
+    /// Explain jobs of threads that are not real-time (SCHED_OTHER and the like) too; needs --pid, --cgroup
+    /// or COMMAND
+    #[arg(long, conflicts_with = "recording")]
+    pub include_best_effort: bool,
+
+    /// How to trace system calls
+    #[arg(long, value_enum, default_value_t = Attach::Auto, conflicts_with = "recording")]
+    pub attach: Attach,
+
+    #[command(flatten)]
+    pub target: WhyTarget,
+}
+
+/// What to explain the jobs of. By default, of every real-time thread of the machine.
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+pub struct WhyTarget {
+    /// A recording with all threads' switches: a folder written by punctual record or punctual import
+    #[arg(value_name = "RECORDING", value_hint = ValueHint::DirPath)]
+    pub recording: Option<PathBuf>,
+
+    /// Watch all threads of these processes
+    #[arg(long, value_name = "PID", num_args = 1.., value_delimiter = ',', value_parser = values::pid)]
+    pub pid: Vec<u32>,
+
+    /// Watch the processes of this cgroup (version 2) and its descendants
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub cgroup: Option<PathBuf>,
+
+    /// Run COMMAND and watch it and everything it starts; if it is still running at the end, it gets SIGTERM
+    #[arg(value_name = "COMMAND", last = true, value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+impl Why {
+    /// What to watch, if that is no recording.
+    pub fn watch(&self) -> Watch {
+        let WhyTarget { pid, cgroup, command, .. } = &self.target;
+        let (pid, cgroup, command) = (pid.clone(), cgroup.clone(), command.clone());
+        Watch {
+            duration: self.duration,
+            target: Target {
+                all_rt: pid.is_empty() && cgroup.is_none() && command.is_empty(),
+                pid,
+                cgroup,
+                command,
+            },
+            threads: self.threads.clone(),
+            include_best_effort: self.include_best_effort,
+            attach: self.attach,
+            buffer: None,
+            quiet: self.quiet,
+        }
+    }
+}

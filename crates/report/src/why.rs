@@ -1,0 +1,219 @@
+//! Why jobs were late: their time in parts, and the causes that it is put down to.
+
+mod advice;
+mod json;
+mod text;
+mod words;
+
+use punctual_causes::{Chain, Culprit, Explanation, Interrupt, Kind, Part, Usual, main_cause};
+use punctual_model::{Duration, Instant, Policy};
+use std::collections::BTreeMap;
+
+/// A thread, as it was when a job was explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// Its TID.
+    pub tid: u32,
+    /// Its name.
+    pub name: String,
+    /// Its policy; `None` if nothing is known but the TID.
+    pub policy: Option<Policy>,
+    /// Its real-time priority, if the policy has one.
+    pub priority: u32,
+}
+
+/// Which jobs count as late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Those that took longer than the user asked for.
+    Given(Duration),
+    /// Those that took longer than the period of their task.
+    Period(Duration),
+    /// The longest of a task without a period: those that took longer than 99 % of all.
+    Longest(Duration),
+}
+
+impl Limit {
+    /// Later than this is late.
+    pub fn time(self) -> Duration {
+        match self {
+            Limit::Given(time) | Limit::Period(time) | Limit::Longest(time) => time,
+        }
+    }
+}
+
+/// The late jobs of one task.
+#[derive(Clone, Debug)]
+pub struct LateTask {
+    /// Its thread.
+    pub who: Who,
+    /// All its jobs.
+    pub jobs: u64,
+    /// Which of them are late.
+    pub limit: Limit,
+    /// What its jobs take usually.
+    pub usual: Usual,
+    late: u64,
+    longest: Duration,
+    causes: Vec<(CauseKey, Cause)>,
+    /// The worst first.
+    shown: Vec<Explained>,
+    most: usize,
+}
+
+/// What causes are told apart by. Threads of the same name and policy are one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CauseKey {
+    kind: Kind,
+    who: Option<Named>,
+    inversion: bool,
+}
+
+/// Who is behind a part, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Named {
+    Thread { name: String, policy: Option<Policy>, priority: u32 },
+    Interrupt(Interrupt),
+}
+
+/// Late jobs with the same cause.
+#[derive(Clone, Debug)]
+struct Cause {
+    jobs: u64,
+    /// The time of the part that each of them is put down to, in all.
+    time: Duration,
+    least: Duration,
+    greatest: Duration,
+    /// How many had page faults, and the most of one.
+    faulting: u64,
+    faults: u64,
+    /// The longest of these parts.
+    example: Part,
+    people: BTreeMap<u32, Who>,
+}
+
+/// A late job.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// Its time.
+    pub explanation: Explanation,
+    /// Whether its time begins at a known arrival; else at its release.
+    pub has_arrival: bool,
+    /// What it is put down to.
+    cause: Part,
+    /// The threads that its parts name.
+    people: BTreeMap<u32, Who>,
+}
+
+/// The late jobs of all tasks.
+#[derive(Clone, Debug, Default)]
+pub struct Why {
+    /// Those with late jobs, in the order in which they were found.
+    pub tasks: Vec<LateTask>,
+    /// Tasks that were looked at, but had no late job.
+    pub punctual: u64,
+    /// What the input lacks: which parts cannot be told apart.
+    pub lacks: Vec<String>,
+    /// When the observation began: jobs are shown by the time since then.
+    pub from: Instant,
+}
+
+impl LateTask {
+    /// No late jobs yet. The `most` worst will be shown one by one.
+    pub fn new(who: Who, jobs: u64, limit: Limit, usual: Usual, most: usize) -> LateTask {
+        let (late, longest) = (0, Duration::ZERO);
+        LateTask { who, jobs, limit, usual, late, longest, causes: Vec::new(), shown: Vec::new(), most }
+    }
+
+    /// Adds a late job. `who` knows the threads by their TIDs.
+    pub fn add(&mut self, explanation: Explanation, has_arrival: bool, who: &dyn Fn(u32) -> Who) {
+        let Some(cause) = main_cause(&explanation, &self.usual) else { return };
+        self.late += 1;
+        self.longest = self.longest.max(explanation.job.time());
+        let mut people = BTreeMap::new();
+        gather(&explanation.parts, who, &mut people);
+        let (time, faults) = (cause.time, explanation.faults);
+        let sum = self.cause(key(&cause, &people), &cause);
+        sum.jobs += 1;
+        sum.time += time;
+        sum.least = sum.least.min(time);
+        sum.faulting += u64::from(faults > 0);
+        sum.faults = sum.faults.max(faults);
+        if time > sum.greatest {
+            (sum.greatest, sum.example, sum.people) = (time, cause.clone(), people.clone());
+        }
+        let place = self.shown.partition_point(|it| it.explanation.job.time() >= explanation.job.time());
+        if place < self.most {
+            self.shown.insert(place, Explained { explanation, has_arrival, cause, people });
+            self.shown.truncate(self.most);
+        }
+    }
+
+    /// The sum of the cause's jobs; a new one with `example`.
+    fn cause(&mut self, key: CauseKey, example: &Part) -> &mut Cause {
+        let place = self.causes.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+            self.causes.push((key, Cause::new(example)));
+            self.causes.len() - 1
+        });
+        &mut self.causes[place].1
+    }
+
+    /// How many jobs were late.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// The causes, those of most jobs first.
+    fn causes(&self) -> Vec<(&CauseKey, &Cause)> {
+        let mut causes: Vec<_> = self.causes.iter().map(|(key, cause)| (key, cause)).collect();
+        causes.sort_by_key(|(_, cause)| std::cmp::Reverse((cause.jobs, cause.time)));
+        causes
+    }
+}
+
+impl Cause {
+    fn new(example: &Part) -> Cause {
+        Cause {
+            jobs: 0,
+            time: Duration::ZERO,
+            least: example.time,
+            greatest: Duration::ZERO,
+            faulting: 0,
+            faults: 0,
+            example: example.clone(),
+            people: BTreeMap::new(),
+        }
+    }
+}
+
+fn key(cause: &Part, people: &BTreeMap<u32, Who>) -> CauseKey {
+    let who = match cause.culprit {
+        Some(Culprit::Thread(tid)) => people.get(&tid).map(|who| Named::Thread {
+            name: who.name.clone(),
+            policy: who.policy,
+            priority: who.priority,
+        }),
+        Some(Culprit::Interrupt(interrupt)) => Some(Named::Interrupt(interrupt)),
+        Some(Culprit::Job(_)) | None => None,
+    };
+    CauseKey { kind: cause.kind, who, inversion: cause.chain.as_deref().is_some_and(has_inversion) }
+}
+
+/// Whether less urgent threads held up somebody on the way to what the job waited for.
+fn has_inversion(chain: &Chain) -> bool {
+    let longest = chain.parts.iter().max_by_key(|part| part.time);
+    chain.inversion || longest.and_then(|part| part.chain.as_deref()).is_some_and(has_inversion)
+}
+
+/// Every thread that parts name.
+fn gather(parts: &[Part], who: &dyn Fn(u32) -> Who, people: &mut BTreeMap<u32, Who>) {
+    for part in parts {
+        if let Some(Culprit::Thread(tid)) = part.culprit {
+            people.entry(tid).or_insert_with(|| who(tid));
+        }
+        if let Some(chain) = &part.chain {
+            people.entry(chain.thread).or_insert_with(|| who(chain.thread));
+            gather(&chain.parts, who, people);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What helps against a cause. Each piece of advice has a condition over the causes that were found, and none
+//! is given without one of them.
+
+use super::words::who;
+use super::{Cause, CauseKey, LateTask, Named};
+use punctual_causes::{Culprit, Kind, Role};
+
+/// A condition and what helps if it holds.
+type Rule = (fn(&CauseKey, &Cause) -> bool, fn(&CauseKey, &Cause) -> String);
+
+const RULES: &[Rule] = &[
+    (
+        |key, _| key.kind == Kind::Preempted,
+        |key, _| {
+            format!(
+                "give {} another processor, or a lower priority (punctual prove --assign)",
+                name(key.who.as_ref())
+            )
+        },
+    ),
+    (
+        |key, _| key.kind == Kind::Queued,
+        |key, _| format!("give {} another priority: equals take turns", name(key.who.as_ref())),
+    ),
+    (
+        |key, cause| key.kind == Kind::Blocked && key.inversion && is_owner(cause),
+        |_, _| "PTHREAD_PRIO_INHERIT for the lock: its owner then runs at the priority of who waits".into(),
+    ),
+    (
+        |key, cause| key.kind == Kind::Blocked && !key.inversion && is_owner(cause),
+        |key, _| format!("make {} hold the lock for less time", name(key.who.as_ref())),
+    ),
+    (
+        |key, cause| key.kind == Kind::Blocked && key.inversion && !is_owner(cause),
+        |_, cause| {
+            let culprit = match cause.example.culprit {
+                Some(Culprit::Thread(tid)) => cause.people.get(&tid).map(who),
+                _ => None,
+            };
+            let culprit = culprit.unwrap_or_else(|| "the thread that is waited for".into());
+            format!("give {culprit} the priority of who waits for it, or a processor of its own")
+        },
+    ),
+    (
+        |key, cause| {
+            key.kind == Kind::Blocked
+                && key.who.is_none()
+                && cause.example.wait.is_some_and(|wait| wait.uninterruptible)
+        },
+        |_, _| "let another thread do what waits for the device".into(),
+    ),
+    (
+        |key, cause| key.kind == Kind::Own && cause.faulting > 0,
+        |_, _| "mlockall(2), and touch memory before the loop".into(),
+    ),
+    (
+        |key, _| key.kind == Kind::Dispatch && key.who.is_some(),
+        |_, _| "boot with preempt=full: the kernel then leaves a less urgent thread at once".into(),
+    ),
+    (
+        |key, _| matches!(key.kind, Kind::Interrupt | Kind::Softirq),
+        |_, _| "move the interrupt to another processor (/proc/irq/*/smp_affinity_list)".into(),
+    ),
+    (|key, _| key.kind == Kind::LateWakeup, |_, _| "punctual latency finds what holds the timer up".into()),
+    (|key, _| key.kind == Kind::Throttled && key.who.is_none(), |_, _| "a larger runtime".into()),
+    (
+        |key, _| key.kind == Kind::Throttled && key.who.is_some(),
+        |_, _| "less load of real-time threads, or a higher limit (kernel.sched_rt_runtime_us)".into(),
+    ),
+];
+
+/// What helps against the causes of a task's late jobs, in their order; each piece once.
+pub(super) fn of(task: &LateTask) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for (key, cause) in task.causes() {
+        for (applies, advice) in RULES {
+            if applies(key, cause) {
+                let advice = advice(key, cause);
+                if !all.contains(&advice) {
+                    all.push(advice);
+                }
+            }
+        }
+    }
+    all
+}
+
+fn is_owner(cause: &Cause) -> bool {
+    cause.example.chain.as_ref().is_some_and(|chain| chain.role == Role::Owner)
+}
+
+fn name(who: Option<&Named>) -> String {
+    match who {
+        Some(Named::Thread { name, .. }) => crate::visible(name),
+        _ => "the other thread".into(),
+    }
+}

@@ -1,0 +1,114 @@
+//! Late jobs as text.
+
+use super::{Explained, LateTask, Limit, Why, advice, words};
+use crate::figures::Fit;
+use crate::number::{about, at_most, count, counted};
+use crate::table::{Column, Table, Tone, figures, words as column};
+use crate::{Page, indented, paragraph, text::since};
+use punctual_causes::{Culprit, Kind, Part};
+
+const CAUSES: [Column; 4] = [
+    figures("JOBS", Fit::Keep),
+    figures("TIME", Fit::Keep),
+    column("CAUSE", Fit::Fold),
+    column("EVIDENCE", Fit::Below),
+];
+
+/// Parts shorter than this part of a job are not drawn.
+const SMALL: u64 = 200;
+
+impl Why {
+    /// For a terminal.
+    pub fn text(&self, page: &Page) -> String {
+        let mut text = String::new();
+        for task in &self.tasks {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            task.write(&mut text, self, page);
+        }
+        if self.tasks.is_empty() {
+            let tasks = counted(self.punctual, "task");
+            text += &paragraph(&format!("No job of {tasks} was late."), page);
+        } else if self.punctual > 0 {
+            text += &paragraph(&format!("\n{} had no late job.", counted(self.punctual, "other task")), page);
+        }
+        for lack in &self.lacks {
+            text += &paragraph(&format!("({lack})"), page);
+        }
+        text
+    }
+}
+
+impl LateTask {
+    fn write(&self, text: &mut String, why: &Why, page: &Page) {
+        let (late, jobs) = (count(self.late), count(self.jobs));
+        let limit = match self.limit {
+            Limit::Given(time) => format!("took longer than {time}"),
+            Limit::Period(time) => format!("took longer than their period of {time}"),
+            Limit::Longest(time) => format!("took longer than {}, as 1 % does", about(time)),
+        };
+        let who = words::who(&self.who);
+        let worst = at_most(self.longest);
+        *text += &paragraph(&format!("{who}: {late} of {jobs} jobs {limit}; the longest {worst}."), page);
+        text.push('\n');
+        let mut table = Table::new(&CAUSES);
+        for (key, cause) in self.causes() {
+            let cells = [
+                count(cause.jobs),
+                about(cause.time).to_string(),
+                words::cause(key, cause, self),
+                words::evidence(key, cause),
+            ];
+            table.rows.push(cells.into_iter().map(|cell| (cell, Tone::Plain)).collect());
+        }
+        *text += &table.text(page);
+        if !self.shown.is_empty() {
+            text.push('\n');
+        }
+        for (place, job) in self.shown.iter().enumerate() {
+            let title = if place == 0 { "worst: " } else { "       " };
+            *text += &indented(&format!("{title}{}", line(job, why)), 7, page);
+        }
+        let advice = advice::of(self);
+        if !advice.is_empty() {
+            text.push('\n');
+        }
+        for (place, advice) in advice.iter().enumerate() {
+            let title = if place == 0 { "What helps: " } else { "            " };
+            *text += &indented(&format!("{title}{advice}"), 12, page);
+        }
+    }
+}
+
+/// `job 3150 at +6.325 s, 5.65 ms: own 2.63 ms, preempted by vision (FIFO 90) 3.01 ms`.
+fn line(job: &Explained, why: &Why) -> String {
+    let Explained { explanation, people, .. } = job;
+    let (of, whole) = (&explanation.job, explanation.job.time());
+    let small = whole.ns() / SMALL;
+    let shown = |part: &Part| {
+        let by = match part.culprit {
+            Some(Culprit::Thread(tid)) => people.get(&tid).map(words::who),
+            Some(Culprit::Interrupt(it)) => Some(words::interrupt(it)),
+            Some(Culprit::Job(number)) => Some(format!("job {number}")),
+            None => None,
+        };
+        let link = match part.kind {
+            Kind::Preempted => " by ",
+            Kind::Blocked => " on ",
+            Kind::Queued | Kind::Dispatch | Kind::Throttled => " behind ",
+            _ => " ",
+        };
+        let by = by.map(|by| format!("{link}{by}")).unwrap_or_default();
+        format!("{}{by} {}", part.kind.name(), about(part.time))
+    };
+    let parts: Vec<String> =
+        explanation.summed().iter().filter(|part| part.time.ns() >= small).map(shown).collect();
+    format!(
+        "job {} at {}, {}: {}",
+        of.number,
+        since(of.begin.since(why.from)),
+        at_most(whole),
+        parts.join(", ")
+    )
+}

@@ -1,0 +1,144 @@
+//! Why jobs were late, against a program that knows.
+
+use crate::run::{directory, punctual, run, workload};
+use crate::{Outcome, Result, Test, ensure, fail, skip, timing};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub const ALL: &[(&str, Test)] = &[("why::recordings_without_switches_are_refused", without_switches)];
+
+pub const ALONE: &[(&str, Test)] = &[("why::causes_of_a_program_that_knows_them", causes)];
+
+/// As in tests/workloads/late.c.
+const PERIOD: u64 = 10_000_000;
+/// Fewer would not be worth a test. Each of the six causes has thirteen jobs.
+const LEAST_JUDGED: usize = 30;
+
+/// What the program logged of a job, in nanoseconds.
+struct Logged<'a> {
+    due: u64,
+    end: u64,
+    cause: &'a str,
+    reason: u64,
+    cpu: u64,
+}
+
+impl Logged<'_> {
+    fn of(line: &str) -> Option<Logged<'_>> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [due, end, cause, reason, cpu] = words[..] else { return None };
+        let number = |word: &str| word.parse().ok();
+        Some(Logged {
+            due: number(due)?,
+            end: number(end)?,
+            cause,
+            reason: number(reason)?,
+            cpu: number(cpu)?,
+        })
+    }
+
+    fn response(&self) -> u64 {
+        self.end - self.due
+    }
+
+    /// What the job is late for, if the program knows that: not where the job before was late, nor where what
+    /// is left of its time, which other load took, is more than a tenth.
+    fn known(&self, previous_end: u64) -> Option<(&'static str, Option<&'static str>, bool)> {
+        let left = self.response().saturating_sub(self.reason + self.cpu);
+        if previous_end > self.due || left > self.response() / 10 {
+            return None;
+        }
+        match self.cause {
+            "own" => Some(("own", None, false)),
+            "preempted" => Some(("preempted", Some("urgent"), false)),
+            "queued" => Some(("queued", Some("equal"), false)),
+            "lock" => Some(("blocked", Some("holder"), false)),
+            "inversion" => Some(("blocked", Some("victim"), true)),
+            "worker" => Some(("blocked", Some("worker"), false)),
+            _ => None,
+        }
+    }
+}
+
+fn causes() -> Result<Outcome> {
+    let mut why = punctual(["why", "--json", "--worst", "1000"]);
+    why.args(["--thread", "control", "--", &workload("late"), "400"]);
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("needs two processors");
+    }
+    let ended = run(why)?;
+    ended.expect_code(0)?;
+    let explained = ended.json()?;
+    let jobs: BTreeMap<u64, &Value> = explained["jobs"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|job| Some((job["arrival_ns"].as_u64()?, job)))
+        .collect();
+    let (mut judged, mut unknown, mut previous_end) = (0, 0, 0);
+    for logged in ended.stderr.lines().filter_map(Logged::of) {
+        let known = logged.known(previous_end);
+        previous_end = logged.end;
+        let Some(known) = known.filter(|_| logged.response() > PERIOD) else { continue };
+        let Some(job) = jobs.get(&logged.due) else {
+            return fail(format!("the job that was due at {} is missing: {}", logged.due, ended.all()));
+        };
+        judged += 1;
+        sums_up(job)?;
+        let (kind, thread, inversion) = main_cause(job);
+        if kind == "unknown" {
+            unknown += 1;
+            continue;
+        }
+        // Threads of the machine may keep whoever is waited for from its processor in other jobs, too.
+        ensure!(
+            (kind, thread) == (known.0, known.1) && inversion >= known.2,
+            "{known:?} is {kind} {thread:?}, inversion: {inversion}: {job:#}"
+        );
+    }
+    timing(many_enough(judged, unknown))?;
+    Ok(Outcome::Completed)
+}
+
+/// The kernel of some virtual machines does not show all switches.
+fn many_enough(judged: usize, unknown: usize) -> Result {
+    ensure!(judged >= LEAST_JUDGED, "{judged} jobs were late for known causes only");
+    ensure!(unknown * 10 <= judged, "{unknown} of {judged} causes are unknown");
+    Ok(())
+}
+
+/// The parts of a job leave no gap, and their sum is its time.
+fn sums_up(job: &Value) -> Result {
+    let mut reached = job["begin_ns"].as_u64();
+    for part in job["parts"].as_array().into_iter().flatten() {
+        ensure!(part["from_ns"].as_u64() == reached, "a gap or an overlap: {job:#}");
+        reached = reached.zip(part["ns"].as_u64()).map(|(reached, ns)| reached + ns);
+    }
+    ensure!(reached == job["end_ns"].as_u64(), "the parts have another sum: {job:#}");
+    Ok(())
+}
+
+/// The kind of the main cause, who is behind the longest part of that kind, and whether that is an inversion.
+fn main_cause(job: &Value) -> (&str, Option<&str>, bool) {
+    let kind = job["cause"].as_str().unwrap_or_default();
+    let parts = job["parts"].as_array().into_iter().flatten().filter(|part| part["kind"] == kind);
+    let longest = parts.max_by_key(|part| part["ns"].as_u64());
+    let thread = longest.and_then(|part| part["thread"].as_str());
+    let inversion = longest.is_some_and(|part| part["waited_for"]["inversion"] == true);
+    (kind, thread, inversion)
+}
+
+fn without_switches() -> Result<Outcome> {
+    let folder = directory()?;
+    let recording = folder.path().join("plain.recording");
+    let mut record = punctual(["record", "-q", "-o"]);
+    record.arg(&recording).args(["--", &workload("periodic"), "--for", "0.2"]);
+    run(record)?.expect_code(0)?;
+    let mut why = punctual(["why"]);
+    why.arg(&recording);
+    let ended = run(why)?;
+    ended.expect_code(2)?;
+    let advice = "record with --detail switches --all-threads";
+    ensure!(ended.stderr.contains(advice), "no advice: {}", ended.all());
+    Ok(Outcome::Completed)
+}
