@@ -1,7 +1,7 @@
 //! Why was this job late? The events of all threads give each thread one state at each instant. A job's time,
 //! from its arrival to its end, is cut where that state changes or where another thread gets the processor;
-//! each piece is a [`Part`] with one reason. Parts are disjoint, and their sum is exactly the job's time. What
-//! was not seen is a part, too: [`Kind::Unknown`].
+//! each piece is a [`Part`] with one reason. Parts are disjoint, and their sum is exactly the job's time.
+//! What was not seen is a part, too: [`Kind::Unknown`].
 //!
 //! ```text
 //! events ─► Tracker: states ─► History: stretches ─► cut, follow ─► Explanation ─► main_cause
