@@ -125,6 +125,15 @@ impl LateTask {
         LateTask { who, jobs, limit, usual, late, longest, causes: Vec::new(), shown: Vec::new(), most }
     }
 
+    /// Another task of the same thread: what is usual, and which jobs are late, is shown as of the one with
+    /// most jobs.
+    pub fn join(&mut self, other: &LateTask) {
+        if other.jobs > self.jobs {
+            (self.limit, self.usual) = (other.limit, other.usual);
+        }
+        self.jobs += other.jobs;
+    }
+
     /// Adds a late job. `who` knows the threads by their TIDs.
     pub fn add(&mut self, explanation: Explanation, has_arrival: bool, who: &dyn Fn(u32) -> Who) {
         let Some(cause) = main_cause(&explanation, &self.usual) else { return };

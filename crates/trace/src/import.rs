@@ -4,6 +4,7 @@
 //! the eBPF programs do in the kernel. Each format has its own module: [`lime`], [`lttng`], [`perf`] and
 //! [`trace_cmd`]; and [`ros2`], whose traces become those of dataflow programs.
 
+mod bystanders;
 mod error;
 mod lime;
 mod lttng;

@@ -160,7 +160,7 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Re
             None => writer.insert(RecordingWriter::start(&options.folder, &about, None)?).record(record),
         }
     };
-    let mut threads = options.threads.records();
+    let mut threads = options.threads.records().with_others();
     let mut broken = None;
     let mut keep = |record: &Record| {
         broken = threads.pass(record, &mut write).and_then(Result::err);

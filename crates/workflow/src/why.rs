@@ -6,8 +6,10 @@
 
 mod events;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::filter::ThreadFilter;
+use crate::folder::RecordingFolder;
+use crate::import::{self, Variables};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
@@ -16,13 +18,15 @@ use punctual_causes::{Collector, Explanation, Job, Usual};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::{Duration, Instant, Stream, Task};
 use punctual_report::why::{LateTask, Limit, Who, Why};
+use punctual_trace::Record;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use tempfile::TempDir;
 
 /// Which jobs to explain.
 pub struct Options {
-    /// A folder with a recording.
+    /// A folder with a recording, or the trace of another tool.
     pub recording: PathBuf,
     /// Which part of it.
     pub range: TimeRange,
@@ -38,7 +42,7 @@ pub struct Options {
 
 /// Explains the late jobs of a recording.
 pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<Why> {
-    let recording = Recording::open(&options.recording, &options.range)?;
+    let (recording, _imported) = open(options, monitor)?;
     require_switches(&recording)?;
     let models = ExtractOptions {
         stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
@@ -52,6 +56,37 @@ pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<Why> {
     each_job(recording.stopped_by(monitor), false, &*progress, |_| {}, |seen| choice.job(seen))?;
     drop(progress);
     choice.explain(&recording, monitor)
+}
+
+/// Opens a recording; the trace of another tool is imported to a temporary folder.
+fn open(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<TempDir>)> {
+    let source = &options.recording;
+    let opened = match source.is_file() {
+        true => None,
+        false => Some(Recording::open(source, &options.range)),
+    };
+    let refused = match opened {
+        Some(Ok(recording)) => return Ok((recording, None)),
+        // Perhaps a folder of LTTng's.
+        Some(Err(error)) if error.kind() == ErrorKind::File && source.is_dir() => Some(error),
+        Some(Err(error)) => return Err(error),
+        None => None,
+    };
+    let place = tempfile::Builder::new().prefix("punctual-why-").tempdir();
+    let place = place.map_err(|error| Error::io("make", "a temporary folder", &error))?;
+    let folder = place.path().join("imported");
+    let import = import::Options {
+        source: source.clone(),
+        folder: RecordingFolder::new(&folder, false)?,
+        threads: options.threads.clone(),
+        include_best_effort: false,
+        variables: Variables::Assumed,
+    };
+    match (import::import(&import, monitor), refused) {
+        (Ok(_), _) => Ok((Recording::open(&folder, &options.range)?, Some(place))),
+        (Err(_), Some(refused)) => Err(refused),
+        (Err(error), None) => Err(error),
+    }
 }
 
 /// Without switches nothing can be said of a job but how long it took.
@@ -75,13 +110,16 @@ fn require_switches(recording: &Recording) -> Result<()> {
 struct Choice {
     tasks: HashMap<TaskKey, Chosen>,
     primaries: Primaries,
-    late: Vec<(TaskKey, Job, bool)>,
+    /// One for each thread, policy and priority: several tasks of a thread are shown together.
+    late: Vec<LateTask>,
+    jobs: Vec<(usize, Job, bool)>,
 }
 
 /// A task whose jobs are looked at.
 struct Chosen {
-    order: usize,
-    late: LateTask,
+    /// Its place among the late ones.
+    place: usize,
+    limit: Limit,
     previous_end: Option<Instant>,
 }
 
@@ -89,62 +127,66 @@ impl Choice {
     fn new(tasks: &[Task], options: &Options) -> Choice {
         let in_ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let longer_than = options.longer_than.map(|time| Duration::from_ns(in_ns(time)));
-        let chosen = |(order, task): (usize, &Task)| {
-            let stream = task.streams.get(task.primary?)?;
-            let limit = limit(stream, longer_than)?;
-            let who = Who {
-                tid: task.tid,
-                name: task.name.clone(),
-                policy: Some(task.policy),
-                priority: task.priority,
-            };
+        let primaries = Primaries::new(tasks);
+        let mut choice = Choice { tasks: HashMap::new(), primaries, late: Vec::new(), jobs: Vec::new() };
+        for task in tasks {
+            let Some(stream) = task.primary.and_then(|primary| task.streams.get(primary)) else { continue };
+            let Some(limit) = limit(stream, longer_than) else { continue };
+            let Task { tid, policy, priority, .. } = *task;
+            let who = Who { tid, name: task.name.clone(), policy: Some(policy), priority };
             let late = LateTask::new(who, stream.jobs, limit, usual(stream), options.worst);
-            Some((key_of(task), Chosen { order, late, previous_end: None }))
-        };
-        Choice {
-            tasks: tasks.iter().enumerate().filter_map(chosen).collect(),
-            primaries: Primaries::new(tasks),
-            late: Vec::new(),
+            let place = choice.place(late);
+            choice.tasks.insert(key_of(task), Chosen { place, limit, previous_end: None });
+        }
+        choice
+    }
+
+    /// The place of a task: that of an earlier one of the same thread.
+    fn place(&mut self, task: LateTask) -> usize {
+        match self.late.iter().position(|known| known.who == task.who) {
+            Some(place) => {
+                self.late[place].join(&task);
+                place
+            }
+            None => {
+                self.late.push(task);
+                self.late.len() - 1
+            }
         }
     }
 
     fn job(&mut self, seen: &JobSeen<'_>) {
-        let key = task_of(seen);
-        let Some(task) = self.tasks.get_mut(&key).filter(|_| self.primaries.is_primary(seen)) else { return };
+        let task = self.tasks.get_mut(&task_of(seen)).filter(|_| self.primaries.is_primary(seen));
+        let Some(task) = task else { return };
         let job = seen.job;
         let previous_end = task.previous_end.replace(job.end);
-        if job.response() > task.late.limit.time() {
-            let begin = job.release.arrival.unwrap_or(job.release.window.earliest());
-            let (thread, number) = (seen.tid, seen.number);
-            let job = Job {
-                thread,
-                number,
-                begin,
+        if job.response() > task.limit.time() {
+            let release = job.release;
+            let late = Job {
+                thread: seen.tid,
+                number: seen.number,
+                begin: release.arrival.unwrap_or(release.window.earliest()),
                 previous_end,
-                release: Some(job.release.window),
+                release: Some(release.window),
                 start: job.start,
                 end: job.end,
                 cost: Some(job.cost),
             };
-            self.late.push((key, job, seen.job.release.arrival.is_some()));
+            self.jobs.push((task.place, late, release.arrival.is_some()));
         }
     }
 
     /// Reads the recording for what all threads did while late jobs lasted.
-    fn explain(mut self, recording: &Recording, monitor: &dyn Monitor) -> Result<Why> {
+    fn explain(self, recording: &Recording, monitor: &dyn Monitor) -> Result<Why> {
+        let Choice { mut late, jobs, .. } = self;
         // A thread has one job at a time.
-        let late: HashMap<(u32, Instant), (TaskKey, bool)> = self
-            .late
-            .iter()
-            .map(|(key, job, has_arrival)| ((job.thread, job.end), (*key, *has_arrival)))
-            .collect();
-        let jobs = self.late.iter().map(|(_, job, _)| *job).collect();
-        let tasks = &mut self.tasks;
+        let places: HashMap<(u32, Instant), (usize, bool)> =
+            jobs.iter().map(|(place, job, arrives)| ((job.thread, job.end), (*place, *arrives))).collect();
+        let jobs = jobs.into_iter().map(|(_, job, _)| job).collect();
         let mut explained = |explanation: Explanation, who: &dyn Fn(u32) -> Who| {
             let job = &explanation.job;
-            let Some((key, has_arrival)) = late.get(&(job.thread, job.end)) else { return };
-            if let Some(task) = tasks.get_mut(key) {
-                task.late.add(explanation, *has_arrival, who);
+            if let Some((place, arrives)) = places.get(&(job.thread, job.end)) {
+                late[*place].add(explanation, *arrives, who);
             }
         };
         let progress = monitor.begin("explaining late jobs", recording.activations(), Unit::Activations);
@@ -154,7 +196,7 @@ impl Choice {
             if let Some(event) = events.of(record) {
                 collector.event(event, &mut |explanation| explained(explanation, &|tid| events.who(tid)));
             }
-            if matches!(record, punctual_trace::Record::Activation(_)) {
+            if matches!(record, Record::Activation(_)) {
                 activations += 1;
                 if activations % 65_536 == 0 {
                     progress.set(activations);
@@ -163,17 +205,10 @@ impl Choice {
         })?;
         collector.finish(&mut |explanation| explained(explanation, &|tid| events.who(tid)));
         drop(progress);
-        let lacks = events.lacks();
-        Ok(self.result(lacks, recording.from()))
-    }
-
-    fn result(self, lacks: Vec<String>, from: Instant) -> Why {
-        let mut tasks: Vec<Chosen> = self.tasks.into_values().collect();
-        tasks.sort_by_key(|task| task.order);
-        let all = tasks.len();
-        let tasks: Vec<LateTask> =
-            tasks.into_iter().map(|task| task.late).filter(|task| task.late() > 0).collect();
-        Why { punctual: (all - tasks.len()) as u64, tasks, lacks, from }
+        let all = late.len();
+        late.retain(|task| task.late() > 0);
+        let punctual = (all - late.len()) as u64;
+        Ok(Why { tasks: late, punctual, lacks: events.lacks(), from: recording.from() })
     }
 }
 

@@ -70,8 +70,9 @@ pub struct Why {
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 pub struct WhyTarget {
-    /// A recording with all threads' switches: a folder written by punctual record or punctual import
-    #[arg(value_name = "RECORDING", value_hint = ValueHint::DirPath)]
+    /// A recording with all threads' switches, or a trace that punctual import reads: perf.data, trace.dat, a
+    /// folder of LTTng
+    #[arg(value_name = "RECORDING", value_hint = ValueHint::AnyPath)]
     pub recording: Option<PathBuf>,
 
     /// Watch all threads of these processes

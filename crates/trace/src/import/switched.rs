@@ -12,7 +12,7 @@ pub const MOST_GONE: usize = 100_000;
 /// sleeps.
 const DEAD: i64 = 0x10 | 0x20;
 /// Preempted while it was about to sleep, or running.
-const PREEMPTED: i64 = 0x100;
+pub const PREEMPTED: i64 = 0x100;
 
 /// Whether a thread that left its processor in this state has ended.
 pub const fn is_dead(state: i64) -> bool {

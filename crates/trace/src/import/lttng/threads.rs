@@ -1,5 +1,6 @@
 //! The threads of a kernel trace of LTTng, followed through its events.
 
+use super::super::bystanders::{Bystanders, Shown};
 use super::super::switched::{self, MOST_GONE};
 use super::super::table;
 use super::super::thread::{Out, Thread, Unseen};
@@ -30,6 +31,7 @@ struct Processor {
 pub struct Threads {
     include_best_effort: bool,
     followed: FxHashMap<u32, Followed>,
+    bystanders: Bystanders,
     gone: FxHashSet<u32>,
     pids: FxHashMap<u32, u32>,
     names: FxHashMap<u32, String>,
@@ -45,6 +47,7 @@ impl Threads {
         Threads {
             include_best_effort,
             followed: FxHashMap::default(),
+            bystanders: Bystanders::default(),
             gone: FxHashSet::default(),
             pids: FxHashMap::default(),
             names: FxHashMap::default(),
@@ -71,9 +74,12 @@ impl Threads {
                 }
                 let current = to.as_ref().map_or(0, |to| to.tid);
                 *self.processor(seen.cpu) = Processor { current, interrupts: 0, switched: Some(seen.at) };
-                if let Some(followed) = to.and_then(|to| self.follow(&to, seen.at, out)) {
-                    followed.thread.switch_in(seen.at, seen.cpu, out);
+                let Some(to) = to else { return };
+                if let Some(followed) = self.follow(&to, seen.at, out) {
+                    return followed.thread.switch_in(seen.at, seen.cpu, out);
                 }
+                let shown = Shown { name: &|| name_of(&self.names, &to), ..ids(&self.pids, &to) };
+                self.bystanders.enter(&shown, seen.cpu, seen.at, out);
             }
             Happening::Wake { tid, is_new, begins } => {
                 if is_new {
@@ -81,11 +87,10 @@ impl Threads {
                 }
                 let Processor { current, interrupts, .. } = *self.processor(seen.cpu);
                 let by = if interrupts > 0 { 0 } else { current };
-                if let Some(followed) = self.followed.get_mut(&tid) {
-                    match begins {
-                        true => followed.thread.begin_to_wake(seen.at, seen.cpu, by, out),
-                        false => followed.thread.wake(seen.at, seen.cpu, by, out),
-                    }
+                match self.followed.get_mut(&tid) {
+                    Some(followed) if begins => followed.thread.begin_to_wake(seen.at, seen.cpu, by, out),
+                    Some(followed) => followed.thread.wake(seen.at, seen.cpu, by, out),
+                    None => self.bystanders.wake(tid, by, seen.cpu, seen.at, out),
                 }
             }
             Happening::Enter(enter) => self.enter(seen, *enter, out),
@@ -127,10 +132,13 @@ impl Threads {
 
     fn leave_processor(&mut self, seen: &Seen, from: &Switched, state: i64, out: Out) {
         if switched::is_dead(state) {
-            return;
+            return self.bystanders.end(from.tid, seen.at, out);
         }
         let switched = self.processor(seen.cpu).switched;
-        let Some(followed) = self.follow(from, seen.at, out) else { return };
+        let Some(followed) = self.follow(from, seen.at, out) else {
+            let shown = Shown { name: &|| name_of(&self.names, from), ..ids(&self.pids, from) };
+            return self.bystanders.leave(&shown, state, seen.cpu, seen.at, out);
+        };
         switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
         let leave = switched::leave(&followed.thread, state, from.priority);
         followed.thread.switch_out(seen.at, seen.cpu, leave, out);
@@ -170,7 +178,7 @@ impl Threads {
             return None;
         }
         let begin = switched::begin(known, priority);
-        let name = self.names.get(&tid).cloned().unwrap_or_else(|| switched.name.clone());
+        let name = name_of(&self.names, switched);
         let task = self.task(tid, priority, at, begin, name);
         match self.followed.get_mut(&tid) {
             Some(followed) => {
@@ -178,6 +186,7 @@ impl Threads {
                 followed.thread.change(task, out);
             }
             None => {
+                self.bystanders.forget(tid);
                 self.followed.insert(tid, Followed { thread: Thread::new(task, out), priority });
             }
         }
@@ -187,7 +196,9 @@ impl Threads {
     fn exec(&mut self, tid: u32, name: String, at: Instant, out: Out) {
         self.gone.remove(&tid);
         self.names.insert(tid, name.clone());
-        let Some(priority) = self.followed.get(&tid).map(|followed| followed.priority) else { return };
+        let Some(priority) = self.followed.get(&tid).map(|followed| followed.priority) else {
+            return self.bystanders.forget(tid);
+        };
         let task = self.task(tid, priority, at, Begin::Exec, name);
         if let Some(followed) = self.followed.get_mut(&tid) {
             followed.thread.change(task, out);
@@ -204,6 +215,7 @@ impl Threads {
             followed.thread.exit(at, out);
             self.unseen += followed.thread.unseen();
         }
+        self.bystanders.end(tid, at, out);
         if self.gone.len() < MOST_GONE {
             self.gone.insert(tid);
         }
@@ -216,6 +228,7 @@ impl Threads {
     pub fn lose(&mut self) {
         self.gone.clear();
         self.lent.clear();
+        self.bystanders = Bystanders::default();
         self.processors.clear();
         self.followed.values_mut().for_each(|followed| followed.thread.lose());
     }
@@ -230,4 +243,15 @@ impl Threads {
         }
         std::mem::take(&mut self.unseen)
     }
+}
+
+/// A thread at a switch, without its name.
+fn ids(pids: &FxHashMap<u32, u32>, switched: &Switched) -> Shown<'static> {
+    let Switched { tid, priority, .. } = *switched;
+    Shown { tid, pid: pids.get(&tid).copied(), priority, name: &String::new }
+}
+
+/// The name that a thread is known to have, or else that of the switch.
+fn name_of(names: &FxHashMap<u32, String>, switched: &Switched) -> String {
+    names.get(&switched.tid).cloned().unwrap_or_else(|| switched.name.clone())
 }

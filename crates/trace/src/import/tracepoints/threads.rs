@@ -1,5 +1,6 @@
 //! The threads of a recording of tracepoints, followed through them.
 
+use super::super::bystanders::{Bystanders, Shown};
 use super::super::switched::{self, MOST_GONE};
 use super::super::table::{self, Machine};
 use super::super::thread::{Out, Thread, Unseen};
@@ -49,6 +50,7 @@ pub struct Threads {
     include_best_effort: bool,
     machine: Option<Machine>,
     followed: HashMap<i32, Followed>,
+    bystanders: Bystanders,
     /// Threads that have ended; a number comes up again only with a birth.
     gone: HashSet<i32>,
     pids: HashMap<i32, i32>,
@@ -67,6 +69,7 @@ impl Threads {
             include_best_effort,
             machine,
             followed: HashMap::new(),
+            bystanders: Bystanders::default(),
             gone: HashSet::new(),
             pids: HashMap::new(),
             names: HashMap::new(),
@@ -93,11 +96,12 @@ impl Threads {
                     self.gone.remove(&tid);
                 }
                 let by = if seen.is_in_interrupt() { 0 } else { u32::try_from(seen.tid).unwrap_or(0) };
-                if let Some(followed) = self.followed.get_mut(&tid) {
-                    match seen.format.name.as_str() {
-                        "sched_waking" => followed.thread.begin_to_wake(seen.at, seen.cpu, by, out),
-                        _ => followed.thread.wake(seen.at, seen.cpu, by, out),
+                match (self.followed.get_mut(&tid), seen.format.name.as_str()) {
+                    (Some(followed), "sched_waking") => {
+                        followed.thread.begin_to_wake(seen.at, seen.cpu, by, out);
                     }
+                    (Some(followed), _) => followed.thread.wake(seen.at, seen.cpu, by, out),
+                    (None, _) => self.bystanders.wake(tid as u32, by, seen.cpu, seen.at, out),
                 }
             }
             "sys_enter" => self.enter(seen, out),
@@ -141,10 +145,17 @@ impl Threads {
             return;
         };
         if switched::is_dead(state) {
-            return;
+            return self.bystanders.end(tid as u32, seen.at, out);
         }
         let switched = self.last_switch(seen.cpu);
-        let Some(followed) = self.follow(tid, priority, seen, "prev_comm", out) else { return };
+        let Some(followed) = self.follow(tid, priority, seen, "prev_comm", out) else {
+            let shown = Shown {
+                priority,
+                name: &|| name_of(&self.names, tid, seen, "prev_comm"),
+                ..ids(&self.pids, tid)
+            };
+            return self.bystanders.leave(&shown, state, seen.cpu, seen.at, out);
+        };
         switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
         let leave = switched::leave(&followed.thread, state, priority);
         followed.thread.switch_out(seen.at, seen.cpu, leave, out);
@@ -153,8 +164,14 @@ impl Threads {
     fn get_processor(&mut self, seen: &Seen, out: Out) {
         let (Some(tid), Some(priority)) = (seen.tid("next_pid"), seen.number("next_prio")) else { return };
         if let Some(followed) = self.follow(tid, priority, seen, "next_comm", out) {
-            followed.thread.switch_in(seen.at, seen.cpu, out);
+            return followed.thread.switch_in(seen.at, seen.cpu, out);
         }
+        let shown = Shown {
+            priority,
+            name: &|| name_of(&self.names, tid, seen, "next_comm"),
+            ..ids(&self.pids, tid)
+        };
+        self.bystanders.enter(&shown, seen.cpu, seen.at, out);
     }
 
     fn enter(&mut self, seen: &Seen, out: Out) {
@@ -210,8 +227,7 @@ impl Threads {
         if known.is_none() && priority >= 100 && !self.include_best_effort {
             return None;
         }
-        let name =
-            self.names.get(&tid).cloned().or_else(|| seen.format.text(name, seen.bytes)).unwrap_or_default();
+        let name = name_of(&self.names, tid, seen, name);
         let begin = switched::begin(known, priority);
         let task = self.task(tid, priority, seen.at, begin, name)?;
         match self.followed.get_mut(&tid) {
@@ -220,6 +236,7 @@ impl Threads {
                 followed.thread.change(task, out);
             }
             None => {
+                self.bystanders.forget(tid as u32);
                 self.followed.insert(tid, Followed { thread: Thread::new(task, out), priority });
             }
         }
@@ -232,7 +249,7 @@ impl Threads {
         self.gone.remove(&tid);
         self.pids.insert(tid, pid);
         self.names.insert(tid, name.to_owned());
-        let Some(followed) = self.followed.get_mut(&tid) else { return };
+        let Some(followed) = self.followed.get_mut(&tid) else { return self.bystanders.forget(tid as u32) };
         match at {
             Some(at) => {
                 let priority = followed.priority;
@@ -270,6 +287,7 @@ impl Threads {
             followed.thread.exit(at, out);
             self.unseen += followed.thread.unseen();
         }
+        self.bystanders.end(tid as u32, at, out);
         if self.gone.len() < MOST_GONE {
             self.gone.insert(tid);
         }
@@ -283,6 +301,7 @@ impl Threads {
         // Births and locks may be among them.
         self.gone.clear();
         self.lent.clear();
+        self.bystanders = Bystanders::default();
         self.followed.values_mut().for_each(|followed| followed.thread.lose());
     }
 
@@ -296,4 +315,15 @@ impl Threads {
         }
         self.unseen
     }
+}
+
+/// A thread of this TID, without what a switch tells of it.
+fn ids(pids: &HashMap<i32, i32>, tid: i32) -> Shown<'static> {
+    let pid = pids.get(&tid).map(|pid| *pid as u32);
+    Shown { tid: tid as u32, pid, priority: 0, name: &String::new }
+}
+
+/// The name that a thread is known to have, or else that of this field.
+fn name_of(names: &HashMap<i32, String>, tid: i32, seen: &Seen, field: &str) -> String {
+    names.get(&tid).cloned().or_else(|| seen.format.text(field, seen.bytes)).unwrap_or_default()
 }

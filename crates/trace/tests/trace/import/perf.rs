@@ -258,7 +258,17 @@ fn an_inherited_priority_is_not_the_threads_own() {
         tasks(&records).iter().map(|task| (task.tid, task.begin)).collect::<Vec<_>>(),
         [(40, Begin::Seen)]
     );
-    assert!(records.iter().all(|record| record.tid() == 40));
+    let others: Vec<&Record> = records.iter().filter(|record| record.tid() != 40).collect();
+    // Who preempts a thread is of interest, though it has no model.
+    let [Record::Bystander(first), Record::Switch(got), Record::Bystander(lent), Record::Switch(left)] =
+        others[..]
+    else {
+        panic!("{others:?}");
+    };
+    assert_eq!((first.tid, first.at, first.priority), (60, at(400), 0));
+    assert_eq!((lent.tid, lent.at, lent.priority), (60, at(500), 89));
+    assert_eq!((got.at, got.step), (at(400), Step::In));
+    assert_eq!((left.at, left.step), (at(500), Step::Asleep { interruptible: true }));
 }
 
 /// Threads of the kernel wait without being counted as load; that is a sleep like any other.
