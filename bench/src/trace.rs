@@ -97,7 +97,7 @@ fn thread(index: u32, begin: Instant, random: &mut Random) -> Thread {
         2 => (
             Separator {
                 call: Call::FutexWaitBitset,
-                object: Object::Address(0x7f00_0000_1000 + u64::from(index) * 64),
+                object: Object::address(0x7f00_0000_1000 + u64::from(index) * 64),
             },
             false,
             0.0,

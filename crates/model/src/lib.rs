@@ -39,7 +39,7 @@ pub use percentiles::{Percentiles, QUANTILE_ERROR_PARTS, Quantiles};
 pub use policy::{Policy, Reservation};
 pub use processors::processor_list;
 pub use section::{Loss, MergeError, Section, Span};
-pub use separator::{Call, FileClass, Object, Separator, wait};
+pub use separator::{Call, FileClass, Object, ObjectName, Separator, wait};
 pub use table::{Table, TableJob, TableRun, TableTask};
 pub use text::counted;
 pub use thread_ids::{ThreadId, ThreadIds};

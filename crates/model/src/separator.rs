@@ -5,10 +5,12 @@ use std::fmt;
 mod calls;
 mod files;
 mod json;
+mod name;
 pub mod wait;
 
 pub use calls::Call;
 pub use files::FileClass;
+pub use name::ObjectName;
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,22 +39,52 @@ pub enum Object {
         /// Inode or device number, depending on the class; 0 if it means nothing.
         identity: u64,
     },
-    /// An address in the thread's process, rounded down to eight bytes (a glibc condition variable alternates
-    /// between two adjacent words).
-    Address(u64),
+    /// A place in the memory of the thread's process.
+    Address {
+        /// The address, rounded down to eight bytes (a glibc condition variable alternates between two
+        /// adjacent words).
+        address: u64,
+        /// What lies there in every run of the program; `None` if that is unknown, and for heap and stack.
+        name: Option<ObjectName>,
+    },
     /// A System V identifier.
     Id(i32),
     /// All objects seen after the task's list of separators was full.
     Others,
 }
 
+/// Each record has one.
+const _: () = assert!(size_of::<Object>() == 16);
+
 impl Object {
-    /// The part that distinguishes separators: for descriptors, number and class, so that one that is closed
-    /// and opened again stays the same separator.
+    /// An address without a name.
+    pub const fn address(address: u64) -> Object {
+        Object::Address { address, name: None }
+    }
+
+    /// The part that distinguishes the separators of a thread: for descriptors, number and class, so that one
+    /// that is closed and opened again stays the same separator; of addresses, the address.
     pub fn key(self) -> Object {
         match self {
             Object::File { class, fd, .. } => Object::File { class, fd, identity: 0 },
+            Object::Address { address, .. } => Object::address(address),
             other => other,
+        }
+    }
+
+    /// The part that can be the same in other runs of the program: no inodes, and names of addresses.
+    pub fn lasting(self) -> Object {
+        match self {
+            Object::Address { .. } => self,
+            other => other.key(),
+        }
+    }
+
+    /// The name of an address, if it has one.
+    pub fn name(self) -> Option<ObjectName> {
+        match self {
+            Object::Address { name, .. } => name,
+            _ => None,
         }
     }
 }
@@ -73,6 +105,11 @@ impl Separator {
     /// The part that distinguishes separators ([`Object::key`]).
     pub fn key(self) -> Separator {
         Separator { call: self.call, object: self.object.key() }
+    }
+
+    /// The part that can be the same in other runs ([`Object::lasting`]).
+    pub fn lasting(self) -> Separator {
+        Separator { call: self.call, object: self.object.lasting() }
     }
 }
 
@@ -104,14 +141,16 @@ impl fmt::Display for Object {
                 _ => write!(f, "{}:[{identity}] fd {fd}", class.name()),
             },
             Object::File { class, fd, .. } => write!(f, "{} fd {fd}", class.name()),
-            Object::Address(address) => write!(f, "{address:#x}"),
+            Object::Address { name: Some(name), .. } => write!(f, "{name}"),
+            Object::Address { address, name: None } => write!(f, "{address:#x}"),
             Object::Id(id) => write!(f, "id {id}"),
             Object::Others => write!(f, "(others)"),
         }
     }
 }
 
-/// `read pipe:[1234] fd 5`, `clock_nanosleep CLOCK_MONOTONIC absolute`, `suspension`.
+/// `read pipe:[1234] fd 5`, `clock_nanosleep CLOCK_MONOTONIC absolute`, `futex_wait robot:lock`,
+/// `suspension`.
 impl fmt::Display for Separator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.object {

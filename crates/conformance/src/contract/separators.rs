@@ -35,7 +35,7 @@ pub fn separator_pattern<'a>(
     let exact = glob::Pattern::escape(&key.to_string());
     let call = glob::Pattern::escape(&key.call.to_string());
     let object = match key.object {
-        Object::Address(_) => "*".to_owned(),
+        Object::Address { .. } => "*".to_owned(),
         Object::Id(_) => "id *".to_owned(),
         Object::File { class, .. } => format!("{} fd *", glob::Pattern::escape(class.name())),
         Object::None | Object::Clock { .. } | Object::Others => return Some(exact),
@@ -45,6 +45,6 @@ pub fn separator_pattern<'a>(
     let streams = |task: &Task| task.streams.iter().filter(|it| is_meant(it.separator)).count();
     match tasks.all(|task| streams(task) <= 1) {
         true => Some(general),
-        false => (!matches!(key.object, Object::Address(_) | Object::Id(_))).then_some(exact),
+        false => (!matches!(key.object, Object::Address { .. } | Object::Id(_))).then_some(exact),
     }
 }

@@ -257,7 +257,7 @@ fn of_several_locks_none_is_named() {
             let place = thread.records.len();
             thread.sleep_at(Call::FutexWait, until, MS);
             if let Record::Activation(activation) = &mut thread.records[place] {
-                activation.separator.object = Object::Address(lock);
+                activation.separator.object = Object::address(lock);
             }
         }
     }

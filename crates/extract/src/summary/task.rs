@@ -259,7 +259,7 @@ fn number_objects(streams: &mut [StreamSummary]) {
     let mut counts: Vec<(Separator, u16)> = Vec::new();
     for stream in streams {
         let kind = match stream.key.object {
-            Object::Address(_) => Object::Address(0),
+            Object::Address { .. } => Object::address(0),
             Object::Id(_) => Object::Id(0),
             _ => continue,
         };
@@ -271,7 +271,7 @@ fn number_objects(streams: &mut [StreamSummary]) {
         counts[place].1 += 1;
         stream.key.object = match kind.object {
             Object::Id(_) => Object::Id(i32::from(counts[place].1)),
-            _ => Object::Address(u64::from(counts[place].1)),
+            _ => Object::address(u64::from(counts[place].1)),
         };
     }
 }

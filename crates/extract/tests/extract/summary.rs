@@ -87,7 +87,7 @@ fn thread(tid: u32, name: &str, jobs: &[Seen]) -> Vec<Record> {
         Record::Activation(Activation {
             tid,
             sequence,
-            separator: Separator { call: Call::FutexWait, object: Object::Address(0x1000 * u64::from(tid)) },
+            separator: Separator { call: Call::FutexWait, object: Object::address(0x1000 * u64::from(tid)) },
             slept: true,
             stop: earliest,
             cpu,

@@ -3,7 +3,7 @@
 //! `call` and the one of `clock`, `object`, `address` and `id` that the call waits on identify it. Writing
 //! and reading back loses nothing.
 
-use super::{Call, FileClass, Object, Separator, clock_name};
+use super::{Call, FileClass, Object, ObjectName, Separator, clock_name};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The name of the objects that share a stream because the list of separators was full.
@@ -31,6 +31,9 @@ struct Flat {
     identity: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     address: Option<String>,
+    /// Of an address.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     id: Option<i32>,
 }
@@ -73,6 +76,7 @@ impl From<Separator> for Flat {
             fd: None,
             identity: None,
             address: None,
+            name: None,
             id: None,
         };
         match object {
@@ -87,7 +91,10 @@ impl From<Separator> for Flat {
                 flat.fd = Some(fd);
                 flat.identity = (identity != 0 && !class.has_identity()).then_some(identity);
             }
-            Object::Address(address) => flat.address = Some(format!("{address:#x}")),
+            Object::Address { address, name } => {
+                flat.address = Some(format!("{address:#x}"));
+                flat.name = name.map(|name| name.text().to_owned());
+            }
             Object::Id(id) => flat.id = Some(id),
             Object::Others => flat.object = Some(OTHERS.to_owned()),
         }
@@ -121,7 +128,8 @@ impl TryFrom<Flat> for Separator {
                 }
             }
         } else if let Some(address) = flat.address {
-            Object::Address(parse_address(&address)?)
+            let name = flat.name.map(|text| ObjectName::new(&text).ok_or_else(|| invalid_name(&text)));
+            Object::Address { address: parse_address(&address)?, name: name.transpose()? }
         } else if let Some(id) = flat.id {
             Object::Id(id)
         } else {
@@ -182,4 +190,12 @@ fn parse_address(text: &str) -> Result<u64, String> {
         .filter(|digits| !digits.starts_with('+'))
         .and_then(|digits| u64::from_str_radix(digits, 16).ok())
         .ok_or_else(|| format!("expected an `address` such as \"0x7f0012345678\", found {text:?}"))
+}
+
+fn invalid_name(text: &str) -> String {
+    format!(
+        "expected a `name` such as \"robot:lock\" of at most {} bytes, without control characters, \
+         found {text:?}",
+        ObjectName::MOST_BYTES
+    )
 }

@@ -23,10 +23,16 @@ fn object() -> impl Strategy<Value = Object> {
             fd,
             identity
         }),
-        any::<u64>().prop_map(Object::Address),
+        (any::<u64>(), option::of(name())).prop_map(|(address, name)| Object::Address { address, name }),
         any::<i32>().prop_map(Object::Id),
         Just(Object::Others),
     ]
+}
+
+/// Of few texts: a process has room for many names, not for all.
+fn name() -> impl Strategy<Value = ObjectName> {
+    let text = ("[a-z]{1,2}(\\.so)?", prop_oneof!["\\+0x[0-9]0", ":[a-c]{1,2}", ":[a-c]\\+0x8"]);
+    text.prop_map(|(module, place)| ObjectName::new(&format!("{module}{place}")).expect("a name"))
 }
 
 pub fn duration() -> impl Strategy<Value = Duration> {

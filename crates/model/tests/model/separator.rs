@@ -3,7 +3,7 @@
 
 use crate::generate::separator;
 use proptest::prelude::*;
-use punctual_model::{Call, FileClass, Object, Separator};
+use punctual_model::{Call, FileClass, Object, ObjectName, Separator};
 use serde_json::json;
 
 #[test]
@@ -31,8 +31,15 @@ fn separators_are_written_as_documented() {
         json!({"call": "read", "object": "timerfd", "fd": 4})
     );
     assert_eq!(
-        shape(Call::FutexWaitBitset, Object::Address(0x7f00_1234_5678)),
+        shape(Call::FutexWaitBitset, Object::address(0x7f00_1234_5678)),
         json!({"call": "futex_wait_bitset", "address": "0x7f0012345678"})
+    );
+    assert_eq!(
+        shape(
+            Call::FutexWait,
+            Object::Address { address: 0x5500_0000_4040, name: ObjectName::new("a:lock") }
+        ),
+        json!({"call": "futex_wait", "address": "0x550000004040", "name": "a:lock"})
     );
     assert_eq!(shape(Call::Semop, Object::Id(3)), json!({"call": "semop", "id": 3}));
     assert_eq!(shape(Call::Read, Object::Others), json!({"call": "read", "object": "others"}));
@@ -54,6 +61,9 @@ fn invalid_separators_are_refused() {
         (json!({"call": "clock_nanosleep", "clock": "CLOCK_WALL", "absolute": true}), "\"CLOCK_WALL\""),
         (json!({"call": "futex_wait", "address": "0x+1"}), "\"0x+1\""),
         (json!({"call": "futex_wait", "address": "1234"}), "\"1234\""),
+        (json!({"call": "futex_wait", "address": "0x8", "name": ""}), "`name`"),
+        (json!({"call": "futex_wait", "address": "0x8", "name": "a\nb"}), "`name`"),
+        (json!({"call": "futex_wait", "address": "0x8", "name": "a".repeat(321)}), "`name`"),
     ] {
         let error =
             serde_json::from_value::<Separator>(text.clone()).expect_err(&text.to_string()).to_string();
@@ -87,6 +97,24 @@ fn separators_are_printed_readably() {
     );
     let pipe = Object::File { class: FileClass::Pipe, fd: 5, identity: 1234 };
     assert_eq!(print(Call::Read, pipe), "read pipe:[1234] fd 5");
+    assert_eq!(print(Call::FutexWait, Object::address(0x40)), "futex_wait 0x40");
+    let lock = Object::Address { address: 0x40, name: ObjectName::new("robot:lock") };
+    assert_eq!(print(Call::FutexWait, lock), "futex_wait robot:lock");
+}
+
+/// Within a run, the address counts; in another one, the name.
+#[test]
+fn names_are_no_part_of_keys_but_last() {
+    let lock = |address, name| Object::Address { address, name: ObjectName::new(name) };
+    let (one, other) = (lock(8, "robot:lock"), lock(16, "robot:lock"));
+    assert_eq!((one.key(), one.lasting()), (Object::address(8), one));
+    assert_ne!(one.key(), other.key());
+    assert_eq!(one.name(), other.name());
+    assert!(
+        ObjectName::new("b:a") < ObjectName::new("b:b") && ObjectName::new("b:a") > ObjectName::new("a:z")
+    );
+    let file = Object::File { class: FileClass::Pipe, fd: 3, identity: 7 };
+    assert_eq!(file.lasting(), file.key());
 }
 
 proptest! {

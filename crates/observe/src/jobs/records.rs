@@ -220,7 +220,7 @@ fn separator(call: u8, class: u8, number: i32, object: u64) -> Option<Separator>
         object_class::OBJECT_NONE => Object::None,
         object_class::OBJECT_CLOCK => Object::Clock { id: number, absolute: false },
         object_class::OBJECT_CLOCK_ABSOLUTE => Object::Clock { id: number, absolute: true },
-        object_class::OBJECT_ADDRESS => Object::Address(object),
+        object_class::OBJECT_ADDRESS => Object::address(object),
         object_class::OBJECT_ID => Object::Id(number),
         _ => {
             let class = FileClass::from_number(class)?;

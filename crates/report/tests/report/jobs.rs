@@ -97,7 +97,7 @@ fn separator() -> impl Strategy<Value = Separator> {
     prop_oneof![
         Just(Separator::SUSPENSION),
         any::<u64>()
-            .prop_map(|address| Separator { call: Call::FutexWait, object: Object::Address(address) }),
+            .prop_map(|address| Separator { call: Call::FutexWait, object: Object::address(address) }),
         (any::<i32>(), any::<u64>()).prop_map(|(fd, identity)| Separator {
             call: Call::Read,
             object: Object::File { class: FileClass::Pipe, fd, identity }

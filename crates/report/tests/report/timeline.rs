@@ -71,7 +71,7 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
 
 const SLEEP: Separator =
     Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
-const WAIT: Separator = Separator { call: Call::FutexWait, object: Object::Address(0x1000) };
+const WAIT: Separator = Separator { call: Call::FutexWait, object: Object::address(0x1000) };
 
 fn timeline(threads: u32, records: &[Record], jobs: &[(u32, Separator, Job)]) -> (Vec<u8>, Counts) {
     let mut timeline = Timeline::new(Vec::new(), &about(), &model(threads, SLEEP)).unwrap();

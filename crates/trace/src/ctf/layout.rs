@@ -218,7 +218,7 @@ pub fn object_fields(object: Object) -> (u8, i32, u64) {
         Object::Clock { id, absolute: false } => (CLOCK_RELATIVE, id, 0),
         Object::Clock { id, absolute: true } => (CLOCK_ABSOLUTE, id, 0),
         Object::File { class, fd, identity } => (class as u8, fd, identity),
-        Object::Address(address) => (ADDRESS, 0, address),
+        Object::Address { address, .. } => (ADDRESS, 0, address),
         Object::Id(id) => (ID, id, 0),
         Object::Others => (OTHERS, 0, 0),
     }
@@ -230,7 +230,7 @@ pub fn separator(call: u8, class: u8, number: i32, object: u64) -> Option<Separa
         NOTHING => Object::None,
         CLOCK_RELATIVE => Object::Clock { id: number, absolute: false },
         CLOCK_ABSOLUTE => Object::Clock { id: number, absolute: true },
-        ADDRESS => Object::Address(object),
+        ADDRESS => Object::address(object),
         ID => Object::Id(number),
         OTHERS => Object::Others,
         _ => Object::File { class: FileClass::from_number(class)?, fd: number, identity: object },

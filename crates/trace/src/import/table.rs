@@ -92,8 +92,8 @@ fn object(on: On, value: impl Fn(Argument) -> u64) -> Object {
         }
         On::File(class, fd) | On::Descriptor(class, fd) => file(class, fd),
         On::MessageQueue(fd) => file(FileClass::MessageQueue, fd),
-        On::Futex(address) => Object::Address(value(address) & !7),
-        On::Context(address) => Object::Address(value(address)),
+        On::Futex(address) => Object::address(value(address) & !7),
+        On::Context(address) => Object::address(value(address)),
         On::Id(id) | On::Semaphores(id, ..) => Object::Id(int(id)),
     }
 }
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(call(232, [4, 0, 8, 0, 0, 0]), None);
         assert_eq!(
             call(202, [0x1004, 393, 0, 0, 0, 0]),
-            Some((Call::FutexWaitBitset, Object::Address(0x1000), None, true))
+            Some((Call::FutexWaitBitset, Object::address(0x1000), None, true))
         );
         assert_eq!(call(202, [0x1004, 129, 0, 0, 0, 0]), None);
         assert_eq!(call(7, [0, 0, 5, 0, 0, 0]), Some((Call::Poll, Object::None, Some(5_000_007), true)));

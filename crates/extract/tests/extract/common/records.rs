@@ -56,7 +56,7 @@ fn separator(place: u8, file: u8) -> Separator {
     match place {
         0 => Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } },
         1 => Separator::SUSPENSION,
-        2 => Separator { call: Call::FutexWait, object: Object::Address(0x1000) },
+        2 => Separator { call: Call::FutexWait, object: Object::address(0x1000) },
         3 => Separator { call: Call::SchedYield, object: Object::None },
         _ => {
             let object = Object::File {

@@ -334,7 +334,7 @@ impl Raw<'_> {
     fn futex(&self) -> Event {
         let Some(call) = self.op.and_then(Call::from_futex_operation) else { return Event::Pass };
         let address = self.uaddr.as_ref().map_or(0, Word::address);
-        Event::Enter { call, object: Object::Address(address & !7), sleep: None }
+        Event::Enter { call, object: Object::address(address & !7), sleep: None }
     }
 }
 
@@ -456,7 +456,7 @@ mod tests {
         let parse = |line: &str| event(line, &mut Notes::default());
         let enter = |call, object| Some(Event::Enter { call, object, sleep: None });
         let futex = parse(r#"{"ts":1,"event":"enter_futex","uaddr":4099,"op":393}"#);
-        assert_eq!(futex, enter(Call::FutexWaitBitset, Object::Address(4096)));
+        assert_eq!(futex, enter(Call::FutexWaitBitset, Object::address(4096)));
         assert_eq!(parse(r#"{"ts":1,"event":"enter_futex","uaddr":4096,"op":129}"#), Some(Event::Pass));
         let socket = Object::File { class: FileClass::Socket, fd: 5, identity: 0 };
         assert_eq!(parse(r#"{"ts":1,"event":"enter_recvmsg","sock_fd":5}"#), enter(Call::Recvmsg, socket));
@@ -515,7 +515,7 @@ mod tests {
         );
         assert_eq!(
             parse(r#"{"ts":1,"event":"enter_futex","uaddr":18446744073709551608,"op":128}"#),
-            Some(Event::Enter { call: Call::FutexWait, object: Object::Address(!7), sleep: None })
+            Some(Event::Enter { call: Call::FutexWait, object: Object::address(!7), sleep: None })
         );
         assert_eq!(parse(r#"{"ts":1,"event":"sched_process_exit"}"#), Some(Event::Exit));
         assert_eq!(parse(r#"{"ts":1,"event":"rt_sig_delivered","signo":34,"si_code":-2}"#), None);

@@ -64,7 +64,7 @@ fn separator() -> impl Strategy<Value = Separator> {
             fd,
             identity
         }),
-        any::<u64>().prop_map(Object::Address),
+        any::<u64>().prop_map(Object::address),
         any::<i32>().prop_map(Object::Id),
         Just(Object::Others),
     ];

@@ -95,7 +95,7 @@ fn call(it: &Activation) -> Option<((&'static str, &'static str), Vec<Value>)> {
         (Call::Read, Object::File { fd, .. }) => {
             Some((("syscall_entry_read", "syscall_exit_read"), vec![Value::I32(fd), Value::U64(8)]))
         }
-        (Call::FutexWaitBitset, Object::Address(address)) => Some((
+        (Call::FutexWaitBitset, Object::Address { address, .. }) => Some((
             ("syscall_entry_futex", "syscall_exit_futex"),
             vec![Value::U64(address), Value::I32(393), Value::I32(0), Value::U64(0)],
         )),
