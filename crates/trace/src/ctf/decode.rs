@@ -5,7 +5,9 @@ use super::fields::{Fields, TOO_EARLY};
 use super::layout::*;
 use super::{dispatch, latency};
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
-use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
+use punctual_model::{
+    Disturbance, Duration, Instant, Object, ObjectName, Policy, Reservation, Separator, Window,
+};
 
 /// Where a packet is invalid, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,8 +197,8 @@ impl Decoder {
     ) -> Result<Option<Record>, &'static str> {
         let before = |ns: u64| now.checked_sub(ns).map(Instant::from_ns).ok_or(TOO_EARLY);
         Ok(Some(match event {
-            SEPARATOR => {
-                self.declare(fields)?;
+            SEPARATOR | SEPARATOR_NAMED => {
+                self.declare(fields, event == SEPARATOR_NAMED)?;
                 return Ok(None);
             }
             CIRCUMSTANCES => {
@@ -242,10 +244,17 @@ impl Decoder {
         }))
     }
 
-    fn declare(&mut self, fields: &mut Fields<'_>) -> Result<(), &'static str> {
+    fn declare(&mut self, fields: &mut Fields<'_>, is_named: bool) -> Result<(), &'static str> {
         let number = u16::from_le_bytes([fields.u8(), fields.u8()]);
-        let separator = separator(fields.u8(), fields.u8(), fields.u32() as i32, fields.u64())
+        let mut separator = separator(fields.u8(), fields.u8(), fields.u32() as i32, fields.u64())
             .ok_or("a separator that is not known")?;
+        if is_named {
+            let text = fields.text()?;
+            let Object::Address { name, .. } = &mut separator.object else {
+                return Err("a name of what is not an address");
+            };
+            *name = ObjectName::new(&text);
+        }
         if usize::from(number) != self.separators.len() {
             return Err("a separator whose number is not the next");
         }

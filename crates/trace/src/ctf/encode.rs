@@ -4,7 +4,7 @@ use super::layout::*;
 use super::packet::Packet;
 use super::{dispatch, latency};
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
-use punctual_model::Separator;
+use punctual_model::{ObjectName, Separator};
 
 impl Packet {
     /// Whether this event still fits into a non-empty packet of at most `most` bytes.
@@ -76,8 +76,11 @@ impl Packet {
     #[inline]
     fn separator(&mut self, separator: Separator, at_ns: u64) -> u16 {
         let (class, number, object) = object_fields(separator.object);
-        let [n0, n1, n2, n3] = number.to_le_bytes();
-        let key = (u64::from_le_bytes([n0, n1, n2, n3, class, separator.call as u8, 0, 0]), object);
+        let name = separator.object.name();
+        // What has a name has no number.
+        let [n0, n1, n2, n3] = name.map_or(number as u32, ObjectName::number).to_le_bytes();
+        let kind = [class, separator.call as u8, u8::from(name.is_some()), 0];
+        let key = (u64::from_le_bytes([n0, n1, n2, n3, kind[0], kind[1], kind[2], kind[3]]), object);
         if let Some(number) = self.separators.get(&key) {
             return *number;
         }
@@ -89,7 +92,13 @@ impl Packet {
         fields[3] = class;
         fields[4..8].copy_from_slice(&number.to_le_bytes());
         fields[8..].copy_from_slice(&object.to_le_bytes());
-        self.put(at_ns, SEPARATOR, &fields);
+        match name {
+            None => self.put(at_ns, SEPARATOR, &fields),
+            Some(name) => {
+                self.put(at_ns, SEPARATOR_NAMED, &fields);
+                self.text(name.text(), ObjectName::MOST_BYTES);
+            }
+        }
         new
     }
 
@@ -165,7 +174,10 @@ pub fn own_ns(record: &Record) -> Option<u64> {
 fn most_bytes(record: &Record) -> usize {
     let text = |text: &str| text.len().min(MAX_TEXT - 1) + 1;
     match record {
-        Record::Activation(_) => SEPARATOR_BYTES + CIRCUMSTANCES_BYTES + ACTIVATION_WIDE_BYTES,
+        Record::Activation(activation) => {
+            let name = activation.separator.object.name().map_or(0, |_| ObjectName::MOST_BYTES + 1);
+            SEPARATOR_BYTES + name + CIRCUMSTANCES_BYTES + ACTIVATION_WIDE_BYTES
+        }
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => {
             TASK_BYTES + text(&task.name) + text(&task.command) + text(&task.affinity)
         }

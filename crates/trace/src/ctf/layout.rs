@@ -81,6 +81,8 @@ pub const GUEST_OVER: u8 = 39;
 /// As [`WAKEUP`], with sections.
 pub const WAKEUP_SECTIONS: u8 = 40;
 pub const FROM_DUE: u8 = 41;
+/// As [`SEPARATOR`], with the name of an address.
+pub const SEPARATOR_NAMED: u8 = 44;
 
 /// Of a measurement of scheduling latency, too: what versions after the fourth have added.
 pub const LATENCY_LATER: std::ops::RangeInclusive<u8> = WAKEUP_SECTIONS..=FROM_DUE;
@@ -211,7 +213,7 @@ const ADDRESS: u8 = 34;
 const ID: u8 = 35;
 const OTHERS: u8 = 36;
 
-/// An object as the `separator` event has it: class, number, object.
+/// An object as the `separator` event has it, without a name: class, number, object.
 pub fn object_fields(object: Object) -> (u8, i32, u64) {
     match object {
         Object::None => (NOTHING, 0, 0),

@@ -63,6 +63,7 @@ fn every_field_is_where_the_metadata_says() {
             (event.to_owned(), 1_000_000_100_u64, fields.join(", "))
         };
     let read = "( \"read\" : container = 10 )";
+    let wait = "( \"futex_wait\" : container = 19 )";
     let sleep = "( \"clock_nanosleep\" : container = 1 )";
     let event = |name: &str, at: u64, fields: &str| (name.to_owned(), at, fields.to_owned());
     let yes = "( \"yes\" : container = 1 )";
@@ -140,10 +141,18 @@ fn every_field_is_where_the_metadata_says() {
             ),
         ),
         event(
+            "separator_named",
+            1_000_003_000,
+            &format!(
+                "separator = 2, call = {wait}, class = ( \"address\" : container = 34 ), number = 0, \
+                    object = 0x40, name = \"robot:lock\""
+            ),
+        ),
+        event(
             "activation_counted",
             1_000_003_000,
             &format!(
-                "call = {read}, separator = 0, tid = 7, sequence = 5, before_ns = 0, \
+                "call = {wait}, separator = 2, tid = 7, sequence = 5, before_ns = 0, \
                     release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}, \
                     expirations = 3",
                 1_u64 << 50

@@ -64,7 +64,10 @@ fn separator() -> impl Strategy<Value = Separator> {
             fd,
             identity
         }),
-        any::<u64>().prop_map(Object::address),
+        (any::<u64>(), option::of("[ab]:[cd]{1,9}")).prop_map(|(address, name)| Object::Address {
+            address,
+            name: name.and_then(|name| ObjectName::new(&name)),
+        }),
         any::<i32>().prop_map(Object::Id),
         Just(Object::Others),
     ];
@@ -393,8 +396,13 @@ pub fn one_of_each() -> Vec<Record> {
         resumed: Some(Resumed { release: window, suspended_after: Duration::from_ns(5), ..resumed }),
         ..activation
     };
-    let counted =
-        Activation { sequence: 5, resumed: Some(Resumed { expirations: 3, ..resumed }), ..activation };
+    let lock = Object::Address { address: 0x40, name: ObjectName::new("robot:lock") };
+    let counted = Activation {
+        sequence: 5,
+        separator: Separator { call: Call::FutexWait, object: lock },
+        resumed: Some(Resumed { expirations: 3, ..resumed }),
+        ..activation
+    };
     let disturbed = Resumed { expirations: 1 << 40, disturbance: Some(Disturbance::Signal), ..resumed };
     let disturbed = Activation { sequence: 6, resumed: Some(disturbed), ..activation };
     let switch = |step| Record::Switch(Switch { tid: 7, at: ns(1_000_003_500), cpu: 1, step });
