@@ -92,7 +92,7 @@ struct Open {
 /// A job that has been released and has not ended, as far as the thread's records say.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenJob {
-    /// Where it will end: the key of its stream's separator.
+    /// Where it will end, as [`crate::JobSeen::separator`].
     pub separator: Separator,
     /// The index of its release in its stream, from 0.
     pub number: u64,
@@ -205,7 +205,7 @@ impl Lane {
     pub fn open_job(&self) -> Option<OpenJob> {
         let Open { release, start, cpu, circumstances, .. } = self.open?;
         Some(OpenJob {
-            separator: self.key,
+            separator: self.separator,
             number: self.stream.releases().saturating_sub(1),
             release,
             start,
@@ -225,10 +225,11 @@ impl Lane {
     }
 
     /// Handles a separator with the same key. If it is another file at the same descriptor, only the key is
-    /// kept as a name.
+    /// kept as a name. An address keeps the first name that it had.
     pub fn meet(&mut self, separator: Separator) {
-        if self.separator != separator {
-            self.separator = self.key;
+        if self.separator != separator && self.separator.object.name().is_none() {
+            let is_address = separator.object.name().is_some();
+            self.separator = if is_address { separator } else { self.key };
         }
     }
 

@@ -1,6 +1,6 @@
 //! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by
 //! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on),
-//! and the open jobs of tasks (from version 4 on).
+//! and the open jobs of tasks (from version 4 on). Separators have names of addresses from version 6 on.
 
 use super::Summary;
 use super::curve::RunNumber;
@@ -9,7 +9,7 @@ use std::fmt;
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 4;
+const VERSION: u32 = 6;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;

@@ -28,7 +28,7 @@ pub(crate) struct Alone {
 /// One separator's jobs in all runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StreamSummary {
-    /// Addresses and System V identifiers are numbered.
+    /// System V identifiers are numbered, and so are addresses, those of one name apart from others.
     #[serde(with = "json")]
     pub key: Separator,
     pub alone: Option<Box<Alone>>,
@@ -77,7 +77,7 @@ impl StreamSummary {
             segmented.push(vector.iter().map(|it| (it.suspended_ns.ns(), it.cost_ns.ns())).collect());
         }
         StreamSummary {
-            key: model.separator.key(),
+            key: model.separator.lasting(),
             primary_in: 0,
             primary_jobs: 0,
             releases: model.releases,

@@ -253,13 +253,13 @@ impl TaskSummary {
     }
 }
 
-/// Addresses and System V identifiers are others in every run: they become numbers, by call, in the order of
-/// first use.
+/// Addresses and System V identifiers are others in every run: they become numbers, by call and name, in the
+/// order of first use.
 fn number_objects(streams: &mut [StreamSummary]) {
     let mut counts: Vec<(Separator, u16)> = Vec::new();
     for stream in streams {
         let kind = match stream.key.object {
-            Object::Address { .. } => Object::address(0),
+            Object::Address { name, .. } => Object::Address { address: 0, name },
             Object::Id(_) => Object::Id(0),
             _ => continue,
         };
@@ -271,7 +271,7 @@ fn number_objects(streams: &mut [StreamSummary]) {
         counts[place].1 += 1;
         stream.key.object = match kind.object {
             Object::Id(_) => Object::Id(i32::from(counts[place].1)),
-            _ => Object::address(u64::from(counts[place].1)),
+            other => Object::Address { address: counts[place].1.into(), name: other.name() },
         };
     }
 }

@@ -1,6 +1,6 @@
 //! Summaries of runs merge in any order and grouping to the same bits, and to models that allow every run.
 
-use crate::common::records::{options, records};
+use crate::common::records::{moved, options, records};
 use crate::common::{Seen, jobs, releases};
 use proptest::prelude::*;
 use punctual_extract::summary::{FileError, MAGIC};
@@ -8,7 +8,8 @@ use punctual_extract::{Extractor, Run, Summary};
 use punctual_model::check::{arrival_counts, check_stream};
 use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
-    Call, Duration, Instant, Object, Platform, Policy, Release, Separator, Stream, Task, TimingModel,
+    Call, Duration, Instant, Object, ObjectName, Platform, Policy, Release, Separator, Stream, Task,
+    TimingModel,
 };
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
 use std::collections::BTreeSet;
@@ -156,6 +157,17 @@ proptest! {
         prop_assert!(TimingModel::from_json(&json).is_ok());
     }
 
+    /// A program is elsewhere in memory in its next run.
+    #[test]
+    fn addresses_with_names_are_the_same_in_another_run(records in records(120)) {
+        let [one, same, moved] =
+            [(0, records.clone()), (1, records.clone()), (1, moved(&records))].map(|(number, records)| {
+                summary(number, &records, 20)
+            });
+        let (same, moved) = (merged([one.clone(), same]), merged([one, moved]));
+        prop_assert!(same.to_bytes() == moved.to_bytes());
+    }
+
     #[test]
     fn a_task_alone_is_that_of_a_replay(records in records(200), horizon in 1..40_usize) {
         let mut extractor = Extractor::new(options(horizon, false));
@@ -295,6 +307,36 @@ proptest! {
     }
 }
 
+/// What a program waits on first is another thing in the next run: names tell which is which.
+#[test]
+fn streams_of_one_name_merge_whatever_comes_first() {
+    let run = |number: u64, waits: &[(u64, &str)]| {
+        let jobs: Vec<Seen> = (1..20).map(|job| Seen::at(job * 1_000_000)).collect();
+        let mut records = thread(7, "many", &jobs);
+        let (waits, mut next) = (waits.iter().cycle(), 0);
+        for (record, (address, name)) in records.iter_mut().zip(waits) {
+            if let Record::Activation(activation) = record {
+                let object = Object::Address { address: *address, name: ObjectName::new(name) };
+                activation.separator.object = object;
+                next += 1;
+            }
+        }
+        assert_eq!(next, 19);
+        summary(number, &records, 10)
+    };
+    let first = run(0, &[(0x10, "a:x"), (0x20, "a:y"), (0x30, ""), (0x40, "a:x")]);
+    let second = run(1, &[(0x70, ""), (0x60, "a:y"), (0x50, "a:x"), (0x80, "a:x")]);
+    let model = merged([first, second]).to_model();
+    let [task] = model.tasks() else { panic!("{:?}", model.tasks()) };
+    let mut separators: Vec<String> = Vec::new();
+    for stream in task.streams.iter().filter(|it| it.separator.call == Call::FutexWait) {
+        assert!(stream.jobs >= 6, "{stream:?}");
+        separators.push(stream.separator.to_string());
+    }
+    // Two places of one name are still two places.
+    assert_eq!(separators, ["futex_wait 0x1", "futex_wait a:x", "futex_wait a:y", "futex_wait a:x"]);
+}
+
 /// What the file of a summary has behind its checksum.
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut plain = vec![0; 1 << 22];
@@ -316,8 +358,8 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 5;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(5)));
+    newer[MAGIC.len()] = 7;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(7)));
     for cut in MAGIC.len()..good.len() {
         assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
     }

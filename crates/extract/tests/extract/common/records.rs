@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use punctual_extract::{Options, StreamOptions};
-use punctual_model::{Call, Disturbance, Duration, FileClass, Instant, Object, Policy, Separator, Window};
+use punctual_model::{
+    Call, Disturbance, Duration, FileClass, Instant, Object, ObjectName, Policy, Separator, Window,
+};
 use punctual_trace::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 
 pub fn options(horizon: usize, merge_transitions: bool) -> Options {
@@ -52,12 +54,32 @@ pub struct Separation {
 
 const PLACES: u8 = 48;
 
+fn named(address: u64, name: &str) -> Object {
+    Object::Address { address, name: ObjectName::new(name) }
+}
+
+/// The same records of another run, in which the program is elsewhere in memory. Addresses without a name
+/// stay.
+pub fn moved(records: &[Record]) -> Vec<Record> {
+    let mut records = records.to_vec();
+    for record in &mut records {
+        if let Record::Activation(activation) = record {
+            if let Object::Address { address, name: Some(_) } = &mut activation.separator.object {
+                *address += 0x5500_0000_0000;
+            }
+        }
+    }
+    records
+}
+
 fn separator(place: u8, file: u8) -> Separator {
     match place {
         0 => Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } },
         1 => Separator::SUSPENSION,
         2 => Separator { call: Call::FutexWait, object: Object::address(0x1000) },
         3 => Separator { call: Call::SchedYield, object: Object::None },
+        4 => Separator { call: Call::FutexWait, object: named(0x2000, "robot:lock") },
+        6 => Separator { call: Call::FutexWait, object: named(0x3000, "robot+0x4080") },
         _ => {
             let object = Object::File {
                 class: FileClass::Pipe,
