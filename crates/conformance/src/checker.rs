@@ -13,7 +13,7 @@ mod thread;
 pub use overdue::GRACE;
 
 use crate::chance::Allowances;
-use crate::contract::{Answer, Contract, separator_matcher};
+use crate::contract::{Answer, Contract, Meant};
 use crate::releases::Rule;
 use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
@@ -122,7 +122,7 @@ struct Unknown {
 /// What is agreed on of a task, ready to be applied.
 struct Agreed {
     threads: Matcher,
-    separator: Option<Box<dyn Fn(Separator) -> bool + Send>>,
+    separator: Option<Meant>,
     rule: Option<Rule>,
     several: Several,
     tolerance: Tolerance,
@@ -312,7 +312,7 @@ impl Judge {
             let rule = task.period.zip(task.jitter);
             Agreed {
                 threads: Matcher::new(&pattern),
-                separator: task.separator.as_deref().map(|text| Box::new(separator_matcher(text)) as _),
+                separator: task.separator.as_deref().map(Meant::new),
                 rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
                 shortest: [task.wcet, task.response, task.deadline, task.proven].into_iter().flatten().min(),
                 several: Several::of(task),
@@ -583,8 +583,7 @@ impl Judge {
             } else if tally.threads == 0 {
                 tally.answer(agreed.missing, Term::Missing, "not there", &mut notes)
             } else if tally.jobs == 0 {
-                let text = if tally.has_others { "no job that ends at its separator" } else { "no job" };
-                tally.answer(self.idle_answer, Term::NoJobs, text, &mut notes)
+                tally.answer(self.idle_answer, Term::NoJobs, tally.why_no_jobs(), &mut notes)
             } else {
                 None
             };

@@ -12,7 +12,7 @@ pub use margin::Margin;
 pub(crate) use observed::latency;
 pub use observed::{Limits, Observed};
 pub use read::Faulty;
-pub(crate) use separators::{meant, primary, separator_matcher};
+pub(crate) use separators::{Meant, meant, primary};
 pub use typical::Quantile;
 pub(crate) use typical::{median_cost_of, median_separation_of};
 

@@ -54,6 +54,8 @@ pub struct Tally {
     pub jobs: u64,
     /// Whether there were jobs at separators that the contract does not name.
     pub has_others: bool,
+    /// Whether some of these may be at one that the contract names, but the records do not name the address.
+    pub has_unnamed: bool,
     /// Its terms.
     pub standings: Vec<Standing>,
 }
@@ -126,7 +128,19 @@ impl Tally {
             threads: 0,
             jobs: 0,
             has_others: false,
+            has_unnamed: false,
             standings: terms.into_iter().filter_map(standing).collect(),
+        }
+    }
+
+    /// Why no jobs were judged.
+    pub(crate) fn why_no_jobs(&self) -> &'static str {
+        match (self.has_others, self.has_unnamed) {
+            (true, true) => {
+                "no job that ends at its separator; the records have no names of the addresses waited on"
+            }
+            (true, false) => "no job that ends at its separator",
+            (false, _) => "no job",
         }
     }
 
@@ -160,6 +174,7 @@ impl Tally {
         self.threads = self.threads.saturating_add(theirs.threads);
         self.jobs = self.jobs.saturating_add(theirs.jobs);
         self.has_others |= theirs.has_others;
+        self.has_unnamed |= theirs.has_unnamed;
         for theirs in theirs.standings {
             self.standing_of(theirs.term, theirs.agreed).join(theirs);
         }

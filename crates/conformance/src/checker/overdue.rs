@@ -250,5 +250,5 @@ fn activation(open: &OpenJob) -> Instant {
 
 /// Whether a stop ends the jobs at a separator.
 fn ends(stop: &Activation, separator: Separator) -> bool {
-    stop.separator.key() == separator || (separator == Separator::SUSPENSION && stop.slept)
+    stop.separator.key() == separator.key() || (separator == Separator::SUSPENSION && stop.slept)
 }

@@ -43,10 +43,13 @@ pub struct Thread {
 
 /// The jobs of a thread at one separator, while it belongs to one task of the contract.
 pub struct Lane {
+    /// Its key.
     pub separator: Separator,
     pub task: usize,
     /// Whether the contract names it.
     pub is_named: bool,
+    /// Whether it may be one that the contract names, but its address has no name.
+    pub lacks_name: bool,
     pub jobs: Jobs,
     /// The separate account of these jobs, if the contract names no separator.
     pub ledger: Option<Box<Ledger>>,
@@ -188,12 +191,13 @@ impl Thread {
         agreed: &Agreed,
         mut findings: Findings<'_>,
     ) -> bool {
-        let place = self.lane(seen.separator.key(), task, agreed, findings.tally);
+        let place = self.lane(seen.separator, task, agreed, findings.tally);
         let Thread { name, pid, lanes, chosen, .. } = self;
         let lane = &mut lanes[place];
         let subject = || subject(name, *pid, seen);
         let Some(ledger) = &mut lane.ledger else {
             findings.tally.has_others |= !lane.is_named;
+            findings.tally.has_unnamed |= lane.lacks_name;
             if lane.is_named {
                 lane.jobs.judge(seen, agreed, &mut findings, &subject);
             }
@@ -206,17 +210,21 @@ impl Thread {
 
     /// The place of the jobs at a separator.
     pub fn lane(&mut self, separator: Separator, task: usize, agreed: &Agreed, tally: &Tally) -> usize {
-        if let Some(place) = self.place(separator, task) {
+        let key = separator.key();
+        if let Some(place) = self.place(key, task) {
             return place;
         }
-        let is_named = agreed.separator.as_ref().is_some_and(|is_meant| is_meant(separator));
+        let meant = agreed.separator.as_ref();
+        let is_named = meant.is_some_and(|meant| meant.has(separator));
+        let lacks_name = meant.is_some_and(|meant| meant.lacks_name(separator));
         let ledger = agreed.separator.is_none().then(|| Box::new(Ledger::of(tally, agreed.terms)));
-        self.lanes.push(Lane { separator, task, is_named, jobs: Jobs::default(), ledger });
+        let jobs = Jobs::default();
+        self.lanes.push(Lane { separator: key, task, is_named, lacks_name, jobs, ledger });
         self.lanes.len() - 1
     }
 
-    fn place(&self, separator: Separator, task: usize) -> Option<usize> {
-        self.lanes.iter().position(|lane| lane.separator == separator && lane.task == task)
+    fn place(&self, key: Separator, task: usize) -> Option<usize> {
+        self.lanes.iter().position(|lane| lane.separator == key && lane.task == task)
     }
 
     /// Counts an activation; returns whether the separator should be chosen again.

@@ -3,7 +3,7 @@
 use crate::kept::{check, model};
 use crate::records::begins;
 use punctual_conformance::{Answer, Checker, Contract, Term, Verdict, check_model};
-use punctual_model::{Call, Duration, Instant, Object, Policy, Separator, Window};
+use punctual_model::{Call, Duration, Instant, Object, ObjectName, Policy, Separator, Window};
 use punctual_trace::{Activation, Record, Resumed};
 
 const MS: u64 = 1_000_000;
@@ -247,25 +247,84 @@ fn one_late_job_leaves_the_period() {
     assert!(found(&contract, &faster).len() > 10);
 }
 
-/// Locks have other addresses in the next run, so a contract cannot tell the one where jobs end from others:
-/// extraction does.
-#[test]
-fn of_several_locks_none_is_named() {
+/// A thread that waits for two locks, with jobs of 10 ms at the first.
+fn with_two_locks(locks: [Object; 2]) -> Thread {
     let mut thread = Thread::new();
     for job in 1..60 {
-        for (lock, until) in [(0x10, job * 10 * MS), (0x20, job * 10 * MS + 3 * MS)] {
+        for (lock, until) in locks.into_iter().zip([job * 10 * MS, job * 10 * MS + 3 * MS]) {
             let place = thread.records.len();
             thread.sleep_at(Call::FutexWait, until, MS);
             if let Record::Activation(activation) = &mut thread.records[place] {
-                activation.separator.object = Object::address(lock);
+                activation.separator.object = lock;
             }
         }
     }
+    thread
+}
+
+/// Locks have other addresses in the next run, so a contract cannot tell the one where jobs end from others:
+/// extraction does.
+#[test]
+fn of_several_locks_without_names_none_is_named() {
+    let thread = with_two_locks([0x10, 0x20].map(Object::address));
     let contract = Contract::from(&model(&thread.records));
     let task = &contract.tasks[0];
     assert_eq!((task.separator.as_deref(), task.period), (None, Some(Duration::from_ms(10))), "{task:#?}");
     let (found, verdict) = check(&contract, &thread.records);
     assert_eq!((found, verdict.tallies[0].jobs), (vec![], 58));
+}
+
+#[test]
+fn a_lock_with_a_name_is_named() {
+    let lock = |address, name| Object::Address { address, name: ObjectName::new(name) };
+    let first = with_two_locks([lock(0x10, "robot:[a]"), lock(0x20, "robot+0x20")]);
+    let contract = Contract::from(&model(&first.records));
+    let task = &contract.tasks[0];
+    assert_eq!(task.separator.as_deref(), Some("futex_wait robot:[[]a[]]"));
+    let judged = |thread: &Thread, contract: &Contract| {
+        let (found, verdict) = check(contract, &thread.records);
+        let notes: Vec<String> = verdict.notes.iter().map(|note| note.text.clone()).collect();
+        (found, verdict.tallies[0].jobs, notes)
+    };
+    // In the next run they are elsewhere.
+    let next = with_two_locks([lock(0x5010, "robot:[a]"), lock(0x5020, "robot+0x20")]);
+    assert_eq!(judged(&next, &contract), (vec![], 58, vec![]));
+    assert_eq!(check_model(&contract, &model(&next.records)).tallies[0].jobs, 58);
+    let other = with_two_locks([lock(0x10, "robot:b"), lock(0x20, "robot+0x20")]);
+    assert_eq!(judged(&other, &contract).1, 0);
+    assert_eq!(judged(&other, &contract).2, ["no job that ends at its separator"]);
+    let unnamed = with_two_locks([0x10, 0x20].map(Object::address));
+    assert_eq!(
+        judged(&unnamed, &contract).2,
+        ["no job that ends at its separator; the records have no names of the addresses waited on"]
+    );
+    // By address, and of both locks.
+    for (text, jobs) in [("futex_wait 0x10", 58), ("futex_wait robot*", 116), ("futex_wait *", 116)] {
+        let text = format!("[[task]]\nname = \"thread 0\"\nseparator = \"{text}\"\n");
+        let contract = Contract::parse(&text).expect("a contract");
+        assert_eq!(judged(&first, &contract).1, jobs, "{text}");
+    }
+}
+
+/// Of threads that wait for a lock each, a name would be that of one.
+#[test]
+fn threads_with_locks_of_their_own_have_no_name_for_them_all() {
+    let worker = |tid: u32, address: u64| {
+        let name = ObjectName::new(&format!("pool:locks+{address:#x}"));
+        let mut thread = with_two_locks([Object::Address { address, name }; 2]);
+        for record in &mut thread.records {
+            match record {
+                Record::Task(task) => (task.tid, task.name) = (tid, "worker".into()),
+                Record::Activation(activation) => activation.tid = tid,
+                _ => {}
+            }
+        }
+        thread.records
+    };
+    let records = [worker(1, 0x10), worker(2, 0x38)].concat();
+    let contract = Contract::from(&model(&records));
+    assert_eq!(contract.tasks[0].separator.as_deref(), Some("futex_wait *"));
+    assert!(check(&contract, &records).1.tallies[0].jobs > 200);
 }
 
 /// By 20 µs with each release: no two are far apart, but three hundred are.

@@ -1,6 +1,6 @@
 //! Whatever a timing model was made of keeps to the contract made of that model.
 
-use crate::records::{begins, options, ordinary, records, sleep};
+use crate::records::{begins, moved, options, ordinary, records, sleep};
 use proptest::prelude::*;
 use punctual_conformance::{Answer, Checker, Contract, Term, Verdict, Violation, check_model};
 use punctual_extract::Extractor;
@@ -95,6 +95,18 @@ proptest! {
         prop_assert_eq!(check_model(&contract, &model).violations(), 0, "{}", contract.to_toml());
     }
 
+    /// The contract of a run fits the next one, in which the program is elsewhere in memory.
+    #[test]
+    fn a_contract_does_not_depend_on_where_a_program_is(records in records(400)) {
+        let records = named(records);
+        let contract = Contract::from(&model(&records));
+        let moved = moved(&records);
+        prop_assert_eq!(&Contract::from(&model(&moved)), &contract);
+        prop_assert_eq!(check(&contract, &moved), check(&contract, &records));
+        let models = [&records, &moved].map(|records| check_model(&contract, &model(records)));
+        prop_assert_eq!(&models[0].tallies, &models[1].tallies);
+    }
+
     /// Where jobs end has one answer, whether the contract or the records say it: the verdict is the same, to
     /// the last violation.
     #[test]
@@ -155,7 +167,9 @@ fn with_and_without_separators(records: &[Record]) -> [Contract; 2] {
 
 /// A verdict but for what says how it came about.
 fn outcome(mut verdict: Verdict) -> Verdict {
-    verdict.tallies.iter_mut().for_each(|tally| tally.has_others = false);
+    for tally in &mut verdict.tallies {
+        (tally.has_others, tally.has_unnamed) = (false, false);
+    }
     verdict
 }
 
