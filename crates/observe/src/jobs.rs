@@ -4,6 +4,7 @@ mod calls;
 mod load;
 #[cfg(test)]
 mod machine;
+mod names;
 mod namespace;
 mod observer;
 mod records;

@@ -1,6 +1,7 @@
 //! Translates records from thread numbers of the initial PID namespace to the observer's, and completes
-//! command lines.
+//! command lines and the names of addresses.
 
+use super::names::Names;
 use super::records::{CommandEntry, Entry, TaskEntry};
 use crate::system;
 use punctual_trace::Record;
@@ -20,6 +21,7 @@ pub struct Namespace {
     commands: HashMap<u32, String>,
     /// Their processes, in the order in which they came.
     remembered: VecDeque<u32>,
+    names: Names,
 }
 
 impl Namespace {
@@ -51,6 +53,11 @@ impl Namespace {
             if has_ended {
                 self.forget(original);
             }
+        }
+        match &mut record {
+            Record::Activation(activation) => self.names.complete(activation.tid, &mut activation.separator),
+            Record::Exit { tid, .. } => self.names.end(*tid),
+            _ => {}
         }
         record
     }
@@ -101,6 +108,9 @@ impl Namespace {
         self.know(record.tid, entry.seen_tid);
         if entry.seen_tid != 0 {
             record.tid = entry.seen_tid;
+            if !entry.is_bystander {
+                self.names.begin(record.tid, record.begin);
+            }
         }
         record.command = complete(record.command, entry.command_is_cut, process);
         if record.command.is_empty() && !entry.is_kernel_thread {
