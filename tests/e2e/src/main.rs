@@ -25,6 +25,7 @@ mod loss;
 mod lttng;
 mod metrics;
 mod model;
+mod names;
 mod periods;
 mod probes;
 mod proven;
@@ -87,6 +88,7 @@ fn trials() -> Vec<Trial> {
             chains::ALL,
             compare::ALL,
             gate::ALL,
+            names::ALL,
             disturbed::ALL,
             doctor::ALL,
             latency::ALL,
