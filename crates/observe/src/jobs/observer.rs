@@ -8,7 +8,7 @@ use crate::command::{Output, Running, Waiting};
 use crate::error::{Error, ErrorKind};
 use crate::loader::Attached;
 use crate::ring::Ring;
-use crate::system;
+use crate::{programs32, system};
 use libbpf_rs::{MapCore, MapFlags};
 use punctual_model::Instant;
 use punctual_trace::{Glance, Record};
@@ -37,6 +37,17 @@ pub enum Target {
     Cgroup(PathBuf),
     /// A command, started once everything is attached, and all that it starts.
     Command(Vec<OsString>),
+}
+
+impl Target {
+    /// Whether programs of 32 bits are among those that it names, as far as is known now.
+    fn has_programs_of_32_bits(&self) -> bool {
+        match self {
+            Target::AllRealTime | Target::Cgroup(_) => programs32::any(),
+            Target::Pids(pids) => pids.iter().copied().any(programs32::is_run_by),
+            Target::Command(words) => words.first().is_some_and(|word| programs32::is_command(word)),
+        }
+    }
 }
 
 /// How to observe.
@@ -131,7 +142,12 @@ impl Observer {
             }
             Target::Command(_) => settings.target = target::TARGET_PROCESSES,
         }
-        let mut loaded = load::load(&settings, options.attach)?;
+        // The functions of their calls are not traced.
+        let attach = match options.attach {
+            Attach::Auto if options.target.has_programs_of_32_bits() => Attach::Tracepoint,
+            chosen => chosen,
+        };
+        let mut loaded = load::load(&settings, attach)?;
         for pid in &pids {
             watch_process(&loaded, *pid, false)?;
         }

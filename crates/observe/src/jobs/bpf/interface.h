@@ -12,9 +12,11 @@
 
 /* What else a system call can be; beyond the numbers of enum call. */
 enum other_call {
-	CALL_FUTEX = 252,   /* futex(2): which separator it is depends on its operation */
-	CALL_RESTART = 253, /* restart_syscall(2): resumes the call that a signal interrupted */
-	CALL_SET = 254,	    /* sched_set*(2): a task transition may follow */
+	CALL_SOCKETCALL = 250, /* socketcall(2) of i386: one number for many calls */
+	CALL_IPC = 251,	       /* ipc(2) of i386: likewise */
+	CALL_FUTEX = 252,      /* futex(2): which separator it is depends on its operation */
+	CALL_RESTART = 253,    /* restart_syscall(2): resumes the call that a signal interrupted */
+	CALL_SET = 254,	       /* sched_set*(2): a task transition may follow */
 	CALL_NONE = 255,
 };
 
@@ -29,7 +31,8 @@ enum object_class {
 };
 
 enum limits {
-	SYSTEM_CALLS = 512, /* numbers in the tables; a power of two */
+	SYSTEM_CALLS = 512,	 /* numbers of one kind of program; a power of two */
+	SYSTEM_CALL_KEYS = 1024, /* of 64-bit programs, then of 32-bit ones */
 	COMM_LENGTH = 16,
 	AFFINITY_WORDS = 16,
 	CGROUP_LEVELS = 16,
@@ -186,7 +189,7 @@ struct thread {
 	__u8 object_class;
 	__u8 known_class;
 	__s32 number;
-	__s32 system_call; /* the number of `call` */
+	__s32 system_call; /* the key of `call`: its number, and of which kind of program */
 	__u32 sequence;
 	__u32 tid;
 	__u64 entry;

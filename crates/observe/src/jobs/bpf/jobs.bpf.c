@@ -15,6 +15,7 @@
 #include <bpf/bpf_tracing.h>
 #include "interface.h"
 #include "emit.h"
+#include "numbers.h"
 #include "task.h"
 #include "bystander.h"
 #include "calls.h"
@@ -52,11 +53,12 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
-	struct call_info info = {.call = call, .system_call = SYSCALL_NUMBER(regs)};
+	struct call_info info = {.call = call};
 	__u64 now;
 
-	if (!thread || is_compat(task) || call == CALL_SET)
+	if (!thread || call == CALL_SET)
 		return 0;
+	info.system_call = key_of(task, SYSCALL_NUMBER(regs));
 	now = bpf_ktime_get_ns();
 	wake_up(thread, task, now);
 	if (!thread->command_sent)
@@ -64,7 +66,7 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	if (call == CALL_RESTART) {
 		if (thread->interrupted)
 			resume_call(thread, now);
-		thread->system_call = SYSCALL_NUMBER(regs);
+		thread->system_call = info.system_call;
 		return 0;
 	}
 	classify(thread, &info, regs, now);
@@ -157,17 +159,30 @@ static __noinline int on_exit(__u8 call, long result)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(enter_any, struct pt_regs *regs, long number)
 {
-	__u8 call = call_of(number);
+	__u8 call;
 
+	if (!is_watched_number(number))
+		return 0;
+	call = call_of(key_of(bpf_get_current_task_btf(), number));
 	return call == CALL_NONE ? 0 : on_enter(regs, call);
+}
+
+static __always_inline int on_any_exit(struct task_struct *task, unsigned long number, long result)
+{
+	__u32 key;
+	__u8 call;
+
+	if (!is_watched_number(number))
+		return 0;
+	key = key_of(task, number);
+	call = call_of(key);
+	return call == CALL_NONE ? 0 : on_exit(call, result_of(key, result));
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(exit_any, struct pt_regs *regs, long result)
 {
-	__u8 call = call_of(SYSCALL_NUMBER(regs));
-
-	return call == CALL_NONE ? 0 : on_exit(call, result);
+	return on_any_exit(bpf_get_current_task_btf(), SYSCALL_NUMBER(regs), result);
 }
 
 /*
@@ -177,8 +192,9 @@ int BPF_PROG(exit_any, struct pt_regs *regs, long result)
 SEC("tp/raw_syscalls/sys_enter")
 int enter_unpreempted(void *fields)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	__u8 call = call_of(SYSCALL_NUMBER(regs));
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u8 call = call_of(key_of(task, SYSCALL_NUMBER(regs)));
 
 	return call == CALL_NONE ? 0 : on_enter(regs, call);
 }
@@ -186,10 +202,10 @@ int enter_unpreempted(void *fields)
 SEC("tp/raw_syscalls/sys_exit")
 int exit_unpreempted(void *fields)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	__u8 call = call_of(SYSCALL_NUMBER(regs));
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
-	return call == CALL_NONE ? 0 : on_exit(call, SYSCALL_RESULT(regs));
+	return on_any_exit(task, SYSCALL_NUMBER(regs), SYSCALL_RESULT(regs));
 }
 
 /* A wake-up; for timelines also the waker. The thread that runs when a timer fires is not one. */
