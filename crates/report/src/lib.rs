@@ -8,7 +8,9 @@
 
 mod analysed;
 pub mod blame;
+mod busy;
 mod checklist;
+mod clock;
 pub mod compare;
 mod comparison;
 pub mod conformance;

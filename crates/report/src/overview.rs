@@ -3,11 +3,11 @@
 use crate::derived::{is_merged, left_out, primary, typical};
 use crate::figures::{self, Phases, THREADS};
 use crate::number::{about, counted};
-use crate::one_job;
 use crate::shape::Shape;
 use crate::summed::Summed;
 use crate::table;
 use crate::{Page, text, visible};
+use crate::{busy, clock, one_job};
 use punctual_model::{
     Loss, Periodic, Platform, Section, Stream, Task, ThreadId, ThreadIds, Threads, TimingModel,
 };
@@ -37,7 +37,7 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
         text += &table::of_figures(THREADS, groups.iter().map(|group| group.row(&ids))).text(page);
     }
     text += &folding(model, &folded.iter().copied().filter_map(why).collect::<Vec<_>>(), page);
-    for line in one_job::sentences(&folded) {
+    for line in busy::sentences(&folded).into_iter().chain(one_job::sentences(&folded)) {
         text += &crate::paragraph(&line, page);
     }
     let summed = groups.iter().filter(|group| group.phases > 1).count() as u64;
@@ -79,9 +79,10 @@ pub fn summary(model: &TimingModel) -> String {
             )
         }
     };
-    let stolen = stolen(threads).map_or_else(String::new, |stolen| format!("{stolen}\n"));
+    let notes: String =
+        stolen(threads).into_iter().chain(clock::steps(threads)).map(|it| it + "\n").collect();
     format!(
-        "{} on {machine}: {}, {}, {loss}.\n{stolen}",
+        "{} on {machine}: {}, {}, {loss}.\n{notes}",
         how_long(model),
         counted(model.tasks().len() as u64, "task"),
         counted(threads.records, "record"),

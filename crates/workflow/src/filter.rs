@@ -143,6 +143,7 @@ impl RecordFilter {
                     task.command.clone_from(command);
                 }
             }
+            Record::ClockSet { .. } => return Some(take(record)),
             Record::Exit { .. } | Record::Last { .. } => {
                 self.others.remove(&tid);
                 return self.chosen.remove(&tid).then(|| take(record));
@@ -155,7 +156,7 @@ impl RecordFilter {
                 return Some(take(record));
             }
             Record::Switch(_) if !self.others.contains_key(&tid) => return Some(take(record)),
-            Record::Renamed { .. } | Record::Activation(_) | Record::Switch(_) => {}
+            Record::Renamed { .. } | Record::Busy { .. } | Record::Activation(_) | Record::Switch(_) => {}
         }
         self.chosen.contains(&tid).then(|| take(record))
     }
@@ -179,7 +180,12 @@ fn time(record: &Record) -> Option<Instant> {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => Some(task.at),
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => Some(*at),
         Record::Switch(switch) => Some(switch.at),
-        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) | Record::Dispatch(_) => None,
+        Record::ClockSet { at, .. } => Some(*at),
+        Record::Busy { .. }
+        | Record::Renamed { .. }
+        | Record::Command { .. }
+        | Record::Latency(_)
+        | Record::Dispatch(_) => None,
     }
 }
 

@@ -258,7 +258,7 @@ impl Live {
             false => self.extractor.so_far(tid, now)?,
             true => thread.model()?.clone(),
         };
-        let model = models::of_tasks(vec![task], 0, self.observed(Platform::default(), now));
+        let model = models::of_tasks(vec![task], 0, Vec::new(), self.observed(Platform::default(), now));
         let description = punctual_report::live::description(&model, width);
         Some(thread.details(self.line(thread, about, now, has_ended), description, self.from))
     }
@@ -266,7 +266,12 @@ impl Live {
     /// The timing model so far: what [`extract`](crate::extract::extract) would return if it ended now.
     pub fn model(&self, platform: Platform, now: Instant) -> TimingModel {
         let omitted = self.extractor.progress().omitted;
-        models::of_tasks(self.extractor.tasks(now), omitted, self.observed(platform, now))
+        models::of_tasks(
+            self.extractor.tasks(now),
+            omitted,
+            self.extractor.clock_steps().to_vec(),
+            self.observed(platform, now),
+        )
     }
 
     fn observed(&self, platform: Platform, now: Instant) -> Observed {

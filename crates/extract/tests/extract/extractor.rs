@@ -121,6 +121,18 @@ fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
 }
 
 #[test]
+fn a_task_that_never_waited_has_its_processor_time() {
+    let busy = |sequence| Record::Busy { tid: TID, sequence, cpu: Duration::from_ns(90) };
+    let last = |sequence| Record::Last { tid: TID, sequence, at: Instant::from_ns(100) };
+    let tasks = extract(&[begins(0, 0, Begin::Seen, Policy::Fifo), busy(1), last(2)]);
+    assert_eq!((tasks.len(), tasks[0].busy_ns), (1, Some(Duration::from_ns(90))));
+    assert!(tasks[0].streams.is_empty());
+    // Records are missing: the time is of more than the task that begins there.
+    let tasks = extract(&[begins(0, 0, Begin::Seen, Policy::Fifo), busy(5), last(6)]);
+    assert!(tasks.iter().all(|task| task.busy_ns.is_none()), "{tasks:?}");
+}
+
+#[test]
 fn threads_that_had_the_same_tid_are_told_apart() {
     let exit = |sequence, at| Record::Exit { tid: TID, sequence, at: Instant::from_ns(at) };
     let records = [

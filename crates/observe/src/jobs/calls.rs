@@ -10,7 +10,7 @@ const NUMBERS: usize = limits::SYSTEM_CALLS.0 as usize;
 const KEYS: usize = limits::SYSTEM_CALL_KEYS.0 as usize;
 
 /// System calls that separate nothing: name and number on this machine, and what the programs take them for.
-const OTHERS: [(&str, libc::c_long, other_call); 7] = [
+const OTHERS: [(&str, libc::c_long, other_call); 11] = [
     ("futex", libc::SYS_futex, other_call::CALL_FUTEX),
     ("restart_syscall", libc::SYS_restart_syscall, other_call::CALL_RESTART),
     ("sched_setscheduler", libc::SYS_sched_setscheduler, other_call::CALL_SET),
@@ -18,20 +18,32 @@ const OTHERS: [(&str, libc::c_long, other_call); 7] = [
     ("sched_setattr", libc::SYS_sched_setattr, other_call::CALL_SET),
     ("sched_setaffinity", libc::SYS_sched_setaffinity, other_call::CALL_SET),
     ("setpriority", libc::SYS_setpriority, other_call::CALL_SET),
+    ("clock_settime", libc::SYS_clock_settime, other_call::CALL_SET_CLOCK),
+    ("settimeofday", libc::SYS_settimeofday, other_call::CALL_SET_CLOCK),
+    ("clock_adjtime", libc::SYS_clock_adjtime, other_call::CALL_SET_CLOCK),
+    ("adjtimex", libc::SYS_adjtimex, other_call::CALL_SET_CLOCK),
 ];
 
-/// The same in 32-bit programs, by their numbers, which i386 and arm share for these.
-const OTHERS_32: [(usize, other_call); 8] = [
-    (0, other_call::CALL_RESTART), // restart_syscall
-    (97, other_call::CALL_SET),    // setpriority
-    (154, other_call::CALL_SET),   // sched_setparam
-    (156, other_call::CALL_SET),   // sched_setscheduler
-    (240, other_call::CALL_FUTEX), // futex
-    (241, other_call::CALL_SET),   // sched_setaffinity
-    (422, other_call::CALL_FUTEX), // futex_time64
+/// The same in 32-bit programs, by their numbers, most of which i386 and arm share.
+const OTHERS_32: [(usize, other_call); 14] = [
+    (0, other_call::CALL_RESTART),     // restart_syscall
+    (79, other_call::CALL_SET_CLOCK),  // settimeofday
+    (97, other_call::CALL_SET),        // setpriority
+    (124, other_call::CALL_SET_CLOCK), // adjtimex
+    (154, other_call::CALL_SET),       // sched_setparam
+    (156, other_call::CALL_SET),       // sched_setscheduler
+    (240, other_call::CALL_FUTEX),     // futex
+    (241, other_call::CALL_SET),       // sched_setaffinity
+    (404, other_call::CALL_SET_CLOCK), // clock_settime64
+    (405, other_call::CALL_SET_CLOCK), // clock_adjtime64
+    (422, other_call::CALL_FUTEX),     // futex_time64
+    (CLOCK_SETTIME_32, other_call::CALL_SET_CLOCK),
+    (CLOCK_ADJTIME_32, other_call::CALL_SET_CLOCK),
     (SCHED_SETATTR_32, other_call::CALL_SET),
 ];
 
+const CLOCK_SETTIME_32: usize = if cfg!(target_arch = "x86_64") { 264 } else { 262 };
+const CLOCK_ADJTIME_32: usize = if cfg!(target_arch = "x86_64") { 343 } else { 372 };
 const SCHED_SETATTR_32: usize = if cfg!(target_arch = "x86_64") { 351 } else { 380 };
 
 /// Calls of i386 or arm that are older forms of others: number, and what the programs take them for.

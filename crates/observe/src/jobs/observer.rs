@@ -253,6 +253,14 @@ impl Observer {
         }
     }
 
+    /// What a thread took that never waited.
+    fn busy(&self, tid: u32, glance: &Glance, bytes: &[u8]) -> Option<Record> {
+        let begin = records::busy_since(bytes).filter(|_| glance.stopped.is_none())?;
+        let known = glance.cpu.saturating_sub(records::unaccounted(bytes)?);
+        let cpu = system::processor_time(self.namespace.seen(tid)).max(known).saturating_sub(begin);
+        Some(Record::Busy { tid, sequence: glance.sequence, cpu })
+    }
+
     /// Stops, hands on everything that was seen, and ends the command if it still runs. The programs are only
     /// detached when [`Summary::attached`] is dropped.
     pub fn finish(mut self, each: &mut dyn FnMut(&Record)) -> Result<Summary, Error> {
@@ -265,8 +273,10 @@ impl Observer {
             let Ok(Some(bytes)) = threads.lookup(&key, MapFlags::ANY) else {
                 continue;
             };
-            if let Some((tid, glance)) = records::glance(&bytes, until) {
-                for record in glance.last_records(tid) {
+            if let Some((tid, mut glance)) = records::glance(&bytes, until) {
+                let busy = self.busy(tid, &glance, &bytes);
+                glance.sequence += u32::from(busy.is_some());
+                for record in busy.into_iter().chain(glance.last_records(tid)) {
                     self.records += u64::from(matches!(record, Record::Activation(_)));
                     each(&self.namespace.translate(Entry::Record(record)));
                 }

@@ -2,9 +2,9 @@
 //! of `bpf/interface.h`.
 
 use super::skeleton::types::{
-    activation as RawActivation, activation_flags, begin, command_record, counter, disturbance, exit_record,
-    header, limits, object_class, other_call, record_kind, renamed, sleep_kind, step, switch_record,
-    task_record, thread, thread_state,
+    activation as RawActivation, activation_flags, begin, busy_record, clock_record, command_record, counter,
+    disturbance, exit_record, header, limits, object_class, other_call, record_kind, renamed, sleep_kind,
+    step, switch_record, task_record, thread, thread_state,
 };
 use crate::loader::{Plain, read_plain, text};
 use punctual_model::separator::{Call, FileClass, Object, Separator};
@@ -36,6 +36,10 @@ unsafe impl Plain for command_record {}
 unsafe impl Plain for exit_record {}
 // SAFETY: as above.
 unsafe impl Plain for switch_record {}
+// SAFETY: as above.
+unsafe impl Plain for busy_record {}
+// SAFETY: as above.
+unsafe impl Plain for clock_record {}
 // SAFETY: as above.
 unsafe impl Plain for thread {}
 
@@ -111,6 +115,14 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
             let raw: exit_record = read_plain(bytes)?;
             Some(Entry::Record(Record::Exit { tid, sequence, at: Instant::from_ns(raw.at) }))
         }
+        record_kind::RECORD_BUSY => {
+            let raw: busy_record = read_plain(bytes)?;
+            Some(Entry::Record(Record::Busy { tid, sequence, cpu: Duration::from_ns(raw.cpu) }))
+        }
+        record_kind::RECORD_CLOCK_SET => {
+            let raw: clock_record = read_plain(bytes)?;
+            Some(Entry::Record(Record::ClockSet { at: Instant::from_ns(raw.at), by_ns: raw.by }))
+        }
         record_kind::RECORD_SWITCH => Some(Entry::Record(Record::Switch(switch(&read_plain(bytes)?)?))),
         _ => None,
     }
@@ -169,6 +181,15 @@ fn woken(thread: &thread) -> Option<Window> {
         && u32::from(thread.sleep) == sleep_kind::SLEEP_INTERRUPTIBLE.0
         && thread.interrupted == 0;
     (waits && thread.waking >= thread.stop).then(|| Window::at(Instant::from_ns(thread.waking)))
+}
+
+/// The processor time that the task of a thread began with, if it never waited and does not now. Less what
+/// readings by the clock were ahead: compare it with the kernel's account.
+pub fn busy_since(bytes: &[u8]) -> Option<Duration> {
+    let thread: thread = read_plain(bytes)?;
+    let sleeps = u32::from(thread.state) == thread_state::THREAD_ASLEEP.0;
+    let began_with = thread.cpu_at_begin.saturating_sub(thread.unaccounted);
+    (thread.waited == 0 && !sleeps).then(|| Duration::from_ns(began_with))
 }
 
 /// Time that a thread has had, by the kernel's account, beyond what the programs know of its account.

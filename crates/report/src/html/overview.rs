@@ -3,10 +3,10 @@
 use super::cell::{cell, head, on_page};
 use crate::derived::primary;
 use crate::figures::{THREADS, ThreadRow};
-use crate::one_job;
 use crate::overview::{legend, threads};
 use crate::text;
 use crate::visible;
+use crate::{busy, one_job};
 use maud::{Markup, html};
 use punctual_model::{Task, ThreadIds, TimingModel};
 
@@ -53,6 +53,7 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
                         }
                     }
                 }
+                @for line in busy::sentences(&short) { p { (line) } }
                 @for line in one_job::sentences(&short) { p { (line) } }
                 @for line in legend(&all) { p.legend { (line) } }
             }

@@ -8,10 +8,6 @@ use std::path::Path;
 
 const DRIVERS: &str = "drivers32";
 
-/// What the C library of these programs calls instead.
-const CALLS: &[(&str, &str)] =
-    &[("select_timeout", "pselect6"), ("select", "pselect6"), ("no_select_zero", "pselect6")];
-
 /// How often rows whose times are wrong are observed again: the machine may have lost its processors.
 const ATTEMPTS: usize = 4;
 
@@ -25,7 +21,6 @@ pub fn programs_of_32_bits() -> Result<Outcome> {
     }
     let drivers = list(DRIVERS)?;
     let mut left: Vec<Row> = rows().filter(|row| drivers.iter().any(|it| it == row.driver)).collect();
-    left.iter_mut().for_each(take_call);
     for attempt in 1..=ATTEMPTS {
         let names: Vec<String> = left.iter().map(|row| row.driver.to_owned()).collect();
         let all = All::observe(DRIVERS, &names)?;
@@ -43,10 +38,4 @@ pub fn programs_of_32_bits() -> Result<Outcome> {
         }
     }
     Ok(Outcome::Completed)
-}
-
-fn take_call(row: &mut Row) {
-    if let Some((_, call)) = CALLS.iter().find(|(driver, _)| *driver == row.driver) {
-        row.call = call;
-    }
 }

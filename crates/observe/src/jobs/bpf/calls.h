@@ -210,45 +210,6 @@ static __always_inline bool wait_for_budget(void)
 	return bpf_get_current_task_btf()->policy == SCHED_DEADLINE;
 }
 
-/*
- * How far a clock is ahead of CLOCK_MONOTONIC, as the kernel's timers have it: every thread has
- * one, which is unused but under SCHED_DEADLINE. False for clocks that timers do not run on by
- * themselves.
- */
-static __always_inline bool is_ahead(int clock, __s64 *by)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct hrtimer_cpu_base *timers;
-	int base;
-
-	*by = 0;
-	if (clock == CLOCK_MONOTONIC)
-		return true;
-	if (clock == CLOCK_REALTIME)
-		base = bpf_core_enum_value(enum hrtimer_base_type, HRTIMER_BASE_REALTIME);
-	else if (clock == CLOCK_BOOTTIME)
-		base = bpf_core_enum_value(enum hrtimer_base_type, HRTIMER_BASE_BOOTTIME);
-	else if (clock == CLOCK_TAI)
-		base = bpf_core_enum_value(enum hrtimer_base_type, HRTIMER_BASE_TAI);
-	else
-		return false;
-	timers = BPF_CORE_READ(task, dl.dl_timer.base, cpu_base);
-	/* Addressed by hand: CO-RE knows the array as having one element. */
-	return timers &&
-	       !bpf_probe_read_kernel(by, sizeof(*by),
-		       (void *)timers + bpf_core_field_offset(struct hrtimer_cpu_base, clock_base) +
-			       base * bpf_core_type_size(struct hrtimer_clock_base) +
-			       bpf_core_field_offset(struct hrtimer_clock_base, offset));
-}
-
-/* When an absolute sleep is over, on CLOCK_MONOTONIC; 0: not known. */
-static __always_inline __u64 end_of_sleep(int clock, __s64 until)
-{
-	__s64 ahead;
-
-	return is_ahead(clock, &ahead) && until > ahead ? until - ahead : 0;
-}
-
 static __always_inline bool wait_on_clock(
 	struct call_info *info, __u64 now, int clock, bool absolute, __u64 time)
 {

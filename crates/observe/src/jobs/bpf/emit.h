@@ -166,6 +166,7 @@ static __always_inline void emit_call(struct thread *thread, __u8 flags)
 	}
 	record->suspended_after = thread->suspended_after;
 	record->expirations = thread->expirations;
+	thread->waited = 1;
 	submit(thread, record);
 }
 
@@ -189,6 +190,7 @@ static __always_inline void emit_suspension(
 	record->start = start;
 	record->suspended_after = 0;
 	record->expirations = 0;
+	thread->waited = 1;
 	submit(thread, record);
 }
 

@@ -62,6 +62,7 @@ struct timer_report {
 	__u64 expirations; /* 0: the call said nothing of a timer */
 	__u64 next;	   /* when it expires next, of CLOCK_MONOTONIC; 0: not known */
 	__u64 interval;
+	int clock;
 };
 
 /* When the timer expires, or did if it is not running. Its clock may be another; a clock that is
@@ -90,7 +91,8 @@ static __always_inline void ask_timerfd(struct thread *thread, struct timer_repo
 	if (!bpf_core_field_exists(struct timerfd_ctx, tintv))
 		return;
 	context = BPF_CORE_READ(file, private_data);
-	if (!has_hrtimer(BPF_CORE_READ(context, clockid)))
+	report->clock = BPF_CORE_READ(context, clockid);
+	if (!has_hrtimer(report->clock))
 		return;
 	report->interval = BPF_CORE_READ(context, tintv);
 	report->next = expiry_of(
@@ -119,7 +121,8 @@ static __always_inline void ask_posix_timer(
 		timer = at - bpf_core_field_offset(struct k_itimer, list);
 		if (BPF_CORE_READ(timer, it_id) != id)
 			continue;
-		if (!has_hrtimer(BPF_CORE_READ(timer, it_clock)))
+		report->clock = BPF_CORE_READ(timer, it_clock);
+		if (!has_hrtimer(report->clock))
 			return;
 		report->interval = BPF_CORE_READ(timer, it_interval);
 		report->next = expiry_of(

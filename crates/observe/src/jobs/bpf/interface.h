@@ -14,6 +14,7 @@
 enum other_call {
 	CALL_SOCKETCALL = 250, /* socketcall(2) of i386: one number for many calls */
 	CALL_IPC = 251,	       /* ipc(2) of i386: likewise */
+	CALL_SET_CLOCK = 249,  /* clock_settime(2) and others */
 	CALL_FUTEX = 252,      /* futex(2): which separator it is depends on its operation */
 	CALL_RESTART = 253,    /* restart_syscall(2): resumes the call that a signal interrupted */
 	CALL_SET = 254,	       /* sched_set*(2): a task transition may follow */
@@ -48,6 +49,8 @@ enum record_kind {
 	RECORD_SWITCH = 6,
 	RECORD_BYSTANDER = 7,
 	RECORD_BYSTANDER_EXIT = 8,
+	RECORD_BUSY = 9,
+	RECORD_CLOCK_SET = 10,
 };
 
 /* What the scheduler did with a thread: the flags of a switch record. */
@@ -132,6 +135,19 @@ struct command_record {
 	__u32 seen_tgid;
 	__u32 length;
 	__u8 command[COMMAND_LENGTH];
+};
+
+/* The thread's task ends here and has not waited once; sent before what ends it. */
+struct busy_record {
+	struct header header;
+	__u64 cpu; /* processor time that the task took */
+};
+
+/* CLOCK_REALTIME was set. Of no thread. */
+struct clock_record {
+	struct header header;
+	__u64 at;
+	__s64 by; /* nanoseconds forward */
 };
 
 struct exit_record {
@@ -230,6 +246,10 @@ struct thread {
 	__u64 reservation;
 	__u64 affinity;
 
+	/* Of its task: whether it has waited, and the processor time that it began with. */
+	__u8 waited;
+	__u64 cpu_at_begin;
+
 	/* The descriptor that it used last, so that it need not be looked into again. */
 	__u64 known_file, known_inode, known_identity;
 };
@@ -273,6 +293,8 @@ struct interface {
 	struct renamed renamed;
 	struct command_record command;
 	struct exit_record exit;
+	struct busy_record busy;
+	struct clock_record clock;
 	struct switch_record switched;
 	struct thread thread;
 	enum call call;

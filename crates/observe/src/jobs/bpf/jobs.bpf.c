@@ -18,6 +18,7 @@
 #include "numbers.h"
 #include "task.h"
 #include "bystander.h"
+#include "clock.h"
 #include "calls.h"
 #include "ends.h"
 #include "steal.h"
@@ -56,7 +57,9 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	struct call_info info = {.call = call};
 	__u64 now;
 
-	if (!thread || call == CALL_SET)
+	if (call == CALL_SET_CLOCK)
+		begin_to_set_clock();
+	if (!thread || call == CALL_SET || call == CALL_SET_CLOCK)
 		return 0;
 	info.system_call = key_of(task, SYSCALL_NUMBER(regs));
 	now = bpf_ktime_get_ns();
@@ -116,6 +119,10 @@ static __noinline int on_exit(__u8 call, long result)
 	__u8 interrupted;
 	__u64 now;
 
+	if (call == CALL_SET_CLOCK) {
+		end_of_setting_clock();
+		return 0;
+	}
 	if (!thread) {
 		if (call == CALL_SET && wanted(task)) {
 			now = bpf_ktime_get_ns();
@@ -415,11 +422,13 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigact
 	return 0;
 }
 
-static __always_inline void end_thread(struct thread *thread, __u32 tid, __u64 now)
+static __always_inline void end_thread(
+	struct thread *thread, struct task_struct *task, __u32 tid, __u64 now)
 {
 	struct exit_record *record;
 
 	emit_stop(thread);
+	emit_busy(thread, task, now);
 	record = reserve(thread, sizeof(*record));
 	if (record) {
 		fill_header(&record->header, thread, RECORD_EXIT, 0);
@@ -440,11 +449,12 @@ static __noinline int on_exec(int old_pid)
 		struct thread *old = watched(old_pid);
 
 		if (old)
-			end_thread(old, old_pid, now);
+			end_thread(old, task, old_pid, now);
 	}
 	if (thread) {
 		wake_up(thread, task, now);
 		emit_stop(thread);
+		emit_busy(thread, task, now);
 		thread->call = CALL_NONE;
 		changed(thread, task);
 		thread->command_sent = 1;
@@ -473,7 +483,7 @@ static __noinline int on_end(void)
 	struct thread *thread = watched(task->pid);
 
 	if (thread)
-		end_thread(thread, task->pid, bpf_ktime_get_ns());
+		end_thread(thread, task, task->pid, bpf_ktime_get_ns());
 	if (target == TARGET_PROCESSES && task->signal->live.counter == 0) {
 		__u32 seen = seen_number(task->group_leader, task->tgid);
 

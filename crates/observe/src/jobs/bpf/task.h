@@ -242,7 +242,7 @@ static __always_inline struct thread *watch(
 	fresh.tid = tid;
 	fresh.call = CALL_NONE;
 	fresh.clock_from = now;
-	fresh.cpu_then = task->se.sum_exec_runtime;
+	fresh.cpu_then = fresh.cpu_at_begin = task->se.sum_exec_runtime;
 	/* Before others see it: a program that interrupts this one would take what is not filled in
 	 * yet for a transition. */
 	changed(&fresh, task);

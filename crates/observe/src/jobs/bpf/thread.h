@@ -308,6 +308,8 @@ static __always_inline void note_timer(
 	thread->expirations = timer->expirations;
 	if (timer->next <= span || last > now)
 		return;
+	first = due_with_steps(timer->clock, first);
+	last = due_with_steps(timer->clock, last);
 	settle_sleep(thread, task, task->nvcsw, now);
 	if (!thread->first_stop && last <= thread->entry) {
 		thread->arrival = last;
@@ -361,6 +363,24 @@ static __always_inline void emit_stop(struct thread *thread)
 		emit_call(thread, ACTIVATION_SLEPT);
 }
 
+/* The thread's task is over: says so if it never waited, since then it has no jobs. */
+static __always_inline void emit_busy(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	__u64 cpu = cpu_now(thread, task, now);
+	struct busy_record *record;
+
+	if (!thread->waited && thread->state != THREAD_ASLEEP) {
+		record = reserve(thread, sizeof(*record));
+		if (record) {
+			fill_header(&record->header, thread, RECORD_BUSY, 0);
+			record->cpu = cpu - thread->cpu_at_begin;
+			submit(thread, record);
+		}
+	}
+	thread->waited = 0;
+	thread->cpu_at_begin = cpu;
+}
+
 /* Ends the task if policy, priority or affinity differ from what they were. */
 static __always_inline void check_task(struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -369,6 +389,7 @@ static __always_inline void check_task(struct thread *thread, struct task_struct
 	if (what == BEGIN_SEEN)
 		return;
 	emit_stop(thread);
+	emit_busy(thread, task, now);
 	emit_task(thread, task, what, now, false);
 }
 

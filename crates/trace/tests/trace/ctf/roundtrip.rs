@@ -138,11 +138,11 @@ fn folders_that_are_not_recordings_are_refused() {
     std::fs::remove_file(&metadata).unwrap();
     make(scratch.path(), &some_about(), &Options::default(), &[]);
     let text = std::fs::read_to_string(&metadata).unwrap();
-    std::fs::write(&metadata, text.replace("format_version = 7;", "format_version = 8;")).unwrap();
+    std::fs::write(&metadata, text.replace("format_version = 8;", "format_version = 9;")).unwrap();
     // The checksum says that it was changed, so the version is not believed.
     assert_eq!(Reader::open(scratch.path()).unwrap().damage().len(), 1);
     let of_version = |version: u32| {
-        let body = text.replace("format_version = 7;", &format!("format_version = {version};"));
+        let body = text.replace("format_version = 8;", &format!("format_version = {version};"));
         let body = &body[..body.rfind("/* crc32").unwrap()];
         let crc = crc32fast::hash(body.as_bytes());
         std::fs::write(&metadata, format!("{body}/* crc32 0x{crc:08x}: of all before this line */\n"))
