@@ -155,6 +155,7 @@ fn folders_that_are_not_recordings_are_refused() {
     assert_eq!(of_version(4).unwrap().damage(), []);
     assert_eq!(of_version(5).unwrap().damage(), []);
     assert_eq!(of_version(6).unwrap().damage(), []);
-    assert_eq!(of_version(8).err().unwrap().kind(), ErrorKind::Version);
+    assert_eq!(of_version(7).unwrap().damage(), []);
+    assert_eq!(of_version(9).err().unwrap().kind(), ErrorKind::Version);
     assert_eq!(of_version(0).err().unwrap().kind(), ErrorKind::Version);
 }
