@@ -246,12 +246,16 @@ pub struct Glance {
     /// If it was in a call that separates jobs, or asleep: what would be recorded if the observation ended
     /// here. If it had been woken and not run yet, that is its release, with `at` as start.
     pub stopped: Option<Activation>,
+    /// If its task has not waited once: the processor time that the task took.
+    pub busy: Option<Duration>,
 }
 
 impl Glance {
     /// The records that end the observation of the thread here.
     pub fn last_records(&self, tid: u32) -> impl Iterator<Item = Record> {
-        let sequence = self.sequence + u32::from(self.stopped.is_some());
-        self.stopped.map(Record::Activation).into_iter().chain([Record::Last { tid, sequence, at: self.at }])
+        let sequence = self.sequence + u32::from(self.stopped.is_some()) + u32::from(self.busy.is_some());
+        let busy = self.busy.map(|cpu| Record::Busy { tid, sequence: self.sequence, cpu });
+        let last = Record::Last { tid, sequence, at: self.at };
+        self.stopped.map(Record::Activation).into_iter().chain(busy).chain([last])
     }
 }

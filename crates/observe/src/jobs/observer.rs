@@ -222,11 +222,10 @@ impl Observer {
         let key = self.namespace.original(tid).to_ne_bytes();
         let look = || self.loaded.skeleton.maps.threads.lookup(&key, MapFlags::ANY).ok().flatten();
         let bytes = look()?;
-        // The kernel's account grows while the thread runs; what the programs remember does not.
-        let account = system::processor_time(tid) + records::unaccounted(&bytes)?;
         let (_, glance) = records::glance(&bytes, system::now())?;
+        let glance = up_to_date(glance, tid, &bytes)?;
         // It was written meanwhile, perhaps while it was read.
-        (look()? == bytes).then(|| Glance { cpu: glance.cpu.max(account), ..glance })
+        (look()? == bytes).then_some(glance)
     }
 
     /// The time, on the clock of the records.
@@ -253,14 +252,6 @@ impl Observer {
         }
     }
 
-    /// What a thread took that never waited.
-    fn busy(&self, tid: u32, glance: &Glance, bytes: &[u8]) -> Option<Record> {
-        let begin = records::busy_since(bytes).filter(|_| glance.stopped.is_none())?;
-        let known = glance.cpu.saturating_sub(records::unaccounted(bytes)?);
-        let cpu = system::processor_time(self.namespace.seen(tid)).max(known).saturating_sub(begin);
-        Some(Record::Busy { tid, sequence: glance.sequence, cpu })
-    }
-
     /// Stops, hands on everything that was seen, and ends the command if it still runs. The programs are only
     /// detached when [`Summary::attached`] is dropped.
     pub fn finish(mut self, each: &mut dyn FnMut(&Record)) -> Result<Summary, Error> {
@@ -274,9 +265,10 @@ impl Observer {
                 continue;
             };
             if let Some((tid, mut glance)) = records::glance(&bytes, until) {
-                let busy = self.busy(tid, &glance, &bytes);
-                glance.sequence += u32::from(busy.is_some());
-                for record in busy.into_iter().chain(glance.last_records(tid)) {
+                if glance.busy.is_some() {
+                    glance = up_to_date(glance, self.namespace.seen(tid), &bytes).unwrap_or(glance);
+                }
+                for record in glance.last_records(tid) {
                     self.records += u64::from(matches!(record, Record::Activation(_)));
                     each(&self.namespace.translate(Entry::Record(record)));
                 }
@@ -296,6 +288,13 @@ impl Observer {
         }
         Ok(summary)
     }
+}
+
+/// The same with the kernel's account, which grows while the thread runs; what the programs remember does not.
+fn up_to_date(glance: Glance, tid: u32, bytes: &[u8]) -> Option<Glance> {
+    let account = system::processor_time(tid) + records::unaccounted(bytes)?;
+    let since = account.saturating_sub(glance.cpu);
+    Some(Glance { cpu: glance.cpu + since, busy: glance.busy.map(|busy| busy + since), ..glance })
 }
 
 fn watch_process(loaded: &Loaded, pid: u32, follow: bool) -> Result<(), Error> {

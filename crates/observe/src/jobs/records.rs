@@ -171,7 +171,9 @@ pub fn glance(bytes: &[u8], at: Instant) -> Option<(u32, Glance)> {
         })
         .flatten();
     let cpu = Duration::from_ns(thread.cpu_then.saturating_add(thread.unaccounted));
-    Some((thread.tid, Glance { sequence: thread.sequence, at, cpu, stopped }))
+    let busy = (thread.waited == 0 && !sleeps && stopped.is_none())
+        .then(|| cpu.saturating_sub(Duration::from_ns(thread.cpu_at_begin)));
+    Some((thread.tid, Glance { sequence: thread.sequence, at, cpu, stopped, busy }))
 }
 
 /// When a thread was woken that sleeps in a call and has not run since.
@@ -181,15 +183,6 @@ fn woken(thread: &thread) -> Option<Window> {
         && u32::from(thread.sleep) == sleep_kind::SLEEP_INTERRUPTIBLE.0
         && thread.interrupted == 0;
     (waits && thread.waking >= thread.stop).then(|| Window::at(Instant::from_ns(thread.waking)))
-}
-
-/// The processor time that the task of a thread began with, if it never waited and does not now. Less what
-/// readings by the clock were ahead: compare it with the kernel's account.
-pub fn busy_since(bytes: &[u8]) -> Option<Duration> {
-    let thread: thread = read_plain(bytes)?;
-    let sleeps = u32::from(thread.state) == thread_state::THREAD_ASLEEP.0;
-    let began_with = thread.cpu_at_begin.saturating_sub(thread.unaccounted);
-    (thread.waited == 0 && !sleeps).then(|| Duration::from_ns(began_with))
 }
 
 /// Time that a thread has had, by the kernel's account, beyond what the programs know of its account.
