@@ -1,37 +1,29 @@
 //! Real-time threads that never wait. They have no jobs and so no figures, but may keep everything else from a
 //! processor.
 
-use crate::overview::policy;
-use crate::visible;
+use crate::figures::Note;
+use crate::text;
 use punctual_model::{Duration, Task};
 
 /// Tasks observed for a shorter time are not mentioned: every thread runs for a moment before it first waits.
 const LEAST: Duration = Duration::from_ms(100);
 
-/// A sentence for each of these tasks that never waited.
-pub(crate) fn sentences(tasks: &[&Task]) -> Vec<String> {
-    tasks.iter().filter_map(|task| sentence(task)).collect()
-}
-
-fn sentence(task: &Task) -> Option<String> {
+/// What a row says of a task that never waited; `None` of others.
+pub(crate) fn note(task: &Task) -> Option<Note> {
     let observed = task.until_ns.since(task.from_ns);
     let cpu = task.busy_ns.filter(|_| task.policy.is_real_time() && observed >= LEAST)?;
-    let which = match task.affinity.parse::<u32>() {
-        Ok(cpu) => format!("processor {cpu}"),
-        Err(_) => "a processor".to_owned(),
-    };
-    Some(format!(
-        "{} ({}, TID {}) never waits: it took {} of {which}, and has no jobs.",
-        visible(&task.name),
-        policy(task),
-        task.tid,
-        share(cpu, observed),
-    ))
+    // Readings of the account and of the clock are not of the same instant: at most all.
+    let share = (cpu.ns() as f64 / observed.ns() as f64).min(1.0);
+    let percent = (share * 100.0).round() as u64;
+    Some(Note::NeverWaits { percent, processor: task.affinity.parse().ok() })
 }
 
-/// Readings of the account and of the clock are not of the same instant: at most all.
-fn share(cpu: Duration, observed: Duration) -> String {
-    format!("{:.0} %", (cpu.ns() as f64 / observed.ns() as f64).min(1.0) * 100.0)
+/// Why a task without jobs has none.
+pub(crate) fn without_jobs(task: &Task) -> String {
+    match note(task) {
+        Some(note) => format!("It has no jobs: it {}.", text::note(&note)),
+        None => "No job was seen: it never waited and continued while it was observed.".into(),
+    }
 }
 
 #[cfg(test)]
@@ -50,12 +42,13 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_never_waits_has_a_sentence() {
+    fn a_thread_that_never_waits_has_a_note() {
+        let words = |task: &Task| note(task).map(|note| text::note(&note));
         let pinned = busy("1", Duration::from_ms(2_001));
-        let expected = "spin (FIFO 40, TID 7) never waits: it took 100 % of processor 1, and has no jobs.";
-        assert_eq!(sentences(&[&pinned]), [expected]);
+        assert_eq!(words(&pinned).as_deref(), Some("never waits, 100 % of CPU 1"));
         let budget = busy("0-1", Duration::from_ms(400));
-        assert!(sentences(&[&budget])[0].contains("it took 20 % of a processor"));
+        assert_eq!(words(&budget).as_deref(), Some("never waits, 20 % of a CPU"));
+        assert_eq!(without_jobs(&pinned), "It has no jobs: it never waits, 100 % of CPU 1.");
     }
 
     #[test]
@@ -64,6 +57,6 @@ mod tests {
         brief.until_ns = brief.from_ns + Duration::from_ms(1);
         let mut unknown = busy("1", Duration::ZERO);
         unknown.busy_ns = None;
-        assert!(sentences(&[&brief, &unknown]).is_empty());
+        assert_eq!([note(&brief), note(&unknown)], [None, None]);
     }
 }

@@ -28,6 +28,7 @@ mod number;
 mod one_job;
 mod overview;
 mod percentiles;
+mod pool;
 pub mod proof;
 mod prose;
 pub mod sections;
