@@ -144,8 +144,8 @@ fn a_thread_that_never_waits_is_shown() {
     };
     live.look(glance(50 * MS));
     assert!(!line(&live, 7, 50 * MS).never_waits, "it may wait soon");
-    for at in 1..=3 {
-        live.look(glance(at * SECOND));
+    for tenths in 1..=30 {
+        live.look(glance(tenths * SECOND / 10));
     }
     let task = line(&live, 7, 3 * SECOND);
     assert!(task.never_waits && task.jobs == 0);
