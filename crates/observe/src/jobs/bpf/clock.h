@@ -56,27 +56,28 @@ static __always_inline void begin_to_set_clock(void)
 	}
 }
 
-static __always_inline void end_of_setting_clock(void)
+static __noinline int end_of_setting_clock(void)
 {
 	struct clock_record *record;
 	__u64 since = setting_since;
 	__s64 ahead, by;
 
 	if (!active || !since || !is_ahead(CLOCK_REALTIME, &ahead))
-		return;
+		return 0;
 	by = ahead - setting_from;
 	setting_since = 0;
 	if (!by)
-		return;
+		return 0;
 	stepped_at = since;
 	stepped_by = by;
 	record = reserve_plain(sizeof(*record));
 	if (!record)
-		return;
+		return 0;
 	fill_plain_header(&record->header, 0, 0, RECORD_CLOCK_SET, 0);
 	record->at = since;
 	record->by = by;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
 }
 
 /* When something was due, given when the clock as it is now set would have shown its time. A step

@@ -243,12 +243,10 @@ struct thread {
 	__u8 restarted;	    /* the call goes on after a signal */
 	__u8 read_by_clock; /* in this turn on a processor a record has left with a reading by the
 			       clock */
+	__u8 waited;	    /* since the task began */
 	__u64 reservation;
 	__u64 affinity;
-
-	/* Of its task: whether it has waited, and the processor time that it began with. */
-	__u8 waited;
-	__u64 cpu_at_begin;
+	__u64 cpu_at_begin; /* of the task */
 
 	/* The descriptor that it used last, so that it need not be looked into again. */
 	__u64 known_file, known_inode, known_identity;

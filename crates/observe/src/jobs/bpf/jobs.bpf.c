@@ -111,7 +111,29 @@ static __always_inline void leave_for_signal(struct thread *thread, __u8 interru
 	thread->left = now;
 }
 
-static __noinline int on_exit(__u8 call, long result)
+/* Begins to watch the current thread if it is wanted and not watched yet. */
+static __noinline int watch_current(bool with_command)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!watched(task->pid) && wanted(task))
+		watch(task, bpf_ktime_get_ns(), BEGIN_SEEN, with_command);
+	return 0;
+}
+
+/* The end of a call that may change the task of a thread. */
+static __noinline int on_set(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = watched(task->pid);
+
+	if (thread)
+		check_task(thread, task, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* The end of a call that can separate jobs. */
+static __noinline int on_return(__u8 call, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
@@ -119,24 +141,7 @@ static __noinline int on_exit(__u8 call, long result)
 	__u8 interrupted;
 	__u64 now;
 
-	if (call == CALL_SET_CLOCK) {
-		end_of_setting_clock();
-		return 0;
-	}
-	if (!thread) {
-		if (call == CALL_SET && wanted(task)) {
-			now = bpf_ktime_get_ns();
-			thread = watch(task, now, BEGIN_SEEN, false);
-			if (thread)
-				thread->state = THREAD_UNKNOWN;
-		}
-		return 0;
-	}
-	if (call == CALL_SET) {
-		check_task(thread, task, bpf_ktime_get_ns());
-		return 0;
-	}
-	if (thread->call == CALL_NONE)
+	if (!thread || thread->call == CALL_NONE)
 		return 0;
 	if (thread->interrupted) {
 		/* Either this is not that call, or its restart was not seen. */
@@ -161,6 +166,16 @@ static __noinline int on_exit(__u8 call, long result)
 		note_timer(thread, task, &timer);
 	finish_call(thread, task, task->nvcsw, result, now);
 	return 0;
+}
+
+static __always_inline int on_exit(__u8 call, long result)
+{
+	if (call == CALL_SET_CLOCK)
+		return end_of_setting_clock();
+	if (call != CALL_SET)
+		return on_return(call, result);
+	on_set();
+	return watch_current(false);
 }
 
 SEC("tp_btf/sys_enter")
@@ -459,8 +474,6 @@ static __noinline int on_exec(int old_pid)
 		changed(thread, task);
 		thread->command_sent = 1;
 		emit_task(thread, task, BEGIN_EXEC, now, true);
-	} else if (wanted(task)) {
-		watch(task, now, BEGIN_SEEN, true);
 	}
 	return 0;
 }
@@ -468,13 +481,15 @@ static __noinline int on_exec(int old_pid)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed_any, struct task_struct *task, int old_pid)
 {
-	return on_exec(old_pid);
+	on_exec(old_pid);
+	return watch_current(true);
 }
 
 SEC("tp/sched/sched_process_exec")
 int executed_unpreempted(struct trace_event_raw_sched_process_exec *fields)
 {
-	return on_exec(fields->old_pid);
+	on_exec(fields->old_pid);
+	return watch_current(true);
 }
 
 static __noinline int on_end(void)
