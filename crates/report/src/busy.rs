@@ -1,5 +1,5 @@
-//! Real-time threads that never wait. They have no jobs and so no figures, but may keep everything else from a
-//! processor.
+//! Real-time threads that never wait. They have no jobs and so no figures, but may keep everything else from
+//! a processor.
 
 use crate::figures::Note;
 use crate::text;

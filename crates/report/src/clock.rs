@@ -11,8 +11,8 @@ pub(crate) fn steps(seen: &Threads) -> impl Iterator<Item = String> {
 fn sentence(step: &ClockStep, seen: &Threads) -> String {
     let sign = if step.by_ns < 0 { '-' } else { '+' };
     format!(
-        "CLOCK_REALTIME was set by {sign}{} at {} of the observation: what was due in between on that clock is \
-         counted from then.",
+        "CLOCK_REALTIME was set by {sign}{} at {} of the observation: what was due in between on that clock \
+         is counted from then.",
         about(Duration::from_ns(step.by_ns.unsigned_abs())),
         about(step.at_ns.since(seen.from_ns)),
     )

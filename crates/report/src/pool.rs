@@ -1,5 +1,5 @@
-//! Threads that may take their work from a common queue, such as those of Go, Java and thread pools. Which job
-//! runs on which thread is chance there, so that the figures of one thread say little.
+//! Threads that may take their work from a common queue, such as those of Go, Java and thread pools. Chance
+//! decides there which thread does a job, so the figures of one thread say little.
 
 use crate::derived::primary;
 use crate::overview::policy;
@@ -8,7 +8,8 @@ use crate::visible;
 use punctual_model::{Call, Stream, Task};
 use std::collections::BTreeMap;
 
-/// A sentence for each group of threads of one process that are named alike, wait on futexes and have no period.
+/// A sentence for each group of threads of one process that are named alike, wait on futexes and have no
+/// period.
 pub(crate) fn sentences(tasks: &[&Task]) -> Vec<String> {
     let mut pools: BTreeMap<_, Vec<&Task>> = BTreeMap::new();
     for task in tasks.iter().filter(|task| primary(task).is_some_and(takes_work)) {

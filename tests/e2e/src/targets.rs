@@ -172,7 +172,8 @@ fn never_waits() -> Result<Outcome> {
     };
     for ended in [live, run(replay)?] {
         ended.expect_code(0)?;
-        let has_row = ended.stdout.lines().any(|line| line.starts_with("spin") && line.contains("never waits, "));
+        let has_row =
+            ended.stdout.lines().any(|line| line.starts_with("spin") && line.contains("never waits, "));
         ensure!(has_row, "a thread that spins has no row: {}", ended.all());
         ensure!(!ended.all().contains("hidden"), "it is called hidden: {}", ended.all());
     }

@@ -88,9 +88,8 @@ fn periodic(first: u32, from: u64, jobs: u64) -> Vec<Record> {
         .collect()
 }
 
-/// Its clock was set by a source that does not tell of it: 300 ns before they would have been due, jobs are due
-/// up to 5,000 ns earlier than the job before them. An interrupted sleep, whose time has not come, counts for
-/// nothing.
+/// The clock was set, and the source does not tell of it: jobs seem to be due 4,000 ns before the last one.
+/// An interrupted sleep, whose time has not come, counts for nothing.
 #[test]
 fn jobs_are_not_due_before_those_that_came_before() {
     let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];

@@ -290,7 +290,7 @@ impl Observer {
     }
 }
 
-/// The same with the kernel's account, which grows while the thread runs; what the programs remember does not.
+/// The same by the kernel's account, which grows while the thread runs; what the programs remember does not.
 fn up_to_date(glance: Glance, tid: u32, bytes: &[u8]) -> Option<Glance> {
     let account = system::processor_time(tid) + records::unaccounted(bytes)?;
     let since = account.saturating_sub(glance.cpu);
