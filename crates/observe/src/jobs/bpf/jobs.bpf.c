@@ -189,14 +189,14 @@ int BPF_PROG(enter_any, struct pt_regs *regs, long number)
 	return call == CALL_NONE ? 0 : on_enter(regs, call);
 }
 
-static __always_inline int on_any_exit(struct task_struct *task, unsigned long number, long result)
+static __always_inline int on_any_exit(unsigned long number, long result)
 {
 	__u32 key;
 	__u8 call;
 
 	if (!is_watched_number(number))
 		return 0;
-	key = key_of(task, number);
+	key = key_of(bpf_get_current_task_btf(), number);
 	call = call_of(key);
 	return call == CALL_NONE ? 0 : on_exit(call, result_of(key, result));
 }
@@ -204,7 +204,7 @@ static __always_inline int on_any_exit(struct task_struct *task, unsigned long n
 SEC("tp_btf/sys_exit")
 int BPF_PROG(exit_any, struct pt_regs *regs, long result)
 {
-	return on_any_exit(bpf_get_current_task_btf(), SYSCALL_NUMBER(regs), result);
+	return on_any_exit(SYSCALL_NUMBER(regs), result);
 }
 
 /*
@@ -224,10 +224,9 @@ int enter_unpreempted(void *fields)
 SEC("tp/raw_syscalls/sys_exit")
 int exit_unpreempted(void *fields)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
-	return on_any_exit(task, SYSCALL_NUMBER(regs), SYSCALL_RESULT(regs));
+	return on_any_exit(SYSCALL_NUMBER(regs), SYSCALL_RESULT(regs));
 }
 
 /* A wake-up; for timelines also the waker. The thread that runs when a timer fires is not one. */
