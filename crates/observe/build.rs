@@ -73,7 +73,9 @@ fn separators() -> String {
     for class in files::FileClass::ALL {
         let _ = writeln!(header, "\tOBJECT_{} = {},", upper_snake(&format!("{class:?}")), *class as u8);
     }
-    header += "};\n\n#define FOR_EACH_SYSTEM_CALL(DO)";
+    header += "};\n\n";
+    let _ = writeln!(header, "#define FIRST_WITH_64_BIT_TIME {}\n", Call::FIRST_WITH_64_BIT_TIME);
+    header += "#define FOR_EACH_SYSTEM_CALL(DO)";
     let numbered = |call: &&Call| call.number_on_x86_64().is_some() || call.number_on_aarch64().is_some();
     for call in Call::ALL.iter().filter(numbered) {
         let _ = write!(header, " \\\n\tDO({}, {})", call.name(), constant(*call));
@@ -95,9 +97,10 @@ fn waits() -> String {
         let _ = writeln!(header, "\tcase {operation}:\n\t\treturn {};", constant(call));
     }
     header += "\t}\n\treturn CALL_NONE;\n}\n\nstatic __always_inline bool waits(struct thread *thread, \
-               struct call_info *info, struct pt_regs *regs, __u64 now)\n{\n";
-    for (argument, name) in ["a", "b", "c", "d", "e", "f"].iter().enumerate() {
-        let _ = writeln!(header, "\t__u64 {name} = ARGUMENT_{}(regs);", argument + 1);
+               struct call_info *info, const struct arguments *arguments, \
+               __u64 now)\n{\n";
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        let _ = writeln!(header, "\t__u64 {name} = arguments->{name};");
     }
     header += "\n\tswitch (info->call) {\n";
     let mut forms: Vec<(String, Vec<Call>)> = Vec::new();
@@ -146,8 +149,8 @@ fn condition(wait: &Wait) -> String {
     }
     let timeout = wait.timeout.map(|timeout| match timeout {
         Timeout::Milliseconds(argument) => format!("milliseconds({})", name(argument)),
-        Timeout::Timespec(argument) => format!("timespec_at({})", name(argument)),
-        Timeout::Timeval(argument) => format!("timeval_at({})", name(argument)),
+        Timeout::Timespec(argument) => format!("timespec_at(info, {})", name(argument)),
+        Timeout::Timeval(argument) => format!("timeval_at(info, {})", name(argument)),
     });
     match (wait.descriptors, timeout) {
         (Some(descriptors), Some(timeout)) => {

@@ -89,7 +89,7 @@ fn waiting(job: u64, period: u64, at: Instant) -> Glance {
         arrival: None,
         resumed: None,
     };
-    Glance { sequence: job as u32 + 1, at, cpu, stopped: Some(stopped) }
+    Glance { sequence: job as u32 + 1, at, cpu, stopped: Some(stopped), busy: None }
 }
 
 fn contract(wcet: &str, jitter: &str) -> Contract {

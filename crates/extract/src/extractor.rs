@@ -1,12 +1,13 @@
 //! From records of all threads to tasks: follows transitions, losses and ends.
 
+use crate::clock::ClockSteps;
 use crate::lane::OpenJob;
 use crate::lanes::Lanes;
 use crate::run::Run;
 use crate::stream::Options as StreamOptions;
 use crate::summary::stream::StreamSummary;
 use crate::task::{JobSeen, Task};
-use punctual_model::{self as model, EndedBy, Instant, Separator};
+use punctual_model::{self as model, ClockStep, Duration, EndedBy, Instant, Separator};
 use punctual_trace::{Activation, Begin, Record, TaskRecord};
 use rustc_hash::FxHashMap;
 
@@ -115,6 +116,7 @@ pub struct Extractor {
     omitted: u64,
     unknown: u64,
     refed: u64,
+    clock_steps: ClockSteps,
 }
 
 impl Extractor {
@@ -130,6 +132,7 @@ impl Extractor {
             omitted: 0,
             unknown: 0,
             refed: 0,
+            clock_steps: ClockSteps::default(),
         }
     }
 
@@ -161,6 +164,8 @@ impl Extractor {
                     thread.command_known = true;
                 }
             }
+            Record::Busy { tid, sequence, cpu } => self.busy(*tid, *sequence, *cpu),
+            Record::ClockSet { at, by_ns } => self.clock_steps.take(*at, *by_ns),
             Record::Exit { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::Exit),
             Record::Last { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::ObservationEnd),
             Record::Known(task) => self.known(task),
@@ -215,9 +220,19 @@ impl Extractor {
         self.refed += threads as u64;
     }
 
+    /// Takes the steps of a clock in the records that follow.
+    pub(crate) fn append_clock_steps(&mut self, later: &ClockSteps) {
+        self.clock_steps.append(later);
+    }
+
     /// Drops the tasks that have ended: for those who want their jobs only, for however long.
     pub fn forget_ended(&mut self) {
         self.ended.clear();
+    }
+
+    /// Steps of `CLOCK_REALTIME` so far, the first ones.
+    pub fn clock_steps(&self) -> &[ClockStep] {
+        self.clock_steps.all()
     }
 
     /// Progress so far.
@@ -257,9 +272,9 @@ impl Extractor {
     pub fn ends_task(&self, record: &Record) -> bool {
         let (tid, sequence) = match record {
             Record::Activation(activation) => (activation.tid, activation.sequence),
-            Record::Renamed { tid, sequence, .. } | Record::Command { tid, sequence, .. } => {
-                (*tid, *sequence)
-            }
+            Record::Renamed { tid, sequence, .. }
+            | Record::Command { tid, sequence, .. }
+            | Record::Busy { tid, sequence, .. } => (*tid, *sequence),
             Record::Task(_) | Record::Exit { .. } | Record::Last { .. } => return true,
             _ => return false,
         };
@@ -375,6 +390,14 @@ impl Extractor {
         if let Some(mut thread) = self.threads.remove(&tid) {
             thread.take_name();
             self.keep(thread.end(at, ended_by, self.summarizes));
+        }
+    }
+
+    /// After a gap it is not known how much of the processor time is the new task's.
+    fn busy(&mut self, tid: u32, sequence: u32, cpu: Duration) {
+        let is_whole = self.threads.get(&tid).is_some_and(|thread| thread.next == sequence);
+        if let Some(thread) = self.expect(tid, sequence) {
+            thread.task.set_busy(is_whole.then_some(cpu));
         }
     }
 

@@ -160,6 +160,9 @@ pub struct Lane {
     stream: Stream,
     open: Option<Open>,
     last_release: Option<Window>,
+    /// The first known arrival and the last one, of those until their releases.
+    first_arrival: Option<Instant>,
+    last_arrival: Option<Instant>,
     waited: Duration,
     known_arrivals: u64,
     /// Present if the task began before the lane's stretch of it.
@@ -174,6 +177,8 @@ impl Lane {
             stream: Stream::new(options),
             open: None,
             last_release: None,
+            first_arrival: None,
+            last_arrival: None,
             waited: Duration::ZERO,
             known_arrivals: 0,
             head: None,
@@ -266,7 +271,8 @@ impl Lane {
             }
             head.settled = Some(window.earliest());
         }
-        let release = Release { arrival: activation.arrival, window };
+        let arrival = self.arrival_of(activation, window);
+        let release = Release { arrival, window };
         let circumstances = Circumstances {
             back_to_back: resumed.release.is_none(),
             expirations: resumed.expirations,
@@ -274,7 +280,7 @@ impl Lane {
         };
         self.stream.release(&release, circumstances);
         self.last_release = Some(window);
-        self.known_arrivals += u64::from(activation.arrival.is_some());
+        self.known_arrivals += u64::from(arrival.is_some());
         if let Some(slept) = resumed.release {
             self.waited += slept.latest().since(activation.stop);
         }
@@ -286,6 +292,18 @@ impl Lane {
             sleeps: sleeps.count,
             circumstances,
         });
+    }
+
+    /// When the next job was due: not before the one that came before it, as it seems after a step of a clock
+    /// that the records do not tell of. What is due after its release, where a signal ended its sleep, says
+    /// nothing of later ones.
+    fn arrival_of(&mut self, activation: &Activation, window: Window) -> Option<Instant> {
+        let due = activation.arrival.filter(|arrival| *arrival <= window.latest());
+        let Some(due) = due else { return activation.arrival };
+        let due = self.last_arrival.map_or(due, |last| due.max(last.min(window.latest())));
+        self.first_arrival = self.first_arrival.or(Some(due));
+        self.last_arrival = Some(due);
+        Some(due)
     }
 
     /// When the next job was released. If the call did not wait, its event had happened already: at its known
@@ -311,7 +329,12 @@ impl Lane {
             floor = floor.or(Some(activation.stop));
         }
         let in_order = floor.is_none_or(|floor| head.settled.is_none_or(|settled| floor <= settled));
-        !head.is_too_long && in_order && self.stream.can_merge(&later.stream, head.activations.len())
+        let arrives_in_order =
+            self.last_arrival.zip(later.first_arrival).is_none_or(|(last, first)| last <= first);
+        !head.is_too_long
+            && in_order
+            && arrives_in_order
+            && self.stream.can_merge(&later.stream, head.activations.len())
     }
 
     /// Appends a lane that [`Self::can_append`] accepts. `sleeps` are those until its stretch. Returns how
@@ -336,6 +359,8 @@ impl Lane {
         if head.settled.is_some() {
             self.stream.merge(&later.stream);
             self.last_release = later.last_release;
+            self.first_arrival = self.first_arrival.or(later.first_arrival);
+            self.last_arrival = later.last_arrival.or(self.last_arrival);
             self.open = later.open.map(|open| Open {
                 asleep: sleeps.total + open.asleep,
                 sleeps: sleeps.count + open.sleeps,

@@ -3,6 +3,7 @@
 //! `docs/design/extract.md` gives the design and its reasons.
 
 mod batch;
+mod clock;
 mod extractor;
 mod histogram;
 mod hull;

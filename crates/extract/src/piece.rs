@@ -7,6 +7,7 @@
 //! that may have lost corners, more separators than a task can have); then, and where there is too much to
 //! keep, the thread's records are read again from there on.
 
+use crate::clock::ClockSteps;
 use crate::extractor::Extractor;
 use crate::run::Run;
 use crate::stream::Options;
@@ -51,6 +52,7 @@ pub(crate) struct Piece {
     /// Most tasks that can end by it.
     ends: usize,
     has_too_many_threads: bool,
+    clock_steps: ClockSteps,
 }
 
 /// The threads whose records must be taken one by one, each after so many records.
@@ -64,6 +66,7 @@ impl Piece {
             events: 0,
             ends: 0,
             has_too_many_threads: false,
+            clock_steps: ClockSteps::default(),
         }
     }
 
@@ -91,6 +94,9 @@ impl Piece {
     /// Takes a record that does not continue a run.
     #[cold]
     fn begin(&mut self, record: &Record) {
+        if let Record::ClockSet { at, by_ns } = record {
+            return self.clock_steps.take(*at, *by_ns);
+        }
         let (Some(events), Some(sequence)) = (self.threads.get_mut(&record.tid()), sequence(record)) else {
             return;
         };
@@ -154,11 +160,13 @@ fn sequence(record: &Record) -> Option<u32> {
         Record::Activation(activation) => Some(activation.sequence),
         Record::Renamed { sequence, .. }
         | Record::Command { sequence, .. }
+        | Record::Busy { sequence, .. }
         | Record::Exit { sequence, .. }
         | Record::Last { sequence, .. } => Some(*sequence),
         Record::Bystander(_)
         | Record::BystanderExit { .. }
         | Record::Switch(_)
+        | Record::ClockSet { .. }
         | Record::Latency(_)
         | Record::Dispatch(_) => None,
     }
@@ -172,6 +180,7 @@ impl Extractor {
             self.count_refed(piece.threads.len());
             return None;
         }
+        self.append_clock_steps(&piece.clock_steps);
         let mut again = Again::default();
         for (tid, events) in piece.threads {
             if let Some(from) = self.append_events(tid, events) {

@@ -194,6 +194,7 @@ impl Summary {
                 skipped_events: sum(|run| run.skipped),
                 stolen_ns: Duration::from_ns(sum(|run| run.stolen.ns())),
                 omitted_tasks: sum(|run| run.omitted),
+                clock_steps: Vec::new(),
                 tasks: self.task_models(),
             }),
             ..TimingModel::new(clocks.join(" and "))

@@ -47,11 +47,13 @@ pub struct Task {
     phase: u32,
     lanes: Lanes,
     merged_transitions: u64,
+    /// The processor time that it took, if it never waited.
+    busy: Option<Duration>,
 }
 
 impl Task {
     pub fn new(about: TaskRecord, phase: u32) -> Self {
-        Self { about, phase, lanes: Lanes::new(), merged_transitions: 0 }
+        Self { about, phase, lanes: Lanes::new(), merged_transitions: 0, busy: None }
     }
 
     /// Counts a transition that does not end the task.
@@ -65,6 +67,11 @@ impl Task {
 
     pub fn last_seen(&self) -> Instant {
         self.lanes.last_seen().unwrap_or(self.about.at)
+    }
+
+    /// It never waited, and took this processor time; `None` where that is not known.
+    pub fn set_busy(&mut self, cpu: Option<Duration>) {
+        self.busy = cpu;
     }
 
     pub fn about_mut(&mut self) -> &mut TaskRecord {
@@ -180,6 +187,7 @@ impl Task {
             separators_capped: self.lanes.are_capped(),
             merged_transitions: self.merged_transitions,
             open_ns: None,
+            busy_ns: self.busy.filter(|_| self.merged_transitions == 0),
             recording: None,
             streams,
         }

@@ -35,8 +35,20 @@ pub struct Threads {
     /// Tasks left out because there are too many.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub omitted_tasks: u64,
+    /// Steps of `CLOCK_REALTIME` meanwhile, the first ones.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub clock_steps: Vec<ClockStep>,
     /// Every task, by thread and phase.
     pub tasks: Vec<Task>,
+}
+
+/// `CLOCK_REALTIME` was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockStep {
+    /// When, on the clock of the file.
+    pub at_ns: Instant,
+    /// By how much, forward if positive.
+    pub by_ns: i64,
 }
 
 /// The command of a task whose trace has no command lines. An empty one is a kernel thread's.
@@ -90,6 +102,9 @@ pub struct Task {
     /// that is longer than every response time, so that the models do not tell of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub open_ns: Option<Duration>,
+    /// The processor time that it took, if it never waited: then it has no jobs.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub busy_ns: Option<Duration>,
     /// The recording it is from, if the file has several.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub recording: Option<String>,

@@ -17,6 +17,7 @@ mod jobs;
 pub mod latency;
 mod loader;
 mod preemption;
+mod programs32;
 mod ring;
 mod system;
 pub mod wakeups;

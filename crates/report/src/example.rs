@@ -128,6 +128,7 @@ pub(crate) fn task(name: &str, tid: u32, priority: u32) -> Task {
         separators_capped: false,
         merged_transitions: 0,
         open_ns: None,
+        busy_ns: None,
         recording: None,
         streams: vec![stream(5_000_000, 41_000)],
     }

@@ -8,7 +8,9 @@
 
 mod analysed;
 pub mod blame;
+mod busy;
 mod checklist;
+mod clock;
 pub mod compare;
 mod comparison;
 pub mod conformance;
@@ -26,6 +28,7 @@ mod number;
 mod one_job;
 mod overview;
 mod percentiles;
+mod pool;
 pub mod proof;
 mod prose;
 pub mod sections;

@@ -35,6 +35,8 @@ pub struct LiveTask {
     pub has_ended: bool,
     /// Its task as extracted a moment ago, with its primary stream alone.
     pub model: Option<Arc<Task>>,
+    /// Whether it has run for a while and not waited once: then it has no jobs.
+    pub never_waits: bool,
     /// Jobs at its primary separator.
     pub jobs: u64,
     /// Processor time of the last seconds, in hundredths of a percent of a processor.

@@ -10,17 +10,18 @@ use std::collections::BTreeMap;
 /// Smaller groups are not mentioned: their threads may have ended for other reasons.
 const LEAST: usize = 8;
 
-/// A sentence for each group of these tasks, which have fewer than two jobs each.
-pub(crate) fn sentences(tasks: &[&Task]) -> Vec<String> {
+/// The groups among these tasks, which have fewer than two jobs each.
+pub(crate) fn groups<'a>(tasks: &[&'a Task]) -> Vec<Vec<&'a Task>> {
     let mut kinds: BTreeMap<_, Vec<&Task>> = BTreeMap::new();
-    for task in tasks.iter().filter(|task| task.ended_by == EndedBy::Exit && task.phase == 0) {
+    for &task in tasks.iter().filter(|task| task.ended_by == EndedBy::Exit && task.phase == 0) {
         let kind = (task.recording.as_deref(), &task.name, policy(task));
         kinds.entry(kind).or_default().push(task);
     }
-    kinds.into_values().filter(|kind| kind.len() >= LEAST).map(sentence).collect()
+    kinds.into_values().filter(|kind| kind.len() >= LEAST).collect()
 }
 
-fn sentence(mut tasks: Vec<&Task>) -> String {
+/// What a group does.
+pub(crate) fn sentence(mut tasks: Vec<&Task>) -> String {
     tasks.sort_by_key(|task| task.from_ns);
     let first = tasks[0];
     let what = if tasks.iter().all(|task| task.pid == first.pid) { "threads" } else { "processes" };
@@ -60,6 +61,10 @@ mod tests {
         task.until_ns = task.from_ns + Duration::from_us(100 + 20 * (number % 2));
         task.ended_by = EndedBy::Exit;
         task
+    }
+
+    fn sentences(tasks: &[&Task]) -> Vec<String> {
+        groups(tasks).into_iter().map(sentence).collect()
     }
 
     #[test]

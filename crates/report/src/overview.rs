@@ -3,11 +3,11 @@
 use crate::derived::{is_merged, left_out, primary, typical};
 use crate::figures::{self, Phases, THREADS};
 use crate::number::{about, counted};
-use crate::one_job;
 use crate::shape::Shape;
 use crate::summed::Summed;
 use crate::table;
 use crate::{Page, text, visible};
+use crate::{busy, clock, one_job, pool};
 use punctual_model::{
     Loss, Periodic, Platform, Section, Stream, Task, ThreadId, ThreadIds, Threads, TimingModel,
 };
@@ -36,8 +36,14 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
     if !groups.is_empty() {
         text += &table::of_figures(THREADS, groups.iter().map(|group| group.row(&ids))).text(page);
     }
-    text += &folding(model, &folded.iter().copied().filter_map(why).collect::<Vec<_>>(), page);
-    for line in one_job::sentences(&folded) {
+    let few: Vec<&Task> = folded.iter().copied().filter(|task| why(task) == Some(Fold::FewJobs)).collect();
+    let of_one_job = one_job::groups(&few);
+    let hidden = Hidden {
+        few_jobs: few.len() - of_one_job.iter().map(Vec::len).sum::<usize>(),
+        best_effort: folded.len() - few.len(),
+    };
+    text += &folding(model, &hidden, page);
+    for line in of_one_job.into_iter().map(one_job::sentence).chain(pool::sentences(&shown)) {
         text += &crate::paragraph(&line, page);
     }
     let summed = groups.iter().filter(|group| group.phases > 1).count() as u64;
@@ -79,9 +85,10 @@ pub fn summary(model: &TimingModel) -> String {
             )
         }
     };
-    let stolen = stolen(threads).map_or_else(String::new, |stolen| format!("{stolen}\n"));
+    let notes: String =
+        stolen(threads).into_iter().chain(clock::steps(threads)).map(|it| it + "\n").collect();
     format!(
-        "{} on {machine}: {}, {}, {loss}.\n{stolen}",
+        "{} on {machine}: {}, {}, {loss}.\n{notes}",
         how_long(model),
         counted(model.tasks().len() as u64, "task"),
         counted(threads.records, "record"),
@@ -174,22 +181,27 @@ enum Fold {
 fn fold(task: &Task, thread: u32) -> Option<Fold> {
     if is_best_effort(task) && thread < urgency(task) {
         Some(Fold::BestEffort)
-    } else if primary(task).is_none_or(|stream| stream.jobs < 2) {
+    } else if primary(task).is_none_or(|stream| stream.jobs < 2) && busy::note(task).is_none() {
         Some(Fold::FewJobs)
     } else {
         None
     }
 }
 
-fn folding(model: &TimingModel, folded: &[Fold], page: &Page) -> String {
-    let number = |why: Fold| folded.iter().filter(|fold| **fold == why).count() as u64;
+/// How many tasks no line is about.
+struct Hidden {
+    few_jobs: usize,
+    best_effort: usize,
+}
+
+fn folding(model: &TimingModel, hidden: &Hidden, page: &Page) -> String {
     let parts: Vec<String> = [
-        (number(Fold::FewJobs), "task", "fewer than two jobs"),
-        (number(Fold::BestEffort), "best-effort phase", "of real-time threads"),
+        (hidden.few_jobs, "task", "fewer than two jobs"),
+        (hidden.best_effort, "best-effort phase", "of real-time threads"),
     ]
     .iter()
     .filter(|(number, ..)| *number > 0)
-    .map(|(number, noun, which)| format!("{} hidden ({which})", counted(*number, noun)))
+    .map(|(number, noun, which)| format!("{} hidden ({which})", counted(*number as u64, noun)))
     .collect();
     match (parts.is_empty(), model.tasks().is_empty()) {
         (false, _) => {
@@ -357,6 +369,21 @@ extra: releases beyond one for each period.
         let all = overview(&tasks, &Page::default(), ALL);
         assert_eq!(all.lines().count(), 5, "{all}");
         assert!(all.contains("phase 1 of 2") && all.contains("phase 2 of 2"), "{all}");
+    }
+
+    #[test]
+    fn tasks_that_a_line_is_about_are_not_hidden() {
+        let mut spin = task("spin", 7, 40);
+        (spin.primary, spin.busy_ns) = (None, Some(spin.until_ns.since(spin.from_ns)));
+        spin.streams.clear();
+        let mut short = spin.clone();
+        (short.busy_ns, short.ended_by) = (None, EndedBy::Exit);
+        let timer = (0..9).map(|tid| Task { name: "timer".into(), tid, ..short.clone() });
+        let tasks = model(timer.chain([spin, short.clone()]).collect());
+        let text = overview(&tasks, &Page::default(), Rows::default());
+        assert!(text.contains("  never waits, 100 % of a CPU\n"), "{text}");
+        assert!(text.contains("\n1 task hidden (fewer than two jobs);"), "{text}");
+        assert!(text.contains("\ntimer (FIFO 40): 9 threads with one job each"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Everything known about one task, in words: the plain statement first, the literature's term and the exact
 //! figure in parentheses.
 
+use crate::busy::without_jobs;
 use crate::derived::{is_merged, primary};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
@@ -96,8 +97,7 @@ fn describe(model: &TimingModel, task: &Task) -> Vec<Line> {
             }
         }
     } else {
-        lines
-            .push(Line::Text("No job was seen: it never waited and continued while it was observed.".into()));
+        lines.push(Line::Text(without_jobs(task)));
     }
     let uncertain = uncertain(model, task);
     if !uncertain.is_empty() {

@@ -27,9 +27,12 @@ impl<'a> Summed<'a> {
         tasks.iter().map(|task| Summed { task: Cow::Borrowed(*task), phases: 1, policies: 1 }).collect()
     }
 
-    /// One for each thread and primary separator, in the order of their first tasks.
+    /// One for each thread and primary separator, in the order of their first tasks. Tasks that never waited
+    /// stay apart: there may be others between them.
     pub(crate) fn by_separator(tasks: &[&'a Task], ids: &ThreadIds<'_>) -> Vec<Summed<'a>> {
-        let key = |task: &Task| primary(task).map(|stream| stream.separator.key());
+        let key = |task: &Task| {
+            (primary(task).map(|stream| stream.separator.key()), task.busy_ns.map(|_| task.phase))
+        };
         let mut places = HashMap::new();
         let mut groups: Vec<Vec<&'a Task>> = Vec::new();
         for &task in tasks {

@@ -89,6 +89,10 @@ pub(crate) fn note(note: &Note) -> String {
             format!("{}{policies}", counted(*phases, "phase"))
         }
         Note::Recording(name) => format!("from {}", visible(name)),
+        Note::NeverWaits { percent, processor: Some(cpu) } => {
+            format!("never waits, {percent} % of CPU {cpu}")
+        }
+        Note::NeverWaits { percent, processor: None } => format!("never waits, {percent} % of a CPU"),
         Note::EndedByLoss => "ended by loss".into(),
         Note::SeparatorsCapped => "separators capped".into(),
         Note::Skipped(number) => format!("{} skipped", count(*number)),

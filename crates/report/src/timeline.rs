@@ -139,7 +139,9 @@ impl<W: Write> Timeline<W> {
             Record::Last { tid, at, .. } => self.end(*tid, *at, false),
             Record::Exit { tid, at, .. } | Record::BystanderExit { tid, at } => self.end(*tid, *at, true),
             Record::Switch(switch) => self.switch(switch),
-            Record::Latency(_) | Record::Dispatch(_) => Ok(()),
+            Record::Busy { .. } | Record::ClockSet { .. } | Record::Latency(_) | Record::Dispatch(_) => {
+                Ok(())
+            }
         }
     }
 

@@ -32,6 +32,15 @@ pub enum Record {
         /// The command line.
         command: String,
     },
+    /// A thread's task, which the next record ends, never waited, so that it has no jobs.
+    Busy {
+        /// The thread.
+        tid: u32,
+        /// Records of this thread before this one.
+        sequence: u32,
+        /// Processor time that the task took.
+        cpu: Duration,
+    },
     /// The observation of a thread ends here, though the thread goes on.
     Last {
         /// The thread.
@@ -68,6 +77,13 @@ pub enum Record {
     /// A step of the scheduler. For timelines only, and only where it was asked for: no model depends on it,
     /// and it has no place in the thread's sequence.
     Switch(Switch),
+    /// `CLOCK_REALTIME` was set. Arrivals by that clock are those of their time already.
+    ClockSet {
+        /// When.
+        at: Instant,
+        /// By so many nanoseconds, forward if positive.
+        by_ns: i64,
+    },
     /// Of a measurement of scheduling latency, which has no other records.
     Latency(Latency),
     /// Of a time-triggered dispatcher, which has no other records.
@@ -75,7 +91,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// The thread that it is about; 0 for a measurement of scheduling latency and a dispatcher.
+    /// The thread that it is about; 0 for a clock, a measurement of scheduling latency and a dispatcher.
     pub fn tid(&self) -> u32 {
         match self {
             Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.tid,
@@ -83,10 +99,11 @@ impl Record {
             Record::Switch(switch) => switch.tid,
             Record::Renamed { tid, .. }
             | Record::Command { tid, .. }
+            | Record::Busy { tid, .. }
             | Record::Last { tid, .. }
             | Record::Exit { tid, .. }
             | Record::BystanderExit { tid, .. } => *tid,
-            Record::Latency(_) | Record::Dispatch(_) => 0,
+            Record::ClockSet { .. } | Record::Latency(_) | Record::Dispatch(_) => 0,
         }
     }
 }
@@ -229,12 +246,16 @@ pub struct Glance {
     /// If it was in a call that separates jobs, or asleep: what would be recorded if the observation ended
     /// here. If it had been woken and not run yet, that is its release, with `at` as start.
     pub stopped: Option<Activation>,
+    /// If its task has not waited once: the processor time that the task took.
+    pub busy: Option<Duration>,
 }
 
 impl Glance {
     /// The records that end the observation of the thread here.
     pub fn last_records(&self, tid: u32) -> impl Iterator<Item = Record> {
-        let sequence = self.sequence + u32::from(self.stopped.is_some());
-        self.stopped.map(Record::Activation).into_iter().chain([Record::Last { tid, sequence, at: self.at }])
+        let sequence = self.sequence + u32::from(self.stopped.is_some()) + u32::from(self.busy.is_some());
+        let busy = self.busy.map(|cpu| Record::Busy { tid, sequence: self.sequence, cpu });
+        let last = Record::Last { tid, sequence, at: self.at };
+        self.stopped.map(Record::Activation).into_iter().chain(busy).chain([last])
     }
 }

@@ -41,6 +41,11 @@ impl Roster {
                     thread.command.clone_from(command);
                 }
             }
+            Record::Busy { tid, sequence, .. } => {
+                if let Some(thread) = self.threads.get_mut(tid) {
+                    thread.sequence = sequence.wrapping_add(1);
+                }
+            }
             Record::Exit { tid, .. } | Record::Last { tid, .. } => {
                 self.threads.remove(tid);
             }
@@ -50,7 +55,7 @@ impl Roster {
             Record::BystanderExit { tid, .. } => {
                 self.bystanders.remove(tid);
             }
-            Record::Switch(_) | Record::Latency(_) | Record::Dispatch(_) => {}
+            Record::Switch(_) | Record::ClockSet { .. } | Record::Latency(_) | Record::Dispatch(_) => {}
         }
     }
 

@@ -153,6 +153,7 @@ impl RecordFilter {
                     task.command.clone_from(command);
                 }
             }
+            Record::ClockSet { .. } => return Some(take(record)),
             Record::Exit { .. } | Record::Last { .. } => {
                 let was_other = self.others.remove(&tid).is_some() && self.keeps_others;
                 let at = self.now;
@@ -170,7 +171,7 @@ impl RecordFilter {
             Record::Switch(_) if self.keeps_others || !self.others.contains_key(&tid) => {
                 return Some(take(record));
             }
-            Record::Renamed { .. } | Record::Activation(_) | Record::Switch(_) => {}
+            Record::Renamed { .. } | Record::Busy { .. } | Record::Activation(_) | Record::Switch(_) => {}
         }
         self.chosen.contains(&tid).then(|| take(record))
     }
@@ -200,7 +201,12 @@ fn time(record: &Record) -> Option<Instant> {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => Some(task.at),
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => Some(*at),
         Record::Switch(switch) => Some(switch.at),
-        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) | Record::Dispatch(_) => None,
+        Record::ClockSet { at, .. } => Some(*at),
+        Record::Busy { .. }
+        | Record::Renamed { .. }
+        | Record::Command { .. }
+        | Record::Latency(_)
+        | Record::Dispatch(_) => None,
     }
 }
 

@@ -15,9 +15,9 @@ use crate::models::{self, Observed};
 use crate::platform;
 use punctual_conformance::{Contract, ContractTask, Locate, Matcher};
 use punctual_extract::Extractor;
-use punctual_model::{Duration, Instant, Platform, TimingModel};
+use punctual_model::{Duration, Instant, Platform, Task, TimingModel};
 use punctual_report::live::{Details, Head, LiveTask};
-use punctual_trace::{Record, TaskRecord, Totals};
+use punctual_trace::{Glance, Record, TaskRecord, Totals};
 use rustc_hash::{FxHashMap, FxHashSet};
 use thread::Thread;
 
@@ -166,11 +166,20 @@ impl Live {
         let Live { extractor, threads, .. } = self;
         extractor.record_jobs(record, &mut |seen| threads.entry(seen.tid).or_default().job(seen));
         if let Record::Task(task) | Record::Known(task) = record {
-            threads.entry(task.tid).or_default();
+            threads.entry(task.tid).or_default().begin();
             if self.bounds.of(&task.name).is_some() && !self.bounded.contains(&*task.name) {
                 self.bounded.insert(task.name.to_string());
             }
             self.find_group(task);
+        }
+    }
+
+    /// Looks at the threads that may never wait, of which there are no records.
+    pub fn look(&mut self, glance: impl Fn(u32) -> Option<Glance>) {
+        for (tid, thread) in self.threads.iter_mut().filter(|(_, thread)| thread.may_be_busy()) {
+            if let Some(glance) = glance(*tid) {
+                thread.glance(&glance);
+            }
         }
     }
 
@@ -255,10 +264,10 @@ impl Live {
             }
         };
         let task = match has_ended {
-            false => self.extractor.so_far(tid, now)?,
+            false => Task { busy_ns: thread.busy(), ..self.extractor.so_far(tid, now)? },
             true => thread.model()?.clone(),
         };
-        let model = models::of_tasks(vec![task], 0, self.observed(Platform::default(), now));
+        let model = models::of_tasks(vec![task], 0, Vec::new(), self.observed(Platform::default(), now));
         let description = punctual_report::live::description(&model, width);
         Some(thread.details(self.line(thread, about, now, has_ended), description, self.from))
     }
@@ -266,7 +275,12 @@ impl Live {
     /// The timing model so far: what [`extract`](crate::extract::extract) would return if it ended now.
     pub fn model(&self, platform: Platform, now: Instant) -> TimingModel {
         let omitted = self.extractor.progress().omitted;
-        models::of_tasks(self.extractor.tasks(now), omitted, self.observed(platform, now))
+        models::of_tasks(
+            self.extractor.tasks(now),
+            omitted,
+            self.extractor.clock_steps().to_vec(),
+            self.observed(platform, now),
+        )
     }
 
     fn observed(&self, platform: Platform, now: Instant) -> Observed {

@@ -2,7 +2,7 @@
 
 use crate::monitor::Monitor;
 use punctual_extract::Extractor;
-use punctual_model::{Instant, Platform, Task, Threads, TimingModel};
+use punctual_model::{ClockStep, Instant, Platform, Task, Threads, TimingModel};
 use punctual_report::counted;
 use punctual_trace::Totals;
 
@@ -25,12 +25,18 @@ pub(crate) fn model(extractor: Extractor, observed: Observed, monitor: &dyn Moni
             "{omitted} left out because there were too many; --merge-transitions keeps one task per thread"
         ));
     }
+    let clock_steps = extractor.clock_steps().to_vec();
     let tasks = extractor.finish(observed.until);
-    of_tasks(tasks, omitted_tasks, observed)
+    of_tasks(tasks, omitted_tasks, clock_steps, observed)
 }
 
 /// The timing model of these tasks.
-pub(crate) fn of_tasks(tasks: Vec<Task>, omitted_tasks: u64, observed: Observed) -> TimingModel {
+pub(crate) fn of_tasks(
+    tasks: Vec<Task>,
+    omitted_tasks: u64,
+    clock_steps: Vec<ClockStep>,
+    observed: Observed,
+) -> TimingModel {
     TimingModel {
         platform: observed.platform.known(),
         threads: Some(Threads {
@@ -42,6 +48,7 @@ pub(crate) fn of_tasks(tasks: Vec<Task>, omitted_tasks: u64, observed: Observed)
             skipped_events: observed.totals.skipped,
             stolen_ns: observed.totals.stolen,
             omitted_tasks,
+            clock_steps,
             tasks,
         }),
         ..TimingModel::new(observed.clock)

@@ -83,7 +83,8 @@ pub(crate) fn record_from(
         begun();
         let chosen = options.threads.records();
         let all_threads = options.watch.observe.all_threads;
-        Ok(Recording { writer, threads: if all_threads { chosen.with_others() } else { chosen } })
+        let threads = if all_threads { chosen.with_others() } else { chosen };
+        Ok(Recording { writer, threads, has_threads: false })
     })?;
     let (until, totals) = (watched.summary.until, totals(&watched.summary.statistics));
     if let Some(failure) = watched.failure {
@@ -95,7 +96,11 @@ pub(crate) fn record_from(
     }
     let recorded = sink.writer.finish(until, totals)?;
     if recorded.contents.activations == 0 {
-        if options.threads.is_empty() {
+        if sink.has_threads {
+            monitor.hint(
+                "no thread that ran has waited, so none has jobs; punctual replay tells how busy they were",
+            );
+        } else if options.threads.is_empty() {
             watch::hint_nothing_seen(&options.watch, monitor);
         } else {
             monitor.hint(&format!("no thread that ran matches {}", options.threads));
@@ -108,11 +113,17 @@ pub(crate) fn record_from(
 struct Recording {
     writer: RecordingWriter,
     threads: RecordFilter,
+    has_threads: bool,
 }
 
 impl Sink for Recording {
     fn record(&mut self, record: &Record) -> Result<()> {
-        self.threads.pass(record, |record| self.writer.record(record)).unwrap_or(Ok(()))
+        let Recording { writer, threads, has_threads } = self;
+        let write = |record: &Record| {
+            *has_threads |= matches!(record, Record::Task(_));
+            writer.record(record)
+        };
+        threads.pass(record, write).unwrap_or(Ok(()))
     }
 
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::platform;
 use crate::record;
 use crate::watch::{self, Sink, Watch};
 use punctual_model::Instant;
-use punctual_observe::{Statistics, Target};
+use punctual_observe::{Observer, Statistics, Target};
 use punctual_report::live::{Screen, Widths};
 use punctual_trace::Record;
 use std::io;
@@ -162,6 +162,10 @@ impl Sink for Feed<'_> {
     fn record(&mut self, record: &Record) -> Result<()> {
         self.threads.pass(record, |record| lock(self.live).record(record));
         Ok(())
+    }
+
+    fn look(&mut self, observer: &Observer) {
+        lock(self.live).look(|tid| observer.glance(tid));
     }
 
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {

@@ -9,7 +9,11 @@ use std::cell::Cell;
 use std::process::Command;
 use together::All;
 
+mod narrow;
 mod together;
+
+/// The workload with all drivers.
+const DRIVERS: &str = "drivers";
 
 /// The expected object of a separator.
 #[derive(Clone, Copy)]
@@ -155,29 +159,37 @@ const NEGATIVE: &[&str] = &[
 
 type RowTest = Box<dyn Fn() -> Result<Outcome> + Send>;
 
-/// Name and test of each row.
-pub fn all() -> Vec<(String, RowTest)> {
-    let mut tests: Vec<(String, RowTest)> = Vec::new();
+/// All rows.
+fn rows() -> impl Iterator<Item = Row> {
     let negative = NEGATIVE
         .iter()
         .map(|driver| row(driver, "clock_nanosleep", Clock("CLOCK_MONOTONIC", Absolute), Exact));
-    for row in ROWS.iter().copied().chain(negative) {
+    ROWS.iter().copied().chain(negative)
+}
+
+/// Name and test of each row.
+pub fn all() -> Vec<(String, RowTest)> {
+    let mut tests: Vec<(String, RowTest)> = Vec::new();
+    for row in rows() {
         let is_first = Cell::new(true);
         let test = move || check_row(&row, is_first.replace(false));
         tests.push((format!("driver::{}", row.driver), Box::new(test)));
     }
     tests.push(("driver::every_driver_has_a_row".into(), Box::new(every_driver_has_a_row)));
+    tests.push(("driver::programs_of_32_bits".into(), Box::new(narrow::programs_of_32_bits)));
+    tests.push(("driver::a_program_of_32_bits".into(), Box::new(narrow::a_program_of_32_bits)));
     tests
 }
 
-fn list() -> Result<Vec<String>> {
-    let mut command = Command::new(workload("drivers"));
+/// The names of all drivers that this workload has.
+fn list(drivers: &str) -> Result<Vec<String>> {
+    let mut command = Command::new(workload(drivers));
     command.arg("list");
     Ok(run(command)?.stdout.lines().map(str::to_owned).collect())
 }
 
 fn every_driver_has_a_row() -> Result<Outcome> {
-    for driver in list()? {
+    for driver in list(DRIVERS)? {
         let has_one = ROWS.iter().any(|row| row.driver == driver) || NEGATIVE.contains(&driver.as_str());
         ensure!(has_one, "driver {driver} is in no table");
     }
@@ -202,9 +214,9 @@ fn period_us(driver: &str) -> &'static str {
 /// By the observation of all; a repetition, by one of its own.
 fn check_row(row: &Row, is_first: bool) -> Result<Outcome> {
     if !is_first {
-        return check_in(row, &All::observe(&[row.driver.to_owned()])?);
+        return check_in(row, &All::observe(DRIVERS, &[row.driver.to_owned()], &[])?);
     }
-    if !list()?.iter().any(|driver| driver == row.driver) {
+    if !list(DRIVERS)?.iter().any(|driver| driver == row.driver) {
         return skip(format!("{}: no such system call on this kind of processor", row.driver));
     }
     let all = together::all()?;

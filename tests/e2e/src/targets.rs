@@ -12,6 +12,8 @@ pub const ALL: &[(&str, Test)] = &[
     ("targets::cgroup", cgroup),
     ("targets::several_processes", several),
     ("targets::short_processes", short),
+    ("targets::threads_that_never_wait", never_waits),
+    ("targets::a_clock_that_is_set", set_clock),
     ("targets::json_on_standard_output", json),
     ("show::table_task_and_json", show),
     ("doctor::works_here", doctor),
@@ -151,6 +153,51 @@ fn short() -> Result<Outcome> {
     observed.explain(match found == PROCESSES {
         true => Ok(Outcome::Completed),
         false => fail(format!("{found} of {PROCESSES} processes were seen until their end")),
+    })
+}
+
+/// It has no jobs, and is not hidden; a recording tells the same.
+fn never_waits() -> Result<Outcome> {
+    let directory = directory()?;
+    let recording = directory.path().join("spin");
+    let mut record = punctual(["record", "--quiet", "-o"]);
+    record.arg(&recording).arg("--").args([&workload("spin"), "--for", "0.5"]);
+    run(record)?.expect_code(0)?;
+    let mut replay = punctual(["replay"]);
+    replay.arg(&recording);
+    let live = {
+        let mut extract = punctual(["extract", "--"]);
+        extract.args([&workload("spin"), "--for", "0.5"]);
+        run(extract)?
+    };
+    for ended in [live, run(replay)?] {
+        ended.expect_code(0)?;
+        let has_row =
+            ended.stdout.lines().any(|line| line.starts_with("spin") && line.contains("never waits, "));
+        ensure!(has_row, "a thread that spins has no row: {}", ended.all());
+        ensure!(!ended.all().contains("hidden"), "it is called hidden: {}", ended.all());
+    }
+    Ok(Outcome::Completed)
+}
+
+/// 50 jobs become due at once; before the step, none of them was.
+fn set_clock() -> Result<Outcome> {
+    if !crate::survives::is_lab() {
+        return skip("the clock of this machine is not the test's");
+    }
+    const BY_NS: u64 = 500_000_000;
+    let observed = observe(&[], &[&workload("set_clock"), "--by-ms", "500"])?;
+    let threads = crate::model::threads(&observed.model);
+    let [step] = threads.clock_steps[..] else {
+        return fail(format!("steps of the clock: {:?}", threads.clock_steps));
+    };
+    ensure!(step.by_ns.unsigned_abs().abs_diff(BY_NS) < BY_NS / 10, "the clock was set by {} ns", step.by_ns);
+    let stream = primary(only_task(&observed.model, "clocked")?)?;
+    let longest = stream.response.as_ref().map_or(0, |response| response.max_ns.ns());
+    // Counted from when they would have been due by the clock as it then is, the first of them is later.
+    timing(match longest < BY_NS * 9 / 10 {
+        true => Ok(Outcome::Completed),
+        false => observed.explain(fail(format!("the longest response is {longest} ns"))),
     })
 }
 

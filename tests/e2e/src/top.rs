@@ -18,6 +18,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("top::resizes_and_does_without_colours", resizes),
     ("top::matches_threads_by_their_control_group", groups),
     ("top::keeps_the_last_state_of_a_command", command),
+    ("top::shows_a_thread_that_never_waits", never_waits),
     ("top::refuses_what_is_no_terminal", refuses),
 ];
 
@@ -368,6 +369,17 @@ fn command() -> Result<Outcome> {
     ensure!(!screen.contains('{'), "{screen}");
     terminal.keys(&["Enter"])?;
     terminal.wait_for(&["Response of"])?;
+    terminal.keys(&["q"])?;
+    terminal.expect_as_before(folder.path())?;
+    Ok(Outcome::Completed)
+}
+
+fn never_waits() -> Result<Outcome> {
+    let terminal = terminal!();
+    let folder = directory()?;
+    terminal.top(folder.path(), &format!("-- {} --for 2", workload("spin")))?;
+    let screen = terminal.wait_for(&["ENDED", "spin ", "never waits"])?;
+    ensure!(!screen.contains("hidden"), "{screen}");
     terminal.keys(&["q"])?;
     terminal.expect_as_before(folder.path())?;
     Ok(Outcome::Completed)

@@ -10,6 +10,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+// Programs of 32 bits have an older select, whose arguments are in memory.
+#ifdef SYS__newselect
+#undef SYS_select
+#define SYS_select SYS__newselect
+#endif
+
 // The state of one run of a driver.
 struct run {
 	int64_t period_ns;

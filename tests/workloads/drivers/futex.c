@@ -24,7 +24,7 @@ struct word_of_several {
 };
 enum { WORD_OF_32_BITS = 2, PRIVATE = 128 };
 
-static long futex(_Atomic uint32_t *word, int operation, uint32_t value, uint64_t value2,
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, unsigned long value2,
 	void *word2, uint32_t value3)
 {
 	return syscall(SYS_futex, word, operation, value, value2, word2, value3);

@@ -72,14 +72,18 @@ const char *make_sysv_semaphore(struct run *run)
 static void add_one(struct run *run)
 {
 	struct sembuf up = {.sem_op = 1};
-	must(syscall(SYS_semtimedop, run->id, &up, 1, NULL), "semtimedop");
+	must(semtimedop(run->id, &up, 1, NULL), "semtimedop");
 }
 
-#ifdef SYS_semop
+#if defined SYS_semop || defined SYS_ipc
 static void wait_semop(struct run *run)
 {
 	struct sembuf down = {.sem_op = -1};
+#ifdef SYS_semop
 	must(syscall(SYS_semop, run->id, &down, 1), "semop");
+#else
+	must(syscall(SYS_ipc, 1 /* SEMOP */, run->id, 1, 0, &down), "semop");
+#endif
 }
 #endif
 
@@ -87,7 +91,7 @@ static void wait_semtimedop(struct run *run)
 {
 	struct sembuf down = {.sem_op = -1};
 	struct timespec limit = {.tv_sec = 5};
-	must(syscall(SYS_semtimedop, run->id, &down, 1, &limit), "semtimedop");
+	must(semtimedop(run->id, &down, 1, &limit), "semtimedop");
 }
 
 const struct driver ipc_drivers[] = {
@@ -103,7 +107,7 @@ const struct driver ipc_drivers[] = {
 		.setup = make_sysv_queue,
 		.wait = wait_msgrcv,
 		.event = send_sysv},
-#ifdef SYS_semop
+#if defined SYS_semop || defined SYS_ipc
 	{.name = "semop",
 		.call = "semop",
 		.object = "id",

@@ -171,7 +171,7 @@ static void msgrcv_at_once(struct run *run)
 static void semtimedop_at_once(struct run *run)
 {
 	struct sembuf down = {.sem_op = -1, .sem_flg = IPC_NOWAIT};
-	syscall(SYS_semtimedop, run->id, &down, 1, NULL);
+	semtimedop(run->id, &down, 1, NULL);
 }
 
 static const char *make_nonblocking_queue(struct run *run)

@@ -76,6 +76,7 @@ impl Truth {
             at: Instant::from_ns(at),
             cpu: Duration::from_ns(cpu),
             stopped: has_ended.then(|| self.activation(started, resumed)),
+            busy: None,
         })
     }
 

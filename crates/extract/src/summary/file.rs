@@ -1,6 +1,7 @@
 //! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by
 //! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on),
-//! and the open jobs of tasks (from version 4 on). Separators have names of addresses from version 6 on.
+//! the open jobs of tasks (from version 4 on), and what those took that never waited (from version 5 on).
+//! Separators have names of addresses from version 6 on.
 
 use super::Summary;
 use super::curve::RunNumber;
@@ -18,6 +19,8 @@ const UNPACKED: u32 = 1;
 const WITHOUT_PROGRAMS: u32 = 2;
 /// The last version that did not tell of open jobs.
 const WITHOUT_OPEN_JOBS: u32 = 3;
+/// The last version that did not tell of tasks that never waited.
+const WITHOUT_BUSY: u32 = 4;
 
 /// Zstandard's own default: higher levels save 2 % and take twice as long.
 const LEVEL: i32 = 3;
@@ -71,7 +74,9 @@ impl Summary {
     pub fn to_bytes(&self) -> Vec<u8> {
         let programs: Vec<RunNumber> = self.tasks.iter().filter_map(|task| task.key.program).collect();
         let open: Vec<Option<u64>> = self.tasks.iter().map(|task| task.open).collect();
-        let body = pack(&postcard::to_allocvec(&(self, programs, open)).expect("memory takes any summary"));
+        let busy: Vec<Option<u64>> = self.tasks.iter().map(|task| task.busy).collect();
+        let body =
+            pack(&postcard::to_allocvec(&(self, programs, open, busy)).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -130,6 +135,16 @@ impl Summary {
                 return Err(FileError::Invalid("it does not say of each task whether a job was open".into()));
             }
             summary.tasks.iter_mut().zip(open).for_each(|(task, open)| task.open = open);
+        }
+        if version > WITHOUT_BUSY {
+            let busy: Vec<Option<u64>>;
+            (busy, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
+            if busy.len() != summary.tasks.len() {
+                return Err(FileError::Invalid(
+                    "it does not say of each task whether it never waited".into(),
+                ));
+            }
+            summary.tasks.iter_mut().zip(busy).for_each(|(task, busy)| task.busy = busy);
         }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));

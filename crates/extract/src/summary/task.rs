@@ -93,6 +93,9 @@ pub(crate) struct TaskSummary {
     /// The longest open job, in ns. In the file it comes after everything else.
     #[serde(skip)]
     pub open: Option<u64>,
+    /// The processor time of a task alone that never waited, in ns. In the file it is last.
+    #[serde(skip)]
+    pub busy: Option<u64>,
     /// In the order of their keys.
     pub streams: Vec<StreamSummary>,
 }
@@ -148,6 +151,7 @@ impl TaskSummary {
             capped: task.separators_capped,
             merged_transitions: task.merged_transitions,
             open: task.open_ns.map(Duration::ns),
+            busy: task.busy_ns.map(Duration::ns),
             streams,
         }
     }
@@ -173,6 +177,7 @@ impl TaskSummary {
         self.capped |= other.capped;
         self.merged_transitions = self.merged_transitions.saturating_add(other.merged_transitions);
         self.open = self.open.max(other.open);
+        self.busy = None;
         for theirs in &other.streams {
             match self.streams.binary_search_by_key(&theirs.key, |stream| stream.key) {
                 Ok(place) => self.streams[place].merge(theirs),
@@ -226,6 +231,7 @@ impl TaskSummary {
             separators_capped: self.capped,
             merged_transitions: self.merged_transitions,
             open_ns: self.open.map(duration),
+            busy_ns: self.busy.map(duration),
             recording,
             streams: streams.into_iter().map(StreamSummary::to_model).collect(),
         }

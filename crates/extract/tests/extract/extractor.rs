@@ -88,6 +88,26 @@ fn periodic(first: u32, from: u64, jobs: u64) -> Vec<Record> {
         .collect()
 }
 
+/// The clock was set, and the source does not tell of it: jobs seem to be due 4,000 ns before the last one.
+/// An interrupted sleep, whose time has not come, counts for nothing.
+#[test]
+fn jobs_are_not_due_before_those_that_came_before() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    records.extend(periodic(1, 0, 50));
+    let mut cut_short = sleep_until(51, 50_120, 5_100, 60_000, 0);
+    cut_short.resumed = sleep_until(0, 0, 0, 50_500, 0).resumed;
+    records.push(Record::Activation(cut_short));
+    for job in 0..5 {
+        let mut late = sleep_until(52 + job, 50_600 + u64::from(job) * 200, 5_200, 46_000, 0);
+        late.resumed = sleep_until(0, 0, 0, 50_700 + u64::from(job) * 200, 0).resumed;
+        records.push(Record::Activation(late));
+    }
+    let tasks = extract(&records);
+    let stream = &tasks[0].streams[tasks[0].primary.expect("a primary separator")];
+    // From 50,000, when the last one before the step was due, to 51,400.
+    assert_eq!(stream.response.as_ref().expect("jobs").max_ns.ns(), 1_400);
+}
+
 #[test]
 fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
     let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
@@ -118,6 +138,18 @@ fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
         .find(|stream| stream.separator == Separator::SUSPENSION)
         .expect("the jobs between sleeps");
     assert_eq!(suspension.execution, stream.execution);
+}
+
+#[test]
+fn a_task_that_never_waited_has_its_processor_time() {
+    let busy = |sequence| Record::Busy { tid: TID, sequence, cpu: Duration::from_ns(90) };
+    let last = |sequence| Record::Last { tid: TID, sequence, at: Instant::from_ns(100) };
+    let tasks = extract(&[begins(0, 0, Begin::Seen, Policy::Fifo), busy(1), last(2)]);
+    assert_eq!((tasks.len(), tasks[0].busy_ns), (1, Some(Duration::from_ns(90))));
+    assert!(tasks[0].streams.is_empty());
+    // Records are missing: the time is of more than the task that begins there.
+    let tasks = extract(&[begins(0, 0, Begin::Seen, Policy::Fifo), busy(5), last(6)]);
+    assert!(tasks.iter().all(|task| task.busy_ns.is_none()), "{tasks:?}");
 }
 
 #[test]

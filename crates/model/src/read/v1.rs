@@ -86,6 +86,7 @@ pub(super) fn read(text: &str, source: &serde_json::Value) -> Result<TimingModel
             untracked_threads: observation.untracked_threads,
             skipped_events: observation.skipped_events,
             stolen_ns: observation.stolen_ns,
+            clock_steps: Vec::new(),
             omitted_tasks: observation.omitted_tasks,
             tasks,
         }),

@@ -21,8 +21,8 @@ macro_rules! number {
 
 macro_rules! calls {
     ($(
-        $variant:ident = $number:literal, $name:literal, ($x86_64:tt, $aarch64:tt), $wait:expr,
-        $meaning:literal;
+        $variant:ident = $number:literal, $name:literal, ($x86_64:tt, $aarch64:tt),
+        ($i386:tt, $arm:tt, $both:tt), $wait:expr, $meaning:literal;
     )*) => {
         /// A kind of call (or other way to stop) that separates jobs. Recordings store its number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +46,16 @@ macro_rules! calls {
             /// The number of the system call on 64-bit Arm; `None` if there is no call of that name.
             pub const fn number_on_aarch64(self) -> Option<u16> {
                 match self { $(Call::$variant => number!($aarch64)),* }
+            }
+
+            /// The numbers of the system call in 32-bit programs on x86-64.
+            pub fn numbers_on_i386(self) -> impl Iterator<Item = u16> {
+                match self { $(Call::$variant => [number!($i386), number!($both)]),* }.into_iter().flatten()
+            }
+
+            /// The numbers of the system call in 32-bit programs on 64-bit Arm.
+            pub fn numbers_on_arm(self) -> impl Iterator<Item = u16> {
+                match self { $(Call::$variant => [number!($arm), number!($both)]),* }.into_iter().flatten()
             }
 
             /// How it waits, as its arguments say.
@@ -86,67 +96,75 @@ const IPC_NOWAIT: u32 = 0o4000;
 const WNOHANG: u32 = 1;
 const IORING_ENTER_GETEVENTS: u32 = 1;
 
-// Variant = number in recordings, name, (system call number on x86-64, on aarch64), how it waits, meaning.
+// Variant = number in recordings, name, (system call number on x86-64, on aarch64), (in 32-bit programs: on
+// i386, on arm, on both since Linux 5.1), how it waits, meaning.
 calls! {
-    Suspension = 0, "suspension", (_, _), NOTHING, "Any sleep, in whatever call or fault.";
-    ClockNanosleep = 1, "clock_nanosleep", (230, 115), Wait::on(On::Clock(A, B, C)),
+    Suspension = 0, "suspension", (_, _), (_, _, _), NOTHING, "Any sleep, in whatever call or fault.";
+    ClockNanosleep = 1, "clock_nanosleep", (230, 115), (267, 265, 407), Wait::on(On::Clock(A, B, C)),
         "Sleep until a time or for a duration, on a clock.";
-    Nanosleep = 2, "nanosleep", (35, 101), Wait::on(On::Monotonic(A)), "Sleep for a time on CLOCK_MONOTONIC.";
-    Select = 3, "select", (23, _), NOTHING.for_one_of(A).for_at_most(Timeval(E)),
+    Nanosleep = 2, "nanosleep", (35, 101), (162, 162, _), Wait::on(On::Monotonic(A)),
+        "Sleep for a time on CLOCK_MONOTONIC.";
+    Select = 3, "select", (23, _), (142, 142, _), NOTHING.for_one_of(A).for_at_most(Timeval(E)),
         "Wait for one of a set of descriptors.";
-    Pselect6 = 4, "pselect6", (270, 72), NOTHING.for_one_of(A).for_at_most(Timespec(E)),
+    Pselect6 = 4, "pselect6", (270, 72), (308, 335, 413), NOTHING.for_one_of(A).for_at_most(Timespec(E)),
         "Wait for one of a set of descriptors, with a signal mask.";
-    Poll = 5, "poll", (7, _), POLLED.for_at_most(Milliseconds(C)), "Wait for one of an array of descriptors.";
-    Ppoll = 6, "ppoll", (271, 73), POLLED.for_at_most(Timespec(C)),
+    Poll = 5, "poll", (7, _), (168, 168, _), POLLED.for_at_most(Milliseconds(C)),
+        "Wait for one of an array of descriptors.";
+    Ppoll = 6, "ppoll", (271, 73), (309, 336, 414), POLLED.for_at_most(Timespec(C)),
         "Wait for one of an array of descriptors, with a signal mask.";
-    EpollWait = 7, "epoll_wait", (232, _), EPOLL.for_at_most(Milliseconds(D)),
+    EpollWait = 7, "epoll_wait", (232, _), (256, 252, _), EPOLL.for_at_most(Milliseconds(D)),
         "Wait for an epoll descriptor.";
-    EpollPwait = 8, "epoll_pwait", (281, 22), EPOLL.for_at_most(Milliseconds(D)),
+    EpollPwait = 8, "epoll_pwait", (281, 22), (319, 346, _), EPOLL.for_at_most(Milliseconds(D)),
         "Wait for an epoll descriptor, with a signal mask.";
-    EpollPwait2 = 9, "epoll_pwait2", (441, 441), EPOLL.for_at_most(Timespec(D)),
+    EpollPwait2 = 9, "epoll_pwait2", (441, 441), (_, _, 441), EPOLL.for_at_most(Timespec(D)),
         "Wait for an epoll descriptor, with a timeout in nanoseconds.";
-    Read = 10, "read", (0, 63), FILE, "Read from a descriptor that can block.";
-    Readv = 11, "readv", (19, 65), FILE, "Read into several buffers.";
-    Preadv = 12, "preadv", (295, 69), FILE, "Read into several buffers at an offset.";
-    Preadv2 = 13, "preadv2", (327, 286), FILE.without(F, RWF_NOWAIT),
+    Read = 10, "read", (0, 63), (3, 3, _), FILE, "Read from a descriptor that can block.";
+    Readv = 11, "readv", (19, 65), (145, 145, _), FILE, "Read into several buffers.";
+    Preadv = 12, "preadv", (295, 69), (333, 361, _), FILE, "Read into several buffers at an offset.";
+    Preadv2 = 13, "preadv2", (327, 286), (378, 392, _), FILE.without(F, RWF_NOWAIT),
         "Read into several buffers at an offset, with flags.";
-    Accept = 14, "accept", (43, 202), SOCKET, "Wait for a connection.";
-    Accept4 = 15, "accept4", (288, 242), SOCKET, "Wait for a connection, with flags.";
-    Recvfrom = 16, "recvfrom", (45, 207), SOCKET.without(D, MSG_DONTWAIT),
+    Accept = 14, "accept", (43, 202), (_, 285, _), SOCKET, "Wait for a connection.";
+    Accept4 = 15, "accept4", (288, 242), (364, 366, _), SOCKET, "Wait for a connection, with flags.";
+    Recvfrom = 16, "recvfrom", (45, 207), (371, 292, _), SOCKET.without(D, MSG_DONTWAIT),
         "Wait for a message on a socket (`recv` is this call).";
-    Recvmsg = 17, "recvmsg", (47, 212), SOCKET.without(C, MSG_DONTWAIT),
+    Recvmsg = 17, "recvmsg", (47, 212), (372, 297, _), SOCKET.without(C, MSG_DONTWAIT),
         "Wait for a message on a socket, with control data.";
-    Recvmmsg = 18, "recvmmsg", (299, 243), SOCKET.without(D, MSG_DONTWAIT),
+    Recvmmsg = 18, "recvmmsg", (299, 243), (337, 365, 417), SOCKET.without(D, MSG_DONTWAIT),
         "Wait for several messages on a socket.";
-    FutexWait = 19, "futex_wait", (455, 455), FUTEX,
+    FutexWait = 19, "futex_wait", (455, 455), (_, _, 455), FUTEX,
         "Wait on a futex word (FUTEX_WAIT, or the call futex_wait).";
-    FutexWaitBitset = 20, "futex_wait_bitset", (_, _), FUTEX,
+    FutexWaitBitset = 20, "futex_wait_bitset", (_, _), (_, _, _), FUTEX,
         "Wait on a futex word with a bit set (what glibc's condition variables and semaphores do).";
-    FutexLockPi = 21, "futex_lock_pi", (_, _), FUTEX,
+    FutexLockPi = 21, "futex_lock_pi", (_, _), (_, _, _), FUTEX,
         "Wait for a priority-inheritance lock (FUTEX_LOCK_PI, FUTEX_LOCK_PI2).";
-    FutexWaitRequeuePi = 22, "futex_wait_requeue_pi", (_, _), FUTEX,
+    FutexWaitRequeuePi = 22, "futex_wait_requeue_pi", (_, _), (_, _, _), FUTEX,
         "Wait on a condition variable with a priority-inheritance lock.";
-    FutexWaitv = 23, "futex_waitv", (449, 449), Wait::on(On::Futexes(A, B)), "Wait on several futex words.";
-    RtSigtimedwait = 24, "rt_sigtimedwait", (128, 137), NOTHING.for_at_most(Timespec(C)),
+    FutexWaitv = 23, "futex_waitv", (449, 449), (_, _, 449), Wait::on(On::Futexes(A, B)),
+        "Wait on several futex words.";
+    RtSigtimedwait = 24, "rt_sigtimedwait", (128, 137), (177, 177, 421), NOTHING.for_at_most(Timespec(C)),
         "Wait for a signal (`sigwait`, `sigwaitinfo`, `sigtimedwait`).";
-    RtSigsuspend = 25, "rt_sigsuspend", (130, 133), HANDLER, "Wait for a signal handler to run, with a mask.";
-    Pause = 26, "pause", (34, _), HANDLER, "Wait for a signal handler to run.";
-    MqTimedreceive = 27, "mq_timedreceive", (243, 183), Wait::on(On::MessageQueue(A)),
+    RtSigsuspend = 25, "rt_sigsuspend", (130, 133), (179, 179, _), HANDLER,
+        "Wait for a signal handler to run, with a mask.";
+    Pause = 26, "pause", (34, _), (29, 29, _), HANDLER, "Wait for a signal handler to run.";
+    MqTimedreceive = 27, "mq_timedreceive", (243, 183), (280, 277, 419), Wait::on(On::MessageQueue(A)),
         "Wait for a message of a POSIX queue.";
-    Msgrcv = 28, "msgrcv", (70, 188), Wait::on(On::Id(A)).without(E, IPC_NOWAIT),
+    Msgrcv = 28, "msgrcv", (70, 188), (401, 302, _), Wait::on(On::Id(A)).without(E, IPC_NOWAIT),
         "Wait for a message of a System V queue.";
-    Semop = 29, "semop", (65, 193), SEMAPHORES, "Wait for a System V semaphore.";
-    Semtimedop = 30, "semtimedop", (220, 192), SEMAPHORES.for_at_most(Timespec(D)),
+    Semop = 29, "semop", (65, 193), (_, 298, _), SEMAPHORES, "Wait for a System V semaphore.";
+    Semtimedop = 30, "semtimedop", (220, 192), (_, 312, 420), SEMAPHORES.for_at_most(Timespec(D)),
         "Wait for a System V semaphore, with a timeout.";
-    Wait4 = 31, "wait4", (61, 260), NOTHING.without(C, WNOHANG), "Wait for a child (`wait`, `waitpid`).";
-    Waitid = 32, "waitid", (247, 95), NOTHING.without(D, WNOHANG), "Wait for a child.";
-    IoGetevents = 33, "io_getevents", (208, 4), CONTEXT.for_events(B).for_at_most(Timespec(E)),
+    Wait4 = 31, "wait4", (61, 260), (114, 114, _), NOTHING.without(C, WNOHANG),
+        "Wait for a child (`wait`, `waitpid`).";
+    Waitid = 32, "waitid", (247, 95), (284, 280, _), NOTHING.without(D, WNOHANG), "Wait for a child.";
+    IoGetevents = 33, "io_getevents", (208, 4), (247, 245, _), CONTEXT.for_events(B).for_at_most(Timespec(E)),
         "Wait for asynchronous I/O.";
-    IoPgetevents = 34, "io_pgetevents", (333, 292), CONTEXT.for_events(B).for_at_most(Timespec(E)),
+    IoPgetevents = 34, "io_pgetevents", (333, 292), (385, 399, 416),
+        CONTEXT.for_events(B).for_at_most(Timespec(E)),
         "Wait for asynchronous I/O, with a signal mask.";
-    IoUringEnter = 35, "io_uring_enter", (426, 426), IO_URING.with(D, IORING_ENTER_GETEVENTS).for_events(C),
+    IoUringEnter = 35, "io_uring_enter", (426, 426), (_, _, 426),
+        IO_URING.with(D, IORING_ENTER_GETEVENTS).for_events(C),
         "Wait for completions of an io_uring.";
-    SchedYield = 36, "sched_yield", (24, 124), Wait::on(On::Budget),
+    SchedYield = 36, "sched_yield", (24, 124), (158, 158, _), Wait::on(On::Budget),
         "A SCHED_DEADLINE thread gives up the rest of its budget.";
 }
 
@@ -160,6 +178,9 @@ impl Call {
         (11, Call::FutexWaitRequeuePi),
         (13, Call::FutexLockPi), // FUTEX_LOCK_PI2
     ];
+
+    /// System calls of 32-bit programs with this number or a higher one pass times in 64 bits, others in 32.
+    pub const FIRST_WITH_64_BIT_TIME: u16 = 403;
 
     /// The bits of futex(2)'s second argument that hold the operation.
     pub const FUTEX_COMMAND: u32 = 0x7f;

@@ -32,6 +32,7 @@ impl Section for Threads {
         self.skipped_events = self.skipped_events.saturating_add(other.skipped_events);
         self.stolen_ns += other.stolen_ns;
         self.omitted_tasks = self.omitted_tasks.saturating_add(other.omitted_tasks);
+        self.clock_steps.extend(other.clock_steps);
         self.tasks.extend(other.tasks);
         Ok(self)
     }

@@ -275,6 +275,7 @@ fn task() -> impl Strategy<Value = Task> {
                 separators_capped: capped,
                 merged_transitions: 0,
                 open_ns: None,
+                busy_ns: capped.then(|| Duration::from_ns(17)),
                 recording: None,
                 streams,
             },
@@ -297,6 +298,10 @@ fn threads() -> impl Strategy<Value = Threads> {
             skipped_events: counts[1] % 2,
             stolen_ns: Duration::from_ns(counts[2]),
             omitted_tasks: counts[0] % 2,
+            clock_steps: (counts[1] % 3 == 0)
+                .then(|| ClockStep { at_ns: until_ns, by_ns: counts[2] as i64 })
+                .into_iter()
+                .collect(),
             tasks,
         }
     })

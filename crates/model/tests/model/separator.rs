@@ -71,6 +71,14 @@ fn invalid_separators_are_refused() {
     }
 }
 
+fn of_i386(call: Call) -> Vec<u16> {
+    call.numbers_on_i386().collect()
+}
+
+fn of_arm(call: Call) -> Vec<u16> {
+    call.numbers_on_arm().collect()
+}
+
 #[test]
 fn calls_and_classes_have_unique_names_and_numbers() {
     for call in Call::ALL {
@@ -78,6 +86,13 @@ fn calls_and_classes_have_unique_names_and_numbers() {
         for number in [Call::number_on_x86_64, Call::number_on_aarch64] {
             let same = |other: &&Call| number(**other).is_some() && number(**other) == number(*call);
             assert!(Call::ALL.iter().filter(same).count() <= 1, "two calls have the number of {call}");
+        }
+        for numbers in [of_i386, of_arm] {
+            let same = |other: &&Call| numbers(**other).iter().any(|number| numbers(*call).contains(number));
+            assert!(
+                Call::ALL.iter().filter(same).count() <= 1,
+                "two calls of 32 bits have a number of {call}"
+            );
         }
         assert_eq!(Call::from_number(*call as u8), Some(*call));
     }

@@ -37,7 +37,7 @@ enum { BPF_F_MMAPABLE = 1024 };
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long r10, r9, r8, ax, cx, dx, si, di, orig_ax, sp, ip;
+	unsigned long bp, bx, r10, r9, r8, ax, cx, dx, si, di, orig_ax, sp, ip;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
@@ -272,7 +272,8 @@ struct trace_event_raw_task_rename {
 
 #pragma clang attribute pop
 
-/* Number and arguments of a system call, by the ABI of each machine. */
+/* Number and arguments of a system call, by the ABI of each machine; COMPAT_ those of 32-bit
+ * programs, whose numbers are in the same register. */
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL_NUMBER(registers) ((registers)->orig_ax)
 #define SYSCALL_RESULT(registers) ((registers)->ax)
@@ -282,6 +283,12 @@ struct trace_event_raw_task_rename {
 #define ARGUMENT_4(registers)	  ((registers)->r10)
 #define ARGUMENT_5(registers)	  ((registers)->r8)
 #define ARGUMENT_6(registers)	  ((registers)->r9)
+#define COMPAT_1(registers)	  ((registers)->bx)
+#define COMPAT_2(registers)	  ((registers)->cx)
+#define COMPAT_3(registers)	  ((registers)->dx)
+#define COMPAT_4(registers)	  ((registers)->si)
+#define COMPAT_5(registers)	  ((registers)->di)
+#define COMPAT_6(registers)	  ((registers)->bp)
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL_NUMBER(registers) ((registers)->syscallno)
 #define SYSCALL_RESULT(registers) ((registers)->regs[0])
@@ -291,6 +298,12 @@ struct trace_event_raw_task_rename {
 #define ARGUMENT_4(registers)	  ((registers)->regs[3])
 #define ARGUMENT_5(registers)	  ((registers)->regs[4])
 #define ARGUMENT_6(registers)	  ((registers)->regs[5])
+#define COMPAT_1(registers)	  ARGUMENT_1(registers)
+#define COMPAT_2(registers)	  ARGUMENT_2(registers)
+#define COMPAT_3(registers)	  ARGUMENT_3(registers)
+#define COMPAT_4(registers)	  ARGUMENT_4(registers)
+#define COMPAT_5(registers)	  ARGUMENT_5(registers)
+#define COMPAT_6(registers)	  ARGUMENT_6(registers)
 #endif
 
 /* Whether the call that the registers name has returned already, where they tell. */
@@ -364,6 +377,11 @@ struct timespec {
 	long tv_sec;
 	long tv_nsec;
 };
+/* Times of 32-bit programs in calls that are older than 64-bit ones. */
+struct timespec32 {
+	__s32 tv_sec;
+	__s32 tv_nsec;
+};
 struct sembuf {
 	__u16 sem_num;
 	__s16 sem_op;
@@ -372,6 +390,11 @@ struct sembuf {
 /* The beginning of siginfo_t as a timer's signal has it, in the kernel too. */
 struct timer_siginfo {
 	int si_signo, si_errno, si_code, padding;
+	int si_tid, si_overrun;
+};
+/* The same in the memory of a 32-bit program. */
+struct timer_siginfo32 {
+	int si_signo, si_errno, si_code;
 	int si_tid, si_overrun;
 };
 /* The same as a signalfd gives it. */

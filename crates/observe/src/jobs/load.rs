@@ -218,7 +218,7 @@ fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenJobsSkel
     rodata.switch_has_state = has_state;
     rodata.with_switches = settings.switches;
     rodata.with_bystanders = settings.switches && settings.all_threads;
-    rodata.call_of_number = calls::table();
+    rodata.call_of_key = calls::table();
     if hooks == Hooks::Functions {
         rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some());
     }

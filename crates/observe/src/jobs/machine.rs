@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
+mod clock;
+
 /// The state machine as a program; the folder goes when the tests have ended.
 static MACHINE: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
     let scratch = tempfile::tempdir().expect("a folder");

@@ -38,12 +38,13 @@ impl Namespace {
         if !self.translated.is_empty() {
             let has_ended = matches!(record, Record::Exit { .. } | Record::BystanderExit { .. });
             let tid = match &mut record {
-                Record::Latency(_) | Record::Dispatch(_) => return record,
+                Record::ClockSet { .. } | Record::Latency(_) | Record::Dispatch(_) => return record,
                 Record::Task(task) | Record::Known(task) | Record::Bystander(task) => &mut task.tid,
                 Record::Activation(activation) => &mut activation.tid,
                 Record::Switch(switch) => &mut switch.tid,
                 Record::Renamed { tid, .. }
                 | Record::Command { tid, .. }
+                | Record::Busy { tid, .. }
                 | Record::Exit { tid, .. }
                 | Record::BystanderExit { tid, .. }
                 | Record::Last { tid, .. } => tid,
@@ -60,6 +61,11 @@ impl Namespace {
             _ => {}
         }
         record
+    }
+
+    /// The number in the observer's namespace of a thread with this number in the initial one.
+    pub fn seen(&self, original: u32) -> u32 {
+        self.translated.get(&original).copied().unwrap_or(original)
     }
 
     /// The number in the initial namespace of a thread with this number.

@@ -8,7 +8,7 @@ use crate::command::{Output, Running, Waiting};
 use crate::error::{Error, ErrorKind};
 use crate::loader::Attached;
 use crate::ring::Ring;
-use crate::system;
+use crate::{programs32, system};
 use libbpf_rs::{MapCore, MapFlags};
 use punctual_model::Instant;
 use punctual_trace::{Glance, Record};
@@ -37,6 +37,17 @@ pub enum Target {
     Cgroup(PathBuf),
     /// A command, started once everything is attached, and all that it starts.
     Command(Vec<OsString>),
+}
+
+impl Target {
+    /// Whether programs of 32 bits are among those that it names, as far as is known now.
+    fn has_programs_of_32_bits(&self) -> bool {
+        match self {
+            Target::AllRealTime | Target::Cgroup(_) => programs32::any(),
+            Target::Pids(pids) => pids.iter().copied().any(programs32::is_run_by),
+            Target::Command(words) => words.first().is_some_and(|word| programs32::is_command(word)),
+        }
+    }
 }
 
 /// How to observe.
@@ -131,7 +142,12 @@ impl Observer {
             }
             Target::Command(_) => settings.target = target::TARGET_PROCESSES,
         }
-        let mut loaded = load::load(&settings, options.attach)?;
+        // The functions of their calls are not traced.
+        let attach = match options.attach {
+            Attach::Auto if options.target.has_programs_of_32_bits() => Attach::Tracepoint,
+            chosen => chosen,
+        };
+        let mut loaded = load::load(&settings, attach)?;
         for pid in &pids {
             watch_process(&loaded, *pid, false)?;
         }
@@ -206,11 +222,10 @@ impl Observer {
         let key = self.namespace.original(tid).to_ne_bytes();
         let look = || self.loaded.skeleton.maps.threads.lookup(&key, MapFlags::ANY).ok().flatten();
         let bytes = look()?;
-        // The kernel's account grows while the thread runs; what the programs remember does not.
-        let account = system::processor_time(tid) + records::unaccounted(&bytes)?;
         let (_, glance) = records::glance(&bytes, system::now())?;
+        let glance = up_to_date(glance, tid, &bytes)?;
         // It was written meanwhile, perhaps while it was read.
-        (look()? == bytes).then(|| Glance { cpu: glance.cpu.max(account), ..glance })
+        (look()? == bytes).then_some(glance)
     }
 
     /// The time, on the clock of the records.
@@ -249,7 +264,10 @@ impl Observer {
             let Ok(Some(bytes)) = threads.lookup(&key, MapFlags::ANY) else {
                 continue;
             };
-            if let Some((tid, glance)) = records::glance(&bytes, until) {
+            if let Some((tid, mut glance)) = records::glance(&bytes, until) {
+                if glance.busy.is_some() {
+                    glance = up_to_date(glance, self.namespace.seen(tid), &bytes).unwrap_or(glance);
+                }
                 for record in glance.last_records(tid) {
                     self.records += u64::from(matches!(record, Record::Activation(_)));
                     each(&self.namespace.translate(Entry::Record(record)));
@@ -270,6 +288,13 @@ impl Observer {
         }
         Ok(summary)
     }
+}
+
+/// The same by the kernel's account, which grows while the thread runs; what the programs remember does not.
+fn up_to_date(glance: Glance, tid: u32, bytes: &[u8]) -> Option<Glance> {
+    let account = system::processor_time(tid) + records::unaccounted(bytes)?;
+    let since = account.saturating_sub(glance.cpu);
+    Some(Glance { cpu: glance.cpu + since, busy: glance.busy.map(|busy| busy + since), ..glance })
 }
 
 fn watch_process(loaded: &Loaded, pid: u32, follow: bool) -> Result<(), Error> {

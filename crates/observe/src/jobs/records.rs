@@ -2,9 +2,9 @@
 //! of `bpf/interface.h`.
 
 use super::skeleton::types::{
-    activation as RawActivation, activation_flags, begin, command_record, counter, disturbance, exit_record,
-    header, limits, object_class, other_call, record_kind, renamed, sleep_kind, step, switch_record,
-    task_record, thread, thread_state,
+    activation as RawActivation, activation_flags, begin, busy_record, clock_record, command_record, counter,
+    disturbance, exit_record, header, limits, object_class, other_call, record_kind, renamed, sleep_kind,
+    step, switch_record, task_record, thread, thread_state,
 };
 use crate::loader::{Plain, read_plain, text};
 use punctual_model::separator::{Call, FileClass, Object, Separator};
@@ -36,6 +36,10 @@ unsafe impl Plain for command_record {}
 unsafe impl Plain for exit_record {}
 // SAFETY: as above.
 unsafe impl Plain for switch_record {}
+// SAFETY: as above.
+unsafe impl Plain for busy_record {}
+// SAFETY: as above.
+unsafe impl Plain for clock_record {}
 // SAFETY: as above.
 unsafe impl Plain for thread {}
 
@@ -111,6 +115,14 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
             let raw: exit_record = read_plain(bytes)?;
             Some(Entry::Record(Record::Exit { tid, sequence, at: Instant::from_ns(raw.at) }))
         }
+        record_kind::RECORD_BUSY => {
+            let raw: busy_record = read_plain(bytes)?;
+            Some(Entry::Record(Record::Busy { tid, sequence, cpu: Duration::from_ns(raw.cpu) }))
+        }
+        record_kind::RECORD_CLOCK_SET => {
+            let raw: clock_record = read_plain(bytes)?;
+            Some(Entry::Record(Record::ClockSet { at: Instant::from_ns(raw.at), by_ns: raw.by }))
+        }
         record_kind::RECORD_SWITCH => Some(Entry::Record(Record::Switch(switch(&read_plain(bytes)?)?))),
         _ => None,
     }
@@ -159,7 +171,9 @@ pub fn glance(bytes: &[u8], at: Instant) -> Option<(u32, Glance)> {
         })
         .flatten();
     let cpu = Duration::from_ns(thread.cpu_then.saturating_add(thread.unaccounted));
-    Some((thread.tid, Glance { sequence: thread.sequence, at, cpu, stopped }))
+    let busy = (thread.waited == 0 && !sleeps && stopped.is_none())
+        .then(|| cpu.saturating_sub(Duration::from_ns(thread.cpu_at_begin)));
+    Some((thread.tid, Glance { sequence: thread.sequence, at, cpu, stopped, busy }))
 }
 
 /// When a thread was woken that sleeps in a call and has not run since.

@@ -13,6 +13,8 @@
  *   signal  it calls rt_sigtimedwait for the signal of a POSIX timer
  *   next    both timers, which expire each millisecond, expire next at ARGUMENT, of their clock
  *   ahead   their clock, and that of sleeps, is CLOCK_REALTIME, ahead of ours by ARGUMENT
+ *   set     somebody calls clock_settime, and the clock is ARGUMENT ahead from now on
+ *   isset   that call returns
  *   stolen  a hypervisor has taken ARGUMENT in all from the processor
  *   taken   the call, which returns next, takes as many expirations of its timer as ARGUMENT
  *   until   it calls clock_nanosleep; ARGUMENT is the absolute time
@@ -204,6 +206,11 @@ static void set_kernel(const char *what, long long argument)
 		timer.t.tmr.base = posix_timer.it.real.timer.base =
 			&bases.others[HRTIMER_BASE_REALTIME - 1];
 		bases.others[HRTIMER_BASE_REALTIME - 1].offset = argument;
+	} else if (strcmp(what, "set") == 0) {
+		on_enter(&registers, CALL_SET_CLOCK);
+		bases.others[HRTIMER_BASE_REALTIME - 1].offset = argument;
+	} else if (strcmp(what, "isset") == 0) {
+		on_exit(CALL_SET_CLOCK, 0);
 	} else if (strcmp(what, "taken") == 0) {
 		expirations = argument;
 		siginfo.si_overrun = argument - 1;

@@ -348,6 +348,13 @@ pub enum Note {
     },
     /// Which of several recordings it comes from.
     Recording(String),
+    /// It never waited, and has no jobs.
+    NeverWaits {
+        /// How much of a processor it took.
+        percent: u64,
+        /// The only one that it may use.
+        processor: Option<u32>,
+    },
     /// Records were lost, so that the task ends.
     EndedByLoss,
     /// Some separators share a stream.

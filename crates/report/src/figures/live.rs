@@ -80,7 +80,7 @@ pub const LIVE: &[Entry<Live>] = &[
         Unit::Time,
         Bound::Exact,
         "The exact period; without one, the most releases in a burst or the least separation of releases.",
-        |task| of_model(task, "arrival"),
+        |task| if task.never_waits { Some(Value::Word("never waits")) } else { of_model(task, "arrival") },
     )
     .table(Keep),
     entry::<Live>(

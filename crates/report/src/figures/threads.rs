@@ -2,8 +2,8 @@
 
 use super::figure::Fit::{Below, Drop, Keep};
 use super::figure::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, entry};
-use crate::derived::utilization;
-use crate::derived::{left_out, typical};
+use crate::busy;
+use crate::derived::{left_out, typical, utilization};
 use crate::percentiles;
 use crate::shape::Shape;
 use punctual_model::{EndedBy, Periodic, Stream, Task, ThreadIds};
@@ -73,6 +73,7 @@ impl<'a> ThreadRow<'a> {
             Phases::One { phases } => notes.push(Note::Phase { number: task.phase + 1, phases }),
             Phases::Sum { phases, policies } => notes.push(Note::Phases { phases, policies }),
         }
+        notes.extend(busy::note(task));
         if task.ended_by == EndedBy::Loss {
             notes.push(Note::EndedByLoss);
         }

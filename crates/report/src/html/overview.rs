@@ -3,10 +3,10 @@
 use super::cell::{cell, head, on_page};
 use crate::derived::primary;
 use crate::figures::{THREADS, ThreadRow};
-use crate::one_job;
 use crate::overview::{legend, threads};
 use crate::text;
 use crate::visible;
+use crate::{busy, one_job, pool};
 use maud::{Markup, html};
 use punctual_model::{Task, ThreadIds, TimingModel};
 
@@ -53,16 +53,17 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
                         }
                     }
                 }
-                @for line in one_job::sentences(&short) { p { (line) } }
+                @for group in one_job::groups(&short) { p { (one_job::sentence(group)) } }
+                @for line in pool::sentences(&all) { p { (line) } }
                 @for line in legend(&all) { p.legend { (line) } }
             }
         }
     }
 }
 
-/// Whether there are too few jobs to say much.
+/// Whether there are too few jobs to say much, of a task that waits.
 pub(crate) fn brief(task: &Task) -> bool {
-    primary(task).is_none_or(|stream| stream.jobs < FEW_JOBS)
+    primary(task).is_none_or(|stream| stream.jobs < FEW_JOBS) && busy::note(task).is_none()
 }
 
 fn row(model: &TimingModel, ids: &ThreadIds<'_>, position: usize) -> Markup {

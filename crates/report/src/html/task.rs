@@ -4,6 +4,7 @@ use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
 use super::overview::{FEW_JOBS, brief};
 use super::segments::bars;
+use crate::busy::without_jobs;
 use crate::derived::{is_merged, primary};
 use crate::figures::{Group, THREADS, ThreadRow, Unit};
 use crate::models::{arrivals, completion, demand};
@@ -42,7 +43,7 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
                 }
             }
             @match task.primary.and_then(|index| Some((index, primary(task)?))) {
-                None => p { "No job was seen: it never waited and continued while it was observed." },
+                None => p { (without_jobs(task)) },
                 Some((_, stream)) if brief(task) => {
                     p { "Only " (counted(stream.jobs, "job")) " seen from release to end: too few for \
                                                                meaningful figures." }

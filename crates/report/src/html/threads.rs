@@ -6,6 +6,7 @@ use super::jobs::Jobs;
 use super::overview::table;
 use super::task::transitions;
 use super::time;
+use crate::clock;
 use crate::number::{agreeing, count, counted};
 use crate::overview::listed;
 use maud::{Markup, html};
@@ -89,6 +90,7 @@ fn incomplete(seen: &Threads) -> Vec<String> {
             "{stolen} Jobs that were due then are late or took longer; costs are never too small."
         ));
     }
+    text.extend(clock::steps(seen));
     if seen.omitted_tasks > 0 {
         text.push(format!("{} left out because there were too many.", counted(seen.omitted_tasks, "task")));
     }

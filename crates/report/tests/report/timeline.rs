@@ -57,6 +57,7 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
             separators_capped: false,
             merged_transitions: 0,
             open_ns: None,
+            busy_ns: None,
             streams: vec![stream(Separator::SUSPENSION), stream(primary)],
         }
     };

@@ -220,6 +220,12 @@ impl Decoder {
             }
             RENAMED => Record::Renamed { tid: fields.u32(), sequence: fields.u32(), name: fields.text()? },
             COMMAND => Record::Command { tid: fields.u32(), sequence: fields.u32(), command: fields.text()? },
+            BUSY => Record::Busy {
+                tid: fields.u32(),
+                sequence: fields.u32(),
+                cpu: Duration::from_ns(fields.u64()),
+            },
+            CLOCK_SET => Record::ClockSet { at: before(fields.u64())?, by_ns: fields.u64() as i64 },
             EXIT => Record::Exit { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
             LAST => Record::Last { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
             SWITCH_IN | SWITCH_OUT | WOKEN => {

@@ -33,6 +33,14 @@ impl Packet {
             }
             Record::Exit { tid, sequence, at } => self.end(EXIT, *tid, *sequence, at.ns(), at_ns),
             Record::Last { tid, sequence, at } => self.end(LAST, *tid, *sequence, at.ns(), at_ns),
+            Record::Busy { tid, sequence, cpu } => {
+                self.put(at_ns, BUSY, &[tid.to_le_bytes(), sequence.to_le_bytes()].concat());
+                self.bytes.extend_from_slice(&cpu.ns().to_le_bytes());
+            }
+            Record::ClockSet { at, by_ns } => {
+                self.put(at_ns, CLOCK_SET, &(at_ns - at.ns()).to_le_bytes());
+                self.bytes.extend_from_slice(&by_ns.to_le_bytes());
+            }
             Record::Bystander(task) => self.task(BYSTANDER, task, at_ns),
             Record::BystanderExit { tid, at } => self.end(BYSTANDER_EXIT, *tid, 0, at.ns(), at_ns),
             Record::Switch(switch) => self.switch(switch, at_ns),
@@ -162,9 +170,10 @@ pub fn own_ns(record: &Record) -> Option<u64> {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => *at,
         Record::Switch(switch) => switch.at,
+        Record::ClockSet { at, .. } => *at,
         Record::Latency(latency) => latency.at()?,
         Record::Dispatch(dispatch) => dispatch.at()?,
-        Record::Renamed { .. } | Record::Command { .. } => return None,
+        Record::Renamed { .. } | Record::Command { .. } | Record::Busy { .. } => return None,
     };
     Some(at.ns())
 }
@@ -183,9 +192,12 @@ fn most_bytes(record: &Record) -> usize {
         }
         Record::Renamed { name, .. } => EVENT + 8 + text(name),
         Record::Command { command, .. } => EVENT + 8 + text(command),
-        Record::Exit { .. } | Record::Last { .. } | Record::BystanderExit { .. } | Record::Switch(_) => {
-            EVENT + 20
-        }
+        Record::Busy { .. }
+        | Record::ClockSet { .. }
+        | Record::Exit { .. }
+        | Record::Last { .. }
+        | Record::BystanderExit { .. }
+        | Record::Switch(_) => EVENT + 20,
         Record::Latency(record) => latency::most_bytes(record),
         Record::Dispatch(record) => dispatch::most_bytes(record),
     }

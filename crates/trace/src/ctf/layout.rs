@@ -81,6 +81,9 @@ pub const GUEST_OVER: u8 = 39;
 /// As [`WAKEUP`], with sections.
 pub const WAKEUP_SECTIONS: u8 = 40;
 pub const FROM_DUE: u8 = 41;
+/// Of threads, too: what version 8 has added.
+pub const BUSY: u8 = 42;
+pub const CLOCK_SET: u8 = 43;
 /// As [`SEPARATOR`], with the name of an address.
 pub const SEPARATOR_NAMED: u8 = 44;
 

@@ -243,8 +243,13 @@ fn at(record: &Record) -> Option<Instant> {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => *at,
         Record::Switch(switch) => switch.at,
+        Record::ClockSet { at, .. } => *at,
         Record::Latency(Latency::Wakeup(wakeup)) => wakeup.wakeup.at_ns + wakeup.wakeup.latency_ns,
-        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) | Record::Dispatch(_) => {
+        Record::Busy { .. }
+        | Record::Renamed { .. }
+        | Record::Command { .. }
+        | Record::Latency(_)
+        | Record::Dispatch(_) => {
             return None;
         }
     })

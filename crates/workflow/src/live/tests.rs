@@ -4,7 +4,7 @@ use super::*;
 use crate::live::{Action, Key, View};
 use punctual_extract::StreamOptions;
 use punctual_model::{Call, Object, Policy, Separator, Window};
-use punctual_report::live::{Widths, draw};
+use punctual_report::live::{Body, Widths, draw};
 use punctual_trace::{Activation, Begin, Resumed};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -123,6 +123,41 @@ fn a_periodic_thread_is_found_and_judged_by_its_period() {
     let task = line(&live, 7, 3 * SECOND);
     assert_eq!((task.late, ns(task.response.last)), (2, Some(5_500_000)));
     assert_eq!(ns(task.cost.max), Some(2 * MS));
+}
+
+/// One that spins has no records; looking at it shows what it takes.
+#[test]
+fn a_thread_that_never_waits_is_shown() {
+    let mut live = live();
+    let mut thread = Simulated::begin(&mut live, 7, "spin", 5 * MS);
+    let glance = |at: u64| {
+        let busy = Some(Duration::from_ns(at));
+        move |_| {
+            Some(Glance {
+                sequence: 1,
+                at: Instant::from_ns(at),
+                cpu: Duration::from_ns(at),
+                stopped: None,
+                busy,
+            })
+        }
+    };
+    live.look(glance(50 * MS));
+    assert!(!line(&live, 7, 50 * MS).never_waits, "it may wait soon");
+    for tenths in 1..=30 {
+        live.look(glance(tenths * SECOND / 10));
+    }
+    let task = line(&live, 7, 3 * SECOND);
+    assert!(task.never_waits && task.jobs == 0);
+    assert_eq!(task.utilization, Some(10_000));
+    let mut view = View::new("all".into(), false);
+    view.update(&live, Instant::from_ns(3 * SECOND));
+    let Body::Tasks(tasks) = view.screen().body else { panic!("no threads") };
+    assert_eq!((tasks.rows.len(), tasks.without_jobs), (1, 0));
+    let details = live.details(7, Instant::from_ns(3 * SECOND), 80).expect("details");
+    assert!(details.description.contains("it never waits, 100 % of"), "{}", details.description);
+    thread.job(&mut live, MS, 0);
+    assert!(!line(&live, 7, 3 * SECOND).never_waits);
 }
 
 #[test]

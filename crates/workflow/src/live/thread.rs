@@ -4,7 +4,7 @@
 use punctual_extract::{Histogram, JobSeen};
 use punctual_model::{Duration, Instant, Job, Periodic, PeriodicOn, Separator, Stream, Task};
 use punctual_report::live::{Counts, Details, LiveJob, LiveTask, Times, period};
-use punctual_trace::{Activation, TaskRecord};
+use punctual_trace::{Activation, Glance, TaskRecord};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -17,6 +17,9 @@ const RECENT: u64 = 10;
 const SECOND: u64 = 1_000_000_000;
 /// The oldest that a model gets while there are new jobs.
 const OLDEST: Duration = Duration::from_ms(10_000);
+
+/// Threads that have run for a shorter time may still wait.
+const UNTIL_BUSY: Duration = Duration::from_ms(100);
 
 /// Times to one part in 32.
 type Distribution = Histogram<6>;
@@ -36,6 +39,9 @@ pub(super) struct Thread {
     recent: VecDeque<Recent>,
     seconds: Seconds,
     model: Option<Model>,
+    has_waited: bool,
+    /// The processor time of its task, which has not waited.
+    busy: Option<Duration>,
 }
 
 struct Model {
@@ -167,16 +173,40 @@ impl Seconds {
 }
 
 impl Thread {
+    /// A task of the thread begins.
+    pub fn begin(&mut self) {
+        (self.has_waited, self.busy) = (false, None);
+    }
+
     /// The thread was seen.
     pub fn activation(&mut self, activation: &Activation) {
+        (self.has_waited, self.busy) = (true, None);
         self.seconds.cpu(activation.stop, activation.cpu);
+    }
+
+    /// Whether its task has not waited, as far as is known.
+    pub fn may_be_busy(&self) -> bool {
+        !self.has_waited
+    }
+
+    /// The thread was looked at.
+    pub fn glance(&mut self, glance: &Glance) {
+        self.busy = glance.busy;
+        if self.busy.is_some() {
+            self.seconds.cpu(glance.at, glance.cpu);
+        }
+    }
+
+    /// The processor time of its task, if that has not waited.
+    pub fn busy(&self) -> Option<Duration> {
+        self.busy
     }
 
     /// A job ended.
     pub fn job(&mut self, seen: &JobSeen<'_>) {
         if seen.phase != self.phase {
             let seconds = std::mem::take(&mut self.seconds);
-            *self = Thread { phase: seen.phase, seconds, ..Thread::default() };
+            *self = Thread { phase: seen.phase, seconds, has_waited: true, ..Thread::default() };
         }
         let key = seen.separator.key();
         if *self.separator.get_or_insert(key) != key {
@@ -270,6 +300,7 @@ impl Thread {
                 execution.and_then(|it| it.wcet_ns.first().copied()),
             ),
             seconds,
+            has_waited: self.has_waited,
             ..Thread::default()
         };
     }
@@ -284,6 +315,7 @@ impl Thread {
             priority: about.priority,
             nice: about.nice,
             has_ended,
+            never_waits: self.busy.is_some() && now.since(about.at) >= UNTIL_BUSY,
             model: self.model.as_ref().map(|model| Arc::clone(&model.task)),
             jobs: self.jobs,
             utilization: self.seconds.utilization(now),

@@ -388,9 +388,9 @@ fn beside(tab: Tab, by: usize) -> Tab {
     Tab::ALL[(place + by) % Tab::ALL.len()]
 }
 
-/// Two jobs make a stream.
+/// Two jobs make a stream; a thread that never waits has none.
 fn has_jobs(task: &LiveTask) -> bool {
-    task.jobs >= 2
+    task.jobs >= 2 || task.never_waits
 }
 
 /// The most urgent first.

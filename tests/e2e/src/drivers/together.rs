@@ -1,6 +1,6 @@
 //! All drivers in one observation: starting one for each would take most of the time.
 
-use super::{Done, list, period_us};
+use super::{DRIVERS, Done, list, period_us};
 use crate::run::{Ended, Observed, directory, observe, workload};
 use crate::{Result, fail};
 use std::collections::BTreeMap;
@@ -32,27 +32,28 @@ pub struct All {
 /// The observation of all drivers whose tests run, which is made once.
 pub fn all() -> Result<&'static All> {
     static ALL: OnceLock<std::result::Result<All, String>> = OnceLock::new();
-    let all =
-        ALL.get_or_init(|| wanted().and_then(|all| All::observe(&all)).map_err(|failure| failure.message));
+    let all = ALL.get_or_init(|| {
+        wanted().and_then(|all| All::observe(DRIVERS, &all, &[])).map_err(|failure| failure.message)
+    });
     all.as_ref().or_else(|message| fail(format!("the observation of all drivers: {message}")))
 }
 
 fn wanted() -> Result<Vec<String>> {
-    let mut drivers = list()?;
+    let mut drivers = list(DRIVERS)?;
     drivers.retain(|driver| crate::is_wanted(&format!("driver::{driver}")));
     Ok(drivers)
 }
 
 impl All {
-    /// Observes these drivers.
-    pub fn observe(drivers: &[String]) -> Result<All> {
+    /// Observes these drivers of a workload, with options of the command.
+    pub fn observe(workload_name: &str, drivers: &[String], options: &[&str]) -> Result<All> {
         let began = Instant::now();
         let directory = directory()?;
-        let (path, folder) = (workload("drivers"), directory.path().to_string_lossy().into_owned());
+        let (path, folder) = (workload(workload_name), directory.path().to_string_lossy().into_owned());
         let at_a_time = (AT_A_TIME * std::thread::available_parallelism()?.get()).to_string();
         let mut command = vec!["sh", "-c", SCRIPT, "sh", &path, &folder, &at_a_time];
         command.extend(drivers.iter().flat_map(|driver| [driver.as_str(), period_us(driver)]));
-        let observed = observe(&[], &command)?;
+        let observed = observe(options, &command)?;
         let mut printed = BTreeMap::new();
         for driver in drivers {
             printed.insert(driver.clone(), std::fs::read_to_string(directory.path().join(driver))?);

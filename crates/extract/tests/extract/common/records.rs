@@ -18,6 +18,8 @@ pub fn options(horizon: usize, merge_transitions: bool) -> Options {
 #[derive(Clone, Debug)]
 pub enum Act {
     Separates(Separation),
+    Busy(u32),
+    SetsClock(i32),
     Begins(Begin),
     Known {
         stale: bool,
@@ -153,6 +155,8 @@ fn act(places: u8, calm: u32, wild: bool, waits: u32) -> impl Strategy<Value = A
         1 => prop_oneof![Just(Act::Exits), Just(Act::Last)],
         1 => (1..5_u32).prop_map(Act::Loses),
         1 => Just(Act::Switches),
+        1 => any::<u32>().prop_map(Act::Busy),
+        1 => any::<i32>().prop_map(Act::SetsClock),
     ]
 }
 
@@ -238,6 +242,10 @@ impl World {
                     thread.sequence = thread.sequence.wrapping_add(some);
                     continue;
                 }
+                Act::Busy(cpu) => {
+                    Record::Busy { tid, sequence: next(thread), cpu: Duration::from_ns(cpu.into()) }
+                }
+                Act::SetsClock(by) => Record::ClockSet { at, by_ns: by.into() },
                 Act::Switches => Record::Switch(Switch { tid, at, cpu: 0, step: Step::In }),
             };
             self.records.push(record);

@@ -15,39 +15,56 @@ struct call_info {
 	__u8 object_class;
 };
 
+/* The arguments of a call, as the ABI of the program passes them. */
+struct arguments {
+	__u64 a, b, c, d, e, f;
+};
+
+/* A time of user space, of which the call says whether its fields have 32 bits; false if it cannot
+ * be read. */
+static __always_inline bool read_fields(
+	struct call_info *info, struct timespec *time, const void *user)
+{
+	struct timespec32 narrow;
+
+	if (!is_of_32_bits(info->system_call))
+		return !bpf_probe_read_user(time, sizeof(*time), user);
+	if (has_64_bit_times(info->system_call)) {
+		if (bpf_probe_read_user(time, sizeof(*time), user))
+			return false;
+		time->tv_nsec = (__u32)time->tv_nsec; /* the rest is padding */
+		return true;
+	}
+	if (bpf_probe_read_user(&narrow, sizeof(narrow), user))
+		return false;
+	time->tv_sec = narrow.tv_sec;
+	time->tv_nsec = narrow.tv_nsec;
+	return true;
+}
+
 /* A time of user space in nanoseconds, given the length of its smaller unit; negative if it cannot
  * be read or is not a time. */
-static __always_inline __s64 read_time(const void *user, __s64 unit)
+static __noinline __s64 read_time(struct call_info *info, __u64 user, __s64 unit)
 {
 	struct timespec time;
 
-	if (bpf_probe_read_user(&time, sizeof(time), user) || time.tv_sec < 0 || time.tv_nsec < 0)
+	if (!info || !read_fields(info, &time, (void *)user) || time.tv_sec < 0 || time.tv_nsec < 0)
 		return -1;
 	if (time.tv_sec > 9000000000LL)
 		return 9000000000000000000LL;
 	return time.tv_sec * 1000000000LL + time.tv_nsec * unit;
 }
 
-static __always_inline __s64 read_timespec(const void *user)
+/* Timeouts in nanoseconds; negative: without end. */
+static __always_inline __s64 timespec_at(struct call_info *info, __u64 address)
 {
-	return read_time(user, 1);
+	return address ? read_time(info, address, 1) : -1;
 }
 
 /* A timeval has the same layout, and microseconds. */
-static __always_inline __s64 read_timeval(const void *user)
+static __always_inline __s64 timeval_at(struct call_info *info, __u64 address)
 {
-	return read_time(user, 1000);
-}
-
-/* Timeouts in nanoseconds; negative: without end. */
-static __always_inline __s64 timespec_at(__u64 address)
-{
-	return address ? read_timespec((void *)address) : -1;
-}
-
-static __always_inline __s64 timeval_at(__u64 address)
-{
-	return address ? read_timeval((void *)address) : -1;
+	return address ? read_time(info, address, 1000) : -1;
 }
 
 static __always_inline __s64 milliseconds(int timeout)
@@ -193,49 +210,10 @@ static __always_inline bool wait_for_budget(void)
 	return bpf_get_current_task_btf()->policy == SCHED_DEADLINE;
 }
 
-/*
- * How far a clock is ahead of CLOCK_MONOTONIC, as the kernel's timers have it: every thread has
- * one, which is unused but under SCHED_DEADLINE. False for clocks that timers do not run on by
- * themselves.
- */
-static __always_inline bool is_ahead(int clock, __s64 *by)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct hrtimer_cpu_base *timers;
-	int base;
-
-	*by = 0;
-	if (clock == CLOCK_MONOTONIC)
-		return true;
-	if (clock == CLOCK_REALTIME)
-		base = bpf_core_enum_value(enum hrtimer_base_type, HRTIMER_BASE_REALTIME);
-	else if (clock == CLOCK_BOOTTIME)
-		base = bpf_core_enum_value(enum hrtimer_base_type, HRTIMER_BASE_BOOTTIME);
-	else if (clock == CLOCK_TAI)
-		base = bpf_core_enum_value(enum hrtimer_base_type, HRTIMER_BASE_TAI);
-	else
-		return false;
-	timers = BPF_CORE_READ(task, dl.dl_timer.base, cpu_base);
-	/* Addressed by hand: CO-RE knows the array as having one element. */
-	return timers &&
-	       !bpf_probe_read_kernel(by, sizeof(*by),
-		       (void *)timers + bpf_core_field_offset(struct hrtimer_cpu_base, clock_base) +
-			       base * bpf_core_type_size(struct hrtimer_clock_base) +
-			       bpf_core_field_offset(struct hrtimer_clock_base, offset));
-}
-
-/* When an absolute sleep is over, on CLOCK_MONOTONIC; 0: not known. */
-static __always_inline __u64 end_of_sleep(int clock, __s64 until)
-{
-	__s64 ahead;
-
-	return is_ahead(clock, &ahead) && until > ahead ? until - ahead : 0;
-}
-
 static __always_inline bool wait_on_clock(
 	struct call_info *info, __u64 now, int clock, bool absolute, __u64 time)
 {
-	__s64 when = read_timespec((void *)time);
+	__s64 when = read_time(info, time, 1);
 
 	info->object_class = absolute ? OBJECT_CLOCK_ABSOLUTE : OBJECT_CLOCK;
 	info->number = clock;
@@ -280,13 +258,91 @@ static __always_inline bool wait_on_polled(
 /* waits(): the table of calls. */
 #include "waits.gen.h"
 
+static __always_inline void read_arguments(
+	struct call_info *info, struct arguments *arguments, struct pt_regs *regs)
+{
+	if (is_of_32_bits(info->system_call)) {
+		arguments->a = (__u32)COMPAT_1(regs);
+		arguments->b = (__u32)COMPAT_2(regs);
+		arguments->c = (__u32)COMPAT_3(regs);
+		arguments->d = (__u32)COMPAT_4(regs);
+		arguments->e = (__u32)COMPAT_5(regs);
+		arguments->f = (__u32)COMPAT_6(regs);
+	} else {
+		arguments->a = ARGUMENT_1(regs);
+		arguments->b = ARGUMENT_2(regs);
+		arguments->c = ARGUMENT_3(regs);
+		arguments->d = ARGUMENT_4(regs);
+		arguments->e = ARGUMENT_5(regs);
+		arguments->f = ARGUMENT_6(regs);
+	}
+}
+
+/* The calls that socketcall(2) stands for, by its first argument (<linux/net.h>). */
+static __always_inline __u8 call_of_socketcall(__u64 which)
+{
+	switch (which) {
+	case 5:
+		return CALL_ACCEPT;
+	case 10: /* recv, which is recvfrom without an address */
+	case 12:
+		return CALL_RECVFROM;
+	case 17:
+		return CALL_RECVMSG;
+	case 18:
+		return CALL_ACCEPT4;
+	case 19:
+		return CALL_RECVMMSG;
+	}
+	return CALL_NONE;
+}
+
+/* Its other argument is where those of the call are. None that says whether it waits comes after
+ * the fourth. */
+static __always_inline void unpack_socketcall(struct call_info *info, struct arguments *arguments)
+{
+	__u32 packed[4] = {};
+
+	info->call = call_of_socketcall(arguments->a);
+	if (bpf_probe_read_user(packed, sizeof(packed), (void *)arguments->b))
+		info->call = CALL_NONE;
+	arguments->a = packed[0];
+	arguments->b = packed[1];
+	arguments->c = packed[2];
+	arguments->d = packed[3];
+}
+
+/* The calls that ipc(2) stands for (<linux/ipc.h>): which, then first, second, third, pointer,
+ * fifth; a version is in the upper bits of which. */
+static __always_inline void unpack_ipc(struct call_info *info, struct arguments *arguments)
+{
+	__u16 which = arguments->a;
+
+	arguments->a = arguments->b;
+	info->call = which == 1 ? CALL_SEMOP : which == 4 ? CALL_SEMTIMEDOP : CALL_NONE;
+	if (which == 12) { /* msgrcv: its flags are the third */
+		info->call = CALL_MSGRCV;
+		arguments->e = arguments->d;
+	} else {
+		arguments->b = arguments->e;
+		arguments->d = arguments->f;
+	}
+}
+
 /* Completes what is known of the call by its arguments; CALL_NONE if it does not wait. */
 static __always_inline void classify(
 	struct thread *thread, struct call_info *info, struct pt_regs *regs, __u64 now)
 {
+	struct arguments arguments;
+
+	read_arguments(info, &arguments, regs);
 	if (info->call == CALL_FUTEX)
-		info->call = call_of_futex(ARGUMENT_2(regs));
-	if (!waits(thread, info, regs, now))
+		info->call = call_of_futex(arguments.b);
+	else if (info->call == CALL_SOCKETCALL)
+		unpack_socketcall(info, &arguments);
+	else if (info->call == CALL_IPC)
+		unpack_ipc(info, &arguments);
+	if (!waits(thread, info, &arguments, now))
 		info->call = CALL_NONE;
 }
 

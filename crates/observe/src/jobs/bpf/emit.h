@@ -19,8 +19,8 @@ const volatile __u32 affinity_words = 1;
 const volatile bool switch_has_state = true; /* sched_switch passes prev_state (5.18) */
 const volatile bool with_switches = false;   /* a record of every step of the scheduler too */
 const volatile bool with_bystanders = false; /* and of every step of all other threads */
-const volatile __u8 call_of_number[SYSTEM_CALLS] = {};
-const volatile __u8 unhooked[SYSTEM_CALLS] = {}; /* calls whose exit cannot be seen */
+const volatile __u8 call_of_key[SYSTEM_CALL_KEYS] = {};
+const volatile __u8 unhooked[SYSTEM_CALL_KEYS] = {}; /* calls whose exit cannot be seen */
 
 struct interface *types_for_skeleton;
 
@@ -166,6 +166,7 @@ static __always_inline void emit_call(struct thread *thread, __u8 flags)
 	}
 	record->suspended_after = thread->suspended_after;
 	record->expirations = thread->expirations;
+	thread->waited = 1;
 	submit(thread, record);
 }
 
@@ -189,6 +190,7 @@ static __always_inline void emit_suspension(
 	record->start = start;
 	record->suspended_after = 0;
 	record->expirations = 0;
+	thread->waited = 1;
 	submit(thread, record);
 }
 

@@ -62,6 +62,7 @@ struct timer_report {
 	__u64 expirations; /* 0: the call said nothing of a timer */
 	__u64 next;	   /* when it expires next, of CLOCK_MONOTONIC; 0: not known */
 	__u64 interval;
+	int clock;
 };
 
 /* When the timer expires, or did if it is not running. Its clock may be another; a clock that is
@@ -90,7 +91,8 @@ static __always_inline void ask_timerfd(struct thread *thread, struct timer_repo
 	if (!bpf_core_field_exists(struct timerfd_ctx, tintv))
 		return;
 	context = BPF_CORE_READ(file, private_data);
-	if (!has_hrtimer(BPF_CORE_READ(context, clockid)))
+	report->clock = BPF_CORE_READ(context, clockid);
+	if (!has_hrtimer(report->clock))
 		return;
 	report->interval = BPF_CORE_READ(context, tintv);
 	report->next = expiry_of(
@@ -119,7 +121,8 @@ static __always_inline void ask_posix_timer(
 		timer = at - bpf_core_field_offset(struct k_itimer, list);
 		if (BPF_CORE_READ(timer, it_id) != id)
 			continue;
-		if (!has_hrtimer(BPF_CORE_READ(timer, it_clock)))
+		report->clock = BPF_CORE_READ(timer, it_clock);
+		if (!has_hrtimer(report->clock))
 			return;
 		report->interval = BPF_CORE_READ(timer, it_interval);
 		report->next = expiry_of(
@@ -138,12 +141,28 @@ static __always_inline void report_signal(
 	ask_posix_timer(task, signal->si_tid, report);
 }
 
+/* Reads a signal that a program was given; false if it cannot be read. */
+static __always_inline bool read_siginfo(struct timer_siginfo *signal, bool is_narrow, void *user)
+{
+	struct timer_siginfo32 narrow;
+
+	if (!is_narrow)
+		return !bpf_probe_read_user(signal, sizeof(*signal), user);
+	if (bpf_probe_read_user(&narrow, sizeof(narrow), user))
+		return false;
+	signal->si_code = narrow.si_code;
+	signal->si_tid = narrow.si_tid;
+	signal->si_overrun = narrow.si_overrun;
+	return true;
+}
+
 /* What a call that returned `result` says of a timer. */
 static __always_inline void report_timer(
 	struct thread *thread, struct task_struct *task, long result, struct timer_report *report)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	void *answer = (void *)ARGUMENT_2(regs);
+	bool is_narrow = is_of_32_bits(thread->system_call);
+	void *answer = (void *)(is_narrow ? (__u32)COMPAT_2(regs) : ARGUMENT_2(regs));
 	struct timer_siginfo signal = {};
 
 	if (thread->call == CALL_READ && thread->object_class == OBJECT_TIMERFD &&
@@ -165,7 +184,7 @@ static __always_inline void report_timer(
 		signal.si_overrun = info.ssi_overrun;
 		report_signal(task, &signal, report);
 	} else if (thread->call == CALL_RT_SIGTIMEDWAIT && result > 0 && answer &&
-		   !bpf_probe_read_user(&signal, sizeof(signal), answer)) {
+		   read_siginfo(&signal, is_narrow, answer)) {
 		report_signal(task, &signal, report);
 	}
 }

@@ -12,9 +12,12 @@
 
 /* What else a system call can be; beyond the numbers of enum call. */
 enum other_call {
-	CALL_FUTEX = 252,   /* futex(2): which separator it is depends on its operation */
-	CALL_RESTART = 253, /* restart_syscall(2): resumes the call that a signal interrupted */
-	CALL_SET = 254,	    /* sched_set*(2): a task transition may follow */
+	CALL_SOCKETCALL = 250, /* socketcall(2) of i386: one number for many calls */
+	CALL_IPC = 251,	       /* ipc(2) of i386: likewise */
+	CALL_SET_CLOCK = 249,  /* clock_settime(2) and others */
+	CALL_FUTEX = 252,      /* futex(2): which separator it is depends on its operation */
+	CALL_RESTART = 253,    /* restart_syscall(2): resumes the call that a signal interrupted */
+	CALL_SET = 254,	       /* sched_set*(2): a task transition may follow */
 	CALL_NONE = 255,
 };
 
@@ -29,7 +32,8 @@ enum object_class {
 };
 
 enum limits {
-	SYSTEM_CALLS = 512, /* numbers in the tables; a power of two */
+	SYSTEM_CALLS = 512,	 /* numbers of one kind of program; a power of two */
+	SYSTEM_CALL_KEYS = 1024, /* of 64-bit programs, then of 32-bit ones */
 	COMM_LENGTH = 16,
 	AFFINITY_WORDS = 16,
 	CGROUP_LEVELS = 16,
@@ -45,6 +49,8 @@ enum record_kind {
 	RECORD_SWITCH = 6,
 	RECORD_BYSTANDER = 7,
 	RECORD_BYSTANDER_EXIT = 8,
+	RECORD_BUSY = 9,
+	RECORD_CLOCK_SET = 10,
 };
 
 /* What the scheduler did with a thread: the flags of a switch record. */
@@ -131,6 +137,19 @@ struct command_record {
 	__u8 command[COMMAND_LENGTH];
 };
 
+/* The thread's task ends here and has not waited once; sent before what ends it. */
+struct busy_record {
+	struct header header;
+	__u64 cpu; /* processor time that the task took */
+};
+
+/* CLOCK_REALTIME was set. Of no thread. */
+struct clock_record {
+	struct header header;
+	__u64 at;
+	__s64 by; /* nanoseconds forward */
+};
+
 struct exit_record {
 	struct header header;
 	__u64 at;
@@ -186,7 +205,7 @@ struct thread {
 	__u8 object_class;
 	__u8 known_class;
 	__s32 number;
-	__s32 system_call; /* the number of `call` */
+	__s32 system_call; /* the key of `call`: its number, and of which kind of program */
 	__u32 sequence;
 	__u32 tid;
 	__u64 entry;
@@ -224,8 +243,10 @@ struct thread {
 	__u8 restarted;	    /* the call goes on after a signal */
 	__u8 read_by_clock; /* in this turn on a processor a record has left with a reading by the
 			       clock */
+	__u8 waited;	    /* since the task began */
 	__u64 reservation;
 	__u64 affinity;
+	__u64 cpu_at_begin; /* of the task */
 
 	/* The descriptor that it used last, so that it need not be looked into again. */
 	__u64 known_file, known_inode, known_identity;
@@ -270,6 +291,8 @@ struct interface {
 	struct renamed renamed;
 	struct command_record command;
 	struct exit_record exit;
+	struct busy_record busy;
+	struct clock_record clock;
 	struct switch_record switched;
 	struct thread thread;
 	enum call call;

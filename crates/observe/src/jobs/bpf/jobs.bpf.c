@@ -15,8 +15,10 @@
 #include <bpf/bpf_tracing.h>
 #include "interface.h"
 #include "emit.h"
+#include "numbers.h"
 #include "task.h"
 #include "bystander.h"
+#include "clock.h"
 #include "calls.h"
 #include "ends.h"
 #include "steal.h"
@@ -52,11 +54,14 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
-	struct call_info info = {.call = call, .system_call = SYSCALL_NUMBER(regs)};
+	struct call_info info = {.call = call};
 	__u64 now;
 
-	if (!thread || is_compat(task) || call == CALL_SET)
+	if (call == CALL_SET_CLOCK)
+		begin_to_set_clock();
+	if (!thread || call == CALL_SET || call == CALL_SET_CLOCK)
 		return 0;
+	info.system_call = key_of(task, SYSCALL_NUMBER(regs));
 	now = bpf_ktime_get_ns();
 	wake_up(thread, task, now);
 	if (!thread->command_sent)
@@ -64,7 +69,7 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	if (call == CALL_RESTART) {
 		if (thread->interrupted)
 			resume_call(thread, now);
-		thread->system_call = SYSCALL_NUMBER(regs);
+		thread->system_call = info.system_call;
 		return 0;
 	}
 	classify(thread, &info, regs, now);
@@ -106,7 +111,29 @@ static __always_inline void leave_for_signal(struct thread *thread, __u8 interru
 	thread->left = now;
 }
 
-static __noinline int on_exit(__u8 call, long result)
+/* Begins to watch the current thread if it is wanted and not watched yet. */
+static __noinline int watch_current(bool with_command)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!watched(task->pid) && wanted(task))
+		watch(task, bpf_ktime_get_ns(), BEGIN_SEEN, with_command);
+	return 0;
+}
+
+/* The end of a call that may change the task of a thread. */
+static __noinline int on_set(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = watched(task->pid);
+
+	if (thread)
+		check_task(thread, task, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* The end of a call that can separate jobs. */
+static __noinline int on_return(__u8 call, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
@@ -114,20 +141,7 @@ static __noinline int on_exit(__u8 call, long result)
 	__u8 interrupted;
 	__u64 now;
 
-	if (!thread) {
-		if (call == CALL_SET && wanted(task)) {
-			now = bpf_ktime_get_ns();
-			thread = watch(task, now, BEGIN_SEEN, false);
-			if (thread)
-				thread->state = THREAD_UNKNOWN;
-		}
-		return 0;
-	}
-	if (call == CALL_SET) {
-		check_task(thread, task, bpf_ktime_get_ns());
-		return 0;
-	}
-	if (thread->call == CALL_NONE)
+	if (!thread || thread->call == CALL_NONE)
 		return 0;
 	if (thread->interrupted) {
 		/* Either this is not that call, or its restart was not seen. */
@@ -154,20 +168,43 @@ static __noinline int on_exit(__u8 call, long result)
 	return 0;
 }
 
+static __always_inline int on_exit(__u8 call, long result)
+{
+	if (call == CALL_SET_CLOCK)
+		return end_of_setting_clock();
+	if (call != CALL_SET)
+		return on_return(call, result);
+	on_set();
+	return watch_current(false);
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(enter_any, struct pt_regs *regs, long number)
 {
-	__u8 call = call_of(number);
+	__u8 call;
 
+	if (!is_watched_number(number))
+		return 0;
+	call = call_of(key_of(bpf_get_current_task_btf(), number));
 	return call == CALL_NONE ? 0 : on_enter(regs, call);
+}
+
+static __always_inline int on_any_exit(unsigned long number, long result)
+{
+	__u32 key;
+	__u8 call;
+
+	if (!is_watched_number(number))
+		return 0;
+	key = key_of(bpf_get_current_task_btf(), number);
+	call = call_of(key);
+	return call == CALL_NONE ? 0 : on_exit(call, result_of(key, result));
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(exit_any, struct pt_regs *regs, long result)
 {
-	__u8 call = call_of(SYSCALL_NUMBER(regs));
-
-	return call == CALL_NONE ? 0 : on_exit(call, result);
+	return on_any_exit(SYSCALL_NUMBER(regs), result);
 }
 
 /*
@@ -177,8 +214,9 @@ int BPF_PROG(exit_any, struct pt_regs *regs, long result)
 SEC("tp/raw_syscalls/sys_enter")
 int enter_unpreempted(void *fields)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	__u8 call = call_of(SYSCALL_NUMBER(regs));
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u8 call = call_of(key_of(task, SYSCALL_NUMBER(regs)));
 
 	return call == CALL_NONE ? 0 : on_enter(regs, call);
 }
@@ -187,9 +225,8 @@ SEC("tp/raw_syscalls/sys_exit")
 int exit_unpreempted(void *fields)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	__u8 call = call_of(SYSCALL_NUMBER(regs));
 
-	return call == CALL_NONE ? 0 : on_exit(call, SYSCALL_RESULT(regs));
+	return on_any_exit(SYSCALL_NUMBER(regs), SYSCALL_RESULT(regs));
 }
 
 /* A wake-up; for timelines also the waker. The thread that runs when a timer fires is not one. */
@@ -399,11 +436,13 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigact
 	return 0;
 }
 
-static __always_inline void end_thread(struct thread *thread, __u32 tid, __u64 now)
+static __always_inline void end_thread(
+	struct thread *thread, struct task_struct *task, __u32 tid, __u64 now)
 {
 	struct exit_record *record;
 
 	emit_stop(thread);
+	emit_busy(thread, task, now);
 	record = reserve(thread, sizeof(*record));
 	if (record) {
 		fill_header(&record->header, thread, RECORD_EXIT, 0);
@@ -424,17 +463,16 @@ static __noinline int on_exec(int old_pid)
 		struct thread *old = watched(old_pid);
 
 		if (old)
-			end_thread(old, old_pid, now);
+			end_thread(old, task, old_pid, now);
 	}
 	if (thread) {
 		wake_up(thread, task, now);
 		emit_stop(thread);
+		emit_busy(thread, task, now);
 		thread->call = CALL_NONE;
 		changed(thread, task);
 		thread->command_sent = 1;
 		emit_task(thread, task, BEGIN_EXEC, now, true);
-	} else if (wanted(task)) {
-		watch(task, now, BEGIN_SEEN, true);
 	}
 	return 0;
 }
@@ -442,13 +480,15 @@ static __noinline int on_exec(int old_pid)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed_any, struct task_struct *task, int old_pid)
 {
-	return on_exec(old_pid);
+	on_exec(old_pid);
+	return watch_current(true);
 }
 
 SEC("tp/sched/sched_process_exec")
 int executed_unpreempted(struct trace_event_raw_sched_process_exec *fields)
 {
-	return on_exec(fields->old_pid);
+	on_exec(fields->old_pid);
+	return watch_current(true);
 }
 
 static __noinline int on_end(void)
@@ -457,7 +497,7 @@ static __noinline int on_end(void)
 	struct thread *thread = watched(task->pid);
 
 	if (thread)
-		end_thread(thread, task->pid, bpf_ktime_get_ns());
+		end_thread(thread, task, task->pid, bpf_ktime_get_ns());
 	if (target == TARGET_PROCESSES && task->signal->live.counter == 0) {
 		__u32 seen = seen_number(task->group_leader, task->tgid);
 

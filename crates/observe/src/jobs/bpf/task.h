@@ -179,13 +179,15 @@ static __always_inline void fill_task(
 	record->command_length = 0;
 }
 
-static __always_inline void emit_task(
+/* Not inlined: it is rare, and large. */
+static __noinline int emit_task(
 	struct thread *thread, struct task_struct *task, __u8 begin, __u64 now, bool with_command)
 {
-	struct task_record *record = reserve(thread, sizeof(*record));
+	struct task_record *record;
 
+	record = thread ? reserve(thread, sizeof(*record)) : NULL;
 	if (!record)
-		return;
+		return 0;
 	fill_header(&record->header, thread, RECORD_TASK, begin);
 	fill_task(record, task, now);
 	if (with_command) {
@@ -201,6 +203,7 @@ static __always_inline void emit_task(
 			record->command_length = length;
 	}
 	submit(thread, record);
+	return 0;
 }
 
 /* The command line of the current thread, as it is now: an exec may change it before user space
@@ -230,23 +233,30 @@ static __always_inline void emit_command(struct thread *thread, struct task_stru
 	submit(thread, record);
 }
 
+/* A new thread's place in the map. Not inlined: its state takes more than half of the stack, which
+ * is for all functions that call each other. */
+static __noinline int insert(struct task_struct *task, __u64 now)
+{
+	struct thread fresh = {};
+
+	fresh.tid = task->pid;
+	fresh.call = CALL_NONE;
+	fresh.clock_from = now;
+	fresh.cpu_then = fresh.cpu_at_begin = task->se.sum_exec_runtime;
+	/* Before others see it: a program that interrupts this one would take what is not filled in
+	 * yet for a transition. */
+	changed(&fresh, task);
+	return bpf_map_update_elem(&threads, &fresh.tid, &fresh, BPF_NOEXIST);
+}
+
 /* Begins to watch a thread. */
 static __always_inline struct thread *watch(
 	struct task_struct *task, __u64 now, __u8 begin, bool with_command)
 {
-	struct thread fresh = {};
 	__u32 tid = task->pid;
 	struct thread *thread;
-	long result;
+	int result = insert(task, now);
 
-	fresh.tid = tid;
-	fresh.call = CALL_NONE;
-	fresh.clock_from = now;
-	fresh.cpu_then = task->se.sum_exec_runtime;
-	/* Before others see it: a program that interrupts this one would take what is not filled in
-	 * yet for a transition. */
-	changed(&fresh, task);
-	result = bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST);
 	if (result) {
 		/*
 		 * Short of memory for the moment, or a program that this one interrupted (or that

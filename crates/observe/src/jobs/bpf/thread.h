@@ -4,11 +4,6 @@
 #ifndef PUNCTUAL_THREAD_H
 #define PUNCTUAL_THREAD_H
 
-static __always_inline __u8 call_of(unsigned long number)
-{
-	return number < SYSTEM_CALLS ? call_of_number[number] : CALL_NONE;
-}
-
 static __always_inline struct thread *watched(__u32 tid)
 {
 	return active ? bpf_map_lookup_elem(&threads, &tid) : NULL;
@@ -55,26 +50,15 @@ static __always_inline void end_turn(
 	thread->cpu_then = account;
 }
 
-static __always_inline bool is_compat(struct task_struct *task)
-{
-#if defined(__TARGET_ARCH_x86)
-	return task->thread_info.status & TS_COMPAT;
-#elif defined(__TARGET_ARCH_arm64)
-	return task->thread_info.flags & (1UL << ARM64_TIF_32BIT);
-#else
-	return false;
-#endif
-}
-
-/* The number of the system call that a user thread is in, negative outside of them. */
-static __always_inline long current_number(struct task_struct *task)
+/* The key of the system call that a user thread is in, negative outside of them. */
+static __always_inline int current_key(struct task_struct *task)
 {
 	struct pt_regs *regs;
 
-	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || is_compat(task))
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		return -1;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	return (int)SYSCALL_NUMBER(regs);
+	return (int)SYSCALL_NUMBER(regs) < 0 ? -1 : (int)key_of(task, SYSCALL_NUMBER(regs));
 }
 
 /* The offset between the clocks is not read at every stop: their drift in this time is within the
@@ -324,6 +308,8 @@ static __always_inline void note_timer(
 	thread->expirations = timer->expirations;
 	if (timer->next <= span || last > now)
 		return;
+	first = due_with_steps(timer->clock, first);
+	last = due_with_steps(timer->clock, last);
 	settle_sleep(thread, task, task->nvcsw, now);
 	if (!thread->first_stop && last <= thread->entry) {
 		thread->arrival = last;
@@ -377,6 +363,24 @@ static __always_inline void emit_stop(struct thread *thread)
 		emit_call(thread, ACTIVATION_SLEPT);
 }
 
+/* The thread's task is over: says so if it never waited, since then it has no jobs. */
+static __always_inline void emit_busy(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	__u64 cpu = cpu_now(thread, task, now);
+	struct busy_record *record;
+
+	if (!thread->waited && thread->state != THREAD_ASLEEP) {
+		record = reserve(thread, sizeof(*record));
+		if (record) {
+			fill_header(&record->header, thread, RECORD_BUSY, 0);
+			record->cpu = cpu - thread->cpu_at_begin;
+			submit(thread, record);
+		}
+	}
+	thread->waited = 0;
+	thread->cpu_at_begin = cpu;
+}
+
 /* Ends the task if policy, priority or affinity differ from what they were. */
 static __always_inline void check_task(struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -385,6 +389,7 @@ static __always_inline void check_task(struct thread *thread, struct task_struct
 	if (what == BEGIN_SEEN)
 		return;
 	emit_stop(thread);
+	emit_busy(thread, task, now);
 	emit_task(thread, task, what, now, false);
 }
 
@@ -410,9 +415,7 @@ static __always_inline void begin_call(
 	thread->latest = 0;
 	thread->expirations = 0;
 	thread->stolen_before_release = 0;
-	thread->unhooked = info->system_call < SYSTEM_CALLS
-				   ? unhooked[info->system_call & (SYSTEM_CALLS - 1)]
-				   : 0;
+	thread->unhooked = unhooked[info->system_call & (SYSTEM_CALL_KEYS - 1)];
 }
 
 /*
@@ -425,27 +428,26 @@ static __noinline int repair_call(
 {
 	struct call_info info = {.call = CALL_NONE};
 	struct pt_regs *regs;
-	long number = current_number(task);
+	int key = current_key(task);
 
 	if (thread->call != CALL_NONE) {
-		bool restarts =
-			thread->interrupted && number >= 0 && call_of(number) == CALL_RESTART;
+		bool restarts = thread->interrupted && key >= 0 && call_of(key) == CALL_RESTART;
 
-		if (thread->system_call == number || restarts) {
+		if (thread->system_call == key || restarts) {
 			/* On its way out, where it stops for the signal, or back in the call? */
 			regs = (struct pt_regs *)bpf_task_pt_regs(task);
 			if (restarts ||
 				(thread->interrupted && interruptible && !HAS_RETURNED(regs)))
 				resume_call(thread, now);
-			thread->system_call = number;
+			thread->system_call = key;
 			return 0;
 		}
 		/* The kernel has counted the switch that is going on already. */
 		finish_call(thread, task, task->nvcsw - 1, RESULT_UNKNOWN, now);
 	}
-	if (number < 0)
+	if (key < 0)
 		return 0;
-	info.call = call_of(number);
+	info.call = call_of(key);
 	if (info.call == CALL_NONE || info.call == CALL_RESTART || info.call == CALL_SET)
 		return 0;
 	/*
@@ -455,9 +457,9 @@ static __noinline int repair_call(
 	 */
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	if (HAS_RETURNED(regs) ||
-		(!interruptible && (!KNOWS_RETURN || unhooked[number & (SYSTEM_CALLS - 1)])))
+		(!interruptible && (!KNOWS_RETURN || unhooked[key & (SYSTEM_CALL_KEYS - 1)])))
 		return 0;
-	info.system_call = number;
+	info.system_call = key;
 	classify(thread, &info, regs, now);
 	if (info.call != CALL_NONE)
 		begin_call(thread, task, &info, now);

@@ -65,9 +65,16 @@ fn own_ns(record: &Record) -> u64 {
             activation.resumed.map_or(activation.stop, |resumed| resumed.start).ns()
         }
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at.ns(),
-        Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => at.ns(),
+        Record::ClockSet { at, .. }
+        | Record::Exit { at, .. }
+        | Record::Last { at, .. }
+        | Record::BystanderExit { at, .. } => at.ns(),
         Record::Switch(switch) => switch.at.ns(),
-        Record::Renamed { .. } | Record::Command { .. } | Record::Latency(_) | Record::Dispatch(_) => 0,
+        Record::Busy { .. }
+        | Record::Renamed { .. }
+        | Record::Command { .. }
+        | Record::Latency(_)
+        | Record::Dispatch(_) => 0,
     }
 }
 
