@@ -6,13 +6,14 @@ use crate::shared::{DEMO, SWITCHES, THREADS};
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::{EndedBy, TimingModel};
-use punctual_trace::Record;
 use punctual_trace::ctf::Reader;
+use punctual_trace::{Record, Step, Switch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Tests that can run in parallel.
 pub const ALL: &[(&str, Test)] = &[
@@ -41,6 +42,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("recordings::the_oldest_part_is_dropped_first", limit),
     ("recordings::babeltrace2_reports_losses", lost_in_babeltrace2),
     ("recordings::an_imported_perf_recording", perf),
+    ("recordings::who_is_interrupted_wakes_nobody", interrupted),
 ];
 
 /// Records `command` into a folder of this directory, with further options.
@@ -316,6 +318,31 @@ fn all_threads() -> Result<Outcome> {
 
     let refused = run(punctual(["record", "--all-threads", "--for", "1", "-o", "/nowhere/at/all"]))?;
     ensure!(refused.code.is_some_and(|code| code != 0), "{}", refused.all());
+    Ok(Outcome::Completed)
+}
+
+/// On every processor something runs that wakes nobody. What interrupts it does: timers, and the disk.
+fn interrupted() -> Result<Outcome> {
+    let directory = directory()?;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let busy = || {
+        let mut busy = Command::new("sh");
+        busy.args(["-c", "while :; do :; done"]);
+        Running::start(busy)
+    };
+    let busy: Vec<Running> = (0..processors).map(|_| busy()).collect::<Result<_>>()?;
+    let options = ["--detail", "switches", "--all-threads"];
+    let (folder, _) = record(directory.path(), &options, &words(&[workload("gate"), "disk".into()]))?;
+    let busy: BTreeSet<u32> = busy.iter().map(Running::pid).collect();
+    let reader = Reader::open(&folder).map_err(|error| error.to_string())?;
+    let (mut by_interrupts, mut by_busy) = (0, 0);
+    let damage = reader.read(0..reader.stretches(), &mut |record| match record {
+        Record::Switch(Switch { step: Step::Woken { by: 0 }, .. }) => by_interrupts += 1,
+        Record::Switch(Switch { step: Step::Woken { by }, .. }) if busy.contains(by) => by_busy += 1,
+        _ => {}
+    });
+    ensure!(damage.is_ok_and(|damage| damage.is_empty()), "the recording is damaged");
+    ensure!(by_interrupts > 10 && by_busy == 0, "woken by interrupts: {by_interrupts}, by others: {by_busy}");
     Ok(Outcome::Completed)
 }
 

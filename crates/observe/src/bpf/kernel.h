@@ -238,6 +238,7 @@ struct task_struct___5_15 {
 
 struct task_struct {
 	struct thread_info thread_info;
+	void *stack;
 	int pid, tgid;
 	unsigned int __state;
 	unsigned int on_rq, on_cpu; /* bytes since 7.2, which load as well if these are unsigned */
@@ -329,6 +330,7 @@ struct trace_event_raw_task_rename {
 #define STOPPED_STATES	   0x000c /* by a signal, by a debugger */
 #define TASK_DEAD	   0x0080
 #define EXIT_STATES	   0x0030
+#define STACK_SIZE	   0x4000 /* of a task, on x86-64 */
 #define INTERRUPT_COUNTS   0x00ff0100 /* NMI, hard interrupt, soft interrupt being served */
 #define NICE_TO_PRIO	   120
 #define TS_COMPAT	   0x0002

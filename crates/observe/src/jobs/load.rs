@@ -187,7 +187,11 @@ pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
 fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
     let hooks = Hooks::choose(attach);
     let mut open = open(settings, hooks, btf)?;
-    let waking = if settings.switches && system::shows_interrupts() { "waking_of_current" } else { "waking" };
+    let waking = match (settings.switches, system::shows_interrupts()) {
+        (false, _) => "waking",
+        (true, true) => "waking_of_current",
+        (true, false) => "waking_by_stack",
+    };
     let way = if avoids_preemption() { "_unpreempted" } else { "_any" };
     choose(&mut open, btf, |name| {
         let process = name.strip_suffix(way).unwrap_or_default();

@@ -66,8 +66,18 @@ class Threads(_Threads, total=False):
     skipped_events: int
     # Time that the hypervisor took from all processors of the machine together. Absent if zero or unknown.
     stolen_ns: int
+    # When CLOCK_REALTIME was set: the first 100 steps. What was due on it is due as the clock was then.
+    # Absent if there were none.
+    clock_steps: list[ThreadsClockStep]
     # Tasks left out because there were too many. Absent if zero.
     omitted_tasks: int
+
+
+class ThreadsClockStep(TypedDict):
+    # When.
+    at_ns: int
+    # By so many nanoseconds; forward if positive.
+    by_ns: int
 
 
 class _Task(TypedDict):
@@ -134,6 +144,8 @@ class Task(_Task, total=False):
     # that is longer than every response time of the primary stream: the models do not tell of that job.
     # Absent otherwise.
     open_ns: int
+    # Processor time that the task took, where it never waited, so that it has no jobs. Absent otherwise.
+    busy_ns: int
     # Whether the list of separators was full, so that some share a stream (object others). Default false.
     separators_capped: bool
 
@@ -249,6 +261,9 @@ class Separator(_Separator, total=False):
     # An address in the thread's process, such as that of a futex word, in hexadecimal, rounded down to eight
     # bytes.
     address: str
+    # What is at the address in every run of the program: module:symbol, module:symbol+offset, or
+    # module+offset. Absent if that is unknown, and for heap and stack.
+    name: str
     # A System V identifier.
     id: int
 
@@ -1316,6 +1331,7 @@ __all__ = [
     "TaskReservation",
     "ThreadId",
     "Threads",
+    "ThreadsClockStep",
     "Times",
     "TimesWorst",
     "TimingModel",

@@ -28,4 +28,26 @@ static __always_inline bool in_interrupt(struct task_struct *current)
 #endif
 }
 
+/*
+ * The same on x86-64 where the kernel hides that count (no CONFIG_KALLSYMS_ALL): what interrupts the
+ * kernel has a stack of its own, of which the tracepoint's arguments (`arguments`) tell, and what
+ * interrupts a program has begun without a system call. A page fault of a program has, too, and counts
+ * as an interrupt.
+ */
+static __always_inline bool is_beside(void *arguments, struct task_struct *current)
+{
+#if defined(__TARGET_ARCH_x86)
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(current);
+	__u64 place = 0;
+
+	/* A pointer to the context is no number for the verifier; a copy of it is. */
+	bpf_probe_read_kernel(&place, sizeof(place), &arguments);
+	if (place - (__u64)current->stack >= STACK_SIZE)
+		return true;
+	return !(current->flags & PF_KTHREAD) && (long)SYSCALL_NUMBER(regs) < 0;
+#else
+	return false;
+#endif
+}
+
 #endif

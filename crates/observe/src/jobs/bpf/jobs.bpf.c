@@ -272,6 +272,13 @@ int BPF_PROG(waking_of_current, struct task_struct *task)
 	return woken(task, in_interrupt(bpf_get_current_task_btf()));
 }
 
+/* The same where the kernel does not show that. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(waking_by_stack, struct task_struct *task)
+{
+	return woken(task, is_beside(ctx, bpf_get_current_task_btf()));
+}
+
 static __always_inline bool yields(struct thread *thread, struct task_struct *task, __u64 now)
 {
 	repair_call(thread, task, now, true);
