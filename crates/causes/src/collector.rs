@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 /// Events may come later than those after them by at most this.
 const DISORDER: Duration = Duration::from_ms(200);
 
+/// So long after the end of a job, most stretches of its time have ended.
+const SETTLED: Duration = Duration::from_ms(10);
+
 /// Events that are kept at most; of a job that needs more, the beginning is unknown.
 const MOST_EVENTS: usize = 1 << 21;
 
@@ -57,9 +60,10 @@ impl Collector {
 
     fn explain_first(&mut self, each: &mut impl FnMut(Explanation)) {
         let Some(job) = self.jobs.pop_front() else { return };
-        // The event that ends its last stretch tells what that was.
-        let after = self.events.partition_point(|event| event.at <= job.end + DISORDER);
-        let history = History::after(self.before.clone(), job.end + DISORDER, self.events.range(..after));
+        // The event that ends a stretch tells what that was.
+        let until = job.end + SETTLED;
+        let after = self.events.partition_point(|event| event.at <= until);
+        let history = History::after(self.before.clone(), until, self.events.range(..after));
         each(history.explain(job));
     }
 

@@ -87,8 +87,8 @@ impl History {
                 Occupant::Idle => (Kind::Dispatch, None),
                 Occupant::Thread(other) if other != thread => {
                     let kind = waited_behind(ready.urgency, self.urgency(other, from));
-                    // The scheduler chose a less urgent thread: a limit of real-time threads.
-                    let chosen = occupied.from > ready.from + WAKING;
+                    // The scheduler chose a less urgent thread when this one left, or later: a budget.
+                    let chosen = occupied.from == ready.from || occupied.from > ready.from + WAKING;
                     let kind = if chosen && kind == Kind::Dispatch { Kind::Throttled } else { kind };
                     (kind, Some(Culprit::Thread(other)))
                 }

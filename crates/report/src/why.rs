@@ -2,6 +2,8 @@
 
 mod advice;
 mod json;
+#[cfg(test)]
+mod tests;
 mod text;
 mod words;
 
@@ -110,8 +112,8 @@ pub struct Explained {
 pub struct Why {
     /// Those with late jobs, in the order in which they were found.
     pub tasks: Vec<LateTask>,
-    /// Tasks that were looked at, but had no late job.
-    pub punctual: u64,
+    /// Tasks that had no late job.
+    pub punctual: Vec<LateTask>,
     /// What the input lacks: which parts cannot be told apart.
     pub lacks: Vec<String>,
     /// When the observation began: jobs are shown by the time since then.
@@ -142,7 +144,12 @@ impl LateTask {
         let mut people = BTreeMap::new();
         gather(&explanation.parts, who, &mut people);
         let (time, faults) = (cause.time, explanation.faults);
-        let sum = self.cause(key(&cause, &people), &cause);
+        let mut key = key(&cause, &people);
+        if cause.kind == Kind::Throttled && self.who.policy == Some(Policy::Deadline) {
+            // Its own runtime was used up, whoever ran meanwhile.
+            key.who = None;
+        }
+        let sum = self.cause(key, &cause);
         sum.jobs += 1;
         sum.time += time;
         sum.least = sum.least.min(time);
@@ -172,10 +179,10 @@ impl LateTask {
         self.late
     }
 
-    /// The causes, those of most jobs first.
+    /// The causes, those of most time first.
     fn causes(&self) -> Vec<(&CauseKey, &Cause)> {
         let mut causes: Vec<_> = self.causes.iter().map(|(key, cause)| (key, cause)).collect();
-        causes.sort_by_key(|(_, cause)| std::cmp::Reverse((cause.jobs, cause.time)));
+        causes.sort_by_key(|(_, cause)| std::cmp::Reverse((cause.time, cause.jobs)));
         causes
     }
 }

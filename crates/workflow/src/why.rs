@@ -160,7 +160,8 @@ impl Choice {
         let Some(task) = task else { return };
         let job = seen.job;
         let previous_end = task.previous_end.replace(job.end);
-        if job.response() > task.limit.time() {
+        // Where the release is not known exactly, only what is certainly late.
+        if job.least_response() > task.limit.time() {
             let release = job.release;
             let late = Job {
                 thread: seen.tid,
@@ -205,10 +206,8 @@ impl Choice {
         })?;
         collector.finish(&mut |explanation| explained(explanation, &|tid| events.who(tid)));
         drop(progress);
-        let all = late.len();
-        late.retain(|task| task.late() > 0);
-        let punctual = (all - late.len()) as u64;
-        Ok(Why { tasks: late, punctual, lacks: events.lacks(), from: recording.from() })
+        let (tasks, punctual) = late.into_iter().partition(|task| task.late() > 0);
+        Ok(Why { tasks, punctual, lacks: events.lacks(), from: recording.from() })
     }
 }
 

@@ -118,13 +118,11 @@ fn sums_up(job: &Value) -> Result {
     Ok(())
 }
 
-/// The kind of the main cause, who is behind the longest part of that kind, and whether that is an inversion.
+/// The kind of the main cause, who is behind it, and whether a part of it is an inversion.
 fn main_cause(job: &Value) -> (&str, Option<&str>, bool) {
-    let kind = job["cause"].as_str().unwrap_or_default();
-    let parts = job["parts"].as_array().into_iter().flatten().filter(|part| part["kind"] == kind);
-    let longest = parts.max_by_key(|part| part["ns"].as_u64());
-    let thread = longest.and_then(|part| part["thread"].as_str());
-    let inversion = longest.is_some_and(|part| part["waited_for"]["inversion"] == true);
+    let (kind, thread) = (job["cause"].as_str().unwrap_or_default(), job["cause_thread"].as_str());
+    let mut parts = job["parts"].as_array().into_iter().flatten();
+    let inversion = parts.any(|part| part["kind"] == kind && part["waited_for"]["inversion"] == true);
     (kind, thread, inversion)
 }
 

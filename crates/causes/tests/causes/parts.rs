@@ -99,6 +99,18 @@ fn the_kernel_keeps_time_for_less_urgent_threads() {
         shown(&explained(job(110, 400), &script)),
         ["late-wakeup 5", "dispatch 5", "own 90", "preempted 20 100", "throttled 21 50", "own 50"]
     );
+    // The same at once: its runtime is used up.
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           200 cpu0 out 10/80 preempted
+           200 cpu0 in 21
+           350 cpu0 out 21 preempted
+           350 cpu0 in 10/80
+           400 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(110, 400), &script)),
+        ["late-wakeup 5", "dispatch 5", "own 90", "throttled 21 150", "own 50"]
+    );
 }
 
 #[test]

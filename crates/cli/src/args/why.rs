@@ -66,9 +66,9 @@ pub struct Why {
     pub target: WhyTarget,
 }
 
-/// What to explain the jobs of. By default, of every real-time thread of the machine.
+/// What to explain the jobs of.
 #[derive(Args, Debug)]
-#[group(multiple = false)]
+#[group(multiple = false, required = true)]
 pub struct WhyTarget {
     /// A recording with all threads' switches, or a trace that punctual import reads: perf.data, trace.dat, a
     /// folder of LTTng
@@ -83,6 +83,10 @@ pub struct WhyTarget {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub cgroup: Option<PathBuf>,
 
+    /// Watch every real-time thread of the machine, including kernel threads
+    #[arg(long)]
+    pub all_rt: bool,
+
     /// Run COMMAND and watch it and everything it starts; if it is still running at the end, it gets SIGTERM
     #[arg(value_name = "COMMAND", last = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
@@ -91,16 +95,11 @@ pub struct WhyTarget {
 impl Why {
     /// What to watch, if that is no recording.
     pub fn watch(&self) -> Watch {
-        let WhyTarget { pid, cgroup, command, .. } = &self.target;
+        let WhyTarget { pid, cgroup, command, all_rt, .. } = &self.target;
         let (pid, cgroup, command) = (pid.clone(), cgroup.clone(), command.clone());
         Watch {
             duration: self.duration,
-            target: Target {
-                all_rt: pid.is_empty() && cgroup.is_none() && command.is_empty(),
-                pid,
-                cgroup,
-                command,
-            },
+            target: Target { all_rt: *all_rt, pid, cgroup, command },
             threads: self.threads.clone(),
             include_best_effort: self.include_best_effort,
             attach: self.attach,

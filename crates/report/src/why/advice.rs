@@ -4,6 +4,10 @@
 use super::words::who;
 use super::{Cause, CauseKey, LateTask, Named};
 use punctual_causes::{Culprit, Kind, Role};
+use punctual_model::Duration;
+
+/// Causes of less than this part of all time are not worth advice.
+const SMALL: u64 = 20;
 
 /// A condition and what helps if it holds.
 type Rule = (fn(&CauseKey, &Cause) -> bool, fn(&CauseKey, &Cause) -> String);
@@ -20,7 +24,12 @@ const RULES: &[Rule] = &[
     ),
     (
         |key, _| key.kind == Kind::Queued,
-        |key, _| format!("give {} another priority: equals take turns", name(key.who.as_ref())),
+        |key, _| {
+            format!(
+                "give {} another priority: of equals, the first one runs until it waits",
+                name(key.who.as_ref())
+            )
+        },
     ),
     (
         |key, cause| key.kind == Kind::Blocked && key.inversion && is_owner(cause),
@@ -72,7 +81,12 @@ const RULES: &[Rule] = &[
 /// What helps against the causes of a task's late jobs, in their order; each piece once.
 pub(super) fn of(task: &LateTask) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for (key, cause) in task.causes() {
+    let causes = task.causes();
+    let whole = causes.iter().fold(Duration::ZERO, |sum, (_, cause)| sum + cause.time);
+    for (key, cause) in causes {
+        if cause.time.ns() < whole.ns() / SMALL {
+            continue;
+        }
         for (applies, advice) in RULES {
             if applies(key, cause) {
                 let advice = advice(key, cause);

@@ -51,6 +51,8 @@ struct Job<'a> {
     response_ns: Duration,
     faults: u64,
     cause: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause_thread: Option<String>,
     parts: Vec<OnePart>,
 }
 
@@ -137,6 +139,10 @@ fn one_job<'a>(task: &'a LateTask, explained: &Explained) -> Job<'a> {
         response_ns: job.time(),
         faults: explained.explanation.faults,
         cause: explained.cause.kind.name(),
+        cause_thread: match explained.cause.culprit {
+            Some(Culprit::Thread(tid)) => explained.people.get(&tid).map(|who| who.name.clone()),
+            _ => None,
+        },
         parts: parts(&explained.explanation.parts, &explained.people),
     }
 }

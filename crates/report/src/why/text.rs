@@ -14,6 +14,9 @@ const CAUSES: [Column; 4] = [
     column("EVIDENCE", Fit::Below),
 ];
 
+/// Tasks without late jobs that are named.
+const MOST_PUNCTUAL: usize = 5;
+
 /// Parts shorter than this part of a job are not drawn.
 const SMALL: u64 = 200;
 
@@ -27,11 +30,18 @@ impl Why {
             }
             task.write(&mut text, self, page);
         }
-        if self.tasks.is_empty() {
-            let tasks = counted(self.punctual, "task");
-            text += &paragraph(&format!("No job of {tasks} was late."), page);
-        } else if self.punctual > 0 {
-            text += &paragraph(&format!("\n{} had no late job.", counted(self.punctual, "other task")), page);
+        if self.tasks.is_empty() && self.punctual.is_empty() {
+            return paragraph("No real-time thread had jobs: nothing to explain.", page);
+        }
+        if !self.tasks.is_empty() && !self.punctual.is_empty() {
+            text.push('\n');
+        }
+        for task in self.punctual.iter().take(MOST_PUNCTUAL) {
+            let (who, jobs, limit) = (words::who(&task.who), count(task.jobs), task.limit.words("its"));
+            text += &paragraph(&format!("{who}: none of {jobs} jobs {limit}."), page);
+        }
+        if let Some(more @ 1..) = self.punctual.len().checked_sub(MOST_PUNCTUAL) {
+            text += &paragraph(&format!("{} had no late job.", counted(more as u64, "other task")), page);
         }
         for lack in &self.lacks {
             text += &paragraph(&format!("({lack})"), page);
@@ -40,14 +50,21 @@ impl Why {
     }
 }
 
+impl Limit {
+    /// `took longer than their period of 2 ms`.
+    fn words(self, whose: &str) -> String {
+        match self {
+            Limit::Given(time) => format!("took longer than {time}"),
+            Limit::Period(time) => format!("took longer than {whose} period of {time}"),
+            Limit::Longest(time) => format!("took longer than {}, as 1 % does", about(time)),
+        }
+    }
+}
+
 impl LateTask {
     fn write(&self, text: &mut String, why: &Why, page: &Page) {
         let (late, jobs) = (count(self.late), count(self.jobs));
-        let limit = match self.limit {
-            Limit::Given(time) => format!("took longer than {time}"),
-            Limit::Period(time) => format!("took longer than their period of {time}"),
-            Limit::Longest(time) => format!("took longer than {}, as 1 % does", about(time)),
-        };
+        let limit = self.limit.words("their");
         let who = words::who(&self.who);
         let worst = at_most(self.longest);
         *text += &paragraph(&format!("{who}: {late} of {jobs} jobs {limit}; the longest {worst}."), page);

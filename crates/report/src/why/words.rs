@@ -48,12 +48,12 @@ pub(super) fn cause(key: &CauseKey, cause: &Cause, task: &LateTask) -> String {
     let by = || named(key.who.as_ref());
     match key.kind {
         Kind::Backlog => "the job before was late".into(),
-        Kind::LateWakeup => "woken late".into(),
+        Kind::LateWakeup => "still asleep when due".into(),
         Kind::Preempted => format!("preempted by {}", by()),
         Kind::Queued => format!("waited behind {}", by()),
         Kind::Throttled if key.who.is_some() => format!("throttled: {} ran", by()),
         Kind::Throttled => "its budget was used up".into(),
-        Kind::Dispatch if key.who.is_some() => format!("not yet preempted: {}", by()),
+        Kind::Dispatch if key.who.is_some() => format!("waited for the kernel to leave {}", by()),
         Kind::Dispatch => "ready, but not running yet".into(),
         Kind::Interrupt | Kind::Softirq => format!("interrupted by {}", by()),
         Kind::Steal => "the hypervisor had the processor".into(),
@@ -90,7 +90,7 @@ pub(super) fn evidence(key: &CauseKey, cause: &Cause) -> String {
         Kind::Dispatch if key.who.is_some() => "it is less urgent, but had the processor".into(),
         Kind::Dispatch => "the processor was idle, or switching".into(),
         Kind::Throttled if key.who.is_some() => "the kernel keeps time for less urgent threads".into(),
-        Kind::LateWakeup => "its timer was late: masked interrupts, idle states, a hypervisor".into(),
+        Kind::LateWakeup => "a late timer (masked interrupts, idle states, a hypervisor), or SIGSTOP".into(),
         Kind::Own if cause.faulting > 0 => {
             let had = agreeing(cause.faulting, "had up to", "had up to");
             format!("{} {had} {}", count(cause.faulting), counted(cause.faults, "page fault"))
@@ -127,7 +127,7 @@ fn did(part: &Part, people: &BTreeMap<u32, Who>) -> String {
         Kind::Blocked => match part.chain.as_deref().and_then(longest) {
             Some(next) => format!("it waited for {by}; {}", did(next, people)),
             None if part.wait.is_some_and(|wait| wait.uninterruptible) => {
-                "it waited for a device or the kernel".into()
+                "it waited for a device or the kernel, or was stopped".into()
             }
             None => "it was asleep".into(),
         },
