@@ -1,4 +1,4 @@
-//! Explains jobs while events pass by, and keeps no more of them than the jobs need.
+//! Explains jobs from a stream of events, keeping only those that the jobs need.
 
 use crate::event::Event;
 use crate::history::History;
@@ -7,20 +7,20 @@ use crate::tracker::{Nothing, Tracker};
 use punctual_model::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Events may come later than those after them by at most this.
+/// Events are out of order by at most this.
 const DISORDER: Duration = Duration::from_ms(200);
 
-/// So long after the end of a job, most stretches of its time have ended.
+/// Most stretches of a job's time have ended this long after the job.
 const SETTLED: Duration = Duration::from_ms(10);
 
-/// Events that are kept at most; of a job that needs more, the beginning is unknown.
+/// Most events kept. The beginning of a job that needs more is unknown.
 const MOST_EVENTS: usize = 1 << 21;
 
 /// Explains jobs that are known beforehand.
 pub struct Collector {
-    /// Those that are left, by their beginnings.
+    /// Jobs still to be explained, by their beginnings.
     jobs: VecDeque<Job>,
-    /// What was before the events that are kept.
+    /// The state before the events that are kept.
     before: Tracker,
     /// In the order of time.
     events: VecDeque<Event>,
@@ -34,7 +34,12 @@ impl Collector {
         Collector { jobs: jobs.into(), before: Tracker::new(from), events: VecDeque::new(), latest: from }
     }
 
-    /// Takes an event; passes on the explanations of jobs that are complete.
+    /// The same, for the events of some threads only: other occupants of processors are unknown.
+    pub fn partial(self) -> Collector {
+        Collector { before: self.before.partial(), ..self }
+    }
+
+    /// Takes an event; passes on the explanations of complete jobs.
     pub fn event(&mut self, event: Event, each: &mut impl FnMut(Explanation)) {
         if self.jobs.is_empty() {
             return;

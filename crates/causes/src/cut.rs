@@ -4,7 +4,7 @@ use crate::event::{Interrupt, Urgency, Wait};
 use crate::follow::follow;
 use crate::history::History;
 use crate::part::{Culprit, Explanation, Job, Kind, Part};
-use crate::processor::{Occupant, Served};
+use crate::processor::{Occupant, Service};
 use crate::thread::{Queue, State, Stretch};
 use punctual_model::{Duration, Instant};
 
@@ -217,7 +217,7 @@ fn waited_behind(thread: Urgency, other: Urgency) -> Kind {
     }
 }
 
-fn interrupted(served: &Served, from: Instant, until: Instant) -> Part {
+fn interrupted(served: &Service, from: Instant, until: Instant) -> Part {
     let kind = match served.what {
         Some(Interrupt::Soft(_)) => Kind::Softirq,
         Some(_) => Kind::Interrupt,

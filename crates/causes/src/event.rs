@@ -50,23 +50,23 @@ pub enum Step {
     Began(Interrupt),
     /// The processor is done with an interrupt.
     Ended(Interrupt),
-    /// Since the processor last went from thread to thread, its hypervisor took this much of its time.
+    /// Time that the hypervisor took from the processor since its last switch.
     Stolen(Duration),
     /// A thread had a page fault.
     Fault {
         /// Its TID.
         thread: u32,
     },
-    /// Some of what happened since then was not seen.
+    /// Events since then were lost.
     Lost {
         /// Since when.
         since: Instant,
-        /// Of what.
+        /// Whose.
         of: Scope,
     },
 }
 
-/// What events were lost of.
+/// The scope of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Any thread and processor.

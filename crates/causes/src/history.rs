@@ -1,7 +1,7 @@
 //! What all threads and processors did in a stretch of time.
 
 use crate::event::{Event, Urgency};
-use crate::processor::{Occupied, Served, Stolen};
+use crate::processor::{Occupancy, Service, StolenTime};
 use crate::thread::{State, Stretch};
 use crate::tracker::{Sink, Tracker};
 use punctual_model::Instant;
@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub struct History {
     threads: FxHashMap<u32, Vec<Stretch>>,
-    occupied: FxHashMap<u32, Vec<Occupied>>,
-    served: FxHashMap<u32, Vec<Served>>,
-    stolen: FxHashMap<u32, Vec<Stolen>>,
+    occupied: FxHashMap<u32, Vec<Occupancy>>,
+    served: FxHashMap<u32, Vec<Service>>,
+    stolen: FxHashMap<u32, Vec<StolenTime>>,
     faults: Vec<(u32, Instant)>,
 }
 
@@ -71,15 +71,15 @@ impl History {
         stretches.get(stretches.partition_point(|it| it.until <= at)).filter(|it| it.from <= at)
     }
 
-    pub(crate) fn occupants(&self, cpu: u32, from: Instant, until: Instant) -> &[Occupied] {
+    pub(crate) fn occupants(&self, cpu: u32, from: Instant, until: Instant) -> &[Occupancy] {
         within(of(&self.occupied, cpu), from, until, |it| (it.from, it.until))
     }
 
-    pub(crate) fn interrupts(&self, cpu: u32, from: Instant, until: Instant) -> &[Served] {
+    pub(crate) fn interrupts(&self, cpu: u32, from: Instant, until: Instant) -> &[Service] {
         within(of(&self.served, cpu), from, until, |it| (it.from, it.until))
     }
 
-    pub(crate) fn stolen(&self, cpu: u32, from: Instant, until: Instant) -> &[Stolen] {
+    pub(crate) fn stolen(&self, cpu: u32, from: Instant, until: Instant) -> &[StolenTime] {
         within(of(&self.stolen, cpu), from, until, |it| (it.from, it.until))
     }
 
@@ -99,19 +99,19 @@ impl Sink for History {
         }
     }
 
-    fn occupied(&mut self, cpu: u32, stretch: Occupied) {
+    fn occupied(&mut self, cpu: u32, stretch: Occupancy) {
         if stretch.from < stretch.until {
             self.occupied.entry(cpu).or_default().push(stretch);
         }
     }
 
-    fn served(&mut self, cpu: u32, stretch: Served) {
+    fn served(&mut self, cpu: u32, stretch: Service) {
         if stretch.from < stretch.until {
             self.served.entry(cpu).or_default().push(stretch);
         }
     }
 
-    fn stolen(&mut self, cpu: u32, stretch: Stolen) {
+    fn stolen(&mut self, cpu: u32, stretch: StolenTime) {
         self.stolen.entry(cpu).or_default().push(stretch);
     }
 

@@ -20,7 +20,7 @@ mod processor;
 mod thread;
 mod tracker;
 
-pub use cause::{Usual, main_cause};
+pub use cause::main_cause;
 pub use collector::Collector;
 pub use event::{Departure, Event, Interrupt, Scope, Step, Urgency, Wait, Waker};
 pub use history::History;

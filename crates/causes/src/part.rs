@@ -3,7 +3,7 @@
 use crate::event::{Interrupt, Wait};
 use punctual_model::{Duration, Instant, Window};
 
-/// A job whose time is to be cut.
+/// A job to be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its thread.
@@ -20,12 +20,12 @@ pub struct Job {
     pub start: Instant,
     /// When it ended.
     pub end: Instant,
-    /// The processor time that the kernel counted for it, if that is known: it cannot have run for longer.
+    /// Its processor time by the kernel's account, if known: an upper bound of the time that it ran.
     pub cost: Option<Duration>,
 }
 
 impl Job {
-    /// The time to be explained.
+    /// Its time, from `begin` to `end`.
     pub fn time(&self) -> Duration {
         self.end.since(self.begin)
     }
@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// Who is behind a part.
+/// The thread, interrupt or job that caused a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Culprit {
     /// A thread, by its TID.
@@ -116,7 +116,7 @@ pub enum Culprit {
 pub struct Part {
     /// The reason.
     pub kind: Kind,
-    /// Who is behind it, where that is known.
+    /// Its culprit, where known.
     pub culprit: Option<Culprit>,
     /// What the thread waited for, if it was [`Kind::Blocked`].
     pub wait: Option<Wait>,
@@ -124,16 +124,16 @@ pub struct Part {
     pub from: Instant,
     /// How long.
     pub time: Duration,
-    /// What the thread that was waited for did meanwhile.
+    /// The activity of the thread that was waited for.
     pub chain: Option<Box<Chain>>,
 }
 
-/// What another thread did while a job waited for it.
+/// The activity of another thread while a job waited for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// That thread.
     pub thread: u32,
-    /// What it is to the waiting thread.
+    /// Its role for the waiting thread.
     pub role: Role,
     /// Its time meanwhile, in parts, in the order of time.
     pub parts: Vec<Part>,
@@ -142,7 +142,7 @@ pub struct Chain {
     pub inversion: bool,
 }
 
-/// What the thread that was waited for is to the one that waited.
+/// The role of a thread that was waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// It owned the lock.

@@ -17,7 +17,7 @@ pub(crate) enum Occupant {
 
 /// A stretch of a processor's time with one occupant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Occupied {
+pub(crate) struct Occupancy {
     pub from: Instant,
     pub until: Instant,
     pub by: Occupant,
@@ -26,7 +26,7 @@ pub(crate) struct Occupied {
 /// A stretch of a processor's time in an interrupt. `None`: its end was not seen, so it lasted until some
 /// time in the stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Served {
+pub(crate) struct Service {
     pub from: Instant,
     pub until: Instant,
     pub what: Option<Interrupt>,
@@ -34,7 +34,7 @@ pub(crate) struct Served {
 
 /// What a hypervisor took in a stretch of a processor's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stolen {
+pub(crate) struct StolenTime {
     pub from: Instant,
     pub until: Instant,
     pub time: Duration,
@@ -56,26 +56,26 @@ impl Processor {
     }
 
     /// The stretch that ends at `at`.
-    pub fn stretch(&self, at: Instant) -> Occupied {
-        Occupied { from: self.since, until: at, by: self.occupant }
+    pub fn stretch(&self, at: Instant) -> Occupancy {
+        Occupancy { from: self.since, until: at, by: self.occupant }
     }
 
     /// Ends the stretch, whose occupant was `seen`, and begins one of `next`.
-    pub fn turn(&mut self, at: Instant, seen: Occupant, next: Occupant) -> Occupied {
-        let stretch = Occupied { by: seen, ..self.stretch(at) };
+    pub fn turn(&mut self, at: Instant, seen: Occupant, next: Occupant) -> Occupancy {
+        let stretch = Occupancy { by: seen, ..self.stretch(at) };
         (self.occupant, self.since) = (next, at);
         stretch
     }
 
     /// An interrupt begins. Returns the stretch of the one that it interrupts.
-    pub fn begin(&mut self, at: Instant, what: Interrupt) -> Option<Served> {
+    pub fn begin(&mut self, at: Instant, what: Interrupt) -> Option<Service> {
         let outer = self.serving.last().map(|(outer, from)| served(*from, at, Some(*outer)));
         self.serving.push((what, at));
         outer
     }
 
     /// An interrupt ends; those within it whose ends were not seen end, too.
-    pub fn end(&mut self, at: Instant, what: Interrupt) -> Option<Served> {
+    pub fn end(&mut self, at: Instant, what: Interrupt) -> Option<Service> {
         let place = self.serving.iter().rposition(|(serving, _)| *serving == what)?;
         let innermost = place + 1 == self.serving.len();
         let (_, from) = self.serving[place];
@@ -88,13 +88,13 @@ impl Processor {
 
     /// The processor goes from thread to thread, which no interrupt outlasts. Softirqs are served by threads,
     /// too, so one is not known to have ended late.
-    pub fn switch(&mut self, at: Instant) -> Option<Served> {
+    pub fn switch(&mut self, at: Instant) -> Option<Service> {
         let first = self.serving.drain(..).next();
         first.filter(|(what, _)| !matches!(what, Interrupt::Soft(_))).map(|(_, from)| served(from, at, None))
     }
 
     /// The stretch of the interrupt that it serves, if any, up to `at`.
-    pub fn serving_at(&self, at: Instant) -> Option<Served> {
+    pub fn serving_at(&self, at: Instant) -> Option<Service> {
         self.serving.last().map(|(what, from)| served(*from, at, Some(*what)))
     }
 
@@ -104,6 +104,6 @@ impl Processor {
     }
 }
 
-fn served(from: Instant, until: Instant, what: Option<Interrupt>) -> Served {
-    Served { from, until, what }
+fn served(from: Instant, until: Instant, what: Option<Interrupt>) -> Service {
+    Service { from, until, what }
 }

@@ -1,7 +1,7 @@
 //! The states of all threads and processors, event by event.
 
 use crate::event::{Event, Scope, Step, Urgency};
-use crate::processor::{Occupant, Occupied, Processor, Served, Stolen};
+use crate::processor::{Occupancy, Occupant, Processor, Service, StolenTime};
 use crate::thread::{State, Stretch, Thread};
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 /// Receives stretches when they end.
 pub(crate) trait Sink {
     fn thread(&mut self, _thread: u32, _stretch: Stretch) {}
-    fn occupied(&mut self, _cpu: u32, _stretch: Occupied) {}
-    fn served(&mut self, _cpu: u32, _stretch: Served) {}
-    fn stolen(&mut self, _cpu: u32, _stretch: Stolen) {}
+    fn occupied(&mut self, _cpu: u32, _stretch: Occupancy) {}
+    fn served(&mut self, _cpu: u32, _stretch: Service) {}
+    fn stolen(&mut self, _cpu: u32, _stretch: StolenTime) {}
     fn fault(&mut self, _thread: u32, _at: Instant) {}
 }
 
@@ -26,11 +26,18 @@ pub(crate) struct Tracker {
     pub processors: FxHashMap<u32, Processor>,
     /// Before this, nothing was seen.
     from: Instant,
+    /// Whether the events are those of some threads only, so that other occupants of processors are unknown.
+    is_partial: bool,
 }
 
 impl Tracker {
     pub fn new(from: Instant) -> Tracker {
-        Tracker { threads: FxHashMap::default(), processors: FxHashMap::default(), from }
+        Tracker { threads: FxHashMap::default(), processors: FxHashMap::default(), from, is_partial: false }
+    }
+
+    /// The same, for the events of some threads only.
+    pub fn partial(self) -> Tracker {
+        Tracker { is_partial: true, ..self }
     }
 
     /// Takes the next event, which is not earlier than those before.
@@ -44,7 +51,7 @@ impl Tracker {
                 let had = occupant_of(thread);
                 let seen =
                     if occupant == had || occupant == Occupant::Unseen { had } else { Occupant::Unknown };
-                self.turn(at, cpu, seen, Occupant::Idle, sink);
+                self.turn(at, cpu, seen, self.vacant(), sink);
                 if thread != 0 {
                     let stretch = self.thread(thread).leave(at, cpu, urgency, why);
                     sink.thread(thread, stretch);
@@ -75,7 +82,7 @@ impl Tracker {
             }
             Step::Stolen(time) => {
                 let processor = self.processor(cpu);
-                sink.stolen(cpu, Stolen { from: processor.stolen_since, until: at, time });
+                sink.stolen(cpu, StolenTime { from: processor.stolen_since, until: at, time });
                 processor.stolen_since = at;
             }
             Step::Fault { thread } => sink.fault(thread, at),
@@ -88,7 +95,7 @@ impl Tracker {
         self.expel(at, occupant, thread, sink);
         let seen = match occupant {
             Occupant::Thread(_) => Occupant::Unknown,
-            Occupant::Unseen => Occupant::Idle,
+            Occupant::Unseen => self.vacant(),
             other => other,
         };
         self.turn(at, cpu, seen, occupant_of(thread), sink);
@@ -96,6 +103,11 @@ impl Tracker {
             let stretch = self.thread(thread).enter(at, cpu, urgency);
             sink.thread(thread, stretch);
         }
+    }
+
+    /// The occupant of a processor that has no thread of the events.
+    fn vacant(&self) -> Occupant {
+        if self.is_partial { Occupant::Unknown } else { Occupant::Idle }
     }
 
     /// If another thread than `thread` has the processor as far as is known, it left unseen.

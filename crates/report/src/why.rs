@@ -7,13 +7,13 @@ mod tests;
 mod text;
 mod words;
 
-use punctual_causes::{Chain, Culprit, Explanation, Interrupt, Kind, Part, Usual, main_cause};
+use punctual_causes::{Chain, Culprit, Explanation, Interrupt, Kind, Part, main_cause};
 use punctual_model::{Duration, Instant, Policy};
 use std::collections::BTreeMap;
 
 /// A thread, as it was when a job was explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct ThreadInfo {
     /// Its TID.
     pub tid: u32,
     /// Its name.
@@ -48,13 +48,13 @@ impl Limit {
 #[derive(Clone, Debug)]
 pub struct LateTask {
     /// Its thread.
-    pub who: Who,
+    pub who: ThreadInfo,
     /// All its jobs.
     pub jobs: u64,
     /// Which of them are late.
     pub limit: Limit,
-    /// What its jobs take usually.
-    pub usual: Usual,
+    /// The processor time that half of its jobs do not exceed; zero if it is unknown.
+    pub usual_cost: Duration,
     late: u64,
     longest: Duration,
     causes: Vec<(CauseKey, Cause)>,
@@ -71,7 +71,7 @@ struct CauseKey {
     inversion: bool,
 }
 
-/// Who is behind a part, by name.
+/// ThreadInfo is behind a part, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Named {
     Thread { name: String, policy: Option<Policy>, priority: u32 },
@@ -91,7 +91,7 @@ struct Cause {
     faults: u64,
     /// The longest of these parts.
     example: Part,
-    people: BTreeMap<u32, Who>,
+    threads: BTreeMap<u32, ThreadInfo>,
 }
 
 /// A late job.
@@ -104,7 +104,7 @@ pub struct Explained {
     /// What it is put down to.
     cause: Part,
     /// The threads that its parts name.
-    people: BTreeMap<u32, Who>,
+    threads: BTreeMap<u32, ThreadInfo>,
 }
 
 /// The late jobs of all tasks.
@@ -122,29 +122,29 @@ pub struct Why {
 
 impl LateTask {
     /// No late jobs yet. The `most` worst will be shown one by one.
-    pub fn new(who: Who, jobs: u64, limit: Limit, usual: Usual, most: usize) -> LateTask {
+    pub fn new(who: ThreadInfo, jobs: u64, limit: Limit, usual_cost: Duration, most: usize) -> LateTask {
         let (late, longest) = (0, Duration::ZERO);
-        LateTask { who, jobs, limit, usual, late, longest, causes: Vec::new(), shown: Vec::new(), most }
+        LateTask { who, jobs, limit, usual_cost, late, longest, causes: Vec::new(), shown: Vec::new(), most }
     }
 
     /// Another task of the same thread: what is usual, and which jobs are late, is shown as of the one with
     /// most jobs.
     pub fn join(&mut self, other: &LateTask) {
         if other.jobs > self.jobs {
-            (self.limit, self.usual) = (other.limit, other.usual);
+            (self.limit, self.usual_cost) = (other.limit, other.usual_cost);
         }
         self.jobs += other.jobs;
     }
 
     /// Adds a late job. `who` knows the threads by their TIDs.
-    pub fn add(&mut self, explanation: Explanation, has_arrival: bool, who: &dyn Fn(u32) -> Who) {
-        let Some(cause) = main_cause(&explanation, &self.usual) else { return };
+    pub fn add(&mut self, explanation: Explanation, has_arrival: bool, who: &dyn Fn(u32) -> ThreadInfo) {
+        let Some(cause) = main_cause(&explanation, self.usual_cost) else { return };
         self.late += 1;
         self.longest = self.longest.max(explanation.job.time());
-        let mut people = BTreeMap::new();
-        gather(&explanation.parts, who, &mut people);
+        let mut threads = BTreeMap::new();
+        gather(&explanation.parts, who, &mut threads);
         let (time, faults) = (cause.time, explanation.faults);
-        let mut key = key(&cause, &people);
+        let mut key = key(&cause, &threads);
         if cause.kind == Kind::Throttled && self.who.policy == Some(Policy::Deadline) {
             // Its own runtime was used up, whoever ran meanwhile.
             key.who = None;
@@ -156,11 +156,11 @@ impl LateTask {
         sum.faulting += u64::from(faults > 0);
         sum.faults = sum.faults.max(faults);
         if time > sum.greatest {
-            (sum.greatest, sum.example, sum.people) = (time, cause.clone(), people.clone());
+            (sum.greatest, sum.example, sum.threads) = (time, cause.clone(), threads.clone());
         }
         let place = self.shown.partition_point(|it| it.explanation.job.time() >= explanation.job.time());
         if place < self.most {
-            self.shown.insert(place, Explained { explanation, has_arrival, cause, people });
+            self.shown.insert(place, Explained { explanation, has_arrival, cause, threads });
             self.shown.truncate(self.most);
         }
     }
@@ -197,14 +197,14 @@ impl Cause {
             faulting: 0,
             faults: 0,
             example: example.clone(),
-            people: BTreeMap::new(),
+            threads: BTreeMap::new(),
         }
     }
 }
 
-fn key(cause: &Part, people: &BTreeMap<u32, Who>) -> CauseKey {
+fn key(cause: &Part, threads: &BTreeMap<u32, ThreadInfo>) -> CauseKey {
     let who = match cause.culprit {
-        Some(Culprit::Thread(tid)) => people.get(&tid).map(|who| Named::Thread {
+        Some(Culprit::Thread(tid)) => threads.get(&tid).map(|who| Named::Thread {
             name: who.name.clone(),
             policy: who.policy,
             priority: who.priority,
@@ -222,14 +222,14 @@ fn has_inversion(chain: &Chain) -> bool {
 }
 
 /// Every thread that parts name.
-fn gather(parts: &[Part], who: &dyn Fn(u32) -> Who, people: &mut BTreeMap<u32, Who>) {
+fn gather(parts: &[Part], who: &dyn Fn(u32) -> ThreadInfo, threads: &mut BTreeMap<u32, ThreadInfo>) {
     for part in parts {
         if let Some(Culprit::Thread(tid)) = part.culprit {
-            people.entry(tid).or_insert_with(|| who(tid));
+            threads.entry(tid).or_insert_with(|| who(tid));
         }
         if let Some(chain) = &part.chain {
-            people.entry(chain.thread).or_insert_with(|| who(chain.thread));
-            gather(&chain.parts, who, people);
+            threads.entry(chain.thread).or_insert_with(|| who(chain.thread));
+            gather(&chain.parts, who, threads);
         }
     }
 }

@@ -14,10 +14,10 @@ use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
 use events::Events;
-use punctual_causes::{Collector, Explanation, Job, Usual};
+use punctual_causes::{Collector, Explanation, Job};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::{Duration, Instant, Stream, Task};
-use punctual_report::why::{LateTask, Limit, Who, Why};
+use punctual_report::why::{LateTask, Limit, ThreadInfo, Why};
 use punctual_trace::Record;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -53,40 +53,41 @@ pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<Why> {
     options.threads.select(&mut model, "the recording")?;
     let mut choice = Choice::new(model.tasks(), options);
     let progress = monitor.begin("finding late jobs", recording.activations(), Unit::Activations);
-    each_job(recording.stopped_by(monitor), false, &*progress, |_| {}, |seen| choice.job(seen))?;
+    let mut has_others = false;
+    let see = |record: &Record| has_others |= matches!(record, Record::Bystander(_));
+    each_job(recording.stopped_by(monitor), false, &*progress, see, |seen| choice.job(seen))?;
     drop(progress);
-    choice.explain(&recording, monitor)
+    choice.explain(&recording, has_others, monitor)
 }
 
-/// Opens a recording; the trace of another tool is imported to a temporary folder.
+/// Opens a recording, or imports the trace of another tool to a temporary folder.
 fn open(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<TempDir>)> {
     let source = &options.recording;
-    let opened = match source.is_file() {
-        true => None,
-        false => Some(Recording::open(source, &options.range)),
-    };
-    let refused = match opened {
-        Some(Ok(recording)) => return Ok((recording, None)),
+    if source.is_file() {
+        return imported(options, monitor);
+    }
+    match Recording::open(source, &options.range) {
         // Perhaps a folder of LTTng's.
-        Some(Err(error)) if error.kind() == ErrorKind::File && source.is_dir() => Some(error),
-        Some(Err(error)) => return Err(error),
-        None => None,
-    };
+        Err(error) if error.kind() == ErrorKind::File && source.is_dir() => {
+            imported(options, monitor).map_err(|_| error)
+        }
+        opened => Ok((opened?, None)),
+    }
+}
+
+fn imported(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<TempDir>)> {
     let place = tempfile::Builder::new().prefix("punctual-why-").tempdir();
     let place = place.map_err(|error| Error::io("make", "a temporary folder", &error))?;
     let folder = place.path().join("imported");
     let import = import::Options {
-        source: source.clone(),
+        source: options.recording.clone(),
         folder: RecordingFolder::new(&folder, false)?,
         threads: options.threads.clone(),
         include_best_effort: false,
         variables: Variables::Assumed,
     };
-    match (import::import(&import, monitor), refused) {
-        (Ok(_), _) => Ok((Recording::open(&folder, &options.range)?, Some(place))),
-        (Err(_), Some(refused)) => Err(refused),
-        (Err(error), None) => Err(error),
-    }
+    import::import(&import, monitor)?;
+    Ok((Recording::open(&folder, &options.range)?, Some(place)))
 }
 
 /// Without switches nothing can be said of a job but how long it took.
@@ -133,8 +134,8 @@ impl Choice {
             let Some(stream) = task.primary.and_then(|primary| task.streams.get(primary)) else { continue };
             let Some(limit) = limit(stream, longer_than) else { continue };
             let Task { tid, policy, priority, .. } = *task;
-            let who = Who { tid, name: task.name.clone(), policy: Some(policy), priority };
-            let late = LateTask::new(who, stream.jobs, limit, usual(stream), options.worst);
+            let who = ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority };
+            let late = LateTask::new(who, stream.jobs, limit, usual_cost(stream), options.worst);
             let place = choice.place(late);
             choice.tasks.insert(key_of(task), Chosen { place, limit, previous_end: None });
         }
@@ -178,13 +179,14 @@ impl Choice {
     }
 
     /// Reads the recording for what all threads did while late jobs lasted.
-    fn explain(self, recording: &Recording, monitor: &dyn Monitor) -> Result<Why> {
+    /// Without the switches of others, who had a processor is unknown where no watched thread had it.
+    fn explain(self, recording: &Recording, has_others: bool, monitor: &dyn Monitor) -> Result<Why> {
         let Choice { mut late, jobs, .. } = self;
         // A thread has one job at a time.
         let places: HashMap<(u32, Instant), (usize, bool)> =
             jobs.iter().map(|(place, job, arrives)| ((job.thread, job.end), (*place, *arrives))).collect();
         let jobs = jobs.into_iter().map(|(_, job, _)| job).collect();
-        let mut explained = |explanation: Explanation, who: &dyn Fn(u32) -> Who| {
+        let mut explained = |explanation: Explanation, who: &dyn Fn(u32) -> ThreadInfo| {
             let job = &explanation.job;
             if let Some((place, arrives)) = places.get(&(job.thread, job.end)) {
                 late[*place].add(explanation, *arrives, who);
@@ -192,7 +194,8 @@ impl Choice {
         };
         let progress = monitor.begin("explaining late jobs", recording.activations(), Unit::Activations);
         let (mut events, mut activations) = (Events::default(), 0_u64);
-        let mut collector = Collector::new(jobs, recording.from());
+        let collector = Collector::new(jobs, recording.from());
+        let mut collector = if has_others { collector } else { collector.partial() };
         recording.stopped_by(monitor).read_all(&mut |record| {
             if let Some(event) = events.of(record) {
                 collector.event(event, &mut |explanation| explained(explanation, &|tid| events.who(tid)));
@@ -207,7 +210,7 @@ impl Choice {
         collector.finish(&mut |explanation| explained(explanation, &|tid| events.who(tid)));
         drop(progress);
         let (tasks, punctual) = late.into_iter().partition(|task| task.late() > 0);
-        Ok(Why { tasks, punctual, lacks: events.lacks(), from: recording.from() })
+        Ok(Why { tasks, punctual, lacks: lacks(has_others), from: recording.from() })
     }
 }
 
@@ -224,8 +227,17 @@ fn limit(stream: &Stream, longer_than: Option<Duration>) -> Option<Limit> {
     }
 }
 
-/// What half of the jobs of a stream do not exceed.
-fn usual(stream: &Stream) -> Usual {
-    let cost = stream.percentiles.as_ref().and_then(|it| it.cost.as_ref()).map(|cost| cost.p50_ns);
-    Usual { cost: cost.unwrap_or_default(), suspended: Duration::ZERO }
+/// The processor time that half of the jobs of a stream do not exceed.
+fn usual_cost(stream: &Stream) -> Duration {
+    let cost = stream.percentiles.as_ref().and_then(|it| it.cost.as_ref());
+    cost.map(|cost| cost.p50_ns).unwrap_or_default()
+}
+
+/// What a recording does not tell apart.
+fn lacks(has_others: bool) -> Vec<String> {
+    let others = "The recording has switches of watched threads only: preemption by others is unknown. \
+                  Record with --all-threads.";
+    let interrupts = "The recording has no interrupts: they count as what they interrupted.";
+    let all = [(!has_others).then_some(others), Some(interrupts)];
+    all.into_iter().flatten().map(str::to_owned).collect()
 }

@@ -2,7 +2,8 @@
 
 use crate::script::{at, events};
 use proptest::prelude::*;
-use punctual_causes::{Collector, Event, Explanation, History, Job};
+use punctual_causes::{Collector, Event, Explanation, History, Job, Kind, Step};
+use std::collections::BTreeSet;
 
 const PERIOD: u64 = 1_000;
 const JOBS: u64 = 200;
@@ -55,6 +56,20 @@ fn the_same_as_from_everything_at_once() {
     assert_eq!(collected(&events, jobs), expected);
     let preempted = expected.iter().filter(|it| it.parts.len() > 3).count();
     assert_eq!(preempted, 67);
+}
+
+/// Where the events of other threads are missing, nothing is said of whoever has the processor.
+#[test]
+fn a_processor_without_a_known_thread_is_not_idle() {
+    let (events, jobs) = run();
+    let own = events.iter().filter(|event| {
+        matches!(event.step, Step::In { thread: 10, .. } | Step::Out { thread: 10, .. } | Step::Woken { .. })
+    });
+    let (mut collector, mut kinds) = (Collector::new(jobs, at(0)).partial(), BTreeSet::new());
+    let mut each = |explanation: Explanation| kinds.extend(explanation.parts.iter().map(|part| part.kind));
+    own.for_each(|event| collector.event(*event, &mut each));
+    collector.finish(&mut each);
+    assert_eq!(kinds, BTreeSet::from([Kind::LateWakeup, Kind::Own, Kind::Unknown]));
 }
 
 proptest! {

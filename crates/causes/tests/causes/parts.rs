@@ -1,7 +1,7 @@
 //! One example of each reason.
 
 use crate::script::{at, events, us};
-use punctual_causes::{Culprit, Explanation, History, Interrupt, Job, Kind, Role, Usual, main_cause};
+use punctual_causes::{Culprit, Explanation, History, Interrupt, Job, Kind, Role, main_cause};
 use punctual_model::Duration;
 
 /// Thread 10 arrives at 100 µs, and its job ends at `end`.
@@ -61,7 +61,7 @@ fn preemption_by_priority() {
            600 cpu0 out 10/80 asleep";
     let of = explained(job(110, 600), &script);
     assert_eq!(shown(&of), ["late-wakeup 5", "dispatch 5", "own 90", "preempted 20 300", "own 100"]);
-    let cause = main_cause(&of, &Usual::default()).expect("a cause");
+    let cause = main_cause(&of, Duration::ZERO).expect("a cause");
     assert_eq!(
         (cause.kind, cause.culprit, cause.time),
         (Kind::Preempted, Some(Culprit::Thread(20)), us(300))
@@ -268,7 +268,7 @@ fn only_what_is_unusual_makes_a_job_late() {
            1505 cpu0 in 10/80
            1600 cpu0 out 10/80 asleep";
     let of = explained(job(105, 1600), &script);
-    let cause = |usual: &Usual| main_cause(&of, usual).map(|part| part.kind);
-    assert_eq!(cause(&Usual::default()), Some(Kind::Own));
-    assert_eq!(cause(&Usual { cost: us(1_000), ..Usual::default() }), Some(Kind::Preempted));
+    let cause = |usual_cost| main_cause(&of, usual_cost).map(|part| part.kind);
+    assert_eq!(cause(Duration::ZERO), Some(Kind::Own));
+    assert_eq!(cause(us(1_000)), Some(Kind::Preempted));
 }

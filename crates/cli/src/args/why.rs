@@ -7,12 +7,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Say why jobs were late
+/// Explain late jobs
 ///
 /// Cuts the time of each late job, from its arrival to its end, into parts: it ran, was preempted, waited for
-/// a lock, for a disk, for the kernel. Names who was behind each part, follows locks to what their owner did
-/// meanwhile, and sums up the causes. The parts of a job add up to its time exactly; what was not seen is
-/// shown as unknown.
+/// a lock, for a disk, for the kernel. Names the thread behind each part, follows waits to their cause, and
+/// sums up the causes. The parts of a job add up to its time exactly; time with missed events is shown as
+/// unknown.
 ///
 /// Takes a recording with --detail switches --all-threads, or watches a target as punctual record does.
 #[derive(Args, Debug)]

@@ -1,7 +1,6 @@
-//! What helps against a cause. Each piece of advice has a condition over the causes that were found, and none
-//! is given without one of them.
+//! Advice against causes. Each piece has a condition over the causes found; none is given without evidence.
 
-use super::words::who;
+use super::words::thread;
 use super::{Cause, CauseKey, LateTask, Named};
 use punctual_causes::{Culprit, Kind, Role};
 use punctual_model::Duration;
@@ -9,7 +8,7 @@ use punctual_model::Duration;
 /// Causes of less than this part of all time are not worth advice.
 const SMALL: u64 = 20;
 
-/// A condition and what helps if it holds.
+/// A condition, and the advice if it holds.
 type Rule = (fn(&CauseKey, &Cause) -> bool, fn(&CauseKey, &Cause) -> String);
 
 const RULES: &[Rule] = &[
@@ -26,28 +25,28 @@ const RULES: &[Rule] = &[
         |key, _| key.kind == Kind::Queued,
         |key, _| {
             format!(
-                "give {} another priority: of equals, the first one runs until it waits",
+                "give {} another priority: under FIFO, threads of equal priority run until they block",
                 name(key.who.as_ref())
             )
         },
     ),
     (
         |key, cause| key.kind == Kind::Blocked && key.inversion && is_owner(cause),
-        |_, _| "PTHREAD_PRIO_INHERIT for the lock: its owner then runs at the priority of who waits".into(),
+        |_, _| "PTHREAD_PRIO_INHERIT for the lock: its owner then runs at its waiter's priority".into(),
     ),
     (
         |key, cause| key.kind == Kind::Blocked && !key.inversion && is_owner(cause),
-        |key, _| format!("make {} hold the lock for less time", name(key.who.as_ref())),
+        |key, _| format!("shorten the time that {} holds the lock", name(key.who.as_ref())),
     ),
     (
         |key, cause| key.kind == Kind::Blocked && key.inversion && !is_owner(cause),
         |_, cause| {
             let culprit = match cause.example.culprit {
-                Some(Culprit::Thread(tid)) => cause.people.get(&tid).map(who),
+                Some(Culprit::Thread(tid)) => cause.threads.get(&tid).map(thread),
                 _ => None,
             };
             let culprit = culprit.unwrap_or_else(|| "the thread that is waited for".into());
-            format!("give {culprit} the priority of who waits for it, or a processor of its own")
+            format!("PTHREAD_PRIO_INHERIT if it is a lock; else raise the priority of {culprit}")
         },
     ),
     (
@@ -56,7 +55,7 @@ const RULES: &[Rule] = &[
                 && key.who.is_none()
                 && cause.example.wait.is_some_and(|wait| wait.uninterruptible)
         },
-        |_, _| "let another thread do what waits for the device".into(),
+        |_, _| "move blocking I/O to another thread".into(),
     ),
     (
         |key, cause| key.kind == Kind::Own && cause.faulting > 0,
@@ -64,21 +63,24 @@ const RULES: &[Rule] = &[
     ),
     (
         |key, _| key.kind == Kind::Dispatch && key.who.is_some(),
-        |_, _| "boot with preempt=full: the kernel then leaves a less urgent thread at once".into(),
+        |_, _| "boot with preempt=full, so that less urgent threads are preempted at once".into(),
     ),
     (
         |key, _| matches!(key.kind, Kind::Interrupt | Kind::Softirq),
         |_, _| "move the interrupt to another processor (/proc/irq/*/smp_affinity_list)".into(),
     ),
     (|key, _| key.kind == Kind::LateWakeup, |_, _| "punctual latency finds what holds the timer up".into()),
-    (|key, _| key.kind == Kind::Throttled && key.who.is_none(), |_, _| "a larger runtime".into()),
+    (
+        |key, _| key.kind == Kind::Throttled && key.who.is_none(),
+        |_, _| "a larger runtime of its reservation".into(),
+    ),
     (
         |key, _| key.kind == Kind::Throttled && key.who.is_some(),
-        |_, _| "less load of real-time threads, or a higher limit (kernel.sched_rt_runtime_us)".into(),
+        |_, _| "reduce the load of real-time threads, or raise kernel.sched_rt_runtime_us".into(),
     ),
 ];
 
-/// What helps against the causes of a task's late jobs, in their order; each piece once.
+/// Advice against the causes of a task's late jobs, in their order; each piece once.
 pub(super) fn of(task: &LateTask) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let causes = task.causes();

@@ -1,6 +1,6 @@
 //! Late jobs as JSON: what `punctual why --json` prints.
 
-use super::{Explained, LateTask, Limit, Named, Who, Why, words};
+use super::{Explained, LateTask, Limit, Named, ThreadInfo, Why, words};
 use punctual_causes::{Chain, Culprit, Part, Role};
 use punctual_model::{Duration, Instant};
 use serde::Serialize;
@@ -140,18 +140,18 @@ fn one_job<'a>(task: &'a LateTask, explained: &Explained) -> Job<'a> {
         faults: explained.explanation.faults,
         cause: explained.cause.kind.name(),
         cause_thread: match explained.cause.culprit {
-            Some(Culprit::Thread(tid)) => explained.people.get(&tid).map(|who| who.name.clone()),
+            Some(Culprit::Thread(tid)) => explained.threads.get(&tid).map(|who| who.name.clone()),
             _ => None,
         },
-        parts: parts(&explained.explanation.parts, &explained.people),
+        parts: parts(&explained.explanation.parts, &explained.threads),
     }
 }
 
-fn parts(parts: &[Part], people: &BTreeMap<u32, Who>) -> Vec<OnePart> {
-    parts.iter().map(|part| one_part(part, people)).collect()
+fn parts(parts: &[Part], threads: &BTreeMap<u32, ThreadInfo>) -> Vec<OnePart> {
+    parts.iter().map(|part| one_part(part, threads)).collect()
 }
 
-fn one_part(part: &Part, people: &BTreeMap<u32, Who>) -> OnePart {
+fn one_part(part: &Part, threads: &BTreeMap<u32, ThreadInfo>) -> OnePart {
     let mut shown = OnePart {
         kind: part.kind.name(),
         from_ns: part.from,
@@ -162,11 +162,11 @@ fn one_part(part: &Part, people: &BTreeMap<u32, Who>) -> OnePart {
         job: None,
         call: part.wait.and_then(|wait| wait.call),
         object: part.wait.and_then(|wait| wait.object),
-        waited_for: part.chain.as_deref().map(|chain| one_chain(chain, people)),
+        waited_for: part.chain.as_deref().map(|chain| one_chain(chain, threads)),
     };
     match part.culprit {
         Some(Culprit::Thread(tid)) => {
-            (shown.tid, shown.thread) = (Some(tid), people.get(&tid).map(|who| who.name.clone()));
+            (shown.tid, shown.thread) = (Some(tid), threads.get(&tid).map(|who| who.name.clone()));
         }
         Some(Culprit::Interrupt(it)) => shown.interrupt = Some(words::interrupt(it)),
         Some(Culprit::Job(number)) => shown.job = Some(number),
@@ -175,15 +175,15 @@ fn one_part(part: &Part, people: &BTreeMap<u32, Who>) -> OnePart {
     shown
 }
 
-fn one_chain(chain: &Chain, people: &BTreeMap<u32, Who>) -> OneChain {
+fn one_chain(chain: &Chain, threads: &BTreeMap<u32, ThreadInfo>) -> OneChain {
     OneChain {
-        thread: people.get(&chain.thread).map(|who| who.name.clone()).unwrap_or_default(),
+        thread: threads.get(&chain.thread).map(|who| who.name.clone()).unwrap_or_default(),
         tid: chain.thread,
         role: match chain.role {
             Role::Owner => "owner",
             Role::Waker => "waker",
         },
         inversion: chain.inversion,
-        parts: parts(&chain.parts, people),
+        parts: parts(&chain.parts, threads),
     }
 }

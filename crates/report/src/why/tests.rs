@@ -25,14 +25,14 @@ fn explanation(number: u64, parts: Vec<Part>, faults: u64) -> Explanation {
     Explanation { job, parts, faults }
 }
 
-fn who(tid: u32) -> Who {
+fn who(tid: u32) -> ThreadInfo {
     let name = format!("t{tid}\u{1b}");
-    Who { tid, name, policy: Some(Policy::Fifo), priority: tid }
+    ThreadInfo { tid, name, policy: Some(Policy::Fifo), priority: tid }
 }
 
 /// A task with three late jobs: two preempted, one long by itself; the worst two are shown.
 fn why() -> Why {
-    let usual = Usual { cost: Duration::from_us(100), suspended: Duration::ZERO };
+    let usual = Duration::from_us(100);
     let limit = Limit::Period(Duration::from_us(1_000));
     let mut task = LateTask::new(who(10), 40, limit, usual, 2);
     for (number, preempted) in [(3, 950), (4, 1_250)] {
@@ -50,7 +50,7 @@ fn causes_are_summed_up_and_the_worst_jobs_shown() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
-        "t10\\u{1b} (FIFO 10): 3 of 40 jobs took longer than their period of 1 ms; the longest 1.35 ms."
+        "t10\\u{1b} (FIFO 10): 3 of 40 jobs took longer than the period of 1 ms; the longest 1.35 ms."
     );
     let row = |start: &str| lines.iter().find(|line| line.trim_start().starts_with(start)).expect(start);
     assert!(row("2").contains("2.2 ms  preempted by t90\\u{1b} (FIFO 90)"), "{text}");
@@ -59,7 +59,7 @@ fn causes_are_summed_up_and_the_worst_jobs_shown() {
     let worst = row("worst");
     assert!(worst.starts_with("worst: job 4 at +0.000000 s, 1.35 ms: preempted by t90"), "{text}");
     assert!(text.contains("job 9 at") && !text.contains("job 3 at"), "{text}");
-    let other = "t11\\u{1b} (FIFO 11): none of 70 jobs took longer than its period of 1 ms.";
+    let other = "t11\\u{1b} (FIFO 11): none of 70 jobs took longer than the period of 1 ms.";
     assert!(text.contains(other) && text.ends_with("(No interrupts.)\n"), "{text}");
 }
 
@@ -76,11 +76,8 @@ fn advice_follows_from_causes() {
     let advice = advice::of(&waits);
     assert!(advice.iter().any(|it| it.contains("PTHREAD_PRIO_INHERIT")), "{advice:?}");
     let text = Why { tasks: vec![waits], ..Why::default() }.text(&Page::default());
-    let expected = "waited for a lock of t20\\u{1b} (FIFO 20)";
-    assert!(
-        text.contains(expected) && text.contains("priority inversion: it was preempted by t50"),
-        "{text}"
-    );
+    let expected = "waited for a lock held by t20\\u{1b} (FIFO 20)";
+    assert!(text.contains(expected) && text.contains("priority inversion: was preempted by t50"), "{text}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Why {
             text.push('\n');
         }
         for task in self.punctual.iter().take(MOST_PUNCTUAL) {
-            let (who, jobs, limit) = (words::who(&task.who), count(task.jobs), task.limit.words("its"));
+            let (who, jobs, limit) = (words::thread(&task.who), count(task.jobs), task.limit.words());
             text += &paragraph(&format!("{who}: none of {jobs} jobs {limit}."), page);
         }
         if let Some(more @ 1..) = self.punctual.len().checked_sub(MOST_PUNCTUAL) {
@@ -51,12 +51,12 @@ impl Why {
 }
 
 impl Limit {
-    /// `took longer than their period of 2 ms`.
-    fn words(self, whose: &str) -> String {
+    /// `took longer than the period of 2 ms`.
+    fn words(self) -> String {
         match self {
             Limit::Given(time) => format!("took longer than {time}"),
-            Limit::Period(time) => format!("took longer than {whose} period of {time}"),
-            Limit::Longest(time) => format!("took longer than {}, as 1 % does", about(time)),
+            Limit::Period(time) => format!("took longer than the period of {time}"),
+            Limit::Longest(time) => format!("took longer than {}, the 99th percentile", about(time)),
         }
     }
 }
@@ -64,8 +64,8 @@ impl Limit {
 impl LateTask {
     fn write(&self, text: &mut String, why: &Why, page: &Page) {
         let (late, jobs) = (count(self.late), count(self.jobs));
-        let limit = self.limit.words("their");
-        let who = words::who(&self.who);
+        let limit = self.limit.words();
+        let who = words::thread(&self.who);
         let worst = at_most(self.longest);
         *text += &paragraph(&format!("{who}: {late} of {jobs} jobs {limit}; the longest {worst}."), page);
         text.push('\n');
@@ -100,12 +100,12 @@ impl LateTask {
 
 /// `job 3150 at +6.325 s, 5.65 ms: own 2.63 ms, preempted by vision (FIFO 90) 3.01 ms`.
 fn line(job: &Explained, why: &Why) -> String {
-    let Explained { explanation, people, .. } = job;
+    let Explained { explanation, threads, .. } = job;
     let (of, whole) = (&explanation.job, explanation.job.time());
     let small = whole.ns() / SMALL;
     let shown = |part: &Part| {
         let by = match part.culprit {
-            Some(Culprit::Thread(tid)) => people.get(&tid).map(words::who),
+            Some(Culprit::Thread(tid)) => threads.get(&tid).map(words::thread),
             Some(Culprit::Interrupt(it)) => Some(words::interrupt(it)),
             Some(Culprit::Job(number)) => Some(format!("job {number}")),
             None => None,

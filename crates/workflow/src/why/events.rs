@@ -2,26 +2,21 @@
 
 use punctual_causes::{Departure, Event, Step as What, Urgency, Wait, Waker};
 use punctual_model::Policy;
-use punctual_report::why::Who;
+use punctual_report::why::ThreadInfo;
 use punctual_trace::{Record, Step, Switch, TaskRecord};
 use std::collections::HashMap;
 
 /// Turns records into events, and knows the threads that they are about.
 #[derive(Default)]
 pub(super) struct Events {
-    threads: HashMap<u32, Who>,
-    has_others: bool,
+    threads: HashMap<u32, ThreadInfo>,
 }
 
 impl Events {
     /// The event that a record tells of, if any.
     pub fn of(&mut self, record: &Record) -> Option<Event> {
         match record {
-            Record::Task(task) | Record::Known(task) => self.introduce(task),
-            Record::Bystander(task) => {
-                self.has_others = true;
-                self.introduce(task);
-            }
+            Record::Task(task) | Record::Known(task) | Record::Bystander(task) => self.introduce(task),
             Record::Renamed { tid, name, .. } => {
                 if let Some(thread) = self.threads.get_mut(tid) {
                     thread.name.clone_from(name);
@@ -35,7 +30,7 @@ impl Events {
 
     fn introduce(&mut self, task: &TaskRecord) {
         let TaskRecord { tid, policy, priority, .. } = *task;
-        self.threads.insert(tid, Who { tid, name: task.name.clone(), policy: Some(policy), priority });
+        self.threads.insert(tid, ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority });
     }
 
     fn event(&self, switch: &Switch) -> Event {
@@ -63,22 +58,8 @@ impl Events {
     }
 
     /// A thread as it is at this moment.
-    pub fn who(&self, tid: u32) -> Who {
-        let unknown = || Who { tid, name: format!("thread {tid}"), policy: None, priority: 0 };
+    pub fn who(&self, tid: u32) -> ThreadInfo {
+        let unknown = || ThreadInfo { tid, name: format!("thread {tid}"), policy: None, priority: 0 };
         self.threads.get(&tid).cloned().unwrap_or_else(unknown)
-    }
-
-    /// What the recording does not tell apart.
-    pub fn lacks(&self) -> Vec<String> {
-        let mut lacks = Vec::new();
-        if !self.has_others {
-            lacks.push(
-                "The recording has the switches of watched threads only: what others did counts as an idle \
-                 processor. Record with --all-threads."
-                    .into(),
-            );
-        }
-        lacks.push("The recording has no interrupts: they count as what they interrupted.".into());
-        lacks
     }
 }
