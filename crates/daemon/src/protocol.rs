@@ -335,6 +335,8 @@ fn admission(spec: &Spec, registry: &Registry) -> Admission {
 fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
     let enforced = registry.enforced(spec);
     let is_demoted = enforced.as_ref().is_some_and(|enforced| enforced.demoted);
+    // A thread may be demoted between the two looks: that is not somebody else's change.
+    let is_still_kept = || !registry.enforced(spec).is_some_and(|enforced| enforced.demoted);
     punctual_protocol::Spec {
         admission: admission(spec, registry),
         name: spec.name.as_deref().map(str::to_owned),
@@ -349,7 +351,8 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
                 Some(format!("without slots: {why}{is}"))
             }
             None => match &spec.thread {
-                Some(attached) => Some(attached).filter(|_| !is_demoted).and_then(AttachedThread::otherwise),
+                Some(_) if is_demoted => None,
+                Some(attached) => attached.otherwise().filter(|_| is_still_kept()),
                 None => spec.detached().map(|why| format!("detached: {why}")),
             },
         },

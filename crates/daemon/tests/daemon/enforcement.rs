@@ -34,6 +34,7 @@ pub const ALONE: &[(&str, fn())] = &[
     ("enforcement::a_demoted_thread_gets_its_new_priority", a_demoted_thread_gets_its_new_priority),
     ("enforcement::a_thread_that_was_real_time_is_demoted_too", a_thread_that_was_real_time_is_demoted_too),
     ("enforcement::who_exceeds_its_runtime_may_be_detached", who_exceeds_its_runtime_may_be_detached),
+    ("enforcement::a_demotion_is_not_somebody_elses_change", a_demotion_is_not_somebody_elses_change),
     ("enforcement::who_was_put_back_is_detached_too", who_was_put_back_is_detached_too),
     ("enforcement::a_program_of_other_rights_is_held_too", a_program_of_other_rights_is_held_too),
     ("enforcement::a_demoted_thread_that_executes_is_promoted", a_demoted_thread_that_executes_is_promoted),
@@ -276,9 +277,24 @@ fn who_exceeds_its_runtime_may_be_detached() {
     client.ask("DetachThread", json!({ "spec": spec }));
     assert_is_forgotten(&mut client, spec);
     client.ask("AttachThread", json!({ "spec": spec, "thread": hog.tid() }));
-    until("the detachment", || shown(&mut client, spec).get("thread_is").is_some());
+    until("the detachment", || !is_attached(&mut client));
     client.ask("ChangeSpec", json!({ "spec": spec, "parameters": parameters(40, 5, 40) }));
     assert_is_forgotten(&mut client, spec);
+}
+
+/// However often one asks while the daemon demotes a thread and promotes it again.
+fn a_demotion_is_not_somebody_elses_change() {
+    let daemon = Daemon::start(&config(""));
+    let mut client = daemon.connect();
+    let hog = Hog::start();
+    let spec = client.schedule(parameters(40, 1, 5), hog.tid());
+    loop {
+        let it = shown(&mut client, spec);
+        assert_eq!(it.get("thread_is"), None, "{it}");
+        if it["enforced"]["overruns"].as_u64() >= Some(200) {
+            return;
+        }
+    }
 }
 
 fn shown(client: &mut Client, spec: u64) -> Value {
