@@ -52,10 +52,12 @@ pub enum Step {
     Ended(Interrupt),
     /// Time that the hypervisor took from the processor since its last switch.
     Stolen(Duration),
-    /// A thread had a page fault.
-    Fault {
+    /// A thread that leaves its processor now had page faults since it did so last.
+    Faulted {
         /// Its TID.
         thread: u32,
+        /// How many.
+        faults: Faults,
     },
     /// Events since then were lost.
     Lost {
@@ -64,6 +66,29 @@ pub enum Step {
         /// Whose.
         of: Scope,
     },
+}
+
+/// Numbers of page faults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Faults {
+    /// Those without I/O.
+    pub minor: u64,
+    /// Those with.
+    pub major: u64,
+}
+
+impl Faults {
+    /// Both together.
+    pub fn all(self) -> u64 {
+        self.minor.saturating_add(self.major)
+    }
+}
+
+impl std::ops::AddAssign for Faults {
+    fn add_assign(&mut self, more: Faults) {
+        self.minor = self.minor.saturating_add(more.minor);
+        self.major = self.major.saturating_add(more.major);
+    }
 }
 
 /// The scope of a loss.
@@ -97,10 +122,10 @@ pub enum Departure {
 pub struct Wait {
     /// Whether no signal would wake it: it waits for a disk or a lock of the kernel.
     pub uninterruptible: bool,
-    /// The number of the system call that it waits in; negative: a page fault.
-    pub call: Option<i32>,
-    /// The call's first argument: a descriptor, or the address of a futex.
-    pub object: Option<u64>,
+    /// The name of the system call that it waits in, or `page fault`.
+    pub call: Option<&'static str>,
+    /// The name of the file or the futex that the call waits on.
+    pub object: Option<&'static str>,
     /// The thread that owns the lock it waits for.
     pub owner: Option<u32>,
 }

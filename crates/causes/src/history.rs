@@ -1,6 +1,6 @@
 //! What all threads and processors did in a stretch of time.
 
-use crate::event::{Event, Urgency};
+use crate::event::{Event, Faults, Urgency};
 use crate::processor::{Occupancy, Service, StolenTime};
 use crate::thread::{State, Stretch};
 use crate::tracker::{Sink, Tracker};
@@ -14,7 +14,7 @@ pub struct History {
     occupied: FxHashMap<u32, Vec<Occupancy>>,
     served: FxHashMap<u32, Vec<Service>>,
     stolen: FxHashMap<u32, Vec<StolenTime>>,
-    faults: Vec<(u32, Instant)>,
+    faults: Vec<(u32, Instant, Faults)>,
 }
 
 impl History {
@@ -83,9 +83,17 @@ impl History {
         within(of(&self.stolen, cpu), from, until, |it| (it.from, it.until))
     }
 
-    pub(crate) fn faults(&self, thread: u32, from: Instant, until: Instant) -> u64 {
-        let faults = self.faults.iter().filter(|(of, at)| *of == thread && from <= *at && *at < until);
-        faults.count() as u64
+    /// Page faults of turns on a processor that ended after `from` and began before `until`.
+    pub(crate) fn faults(&self, thread: u32, from: Instant, until: Instant) -> Faults {
+        let turn = self.stretch_at(thread, until).filter(|it| matches!(it.state, State::Running { .. }));
+        let until = turn.filter(|turn| turn.from < until).map_or(until, |turn| turn.until);
+        let mut sum = Faults::default();
+        for (of, at, faults) in &self.faults {
+            if *of == thread && from < *at && *at <= until {
+                sum += *faults;
+            }
+        }
+        sum
     }
 }
 
@@ -115,8 +123,8 @@ impl Sink for History {
         self.stolen.entry(cpu).or_default().push(stretch);
     }
 
-    fn fault(&mut self, thread: u32, at: Instant) {
-        self.faults.push((thread, at));
+    fn faulted(&mut self, thread: u32, at: Instant, faults: Faults) {
+        self.faults.push((thread, at, faults));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Parts of a job's time, and what they say of it.
 
-use crate::event::{Interrupt, Wait};
+use crate::event::{Faults, Interrupt, Wait};
 use punctual_model::{Duration, Instant, Window};
 
 /// A job to be explained.
@@ -158,8 +158,8 @@ pub struct Explanation {
     pub job: Job,
     /// Its time in parts, in the order of time; disjoint, and their sum is the job's time.
     pub parts: Vec<Part>,
-    /// Page faults while it ran.
-    pub faults: u64,
+    /// Page faults of its turns on a processor. Jobs between which the thread did not sleep share a turn.
+    pub faults: Faults,
 }
 
 impl Explanation {

@@ -1,6 +1,6 @@
 //! The states of all threads and processors, event by event.
 
-use crate::event::{Event, Scope, Step, Urgency};
+use crate::event::{Event, Faults, Scope, Step, Urgency};
 use crate::processor::{Occupancy, Occupant, Processor, Service, StolenTime};
 use crate::thread::{State, Stretch, Thread};
 use punctual_model::Instant;
@@ -12,7 +12,7 @@ pub(crate) trait Sink {
     fn occupied(&mut self, _cpu: u32, _stretch: Occupancy) {}
     fn served(&mut self, _cpu: u32, _stretch: Service) {}
     fn stolen(&mut self, _cpu: u32, _stretch: StolenTime) {}
-    fn fault(&mut self, _thread: u32, _at: Instant) {}
+    fn faulted(&mut self, _thread: u32, _at: Instant, _faults: Faults) {}
 }
 
 /// Keeps states only.
@@ -85,7 +85,7 @@ impl Tracker {
                 sink.stolen(cpu, StolenTime { from: processor.stolen_since, until: at, time });
                 processor.stolen_since = at;
             }
-            Step::Fault { thread } => sink.fault(thread, at),
+            Step::Faulted { thread, faults } => sink.faulted(thread, at, faults),
             Step::Lost { since, of } => self.lose(since.min(at), at, of, sink),
         }
     }

@@ -1,5 +1,6 @@
 //! One record per separation of jobs, of every observed real-time thread.
 
+mod blocked;
 mod calls;
 mod load;
 #[cfg(test)]

@@ -182,6 +182,9 @@ impl<W: Write> Timeline<W> {
     }
 
     fn switch(&mut self, switch: &Switch) -> Result<(), Error> {
+        if switch.step.is_detail() {
+            return Ok(());
+        }
         self.now = switch.at;
         let threads = &self.threads;
         let seen = self.scheduling.step(switch, |tid| threads.label(tid));

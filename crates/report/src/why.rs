@@ -7,7 +7,7 @@ mod tests;
 mod text;
 mod words;
 
-use punctual_causes::{Chain, Culprit, Explanation, Interrupt, Kind, Part, main_cause};
+use punctual_causes::{Chain, Culprit, Explanation, Faults, Interrupt, Kind, Part, main_cause};
 use punctual_model::{Duration, Instant, Policy};
 use std::collections::BTreeMap;
 
@@ -68,6 +68,8 @@ pub struct LateTask {
 struct CauseKey {
     kind: Kind,
     who: Option<Named>,
+    /// What the jobs were blocked on: call and object.
+    on: Option<(&'static str, Option<&'static str>)>,
     inversion: bool,
 }
 
@@ -88,7 +90,7 @@ struct Cause {
     greatest: Duration,
     /// How many had page faults, and the most of one.
     faulting: u64,
-    faults: u64,
+    faults: Faults,
     /// The longest of these parts.
     example: Part,
     threads: BTreeMap<u32, ThreadInfo>,
@@ -153,7 +155,7 @@ impl LateTask {
         sum.jobs += 1;
         sum.time += time;
         sum.least = sum.least.min(time);
-        sum.faulting += u64::from(faults > 0);
+        sum.faulting += u64::from(faults.all() > 0);
         sum.faults = sum.faults.max(faults);
         if time > sum.greatest {
             (sum.greatest, sum.example, sum.threads) = (time, cause.clone(), threads.clone());
@@ -195,7 +197,7 @@ impl Cause {
             least: example.time,
             greatest: Duration::ZERO,
             faulting: 0,
-            faults: 0,
+            faults: Faults::default(),
             example: example.clone(),
             threads: BTreeMap::new(),
         }
@@ -212,7 +214,8 @@ fn key(cause: &Part, threads: &BTreeMap<u32, ThreadInfo>) -> CauseKey {
         Some(Culprit::Interrupt(interrupt)) => Some(Named::Interrupt(interrupt)),
         Some(Culprit::Job(_)) | None => None,
     };
-    CauseKey { kind: cause.kind, who, inversion: cause.chain.as_deref().is_some_and(has_inversion) }
+    let on = cause.wait.and_then(|wait| Some((wait.call?, wait.object)));
+    CauseKey { kind: cause.kind, who, on, inversion: cause.chain.as_deref().is_some_and(has_inversion) }
 }
 
 /// Whether less urgent threads held up somebody on the way to what the job waited for.

@@ -134,11 +134,41 @@ pub enum Step {
         /// signals.
         interruptible: bool,
     },
+    /// A signal, a debugger or the freezer stopped it.
+    Stopped,
     /// It was woken.
     Woken {
         /// By this thread; 0 is an interrupt, or a thread outside the observer's PID namespace.
         by: u32,
     },
+    /// It is about to stop, as its next step says, in a system call or a page fault.
+    Blocked(Blocked),
+    /// It is about to leave its processor. Its page faults since it did so last.
+    Faulted {
+        /// Those without I/O.
+        minor: u32,
+        /// Those with.
+        major: u32,
+    },
+}
+
+impl Step {
+    /// Whether it tells more of the thread's next step, and changes nothing by itself.
+    pub fn is_detail(self) -> bool {
+        matches!(self, Step::Blocked(_) | Step::Faulted { .. })
+    }
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// The name of the system call, `page fault`, or `system call 463` if its name is not known.
+    pub call: &'static str,
+    /// What the call waits on: the last part of a file's path, or the name of a futex, as
+    /// [`ObjectName`](punctual_model::ObjectName) has it. `None` if that is unknown.
+    pub object: Option<&'static str>,
+    /// The thread that holds the lock; 0 if that is unknown, or there is none.
+    pub owner: u32,
 }
 
 /// Why a thread's task begins.

@@ -197,9 +197,9 @@ impl Choice {
         let collector = Collector::new(jobs, recording.from());
         let mut collector = if has_others { collector } else { collector.partial() };
         recording.stopped_by(monitor).read_all(&mut |record| {
-            if let Some(event) = events.of(record) {
+            events.of(record, &mut |event, events| {
                 collector.event(event, &mut |explanation| explained(explanation, &|tid| events.who(tid)));
-            }
+            });
             if matches!(record, Record::Activation(_)) {
                 activations += 1;
                 if activations % 65_536 == 0 {

@@ -1,7 +1,7 @@
 //! One example of each reason.
 
 use crate::script::{at, events, us};
-use punctual_causes::{Culprit, Explanation, History, Interrupt, Job, Kind, Role, main_cause};
+use punctual_causes::{Culprit, Explanation, Faults, History, Interrupt, Job, Kind, Role, main_cause};
 use punctual_model::Duration;
 
 /// Thread 10 arrives at 100 µs, and its job ends at `end`.
@@ -151,7 +151,7 @@ fn a_backlog_is_the_job_before() {
     let late = Job { previous_end: Some(at(250)), ..job(250, 400) };
     let of = explained(late, script);
     assert_eq!(shown(&of), ["backlog job6 150", "own 150"]);
-    assert_eq!(of.faults, 1);
+    assert_eq!(of.faults, Faults { minor: 1, major: 0 });
 }
 
 #[test]

@@ -66,8 +66,9 @@ impl Threads {
         let (state, is_after) = match switch.step {
             Step::In => (State::Running, State::Preempted),
             Step::Preempted => (State::Preempted, State::Running),
-            Step::Asleep { .. } => (State::Suspended, State::Running),
+            Step::Asleep { .. } | Step::Stopped => (State::Suspended, State::Running),
             Step::Woken { .. } => (State::Preempted, State::Suspended),
+            Step::Blocked(_) | Step::Faulted { .. } => return,
         };
         let Some(last) = marks.last_mut() else {
             return marks.push(Mark { at: switch.at, state, is_doubtful: false, doubtful: 0, sums: [0; 3] });

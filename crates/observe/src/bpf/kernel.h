@@ -246,7 +246,7 @@ struct task_struct {
 	int prio, static_prio;
 	__u64 start_time;
 	int nr_cpus_allowed;
-	unsigned long nvcsw;
+	unsigned long nvcsw, min_flt, maj_flt;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct sched_dl_entity dl;

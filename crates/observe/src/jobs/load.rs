@@ -196,6 +196,7 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     choose(&mut open, btf, |name| {
         let process = name.strip_suffix(way).unwrap_or_default();
         name == waking
+            || (name == "leaving" && settings.switches)
             || SCHEDULER_PROGRAMS.contains(&name)
             || PROCESS_PROGRAMS.contains(&process)
             || hooks.need(name)

@@ -192,6 +192,7 @@ fn records_of(events: &str) -> Vec<Record> {
         match decode(record).expect("a record") {
             Entry::Record(record) => records.push(record),
             Entry::Task(entry) => records.push(Record::Task(Box::new(entry.record))),
+            Entry::Blocked(raw) => panic!("{:?} without switches", raw.header),
             Entry::Command(entry) => {
                 records.push(Record::Command {
                     tid: entry.tid,

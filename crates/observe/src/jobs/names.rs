@@ -54,7 +54,8 @@ impl Names {
         }
     }
 
-    fn name(&mut self, tid: u32, address: u64) -> Option<ObjectName> {
+    /// The name of an address of a thread that is watched.
+    pub fn name(&mut self, tid: u32, address: u64) -> Option<ObjectName> {
         let addresses = self.threads.get_mut(&tid)?;
         if let Some((_, name)) = addresses.iter().find(|(other, _)| *other == address) {
             return *name;

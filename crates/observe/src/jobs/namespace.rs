@@ -1,6 +1,7 @@
 //! Translates records from thread numbers of the initial PID namespace to the observer's, and completes
 //! command lines and the names of addresses.
 
+use super::blocked;
 use super::names::Names;
 use super::records::{CommandEntry, Entry, TaskEntry};
 use crate::system;
@@ -30,6 +31,10 @@ impl Namespace {
         let mut record = match entry {
             Entry::Record(record) => record,
             Entry::Task(task) => return self.task(*task),
+            Entry::Blocked(raw) => {
+                let tid = self.seen(raw.header.tid);
+                return Record::Switch(blocked::switch(tid, &raw, &mut self.names));
+            }
             Entry::Command(entry) => {
                 let CommandEntry { tid, sequence, seen_tgid, command, is_cut } = *entry;
                 Record::Command { tid, sequence, command: complete(command, is_cut, seen_tgid) }

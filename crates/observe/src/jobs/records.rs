@@ -2,9 +2,9 @@
 //! of `bpf/interface.h`.
 
 use super::skeleton::types::{
-    activation as RawActivation, activation_flags, begin, busy_record, clock_record, command_record, counter,
-    disturbance, exit_record, header, limits, object_class, other_call, record_kind, renamed, sleep_kind,
-    step, switch_record, task_record, thread, thread_state,
+    activation as RawActivation, activation_flags, begin, blocked_record, busy_record, clock_record,
+    command_record, counter, disturbance, exit_record, faulted_record, header, limits, object_class,
+    other_call, record_kind, renamed, sleep_kind, step, switch_record, task_record, thread, thread_state,
 };
 use crate::loader::{Plain, read_plain, text};
 use punctual_model::separator::{Call, FileClass, Object, Separator};
@@ -41,6 +41,10 @@ unsafe impl Plain for busy_record {}
 // SAFETY: as above.
 unsafe impl Plain for clock_record {}
 // SAFETY: as above.
+unsafe impl Plain for blocked_record {}
+// SAFETY: as above.
+unsafe impl Plain for faulted_record {}
+// SAFETY: as above.
 unsafe impl Plain for thread {}
 
 /// An entry of the ring buffer.
@@ -51,6 +55,8 @@ pub enum Entry {
     Task(Box<TaskEntry>),
     /// The command line that a thread was found with.
     Command(Box<CommandEntry>),
+    /// What a thread is about to wait for, by numbers.
+    Blocked(Box<blocked_record>),
 }
 
 /// The command line of a thread's process, as of the thread's first call under observation.
@@ -124,6 +130,13 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
             Some(Entry::Record(Record::ClockSet { at: Instant::from_ns(raw.at), by_ns: raw.by }))
         }
         record_kind::RECORD_SWITCH => Some(Entry::Record(Record::Switch(switch(&read_plain(bytes)?)?))),
+        record_kind::RECORD_BLOCKED => Some(Entry::Blocked(Box::new(read_plain(bytes)?))),
+        record_kind::RECORD_FAULTED => {
+            let raw: faulted_record = read_plain(bytes)?;
+            let faulted = Step::Faulted { minor: raw.minor, major: raw.major };
+            let at = Instant::from_ns(raw.at);
+            Some(Entry::Record(Record::Switch(Switch { tid, at, cpu: raw.cpu, step: faulted })))
+        }
         _ => None,
     }
 }
@@ -134,6 +147,7 @@ fn switch(raw: &switch_record) -> Option<Switch> {
         step::STEP_PREEMPTED => Step::Preempted,
         step::STEP_ASLEEP => Step::Asleep { interruptible: true },
         step::STEP_ASLEEP_UNINTERRUPTIBLE => Step::Asleep { interruptible: false },
+        step::STEP_STOPPED => Step::Stopped,
         step::STEP_WOKEN => Step::Woken { by: raw.by },
         _ => return None,
     };

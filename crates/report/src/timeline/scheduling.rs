@@ -23,6 +23,7 @@ mod state {
     pub const RUNNABLE: i64 = 0;
     pub const INTERRUPTIBLE: i64 = 1;
     pub const UNINTERRUPTIBLE: i64 = 2;
+    pub const STOPPED: i64 = 4;
     pub const DEAD: i64 = 16;
     /// Since Linux 4.14.
     pub const PREEMPTED: i64 = 0x100;
@@ -113,7 +114,9 @@ impl Scheduling {
             Step::Asleep { interruptible: false } => {
                 self.switched_out(tid, at, cpu, state::UNINTERRUPTIBLE, &label)
             }
+            Step::Stopped => self.switched_out(tid, at, cpu, state::STOPPED, &label),
             Step::Woken { by } => self.woken(tid, at, cpu, by, &label),
+            Step::Blocked(_) | Step::Faulted { .. } => Seen::Follows,
         }
     }
 
@@ -224,7 +227,7 @@ impl Scheduling {
             }
         };
         self.leave(cpu, Leaving { tid, at, state });
-        let asleep = state == state::INTERRUPTIBLE || state == state::UNINTERRUPTIBLE;
+        let asleep = matches!(state, state::INTERRUPTIBLE | state::UNINTERRUPTIBLE | state::STOPPED);
         self.places.insert(tid, if asleep { Place::Asleep { woken } } else { Place::Ready });
         seen
     }

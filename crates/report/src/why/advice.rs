@@ -1,8 +1,8 @@
 //! Advice against causes. Each piece has a condition over the causes found; none is given without evidence.
 
-use super::words::thread;
+use super::words::{PAGE_FAULT, has_owner, thread};
 use super::{Cause, CauseKey, LateTask, Named};
-use punctual_causes::{Culprit, Kind, Role};
+use punctual_causes::{Culprit, Kind};
 use punctual_model::Duration;
 
 /// Causes of less than this part of all time are not worth advice.
@@ -31,15 +31,19 @@ const RULES: &[Rule] = &[
         },
     ),
     (
-        |key, cause| key.kind == Kind::Blocked && key.inversion && is_owner(cause),
-        |_, _| "PTHREAD_PRIO_INHERIT for the lock: its owner then runs at its waiter's priority".into(),
+        |key, cause| key.kind == Kind::Blocked && key.inversion && has_owner(cause),
+        |key, _| {
+            let lock = key.on.and_then(|(_, object)| object).map(crate::visible);
+            let lock = lock.unwrap_or_else(|| "the lock".into());
+            format!("PTHREAD_PRIO_INHERIT for {lock}: its owner then runs at its waiter's priority")
+        },
     ),
     (
-        |key, cause| key.kind == Kind::Blocked && !key.inversion && is_owner(cause),
+        |key, cause| key.kind == Kind::Blocked && !key.inversion && has_owner(cause),
         |key, _| format!("shorten the time that {} holds the lock", name(key.who.as_ref())),
     ),
     (
-        |key, cause| key.kind == Kind::Blocked && key.inversion && !is_owner(cause),
+        |key, cause| key.kind == Kind::Blocked && key.inversion && !has_owner(cause),
         |_, cause| {
             let culprit = match cause.example.culprit {
                 Some(Culprit::Thread(tid)) => cause.threads.get(&tid).map(thread),
@@ -55,7 +59,11 @@ const RULES: &[Rule] = &[
                 && key.who.is_none()
                 && cause.example.wait.is_some_and(|wait| wait.uninterruptible)
         },
-        |_, _| "move blocking I/O to another thread".into(),
+        |key, _| match key.on {
+            Some((call, _)) if call != PAGE_FAULT => format!("call {call} in another thread"),
+            Some(_) => "mlockall(2): the page had to be read".into(),
+            None => "move blocking I/O to another thread".into(),
+        },
     ),
     (
         |key, cause| key.kind == Kind::Own && cause.faulting > 0,
@@ -99,10 +107,6 @@ pub(super) fn of(task: &LateTask) -> Vec<String> {
         }
     }
     all
-}
-
-fn is_owner(cause: &Cause) -> bool {
-    cause.example.chain.as_ref().is_some_and(|chain| chain.role == Role::Owner)
 }
 
 fn name(who: Option<&Named>) -> String {

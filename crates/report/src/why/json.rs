@@ -33,6 +33,10 @@ struct Cause {
     thread: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupt: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<&'static str>,
     inversion: bool,
     jobs: u64,
     ns: Duration,
@@ -50,9 +54,14 @@ struct Job<'a> {
     end_ns: Instant,
     response_ns: Duration,
     faults: u64,
+    major_faults: u64,
     cause: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     cause_thread: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause_call: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause_object: Option<&'static str>,
     parts: Vec<OnePart>,
 }
 
@@ -70,9 +79,9 @@ struct OnePart {
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    call: Option<i32>,
+    call: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<u64>,
+    object: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waited_for: Option<OneChain>,
 }
@@ -108,7 +117,8 @@ fn one_task(task: &LateTask) -> Task<'_> {
         };
         let evidence = words::evidence(key, cause);
         let (kind, inversion) = (key.kind.name(), key.inversion);
-        Cause { kind, thread, interrupt, inversion, jobs: cause.jobs, ns: cause.time, evidence }
+        let (call, object) = (key.on.map(|on| on.0), key.on.and_then(|on| on.1));
+        Cause { kind, thread, interrupt, call, object, inversion, jobs: cause.jobs, ns: cause.time, evidence }
     });
     Task {
         task: &task.who.name,
@@ -137,12 +147,15 @@ fn one_job<'a>(task: &'a LateTask, explained: &Explained) -> Job<'a> {
         begin_ns: job.begin,
         end_ns: job.end,
         response_ns: job.time(),
-        faults: explained.explanation.faults,
+        faults: explained.explanation.faults.all(),
+        major_faults: explained.explanation.faults.major,
         cause: explained.cause.kind.name(),
         cause_thread: match explained.cause.culprit {
             Some(Culprit::Thread(tid)) => explained.threads.get(&tid).map(|who| who.name.clone()),
             _ => None,
         },
+        cause_call: explained.cause.wait.and_then(|wait| wait.call),
+        cause_object: explained.cause.wait.and_then(|wait| wait.object),
         parts: parts(&explained.explanation.parts, &explained.threads),
     }
 }

@@ -17,12 +17,12 @@ fn part(kind: Kind, culprit: Option<u32>, from: u64, us: u64) -> Part {
     }
 }
 
-fn explanation(number: u64, parts: Vec<Part>, faults: u64) -> Explanation {
+fn explanation(number: u64, parts: Vec<Part>, minor: u64) -> Explanation {
     let (begin, last) = (parts[0].from, parts.last().expect("a part"));
     let end = last.from + last.time;
     let job =
         Job { thread: 10, number, begin, previous_end: None, release: None, start: begin, end, cost: None };
-    Explanation { job, parts, faults }
+    Explanation { job, parts, faults: Faults { minor, major: 0 } }
 }
 
 fn who(tid: u32) -> ThreadInfo {

@@ -7,6 +7,9 @@ use punctual_causes::{Chain, Culprit, Interrupt, Kind, Part, Role};
 use punctual_model::{Duration, Policy};
 use std::collections::BTreeMap;
 
+/// What a thread is blocked in that has to wait for a page.
+pub(super) const PAGE_FAULT: &str = "page fault";
+
 /// Names of softirqs, as in /proc/softirqs.
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
@@ -58,18 +61,33 @@ pub(super) fn cause(key: &CauseKey, cause: &Cause, task: &LateTask) -> String {
         Kind::Interrupt | Kind::Softirq => format!("interrupted by {}", by()),
         Kind::Steal => "hypervisor took the processor".into(),
         Kind::Own => own(cause, task),
-        Kind::Blocked => match (&key.who, &cause.example.chain) {
-            (Some(_), Some(chain)) if chain.role == Role::Owner => {
-                format!("waited for a lock held by {}", by())
+        Kind::Blocked => {
+            let is_owner = has_owner(cause);
+            match (&key.who, key.on.map(blocked_in)) {
+                (Some(_), _) if is_owner => match key.on.and_then(|(_, object)| object) {
+                    Some(lock) => format!("waited for {}: lock {}", by(), visible(lock)),
+                    None => format!("waited for {}: a lock", by()),
+                },
+                (Some(_), Some(call)) => format!("waited for {}: {call}", by()),
+                (Some(_), None) => format!("waited for {}", by()),
+                (None, Some(call)) => format!("blocked in {call}"),
+                (None, None) if cause.example.wait.is_some_and(|wait| wait.uninterruptible) => {
+                    "waited for a device or the kernel".into()
+                }
+                (None, None) => "waited for an event".into(),
             }
-            (Some(_), _) => format!("waited for {}", by()),
-            (None, _) if cause.example.wait.is_some_and(|wait| wait.uninterruptible) => {
-                "waited for a device or the kernel".into()
-            }
-            (None, _) => "waited for an event".into(),
-        },
+        }
         Kind::Stopped => "stopped by a signal or a debugger".into(),
         Kind::Unknown => "unknown".into(),
+    }
+}
+
+/// `fsync(robot.log)`, `futex_wait robot:lock`, `page fault`.
+pub(super) fn blocked_in((call, object): (&str, Option<&str>)) -> String {
+    match object {
+        Some(object) if call.starts_with("futex") => format!("{call} {}", visible(object)),
+        Some(object) => format!("{call}({})", visible(object)),
+        None => call.to_owned(),
     }
 }
 
@@ -92,21 +110,40 @@ pub(super) fn evidence(key: &CauseKey, cause: &Cause) -> String {
         Kind::Dispatch if key.who.is_some() => "lower priority, but not yet preempted".into(),
         Kind::Dispatch => "processor idle or switching".into(),
         Kind::Throttled if key.who.is_some() => "real-time throttling, or the kernel's fair server".into(),
-        Kind::LateWakeup => "late timer (masked interrupts, idle states, hypervisor), or SIGSTOP".into(),
+        Kind::LateWakeup => "late timer: masked interrupts, idle states, or the hypervisor".into(),
         Kind::Own if cause.faulting > 0 => {
-            format!("{} had up to {}", count(cause.faulting), counted(cause.faults, "page fault"))
+            let faults = counted(cause.faults.all(), "page fault");
+            let read = match cause.faults.major {
+                0 => String::new(),
+                major => format!(", {} of them with I/O", count(major)),
+            };
+            format!("{} had up to {faults}{read}", count(cause.faulting))
         }
-        Kind::Blocked => cause.example.chain.as_deref().map(|it| meanwhile(it, cause)).unwrap_or_default(),
+        Kind::Blocked => {
+            cause.example.chain.as_deref().map(|it| meanwhile(it, key, cause)).unwrap_or_default()
+        }
         Kind::Unknown => "events were missed".into(),
         _ => String::new(),
     }
 }
 
+/// Whether the jobs waited for the owner of a lock.
+pub(super) fn has_owner(cause: &Cause) -> bool {
+    cause.example.chain.as_ref().is_some_and(|chain| chain.role == Role::Owner)
+}
+
+/// Whether the jobs waited for a lock whose owner does not run at its waiter's priority.
+pub(super) fn lacks_inheritance(key: &CauseKey, cause: &Cause) -> bool {
+    has_owner(cause) && key.on.is_some_and(|(call, _)| !call.contains("_pi"))
+}
+
 /// The activity of the thread that was waited for, in the longest such wait.
-fn meanwhile(chain: &Chain, cause: &Cause) -> String {
+fn meanwhile(chain: &Chain, key: &CauseKey, cause: &Cause) -> String {
     let Some(part) = longest(chain) else { return String::new() };
     let inversion = if chain.inversion { "priority inversion: " } else { "" };
-    format!("{inversion}{}", activity(part, &cause.threads))
+    let plain = if lacks_inheritance(key, cause) { "no priority inheritance; " } else { "" };
+    let who = cause.threads.get(&chain.thread).map(|who| visible(&who.name) + " ").unwrap_or_default();
+    format!("{plain}{inversion}{who}{}", activity(part, &cause.threads))
 }
 
 fn longest(chain: &Chain) -> Option<&Part> {
@@ -127,6 +164,10 @@ fn activity(part: &Part, threads: &BTreeMap<u32, ThreadInfo>) -> String {
         Kind::Dispatch => "was ready".into(),
         Kind::Blocked => match part.chain.as_deref().and_then(longest) {
             Some(next) => format!("waited for {by}, which {}", activity(next, threads)),
+            None if part.wait.is_some_and(|wait| wait.call.is_some()) => {
+                let on = part.wait.and_then(|wait| Some((wait.call?, wait.object)));
+                format!("was blocked in {}", on.map(blocked_in).unwrap_or_default())
+            }
             None if part.wait.is_some_and(|wait| wait.uninterruptible) => {
                 "was blocked by a device or the kernel, or stopped".into()
             }

@@ -153,10 +153,10 @@ proptest! {
             let shown = match step.step {
                 Step::In => runs.iter().any(|run| run.tid == step.tid && run.cpu == step.cpu && run.from <= at
                     && run.until.is_none_or(|until| until >= at)),
-                Step::Preempted | Step::Asleep { .. } => {
+                Step::Preempted | Step::Asleep { .. } | Step::Stopped => {
                     runs.iter().any(|run| run.tid == step.tid && run.cpu == step.cpu && run.until == Some(at))
                 }
-                Step::Woken { .. } => true,
+                Step::Woken { .. } | Step::Blocked(_) | Step::Faulted { .. } => true,
             };
             prop_assert!(shown, "{step:?} in {runs:?}");
         }
@@ -229,6 +229,8 @@ fn strange() -> impl Strategy<Value = Strange> {
         Just(Step::In),
         Just(Step::Preempted),
         Just(Step::Asleep { interruptible: true }),
+        Just(Step::Stopped),
+        Just(Step::Faulted { minor: 1, major: 0 }),
         tid().prop_map(|by| Step::Woken { by })
     ];
     let switch = (tid(), at(), prop_oneof![0..3u32, any::<u32>()], step);

@@ -4,7 +4,7 @@
 use super::fields::{Fields, TOO_EARLY};
 use super::layout::*;
 use super::{dispatch, latency};
-use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
+use crate::{Activation, Begin, Blocked, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::{
     Disturbance, Duration, Instant, Object, ObjectName, Policy, Reservation, Separator, Window,
 };
@@ -228,15 +228,22 @@ impl Decoder {
             CLOCK_SET => Record::ClockSet { at: before(fields.u64())?, by_ns: fields.u64() as i64 },
             EXIT => Record::Exit { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
             LAST => Record::Last { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
-            SWITCH_IN | SWITCH_OUT | WOKEN => {
+            SWITCH_IN | SWITCH_OUT | WOKEN | BLOCKED | FAULTED => {
                 let (tid, cpu, at) = (fields.u32(), fields.u32(), before(fields.u64())?);
                 let step = match event {
                     SWITCH_IN => Step::In,
                     WOKEN => Step::Woken { by: fields.u32() },
+                    BLOCKED => Step::Blocked(Blocked {
+                        owner: fields.u32(),
+                        call: lasting(&fields.text()?).unwrap_or("system call"),
+                        object: lasting(&fields.text()?),
+                    }),
+                    FAULTED => Step::Faulted { minor: fields.u32(), major: fields.u32() },
                     _ => match fields.u8() {
                         0 => Step::Preempted,
                         1 => Step::Asleep { interruptible: true },
                         2 => Step::Asleep { interruptible: false },
+                        3 => Step::Stopped,
                         _ => return Err("a step of the scheduler that is not known"),
                     },
                 };
@@ -267,6 +274,11 @@ impl Decoder {
         self.separators.push(separator);
         Ok(())
     }
+}
+
+/// A text that lives as long as the process, if there is room for it.
+fn lasting(text: &str) -> Option<&'static str> {
+    ObjectName::new(text).map(ObjectName::text)
 }
 
 impl Circumstances {

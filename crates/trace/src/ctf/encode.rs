@@ -3,7 +3,7 @@
 use super::layout::*;
 use super::packet::Packet;
 use super::{dispatch, latency};
-use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
+use crate::{Activation, Begin, Blocked, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::{ObjectName, Separator};
 
 impl Packet {
@@ -151,9 +151,21 @@ impl Packet {
                 self.put(at_ns, WOKEN, &fields);
                 return self.bytes.extend_from_slice(&by.to_le_bytes());
             }
+            Step::Blocked(Blocked { call, object, owner }) => {
+                self.put(at_ns, BLOCKED, &fields);
+                self.bytes.extend_from_slice(&owner.to_le_bytes());
+                self.text(call, ObjectName::MOST_BYTES);
+                return self.text(object.unwrap_or_default(), ObjectName::MOST_BYTES);
+            }
+            Step::Faulted { minor, major } => {
+                self.put(at_ns, FAULTED, &fields);
+                self.bytes.extend_from_slice(&minor.to_le_bytes());
+                return self.bytes.extend_from_slice(&major.to_le_bytes());
+            }
             Step::Preempted => 0,
             Step::Asleep { interruptible: true } => 1,
             Step::Asleep { interruptible: false } => 2,
+            Step::Stopped => 3,
         };
         self.put(at_ns, SWITCH_OUT, &fields);
         self.bytes.push(out);
@@ -196,8 +208,13 @@ fn most_bytes(record: &Record) -> usize {
         | Record::ClockSet { .. }
         | Record::Exit { .. }
         | Record::Last { .. }
-        | Record::BystanderExit { .. }
-        | Record::Switch(_) => EVENT + 20,
+        | Record::BystanderExit { .. } => EVENT + 20,
+        Record::Switch(switch) => match switch.step {
+            Step::Blocked(blocked) => {
+                EVENT + 20 + text(blocked.call) + text(blocked.object.unwrap_or_default())
+            }
+            _ => EVENT + 24,
+        },
         Record::Latency(record) => latency::most_bytes(record),
         Record::Dispatch(record) => dispatch::most_bytes(record),
     }

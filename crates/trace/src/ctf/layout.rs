@@ -86,6 +86,9 @@ pub const BUSY: u8 = 42;
 pub const CLOCK_SET: u8 = 43;
 /// As [`SEPARATOR`], with the name of an address.
 pub const SEPARATOR_NAMED: u8 = 44;
+/// Of the scheduler: what version 10 has added.
+pub const BLOCKED: u8 = 45;
+pub const FAULTED: u8 = 46;
 
 /// Of a measurement of scheduling latency, too: what versions after the fourth have added.
 pub const LATENCY_LATER: std::ops::RangeInclusive<u8> = WAKEUP_SECTIONS..=FROM_DUE;

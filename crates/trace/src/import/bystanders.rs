@@ -46,8 +46,12 @@ impl Bystanders {
         }
         self.introduce(shown, at, out);
         let ready = state == 0 || state & switched::PREEMPTED != 0;
-        let asleep = Step::Asleep { interruptible: state & 1 != 0 };
-        step(shown.tid, if ready { Step::Preempted } else { asleep }, cpu, at, out);
+        let left = match state {
+            _ if ready => Step::Preempted,
+            state if state & switched::STOPPED != 0 => Step::Stopped,
+            state => Step::Asleep { interruptible: state & 1 != 0 },
+        };
+        step(shown.tid, left, cpu, at, out);
     }
 
     /// A thread is woken. Sources tell of it once or twice: only the first counts.

@@ -11,6 +11,8 @@ pub const MOST_GONE: usize = 100_000;
 /// As tracepoints report states, which is not how the kernel keeps them: parked (0x40) and idle (0x80) are
 /// sleeps.
 const DEAD: i64 = 0x10 | 0x20;
+/// By a signal or a debugger.
+pub const STOPPED: i64 = 0x4 | 0x8;
 /// Preempted while it was about to sleep, or running.
 pub const PREEMPTED: i64 = 0x100;
 
@@ -26,6 +28,7 @@ pub fn leave(thread: &Thread, state: i64, priority: i64) -> Leave {
         _ if yields => Leave::Asleep { interruptible: true },
         0 => Leave::Preempted,
         state if state & PREEMPTED != 0 => Leave::Preempted,
+        state if state & STOPPED != 0 => Leave::Stopped,
         state => Leave::Asleep { interruptible: state & 1 != 0 },
     }
 }

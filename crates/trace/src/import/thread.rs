@@ -45,6 +45,8 @@ pub enum Leave {
         /// Whether a signal would wake it.
         interruptible: bool,
     },
+    /// A signal or a debugger stopped it.
+    Stopped,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,6 +281,7 @@ impl Thread {
         let step = match leave {
             Leave::Preempted => Step::Preempted,
             Leave::Asleep { interruptible } => Step::Asleep { interruptible },
+            Leave::Stopped => Step::Stopped,
         };
         out(Record::Switch(Switch { tid: self.tid, at, cpu, step }));
         match leave {
@@ -286,6 +289,7 @@ impl Thread {
             Leave::Asleep { interruptible } => {
                 self.fall_asleep(at, if interruptible { INTERRUPTIBLE } else { UNINTERRUPTIBLE })
             }
+            Leave::Stopped => self.fall_asleep(at, UNINTERRUPTIBLE),
         }
     }
 

@@ -1,58 +1,115 @@
 //! Records of a recording as events of threads.
 
-use punctual_causes::{Departure, Event, Step as What, Urgency, Wait, Waker};
-use punctual_model::Policy;
+use punctual_causes::{Departure, Event, Faults, Step as What, Urgency, Wait, Waker};
+use punctual_model::{Duration, Instant, Policy};
 use punctual_report::why::ThreadInfo;
-use punctual_trace::{Record, Step, Switch, TaskRecord};
+use punctual_trace::{Blocked, Record, Step, Switch, TaskRecord};
 use std::collections::HashMap;
+
+/// What is told of a thread's next step comes at most this long before it; else that step was not seen.
+const AHEAD: Duration = Duration::from_ms(1);
 
 /// Turns records into events, and knows the threads that they are about.
 #[derive(Default)]
 pub(super) struct Events {
-    threads: HashMap<u32, ThreadInfo>,
+    threads: HashMap<u32, Thread>,
+}
+
+struct Thread {
+    info: ThreadInfo,
+    process: u32,
+    /// What is told of its next step, and when that was.
+    told: Option<(Instant, Told)>,
+}
+
+/// Of the next step of a thread.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    blocked: Option<Blocked>,
+    faults: Faults,
 }
 
 impl Events {
-    /// The event that a record tells of, if any.
-    pub fn of(&mut self, record: &Record) -> Option<Event> {
+    /// Passes on the events that a record tells of.
+    pub fn of(&mut self, record: &Record, each: &mut impl FnMut(Event, &Events)) {
         match record {
             Record::Task(task) | Record::Known(task) | Record::Bystander(task) => self.introduce(task),
             Record::Renamed { tid, name, .. } => {
                 if let Some(thread) = self.threads.get_mut(tid) {
-                    thread.name.clone_from(name);
+                    thread.info.name.clone_from(name);
                 }
             }
-            Record::Switch(switch) => return Some(self.event(switch)),
+            Record::Switch(switch) => self.step(switch, each),
             _ => {}
         }
-        None
     }
 
     fn introduce(&mut self, task: &TaskRecord) {
-        let TaskRecord { tid, policy, priority, .. } = *task;
-        self.threads.insert(tid, ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority });
+        let TaskRecord { tid, policy, priority, pid, .. } = *task;
+        let told = self.threads.get(&tid).and_then(|thread| thread.told);
+        let info = ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority };
+        self.threads.insert(tid, Thread { info, process: pid, told });
     }
 
-    fn event(&self, switch: &Switch) -> Event {
-        let (thread, urgency) = (switch.tid, self.urgency(switch.tid));
-        let step = match switch.step {
+    fn step(&mut self, switch: &Switch, each: &mut impl FnMut(Event, &Events)) {
+        let Switch { tid: thread, at, cpu, step } = *switch;
+        let told = match step {
+            Step::Blocked(_) | Step::Faulted { .. } => return self.tell(switch),
+            Step::Woken { .. } => Told::default(),
+            _ => self.told(thread, at),
+        };
+        if told.faults != Faults::default() {
+            each(Event { at, cpu, step: What::Faulted { thread, faults: told.faults } }, self);
+        }
+        let urgency = self.urgency(thread);
+        let step = match step {
             Step::In => What::In { thread, urgency },
             Step::Preempted => What::Out { thread, urgency, why: Departure::Preempted },
             Step::Asleep { interruptible } => {
-                let wait = Wait { uninterruptible: !interruptible, ..Wait::default() };
+                let wait = Wait { uninterruptible: !interruptible, ..self.wait(thread, told.blocked) };
                 What::Out { thread, urgency, why: Departure::Asleep(wait) }
             }
+            Step::Stopped => What::Out { thread, urgency, why: Departure::Stopped },
             Step::Woken { by: 0 } => What::Woken { thread, by: Waker::Interrupt },
             Step::Woken { by } => What::Woken { thread, by: Waker::Thread(by) },
+            Step::Blocked(_) | Step::Faulted { .. } => return,
         };
-        Event { at: switch.at, cpu: switch.cpu, step }
+        each(Event { at, cpu, step }, self);
+    }
+
+    /// Remembers what is told of a thread's next step.
+    fn tell(&mut self, switch: &Switch) {
+        let Some(thread) = self.threads.get_mut(&switch.tid) else { return };
+        let (at, told) = thread.told.get_or_insert_with(|| (switch.at, Told::default()));
+        *at = switch.at;
+        match switch.step {
+            Step::Blocked(blocked) => told.blocked = Some(blocked),
+            Step::Faulted { minor, major } => {
+                told.faults += Faults { minor: minor.into(), major: major.into() };
+            }
+            _ => {}
+        }
+    }
+
+    /// What was told of the step of a thread at this moment.
+    fn told(&mut self, thread: u32, at: Instant) -> Told {
+        let told = self.threads.get_mut(&thread).and_then(|thread| thread.told.take());
+        told.filter(|(told_at, _)| at.since(*told_at) <= AHEAD).map(|(_, told)| told).unwrap_or_default()
+    }
+
+    fn wait(&self, thread: u32, blocked: Option<Blocked>) -> Wait {
+        let Some(Blocked { call, object, owner }) = blocked else { return Wait::default() };
+        // What looked like the owner of a lock is one only if it is a thread that could hold it.
+        let process = |tid: u32| self.threads.get(&tid).map(|thread| thread.process);
+        let is_owner = owner != 0 && owner != thread && process(owner) == process(thread);
+        Wait { call: Some(call), object, owner: is_owner.then_some(owner), ..Wait::default() }
     }
 
     fn urgency(&self, tid: u32) -> Urgency {
-        let Some(thread) = self.threads.get(&tid) else { return Urgency::FAIR };
-        match thread.policy {
+        let Some(Thread { info, .. }) = self.threads.get(&tid) else { return Urgency::FAIR };
+        match info.policy {
             Some(Policy::Deadline) => Urgency::DEADLINE,
-            Some(Policy::Fifo | Policy::Rr) => Urgency::real_time(thread.priority),
+            Some(Policy::Fifo | Policy::Rr) => Urgency::real_time(info.priority),
             _ => Urgency::FAIR,
         }
     }
@@ -60,6 +117,6 @@ impl Events {
     /// A thread as it is at this moment.
     pub fn who(&self, tid: u32) -> ThreadInfo {
         let unknown = || ThreadInfo { tid, name: format!("thread {tid}"), policy: None, priority: 0 };
-        self.threads.get(&tid).cloned().unwrap_or_else(unknown)
+        self.threads.get(&tid).map_or_else(unknown, |thread| thread.info.clone())
     }
 }

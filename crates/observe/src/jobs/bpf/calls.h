@@ -96,21 +96,27 @@ static __always_inline __u8 class_of_anonymous(struct file *file)
 								  : OBJECT_NEVER_BLOCKS;
 }
 
+/* The file behind descriptor `fd` of the current thread. */
+static __always_inline struct file *file_of(int fd)
+{
+	struct fdtable *table = BPF_CORE_READ(bpf_get_current_task_btf(), files, fdt);
+	struct file *file = NULL;
+
+	if (fd >= 0 && table && (unsigned int)fd < BPF_CORE_READ(table, max_fds))
+		bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+	return file;
+}
+
 /*
  * Looks at descriptor `fd` of the current thread and sets the object; returns its flags, negative
  * if there is none. The last file is remembered: a thread mostly waits on the same one.
  */
 static __always_inline __s64 look(struct thread *thread, struct call_info *info, int fd)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file *file = NULL;
+	struct file *file = file_of(fd);
 	struct inode *inode;
 
 	info->number = fd;
-	if (fd < 0 || !table || (unsigned int)fd >= BPF_CORE_READ(table, max_fds))
-		return -1;
-	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
 	if (!file)
 		return -1;
 	inode = BPF_CORE_READ(file, f_inode);

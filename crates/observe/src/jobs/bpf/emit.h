@@ -117,6 +117,14 @@ static __always_inline void *reserve_plain(__u64 size)
 	return record;
 }
 
+/* The step of a thread that stops in this state. */
+static __always_inline __u8 step_of_sleep(unsigned int state)
+{
+	if (state & TASK_INTERRUPTIBLE)
+		return STEP_ASLEEP;
+	return state & STOPPED_STATES ? STEP_STOPPED : STEP_ASLEEP_UNINTERRUPTIBLE;
+}
+
 static __always_inline void emit_step(__u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
 {
 	struct switch_record *record = reserve_plain(sizeof(*record));

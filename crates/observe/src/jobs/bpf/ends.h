@@ -12,14 +12,9 @@ static __always_inline bool is_ending(struct task_struct *task)
 /* Whether the socket behind a descriptor of the current thread is shut down for reading. */
 static __always_inline bool is_shut_down(int fd)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file *file = NULL;
+	struct file *file = file_of(fd);
 	struct socket *socket;
 
-	if (fd < 0 || !table || (unsigned int)fd >= BPF_CORE_READ(table, max_fds))
-		return true;
-	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
 	if (!file)
 		return true;
 	socket = BPF_CORE_READ(file, private_data);

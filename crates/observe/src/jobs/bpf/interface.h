@@ -38,6 +38,7 @@ enum limits {
 	AFFINITY_WORDS = 16,
 	CGROUP_LEVELS = 16,
 	COMMAND_LENGTH = 256,
+	FILE_NAME_LENGTH = 48,
 };
 
 enum record_kind {
@@ -51,6 +52,8 @@ enum record_kind {
 	RECORD_BYSTANDER_EXIT = 8,
 	RECORD_BUSY = 9,
 	RECORD_CLOCK_SET = 10,
+	RECORD_BLOCKED = 11,
+	RECORD_FAULTED = 12,
 };
 
 /* What the scheduler did with a thread: the flags of a switch record. */
@@ -60,6 +63,7 @@ enum step {
 	STEP_ASLEEP = 2,		 /* a signal would wake it */
 	STEP_ASLEEP_UNINTERRUPTIBLE = 3, /* only what it waits for does */
 	STEP_WOKEN = 4,
+	STEP_STOPPED = 5, /* by a signal, or a debugger */
 };
 
 enum activation_flags {
@@ -164,6 +168,27 @@ struct switch_record {
 		     is not in it */
 };
 
+/* What a thread waits for that is about to stop; its next step of the scheduler says so. As a step,
+ * not counted. */
+struct blocked_record {
+	struct header header; /* flags: whether the call is one of a 32-bit program; call: of futex(2) */
+	__u64 at;
+	__u32 cpu;
+	__s32 call;	/* the number of its system call; negative: a page fault */
+	__u64 argument; /* the first one of the call */
+	__u32 owner;	/* who holds the lock; 0: not known */
+	__u8 name[FILE_NAME_LENGTH]; /* of the file that the argument is the descriptor of, if it is */
+};
+
+/* Page faults of a thread that is about to leave its processor, since it did so last. As a step. */
+struct faulted_record {
+	struct header header;
+	__u64 at;
+	__u32 cpu;
+	__u32 minor;
+	__u32 major;
+};
+
 /* What is remembered of a thread that is not watched and of which only switches are recorded. It is
  * introduced again when any of this changes. */
 struct bystander {
@@ -248,6 +273,9 @@ struct thread {
 	__u64 affinity;
 	__u64 cpu_at_begin; /* of the task */
 
+	/* Its page faults as of its last record of them; 0: not known. */
+	__u64 minor_faults, major_faults;
+
 	/* The descriptor that it used last, so that it need not be looked into again. */
 	__u64 known_file, known_inode, known_identity;
 };
@@ -294,6 +322,8 @@ struct interface {
 	struct busy_record busy;
 	struct clock_record clock;
 	struct switch_record switched;
+	struct blocked_record blocked;
+	struct faulted_record faulted;
 	struct thread thread;
 	enum call call;
 	enum file_class file_class;

@@ -24,6 +24,7 @@
 #include "steal.h"
 #include "thread.h"
 #include "interrupt.h"
+#include "blocked.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -299,9 +300,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	if (state & (TASK_DEAD | EXIT_STATES))
 		return;
 	if (!preempted && state) {
-		emit_switch(thread,
-			state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0,
-			now);
+		emit_switch(thread, step_of_sleep(state), 0, now);
 		repair_call(thread, task, now, state & TASK_INTERRUPTIBLE);
 		fall_asleep(thread, task, now, kind_of_sleep(state));
 	} else if (!preempted && task->policy == SCHED_DEADLINE &&
@@ -339,6 +338,29 @@ static __always_inline void switched_in(struct thread *thread, struct task_struc
 	thread->state = THREAD_RUNNING;
 	end_turn(thread, task, now, thread->read_by_clock);
 	check_task(thread, task, now);
+}
+
+/* Where switches are recorded. Attached before `switched`, so that its records come first. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(leaving, bool preempted, struct task_struct *prev, struct task_struct *next)
+{
+	unsigned int state = switch_has_state ? (unsigned int)ctx[3] : prev->__state;
+	struct thread *thread;
+	__u64 now;
+
+	if (!prev->pid || prev->flags & PF_KTHREAD || state & (TASK_DEAD | EXIT_STATES))
+		return 0;
+	thread = watched(prev->pid);
+	if (!thread && !is_bystander(prev))
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (thread)
+		emit_faulted(thread, prev, now);
+	else
+		introduce(prev, now);
+	if (!preempted && state && !(state & STOPPED_STATES))
+		emit_blocked(prev, thread ? thread->sequence : 0, now);
+	return 0;
 }
 
 SEC("tp_btf/sched_switch")

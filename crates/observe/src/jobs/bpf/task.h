@@ -8,6 +8,19 @@ static __always_inline bool is_real_time(__u32 policy)
 	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
 }
 
+/* Whether the program of a thread knows threads by the numbers that the observer has for them. */
+static __always_inline bool shares_numbers(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level = pid ? BPF_CORE_READ(pid, level) : 8;
+	void *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+		   level * bpf_core_type_size(struct upid);
+
+	if (!pid_namespace || level >= 8)
+		return !level;
+	return BPF_CORE_READ((struct upid *)at, ns, ns.inum) == pid_namespace;
+}
+
 /* The number that `pid` has in the observer's namespace, 0 if it is not there. */
 static __always_inline __u32 seen_number(struct task_struct *task, __u32 global)
 {

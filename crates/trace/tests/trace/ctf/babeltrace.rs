@@ -186,6 +186,22 @@ fn every_field_is_where_the_metadata_says() {
             "tid = 7, cpu = 1, before_ns = 0, step = ( \"asleep_uninterruptible\" : container = 2 )",
         ),
         event("woken", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, by = 9"),
+        event(
+            "switch_out",
+            1_000_003_500,
+            "tid = 7, cpu = 1, before_ns = 0, step = ( \"stopped\" : container = 3 )",
+        ),
+        event(
+            "blocked",
+            1_000_003_500,
+            "tid = 7, cpu = 1, before_ns = 0, owner = 0, call = \"fsync\", object = \"robot.log\"",
+        ),
+        event(
+            "blocked",
+            1_000_003_500,
+            "tid = 7, cpu = 1, before_ns = 0, owner = 9, call = \"futex\", object = \"\"",
+        ),
+        event("faulted", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, minor = 3, major = 1"),
         event("busy", 1_000_003_500, "tid = 8, sequence = 7, cpu_ns = 3000"),
         event("clock_set", 1_000_003_500, "before_ns = 0, by_ns = -5000000000"),
         event("exit", 1_000_003_500, "tid = 7, sequence = 9, before_ns = 100"),

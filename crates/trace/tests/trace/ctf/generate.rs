@@ -53,7 +53,14 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Step::In),
         Just(Step::Preempted),
         any::<bool>().prop_map(|interruptible| Step::Asleep { interruptible }),
+        Just(Step::Stopped),
         any::<u32>().prop_map(|by| Step::Woken { by }),
+        (any::<u32>(), any::<u32>()).prop_map(|(minor, major)| Step::Faulted { minor, major }),
+        (0..5_u32, any::<bool>()).prop_map(|(owner, is_known)| Step::Blocked(Blocked {
+            call: "futex",
+            object: is_known.then_some("robot:lock"),
+            owner,
+        })),
     ]
 }
 
@@ -431,6 +438,10 @@ pub fn one_of_each() -> Vec<Record> {
         switch(Step::Preempted),
         switch(Step::Asleep { interruptible: false }),
         switch(Step::Woken { by: 9 }),
+        switch(Step::Stopped),
+        switch(Step::Blocked(Blocked { call: "fsync", object: Some("robot.log"), owner: 0 })),
+        switch(Step::Blocked(Blocked { call: "futex", object: None, owner: 9 })),
+        switch(Step::Faulted { minor: 3, major: 1 }),
         Record::Busy { tid: 8, sequence: 7, cpu: Duration::from_ns(3_000) },
         Record::ClockSet { at: ns(1_000_003_500), by_ns: -5_000_000_000 },
         // Earlier than the one before.

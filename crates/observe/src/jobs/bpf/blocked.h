@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a thread waits for that stops, and its page faults: read from its registers and memory when it
+ * leaves its processor, so that calls themselves cost nothing. Only where switches are recorded; no
+ * model depends on it.
+ */
+#ifndef PUNCTUAL_BLOCKED_H
+#define PUNCTUAL_BLOCKED_H
+
+/* The beginning of a mutex of glibc, in 64-bit programs. */
+struct glibc_mutex {
+	__u32 lock; /* 2: held, and others wait; of robust ones, the owner and whether others wait */
+	__u32 count;
+	__u32 owner;
+	__u32 users;
+	__u32 kind;
+};
+
+/* <linux/futex.h>, and the bits of a mutex's kind. */
+enum {
+	FUTEX_WAIT = 0,
+	FUTEX_LOCK_PI = 6,
+	FUTEX_WAIT_BITSET = 9,
+	FUTEX_WAIT_REQUEUE_PI = 11,
+	FUTEX_LOCK_PI2 = 13,
+	FUTEX_COMMANDS = 0x7f,
+	FUTEX_TID_MASK = 0x3fffffff,
+	MUTEX_KINDS = 0x3ff,
+};
+
+/* Who holds the lock that the current thread is about to wait for; 0: not known. */
+static __always_inline __u32 owner_of(__u64 address, int operation)
+{
+	struct glibc_mutex mutex;
+
+	switch (operation & FUTEX_COMMANDS) {
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+	case FUTEX_WAIT_REQUEUE_PI:
+		if (bpf_probe_read_user(&mutex.lock, sizeof(mutex.lock), (void *)address))
+			return 0;
+		return mutex.lock & FUTEX_TID_MASK;
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		/* Semaphores, condition variables and other libraries' locks look otherwise. */
+		if (bpf_probe_read_user(&mutex, sizeof(mutex), (void *)address))
+			return 0;
+		if (!mutex.users || mutex.kind & ~MUTEX_KINDS ||
+			(mutex.lock != 2 && (mutex.lock & FUTEX_TID_MASK) != mutex.owner))
+			return 0;
+		return mutex.owner;
+	}
+	return 0;
+}
+
+static __always_inline void emit_blocked(struct task_struct *task, __u32 sequence, __u64 now)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct blocked_record *record = reserve_plain(sizeof(*record));
+	bool is_narrow = is_compat(task);
+	struct file *file;
+
+	if (!record)
+		return;
+	fill_plain_header(&record->header, task->pid, sequence, RECORD_BLOCKED, is_narrow);
+	record->at = now;
+	record->cpu = bpf_get_smp_processor_id();
+	record->call = (int)SYSCALL_NUMBER(regs);
+	record->argument = is_narrow ? (__u32)COMPAT_1(regs) : ARGUMENT_1(regs);
+	record->owner = 0;
+	record->name[0] = 0;
+	if (record->call >= 0) {
+		int operation = is_narrow ? (int)COMPAT_2(regs) : (int)ARGUMENT_2(regs);
+		__u32 key = key_of(task, record->call);
+		bool is_futex;
+
+		/* So that the verifier sees the check of its size. */
+		barrier_var(key);
+		is_futex = call_of(key) == CALL_FUTEX;
+		if (is_futex)
+			record->header.call = call_of_futex(operation);
+		if (is_futex && !is_narrow && shares_numbers(task))
+			record->owner = owner_of(record->argument, operation);
+		file = record->argument < 1 << 30 ? file_of((int)record->argument) : NULL;
+		if (file)
+			bpf_probe_read_kernel_str(record->name, sizeof(record->name),
+				BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	}
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void emit_faulted(
+	struct thread *thread, struct task_struct *task, __u64 now)
+{
+	__u64 minor = task->min_flt, major = task->maj_flt;
+	bool is_first = !thread->minor_faults && !thread->major_faults;
+	__u64 minor_before = thread->minor_faults, major_before = thread->major_faults;
+	struct faulted_record *record;
+
+	if (minor == minor_before && major == major_before)
+		return;
+	thread->minor_faults = minor;
+	thread->major_faults = major;
+	if (is_first)
+		return;
+	record = reserve_plain(sizeof(*record));
+	if (!record)
+		return;
+	fill_plain_header(&record->header, thread->tid, thread->sequence, RECORD_FAULTED, 0);
+	record->at = now;
+	record->cpu = bpf_get_smp_processor_id();
+	record->minor = minor - minor_before;
+	record->major = major - major_before;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+#endif
