@@ -1,19 +1,25 @@
 // A control loop that is late for reasons that it knows.
 //
-//   late [JOBS]
+//   late [JOBS [FILE]]
 //
 // Prints a line for each job: when it was due, when it ended, why it should be late, for how long the reason
-// lasted within the job, and the processor time of the job. What is left of its time is what other load took.
-// Needs two processors: the loop has the first, threads that it waits for have the second.
+// lasted within the job, the processor time of the job, and its page faults. What is left of its time is what
+// other load took. Needs two processors: the loop has the first, threads that it waits for have the second.
+// With FILE, some jobs write to it and wait for the disk.
 #include "workload.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #define PERIOD (10 * MS)
 #define LONG   (12 * MS)
@@ -21,15 +27,34 @@
 // Causes that have nothing to do with each other are this many jobs apart.
 #define APART 5
 
-enum cause { NONE, OWN, PREEMPTED, QUEUED, LOCK, INVERSION, WORKER, CAUSES };
+enum cause { NONE, OWN, PREEMPTED, QUEUED, LOCK, INVERSION, WORKER, FAULTS, STOPPED, DISK, CAUSES };
+// Those with a helper.
+#define FIRST_HELPED PREEMPTED
+#define LAST_HELPED  WORKER
 
-static const char *const names[CAUSES] = {
-	"none", "own", "preempted", "queued", "lock", "inversion", "worker"};
+static const char *const names[CAUSES] = {"none", "own", "preempted", "queued", "lock", "inversion",
+	"worker", "faults", "stopped", "disk"};
 
 struct job {
-	int64_t due, start, end, reason, cpu;
+	int64_t due, start, end, reason, cpu, faults;
 	enum cause cause;
 };
+
+// Stops this program for a while each time that it is asked to.
+static struct {
+	int asks[2];
+	struct {
+		volatile long stops;
+		volatile int64_t from, until; // of the last one
+	} *shared;
+} stopper;
+
+// Memory that a job faults in.
+static char *memory;
+#define MEMORY (8 << 20)
+#define PAGE   4096
+
+static int file = -1;
 
 // A thread that is busy for as long as it was told to, from a given time on.
 struct helper {
@@ -82,6 +107,8 @@ static void hold_lock_shortly(struct helper *helper)
 	pthread_mutex_unlock(&lock);
 }
 
+enum { MIDDLE = LAST_HELPED + 1 };
+
 static struct helper helpers[] = {
 	[PREEMPTED] = {.name = "urgent", .priority = 70, .processor = 0, .run = be_busy},
 	[QUEUED] = {.name = "equal", .priority = 60, .processor = 0, .run = be_busy},
@@ -89,7 +116,7 @@ static struct helper helpers[] = {
 	[INVERSION] = {.name = "victim", .priority = 10, .processor = 1, .run = hold_lock_shortly},
 	[WORKER] = {.name = "worker", .priority = 20, .processor = 1, .run = be_busy},
 	// Keeps the holder of the lock from its processor.
-	[CAUSES] = {.name = "middle", .priority = 30, .processor = 1, .run = be_busy},
+	[MIDDLE] = {.name = "middle", .priority = 30, .processor = 1, .run = be_busy},
 };
 
 static void *help(void *argument)
@@ -130,15 +157,82 @@ static void prepare(enum cause cause, int64_t due)
 		break;
 	case INVERSION:
 		start(&helpers[INVERSION], due - USUAL / 2);
-		start(&helpers[CAUSES], due);
+		start(&helpers[MIDDLE], due);
 		break;
 	default:
 		break;
 	}
 }
 
-// The job; ends when its cause has.
-static void work(enum cause cause)
+static int64_t faults(void)
+{
+	struct rusage usage;
+	must(getrusage(RUSAGE_THREAD, &usage), "getrusage");
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+static void run_stopper(void)
+{
+	pid_t stopped = getppid();
+	char ask;
+
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl");
+	pin(1);
+	become_fifo("stopper", 50);
+	close(stopper.asks[1]);
+	while (read(stopper.asks[0], &ask, 1) == 1) {
+		stopper.shared->from = now_ns();
+		must(kill(stopped, SIGSTOP), "kill");
+		sleep_until(now_ns() + LONG);
+		stopper.shared->until = now_ns();
+		stopper.shared->stops++;
+		must(kill(stopped, SIGCONT), "kill");
+	}
+	_exit(0);
+}
+
+static void start_stopper(void)
+{
+	stopper.shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (stopper.shared == MAP_FAILED)
+		die("mmap", errno);
+	must(pipe2(stopper.asks, O_CLOEXEC), "pipe2");
+	if (!must(fork(), "fork"))
+		run_stopper();
+}
+
+static void be_stopped(void)
+{
+	long before = stopper.shared->stops;
+	must(write(stopper.asks[1], "", 1), "write");
+	while (stopper.shared->stops == before)
+		;
+}
+
+// Faults in pages for a while, again and again.
+static void touch_memory(void)
+{
+	int64_t until = now_ns() + LONG;
+	do {
+		must(madvise(memory, MEMORY, MADV_DONTNEED), "madvise");
+		for (int i = 0; i < MEMORY && now_ns() < until; i += PAGE)
+			memory[i] = 1;
+	} while (now_ns() < until);
+}
+
+// Writes to the disk for a while. Returns how long it waited for that.
+static int64_t write_to_disk(void)
+{
+	int64_t begin = now_ns(), cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+	do {
+		must(pwrite(file, "late", 4, 0), "pwrite");
+		must(fsync(file), "fsync");
+	} while (now_ns() < begin + LONG);
+	return now_ns() - begin - (now_on(CLOCK_THREAD_CPUTIME_ID) - cpu);
+}
+
+// The job; ends when its cause has. Returns how long it waited where nobody else knows that.
+static int64_t work(enum cause cause)
 {
 	int64_t mine = USUAL / 2;
 
@@ -155,14 +249,31 @@ static void work(enum cause cause)
 		start(&helpers[WORKER], 0);
 		finish(&helpers[WORKER]);
 	}
+	if (cause == FAULTS)
+		touch_memory();
+	if (cause == STOPPED)
+		be_stopped();
+	return cause == DISK ? write_to_disk() : 0;
+}
+
+static bool has_helper(enum cause cause)
+{
+	return FIRST_HELPED <= cause && cause <= LAST_HELPED;
 }
 
 // How long the reason lasted within the job.
 static int64_t reason(enum cause cause, const struct job *job)
 {
-	if (cause == NONE || cause == OWN)
-		return 0;
-	int64_t from = helpers[cause].from, until = helpers[cause].until;
+	int64_t from, until;
+	if (cause == STOPPED) {
+		from = stopper.shared->from;
+		until = stopper.shared->until;
+	} else if (has_helper(cause)) {
+		from = helpers[cause].from;
+		until = helpers[cause].until;
+	} else {
+		return job->reason;
+	}
 	// What the loop waits for before it runs counts from when it should have run.
 	int64_t begin = cause == QUEUED ? job->due : job->start;
 	from = from > begin ? from : begin;
@@ -181,8 +292,17 @@ int main(int argc, char **argv)
 	must(sched_getaffinity(0, sizeof(all), &all), "sched_getaffinity");
 	if (CPU_COUNT(&all) < 2)
 		return EXIT_SKIPPED;
+	if (argc > 2)
+		file = must(open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC, 0600), "open");
+	start_stopper();
 	must(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
-	for (enum cause cause = PREEMPTED; cause <= CAUSES; cause++) {
+	memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		die("mmap", errno);
+	must(munlock(memory, MEMORY), "munlock");
+	must(madvise(memory, MEMORY, MADV_NOHUGEPAGE), "madvise");
+	int causes = file < 0 ? DISK : CAUSES;
+	for (int cause = FIRST_HELPED; cause <= MIDDLE; cause++) {
 		sem_init(&helpers[cause].begin, 0, 0);
 		sem_init(&helpers[cause].done, 0, 0);
 		if (pthread_create(&helpers[cause].thread, NULL, help, &helpers[cause]))
@@ -196,27 +316,29 @@ int main(int argc, char **argv)
 		job->due = due;
 		// The end of the last job is that of the thread, which nobody else sees.
 		bool has_cause = j % APART == APART - 1 && j + 1 < count;
-		job->cause = has_cause ? 1 + j / APART % (CAUSES - 1) : NONE;
+		job->cause = has_cause ? 1 + j / APART % (causes - 1) : NONE;
 		prepare(job->cause, due);
 		sleep_until(due);
 		job->start = now_ns();
-		int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
-		work(job->cause);
+		int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID), before = faults();
+		job->reason = work(job->cause);
 		job->end = now_ns();
 		job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
+		job->faults = faults() - before;
 		if (job->cause == INVERSION)
-			finish(&helpers[CAUSES]);
-		if (job->cause >= PREEMPTED && job->cause != WORKER)
+			finish(&helpers[MIDDLE]);
+		if (has_helper(job->cause) && job->cause != WORKER)
 			finish(&helpers[job->cause]);
 		job->reason = reason(job->cause, job);
 	}
 	over = true;
-	for (enum cause cause = PREEMPTED; cause <= CAUSES; cause++) {
+	for (int cause = FIRST_HELPED; cause <= MIDDLE; cause++) {
 		sem_post(&helpers[cause].begin);
 		pthread_join(helpers[cause].thread, NULL);
 	}
 	for (long j = 0; j < count; j++)
-		printf("%lld %lld %s %lld %lld\n", (long long)jobs[j].due, (long long)jobs[j].end,
-			names[jobs[j].cause], (long long)jobs[j].reason, (long long)jobs[j].cpu);
+		printf("%lld %lld %s %lld %lld %lld\n", (long long)jobs[j].due,
+			(long long)jobs[j].end, names[jobs[j].cause], (long long)jobs[j].reason,
+			(long long)jobs[j].cpu, (long long)jobs[j].faults);
 	return 0;
 }
