@@ -183,10 +183,10 @@ fn with_release(mut stretches: Vec<Stretch>, job: &Job) -> Vec<Stretch> {
 
 /// A thread that ran for longer, as far as events show, than the kernel counted did not run all the time: a
 /// switch away and one back were not seen. When that was is not known; it is put at the end of the longest
-/// stretches.
+/// stretches. Interrupts do not count as running: some kernels leave them out of the thread's account.
 fn without_hidden(parts: Vec<Part>, cost: Duration) -> Vec<Part> {
-    let runs = |part: &Part| matches!(part.kind, Kind::Own | Kind::Interrupt | Kind::Softirq);
-    let ran = parts.iter().filter(|part| runs(part)).fold(Duration::ZERO, |sum, part| sum + part.time);
+    let own = parts.iter().filter(|part| part.kind == Kind::Own);
+    let ran = own.fold(Duration::ZERO, |sum, part| sum + part.time);
     let hidden = ran.saturating_sub(cost);
     if hidden <= TOLERANCE + Duration::from_ns(ran.ns() / 100) {
         return parts;

@@ -166,8 +166,13 @@ impl Urgency {
 /// What interrupts threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Interrupt {
-    /// A device, by the number of its interrupt.
-    Device(u32),
+    /// A device.
+    Device {
+        /// The number of its interrupt.
+        number: u32,
+        /// The name of its handler; empty if it is not known.
+        name: &'static str,
+    },
     /// A softirq, by its number.
     Soft(u32),
     /// The local timer.

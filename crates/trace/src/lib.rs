@@ -24,5 +24,5 @@ pub mod latency;
 
 pub use about::{About, Totals};
 pub use error::{Error, ErrorKind};
-pub use record::{Activation, Begin, Blocked, Glance, Record, Resumed, Step, Switch, TaskRecord};
+pub use record::{Activation, Begin, Blocked, Glance, Record, Resumed, Step, Switch, Taker, TaskRecord};
 pub use roster::Roster;

@@ -150,13 +150,40 @@ pub enum Step {
         /// Those with.
         major: u32,
     },
+    /// Something else than a thread took the processor, and gives it back now. Its `tid` is 0.
+    Taken {
+        /// What.
+        by: Taker,
+        /// For how long; a hypervisor at some time since the processor's last switch.
+        time: Duration,
+    },
 }
 
 impl Step {
-    /// Whether it tells more of the thread's next step, and changes nothing by itself.
+    /// Whether it moves no thread: it tells more of the thread's next step, or is of the processor only.
     pub fn is_detail(self) -> bool {
-        matches!(self, Step::Blocked(_) | Step::Faulted { .. })
+        matches!(self, Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. })
     }
+}
+
+/// What takes a processor from threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taker {
+    /// The interrupt of a device.
+    Device {
+        /// Its number.
+        number: u32,
+        /// The name of its handler, as in /proc/interrupts; empty if it is not known.
+        name: &'static str,
+    },
+    /// A softirq, by its number.
+    Softirq(u32),
+    /// The processor's own timer.
+    Timer,
+    /// A request of another processor.
+    Processor,
+    /// A hypervisor.
+    Hypervisor,
 }
 
 /// What a thread waits for.

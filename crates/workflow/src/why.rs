@@ -18,7 +18,7 @@ use punctual_causes::{Collector, Explanation, Job};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::{Duration, Instant, Stream, Task};
 use punctual_report::why::{LateTask, Limit, ThreadInfo, Why};
-use punctual_trace::Record;
+use punctual_trace::{Record, Step};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -53,11 +53,37 @@ pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<Why> {
     options.threads.select(&mut model, "the recording")?;
     let mut choice = Choice::new(model.tasks(), options);
     let progress = monitor.begin("finding late jobs", recording.activations(), Unit::Activations);
-    let mut has_others = false;
-    let see = |record: &Record| has_others |= matches!(record, Record::Bystander(_));
+    let mut shows = Shows::default();
+    let see = |record: &Record| shows.see(record);
     each_job(recording.stopped_by(monitor), false, &*progress, see, |seen| choice.job(seen))?;
     drop(progress);
-    choice.explain(&recording, has_others, monitor)
+    choice.explain(&recording, shows, monitor)
+}
+
+/// What a recording shows besides the switches of watched threads.
+#[derive(Clone, Copy, Default)]
+struct Shows {
+    other_threads: bool,
+    interrupts: bool,
+}
+
+impl Shows {
+    fn see(&mut self, record: &Record) {
+        match record {
+            Record::Bystander(_) => self.other_threads = true,
+            Record::Switch(switch) => self.interrupts |= matches!(switch.step, Step::Taken { .. }),
+            _ => {}
+        }
+    }
+
+    /// What the recording does not tell apart.
+    fn lacks(self) -> Vec<String> {
+        let others = "The recording has switches of watched threads only: preemption by others is unknown. \
+                      Record with --all-threads.";
+        let interrupts = "The recording has no interrupts: they count as what they interrupted.";
+        let all = [(!self.other_threads).then_some(others), (!self.interrupts).then_some(interrupts)];
+        all.into_iter().flatten().map(str::to_owned).collect()
+    }
 }
 
 /// Opens a recording, or imports the trace of another tool to a temporary folder.
@@ -180,7 +206,7 @@ impl Choice {
 
     /// Reads the recording for what all threads did while late jobs lasted.
     /// Without the switches of others, who had a processor is unknown where no watched thread had it.
-    fn explain(self, recording: &Recording, has_others: bool, monitor: &dyn Monitor) -> Result<Why> {
+    fn explain(self, recording: &Recording, shows: Shows, monitor: &dyn Monitor) -> Result<Why> {
         let Choice { mut late, jobs, .. } = self;
         // A thread has one job at a time.
         let places: HashMap<(u32, Instant), (usize, bool)> =
@@ -195,7 +221,7 @@ impl Choice {
         let progress = monitor.begin("explaining late jobs", recording.activations(), Unit::Activations);
         let (mut events, mut activations) = (Events::default(), 0_u64);
         let collector = Collector::new(jobs, recording.from());
-        let mut collector = if has_others { collector } else { collector.partial() };
+        let mut collector = if shows.other_threads { collector } else { collector.partial() };
         recording.stopped_by(monitor).read_all(&mut |record| {
             events.of(record, &mut |event, events| {
                 collector.event(event, &mut |explanation| explained(explanation, &|tid| events.who(tid)));
@@ -210,7 +236,7 @@ impl Choice {
         collector.finish(&mut |explanation| explained(explanation, &|tid| events.who(tid)));
         drop(progress);
         let (tasks, punctual) = late.into_iter().partition(|task| task.late() > 0);
-        Ok(Why { tasks, punctual, lacks: lacks(has_others), from: recording.from() })
+        Ok(Why { tasks, punctual, lacks: shows.lacks(), from: recording.from() })
     }
 }
 
@@ -231,13 +257,4 @@ fn limit(stream: &Stream, longer_than: Option<Duration>) -> Option<Limit> {
 fn usual_cost(stream: &Stream) -> Duration {
     let cost = stream.percentiles.as_ref().and_then(|it| it.cost.as_ref());
     cost.map(|cost| cost.p50_ns).unwrap_or_default()
-}
-
-/// What a recording does not tell apart.
-fn lacks(has_others: bool) -> Vec<String> {
-    let others = "The recording has switches of watched threads only: preemption by others is unknown. \
-                  Record with --all-threads.";
-    let interrupts = "The recording has no interrupts: they count as what they interrupted.";
-    let all = [(!has_others).then_some(others), Some(interrupts)];
-    all.into_iter().flatten().map(str::to_owned).collect()
 }

@@ -293,10 +293,11 @@ fn all_threads() -> Result<Outcome> {
     let (folder, _) = record(directory.path(), &options, &words(&periodic("1")))?;
     let reader = Reader::open(&folder).map_err(|error| error.to_string())?;
     let (mut watched, mut bystanders) = (BTreeSet::new(), BTreeSet::new());
-    let (mut steps, mut strangers) = (0_u64, BTreeSet::new());
+    let (mut steps, mut interrupts, mut strangers) = (0_u64, 0_u64, BTreeSet::new());
     let damage = reader.read(0..reader.stretches(), &mut |record| match record {
         Record::Task(task) | Record::Known(task) => _ = watched.insert(task.tid),
         Record::Bystander(task) => _ = bystanders.insert(task.tid),
+        Record::Switch(Switch { step: Step::Taken { .. }, .. }) => interrupts += 1,
         Record::Switch(switch) if watched.contains(&switch.tid) => {}
         Record::Switch(switch) if bystanders.contains(&switch.tid) => steps += 1,
         Record::Switch(switch) => _ = strangers.insert(switch.tid),
@@ -307,6 +308,8 @@ fn all_threads() -> Result<Outcome> {
     ensure!(strangers.is_empty(), "steps of threads that nothing introduced: {strangers:?}");
     // Punctual itself, and other threads of a running machine.
     ensure!(bystanders.len() > 1 && steps > 10, "{bystanders:?}, {steps} steps");
+    // Timers, at least.
+    ensure!(interrupts > 10, "{interrupts} interrupts");
 
     let model = replayed(&folder, "watched.timing.json", &[])?;
     let modelled: BTreeSet<u32> = model.tasks().iter().map(|task| task.tid).collect();

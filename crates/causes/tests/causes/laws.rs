@@ -26,7 +26,10 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     let waker =
         prop_oneof![(0..THREADS).prop_map(Waker::Thread), Just(Waker::Interrupt), Just(Waker::Unknown)];
-    let interrupt = prop_oneof![(0..3_u32).prop_map(Interrupt::Device), (0..3_u32).prop_map(Interrupt::Soft)];
+    let interrupt = prop_oneof![
+        (0..3_u32).prop_map(|number| Interrupt::Device { number, name: "" }),
+        (0..3_u32).prop_map(Interrupt::Soft)
+    ];
     let urgency = |thread: u32| Urgency::real_time(thread * 10);
     prop_oneof![
         4 => thread.clone().prop_map(move |thread| Step::In { thread, urgency: urgency(thread) }),

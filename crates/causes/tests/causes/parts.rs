@@ -30,6 +30,7 @@ fn shown(explanation: &Explanation) -> Vec<String> {
         None => String::new(),
         Some(Culprit::Thread(thread)) => format!(" {thread}"),
         Some(Culprit::Interrupt(Interrupt::Soft(number))) => format!(" soft{number}"),
+        Some(Culprit::Interrupt(Interrupt::Device { number, .. })) => format!(" device{number}"),
         Some(Culprit::Interrupt(interrupt)) => format!(" {interrupt:?}"),
         Some(Culprit::Job(number)) => format!(" job{number}"),
     };
@@ -173,9 +174,9 @@ fn interrupts_and_the_hypervisor_take_time() {
             "late-wakeup 5",
             "dispatch 5",
             "own 90",
-            "interrupt Device(9) 10",
+            "interrupt device9 10",
             "interrupt Timer 5",
-            "interrupt Device(9) 25",
+            "interrupt device9 25",
             "softirq soft3 60",
             "own 140",
             "steal 60"

@@ -28,7 +28,7 @@ fn event(line: &str) -> Event {
     let interrupt = |place: usize| match words[place] {
         "timer" => Interrupt::Timer,
         other => other.strip_prefix("soft").map_or_else(
-            || Interrupt::Device(number(other) as u32),
+            || Interrupt::Device { number: number(other) as u32, name: "" },
             |softirq| Interrupt::Soft(number(softirq) as u32),
         ),
     };

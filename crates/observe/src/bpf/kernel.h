@@ -261,6 +261,10 @@ struct task_struct {
 	char comm[16];
 };
 
+struct irqaction {
+	const char *name;
+};
+
 /* Fields of tracepoints on perf's side. */
 struct trace_event_raw_sched_process_exec {
 	int old_pid;

@@ -4,7 +4,8 @@ use super::calls;
 use super::skeleton::{JobsSkel, JobsSkelBuilder, OpenJobsSkel, types::target};
 use crate::error::{Error, ErrorKind};
 use crate::loader::{
-    Attached, attach_all, information, lacks_settings, read_counter, refused, silence_libbpf, storage,
+    Attached, attach_all, has_tracepoint, information, lacks_settings, read_counter, refused, silence_libbpf,
+    storage,
 };
 use crate::{preemption, system};
 use libbpf_rs::btf::types::{Func, Struct};
@@ -196,7 +197,7 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     choose(&mut open, btf, |name| {
         let process = name.strip_suffix(way).unwrap_or_default();
         name == waking
-            || (name == "leaving" && settings.switches)
+            || (settings.switches && (name == "leaving" || name.contains("take")))
             || SCHEDULER_PROGRAMS.contains(&name)
             || PROCESS_PROGRAMS.contains(&process)
             || hooks.need(name)
@@ -266,7 +267,9 @@ fn choose(
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let section = program.section().to_string_lossy().into_owned();
-        let mut load = wanted(&name);
+        let traces = section.strip_prefix("tp_btf/");
+        // Not every architecture has all interrupts.
+        let mut load = wanted(&name) && traces.is_none_or(|tracepoint| has_tracepoint(btf, tracepoint));
         if let Some(call) = section
             .strip_prefix("fentry/sys_")
             .or_else(|| section.strip_prefix("fexit/sys_"))

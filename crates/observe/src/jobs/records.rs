@@ -4,12 +4,13 @@
 use super::skeleton::types::{
     activation as RawActivation, activation_flags, begin, blocked_record, busy_record, clock_record,
     command_record, counter, disturbance, exit_record, faulted_record, header, limits, object_class,
-    other_call, record_kind, renamed, sleep_kind, step, switch_record, task_record, thread, thread_state,
+    other_call, record_kind, renamed, sleep_kind, step, switch_record, taken_record, taker, task_record,
+    thread, thread_state,
 };
 use crate::loader::{Plain, read_plain, text};
 use punctual_model::separator::{Call, FileClass, Object, Separator};
-use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Window};
-use punctual_trace::{Activation, Begin, Glance, Record, Resumed, Step, Switch, TaskRecord};
+use punctual_model::{Disturbance, Duration, Instant, ObjectName, Policy, Reservation, Window};
+use punctual_trace::{Activation, Begin, Glance, Record, Resumed, Step, Switch, Taker, TaskRecord};
 
 /// Records that found no room.
 pub const COUNTER_DROPPED: usize = counter::COUNTER_DROPPED.0 as usize;
@@ -44,6 +45,8 @@ unsafe impl Plain for clock_record {}
 unsafe impl Plain for blocked_record {}
 // SAFETY: as above.
 unsafe impl Plain for faulted_record {}
+// SAFETY: as above.
+unsafe impl Plain for taken_record {}
 // SAFETY: as above.
 unsafe impl Plain for thread {}
 
@@ -130,6 +133,7 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
             Some(Entry::Record(Record::ClockSet { at: Instant::from_ns(raw.at), by_ns: raw.by }))
         }
         record_kind::RECORD_SWITCH => Some(Entry::Record(Record::Switch(switch(&read_plain(bytes)?)?))),
+        record_kind::RECORD_TAKEN => Some(Entry::Record(Record::Switch(taken(&read_plain(bytes)?)?))),
         record_kind::RECORD_BLOCKED => Some(Entry::Blocked(Box::new(read_plain(bytes)?))),
         record_kind::RECORD_FAULTED => {
             let raw: faulted_record = read_plain(bytes)?;
@@ -139,6 +143,23 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
         }
         _ => None,
     }
+}
+
+fn taken(raw: &taken_record) -> Option<Switch> {
+    let number = raw.header.number as u32;
+    let by = match taker(raw.header.flags.into()) {
+        taker::TAKER_DEVICE => {
+            let name = ObjectName::new(&text(&raw.name)).map_or("", ObjectName::text);
+            Taker::Device { number, name }
+        }
+        taker::TAKER_SOFTIRQ => Taker::Softirq(number),
+        taker::TAKER_TIMER => Taker::Timer,
+        taker::TAKER_PROCESSOR => Taker::Processor,
+        taker::TAKER_HYPERVISOR => Taker::Hypervisor,
+        _ => return None,
+    };
+    let taken = Step::Taken { by, time: Duration::from_ns(raw.time) };
+    Some(Switch { tid: 0, at: Instant::from_ns(raw.at), cpu: raw.cpu, step: taken })
 }
 
 fn switch(raw: &switch_record) -> Option<Switch> {

@@ -116,8 +116,14 @@ fn line(job: &Explained, why: &Why) -> String {
             Kind::Queued | Kind::Dispatch | Kind::Throttled => " behind ",
             _ => " ",
         };
-        let by = by.map(|by| format!("{link}{by}")).unwrap_or_default();
-        format!("{}{by} {}", part.kind.name(), about(part.time))
+        let on = part.wait.and_then(|wait| Some((wait.call?, wait.object)));
+        let what = match (part.kind, by, on) {
+            (Kind::Interrupt | Kind::Softirq, Some(interrupt), _) => interrupt,
+            (kind, Some(by), _) => format!("{}{link}{by}", kind.name()),
+            (kind, None, Some(on)) => format!("{} in {}", kind.name(), words::blocked_in(on)),
+            (kind, None, None) => kind.name().to_owned(),
+        };
+        format!("{what} {}", about(part.time))
     };
     let parts: Vec<String> =
         explanation.summed().iter().filter(|part| part.time.ns() >= small).map(shown).collect();

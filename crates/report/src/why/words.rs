@@ -36,13 +36,14 @@ fn named(who: Option<&Named>) -> String {
 
 pub(super) fn interrupt(interrupt: Interrupt) -> String {
     match interrupt {
-        Interrupt::Device(number) => format!("interrupt {number}"),
+        Interrupt::Device { number, name: "" } => format!("interrupt {number}"),
+        Interrupt::Device { number, name } => format!("interrupt {number} ({})", visible(name)),
         Interrupt::Soft(number) => {
             let name = SOFTIRQS.get(number as usize).map_or_else(|| number.to_string(), |it| (*it).into());
             format!("softirq {name}")
         }
-        Interrupt::Timer => "the timer interrupt".into(),
-        Interrupt::Processor => "another processor's request".into(),
+        Interrupt::Timer => "timer interrupt".into(),
+        Interrupt::Processor => "request of another processor".into(),
     }
 }
 
@@ -58,7 +59,7 @@ pub(super) fn cause(key: &CauseKey, cause: &Cause, task: &LateTask) -> String {
         Kind::Throttled => "runtime exhausted".into(),
         Kind::Dispatch if key.who.is_some() => format!("delayed by {}", by()),
         Kind::Dispatch => "dispatch delay".into(),
-        Kind::Interrupt | Kind::Softirq => format!("interrupted by {}", by()),
+        Kind::Interrupt | Kind::Softirq => format!("interrupted: {}", by()),
         Kind::Steal => "hypervisor took the processor".into(),
         Kind::Own => own(cause, task),
         Kind::Blocked => {
@@ -175,7 +176,7 @@ fn activity(part: &Part, threads: &BTreeMap<u32, ThreadInfo>) -> String {
         },
         Kind::Throttled => "was throttled".into(),
         Kind::Stopped => "was stopped".into(),
-        Kind::Interrupt | Kind::Softirq => format!("was interrupted by {by}"),
+        Kind::Interrupt | Kind::Softirq => format!("was interrupted: {by}"),
         Kind::Steal => "lost its processor to the hypervisor".into(),
         Kind::Backlog | Kind::LateWakeup | Kind::Unknown => "is not known to have done anything".into(),
     }

@@ -156,7 +156,7 @@ proptest! {
                 Step::Preempted | Step::Asleep { .. } | Step::Stopped => {
                     runs.iter().any(|run| run.tid == step.tid && run.cpu == step.cpu && run.until == Some(at))
                 }
-                Step::Woken { .. } | Step::Blocked(_) | Step::Faulted { .. } => true,
+                Step::Woken { .. } | Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } => true,
             };
             prop_assert!(shown, "{step:?} in {runs:?}");
         }

@@ -4,7 +4,7 @@
 use super::fields::{Fields, TOO_EARLY};
 use super::layout::*;
 use super::{dispatch, latency};
-use crate::{Activation, Begin, Blocked, Record, Resumed, Step, Switch, TaskRecord};
+use crate::{Activation, Begin, Blocked, Record, Resumed, Step, Switch, Taker, TaskRecord};
 use punctual_model::{
     Disturbance, Duration, Instant, Object, ObjectName, Policy, Reservation, Separator, Window,
 };
@@ -248,6 +248,19 @@ impl Decoder {
                     },
                 };
                 Record::Switch(Switch { tid, at, cpu, step })
+            }
+            TAKEN => {
+                let (cpu, at, time) = (fields.u32(), before(fields.u64())?, Duration::from_ns(fields.u64()));
+                let (kind, number, name) = (fields.u8(), fields.u32(), fields.text()?);
+                let by = match kind {
+                    0 => Taker::Device { number, name: lasting(&name).unwrap_or_default() },
+                    1 => Taker::Softirq(number),
+                    2 => Taker::Timer,
+                    3 => Taker::Processor,
+                    4 => Taker::Hypervisor,
+                    _ => return Err("what takes a processor is not known"),
+                };
+                Record::Switch(Switch { tid: 0, at, cpu, step: Step::Taken { by, time } })
             }
             event if LATENCY.contains(&event) || LATENCY_LATER.contains(&event) => {
                 Record::Latency(latency::record(event, now, fields)?)

@@ -3,7 +3,7 @@
 use super::layout::*;
 use super::packet::Packet;
 use super::{dispatch, latency};
-use crate::{Activation, Begin, Blocked, Record, Resumed, Step, Switch, TaskRecord};
+use crate::{Activation, Begin, Blocked, Record, Resumed, Step, Switch, Taker, TaskRecord};
 use punctual_model::{ObjectName, Separator};
 
 impl Packet {
@@ -162,6 +162,21 @@ impl Packet {
                 self.bytes.extend_from_slice(&minor.to_le_bytes());
                 return self.bytes.extend_from_slice(&major.to_le_bytes());
             }
+            Step::Taken { by, time } => {
+                let (kind, number, name) = match by {
+                    Taker::Device { number, name } => (0, number, name),
+                    Taker::Softirq(number) => (1, number, ""),
+                    Taker::Timer => (2, 0, ""),
+                    Taker::Processor => (3, 0, ""),
+                    Taker::Hypervisor => (4, 0, ""),
+                };
+                // It is of no thread.
+                self.put(at_ns, TAKEN, &fields[4..]);
+                self.bytes.extend_from_slice(&time.ns().to_le_bytes());
+                self.bytes.push(kind);
+                self.bytes.extend_from_slice(&number.to_le_bytes());
+                return self.text(name, ObjectName::MOST_BYTES);
+            }
             Step::Preempted => 0,
             Step::Asleep { interruptible: true } => 1,
             Step::Asleep { interruptible: false } => 2,
@@ -213,7 +228,8 @@ fn most_bytes(record: &Record) -> usize {
             Step::Blocked(blocked) => {
                 EVENT + 20 + text(blocked.call) + text(blocked.object.unwrap_or_default())
             }
-            _ => EVENT + 24,
+            Step::Taken { by: Taker::Device { name, .. }, .. } => EVENT + 25 + text(name),
+            _ => EVENT + 26,
         },
         Record::Latency(record) => latency::most_bytes(record),
         Record::Dispatch(record) => dispatch::most_bytes(record),

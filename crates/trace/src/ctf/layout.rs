@@ -89,6 +89,7 @@ pub const SEPARATOR_NAMED: u8 = 44;
 /// Of the scheduler: what version 10 has added.
 pub const BLOCKED: u8 = 45;
 pub const FAULTED: u8 = 46;
+pub const TAKEN: u8 = 47;
 
 /// Of a measurement of scheduling latency, too: what versions after the fourth have added.
 pub const LATENCY_LATER: std::ops::RangeInclusive<u8> = WAKEUP_SECTIONS..=FROM_DUE;

@@ -1,9 +1,9 @@
 //! Records of a recording as events of threads.
 
-use punctual_causes::{Departure, Event, Faults, Step as What, Urgency, Wait, Waker};
+use punctual_causes::{Departure, Event, Faults, Interrupt, Step as What, Urgency, Wait, Waker};
 use punctual_model::{Duration, Instant, Policy};
 use punctual_report::why::ThreadInfo;
-use punctual_trace::{Blocked, Record, Step, Switch, TaskRecord};
+use punctual_trace::{Blocked, Record, Step, Switch, Taker, TaskRecord};
 use std::collections::HashMap;
 
 /// What is told of a thread's next step comes at most this long before it; else that step was not seen.
@@ -55,6 +55,7 @@ impl Events {
         let Switch { tid: thread, at, cpu, step } = *switch;
         let told = match step {
             Step::Blocked(_) | Step::Faulted { .. } => return self.tell(switch),
+            Step::Taken { by, time } => return self.taken(switch, by, time, each),
             Step::Woken { .. } => Told::default(),
             _ => self.told(thread, at),
         };
@@ -72,9 +73,24 @@ impl Events {
             Step::Stopped => What::Out { thread, urgency, why: Departure::Stopped },
             Step::Woken { by: 0 } => What::Woken { thread, by: Waker::Interrupt },
             Step::Woken { by } => What::Woken { thread, by: Waker::Thread(by) },
-            Step::Blocked(_) | Step::Faulted { .. } => return,
+            Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } => return,
         };
         each(Event { at, cpu, step }, self);
+    }
+
+    /// Something else than a thread took the processor.
+    fn taken(&self, switch: &Switch, by: Taker, time: Duration, each: &mut impl FnMut(Event, &Events)) {
+        let Switch { at, cpu, .. } = *switch;
+        let interrupt = match by {
+            Taker::Device { number, name } => Interrupt::Device { number, name },
+            Taker::Softirq(number) => Interrupt::Soft(number),
+            Taker::Timer => Interrupt::Timer,
+            Taker::Processor => Interrupt::Processor,
+            Taker::Hypervisor => return each(Event { at, cpu, step: What::Stolen(time) }, self),
+        };
+        let began = Instant::from_ns(at.ns().saturating_sub(time.ns()));
+        each(Event { at: began, cpu, step: What::Began(interrupt) }, self);
+        each(Event { at, cpu, step: What::Ended(interrupt) }, self);
     }
 
     /// Remembers what is told of a thread's next step.

@@ -39,6 +39,7 @@ enum limits {
 	CGROUP_LEVELS = 16,
 	COMMAND_LENGTH = 256,
 	FILE_NAME_LENGTH = 48,
+	INTERRUPT_NAME_LENGTH = 32,
 };
 
 enum record_kind {
@@ -54,6 +55,7 @@ enum record_kind {
 	RECORD_CLOCK_SET = 10,
 	RECORD_BLOCKED = 11,
 	RECORD_FAULTED = 12,
+	RECORD_TAKEN = 13,
 };
 
 /* What the scheduler did with a thread: the flags of a switch record. */
@@ -187,6 +189,25 @@ struct faulted_record {
 	__u32 cpu;
 	__u32 minor;
 	__u32 major;
+};
+
+/* What took a processor from whoever had it: the flags of such a record. */
+enum taker {
+	TAKER_DEVICE = 0,    /* number: of the interrupt; name: of its handler */
+	TAKER_SOFTIRQ = 1,   /* number: of the softirq */
+	TAKER_TIMER = 2,     /* the processor's own timer */
+	TAKER_PROCESSOR = 3, /* a request of another processor */
+	TAKER_HYPERVISOR = 4,
+	TAKERS = 5,
+};
+
+/* A time in which something took the processor. Of no thread. */
+struct taken_record {
+	struct header header;
+	__u64 at;   /* when it was over */
+	__u64 time; /* how long it took; by a hypervisor, some time since the last switch */
+	__u32 cpu;
+	__u8 name[INTERRUPT_NAME_LENGTH];
 };
 
 /* What is remembered of a thread that is not watched and of which only switches are recorded. It is
@@ -324,6 +345,7 @@ struct interface {
 	struct switch_record switched;
 	struct blocked_record blocked;
 	struct faulted_record faulted;
+	struct taken_record taken;
 	struct thread thread;
 	enum call call;
 	enum file_class file_class;
@@ -332,6 +354,7 @@ struct interface {
 	enum limits limits;
 	enum record_kind record_kind;
 	enum step step;
+	enum taker taker;
 	enum activation_flags activation_flags;
 	enum disturbance disturbance;
 	enum begin begin;

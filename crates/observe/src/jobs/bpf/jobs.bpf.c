@@ -25,6 +25,7 @@
 #include "thread.h"
 #include "interrupt.h"
 #include "blocked.h"
+#include "taken.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -348,6 +349,7 @@ int BPF_PROG(leaving, bool preempted, struct task_struct *prev, struct task_stru
 	struct thread *thread;
 	__u64 now;
 
+	note_theft(prev);
 	if (!prev->pid || prev->flags & PF_KTHREAD || state & (TASK_DEAD | EXIT_STATES))
 		return 0;
 	thread = watched(prev->pid);

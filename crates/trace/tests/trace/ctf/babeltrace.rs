@@ -202,6 +202,24 @@ fn every_field_is_where_the_metadata_says() {
             "tid = 7, cpu = 1, before_ns = 0, owner = 9, call = \"futex\", object = \"\"",
         ),
         event("faulted", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, minor = 3, major = 1"),
+        event(
+            "taken",
+            1_000_003_500,
+            "cpu = 1, before_ns = 0, time_ns = 900, by = ( \"device\" : container = 0 ), number = 24, \
+                name = \"nvme0q1\"",
+        ),
+        event(
+            "taken",
+            1_000_003_500,
+            "cpu = 1, before_ns = 0, time_ns = 900, by = ( \"softirq\" : container = 1 ), number = 7, \
+                name = \"\"",
+        ),
+        event(
+            "taken",
+            1_000_003_500,
+            "cpu = 1, before_ns = 0, time_ns = 900, by = ( \"hypervisor\" : container = 4 ), number = 0, \
+                name = \"\"",
+        ),
         event("busy", 1_000_003_500, "tid = 8, sequence = 7, cpu_ns = 3000"),
         event("clock_set", 1_000_003_500, "before_ns = 0, by_ns = -5000000000"),
         event("exit", 1_000_003_500, "tid = 7, sequence = 9, before_ns = 100"),

@@ -30,6 +30,19 @@ pub fn record() -> impl Strategy<Value = Record> {
         1 => (tid.clone(), instant()).prop_map(|(tid, at)| Record::BystanderExit { tid, at }),
         2 => (tid, instant(), any::<u32>(), step())
             .prop_map(|(tid, at, cpu, step)| Record::Switch(Switch { tid, at, cpu, step })),
+        1 => (instant(), any::<u32>(), taker(), duration()).prop_map(|(at, cpu, by, time)| {
+            Record::Switch(Switch { tid: 0, at, cpu, step: Step::Taken { by, time } })
+        }),
+    ]
+}
+
+fn taker() -> impl Strategy<Value = Taker> {
+    prop_oneof![
+        any::<u32>().prop_map(|number| Taker::Device { number, name: "nvme0q1" }),
+        any::<u32>().prop_map(Taker::Softirq),
+        Just(Taker::Timer),
+        Just(Taker::Processor),
+        Just(Taker::Hypervisor),
     ]
 }
 
@@ -415,6 +428,10 @@ pub fn one_of_each() -> Vec<Record> {
     };
     let disturbed = Resumed { expirations: 1 << 40, disturbance: Some(Disturbance::Signal), ..resumed };
     let disturbed = Activation { sequence: 6, resumed: Some(disturbed), ..activation };
+    let taken = |by| {
+        let step = Step::Taken { by, time: Duration::from_ns(900) };
+        Record::Switch(Switch { tid: 0, at: ns(1_000_003_500), cpu: 1, step })
+    };
     let switch = |step| Record::Switch(Switch { tid: 7, at: ns(1_000_003_500), cpu: 1, step });
     let idle = TaskRecord {
         begin: Begin::Seen,
@@ -442,6 +459,9 @@ pub fn one_of_each() -> Vec<Record> {
         switch(Step::Blocked(Blocked { call: "fsync", object: Some("robot.log"), owner: 0 })),
         switch(Step::Blocked(Blocked { call: "futex", object: None, owner: 9 })),
         switch(Step::Faulted { minor: 3, major: 1 }),
+        taken(Taker::Device { number: 24, name: "nvme0q1" }),
+        taken(Taker::Softirq(7)),
+        taken(Taker::Hypervisor),
         Record::Busy { tid: 8, sequence: 7, cpu: Duration::from_ns(3_000) },
         Record::ClockSet { at: ns(1_000_003_500), by_ns: -5_000_000_000 },
         // Earlier than the one before.
