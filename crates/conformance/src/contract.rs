@@ -18,7 +18,7 @@ pub(crate) use typical::{median_cost_of, median_separation_of};
 
 use crate::threads::Pattern;
 use punctual_model::table::{Clock, OnOverrun};
-use punctual_model::{Duration, Percent, Policy, Reservation};
+use punctual_model::{Duration, Percent, Policy, Reservation, Task};
 
 /// What a contract says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -174,5 +174,13 @@ impl ContractTask {
     /// What its threads must match: its pattern, else its name.
     pub fn pattern(&self) -> Pattern {
         self.thread.clone().unwrap_or_else(|| Pattern::named(&self.name))
+    }
+
+    /// The place of the stream whose jobs were agreed on, among those of a task: at the separator, else the
+    /// primary one.
+    pub fn stream_of(&self, task: &Task) -> Option<usize> {
+        let Some(separator) = &self.separator else { return task.primary };
+        let meant = Meant::new(separator);
+        task.streams.iter().position(|stream| meant.has(stream.separator))
     }
 }

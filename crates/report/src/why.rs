@@ -31,6 +31,10 @@ pub enum Limit {
     Given(Duration),
     /// Those that took longer than the period of their task.
     Period(Duration),
+    /// Those that took longer than a contract allows.
+    Agreed(Duration),
+    /// The user chose them, whether late or not.
+    Chosen,
     /// The longest of a task without a period: those that took longer than 99 % of all.
     Longest(Duration),
 }
@@ -39,7 +43,8 @@ impl Limit {
     /// Later than this is late.
     pub fn time(self) -> Duration {
         match self {
-            Limit::Given(time) | Limit::Period(time) | Limit::Longest(time) => time,
+            Limit::Given(time) | Limit::Period(time) | Limit::Agreed(time) | Limit::Longest(time) => time,
+            Limit::Chosen => Duration::ZERO,
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
 use events::Events;
 use punctual_causes::{Collector, Explanation, Job};
+use punctual_conformance::{Contract, ContractTask, Matcher};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::{Duration, Instant, Stream, Task};
 use punctual_report::why::{LateTask, Limit, ThreadInfo, Why};
@@ -32,12 +33,28 @@ pub struct Options {
     pub range: TimeRange,
     /// Whose jobs.
     pub threads: ThreadFilter,
-    /// Those that took longer than this; by default, than the period of their task.
-    pub longer_than: Option<std::time::Duration>,
+    /// Which of these.
+    pub jobs: Jobs,
     /// How many to show one by one, of each task.
     pub worst: usize,
     /// The number of workers that make the models.
     pub workers: NonZeroUsize,
+}
+
+/// Which jobs of a thread to explain.
+#[derive(Clone, Debug)]
+pub enum Jobs {
+    /// Those that took longer than the period of their task; of a task without a period, the longest 1 %.
+    Late,
+    /// Those that took longer than this.
+    LongerThan(std::time::Duration),
+    /// Those that missed the deadline of a contract, or its limit for response times; of tasks that have
+    /// neither, as [`Jobs::Late`].
+    Agreed(Box<Contract>),
+    /// The one with this number.
+    Numbered(u64),
+    /// All.
+    All,
 }
 
 /// Explains the late jobs of a recording.
@@ -51,7 +68,9 @@ pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<Why> {
     let mut model = replay::model(std::slice::from_ref(&recording), &models, options.workers, monitor)?;
     recording.report_problems(monitor);
     options.threads.select(&mut model, "the recording")?;
-    let mut choice = Choice::new(model.tasks(), options);
+    let mut tasks = model.tasks().to_vec();
+    options.jobs.end_as_agreed(&mut tasks)?;
+    let mut choice = Choice::new(&tasks, options);
     let progress = monitor.begin("finding late jobs", recording.activations(), Unit::Activations);
     let mut shows = Shows::default();
     let see = |record: &Record| shows.see(record);
@@ -137,6 +156,8 @@ fn require_switches(recording: &Recording) -> Result<()> {
 struct Choice {
     tasks: HashMap<TaskKey, Chosen>,
     primaries: Primaries,
+    /// Only the job with this number.
+    number: Option<u64>,
     /// One for each thread, policy and priority: several tasks of a thread are shown together.
     late: Vec<LateTask>,
     jobs: Vec<(usize, Job, bool)>,
@@ -152,13 +173,16 @@ struct Chosen {
 
 impl Choice {
     fn new(tasks: &[Task], options: &Options) -> Choice {
-        let in_ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let longer_than = options.longer_than.map(|time| Duration::from_ns(in_ns(time)));
+        let number = match options.jobs {
+            Jobs::Numbered(number) => Some(number),
+            _ => None,
+        };
         let primaries = Primaries::new(tasks);
-        let mut choice = Choice { tasks: HashMap::new(), primaries, late: Vec::new(), jobs: Vec::new() };
+        let (late, jobs) = (Vec::new(), Vec::new());
+        let mut choice = Choice { tasks: HashMap::new(), primaries, number, late, jobs };
         for task in tasks {
             let Some(stream) = task.primary.and_then(|primary| task.streams.get(primary)) else { continue };
-            let Some(limit) = limit(stream, longer_than) else { continue };
+            let Some(limit) = options.jobs.limit(task, stream) else { continue };
             let Task { tid, policy, priority, .. } = *task;
             let who = ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority };
             let late = LateTask::new(who, stream.jobs, limit, usual_cost(stream), options.worst);
@@ -188,7 +212,11 @@ impl Choice {
         let job = seen.job;
         let previous_end = task.previous_end.replace(job.end);
         // Where the release is not known exactly, only what is certainly late.
-        if job.least_response() > task.limit.time() {
+        let is_chosen = match task.limit {
+            Limit::Chosen => self.number.is_none_or(|number| number == seen.number),
+            limit => job.least_response() > limit.time(),
+        };
+        if is_chosen {
             let release = job.release;
             let late = Job {
                 thread: seen.tid,
@@ -207,7 +235,7 @@ impl Choice {
     /// Reads the recording for what all threads did while late jobs lasted.
     /// Without the switches of others, who had a processor is unknown where no watched thread had it.
     fn explain(self, recording: &Recording, shows: Shows, monitor: &dyn Monitor) -> Result<Why> {
-        let Choice { mut late, jobs, .. } = self;
+        let Choice { mut late, jobs, number, .. } = self;
         // A thread has one job at a time.
         let places: HashMap<(u32, Instant), (usize, bool)> =
             jobs.iter().map(|(place, job, arrives)| ((job.thread, job.end), (*place, *arrives))).collect();
@@ -235,22 +263,56 @@ impl Choice {
         })?;
         collector.finish(&mut |explanation| explained(explanation, &|tid| events.who(tid)));
         drop(progress);
-        let (tasks, punctual) = late.into_iter().partition(|task| task.late() > 0);
+        let (tasks, punctual): (Vec<_>, Vec<_>) = late.into_iter().partition(|task| task.late() > 0);
+        if let (Some(number), true) = (number, tasks.is_empty()) {
+            return Err(Error::usage(format!("no thread has a job {number}"))
+                .advise("jobs count from 0; punctual jobs lists them"));
+        }
         Ok(Why { tasks, punctual, lacks: shows.lacks(), from: recording.from() })
     }
 }
 
-/// Which jobs of a stream are late. `None` if it has too few to say.
-fn limit(stream: &Stream, longer_than: Option<Duration>) -> Option<Limit> {
-    if let Some(given) = longer_than {
-        return Some(Limit::Given(given));
+impl Jobs {
+    /// Lets the jobs of tasks end where a contract says.
+    fn end_as_agreed(&self, tasks: &mut [Task]) -> Result<()> {
+        let Jobs::Agreed(contract) = self else { return Ok(()) };
+        for task in tasks {
+            let Some(agreed) = agreed(contract, task) else { continue };
+            task.primary = agreed.stream_of(task);
+            if let (None, Some(separator)) = (task.primary, &agreed.separator) {
+                let problem =
+                    format!("thread {} ({}) has no job that ends at {separator}", task.name, task.tid);
+                return Err(Error::usage(problem).advise("punctual show --task lists its separators"));
+            }
+        }
+        Ok(())
     }
-    let period = stream.arrival.periodic.as_ref();
-    let longest = || stream.percentiles.as_ref()?.response.as_ref().map(|response| response.p99_ns);
-    match period {
-        Some(periodic) => Some(Limit::Period(periodic.period_ns)),
-        None => longest().map(Limit::Longest),
+
+    /// Which jobs of a task's stream to explain. `None` if it has too few to say.
+    fn limit(&self, task: &Task, stream: &Stream) -> Option<Limit> {
+        let period = stream.arrival.periodic.as_ref().map(|periodic| periodic.period_ns);
+        let longest = || Some(stream.percentiles.as_ref()?.response.as_ref()?.p99_ns);
+        let late = || period.map(Limit::Period).or_else(|| longest().map(Limit::Longest));
+        match self {
+            Jobs::Late => late(),
+            Jobs::LongerThan(time) => {
+                let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                Some(Limit::Given(Duration::from_ns(ns)))
+            }
+            Jobs::Agreed(contract) => {
+                let agreed = agreed(contract, task).and_then(|agreed| agreed.deadline.or(agreed.response));
+                agreed.map(Limit::Agreed).or_else(late)
+            }
+            Jobs::Numbered(_) | Jobs::All => Some(Limit::Chosen),
+        }
     }
+}
+
+/// What a contract says of a task.
+fn agreed<'a>(contract: &'a Contract, task: &Task) -> Option<&'a ContractTask> {
+    let means =
+        |agreed: &&ContractTask| Matcher::new(&agreed.pattern()).means(&task.name, &task.command, None);
+    contract.tasks.iter().find(means)
 }
 
 /// The processor time that half of the jobs of a stream do not exceed.

@@ -20,12 +20,26 @@ use std::time::Duration;
     "  punctual why -- ./robot                          run a program, explain its late jobs
   punctual why --pid 1234 --for 10                 a running process, for ten seconds
   punctual why --longer-than 2ms robot.recording   jobs of a recording that took longer
+  punctual why --job 3150 robot.recording          one job of a recording
   punctual why robot.recording --json --worst 100  for programs"))]
 pub struct Why {
     /// Explain the jobs that took longer than TIME [default: than the period of their task; without a period,
     /// the longest 1 %]
-    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    #[arg(long, value_name = "TIME", value_parser = values::time, group = "which")]
     pub longer_than: Option<Duration>,
+
+    /// Explain the jobs that missed the deadline of a contract (*.toml, *.timing.json), or its limit for
+    /// response times
+    #[arg(long, value_name = "CONTRACT", value_hint = ValueHint::FilePath, group = "which")]
+    pub contract: Option<PathBuf>,
+
+    /// Explain job N, late or not; with --thread, of these threads only
+    #[arg(long, value_name = "N", group = "which")]
+    pub job: Option<u64>,
+
+    /// Explain all jobs, late or not
+    #[arg(long, group = "which")]
+    pub all: bool,
 
     /// Show the N worst jobs of each task one by one
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -9,18 +9,19 @@ use crate::{stop, terminal};
 use punctual_observe::Output;
 use punctual_workflow::record::{BUFFER_BYTES, Options as RecordOptions, record};
 use punctual_workflow::replay::processors;
-use punctual_workflow::why::{Options, why};
-use punctual_workflow::{Error, RecordingFolder};
+use punctual_workflow::why::{Jobs, Options, why};
+use punctual_workflow::{Error, RecordingFolder, read_contract};
 use std::path::{Path, PathBuf};
 
 pub fn run(arguments: args::Why) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
+    let jobs = which(&arguments)?;
     let options = |recording: PathBuf| -> Result<Options, Failure> {
         Ok(Options {
             recording,
             range: options::range(&arguments.range),
             threads: options::threads(&arguments.threads)?,
-            longer_than: arguments.longer_than,
+            jobs: jobs.clone(),
             worst: arguments.worst,
             workers: processors(),
         })
@@ -36,6 +37,18 @@ pub fn run(arguments: args::Why) -> Result<(), Failure> {
         }
     };
     print(&if arguments.json { explained.json() } else { explained.text(&terminal::page()) })
+}
+
+/// Which jobs to explain.
+fn which(arguments: &args::Why) -> Result<Jobs, Failure> {
+    let args::Why { longer_than, contract, job, all, .. } = arguments;
+    Ok(match (longer_than, contract, job) {
+        (Some(time), _, _) => Jobs::LongerThan(*time),
+        (_, Some(contract), _) => Jobs::Agreed(Box::new(read_contract(contract)?)),
+        (_, _, Some(number)) => Jobs::Numbered(*number),
+        _ if *all => Jobs::All,
+        _ => Jobs::Late,
+    })
 }
 
 /// Records the target and what all other threads do meanwhile.

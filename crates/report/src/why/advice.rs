@@ -2,7 +2,7 @@
 
 use super::words::{PAGE_FAULT, has_owner, thread};
 use super::{Cause, CauseKey, LateTask, Named};
-use punctual_causes::{Culprit, Kind};
+use punctual_causes::{Culprit, Interrupt, Kind};
 use punctual_model::Duration;
 
 /// Causes of less than this part of all time are not worth advice.
@@ -74,7 +74,7 @@ const RULES: &[Rule] = &[
         |_, _| "boot with preempt=full, so that less urgent threads are preempted at once".into(),
     ),
     (
-        |key, _| matches!(key.kind, Kind::Interrupt | Kind::Softirq),
+        |key, _| matches!(key.who, Some(Named::Interrupt(Interrupt::Device { .. }))),
         |_, _| "move the interrupt to another processor (/proc/irq/*/smp_affinity_list)".into(),
     ),
     (|key, _| key.kind == Kind::LateWakeup, |_, _| "punctual latency finds what holds the timer up".into()),

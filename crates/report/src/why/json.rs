@@ -129,7 +129,9 @@ fn one_task(task: &LateTask) -> Task<'_> {
         limit: match task.limit {
             Limit::Given(_) => "given",
             Limit::Period(_) => "period",
+            Limit::Agreed(_) => "contract",
             Limit::Longest(_) => "longest",
+            Limit::Chosen => "none",
         },
         longest_ns: task.longest,
         causes: causes.collect(),

@@ -56,36 +56,39 @@ static __always_inline __u32 owner_of(__u64 address, int operation)
 static __always_inline void emit_blocked(struct task_struct *task, __u32 sequence, __u64 now)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct blocked_record *record = reserve_plain(sizeof(*record));
 	bool is_narrow = is_compat(task);
-	struct file *file;
+	int number = (int)SYSCALL_NUMBER(regs), operation;
+	__u64 argument = is_narrow ? (__u32)COMPAT_1(regs) : ARGUMENT_1(regs);
+	__u32 owner = 0, key = key_of(task, number);
+	__u8 futex = CALL_NONE;
+	struct file *file = NULL;
+	struct blocked_record *record;
 
+	/* So that the verifier sees the check of its size. */
+	barrier_var(key);
+	if (call_of(key) == CALL_FUTEX) {
+		operation = is_narrow ? (int)COMPAT_2(regs) : (int)ARGUMENT_2(regs);
+		futex = call_of_futex(operation);
+		if (!is_narrow && shares_numbers(task))
+			owner = owner_of(argument, operation);
+	} else if (number >= 0 && argument < 1 << 30) {
+		file = file_of((int)argument);
+	}
+	/* Filled without a branch before: old verifiers lose track of what is reserved. */
+	record = reserve_plain(sizeof(*record));
 	if (!record)
 		return;
 	fill_plain_header(&record->header, task->pid, sequence, RECORD_BLOCKED, is_narrow);
+	record->header.call = futex;
 	record->at = now;
 	record->cpu = bpf_get_smp_processor_id();
-	record->call = (int)SYSCALL_NUMBER(regs);
-	record->argument = is_narrow ? (__u32)COMPAT_1(regs) : ARGUMENT_1(regs);
-	record->owner = 0;
+	record->call = number;
+	record->argument = argument;
+	record->owner = owner;
 	record->name[0] = 0;
-	if (record->call >= 0) {
-		int operation = is_narrow ? (int)COMPAT_2(regs) : (int)ARGUMENT_2(regs);
-		__u32 key = key_of(task, record->call);
-		bool is_futex;
-
-		/* So that the verifier sees the check of its size. */
-		barrier_var(key);
-		is_futex = call_of(key) == CALL_FUTEX;
-		if (is_futex)
-			record->header.call = call_of_futex(operation);
-		if (is_futex && !is_narrow && shares_numbers(task))
-			record->owner = owner_of(record->argument, operation);
-		file = record->argument < 1 << 30 ? file_of((int)record->argument) : NULL;
-		if (file)
-			bpf_probe_read_kernel_str(record->name, sizeof(record->name),
-				BPF_CORE_READ(file, f_path.dentry, d_name.name));
-	}
+	if (file)
+		bpf_probe_read_kernel_str(record->name, sizeof(record->name),
+			BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 

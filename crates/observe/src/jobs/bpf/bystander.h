@@ -13,6 +13,14 @@ static __always_inline bool is_bystander(struct task_struct *task)
 	return with_bystanders && active && task->pid && !wanted(task);
 }
 
+/* Whether a thread that is not watched has a record that says who it is. */
+static __always_inline bool is_introduced(struct task_struct *task)
+{
+	__u32 tid = task->pid;
+
+	return is_bystander(task) && bpf_map_lookup_elem(&bystanders, &tid);
+}
+
 /* Introduces a thread that was not seen before, or that is not what it was. */
 static __always_inline void introduce(struct task_struct *task, __u64 now)
 {

@@ -218,6 +218,7 @@ struct bystander {
 	__u32 policy;
 	__u32 rt_priority;
 	__s32 static_priority;
+	__u32 padding; /* old verifiers want all bytes to be set */
 };
 
 enum thread_state {

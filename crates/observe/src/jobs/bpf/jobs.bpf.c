@@ -353,13 +353,11 @@ int BPF_PROG(leaving, bool preempted, struct task_struct *prev, struct task_stru
 	if (!prev->pid || prev->flags & PF_KTHREAD || state & (TASK_DEAD | EXIT_STATES))
 		return 0;
 	thread = watched(prev->pid);
-	if (!thread && !is_bystander(prev))
+	if (!thread && !is_introduced(prev))
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (thread)
 		emit_faulted(thread, prev, now);
-	else
-		introduce(prev, now);
 	if (!preempted && state && !(state & STOPPED_STATES))
 		emit_blocked(prev, thread ? thread->sequence : 0, now);
 	return 0;
