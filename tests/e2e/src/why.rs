@@ -54,6 +54,10 @@ impl Logged<'_> {
         if previous_end > self.due || left > self.response() / 10 {
             return None;
         }
+        // Whoever stops it, or it waits for, may come late.
+        if !matches!(self.cause, "own" | "faults") && self.reason < self.cpu {
+            return None;
+        }
         let of = |kind| Known { kind, thread: None, inversion: false, call: None, object: None };
         let by = |kind, thread| Known { thread: Some(thread), ..of(kind) };
         let lock =
