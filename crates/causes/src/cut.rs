@@ -5,7 +5,7 @@ use crate::follow::follow;
 use crate::history::History;
 use crate::part::{Culprit, Explanation, Job, Kind, Part};
 use crate::processor::{Occupant, Service};
-use crate::thread::{Queue, State, Stretch};
+use crate::thread::{Queue, Since, State, Stretch};
 use punctual_model::{Duration, Instant};
 
 /// Until a thread that is being woken is in the queue of its processor.
@@ -59,9 +59,12 @@ impl History {
                     let own = vec![part(Kind::Own, from, until)];
                     parts.extend(self.without_steal(cpu, self.without_interrupts(cpu, own)));
                 }
-                State::Ready { throttled: true, .. } => parts.push(part(Kind::Throttled, from, until)),
-                State::Ready { queue: Queue::Of(cpu), .. } => {
-                    let waited = self.without_interrupts(cpu, self.cut_by_occupant(cpu, thread, &stretch));
+                State::Ready { since: Since::Throttled, .. } => {
+                    parts.push(part(Kind::Throttled, from, until))
+                }
+                State::Ready { queue: Queue::Of(cpu), since } => {
+                    let waited = self.cut_by_occupant(cpu, thread, &stretch, since);
+                    let waited = self.without_interrupts(cpu, waited);
                     parts.extend(self.without_steal(cpu, waited));
                 }
                 State::Ready { queue: Queue::Next, .. } | State::Unseen | State::Unknown | State::Ended => {
@@ -78,7 +81,7 @@ impl History {
     }
 
     /// A ready thread's time, by who had its processor.
-    fn cut_by_occupant(&self, cpu: u32, thread: u32, ready: &Stretch) -> Vec<Part> {
+    fn cut_by_occupant(&self, cpu: u32, thread: u32, ready: &Stretch, since: Since) -> Vec<Part> {
         let (mut parts, mut reached) = (Vec::new(), ready.from);
         for occupied in self.occupants(cpu, ready.from, ready.until) {
             let (from, until) = (occupied.from.max(reached), occupied.until.min(ready.until));
@@ -88,7 +91,8 @@ impl History {
                 Occupant::Thread(other) if other != thread => {
                     let kind = waited_behind(ready.urgency, self.urgency(other, from));
                     // The scheduler chose a less urgent thread when this one left, or later: a budget.
-                    let chosen = occupied.from == ready.from || occupied.from > ready.from + WAKING;
+                    let at_once = since == Since::Preempted && occupied.from == ready.from;
+                    let chosen = at_once || occupied.from > ready.from + WAKING;
                     let kind = if chosen && kind == Kind::Dispatch { Kind::Throttled } else { kind };
                     (kind, Some(Culprit::Thread(other)))
                 }
@@ -168,7 +172,7 @@ fn with_release(mut stretches: Vec<Stretch>, job: &Job) -> Vec<Stretch> {
     };
     let (earliest, latest) = (within(release.earliest()), within(release.latest()));
     let after = match stretches.get(1).map(|next| next.state) {
-        Some(State::Running { cpu }) => State::Ready { queue: Queue::Of(cpu), throttled: false },
+        Some(State::Running { cpu }) => State::Ready { queue: Queue::Of(cpu), since: Since::Woken },
         _ => State::Unknown,
     };
     let asleep = State::Asleep { wait: Wait::default(), waker: None };

@@ -19,8 +19,13 @@ pub(crate) fn follow(
         Some(Waker::Thread(thread)) => Some(thread),
         _ => None,
     };
-    let owner = wait.owner.map(|thread| (thread, Role::Owner));
-    let other = owner.or(woken_by.map(|thread| (thread, Role::Waker)));
+    // The owner is that at the time of blocking. If another thread ends the wait, the lock has changed hands,
+    // or it is none.
+    let other = match (wait.owner, woken_by) {
+        (Some(owner), None) => Some((owner, Role::Owner)),
+        (Some(owner), Some(waker)) if owner == waker => Some((owner, Role::Owner)),
+        (_, waker) => waker.map(|thread| (thread, Role::Waker)),
+    };
     let Some((thread, role)) = other.filter(|(thread, _)| *thread != sleeper && *thread != 0) else {
         return (None, None);
     };

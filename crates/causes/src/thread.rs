@@ -21,7 +21,7 @@ pub(crate) enum State {
     },
     Ready {
         queue: Queue,
-        throttled: bool,
+        since: Since,
     },
     /// The waker is known when it ends.
     Asleep {
@@ -30,6 +30,14 @@ pub(crate) enum State {
     },
     Stopped,
     Ended,
+}
+
+/// What made a thread wait for a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Since {
+    Woken,
+    Preempted,
+    Throttled,
 }
 
 /// On which processor a ready thread waits.
@@ -79,18 +87,16 @@ impl Thread {
 
     /// It got a processor.
     pub fn enter(&mut self, at: Instant, cpu: u32, urgency: Urgency) -> Stretch {
-        let ready = |queue| State::Ready { queue, throttled: false };
+        let woken = |queue| State::Ready { queue, since: Since::Woken };
         let seen = match self.state {
-            State::Ready { queue: Queue::Next, throttled } => {
-                State::Ready { queue: Queue::Of(cpu), throttled }
-            }
+            State::Ready { queue: Queue::Next, since } => State::Ready { queue: Queue::Of(cpu), since },
             ready @ State::Ready { .. } => ready,
-            State::Unseen => ready(Queue::Of(cpu)),
+            State::Unseen => woken(Queue::Of(cpu)),
             // It was woken while it was falling asleep.
             State::Asleep { .. }
                 if self.early.is_some_and(|(woken, _)| woken + EARLY_WAKE_UP >= self.since) =>
             {
-                ready(Queue::Of(cpu))
+                woken(Queue::Of(cpu))
             }
             _ => State::Unknown,
         };
@@ -105,8 +111,8 @@ impl Thread {
         let seen =
             if self.state == running || self.state == State::Unseen { running } else { State::Unknown };
         let next = match why {
-            Departure::Preempted => State::Ready { queue: Queue::Of(cpu), throttled: false },
-            Departure::Throttled => State::Ready { queue: Queue::Of(cpu), throttled: true },
+            Departure::Preempted => State::Ready { queue: Queue::Of(cpu), since: Since::Preempted },
+            Departure::Throttled => State::Ready { queue: Queue::Of(cpu), since: Since::Throttled },
             Departure::Asleep(wait) => State::Asleep { wait, waker: None },
             Departure::Stopped => State::Stopped,
             Departure::Ended => State::Ended,
@@ -127,14 +133,14 @@ impl Thread {
                 return None;
             }
         };
-        Some(self.turn(at, seen, State::Ready { queue: Queue::Next, throttled: false }))
+        Some(self.turn(at, seen, State::Ready { queue: Queue::Next, since: Since::Woken }))
     }
 
     /// It was moved to the queue of another processor.
     pub fn moved(&mut self, at: Instant, to: u32) -> Option<Stretch> {
-        let State::Ready { throttled, .. } = self.state else { return None };
+        let State::Ready { since, .. } = self.state else { return None };
         // The queue that it was put in when it was woken is the first one of which it is known.
-        let next = State::Ready { queue: Queue::Of(to), throttled };
+        let next = State::Ready { queue: Queue::Of(to), since };
         Some(self.turn(at, self.state, next))
     }
 

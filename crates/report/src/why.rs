@@ -49,6 +49,9 @@ impl Limit {
     }
 }
 
+/// What a page fault costs at least. Faults that take less than a tenth of a job's own work are not evidence.
+const FAULT_NS: u64 = 500;
+
 /// The late jobs of one task.
 #[derive(Clone, Debug)]
 pub struct LateTask {
@@ -160,7 +163,8 @@ impl LateTask {
         sum.jobs += 1;
         sum.time += time;
         sum.least = sum.least.min(time);
-        sum.faulting += u64::from(faults.all() > 0);
+        let is_faulting = faults.major > 0 || faults.all().saturating_mul(FAULT_NS) >= time.ns() / 10;
+        sum.faulting += u64::from(faults.all() > 0 && is_faulting);
         sum.faults = sum.faults.max(faults);
         if time > sum.greatest {
             (sum.greatest, sum.example, sum.threads) = (time, cause.clone(), threads.clone());

@@ -115,6 +115,40 @@ fn the_kernel_keeps_time_for_less_urgent_threads() {
 }
 
 #[test]
+fn who_is_woken_while_falling_asleep_is_not_throttled() {
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           150 cpu1 woken 10 30
+           155 cpu0 out 10/80 asleep
+           155 cpu0 in 21
+           205 cpu0 out 21 preempted
+           205 cpu0 in 10/80
+           300 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(110, 300), &script)),
+        ["late-wakeup 5", "dispatch 5", "own 45", "dispatch 21 50", "own 95"]
+    );
+}
+
+#[test]
+fn a_lock_that_changes_hands() {
+    // It was 30's when 10 began to wait, and 20's when the wait ended.
+    let script = woken(105)
+        + "106 cpu1 in 30/10
+           110 cpu0 in 10/80
+           150 cpu0 out 10/80 asleep 30
+           200 cpu1 out 30/10 asleep
+           200 cpu1 in 20/90
+           800 cpu1 woken 10 20
+           805 cpu0 in 10/80
+           900 cpu0 out 10/80 asleep";
+    let of = explained(job(110, 900), &script);
+    let chain = of.parts[3].chain.as_deref().expect("a chain");
+    assert_eq!((of.parts[3].culprit, chain.role), (Some(Culprit::Thread(20)), Role::Waker));
+    assert_eq!(chain.parts.last().map(|part| (part.kind, part.time)), Some((Kind::Own, us(600))));
+}
+
+#[test]
 fn a_lock_and_an_inversion() {
     // Thread 30 owns the lock on processor 1, where 25 preempts it: less urgent than 10.
     let script = woken(105)

@@ -6,12 +6,10 @@ use punctual_model::{Call, Instant, ObjectName};
 use punctual_trace::{Blocked, Step, Switch};
 
 /// System calls whose first argument is the descriptor of what they wait for.
-const OF_DESCRIPTORS: [&str; 42] = [
+const OF_DESCRIPTORS: [&str; 39] = [
     "accept",
     "accept4",
-    "close",
     "connect",
-    "copy_file_range",
     "epoll_pwait",
     "epoll_pwait2",
     "epoll_wait",
@@ -39,7 +37,6 @@ const OF_DESCRIPTORS: [&str; 42] = [
     "recvfrom",
     "recvmmsg",
     "recvmsg",
-    "sendfile",
     "sendmmsg",
     "sendmsg",
     "sendto",
@@ -56,7 +53,7 @@ pub fn switch(tid: u32, raw: &blocked_record, names: &mut Names) -> Switch {
     let futex = Call::from_number(raw.header.call).map(Call::name);
     let call = futex.unwrap_or_else(|| name_of_call(raw.call, raw.header.flags != 0));
     let object = match call {
-        _ if futex.is_some() => names.name(tid, raw.argument & !7),
+        _ if futex.is_some() => names.name(tid, raw.argument),
         _ if OF_DESCRIPTORS.contains(&call) => ObjectName::new(&crate::loader::text(&raw.name)),
         _ => None,
     };

@@ -43,7 +43,10 @@ const RULES: &[Rule] = &[
         |key, _| format!("shorten the time that {} holds the lock", name(key.who.as_ref())),
     ),
     (
-        |key, cause| key.kind == Kind::Blocked && key.inversion && !has_owner(cause),
+        |key, cause| {
+            let may_be_lock = key.on.is_none_or(|(call, _)| call.starts_with("futex"));
+            key.kind == Kind::Blocked && key.inversion && may_be_lock && !has_owner(cause)
+        },
         |_, cause| {
             let culprit = match cause.example.culprit {
                 Some(Culprit::Thread(tid)) => cause.threads.get(&tid).map(thread),

@@ -39,7 +39,7 @@ fn why() -> Why {
         let parts = vec![part(Kind::Own, None, 0, 100), part(Kind::Preempted, Some(90), 100, preempted)];
         task.add(explanation(number, parts, 0), true, &who);
     }
-    task.add(explanation(9, vec![part(Kind::Own, None, 0, 1_100)], 12), true, &who);
+    task.add(explanation(9, vec![part(Kind::Own, None, 0, 1_100)], 1_200), true, &who);
     let punctual = vec![LateTask::new(who(11), 70, limit, usual, 2)];
     Why { tasks: vec![task], punctual, lacks: vec!["No interrupts.".into()], from: at(0) }
 }
@@ -55,7 +55,7 @@ fn causes_are_summed_up_and_the_worst_jobs_shown() {
     let row = |start: &str| lines.iter().find(|line| line.trim_start().starts_with(start)).expect(start);
     assert!(row("2").contains("2.2 ms  preempted by t90\\u{1b} (FIFO 90)"), "{text}");
     assert!(row("1").contains("1.1 ms  own work: 1.1 ms, usually 100 µs"), "{text}");
-    assert!(row("1").contains("1 had up to 12 page faults"), "{text}");
+    assert!(row("1").contains("1 had up to 1,200 page faults"), "{text}");
     let worst = row("worst");
     assert!(worst.starts_with("worst: job 4 at +0.000000 s, 1.35 ms: preempted by t90"), "{text}");
     assert!(text.contains("job 9 at") && !text.contains("job 3 at"), "{text}");
@@ -76,8 +76,9 @@ fn advice_follows_from_causes() {
     let advice = advice::of(&waits);
     assert!(advice.iter().any(|it| it.contains("PTHREAD_PRIO_INHERIT")), "{advice:?}");
     let text = Why { tasks: vec![waits], ..Why::default() }.text(&Page::default());
-    let expected = "waited for a lock held by t20\\u{1b} (FIFO 20)";
-    assert!(text.contains(expected) && text.contains("priority inversion: was preempted by t50"), "{text}");
+    let expected = "waited for t20\\u{1b} (FIFO 20): a lock";
+    let evidence = "priority inversion: t20\\u{1b} was preempted by t50";
+    assert!(text.contains(expected) && text.contains(evidence), "{text}");
 }
 
 #[test]

@@ -121,6 +121,9 @@ fn line(job: &Explained, why: &Why) -> String {
         let on = part.wait.and_then(|wait| Some((wait.call?, wait.object)));
         let what = match (part.kind, by, on) {
             (Kind::Interrupt | Kind::Softirq, Some(interrupt), _) => interrupt,
+            (Kind::Blocked, Some(by), Some(on)) => {
+                format!("blocked on {by} in {}", words::blocked_in(on))
+            }
             (kind, Some(by), _) => format!("{}{link}{by}", kind.name()),
             (kind, None, Some(on)) => format!("{} in {}", kind.name(), words::blocked_in(on)),
             (kind, None, None) => kind.name().to_owned(),

@@ -169,9 +169,7 @@ fn activity(part: &Part, threads: &BTreeMap<u32, ThreadInfo>) -> String {
                 let on = part.wait.and_then(|wait| Some((wait.call?, wait.object)));
                 format!("was blocked in {}", on.map(blocked_in).unwrap_or_default())
             }
-            None if part.wait.is_some_and(|wait| wait.uninterruptible) => {
-                "was blocked by a device or the kernel, or stopped".into()
-            }
+            None if part.wait.is_some_and(|wait| wait.uninterruptible) => "waited in the kernel".into(),
             None => "was asleep".into(),
         },
         Kind::Throttled => "was throttled".into(),

@@ -18,6 +18,8 @@ pub(super) struct Events {
 struct Thread {
     info: ThreadInfo,
     process: u32,
+    /// The processor that it got last.
+    cpu: Option<u32>,
     /// What is told of its next step, and when that was.
     told: Option<(Instant, Told)>,
 }
@@ -40,15 +42,23 @@ impl Events {
                 }
             }
             Record::Switch(switch) => self.step(switch, each),
+            Record::Exit { tid, at, .. } | Record::BystanderExit { tid, at } => self.end(*tid, *at, each),
             _ => {}
         }
     }
 
     fn introduce(&mut self, task: &TaskRecord) {
         let TaskRecord { tid, policy, priority, pid, .. } = *task;
-        let told = self.threads.get(&tid).and_then(|thread| thread.told);
+        let (told, cpu) = self.threads.get(&tid).map_or((None, None), |thread| (thread.told, thread.cpu));
         let info = ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority };
-        self.threads.insert(tid, Thread { info, process: pid, told });
+        self.threads.insert(tid, Thread { info, process: pid, cpu, told });
+    }
+
+    /// A thread ended: it left its processor for good.
+    fn end(&mut self, thread: u32, at: Instant, each: &mut impl FnMut(Event, &Events)) {
+        let Some(cpu) = self.threads.get_mut(&thread).and_then(|thread| thread.cpu.take()) else { return };
+        let step = What::Out { thread, urgency: self.urgency(thread), why: Departure::Ended };
+        each(Event { at, cpu, step }, self);
     }
 
     fn step(&mut self, switch: &Switch, each: &mut impl FnMut(Event, &Events)) {
@@ -61,6 +71,9 @@ impl Events {
         };
         if told.faults != Faults::default() {
             each(Event { at, cpu, step: What::Faulted { thread, faults: told.faults } }, self);
+        }
+        if let (Step::In, Some(known)) = (step, self.threads.get_mut(&thread)) {
+            known.cpu = Some(cpu);
         }
         let urgency = self.urgency(thread);
         let step = match step {

@@ -21,7 +21,6 @@ enum {
 	FUTEX_WAIT = 0,
 	FUTEX_LOCK_PI = 6,
 	FUTEX_WAIT_BITSET = 9,
-	FUTEX_WAIT_REQUEUE_PI = 11,
 	FUTEX_LOCK_PI2 = 13,
 	FUTEX_COMMANDS = 0x7f,
 	FUTEX_TID_MASK = 0x3fffffff,
@@ -36,7 +35,6 @@ static __always_inline __u32 owner_of(__u64 address, int operation)
 	switch (operation & FUTEX_COMMANDS) {
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
-	case FUTEX_WAIT_REQUEUE_PI:
 		if (bpf_probe_read_user(&mutex.lock, sizeof(mutex.lock), (void *)address))
 			return 0;
 		return mutex.lock & FUTEX_TID_MASK;

@@ -9,6 +9,7 @@
 #define __noinline	__attribute__((noinline))
 #define __weak		__attribute__((weak))
 #define __ksym
+#define barrier_var(variable)
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
 
