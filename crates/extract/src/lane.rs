@@ -296,10 +296,13 @@ impl Lane {
 
     /// When the next job was due: not before the one that came before it, as it seems after a step of a clock
     /// that the records do not tell of. What is due after its release, where a signal ended its sleep, says
-    /// nothing of later ones.
+    /// nothing of later ones. Sleeps in different calls are due in any order: a job that is late sleeps for a
+    /// while, and then until an instant that may be past.
     fn arrival_of(&mut self, activation: &Activation, window: Window) -> Option<Instant> {
         let due = activation.arrival.filter(|arrival| *arrival <= window.latest());
-        let Some(due) = due else { return activation.arrival };
+        let Some(due) = due.filter(|_| self.separator != Separator::SUSPENSION) else {
+            return activation.arrival;
+        };
         let due = self.last_arrival.map_or(due, |last| due.max(last.min(window.latest())));
         self.first_arrival = self.first_arrival.or(Some(due));
         self.last_arrival = Some(due);
