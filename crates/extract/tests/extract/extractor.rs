@@ -88,6 +88,25 @@ fn periodic(first: u32, from: u64, jobs: u64) -> Vec<Record> {
         .collect()
 }
 
+/// Each job sleeps for a while within itself, and is late with its next sleep, whose time is past by then: of
+/// all sleeps, every second one is 300 ns late.
+#[test]
+fn sleeps_in_different_calls_are_due_in_any_order() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    for job in 0..50_u32 {
+        let begin = 1_000 * (u64::from(job) + 1);
+        let mut within = sleep_until(1 + 2 * job, begin + 400, begin / 10, begin + 1_200, 0);
+        within.separator.object = Object::Clock { id: 1, absolute: false };
+        let until = sleep_until(2 + 2 * job, begin + 1_250, begin / 10 + 50, begin + 1_000, 300);
+        records.extend([within, until].map(Record::Activation));
+    }
+    let tasks = extract(&records);
+    let all = tasks[0].streams.iter().find(|stream| stream.separator == Separator::SUSPENSION);
+    let percentiles = all.and_then(|stream| stream.percentiles.as_ref()).expect("percentiles");
+    let lateness = percentiles.lateness.as_ref().expect("known arrivals");
+    assert_eq!((lateness.p50_ns.ns(), lateness.p90_ns.ns()), (0, 300));
+}
+
 /// The clock was set, and the source does not tell of it: jobs seem to be due 4,000 ns before the last one.
 /// An interrupted sleep, whose time has not come, counts for nothing.
 #[test]
