@@ -263,11 +263,12 @@ impl Lane {
 
     /// Opens the next job. `sleeps` includes the activation's own sleep already, so that it is not part of
     /// the job.
-    pub fn open(&mut self, activation: &Activation, resumed: &Resumed, sleeps: &Sleeps) {
+    /// Returns when the job was due.
+    pub fn open(&mut self, activation: &Activation, resumed: &Resumed, sleeps: &Sleeps) -> Option<Instant> {
         let window = self.release_of(activation, resumed);
         if let Some(head) = self.head.as_mut().filter(|head| head.settled.is_none()) {
             if resumed.release.is_none() && activation.arrival.is_none() {
-                return;
+                return None;
             }
             head.settled = Some(window.earliest());
         }
@@ -292,12 +293,14 @@ impl Lane {
             sleeps: sleeps.count,
             circumstances,
         });
+        arrival
     }
 
     /// When the next job was due: not before the one that came before it, as it seems after a step of a clock
     /// that the records do not tell of. What is due after its release, where a signal ended its sleep, says
     /// nothing of later ones. Sleeps in different calls are due in any order: a job that is late sleeps for a
-    /// while, and then until an instant that may be past.
+    /// while, and then until an instant that may be past. So the stream of all sleeps is told what the streams
+    /// of the calls take.
     fn arrival_of(&mut self, activation: &Activation, window: Window) -> Option<Instant> {
         let due = activation.arrival.filter(|arrival| *arrival <= window.latest());
         let Some(due) = due.filter(|_| self.separator != Separator::SUSPENSION) else {

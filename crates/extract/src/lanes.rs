@@ -127,11 +127,12 @@ impl Lanes {
         if let Some(release) = resumed.release {
             self.sleeps.push(activation.cpu, release.latest().since(activation.stop));
         }
-        if let Some(lane) = lane {
-            self.lanes[lane].open(activation, resumed, &self.sleeps);
-        }
+        let arrival = match lane {
+            Some(lane) => self.lanes[lane].open(activation, resumed, &self.sleeps),
+            None => activation.arrival,
+        };
         if let (true, Suspension::Own(own)) = (activation.slept, &mut self.suspension) {
-            own.open(activation, resumed, &self.sleeps);
+            own.open(&Activation { arrival, ..*activation }, resumed, &self.sleeps);
         }
         if resumed.suspended_after > Duration::ZERO {
             self.sleeps.push(activation.cpu, resumed.suspended_after);
