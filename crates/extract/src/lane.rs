@@ -261,9 +261,8 @@ impl Lane {
         Some(Closed { job, circumstances: open.circumstances })
     }
 
-    /// Opens the next job. `sleeps` includes the activation's own sleep already, so that it is not part of
-    /// the job.
-    /// Returns when the job was due.
+    /// Opens the next job; returns when it was due. `sleeps` includes the activation's own sleep already, so
+    /// that it is not part of the job.
     pub fn open(&mut self, activation: &Activation, resumed: &Resumed, sleeps: &Sleeps) -> Option<Instant> {
         let window = self.release_of(activation, resumed);
         if let Some(head) = self.head.as_mut().filter(|head| head.settled.is_none()) {
@@ -299,8 +298,8 @@ impl Lane {
     /// When the next job was due: not before the one that came before it, as it seems after a step of a clock
     /// that the records do not tell of. What is due after its release, where a signal ended its sleep, says
     /// nothing of later ones. Sleeps in different calls are due in any order: a job that is late sleeps for a
-    /// while, and then until an instant that may be past. So the stream of all sleeps is told what the streams
-    /// of the calls take.
+    /// while, and then until an instant that may be past. So the stream of all sleeps is told what the
+    /// streams of the calls take.
     fn arrival_of(&mut self, activation: &Activation, window: Window) -> Option<Instant> {
         let due = activation.arrival.filter(|arrival| *arrival <= window.latest());
         let Some(due) = due.filter(|_| self.separator != Separator::SUSPENSION) else {
