@@ -189,15 +189,19 @@ impl Births {
         let ring = Ring::new(&event, 1)?;
         let migrations = tells_migrations.then(|| migrations_to(&event, thread)).transpose()?;
         // Migrations are told by now: if it is there, it cannot leave unseen.
-        let arrival = match stays.filter(|stays| !was_last_on(thread, stays)) {
-            Some(stays) => {
-                let switches = open(thread, DUMMY, 0, CONTEXT_SWITCH | WATERMARK)?;
-                redirect(&switches, &event)?;
-                Some((switches, stays))
-            }
-            None => None,
-        };
-        Ok(Births { thread, event, _migrations: migrations, arrival, ring })
+        let mut births = Births { thread, event, _migrations: migrations, arrival: None, ring };
+        if let Some(stays) = stays.filter(|stays| !was_last_on(thread, stays)) {
+            births.wait_for_arrival(stays)?;
+        }
+        Ok(births)
+    }
+
+    /// The thread is about to be moved to the processor where it is to stay.
+    pub fn wait_for_arrival(&mut self, stays: Processors) -> io::Result<()> {
+        let switches = open(self.thread, DUMMY, 0, CONTEXT_SWITCH | WATERMARK)?;
+        redirect(&switches, &self.event)?;
+        self.arrival = Some((switches, stays));
+        Ok(())
     }
 
     /// Becomes readable with each birth, and when the thread runs where it is not to stay.

@@ -6,6 +6,7 @@ use super::meter::{Births, Meter, NEVER, Record, What};
 use super::{Born, Changes, Event, Notice, Overruns, Policy, Target};
 use crate::kernel::{self, Refused, Scheduling, State};
 use punctual_protocol::Enforced;
+use std::io;
 
 /// The least limit of a thread's clock, so that one processor causes a bounded number of looks: 5,000 a
 /// second.
@@ -436,18 +437,32 @@ impl Watched {
                 self.look_at = None;
                 Some(self.notice(Event::Changed(what)))
             }
-            Changes::PutBack => match expected.enact(number, &is) {
-                Ok(()) => {
-                    self.put_back += 1;
-                    self.may_tell(QUIET.1).then(|| self.notice(Event::PutBack(what)))
+            Changes::PutBack => {
+                let waits = self.wait_for_arrival(&expected, &is);
+                match expected.enact(number, &is) {
+                    Ok(()) => {
+                        self.put_back += 1;
+                        if let Err(error) = waits {
+                            return self.fails(format!("watching for its arrival: {error}"));
+                        }
+                        self.may_tell(QUIET.1).then(|| self.notice(Event::PutBack(what)))
+                    }
+                    Err(error) if error.is_gone() => None,
+                    Err(error) => {
+                        self.leave_there();
+                        self.fails(format!("someone else changed it to {what}: {error}"))
+                    }
                 }
-                Err(error) if error.is_gone() => None,
-                Err(error) => {
-                    self.leave_there();
-                    self.fails(format!("someone else changed it to {what}: {error}"))
-                }
-            },
+            }
         }
+    }
+
+    /// It is about to be put back. While it sleeps, that moves it only when it wakes; until it has come to its
+    /// processor, it can be sent away again without a migration.
+    fn wait_for_arrival(&mut self, expected: &State, is: &State) -> io::Result<()> {
+        let stays = expected.processors;
+        let births = self.births.as_mut().filter(|_| stays.is_one() && is.processors != stays);
+        births.map_or(Ok(()), |births| births.wait_for_arrival(stays))
     }
 
     /// Stops it if its budget is used up; else sets its clock to what is left.

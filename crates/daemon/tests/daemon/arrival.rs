@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 pub const ALONE: &[(&str, fn())] = &[
     ("arrival::a_thread_whose_spec_has_moved_is_put_back", a_thread_whose_spec_has_moved_is_put_back),
     ("arrival::a_thread_with_a_runtime_is_put_back", a_thread_with_a_runtime_is_put_back),
+    ("arrival::a_thread_that_is_put_back_asleep_is_put_back_again", put_back_asleep),
     ("arrival::a_thread_that_stays_elsewhere_is_left_alone", a_thread_that_stays_elsewhere_is_left_alone),
     ("arrival::a_thread_that_has_arrived_costs_nothing", a_thread_that_has_arrived_costs_nothing),
 ];
@@ -62,6 +63,13 @@ impl Rig {
             waits_in("epoll", self.daemon.pid(), thread) || waits_in("ep_poll", self.daemon.pid(), thread)
         };
         until("the daemon's rest", || self.enforcer().is_some_and(is_done));
+    }
+
+    /// Stops the daemon's other thread, too.
+    fn stop_daemon(&self) {
+        self.daemon.signal(libc::SIGSTOP);
+        let stat = format!("/proc/{}/task/{}/stat", self.daemon.pid(), self.enforcer().unwrap());
+        until("its stop", || std::fs::read_to_string(&stat).unwrap().contains(") T "));
     }
 
     fn is_on(&self) -> String {
@@ -125,6 +133,27 @@ fn a_thread_with_a_runtime_is_put_back() {
     rig.send_to(1);
     rig.actor.tell("work 300");
     assert_eq!(rig.is_on(), "0");
+}
+
+/// It has come to its processor, is sent away, sleeps before the daemon puts it back, and is sent away again
+/// before it wakes: that is no migration.
+fn put_back_asleep() {
+    let held = json!({ "plugin": "ZERO", "priority": 30, "runtime_ns": 200_000_000_000_u64,
+        "period_ns": 300_000_000_000_u64 });
+    for parameters in [under("ZERO"), held] {
+        let Some(mut rig) = Rig::start("") else { return };
+        rig.sleeps_on(0);
+        rig.client.schedule(parameters, rig.thread());
+        rig.settle();
+        rig.stop_daemon();
+        rig.sleeps_on(1);
+        rig.daemon.signal(libc::SIGCONT);
+        until("its processor", || rig.is_on() == "0");
+        rig.settle();
+        rig.send_to(1);
+        rig.actor.tell("work 300");
+        assert_eq!(rig.is_on(), "0");
+    }
 }
 
 fn a_thread_that_stays_elsewhere_is_left_alone() {
