@@ -111,7 +111,7 @@ pub enum Departure {
     Throttled,
     /// It waits.
     Asleep(Wait),
-    /// A signal, a debugger or the freezer stopped it.
+    /// A signal or a debugger stopped it.
     Stopped,
     /// It ended.
     Ended,

@@ -56,7 +56,7 @@ pub enum Kind {
     Own,
     /// It waited for something within the job.
     Blocked,
-    /// A signal, a debugger or the freezer stopped it.
+    /// A signal or a debugger stopped it.
     Stopped,
     /// Not known.
     Unknown,

@@ -298,8 +298,8 @@ impl Lane {
     /// When the next job was due: not before the one that came before it, as it seems after a step of a clock
     /// that the records do not tell of. What is due after its release, where a signal ended its sleep, says
     /// nothing of later ones. Sleeps in different calls are due in any order: a job that is late sleeps for a
-    /// while, and then until an instant that may be past. So the stream of all sleeps is told what the
-    /// streams of the calls take.
+    /// while, and then until an instant that may be past. So the stream of all sleeps has the due times
+    /// that the calls' own streams take.
     fn arrival_of(&mut self, activation: &Activation, window: Window) -> Option<Instant> {
         let due = activation.arrival.filter(|arrival| *arrival <= window.latest());
         let Some(due) = due.filter(|_| self.separator != Separator::SUSPENSION) else {

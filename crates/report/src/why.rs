@@ -81,7 +81,7 @@ struct CauseKey {
     inversion: bool,
 }
 
-/// ThreadInfo is behind a part, by name.
+/// The thread or interrupt that caused a part, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Named {
     Thread { name: String, policy: Option<Policy>, priority: u32 },

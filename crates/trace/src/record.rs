@@ -134,23 +134,23 @@ pub enum Step {
         /// signals.
         interruptible: bool,
     },
-    /// A signal, a debugger or the freezer stopped it.
+    /// A signal or a debugger stopped it.
     Stopped,
     /// It was woken.
     Woken {
         /// By this thread; 0 is an interrupt, or a thread outside the observer's PID namespace.
         by: u32,
     },
-    /// It is about to stop, as its next step says, in a system call or a page fault.
+    /// It goes to sleep with its next step, in a system call or a page fault.
     Blocked(Blocked),
-    /// It is about to leave its processor. Its page faults since it did so last.
+    /// It leaves its processor with its next step. Its page faults since it last did.
     Faulted {
         /// Those without I/O.
         minor: u32,
         /// Those with.
         major: u32,
     },
-    /// Something else than a thread took the processor, and gives it back now. Its `tid` is 0.
+    /// An interrupt, a softirq or a hypervisor had the processor, until now. The `tid` is 0.
     Taken {
         /// What.
         by: Taker,
@@ -160,7 +160,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether it moves no thread: it tells more of the thread's next step, or is of the processor only.
+    /// Whether it changes the state of no thread: it describes the next step, or time of the processor.
     pub fn is_detail(self) -> bool {
         matches!(self, Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. })
     }

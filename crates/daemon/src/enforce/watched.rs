@@ -457,8 +457,8 @@ impl Watched {
         }
     }
 
-    /// It is about to be put back. While it sleeps, that moves it only when it wakes; until it has come to its
-    /// processor, it can be sent away again without a migration.
+    /// Before it is put back. The kernel moves a sleeping thread only when it wakes, so until it has arrived
+    /// it can be sent away again without a migration.
     fn wait_for_arrival(&mut self, expected: &State, is: &State) -> io::Result<()> {
         let stays = expected.processors;
         let births = self.births.as_mut().filter(|_| stays.is_one() && is.processors != stays);

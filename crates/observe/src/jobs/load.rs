@@ -148,6 +148,11 @@ const SCHEDULER_PROGRAMS: [&str; 3] = ["switched", "signalled", "forked"];
 /// The same in two ways, as [`Hooks::Tracepoint`] and [`Hooks::Unpreempted`].
 const PROCESS_PROGRAMS: [&str; 3] = ["executed", "exited", "renamed"];
 
+/// Whether a program adds details to recorded switches: what threads wait for, and who takes processors.
+fn is_detail(program: &str) -> bool {
+    program == "leaving" || program.starts_with("taken_by_") || program.ends_with("_takes")
+}
+
 /// Whether programs have to be on perf's side of tracepoints, so that the kernel skips none.
 fn avoids_preemption() -> bool {
     system::may_preempt_tracepoints() && system::names_tracepoints()
@@ -197,7 +202,7 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     choose(&mut open, btf, |name| {
         let process = name.strip_suffix(way).unwrap_or_default();
         name == waking
-            || (settings.switches && (name == "leaving" || name.contains("take")))
+            || (settings.switches && is_detail(name))
             || SCHEDULER_PROGRAMS.contains(&name)
             || PROCESS_PROGRAMS.contains(&process)
             || hooks.need(name)

@@ -64,7 +64,7 @@ const RULES: &[Rule] = &[
         },
         |key, _| match key.on {
             Some((call, _)) if call != PAGE_FAULT => format!("call {call} in another thread"),
-            Some(_) => "mlockall(2): the page had to be read".into(),
+            Some(_) => "mlockall(2), so that no page has to be read".into(),
             None => "move blocking I/O to another thread".into(),
         },
     ),
@@ -83,7 +83,7 @@ const RULES: &[Rule] = &[
     (|key, _| key.kind == Kind::LateWakeup, |_, _| "punctual latency finds what holds the timer up".into()),
     (
         |key, _| key.kind == Kind::Throttled && key.who.is_none(),
-        |_, _| "a larger runtime of its reservation".into(),
+        |_, _| "give its reservation a larger runtime".into(),
     ),
     (
         |key, _| key.kind == Kind::Throttled && key.who.is_some(),

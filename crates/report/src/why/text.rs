@@ -56,7 +56,7 @@ impl Limit {
         match self {
             Limit::Given(time) => format!("took longer than {time}"),
             Limit::Period(time) => format!("took longer than the period of {time}"),
-            Limit::Agreed(time) => format!("took longer than {time}, as agreed"),
+            Limit::Agreed(time) => format!("took longer than the {time} of the contract"),
             Limit::Chosen => "explained".into(),
             Limit::Longest(time) => format!("took longer than {}, the 99th percentile", about(time)),
         }

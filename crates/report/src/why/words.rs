@@ -7,7 +7,7 @@ use punctual_causes::{Chain, Culprit, Interrupt, Kind, Part, Role};
 use punctual_model::{Duration, Policy};
 use std::collections::BTreeMap;
 
-/// What a thread is blocked in that has to wait for a page.
+/// The name of a wait for a page, in the place of a call.
 pub(super) const PAGE_FAULT: &str = "page fault";
 
 /// Names of softirqs, as in /proc/softirqs.

@@ -6,7 +6,7 @@ use punctual_report::why::ThreadInfo;
 use punctual_trace::{Blocked, Record, Step, Switch, Taker, TaskRecord};
 use std::collections::HashMap;
 
-/// What is told of a thread's next step comes at most this long before it; else that step was not seen.
+/// The details of a step are recorded at most this long before it; else that step was not seen.
 const AHEAD: Duration = Duration::from_ms(1);
 
 /// Turns records into events, and knows the threads that they are about.
@@ -20,19 +20,19 @@ struct Thread {
     process: u32,
     /// The processor that it got last.
     cpu: Option<u32>,
-    /// What is told of its next step, and when that was.
-    told: Option<(Instant, Told)>,
+    /// The details of its next step, and their time.
+    ahead: Option<(Instant, Details)>,
 }
 
-/// Of the next step of a thread.
+/// What a recording has of a step besides the step itself.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct Details {
     blocked: Option<Blocked>,
     faults: Faults,
 }
 
 impl Events {
-    /// Passes on the events that a record tells of.
+    /// Passes on the events of a record.
     pub fn of(&mut self, record: &Record, each: &mut impl FnMut(Event, &Events)) {
         match record {
             Record::Task(task) | Record::Known(task) | Record::Bystander(task) => self.introduce(task),
@@ -49,9 +49,9 @@ impl Events {
 
     fn introduce(&mut self, task: &TaskRecord) {
         let TaskRecord { tid, policy, priority, pid, .. } = *task;
-        let (told, cpu) = self.threads.get(&tid).map_or((None, None), |thread| (thread.told, thread.cpu));
+        let (ahead, cpu) = self.threads.get(&tid).map_or((None, None), |thread| (thread.ahead, thread.cpu));
         let info = ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority };
-        self.threads.insert(tid, Thread { info, process: pid, cpu, told });
+        self.threads.insert(tid, Thread { info, process: pid, cpu, ahead });
     }
 
     /// A thread ended: it left its processor for good.
@@ -63,14 +63,14 @@ impl Events {
 
     fn step(&mut self, switch: &Switch, each: &mut impl FnMut(Event, &Events)) {
         let Switch { tid: thread, at, cpu, step } = *switch;
-        let told = match step {
-            Step::Blocked(_) | Step::Faulted { .. } => return self.tell(switch),
+        let details = match step {
+            Step::Blocked(_) | Step::Faulted { .. } => return self.remember(switch),
             Step::Taken { by, time } => return self.taken(switch, by, time, each),
-            Step::Woken { .. } => Told::default(),
-            _ => self.told(thread, at),
+            Step::Woken { .. } => Details::default(),
+            _ => self.details(thread, at),
         };
-        if told.faults != Faults::default() {
-            each(Event { at, cpu, step: What::Faulted { thread, faults: told.faults } }, self);
+        if details.faults != Faults::default() {
+            each(Event { at, cpu, step: What::Faulted { thread, faults: details.faults } }, self);
         }
         if let (Step::In, Some(known)) = (step, self.threads.get_mut(&thread)) {
             known.cpu = Some(cpu);
@@ -80,7 +80,7 @@ impl Events {
             Step::In => What::In { thread, urgency },
             Step::Preempted => What::Out { thread, urgency, why: Departure::Preempted },
             Step::Asleep { interruptible } => {
-                let wait = Wait { uninterruptible: !interruptible, ..self.wait(thread, told.blocked) };
+                let wait = Wait { uninterruptible: !interruptible, ..self.wait(thread, details.blocked) };
                 What::Out { thread, urgency, why: Departure::Asleep(wait) }
             }
             Step::Stopped => What::Out { thread, urgency, why: Departure::Stopped },
@@ -106,24 +106,24 @@ impl Events {
         each(Event { at, cpu, step: What::Ended(interrupt) }, self);
     }
 
-    /// Remembers what is told of a thread's next step.
-    fn tell(&mut self, switch: &Switch) {
+    /// Keeps the details of a thread's next step.
+    fn remember(&mut self, switch: &Switch) {
         let Some(thread) = self.threads.get_mut(&switch.tid) else { return };
-        let (at, told) = thread.told.get_or_insert_with(|| (switch.at, Told::default()));
+        let (at, details) = thread.ahead.get_or_insert_with(|| (switch.at, Details::default()));
         *at = switch.at;
         match switch.step {
-            Step::Blocked(blocked) => told.blocked = Some(blocked),
+            Step::Blocked(blocked) => details.blocked = Some(blocked),
             Step::Faulted { minor, major } => {
-                told.faults += Faults { minor: minor.into(), major: major.into() };
+                details.faults += Faults { minor: minor.into(), major: major.into() };
             }
             _ => {}
         }
     }
 
-    /// What was told of the step of a thread at this moment.
-    fn told(&mut self, thread: u32, at: Instant) -> Told {
-        let told = self.threads.get_mut(&thread).and_then(|thread| thread.told.take());
-        told.filter(|(told_at, _)| at.since(*told_at) <= AHEAD).map(|(_, told)| told).unwrap_or_default()
+    /// The details of the step that a thread makes at this moment.
+    fn details(&mut self, thread: u32, at: Instant) -> Details {
+        let ahead = self.threads.get_mut(&thread).and_then(|thread| thread.ahead.take());
+        ahead.filter(|(since, _)| at.since(*since) <= AHEAD).map(|(_, details)| details).unwrap_or_default()
     }
 
     fn wait(&self, thread: u32, blocked: Option<Blocked>) -> Wait {

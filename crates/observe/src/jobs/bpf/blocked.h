@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a thread waits for that stops, and its page faults: read from its registers and memory when it
+ * What a thread goes to sleep for, and its page faults: read from its registers and memory when it
  * leaves its processor, so that calls themselves cost nothing. Only where switches are recorded; no
  * model depends on it.
  */

@@ -170,8 +170,8 @@ struct switch_record {
 		     is not in it */
 };
 
-/* What a thread waits for that is about to stop; its next step of the scheduler says so. As a step,
- * not counted. */
+/* Sent just before the switch of a thread that goes to sleep: what it waits for. Takes no sequence
+ * number, like a switch. */
 struct blocked_record {
 	struct header header; /* flags: whether the call is one of a 32-bit program; call: of futex(2) */
 	__u64 at;
@@ -182,7 +182,8 @@ struct blocked_record {
 	__u8 name[FILE_NAME_LENGTH]; /* of the file that the argument is the descriptor of, if it is */
 };
 
-/* Page faults of a thread that is about to leave its processor, since it did so last. As a step. */
+/* Sent just before a thread leaves its processor: its page faults since it last did. Takes no
+ * sequence number. */
 struct faulted_record {
 	struct header header;
 	__u64 at;
@@ -191,7 +192,7 @@ struct faulted_record {
 	__u32 major;
 };
 
-/* What took a processor from whoever had it: the flags of such a record. */
+/* What took a processor from its thread: the flags of a taken_record. */
 enum taker {
 	TAKER_DEVICE = 0,    /* number: of the interrupt; name: of its handler */
 	TAKER_SOFTIRQ = 1,   /* number: of the softirq */
@@ -201,7 +202,7 @@ enum taker {
 	TAKERS = 5,
 };
 
-/* A time in which something took the processor. Of no thread. */
+/* A time in which something else than a thread had the processor. Belongs to no thread. */
 struct taken_record {
 	struct header header;
 	__u64 at;   /* when it was over */

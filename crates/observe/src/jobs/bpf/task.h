@@ -8,7 +8,7 @@ static __always_inline bool is_real_time(__u32 policy)
 	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
 }
 
-/* Whether the program of a thread knows threads by the numbers that the observer has for them. */
+/* Whether thread numbers in a program mean the same to the observer: one PID namespace. */
 static __always_inline bool shares_numbers(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
