@@ -1,11 +1,12 @@
 //! Explains jobs from a stream of events, keeping only those that the jobs need.
 
-use crate::event::Event;
-use crate::history::History;
+use crate::event::{Event, Loss};
+use crate::history::{History, disjoint};
 use crate::part::{Explanation, Job};
 use crate::tracker::{Nothing, Tracker};
 use punctual_model::{Duration, Instant};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Events are out of order by at most this.
 const DISORDER: Duration = Duration::from_ms(200);
@@ -25,18 +26,26 @@ pub struct Collector {
     /// In the order of time.
     events: VecDeque<Event>,
     latest: Instant,
+    /// Disjoint, in the order of time.
+    losses: Arc<[Loss]>,
 }
 
 impl Collector {
     /// Explains these jobs from events that are complete from `from` on.
     pub fn new(mut jobs: Vec<Job>, from: Instant) -> Collector {
         jobs.sort_by_key(|job| (job.begin, job.end, job.thread));
-        Collector { jobs: jobs.into(), before: Tracker::new(from), events: VecDeque::new(), latest: from }
+        let (before, events, losses) = (Tracker::new(from), VecDeque::new(), Arc::default());
+        Collector { jobs: jobs.into(), before, events, latest: from, losses }
     }
 
     /// The same, for the events of some threads only: other occupants of processors are unknown.
     pub fn partial(self) -> Collector {
         Collector { before: self.before.partial(), ..self }
+    }
+
+    /// The same, where events were lost.
+    pub fn with_losses(self, losses: Vec<Loss>) -> Collector {
+        Collector { losses: disjoint(losses), ..self }
     }
 
     /// Takes an event; passes on the explanations of complete jobs.
@@ -68,7 +77,9 @@ impl Collector {
         // The event that ends a stretch tells what that was.
         let until = job.end + SETTLED;
         let after = self.events.partition_point(|event| event.at <= until);
-        let history = History::after(self.before.clone(), until, self.events.range(..after));
+        let losses = Arc::clone(&self.losses);
+        let events = self.events.range(..after);
+        let history = History::after(self.before.clone(), until, events, losses);
         each(history.explain(job));
     }
 

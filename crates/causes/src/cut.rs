@@ -29,7 +29,7 @@ impl History {
         };
         let mut parts = Vec::new();
         push(&mut parts, backlog);
-        let slept = self.stretch_at(job.thread, own_begin).is_some_and(|sleep| sleep.from <= job.begin);
+        let slept = self.stretch_at(job.thread, own_begin).is_none_or(|sleep| sleep.from <= job.begin);
         let stretches = with_release(self.of_thread(job.thread, own_begin, job.end), &job);
         for mut part in self.cut_stretches(job.thread, stretches, MOST_STEPS) {
             // Asleep since before the job began: its own sleep between two jobs.

@@ -59,13 +59,6 @@ pub enum Step {
         /// How many.
         faults: Faults,
     },
-    /// Events since then were lost.
-    Lost {
-        /// Since when.
-        since: Instant,
-        /// Whose.
-        of: Scope,
-    },
 }
 
 /// Numbers of page faults.
@@ -91,15 +84,13 @@ impl std::ops::AddAssign for Faults {
     }
 }
 
-/// The scope of a loss.
+/// A time of which events may be missing, of any thread and processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Any thread and processor.
-    All,
-    /// One thread.
-    Thread(u32),
-    /// One processor.
-    Processor(u32),
+pub struct Loss {
+    /// Events up to and at this moment are complete.
+    pub since: Instant,
+    /// So are those from this moment on.
+    pub until: Instant,
 }
 
 /// Why a thread left its processor.

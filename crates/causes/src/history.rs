@@ -1,11 +1,12 @@
 //! What all threads and processors did in a stretch of time.
 
-use crate::event::{Event, Faults, Urgency};
+use crate::event::{Event, Faults, Loss, Urgency};
 use crate::processor::{Occupancy, Service, StolenTime};
 use crate::thread::{State, Stretch};
 use crate::tracker::{Sink, Tracker};
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// What all threads and processors did between two instants.
 #[derive(Debug, Default)]
@@ -15,12 +16,19 @@ pub struct History {
     served: FxHashMap<u32, Vec<Service>>,
     stolen: FxHashMap<u32, Vec<StolenTime>>,
     faults: Vec<(u32, Instant, Faults)>,
+    /// Disjoint, in the order of time.
+    losses: Arc<[Loss]>,
 }
 
 impl History {
-    /// Of events in the order of time, of which none was missed from `from` to `until`.
-    pub fn new<'a>(from: Instant, until: Instant, events: impl IntoIterator<Item = &'a Event>) -> History {
-        History::after(Tracker::new(from), until, events)
+    /// Of events in the order of time, which are complete from `from` to `until` but for these losses.
+    pub fn new<'a>(
+        from: Instant,
+        until: Instant,
+        events: impl IntoIterator<Item = &'a Event>,
+        losses: Vec<Loss>,
+    ) -> History {
+        History::after(Tracker::new(from), until, events, disjoint(losses))
     }
 
     /// Of events that come after those that `tracker` has seen.
@@ -28,8 +36,9 @@ impl History {
         mut tracker: Tracker,
         until: Instant,
         events: impl IntoIterator<Item = &'a Event>,
+        losses: Arc<[Loss]>,
     ) -> History {
-        let mut history = History::default();
+        let mut history = History { losses, ..History::default() };
         for event in events {
             tracker.event(event, &mut history);
         }
@@ -43,6 +52,13 @@ impl History {
             }
         }
         history
+    }
+
+    /// Until when a stretch of one state is known: up to a loss. After that, or if it began within one, it may
+    /// have been in other states meanwhile; and its state is the one that it began in.
+    fn known_until(&self, from: Instant, until: Instant) -> Instant {
+        let next = self.losses.partition_point(|loss| loss.until <= from);
+        self.losses.get(next).map_or(until, |loss| loss.since.min(until))
     }
 
     /// What a thread did from `from` to `until`: stretches without gaps, in the order of time.
@@ -99,17 +115,21 @@ impl History {
 
 impl Sink for History {
     fn thread(&mut self, thread: u32, stretch: Stretch) {
+        let until = self.known_until(stretch.from, stretch.until);
         let stretches = self.threads.entry(thread).or_default();
         // The TID of a thread that ended may be used again.
         let from = stretches.last().map_or(stretch.from, |last| stretch.from.max(last.until));
-        if from < stretch.until {
-            stretches.push(Stretch { from, ..stretch });
+        let state = if until < stretch.until { stretch.begun } else { stretch.state };
+        if from < until {
+            stretches.push(Stretch { from, until, state, ..stretch });
         }
     }
 
     fn occupied(&mut self, cpu: u32, stretch: Occupancy) {
-        if stretch.from < stretch.until {
-            self.occupied.entry(cpu).or_default().push(stretch);
+        let until = self.known_until(stretch.from, stretch.until);
+        if stretch.from < until {
+            let by = if until < stretch.until { stretch.begun } else { stretch.by };
+            self.occupied.entry(cpu).or_default().push(Occupancy { until, by, ..stretch });
         }
     }
 
@@ -128,6 +148,20 @@ impl Sink for History {
     }
 }
 
+/// Losses in the order of time, those that touch as one.
+pub(crate) fn disjoint(mut losses: Vec<Loss>) -> Arc<[Loss]> {
+    losses.retain(|loss| loss.since < loss.until);
+    losses.sort_by_key(|loss| (loss.since, loss.until));
+    losses.dedup_by(|next, last| {
+        let touches = next.since <= last.until;
+        if touches {
+            last.until = last.until.max(next.until);
+        }
+        touches
+    });
+    losses.into()
+}
+
 fn of<T>(map: &FxHashMap<u32, Vec<T>>, cpu: u32) -> &[T] {
     map.get(&cpu).map_or(&[], Vec::as_slice)
 }
@@ -140,5 +174,6 @@ fn within<T>(all: &[T], from: Instant, until: Instant, times: impl Fn(&T) -> (In
 }
 
 fn unknown(from: Instant, until: Instant, urgency: Urgency) -> Option<Stretch> {
-    (from < until).then_some(Stretch { from, until, state: State::Unknown, urgency })
+    let state = State::Unknown;
+    (from < until).then_some(Stretch { from, until, state, begun: state, urgency })
 }

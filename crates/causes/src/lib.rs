@@ -22,6 +22,6 @@ mod tracker;
 
 pub use cause::main_cause;
 pub use collector::Collector;
-pub use event::{Departure, Event, Faults, Interrupt, Scope, Step, Urgency, Wait, Waker};
+pub use event::{Departure, Event, Faults, Interrupt, Loss, Step, Urgency, Wait, Waker};
 pub use history::History;
 pub use part::{Chain, Culprit, Explanation, Job, Kind, Part, Role};

@@ -21,6 +21,8 @@ pub(crate) struct Occupancy {
     pub from: Instant,
     pub until: Instant,
     pub by: Occupant,
+    /// The same, as far as it was known before the event that ended the stretch.
+    pub begun: Occupant,
 }
 
 /// A stretch of a processor's time in an interrupt. `None`: its end was not seen, so it lasted until some
@@ -57,7 +59,7 @@ impl Processor {
 
     /// The stretch that ends at `at`.
     pub fn stretch(&self, at: Instant) -> Occupancy {
-        Occupancy { from: self.since, until: at, by: self.occupant }
+        Occupancy { from: self.since, until: at, by: self.occupant, begun: self.occupant }
     }
 
     /// Ends the stretch, whose occupant was `seen`, and begins one of `next`.
@@ -96,11 +98,6 @@ impl Processor {
     /// The stretch of the interrupt that it serves, if any, up to `at`.
     pub fn serving_at(&self, at: Instant) -> Option<Service> {
         self.serving.last().map(|(what, from)| served(*from, at, Some(*what)))
-    }
-
-    /// Nothing is known any more of what it serves.
-    pub fn forget_interrupts(&mut self) {
-        self.serving.clear();
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Stretch {
     pub from: Instant,
     pub until: Instant,
     pub state: State,
+    /// The state as far as it was known before the event that ended it.
+    pub begun: State,
     pub urgency: Urgency,
 }
 
@@ -75,7 +77,8 @@ impl Thread {
 
     /// The stretch that ends at `at`, in the state as it is known by now.
     pub fn stretch(&self, at: Instant) -> Stretch {
-        Stretch { from: self.since, until: at, state: self.state, urgency: self.urgency }
+        let Thread { state, since, urgency, .. } = *self;
+        Stretch { from: since, until: at, state, begun: state, urgency }
     }
 
     /// Ends the stretch, which was in `seen`, and begins one in `next`.
@@ -144,10 +147,9 @@ impl Thread {
         Some(self.turn(at, self.state, next))
     }
 
-    /// What it did since then is not known: the stretch before, if any, and the unknown one.
-    pub fn lose(&mut self, since: Instant, at: Instant) -> [Option<Stretch>; 2] {
-        let before = (self.since < since).then(|| self.turn(since, self.state, State::Unknown));
+    /// What it did since its last event is not known.
+    pub fn lose(&mut self, at: Instant) -> Stretch {
         self.early = None;
-        [before, Some(self.turn(at, State::Unknown, State::Unknown))]
+        self.turn(at, State::Unknown, State::Unknown)
     }
 }

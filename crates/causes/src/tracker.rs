@@ -1,6 +1,6 @@
 //! The states of all threads and processors, event by event.
 
-use crate::event::{Event, Faults, Scope, Step, Urgency};
+use crate::event::{Event, Faults, Step, Urgency};
 use crate::processor::{Occupancy, Occupant, Processor, Service, StolenTime};
 use crate::thread::{State, Stretch, Thread};
 use punctual_model::Instant;
@@ -86,7 +86,6 @@ impl Tracker {
                 processor.stolen_since = at;
             }
             Step::Faulted { thread, faults } => sink.faulted(thread, at, faults),
-            Step::Lost { since, of } => self.lose(since.min(at), at, of, sink),
         }
     }
 
@@ -114,8 +113,8 @@ impl Tracker {
     fn expel(&mut self, at: Instant, occupant: Occupant, thread: u32, sink: &mut impl Sink) {
         if let Occupant::Thread(other) = occupant {
             if other != thread {
-                let since = self.thread(other).since;
-                self.lose_thread(other, since, at, sink);
+                let stretch = self.thread(other).lose(at);
+                sink.thread(other, stretch);
             }
         }
     }
@@ -127,35 +126,6 @@ impl Tracker {
         sink.occupied(cpu, stretch);
         if let Some(served) = served {
             sink.served(cpu, served);
-        }
-    }
-
-    fn lose(&mut self, since: Instant, at: Instant, of: Scope, sink: &mut impl Sink) {
-        let (threads, cpus): (Vec<u32>, Vec<u32>) = match of {
-            Scope::All => (self.threads.keys().copied().collect(), self.processors.keys().copied().collect()),
-            Scope::Thread(thread) => (vec![thread], vec![]),
-            Scope::Processor(cpu) => (vec![], vec![cpu]),
-        };
-        for thread in threads {
-            self.lose_thread(thread, since, at, sink);
-        }
-        for cpu in cpus {
-            let processor = self.processor(cpu);
-            let occupant = processor.occupant;
-            let before =
-                (processor.since < since).then(|| processor.turn(since, occupant, Occupant::Unknown));
-            let lost = processor.turn(at, Occupant::Unknown, Occupant::Unknown);
-            processor.forget_interrupts();
-            before.into_iter().chain([lost]).for_each(|stretch| sink.occupied(cpu, stretch));
-        }
-        if of == Scope::All {
-            self.from = at;
-        }
-    }
-
-    fn lose_thread(&mut self, thread: u32, since: Instant, at: Instant, sink: &mut impl Sink) {
-        for stretch in self.thread(thread).lose(since, at).into_iter().flatten() {
-            sink.thread(thread, stretch);
         }
     }
 

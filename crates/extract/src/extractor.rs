@@ -172,6 +172,7 @@ impl Extractor {
             Record::Bystander(_)
             | Record::BystanderExit { .. }
             | Record::Switch(_)
+            | Record::Lost { .. }
             | Record::Latency(_)
             | Record::Dispatch(_) => {}
         }

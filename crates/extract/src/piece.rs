@@ -167,6 +167,7 @@ fn sequence(record: &Record) -> Option<u32> {
         | Record::BystanderExit { .. }
         | Record::Switch(_)
         | Record::ClockSet { .. }
+        | Record::Lost { .. }
         | Record::Latency(_)
         | Record::Dispatch(_) => None,
     }

@@ -139,9 +139,11 @@ impl<W: Write> Timeline<W> {
             Record::Last { tid, at, .. } => self.end(*tid, *at, false),
             Record::Exit { tid, at, .. } | Record::BystanderExit { tid, at } => self.end(*tid, *at, true),
             Record::Switch(switch) => self.switch(switch),
-            Record::Busy { .. } | Record::ClockSet { .. } | Record::Latency(_) | Record::Dispatch(_) => {
-                Ok(())
-            }
+            Record::Busy { .. }
+            | Record::ClockSet { .. }
+            | Record::Lost { .. }
+            | Record::Latency(_)
+            | Record::Dispatch(_) => Ok(()),
         }
     }
 

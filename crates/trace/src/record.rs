@@ -84,6 +84,14 @@ pub enum Record {
         /// By so many nanoseconds, forward if positive.
         by_ns: i64,
     },
+    /// Records of a time are missing, of any thread and processor. The sequences of threads tell the same of
+    /// their activations; steps of the scheduler have none.
+    Lost {
+        /// Records up to and at this moment are complete.
+        since: Instant,
+        /// So are those from this moment on.
+        until: Instant,
+    },
     /// Of a measurement of scheduling latency, which has no other records.
     Latency(Latency),
     /// Of a time-triggered dispatcher, which has no other records.
@@ -103,7 +111,7 @@ impl Record {
             | Record::Last { tid, .. }
             | Record::Exit { tid, .. }
             | Record::BystanderExit { tid, .. } => *tid,
-            Record::ClockSet { .. } | Record::Latency(_) | Record::Dispatch(_) => 0,
+            Record::ClockSet { .. } | Record::Lost { .. } | Record::Latency(_) | Record::Dispatch(_) => 0,
         }
     }
 }

@@ -55,7 +55,11 @@ impl Roster {
             Record::BystanderExit { tid, .. } => {
                 self.bystanders.remove(tid);
             }
-            Record::Switch(_) | Record::ClockSet { .. } | Record::Latency(_) | Record::Dispatch(_) => {}
+            Record::Switch(_)
+            | Record::ClockSet { .. }
+            | Record::Lost { .. }
+            | Record::Latency(_)
+            | Record::Dispatch(_) => {}
         }
     }
 

@@ -153,7 +153,7 @@ impl RecordFilter {
                     task.command.clone_from(command);
                 }
             }
-            Record::ClockSet { .. } => return Some(take(record)),
+            Record::ClockSet { .. } | Record::Lost { .. } => return Some(take(record)),
             Record::Exit { .. } | Record::Last { .. } => {
                 let was_other = self.others.remove(&tid).is_some() && self.keeps_others;
                 let at = self.now;
@@ -203,6 +203,7 @@ fn time(record: &Record) -> Option<Instant> {
         Record::Switch(switch) => Some(switch.at),
         Record::ClockSet { at, .. } => Some(*at),
         Record::Busy { .. }
+        | Record::Lost { .. }
         | Record::Renamed { .. }
         | Record::Command { .. }
         | Record::Latency(_)

@@ -14,7 +14,7 @@ use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
 use events::Events;
-use punctual_causes::{Collector, Explanation, Job};
+use punctual_causes::{Collector, Explanation, Job, Loss};
 use punctual_conformance::{Contract, ContractTask, Matcher};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::{Duration, Instant, Stream, Task};
@@ -73,10 +73,16 @@ pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<Why> {
     let mut choice = Choice::new(&tasks, options);
     let progress = monitor.begin("finding late jobs", recording.activations(), Unit::Activations);
     let mut shows = Shows::default();
-    let see = |record: &Record| shows.see(record);
+    let mut losses = Vec::new();
+    let see = |record: &Record| {
+        shows.see(record);
+        if let Record::Lost { since, until } = *record {
+            losses.push(Loss { since, until });
+        }
+    };
     each_job(recording.stopped_by(monitor), false, &*progress, see, |seen| choice.job(seen))?;
     drop(progress);
-    choice.explain(&recording, shows, monitor)
+    choice.explain(&recording, shows, losses, monitor)
 }
 
 /// What a recording shows besides the switches of watched threads.
@@ -234,7 +240,13 @@ impl Choice {
 
     /// Reads the recording for what all threads did while late jobs lasted.
     /// Without the switches of others, who had a processor is unknown where no watched thread had it.
-    fn explain(self, recording: &Recording, shows: Shows, monitor: &dyn Monitor) -> Result<Why> {
+    fn explain(
+        self,
+        recording: &Recording,
+        shows: Shows,
+        losses: Vec<Loss>,
+        monitor: &dyn Monitor,
+    ) -> Result<Why> {
         let Choice { mut late, jobs, number, .. } = self;
         // A thread has one job at a time.
         let places: HashMap<(u32, Instant), (usize, bool)> =
@@ -248,7 +260,7 @@ impl Choice {
         };
         let progress = monitor.begin("explaining late jobs", recording.activations(), Unit::Activations);
         let (mut events, mut activations) = (Events::default(), 0_u64);
-        let collector = Collector::new(jobs, recording.from());
+        let collector = Collector::new(jobs, recording.from()).with_losses(losses);
         let mut collector = if shows.other_threads { collector } else { collector.partial() };
         recording.stopped_by(monitor).read_all(&mut |record| {
             events.of(record, &mut |event, events| {

@@ -35,8 +35,8 @@ const EVENTS: [&str; 8] = [
     "raw_syscalls",
 ];
 
-/// Around the recording of our own, so that both see the same.
-fn trace_cmd(directory: &Path, version: &str, data: &Path) -> Command {
+/// Records what the command does that is appended.
+pub fn trace_cmd(directory: &Path, version: &str, data: &Path) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", WITHOUT_FILTERS, "sh"]).arg(directory);
     command.args(["record", "-q", "-C", "mono", "--file-version", version]);

@@ -51,7 +51,7 @@ fn collected(events: &[Event], jobs: Vec<Job>) -> Vec<Explanation> {
 #[test]
 fn the_same_as_from_everything_at_once() {
     let (events, jobs) = run();
-    let history = History::new(at(0), at(10_000_000), &events);
+    let history = History::new(at(0), at(10_000_000), &events, Vec::new());
     let expected: Vec<Explanation> = jobs.iter().map(|job| history.explain(*job)).collect();
     assert_eq!(collected(&events, jobs), expected);
     let preempted = expected.iter().filter(|it| it.parts.len() > 3).count();

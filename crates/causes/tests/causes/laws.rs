@@ -3,7 +3,7 @@
 use crate::script::at;
 use proptest::prelude::*;
 use punctual_causes::{
-    Departure, Event, History, Interrupt, Job, Kind, Part, Scope, Step, Urgency, Wait, Waker,
+    Departure, Event, History, Interrupt, Job, Kind, Loss, Part, Step, Urgency, Wait, Waker,
 };
 use punctual_model::{Duration, Instant, Window};
 
@@ -41,7 +41,6 @@ fn step() -> impl Strategy<Value = Step> {
         1 => interrupt.clone().prop_map(Step::Began),
         1 => interrupt.prop_map(Step::Ended),
         1 => (0..500_u64).prop_map(|ns| Step::Stolen(Duration::from_us(ns))),
-        1 => (0..END).prop_map(|since| Step::Lost { since: at(since), of: Scope::All }),
     ]
 }
 
@@ -52,6 +51,50 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         events.sort_by_key(|event| event.at);
         events
     })
+}
+
+/// Microseconds since the choice before, a processor, and what is chosen there.
+fn choices() -> impl Strategy<Value = Vec<(u64, u32, u32)>> {
+    prop::collection::vec((1..80_u64, 0..2_u32, any::<u32>()), 0..60)
+}
+
+/// What threads of different priorities may do on two processors, from random choices.
+fn possible(choices: &[(u64, u32, u32)]) -> Vec<Event> {
+    let urgency = |thread: u32| if thread == 0 { Urgency::IDLE } else { Urgency::real_time(thread * 10) };
+    let (mut running, mut ready, mut asleep) = ([0, 0], Vec::new(), (1..THREADS).collect::<Vec<u32>>());
+    let (mut events, mut now) = (Vec::new(), 0);
+    for (time, cpu, choice) in choices {
+        now += time;
+        let mut put = |step| events.push(Event { at: at(now), cpu: *cpu, step });
+        let left = running[*cpu as usize];
+        if choice % 2 == 0 && !asleep.is_empty() {
+            let thread = asleep.remove(*choice as usize / 2 % asleep.len());
+            let by = if left == 0 { Waker::Interrupt } else { Waker::Thread(left) };
+            put(Step::Woken { thread, by });
+            ready.push(thread);
+            continue;
+        }
+        let sleeps = choice % 3 == 0 && left != 0;
+        let why = if sleeps { Departure::Asleep(Wait::default()) } else { Departure::Preempted };
+        let thread = if ready.is_empty() { 0 } else { ready.remove(*choice as usize / 3 % ready.len()) };
+        put(Step::Out { thread: left, urgency: urgency(left), why });
+        put(Step::In { thread, urgency: urgency(thread) });
+        running[*cpu as usize] = thread;
+        match left {
+            0 => {}
+            _ if sleeps => asleep.push(left),
+            _ => ready.push(left),
+        }
+    }
+    events
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    (0..END, 0..END / 4).prop_map(|(since, time)| Loss { since: at(since), until: at(since + time) })
+}
+
+fn losses() -> impl Strategy<Value = Vec<Loss>> {
+    prop::collection::vec(loss(), 0..4)
 }
 
 fn job() -> impl Strategy<Value = Job> {
@@ -84,29 +127,44 @@ fn check(parts: &[Part], from: Instant, until: Instant) {
 
 proptest! {
     #[test]
-    fn parts_are_the_job(events in events(), job in job()) {
-        let explanation = History::new(at(0), at(END), &events).explain(job);
+    fn parts_are_the_job(events in events(), losses in losses(), job in job()) {
+        let explanation = History::new(at(0), at(END), &events, losses).explain(job);
         check(&explanation.parts, job.begin, job.end);
         let sum = explanation.summed().iter().fold(Duration::ZERO, |sum, part| sum + part.time);
         prop_assert_eq!(sum, job.time());
     }
 
-    /// The time of a thread that is known without an event is known with it: losing events never makes
-    /// another reason out of one, but for those that follow from the events that are left.
+    /// Nothing is said of a time in which events were lost.
     #[test]
-    fn lost_time_is_unknown(events in events(), job in job(), since in 0..END, until in 0..END) {
-        let (since, until) = (at(since.min(until)), at(since.max(until)));
-        let lost = Event { at: until, cpu: 0, step: Step::Lost { since, of: Scope::All } };
-        let mut left: Vec<Event> =
-            events.into_iter().filter(|event| event.at < since || event.at > until).collect();
-        left.retain(|event| !matches!(event.step, Step::Lost { .. }));
-        left.push(lost);
-        left.sort_by_key(|event| event.at);
-        let explanation = History::new(at(0), at(END), &left).explain(Job { release: None, ..job });
-        for part in &explanation.parts {
-            let inside = part.from >= since && part.from + part.time <= until;
+    fn lost_time_is_unknown(events in events(), losses in losses(), job in job()) {
+        let history = History::new(at(0), at(END), &events, losses.clone());
+        for part in history.explain(Job { release: None, ..job }).parts {
+            let is_lost = |loss: &Loss| part.from < loss.until && loss.since < part.from + part.time;
             let is_told = matches!(part.kind, Kind::Unknown | Kind::Backlog);
-            prop_assert!(!inside || is_told, "{part:?}");
+            prop_assert!(is_told || !losses.iter().any(is_lost), "{part:?}");
+        }
+    }
+
+    /// What is said although events were lost is what is said where they were not.
+    #[test]
+    fn a_loss_changes_no_reason(choices in choices(), losses in losses(), job in job()) {
+        // It may have slept until its end.
+        let job = Job { start: job.end, release: None, cost: None, ..job };
+        let events = possible(&choices);
+        let is_lost = |event: &&Event| losses.iter().any(|loss| loss.since < event.at && event.at < loss.until);
+        let left: Vec<Event> = events.iter().filter(|event| !is_lost(event)).copied().collect();
+        let truth = History::new(at(0), at(END), &events, Vec::new()).explain(job);
+        let told = History::new(at(0), at(END), &left, losses.clone()).explain(job);
+        for part in told.parts.iter().filter(|part| part.kind != Kind::Unknown) {
+            let until = part.from + part.time;
+            let same = |it: &&Part| {
+                let culprit = part.culprit.is_none() || part.culprit == it.culprit;
+                it.kind == part.kind && culprit && it.from < until && part.from < it.from + it.time
+            };
+            let agreed = truth.parts.iter().filter(same).fold(Duration::ZERO, |sum, it| {
+                sum + (it.from + it.time).min(until).since(it.from.max(part.from))
+            });
+            prop_assert_eq!(agreed, part.time, "{:?}: {:#?}", part, truth);
         }
     }
 }

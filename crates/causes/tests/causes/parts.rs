@@ -1,7 +1,7 @@
 //! One example of each reason.
 
 use crate::script::{at, events, us};
-use punctual_causes::{Culprit, Explanation, Faults, History, Interrupt, Job, Kind, Role, main_cause};
+use punctual_causes::{Culprit, Explanation, Faults, History, Interrupt, Job, Kind, Loss, Role, main_cause};
 use punctual_model::Duration;
 
 /// Thread 10 arrives at 100 µs, and its job ends at `end`.
@@ -19,7 +19,11 @@ fn job(start: u64, end: u64) -> Job {
 }
 
 fn explained(job: Job, script: &str) -> Explanation {
-    History::new(at(0), at(1_000_000), &events(script)).explain(job)
+    with_losses(job, script, Vec::new())
+}
+
+fn with_losses(job: Job, script: &str, losses: Vec<Loss>) -> Explanation {
+    History::new(at(0), at(1_000_000), &events(script), losses).explain(job)
 }
 
 /// Kind, culprit and microseconds of each part.
@@ -78,7 +82,7 @@ fn equal_and_lesser_priorities() {
             );
         let mut events = events(&script);
         events.sort_by_key(|event| event.at);
-        shown(&History::new(at(0), at(1_000), &events).explain(job(400, 500)))
+        shown(&History::new(at(0), at(1_000), &events, Vec::new()).explain(job(400, 500)))
     };
     assert_eq!(behind("20/80"), ["late-wakeup 5", "queued 20 295", "own 100"]);
     assert_eq!(behind("20/10"), ["late-wakeup 5", "dispatch 20 295", "own 100"]);
@@ -255,17 +259,51 @@ fn what_was_not_seen_is_unknown() {
         shown(&explained(job(110, 600), &script)),
         ["late-wakeup 5", "dispatch 5", "own 90", "unknown 100", "own 300"]
     );
-    // Records were lost.
-    let script = woken(105)
-        + "110 cpu0 in 10/80
-           400 cpu0 lost 200
-           500 cpu0 out 10/80 asleep";
-    assert_eq!(
-        shown(&explained(job(110, 500), &script)),
-        ["late-wakeup 5", "dispatch 5", "own 90", "unknown 300"]
-    );
     // Nothing was seen.
     assert_eq!(shown(&explained(job(110, 500), "")), ["unknown 400"]);
+}
+
+#[test]
+fn what_was_lost_is_unknown() {
+    let from = |since, until| vec![Loss { since: at(since), until: at(until) }];
+    let of = |job, script: &str, losses| shown(&with_losses(job, script, losses));
+    // It may have slept and run again meanwhile.
+    let script = woken(105) + "110 cpu0 in 10/80\n500 cpu0 out 10/80 asleep";
+    assert_eq!(
+        of(job(110, 500), &script, from(200, 400)),
+        ["late-wakeup 5", "dispatch 5", "own 90", "unknown 300"]
+    );
+    // What began within a loss may have ended within it, too.
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           200 cpu0 out 10/80 preempted
+           200 cpu0 in 20/90
+           300 cpu0 out 20/90 asleep
+           300 cpu0 in 10/80
+           500 cpu0 out 10/80 asleep";
+    assert_eq!(
+        of(job(110, 500), &script, from(150, 250)),
+        ["late-wakeup 5", "dispatch 5", "own 40", "unknown 150", "own 200"]
+    );
+    // Who woke it, and where it waited until then, is not known from what came after.
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           200 cpu0 out 10/80 asleep
+           300 cpu1 in 30/10
+           600 cpu0 woken 10/80 30
+           610 cpu0 in 10/80
+           700 cpu0 out 10/80 asleep";
+    assert_eq!(
+        of(job(110, 700), &script, from(400, 500)),
+        ["late-wakeup 5", "dispatch 5", "own 90", "blocked 200", "unknown 210", "own 90"]
+    );
+    let script = woken(105) + "250 cpu1 in 10/80\n300 cpu1 out 10/80 asleep";
+    assert_eq!(of(job(250, 300), &script, from(150, 200)), ["late-wakeup 5", "unknown 145", "own 50"]);
+    // It ended before, or began after.
+    let script = woken(105) + "110 cpu0 in 10/80\n500 cpu0 out 10/80 asleep";
+    for losses in [from(500, 600), from(0, 0)] {
+        assert_eq!(of(job(110, 500), &script, losses), ["late-wakeup 5", "dispatch 5", "own 390"]);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Events written as a line each: `5 cpu0 in 80/10`, microseconds first; threads are numbers, with a
 //! real-time priority where it is not 0.
 
-use punctual_causes::{Departure, Event, Faults, Interrupt, Scope, Step, Urgency, Wait, Waker};
+use punctual_causes::{Departure, Event, Faults, Interrupt, Step, Urgency, Wait, Waker};
 use punctual_model::{Duration, Instant};
 
 pub fn at(us: u64) -> Instant {
@@ -41,7 +41,6 @@ fn event(line: &str) -> Event {
         "ended" => Step::Ended(interrupt(3)),
         "stolen" => Step::Stolen(us(number(words[3]))),
         "fault" => Step::Faulted { thread: thread(3).0, faults: Faults { minor: 1, major: 0 } },
-        "lost" => Step::Lost { since: at(number(words[3])), of: Scope::All },
         other => panic!("{other} in {line}"),
     };
     Event { at: at(number(words[0])), cpu, step }

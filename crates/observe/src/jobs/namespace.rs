@@ -43,7 +43,9 @@ impl Namespace {
         if !self.translated.is_empty() {
             let has_ended = matches!(record, Record::Exit { .. } | Record::BystanderExit { .. });
             let tid = match &mut record {
-                Record::ClockSet { .. } | Record::Latency(_) | Record::Dispatch(_) => return record,
+                Record::ClockSet { .. } | Record::Lost { .. } | Record::Latency(_) | Record::Dispatch(_) => {
+                    return record;
+                }
                 Record::Task(task) | Record::Known(task) | Record::Bystander(task) => &mut task.tid,
                 Record::Activation(activation) => &mut activation.tid,
                 Record::Switch(switch) => &mut switch.tid,

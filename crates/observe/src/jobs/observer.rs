@@ -116,6 +116,8 @@ pub struct Observer {
     is_busy: bool,
     from: Instant,
     stolen_before: punctual_model::Duration,
+    /// Records that found no room, as they were counted at this time.
+    lost: (u64, Instant),
 }
 
 impl Observer {
@@ -165,6 +167,7 @@ impl Observer {
             is_busy: false,
             from,
             stolen_before,
+            lost: (0, from),
         };
         if let Target::Command(words) = &options.target {
             observer.start_command(words, options.command_output)?;
@@ -189,7 +192,21 @@ impl Observer {
         // SAFETY: `request` is a valid time; the remaining time is not asked for.
         unsafe { libc::nanosleep(&request, std::ptr::null_mut()) };
         self.is_busy = self.drain(each)? > MUCH;
+        self.tell_losses(each);
         Ok(())
+    }
+
+    /// Hands on that records found no room, if any did since the last time.
+    fn tell_losses(&mut self, each: &mut dyn FnMut(&Record)) {
+        let (now, lost) = (system::now(), self.lost());
+        if lost > self.lost.0 {
+            each(&Record::Lost { since: self.lost.1, until: system::now() });
+        }
+        self.lost = (lost, now);
+    }
+
+    fn lost(&self) -> u64 {
+        self.loaded.counter(records::COUNTER_DROPPED) + self.ring.undecodable()
     }
 
     /// Hands on everything in the buffer; returns how many entries that was.
@@ -243,7 +260,7 @@ impl Observer {
         let (missed, program_ns) = self.loaded.programs();
         Statistics {
             records: self.records,
-            lost: self.loaded.counter(records::COUNTER_DROPPED) + self.ring.undecodable(),
+            lost: self.lost(),
             untracked: self.loaded.counter(records::COUNTER_UNTRACKED),
             missed,
             stolen: system::stolen().saturating_sub(self.stolen_before),
@@ -259,6 +276,7 @@ impl Observer {
         let attached = self.loaded.stop()?;
         let until = system::now();
         self.drain(each)?;
+        self.tell_losses(each);
         let threads = &self.loaded.skeleton.maps.threads;
         for key in threads.keys() {
             let Ok(Some(bytes)) = threads.lookup(&key, MapFlags::ANY) else {

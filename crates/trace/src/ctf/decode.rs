@@ -226,6 +226,9 @@ impl Decoder {
                 cpu: Duration::from_ns(fields.u64()),
             },
             CLOCK_SET => Record::ClockSet { at: before(fields.u64())?, by_ns: fields.u64() as i64 },
+            LOST => {
+                Record::Lost { since: Instant::from_ns(fields.u64()), until: Instant::from_ns(fields.u64()) }
+            }
             EXIT => Record::Exit { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
             LAST => Record::Last { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
             SWITCH_IN | SWITCH_OUT | WOKEN | BLOCKED | FAULTED => {

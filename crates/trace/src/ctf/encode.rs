@@ -41,6 +41,10 @@ impl Packet {
                 self.put(at_ns, CLOCK_SET, &(at_ns - at.ns()).to_le_bytes());
                 self.bytes.extend_from_slice(&by_ns.to_le_bytes());
             }
+            Record::Lost { since, until } => {
+                self.put(at_ns, LOST, &since.ns().to_le_bytes());
+                self.bytes.extend_from_slice(&until.ns().to_le_bytes());
+            }
             Record::Bystander(task) => self.task(BYSTANDER, task, at_ns),
             Record::BystanderExit { tid, at } => self.end(BYSTANDER_EXIT, *tid, 0, at.ns(), at_ns),
             Record::Switch(switch) => self.switch(switch, at_ns),
@@ -200,7 +204,10 @@ pub fn own_ns(record: &Record) -> Option<u64> {
         Record::ClockSet { at, .. } => *at,
         Record::Latency(latency) => latency.at()?,
         Record::Dispatch(dispatch) => dispatch.at()?,
-        Record::Renamed { .. } | Record::Command { .. } | Record::Busy { .. } => return None,
+        // What comes next may have happened before the end of a loss is known.
+        Record::Renamed { .. } | Record::Command { .. } | Record::Busy { .. } | Record::Lost { .. } => {
+            return None;
+        }
     };
     Some(at.ns())
 }
@@ -221,6 +228,7 @@ fn most_bytes(record: &Record) -> usize {
         Record::Command { command, .. } => EVENT + 8 + text(command),
         Record::Busy { .. }
         | Record::ClockSet { .. }
+        | Record::Lost { .. }
         | Record::Exit { .. }
         | Record::Last { .. }
         | Record::BystanderExit { .. } => EVENT + 20,

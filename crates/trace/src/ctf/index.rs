@@ -22,6 +22,8 @@ pub struct Run {
     pub activations: u64,
     pub begin_ns: u64,
     pub end_ns: u64,
+    /// Packets from the beginning of the recording to its end.
+    pub packets: u64,
     /// At its end.
     pub totals: Totals,
 }
@@ -30,7 +32,8 @@ impl Run {
     /// A run of one packet.
     pub fn new(file: usize, offset: u64, header: &Header) -> Run {
         let Header { begin_ns, end_ns, activations, totals, .. } = *header;
-        Run { file, offset, bytes: header.bytes as u64, activations, begin_ns, end_ns, totals }
+        let packets = header.sequence.wrapping_add(1);
+        Run { file, offset, bytes: header.bytes as u64, activations, begin_ns, end_ns, packets, totals }
     }
 }
 
@@ -110,6 +113,7 @@ impl Index {
                 run.bytes += packet.bytes;
                 run.activations = run.activations.saturating_add(packet.activations);
                 run.end_ns = run.end_ns.max(packet.end_ns);
+                run.packets = packet.packets;
                 run.totals = packet.totals;
             }
             _ => self.runs.push(packet),

@@ -90,6 +90,8 @@ pub const SEPARATOR_NAMED: u8 = 44;
 pub const BLOCKED: u8 = 45;
 pub const FAULTED: u8 = 46;
 pub const TAKEN: u8 = 47;
+/// What version 11 has added.
+pub const LOST: u8 = 48;
 
 /// Of a measurement of scheduling latency, too: what versions after the fourth have added.
 pub const LATENCY_LATER: std::ops::RangeInclusive<u8> = WAKEUP_SECTIONS..=FROM_DUE;

@@ -128,7 +128,8 @@ impl Reader {
         }
         let mut until = None;
         // Damage of that packet is reported when it is read.
-        self.read_run(&run, &mut Damages::default(), &mut until, &mut |_, _| {})?;
+        let reached = Reached { packets: last.sequence, end_ns: last.begin_ns };
+        self.read_run(&run, reached, &mut Damages::default(), &mut until, &mut |_, _| {})?;
         self.until = Instant::from_ns(until.unwrap_or(last.end_ns)).max(self.about.from);
         Ok(())
     }
@@ -202,21 +203,36 @@ impl Reader {
             self.selection.known.iter().for_each(&mut *each);
         }
         let stamps_ns = &self.selection.stamps_ns;
-        for run in &self.runs[self.selection.runs.clone()][stretches] {
-            self.read_run(run, &mut damages, &mut until, &mut |at_ns, record| {
-                if stamps_ns.contains(&at_ns) {
-                    each(record);
-                }
-            })?;
+        for index in self.selection.runs.clone().skip(stretches.start).take(stretches.len()) {
+            self.read_run(
+                &self.runs[index],
+                self.reached(index),
+                &mut damages,
+                &mut until,
+                &mut |at_ns, record| {
+                    if stamps_ns.contains(&at_ns) {
+                        each(record);
+                    }
+                },
+            )?;
         }
         Ok(damages.into_list())
     }
 
+    /// How far it has been read before a run.
+    pub(super) fn reached(&self, run: usize) -> Reached {
+        match run.checked_sub(1).map(|before| &self.runs[before]) {
+            Some(before) => Reached { packets: before.packets, end_ns: before.end_ns },
+            None => Reached { packets: self.dropped.packets, end_ns: self.about.from.ns() },
+        }
+    }
+
     /// Reads the records of a run, with their events' timestamps; sets `until` if the observation ended in
-    /// it.
+    /// it. Where packets are missing or damaged, a record says so.
     pub(super) fn read_run(
         &self,
         run: &Run,
+        mut reached: Reached,
         damages: &mut Damages,
         until: &mut Option<u64>,
         each: &mut impl FnMut(u64, &Record),
@@ -244,17 +260,48 @@ impl Reader {
             file.read(offset, &mut bytes).map_err(failed)?;
             if let Some(damage) = packet_damage(&stream.name, offset, &header, &bytes) {
                 damages.push(damage);
-            } else if let Err(nonsense) = decoder.packet(&bytes, header.begin_ns, each) {
-                let what = format!(
-                    "{} (written by a newer Punctual?); the rest of this packet is left out",
-                    nonsense.what
-                );
-                damages.push(Damage::new(&stream.name, offset + nonsense.offset as u64, what));
+            } else {
+                if let Some(lost) = reached.lost_before(header.sequence, header.begin_ns) {
+                    each(header.begin_ns, &lost);
+                }
+                match decoder.packet(&bytes, header.begin_ns, each) {
+                    Ok(()) => reached = Reached::behind(header.sequence, header.end_ns),
+                    Err(nonsense) => {
+                        let what = format!(
+                            "{} (written by a newer Punctual?); the rest of this packet is left out",
+                            nonsense.what
+                        );
+                        damages.push(Damage::new(&stream.name, offset + nonsense.offset as u64, what));
+                    }
+                }
             }
             offset += header.bytes as u64;
         }
+        if let Some(lost) = reached.lost_before(run.packets, run.end_ns) {
+            each(run.end_ns, &lost);
+        }
         *until = decoder.until_ns.or(*until);
         Ok(())
+    }
+}
+
+/// How far a recording has been read without a gap.
+#[derive(Clone, Copy)]
+pub(super) struct Reached {
+    /// Packets since its beginning.
+    packets: u64,
+    end_ns: u64,
+}
+
+impl Reached {
+    fn behind(packet: u64, end_ns: u64) -> Reached {
+        Reached { packets: packet.wrapping_add(1), end_ns }
+    }
+
+    /// What is missing before the packet with this number, if anything.
+    fn lost_before(self, packet: u64, begin_ns: u64) -> Option<Record> {
+        let (since, until) = (Instant::from_ns(self.end_ns), Instant::from_ns(begin_ns));
+        (self.packets != packet).then_some(Record::Lost { since, until })
     }
 }
 

@@ -51,15 +51,21 @@ impl Reader {
         let behind = self.runs.iter().rposition(|run| run.begin_ns < from.ns()).map_or(0, |last| last + 1);
         let mut begin = behind;
         let mut all = Damages::default();
-        for (index, run) in self.runs.iter().enumerate().take(behind) {
+        for index in 0..behind {
             let mut damages = Damages::default();
-            self.read_run(run, &mut damages, &mut None, &mut |at_ns, record| {
-                if at_ns < from.ns() {
-                    roster.record(record);
-                } else {
-                    begin = begin.min(index);
-                }
-            })?;
+            self.read_run(
+                &self.runs[index],
+                self.reached(index),
+                &mut damages,
+                &mut None,
+                &mut |at_ns, record| {
+                    if at_ns < from.ns() {
+                        roster.record(record);
+                    } else {
+                        begin = begin.min(index);
+                    }
+                },
+            )?;
             // Damage in the selection is reported when it is read.
             if index < begin {
                 all.extend(damages.into_list());

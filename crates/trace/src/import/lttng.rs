@@ -107,6 +107,7 @@ impl Trace {
                         lost = lost.saturating_add(gap.events.saturating_add(gap.packets).max(1));
                         gap_until = gap_until.max(Some(gap.until));
                         threads.lose();
+                        out(Record::Lost { since: gap.at, until: gap.until });
                     }
                     Item::Lost(_) => {}
                 }

@@ -46,6 +46,9 @@ struct Conversion {
     threads: Threads,
     /// The latest event so far.
     until: Instant,
+    /// The latest event of each processor.
+    reached: HashMap<u32, Instant>,
+    from: Instant,
     lost: u64,
     /// Samples of what is no known tracepoint.
     others: u64,
@@ -78,7 +81,9 @@ impl Trace {
         let has = |name: &str| formats.values().any(|format| format.name == name);
         LACKS.say(&mut notes, has(ENTER), has(LEND), machine.is_some());
         let threads = Threads::new(options.include_best_effort, machine);
-        let conversion = Conversion { formats, notes, threads, until: about.from, lost: 0, others: 0 };
+        let (from, reached) = (about.from, HashMap::new());
+        let conversion =
+            Conversion { formats, notes, threads, until: from, reached, from, lost: 0, others: 0 };
         Ok(Trace { path: path.to_path_buf(), opened, about, conversion })
     }
 
@@ -110,7 +115,7 @@ impl Trace {
                          out, and what came just before",
                         self.path.display()
                     ));
-                    self.conversion.lose(1);
+                    goes_on = each(&self.conversion.lose_rest(1));
                     break;
                 }
             };
@@ -129,6 +134,7 @@ impl Conversion {
     fn event(&mut self, record: &RawEventRecord<'_>, out: &mut dyn FnMut(Record)) {
         let given = record.timestamp().map_or(self.until, Instant::from_ns);
         let at = given.max(self.until);
+        let cpu = record.common_data().ok().and_then(|common| common.cpu);
         match parse(record) {
             Ok(EventRecord::Sample(sample)) => {
                 if !self.sample(&sample, given, out) {
@@ -142,18 +148,20 @@ impl Conversion {
             }
             Ok(EventRecord::Fork(fork)) => self.threads.born(fork.pid, fork.tid),
             Ok(EventRecord::Exit(exit)) => self.threads.ended(exit.tid, at, out),
-            Ok(EventRecord::Lost(gap)) => self.lose(gap.count),
+            Ok(EventRecord::Lost(gap)) => out(self.lose(gap.count, cpu, at)),
             Ok(EventRecord::Raw(raw)) if raw.record_type == RecordType::LOST_SAMPLES => {
                 let bytes = raw.data.as_slice();
-                self.lose(bytes.first_chunk().map_or(1, |count| u64::from_le_bytes(*count)));
+                let count = bytes.first_chunk().map_or(1, |count| u64::from_le_bytes(*count));
+                out(self.lose_rest(count));
             }
             Ok(_) => {}
             Err(error) => {
                 self.notes.count(&format!("records that cannot be read: {error}; tasks end there"));
-                self.lose(1);
+                out(self.lose(1, cpu, at));
             }
         }
         self.until = at;
+        self.reached.extend(cpu.map(|cpu| (cpu, at)));
     }
 
     /// Returns whether it is of a tracepoint with a known format.
@@ -180,10 +188,18 @@ impl Conversion {
         true
     }
 
-    /// Events are missing here.
-    fn lose(&mut self, count: u64) {
+    /// Events of a processor are missing since its last one.
+    fn lose(&mut self, count: u64, cpu: Option<u32>, until: Instant) -> Record {
         self.lost = self.lost.saturating_add(count);
         self.threads.lose();
+        let since = cpu.map_or(self.from, |cpu| self.reached.get(&cpu).copied().unwrap_or(self.from));
+        Record::Lost { since, until }
+    }
+
+    /// Events are missing after the last one of some processor.
+    fn lose_rest(&mut self, count: u64) -> Record {
+        let first = self.reached.iter().min_by_key(|(_, at)| **at).map(|(cpu, _)| *cpu);
+        self.lose(count, first, Instant::from_ns(u64::MAX))
     }
 
     fn finish(mut self, out: &mut dyn FnMut(Record)) -> Imported {

@@ -107,6 +107,8 @@ impl Trace {
         let (mut goes_on, mut until, mut lost, mut events) = (true, about.from, 0_u64, 0_u64);
         let mut before = 0_u64;
         let mut out = |record: Record| goes_on = goes_on && each(&record);
+        // The last event of each processor, and where its gap begins, if it is in one.
+        let mut reached = vec![(about.from, None); header.cpus.len()];
         let mut merge = Merge::new(&bytes, &header).map_err(|why| Error::malformed(&path, why))?;
         while let Some(item) = merge.next(&bytes) {
             match item {
@@ -116,25 +118,38 @@ impl Trace {
                         notes.count("events out of order: taken at the time of the one before");
                     }
                     until = until.max(Instant::from_ns(at));
+                    reached[stream].0 = until;
                     let stream = &merge.streams[stream];
                     take(&mut threads, &header, stream.cpu, until, stream.bytes(&place), &mut out);
                 }
-                Item::Gap { events, damage, cpu, is_first } => {
+                Item::Gap { events, damage, stream, is_first } => {
                     // What was written over before the beginning is no gap in what follows.
                     if !(is_first && cut.is_some() && damage.is_none()) {
                         lost = lost.saturating_add(events);
+                        let (last, gap) = &mut reached[stream];
+                        gap.get_or_insert(*last);
                     }
                     threads.lose();
                     if let Some(damage) = damage {
+                        let cpu = merge.streams[stream].cpu;
                         notes.say(format!("processor {cpu}, {damage}; tasks end there"));
                     }
                 }
-                Item::GapEnds => threads.lose(),
+                Item::GapEnds { at, stream } => {
+                    threads.lose();
+                    let until = Instant::from_ns(at);
+                    if let Some(since) = reached[stream].1.take() {
+                        out(Record::Lost { since, until });
+                    }
+                }
             }
             events += 1;
             if events % 65_536 == 0 {
                 progress(merge.position());
             }
+        }
+        for since in reached.into_iter().filter_map(|(_, gap)| gap) {
+            out(Record::Lost { since, until: Instant::from_ns(u64::MAX) });
         }
         notes.say_unseen(threads.finish(until, &mut out));
         let others = ("events without a description", header.undescribed.get());
@@ -206,12 +221,15 @@ enum Item {
     Gap {
         events: u64,
         damage: Option<String>,
-        cpu: u32,
+        stream: usize,
         /// Whether no event of it came before.
         is_first: bool,
     },
     /// Up to here.
-    GapEnds,
+    GapEnds {
+        at: u64,
+        stream: usize,
+    },
 }
 
 /// The events of all processors in order of time.
@@ -235,21 +253,20 @@ impl Merge {
 
     fn next(&mut self, bytes: &Bytes) -> Option<Item> {
         while let Some(stream) = self.open.pop() {
-            let cpu = self.streams[stream].cpu;
             match self.streams[stream].next(bytes) {
                 None => {}
                 Some(Next::Event { at, place }) => {
                     self.places[stream].0 = place;
                     self.heads.push(Reverse((at, stream)));
                 }
-                Some(Next::Damage(why)) => return Some(self.gap(stream, 1, Some(why), cpu)),
-                Some(Next::Missed(events)) => return Some(self.gap(stream, events, None, cpu)),
+                Some(Next::Damage(why)) => return Some(self.gap(stream, 1, Some(why))),
+                Some(Next::Missed(events)) => return Some(self.gap(stream, events, None)),
             }
         }
         let Reverse((at, stream)) = *self.heads.peek()?;
         let (place, after_gap) = &mut self.places[stream];
         if std::mem::take(after_gap) {
-            return Some(Item::GapEnds);
+            return Some(Item::GapEnds { at, stream });
         }
         let place = place.clone();
         self.heads.pop();
@@ -257,10 +274,10 @@ impl Merge {
         Some(Item::Event { at, stream, place })
     }
 
-    fn gap(&mut self, stream: usize, events: u64, damage: Option<String>, cpu: u32) -> Item {
+    fn gap(&mut self, stream: usize, events: u64, damage: Option<String>) -> Item {
         self.open.push(stream);
         self.places[stream].1 = true;
-        Item::Gap { events, damage, cpu, is_first: self.places[stream].0.is_empty() }
+        Item::Gap { events, damage, stream, is_first: self.places[stream].0.is_empty() }
     }
 
     fn position(&self) -> u64 {

@@ -42,6 +42,15 @@ fn activations(records: &[Record]) -> Vec<Activation> {
         .collect()
 }
 
+/// From when to when records are missing, in microseconds.
+fn losses(records: &[Record]) -> Vec<(u64, u64)> {
+    let lost = |record: &Record| match record {
+        Record::Lost { since, until } => Some((since.ns() / 1_000, until.ns() / 1_000)),
+        _ => None,
+    };
+    records.iter().filter_map(lost).collect()
+}
+
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {

@@ -243,7 +243,7 @@ fn at(record: &Record) -> Option<Instant> {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => *at,
         Record::Switch(switch) => switch.at,
-        Record::ClockSet { at, .. } => *at,
+        Record::ClockSet { at, .. } | Record::Lost { until: at, .. } => *at,
         Record::Latency(Latency::Wakeup(wakeup)) => wakeup.wakeup.at_ns + wakeup.wakeup.latency_ns,
         Record::Busy { .. }
         | Record::Renamed { .. }

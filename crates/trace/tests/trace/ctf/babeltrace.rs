@@ -222,6 +222,7 @@ fn every_field_is_where_the_metadata_says() {
         ),
         event("busy", 1_000_003_500, "tid = 8, sequence = 7, cpu_ns = 3000"),
         event("clock_set", 1_000_003_500, "before_ns = 0, by_ns = -5000000000"),
+        event("lost", 1_000_003_500, "since_ns = 1000003300, until_ns = 1000003450"),
         event("exit", 1_000_003_500, "tid = 7, sequence = 9, before_ns = 100"),
         event("last", 1_000_003_600, "tid = 8, sequence = 8, before_ns = 0"),
         event("observation_end", 1_000_003_600, "before_ns = 50"),

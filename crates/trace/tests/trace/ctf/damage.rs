@@ -2,6 +2,8 @@
 
 use super::generate::*;
 use proptest::prelude::*;
+use punctual_model::Instant;
+use punctual_trace::Record;
 use punctual_trace::ctf::{Damage, Options, Reader};
 
 /// Everything that is said about a recording, and how many records it has.
@@ -117,17 +119,56 @@ fn missing_packets_and_files_are_counted() {
     let recorded = make(&folder, &some_about(), &options, &periodic(4, 20_000));
     assert_eq!(recorded.dropped.packets, 0);
     let whole = Reader::open(&folder).unwrap();
-    let all = without_known(&read_all(&whole)).len();
+    let all = without_known(&read_all(&whole));
     assert_eq!(whole.damage(), []);
     std::fs::remove_file(folder.join("stream_2")).unwrap();
     let reader = Reader::open(&folder).unwrap();
-    let left = without_known(&read_all(&reader)).len();
+    let (lost, left): (Vec<Record>, Vec<Record>) = without_known(&read_all(&reader))
+        .into_iter()
+        .partition(|record| matches!(record, Record::Lost { .. }));
     let [damage] = &reader.damage()[..] else { panic!("{:?}", reader.damage()) };
     assert_eq!((damage.file(), damage.offset()), ("stream_3", 0));
     let printed = damage.to_string();
     assert!(
-        printed.contains(&format!("with {} activations", all - left)) && printed.contains("no stream_2"),
+        printed.contains(&format!("with {} activations", all.len() - left.len()))
+            && printed.contains("no stream_2"),
         "{printed}"
     );
     assert_eq!(reader.dropped().packets, 0);
+    // Where they are missing, a record says so.
+    let [Record::Lost { since, until }] = &lost[..] else { panic!("{lost:?}") };
+    let first = all.iter().zip(&left).position(|(one, other)| one != other).unwrap();
+    let time = |record: &Record| match record {
+        Record::Activation(it) => it.resumed.map_or(it.stop, |resumed| resumed.start),
+        other => panic!("{other:?}"),
+    };
+    let missing = first..first + all.len() - left.len();
+    assert!(all[missing.clone()].iter().all(|record| (*since..=*until).contains(&time(record))));
+    let rest = [time(&all[first - 1]) <= *since, time(&all[missing.end]) >= *until];
+    assert_eq!(rest, [true, true], "{lost:?}");
+}
+
+#[test]
+fn a_damaged_packet_is_a_loss() {
+    let (metadata, mut stream) = small(3, 120);
+    let losses = |stream: &[u8]| -> Vec<(Instant, Instant)> {
+        let reader = Reader::in_memory(metadata.as_bytes(), vec![(0, stream.to_vec())]).unwrap();
+        let mut losses = Vec::new();
+        let mut each = |record: &Record| {
+            if let Record::Lost { since, until } = record {
+                losses.push((*since, *until));
+            }
+        };
+        reader.read(0..reader.stretches(), &mut each).unwrap();
+        losses
+    };
+    assert_eq!(losses(&stream), []);
+    let ends = borders(&stream);
+    // Without the last packet, the recording just ends earlier.
+    for end in &ends[1..ends.len() - 1] {
+        stream[end - 1] ^= 1;
+        let lost = losses(&stream);
+        assert!(lost.len() == 1 && lost[0].0 < lost[0].1, "{end} of {ends:?}: {lost:?}");
+        stream[end - 1] ^= 1;
+    }
 }

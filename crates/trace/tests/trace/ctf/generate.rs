@@ -26,6 +26,7 @@ pub fn record() -> impl Strategy<Value = Record> {
         1 => (tid.clone(), any::<u32>(), duration())
             .prop_map(|(tid, sequence, cpu)| Record::Busy { tid, sequence, cpu }),
         1 => (instant(), any::<i64>()).prop_map(|(at, by_ns)| Record::ClockSet { at, by_ns }),
+        1 => (instant(), instant()).prop_map(|(since, until)| Record::Lost { since, until }),
         1 => task().prop_map(|task| Record::Bystander(Box::new(task))),
         1 => (tid.clone(), instant()).prop_map(|(tid, at)| Record::BystanderExit { tid, at }),
         2 => (tid, instant(), any::<u32>(), step())
@@ -464,6 +465,7 @@ pub fn one_of_each() -> Vec<Record> {
         taken(Taker::Hypervisor),
         Record::Busy { tid: 8, sequence: 7, cpu: Duration::from_ns(3_000) },
         Record::ClockSet { at: ns(1_000_003_500), by_ns: -5_000_000_000 },
+        Record::Lost { since: ns(1_000_003_300), until: ns(1_000_003_450) },
         // Earlier than the one before.
         Record::Exit { tid: 7, sequence: 9, at: ns(1_000_003_400) },
         Record::Last { tid: 8, sequence: 8, at: ns(1_000_003_600) },

@@ -71,6 +71,7 @@ fn own_ns(record: &Record) -> u64 {
         | Record::BystanderExit { at, .. } => at.ns(),
         Record::Switch(switch) => switch.at.ns(),
         Record::Busy { .. }
+        | Record::Lost { .. }
         | Record::Renamed { .. }
         | Record::Command { .. }
         | Record::Latency(_)

@@ -168,14 +168,14 @@ impl File {
 
     pub fn lost(&mut self, us: u64, count: u64) -> &mut Self {
         let mut body = [0_u64.to_le_bytes(), count.to_le_bytes()].concat();
-        body.extend(Self::sample_id(0, 0, us, 0));
+        body.extend(Self::sample_id(0, 0, us, 1));
         self.record(2, 0, &body);
         self
     }
 
     /// What the kernel had no room to say, by a record that is younger than the one above.
     pub fn lost_samples(&mut self, us: u64, count: u64) -> &mut Self {
-        self.record(13, 0, &[&count.to_le_bytes()[..], &Self::sample_id(0, 0, us, 0)].concat());
+        self.record(13, 0, &[&count.to_le_bytes()[..], &Self::sample_id(0, 0, us, 1)].concat());
         self
     }
 

@@ -3,7 +3,7 @@
 use super::perf::{FIFO_60, IDLE, SLEEP, periodic};
 use super::perf_file::{File, SLEEPS};
 use super::trace_dat::{Event, Kind, PAGE, file, option, pages, with_option_in_6, with_options};
-use super::{activations, mutations};
+use super::{activations, losses, mutations};
 use crate::fuzz::trace_dat;
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
 use punctual_trace::{About, Record};
@@ -107,6 +107,7 @@ fn lost_events_end_tasks() {
         activations(records).iter().map(|activation| activation.sequence).collect()
     };
     let is_gapless = |sequences: &[u32]| sequences.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    assert_eq!((losses(&whole.1), losses(&cut.1)), (vec![], vec![(110_005, 110_006)]));
     assert!(is_gapless(&sequences(&whole.1)) && !is_gapless(&sequences(&cut.1)));
     assert!(cut.2.notes.iter().any(|note| note.contains("events lost: at least 1")), "{:?}", cut.2.notes);
 }
