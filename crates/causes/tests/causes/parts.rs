@@ -345,3 +345,21 @@ fn only_what_is_unusual_makes_a_job_late() {
     assert_eq!(cause(Duration::ZERO), Some(Kind::Own));
     assert_eq!(cause(us(1_000)), Some(Kind::Preempted));
 }
+
+#[test]
+fn what_is_unknown_may_have_made_another_part_the_longest() {
+    let script = woken(105)
+        + "105 cpu0 in 10/80
+           400 cpu0 out 10/80 preempted
+           400 cpu0 in 20/90
+           800 cpu0 out 20/90 asleep
+           800 cpu0 in 10/80
+           900 cpu0 out 10/80 asleep";
+    let cause = |since, until| {
+        let loss = Loss { since: at(since), until: at(until) };
+        main_cause(&with_losses(job(105, 900), &script, vec![loss]), us(350)).map(|part| part.kind)
+    };
+    // Of the 400 us, 300 are known, and there are 45 beyond what is usual.
+    assert_eq!(cause(700, 800), Some(Kind::Preempted));
+    assert_eq!(cause(550, 800), Some(Kind::Unknown));
+}
