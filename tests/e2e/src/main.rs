@@ -76,8 +76,6 @@ fn alone(name: &'static str, test: Test) -> Trial {
     })
 }
 
-/// Those that others may run beside, those that need the machine for themselves (`PUNCTUAL_E2E_GROUP` is
-/// `shared` or `alone`), or both.
 fn trials() -> Vec<Trial> {
     // One driver and the demonstration first: others ask of what they observe. Meanwhile, the rest goes on.
     let mut trials: Vec<Trial> = drivers::all().into_iter().map(|(name, test)| shared(name, test)).collect();
@@ -115,12 +113,6 @@ fn trials() -> Vec<Trial> {
         .map(|(name, test)| shared(*name, test)),
     );
     trials.extend(others);
-    let group = std::env::var("PUNCTUAL_E2E_GROUP").unwrap_or_default();
-    if group == "alone" {
-        trials.clear();
-    } else if group == "shared" {
-        return wanted(trials);
-    }
     trials.extend(
         [
             conservative::ALL,
@@ -147,10 +139,6 @@ fn trials() -> Vec<Trial> {
         .flatten()
         .map(|(name, test)| alone(name, *test)),
     );
-    wanted(trials)
-}
-
-fn wanted(mut trials: Vec<Trial>) -> Vec<Trial> {
     trials.retain(|trial| is_wanted(trial.name()));
     trials
 }
