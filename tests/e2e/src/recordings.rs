@@ -677,7 +677,7 @@ fn limit() -> Result<Outcome> {
     const LIMIT: u64 = 8 << 20;
     let directory = directory()?;
     let folder = directory.path().join("recording");
-    let mut record = punctual(["record", "--limit", "8MiB", "-o"]);
+    let mut record = punctual(["record", "--detail", "switches", "--limit", "8MiB", "-o"]);
     record.arg(&folder).args(["--", &workload("pingpong"), "--for", "30"]);
     let recorder = Running::start(record)?;
     // The second part is there once half of what is allowed is full; the first goes once all of it is.

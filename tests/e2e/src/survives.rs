@@ -46,7 +46,7 @@ fn many() -> Result<Outcome> {
         response = \"1h\"\n";
     fs::write(&contract, many)?;
     let mut watch = punctual(["watch", "--json", "--no-journal"]);
-    let program = [&workload("periodic"), "--tasks", &THREADS.to_string(), "--rate", "1000", "--for", "5"];
+    let program = [&workload("periodic"), "--tasks", &THREADS.to_string(), "--rate", "1000", "--for", "3"];
     watch.arg(&contract).arg("--").args(program);
     let ended = run(watch)?;
     ended.expect_code(0)?;

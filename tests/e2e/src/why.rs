@@ -120,7 +120,7 @@ fn causes() -> Result<Outcome> {
     }
     let folder = directory()?;
     let mut why = punctual(["why", "--json", "--worst", "1000"]);
-    why.args(["--thread", "control", "--", &workload("late"), "550"]).arg(folder.path().join("late.file"));
+    why.args(["--thread", "control", "--", &workload("late"), "400"]).arg(folder.path().join("late.file"));
     let stolen_before = stolen()?;
     let ended = run(why)?;
     ended.expect_code(0)?;
