@@ -2,10 +2,10 @@
 //
 //   late [JOBS [FILE]]
 //
-// Prints a line for each job: when it was due, when it ended, why it should be late, for how long the reason
-// lasted within the job, the processor time of the job, and its page faults. What is left of its time is what
-// other load took. Needs two processors: the loop has the first, threads that it waits for have the second.
-// With FILE, some jobs write to it and wait for the disk.
+// Prints a line for each job: when it was due, when it ended, why it should be late, for how long
+// the reason lasted within the job, the processor time of the job, and its page faults. What is
+// left of its time is what other load took. Needs two processors: the loop has the first, threads
+// that it waits for have the second. With FILE, some jobs write to it and wait for the disk.
 #include "workload.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static struct {
 	struct {
 		volatile long stops;
 		volatile int64_t from, until; // of the last one
-	} *shared;
+	} * shared;
 } stopper;
 
 // Memory that a job faults in.
@@ -193,7 +193,8 @@ static void run_stopper(void)
 
 static void start_stopper(void)
 {
-	stopper.shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stopper.shared =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (stopper.shared == MAP_FAILED)
 		die("mmap", errno);
 	must(pipe2(stopper.asks, O_CLOEXEC), "pipe2");

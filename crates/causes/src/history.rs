@@ -54,8 +54,8 @@ impl History {
         history
     }
 
-    /// Until when a stretch of one state is known: up to a loss. After that, or if it began within one, it may
-    /// have been in other states meanwhile; and its state is the one that it began in.
+    /// Until when a stretch of one state is known: up to a loss. After that, or if it began within one, there
+    /// may have been other states meanwhile; and its state is the one that it began in.
     fn known_until(&self, from: Instant, until: Instant) -> Instant {
         let next = self.losses.partition_point(|loss| loss.until <= from);
         self.losses.get(next).map_or(until, |loss| loss.since.min(until))

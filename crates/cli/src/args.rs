@@ -69,11 +69,15 @@ pub enum Command {
     Tt(Tt),
     Rules(crate::rules::Arguments),
     Ctl(crate::ctl::args::Ctl),
-    /// Check what works on this kernel with your privileges
+    /// Check what works on this kernel with your privileges, or how a program is set up
     ///
     /// Tries everything that observing needs and says what to do about what is missing. The exit code is 0
-    /// only if extraction works.
+    /// only if extraction works. With --pid, looks at a program for a second instead, and says what may make
+    /// its jobs late: policies, locked memory, page faults, processors, interrupts, mutexes without inheritance.
     Doctor {
+        /// Look at this process
+        #[arg(long)]
+        pid: Option<u32>,
         /// Print JSON
         #[arg(long)]
         json: bool,

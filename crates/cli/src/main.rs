@@ -82,7 +82,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Tt(arguments) => commands::tt::run(arguments),
         Command::Rules(arguments) => rules::run(&arguments),
         Command::Ctl(arguments) => ctl::run(arguments),
-        Command::Doctor { json } => commands::doctor::run(json),
+        Command::Doctor { pid, json } => commands::doctor::run(pid, json),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
     }

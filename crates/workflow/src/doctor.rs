@@ -1,8 +1,10 @@
-//! What works on this machine: observing, measuring, and dispatching tables.
+//! What works on this machine: observing, measuring, dispatching tables; and how a program is set up.
 
+mod facts;
+mod program;
 mod quiet;
 
-use crate::error::plain_reason;
+use crate::error::{Result, plain_reason};
 use punctual_dispatch::{Support, support};
 use punctual_observe::{Check, Verdict};
 
@@ -18,6 +20,11 @@ pub fn doctor() -> Vec<Check> {
     checks.extend(monitors());
     checks.extend([dispatch(&found), quiet::quiet(&found)]);
     checks
+}
+
+/// Looks at a program for a second: what may make its jobs late.
+pub fn of_program(pid: u32) -> Result<Vec<Check>> {
+    Ok(program::judge(&facts::Facts::of(pid)?))
 }
 
 /// CAP_BPF and CAP_PERFMON do not allow real-time priorities.

@@ -1,6 +1,6 @@
 //! What `doctor` says works here, against what works when tried.
 
-use crate::run::{Ended, binary, directory, run, workload};
+use crate::run::{Ended, Running, binary, directory, run, workload};
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use serde_json::Value;
@@ -11,7 +11,49 @@ pub const ALL: &[(&str, Test)] = &[
     ("doctor::is_right_about_function_tracing", function_tracing),
     ("doctor::is_right_about_the_bound_of_latencies", latency),
     ("doctor::says_what_measuring_threads_need", measuring_threads),
+    ("doctor::sees_how_a_program_is_set_up", program),
 ];
+
+/// Threads of one priority on a processor, page faults in jobs, and a mutex without inheritance; and no
+/// process.
+fn program() -> Result<Outcome> {
+    // Each second, the loop waits for the mutex four times, for some milliseconds.
+    const LOOKS: usize = 8;
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("needs two processors");
+    }
+    let folder = directory()?;
+    let mut late = Command::new(workload("late"));
+    late.arg("1500").arg(folder.path().join("late.file"));
+    let late = Running::start(late)?;
+    let (mut found, mut all) = (Vec::new(), Value::Null);
+    for _ in 0..LOOKS {
+        let mut command = Command::new(binary());
+        command.args(["doctor", "--json", "--pid", &late.pid().to_string()]);
+        let ended = run(command)?;
+        ended.expect_code(0)?;
+        all = ended.json()?;
+        let checks = all["checks"].as_array().into_iter().flatten();
+        let degraded = checks.filter(|check| check["verdict"] == "degraded").filter_map(|check| {
+            Some((check["name"].as_str()?.to_owned(), check["detail"].as_str()?.to_owned()))
+        });
+        found.extend(degraded);
+        let has =
+            |name: &str, detail: &str| found.iter().any(|(is, says)| is == name && says.contains(detail));
+        if has("priorities", "control (FIFO 60) and equal (FIFO 60)")
+            && has("page faults", "control")
+            && has("mutexes without inheritance", "control (FIFO 60) for holder (FIFO 10)")
+        {
+            let mut command = Command::new(binary());
+            command.args(["doctor", "--pid", "4194304"]);
+            let none = run(command)?;
+            none.expect_code(2)?;
+            ensure!(none.stderr.contains("there is no process 4194304"), "{}", none.all());
+            return Ok(Outcome::Completed);
+        }
+    }
+    fail(format!("{found:?} in {LOOKS} looks; the last one: {all:#}"))
+}
 
 fn doctor() -> Result<(Ended, Value)> {
     let mut command = Command::new(binary());

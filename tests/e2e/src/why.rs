@@ -129,7 +129,7 @@ fn causes() -> Result<Outcome> {
     let jobs = explained["jobs"].as_array().into_iter().flatten();
     let shown_stolen: u64 = jobs.map(|job| time_of(job, "steal")).sum();
     ensure!(shown_stolen <= stolen + STEAL_UNIT, "{shown_stolen} ns of the {stolen} ns that were stolen");
-    judge(&explained, &ended.stderr, Detail::Calls)?.as_expected()
+    judge(&explained, &ended.stderr, Detail::Calls)?.is_enough()
 }
 
 /// The same run recorded by other tools: the causes are the same, without what only our recording has.
@@ -197,7 +197,7 @@ fn in_a_trace(mut recorder: Command, data: &Path, detail: Detail) -> Result<Outc
     let judged = judge(&ended.json()?, &log, detail)?;
     match detail {
         Detail::WithGaps => judged.has_gaps(),
-        _ => judged.as_expected(),
+        _ => judged.is_enough(),
     }
 }
 
@@ -222,7 +222,7 @@ struct Judged {
 
 impl Judged {
     /// The kernel of some virtual machines does not show all switches.
-    fn as_expected(self) -> Result<Outcome> {
+    fn is_enough(&self) -> Result<Outcome> {
         timing(self.many_enough())?;
         Ok(Outcome::Completed)
     }
@@ -233,7 +233,7 @@ impl Judged {
         Ok(())
     }
 
-    fn has_gaps(self) -> Result<Outcome> {
+    fn has_gaps(&self) -> Result<Outcome> {
         timing(if self.unknown > 0 { Ok(()) } else { fail(format!("no job has a gap: {self:?}")) })?;
         Ok(Outcome::Completed)
     }

@@ -151,7 +151,8 @@ proptest! {
         // It may have slept until its end.
         let job = Job { start: job.end, release: None, cost: None, ..job };
         let events = possible(&choices);
-        let is_lost = |event: &&Event| losses.iter().any(|loss| loss.since < event.at && event.at < loss.until);
+        let holds = |loss: &Loss, event: &Event| loss.since < event.at && event.at < loss.until;
+        let is_lost = |event: &&Event| losses.iter().any(|loss| holds(loss, event));
         let left: Vec<Event> = events.iter().filter(|event| !is_lost(event)).copied().collect();
         let truth = History::new(at(0), at(END), &events, Vec::new()).explain(job);
         let told = History::new(at(0), at(END), &left, losses.clone()).explain(job);

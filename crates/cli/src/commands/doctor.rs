@@ -5,20 +5,25 @@ use crate::output::print;
 use crate::terminal;
 use punctual_observe::{Check, Verdict};
 use punctual_report::{Item, Standing, checklist};
+use punctual_workflow::doctor;
 use serde_json::json;
 
-pub fn run(as_json: bool) -> Result<(), Failure> {
-    let checks = punctual_workflow::doctor::doctor();
+pub fn run(pid: Option<u32>, as_json: bool) -> Result<(), Failure> {
+    match pid {
+        Some(pid) => {
+            let checks = doctor::of_program(pid)?;
+            show(&checks, as_json, ("pid", json!(pid)), "")
+        }
+        None => machine(as_json),
+    }
+}
+
+fn machine(as_json: bool) -> Result<(), Failure> {
+    let checks = doctor::doctor();
     let missing: Vec<&str> =
         checks.iter().filter(|check| check.ok == Verdict::Missing).map(|check| check.name).collect();
-    if as_json {
-        let list: Vec<serde_json::Value> = checks.iter().map(value).collect();
-        print(&format!("{:#}\n", json!({"extraction": missing.is_empty(), "checks": list})))?;
-    } else {
-        let items: Vec<Item> = checks.iter().map(item).collect();
-        let verdict = if missing.is_empty() { "\nExtraction works here.\n" } else { "" };
-        print(&(checklist(&items, &terminal::page()) + verdict))?;
-    }
+    let verdict = if missing.is_empty() { "\nExtraction works here.\n" } else { "" };
+    show(&checks, as_json, ("extraction", json!(missing.is_empty())), verdict)?;
     match missing.is_empty() {
         true => Ok(()),
         false => Err(Failure::new(
@@ -26,6 +31,21 @@ pub fn run(as_json: bool) -> Result<(), Failure> {
             format!("extraction does not work here: {} missing", missing.join(", ")),
         )),
     }
+}
+
+/// Prints checks: as JSON, with a member of their own, or as a list with a sentence below it.
+fn show(
+    checks: &[Check],
+    as_json: bool,
+    (key, about): (&str, serde_json::Value),
+    verdict: &str,
+) -> Result<(), Failure> {
+    if as_json {
+        let list: Vec<serde_json::Value> = checks.iter().map(value).collect();
+        return print(&format!("{:#}\n", json!({key: about, "checks": list})));
+    }
+    let items: Vec<Item> = checks.iter().map(item).collect();
+    print(&(checklist(&items, &terminal::page()) + verdict))
 }
 
 fn item(check: &Check) -> Item {

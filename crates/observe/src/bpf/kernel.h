@@ -334,7 +334,7 @@ struct trace_event_raw_task_rename {
 #define STOPPED_STATES	   0x000c /* by a signal, by a debugger */
 #define TASK_DEAD	   0x0080
 #define EXIT_STATES	   0x0030
-#define STACK_SIZE	   0x4000 /* of a task, on x86-64 */
+#define STACK_SIZE	   0x4000     /* of a task, on x86-64 */
 #define INTERRUPT_COUNTS   0x00ff0100 /* NMI, hard interrupt, soft interrupt being served */
 #define NICE_TO_PRIO	   120
 #define TS_COMPAT	   0x0002

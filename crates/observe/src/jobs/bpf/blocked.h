@@ -9,7 +9,7 @@
 
 /* The beginning of a mutex of glibc, in 64-bit programs. */
 struct glibc_mutex {
-	__u32 lock; /* 2: held, and others wait; of robust ones, the owner and whether others wait */
+	__u32 lock; /* 2: held, and others wait; of robust ones, the owner, too */
 	__u32 count;
 	__u32 owner;
 	__u32 users;
@@ -90,8 +90,7 @@ static __always_inline void emit_blocked(struct task_struct *task, __u32 sequenc
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void emit_faulted(
-	struct thread *thread, struct task_struct *task, __u64 now)
+static __always_inline void emit_faulted(struct thread *thread, struct task_struct *task, __u64 now)
 {
 	__u64 minor = task->min_flt, major = task->maj_flt;
 	bool is_first = !thread->minor_faults && !thread->major_faults;

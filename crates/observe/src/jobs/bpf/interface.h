@@ -173,13 +173,13 @@ struct switch_record {
 /* Sent just before the switch of a thread that goes to sleep: what it waits for. Takes no sequence
  * number, like a switch. */
 struct blocked_record {
-	struct header header; /* flags: whether the call is one of a 32-bit program; call: of futex(2) */
+	struct header header; /* flags: whether the program has 32 bits; call: of futex(2) */
 	__u64 at;
 	__u32 cpu;
-	__s32 call;	/* the number of its system call; negative: a page fault */
-	__u64 argument; /* the first one of the call */
-	__u32 owner;	/* who holds the lock; 0: not known */
-	__u8 name[FILE_NAME_LENGTH]; /* of the file that the argument is the descriptor of, if it is */
+	__s32 call;		     /* the number of its system call; negative: a page fault */
+	__u64 argument;		     /* the first one of the call */
+	__u32 owner;		     /* who holds the lock; 0: not known */
+	__u8 name[FILE_NAME_LENGTH]; /* of the file that the argument describes, if it does */
 };
 
 /* Sent just before a thread leaves its processor: its page faults since it last did. Takes no

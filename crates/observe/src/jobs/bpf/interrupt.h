@@ -29,10 +29,10 @@ static __always_inline bool in_interrupt(struct task_struct *current)
 }
 
 /*
- * The same on x86-64 where the kernel hides that count (no CONFIG_KALLSYMS_ALL): what interrupts the
- * kernel has a stack of its own, of which the tracepoint's arguments (`arguments`) tell, and what
- * interrupts a program has begun without a system call. A page fault of a program has, too, and counts
- * as an interrupt.
+ * The same on x86-64 where the kernel hides that count (no CONFIG_KALLSYMS_ALL): what interrupts
+ * the kernel has a stack of its own, of which the tracepoint's arguments (`arguments`) tell, and
+ * what interrupts a program has begun without a system call. A page fault of a program has, too,
+ * and counts as an interrupt.
  */
 static __always_inline bool is_beside(void *arguments, struct task_struct *current)
 {

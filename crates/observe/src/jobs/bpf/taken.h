@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What takes the processor from threads: interrupts, softirqs, and a hypervisor. Only where switches
- * are recorded; no model depends on it.
+ * What takes the processor from threads: interrupts, softirqs, and a hypervisor. Only where
+ * switches are recorded; no model depends on it.
  */
 #ifndef PUNCTUAL_TAKEN_H
 #define PUNCTUAL_TAKEN_H
