@@ -72,8 +72,9 @@ pub enum Command {
     /// Check what works on this kernel with your privileges, or how a program is set up
     ///
     /// Tries everything that observing needs and says what to do about what is missing. The exit code is 0
-    /// only if extraction works. With --pid, looks at a program for a second instead, and says what may make
-    /// its jobs late: policies, locked memory, page faults, processors, interrupts, mutexes without inheritance.
+    /// only if extraction works. With --pid, looks at a program for a second instead, and says what may
+    /// make its jobs late: policies, locked memory, page faults, processors, interrupts, mutexes without
+    /// inheritance.
     Doctor {
         /// Look at this process
         #[arg(long)]
