@@ -20,6 +20,7 @@ use crate::failure::codes;
 use crate::values;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use punctual_model::Percent;
+use punctual_workflow::timeline::JobName;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -375,7 +376,8 @@ pub struct Report {
 #[command(after_long_help = examples(
     "  punctual record --detail switches --all-threads -o run.recording -- ./robot
   punctual timeline run.recording
-  punctual timeline run.recording --from 2s --until 2500ms --thread 'control*'"))]
+  punctual timeline run.recording --from 2s --until 2500ms --thread 'control*'
+  punctual timeline run.recording --around control:3150    a job that punctual why explains"))]
 pub struct Timeline {
     /// A recording, the trace of a dataflow program, or one of each (also in one folder)
     #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
@@ -395,6 +397,10 @@ pub struct Timeline {
 
     #[command(flatten)]
     pub range: Range,
+
+    /// Show the time around a job by its number, of THREAD where several have that many
+    #[arg(long, value_name = "[THREAD:]JOB", conflicts_with_all = ["from", "until"])]
+    pub around: Option<JobName>,
 
     /// Print warnings and errors only
     #[arg(short, long)]

@@ -130,6 +130,15 @@ pub struct Why {
     pub from: Instant,
 }
 
+impl Why {
+    /// The late job that took longest: the name of its thread, and its number.
+    pub fn worst(&self) -> Option<(&str, u64)> {
+        let worst = self.tasks.iter().filter_map(|task| Some((task, task.shown.first()?)));
+        let (task, job) = worst.max_by_key(|(_, job)| job.explanation.job.time())?;
+        Some((&task.who.name, job.explanation.job.number))
+    }
+}
+
 impl LateTask {
     /// No late jobs yet. The `most` worst will be shown one by one.
     pub fn new(who: ThreadInfo, jobs: u64, limit: Limit, usual_cost: Duration, most: usize) -> LateTask {

@@ -1,8 +1,11 @@
 //! Timelines for the Perfetto UI: a recording of threads, the trace of a dataflow program, or both; or a
 //! measurement of scheduling latency.
 
+mod around;
 mod dataflow;
 mod latency;
+
+pub use around::{Around, JobName, around};
 
 use crate::chains::Trace;
 use crate::display_name;
@@ -16,9 +19,10 @@ use crate::recording::{Recording, TimeRange};
 use crate::replay::{Primaries, each_job};
 use punctual_extract::flow::Options as FlowOptions;
 use punctual_extract::{Extractor, Options as ExtractOptions, StreamOptions};
-use punctual_model::TimingModel;
+use punctual_model::{Instant, TimingModel};
 use punctual_report::counted;
 use punctual_report::timeline::{Counts, Timeline, time_table};
+use punctual_trace::Record;
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
@@ -31,6 +35,8 @@ pub struct Options {
     pub range: TimeRange,
     /// Which threads are shown.
     pub threads: ThreadFilter,
+    /// Show only what happened in this time; jobs have the numbers that they have in the whole.
+    pub window: Option<(Instant, Instant)>,
 }
 
 /// Inputs that were opened and fit together.
@@ -40,6 +46,7 @@ pub struct TimelineMaker {
     recording: Option<Recording>,
     flow: Option<Trace>,
     threads: ThreadFilter,
+    window: Option<(Instant, Instant)>,
 }
 
 /// What a timeline shows.
@@ -63,8 +70,8 @@ impl TimelineMaker {
     /// Opens the inputs and checks that they fit together.
     pub fn open(options: &Options) -> Result<TimelineMaker> {
         if let Some(model) = table_of(options)? {
-            let threads = options.threads.clone();
-            return Ok(TimelineMaker { table: Some(model), recording: None, flow: None, threads });
+            let (threads, window) = (options.threads.clone(), None);
+            return Ok(TimelineMaker { table: Some(model), recording: None, flow: None, threads, window });
         }
         let Inputs { mut recordings, flow } = Inputs::open(&options.inputs, &options.range, "a timeline")?;
         let recording = recordings.pop();
@@ -88,7 +95,7 @@ impl TimelineMaker {
                 }
             }
         }
-        let (threads, range) = (options.threads.clone(), options.range);
+        let (threads, range, window) = (options.threads.clone(), options.range, options.window);
         if let (None, Some((_, path))) = (&recording, &flow) {
             threads.refuse_without_threads(&display_name(path))?;
         }
@@ -99,7 +106,7 @@ impl TimelineMaker {
             Some(it) if !range.is_everything() => trace.between(it.from(), it.reader().until()),
             _ => trace.within(range),
         });
-        Ok(TimelineMaker { table: None, recording, flow, threads })
+        Ok(TimelineMaker { table: None, recording, flow, threads, window })
     }
 
     /// Writes the timeline. `name` is what errors call `out`.
@@ -119,7 +126,7 @@ impl TimelineMaker {
         let (mut contents, mut all_threads) = (Vec::new(), false);
         // Threads declare the clock and the processes; a program can follow them.
         if let Some(recording) = &self.recording {
-            let (threads, bystanders) = write_threads(recording, &self.threads, out, name, monitor)?;
+            let (threads, bystanders) = write_threads(recording, self, out, name, monitor)?;
             contents.push(threads);
             all_threads = bystanders > 0;
         }
@@ -161,7 +168,7 @@ fn table_of(options: &Options) -> Result<Option<TimingModel>> {
 /// Writes threads. Returns what is shown of them, in words, and how many threads were not watched.
 fn write_threads(
     recording: &Recording,
-    filter: &ThreadFilter,
+    TimelineMaker { threads: filter, window, .. }: &TimelineMaker,
     out: &mut impl Write,
     name: &str,
     monitor: &dyn Monitor,
@@ -180,15 +187,19 @@ fn write_threads(
         }
     };
     let mut shown = filter.records();
+    let is_shown =
+        |begin: Instant, end: Instant| window.is_none_or(|(from, until)| from <= end && begin <= until);
     each_job(
         recording.stopped_by(monitor),
         false,
         &*progress,
         |record| {
-            shown.pass(record, |record| keep(timeline.borrow_mut().record(record)));
+            if !matches!(record, Record::Switch(switch) if !is_shown(switch.at, switch.at)) {
+                shown.pass(record, |record| keep(timeline.borrow_mut().record(record)));
+            }
         },
         |seen| {
-            if primaries.is_primary(seen) {
+            if primaries.is_primary(seen) && is_shown(seen.job.release.window.earliest(), seen.job.end) {
                 keep(timeline.borrow_mut().job(seen.tid, seen.phase, &seen.separator, seen.number, seen.job));
             }
         },

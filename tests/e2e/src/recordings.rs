@@ -371,6 +371,24 @@ fn timeline() -> Result<Outcome> {
         bytes.first()
     );
     ensure!(bytes.windows(6).any(|name| name == b"task-0"), "the thread's name is not in it");
+    // The same around one job.
+    let around = |job: &str| {
+        let mut timeline = punctual(["timeline", "--force", "--around", job, "-o"]);
+        timeline.arg(&file).arg(&folder);
+        run(timeline)
+    };
+    let ended = around("task-0:9")?;
+    ended.expect_code(0)?;
+    let part = fs::read(&file)?;
+    ensure!(ended.stderr.contains("visStart="), "{}", ended.all());
+    ensure!(part.len() < bytes.len() / 2, "{} of {} bytes", part.len(), bytes.len());
+    // Jobs have the numbers that they have in the whole.
+    ensure!(
+        part.windows(3).any(|text| text == b"job") == bytes.windows(3).any(|text| text == b"job"),
+        "no jobs"
+    );
+    around("task-0:1000000")?.expect_code(2)?;
+    around("9th")?.expect_code(2)?;
     Ok(Outcome::Completed)
 }
 

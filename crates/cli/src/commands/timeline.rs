@@ -4,7 +4,7 @@ use super::options;
 use crate::args;
 use crate::console::Console;
 use crate::failure::Failure;
-use punctual_workflow::timeline::{Options, TimelineMaker};
+use punctual_workflow::timeline::{Options, TimelineMaker, around};
 use punctual_workflow::{Destination, Error, derived_path};
 use std::io::BufWriter;
 
@@ -14,9 +14,11 @@ pub fn run(arguments: args::Timeline) -> Result<(), Failure> {
     let ending = if first.to_string_lossy().ends_with(".table.json") { ".json" } else { ".recording" };
     let default = || derived_path(first, ending, "perfetto-trace");
     let destination = Destination::new(&arguments.output.unwrap_or_else(default), arguments.force)?;
+    let job = arguments.around.as_ref().map(|name| around(first, name, &console)).transpose()?;
     let maker = TimelineMaker::open(&Options {
         inputs: arguments.recordings,
         range: options::range(&arguments.range),
+        window: job.as_ref().map(|job| job.window),
         threads: options::threads(&arguments.threads)?,
     })?;
     let name = destination.path().display().to_string();
@@ -31,6 +33,14 @@ pub fn run(arguments: args::Timeline) -> Result<(), Failure> {
         "{what}: {}. Open it at https://ui.perfetto.dev (it stays in your browser).",
         shown.contents.join("; ")
     ));
+    if let Some(job) = job {
+        let (begin, end) = (job.begin.ns(), job.end.ns());
+        console.note(&format!(
+            "It shows the time around job {} of {}. With the file open, \
+             https://ui.perfetto.dev/#!/?visStart={begin}&visEnd={end} shows that job alone.",
+            job.number, job.thread
+        ));
+    }
     match shown.switches {
         Some(true) if shown.all_threads => {}
         Some(true) => console.note(

@@ -26,6 +26,7 @@ pub fn run(arguments: args::Why) -> Result<(), Failure> {
             workers: processors(),
         })
     };
+    let mut kept = arguments.target.recording.as_ref().or(arguments.keep.as_ref());
     let explained = match &arguments.target.recording {
         Some(recording) => why(&options(recording.clone())?, &console)?,
         None => {
@@ -36,7 +37,16 @@ pub fn run(arguments: args::Why) -> Result<(), Failure> {
             why(&options(folder)?, &console)?
         }
     };
-    print(&if arguments.json { explained.json() } else { explained.text(&terminal::page()) })
+    print(&if arguments.json { explained.json() } else { explained.text(&terminal::page()) })?;
+    // Of other tools' traces there are no timelines.
+    kept = kept.filter(|kept| !arguments.json && kept.join("stream_0").exists());
+    if let (Some(kept), Some((thread, job))) = (kept, explained.worst()) {
+        let kept = kept.display();
+        console.note(&format!(
+            "next: punctual timeline {kept} --around {thread}:{job}    when every thread ran"
+        ));
+    }
+    Ok(())
 }
 
 /// Which jobs to explain.
