@@ -109,7 +109,8 @@ pub fn guard(
         .transpose()?;
     can_be_watched(&contract, probed.is_some(), &path)?;
     let unwatched = Unwatched::new(&contract, probed.is_some(), monitor);
-    watch.observe.switches = keep.is_some();
+    // Whoever made a job late is in the recording, too.
+    (watch.observe.switches, watch.observe.all_threads) = (keep.is_some(), keep.is_some());
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
     let gauges = metrics.map(|address| Gauges::serve(address, &contract)).transpose()?;
     if let Some(gauges) = &gauges {

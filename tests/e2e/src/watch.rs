@@ -87,8 +87,16 @@ fn told() -> Result<Outcome> {
     let heard: Value = serde_json::from_str(&fs::read_to_string(&heard)?).unwrap_or_default();
     ensure!(heard["task"] == "task-0" && heard["agreed"] == 1, "{heard:#}");
     ensure!(end["recordings"]["kept"].as_u64() >= Some(1), "{end:#}");
+    ensure!(end["recordings"]["without"].as_u64().unwrap_or(0) == 0, "{end:#}");
     for entry in fs::read_dir(&kept)? {
-        replayed(&entry?.path(), &file("run.toml"))?;
+        let kept = entry?.path();
+        replayed(&kept, &file("run.toml"))?;
+        // It has all threads, so nothing is missing for saying why.
+        let mut why = punctual(["why", "--json", "--all"]);
+        why.arg(&kept);
+        let explained = run(why)?.json()?;
+        let lacks = explained["lacks"].to_string();
+        ensure!(!lacks.contains("--all-threads"), "{explained:#}");
     }
     Ok(Outcome::Completed)
 }

@@ -13,8 +13,9 @@ use std::time::Duration;
 /// and with --on-violation a command. A job is judged when its thread begins the next one. In a storm the
 /// first ten violations of each kind in a second are told one by one, and the rest in sum.
 ///
-/// With --keep, the last seconds before a violation are kept as a recording with every context switch of the
-/// watched threads, for punctual timeline: at most one in ten seconds, and a hundred in all.
+/// With --keep, the last seconds before a violation are kept as a recording with every context switch of all
+/// threads, for punctual why and punctual timeline. Violations soon after are in the next recording; there
+/// are a hundred in all.
 ///
 /// Memory stays the same for however long it runs. SIGHUP makes it read the contract again; a faulty one is
 /// refused, and the old one stays. It ends when the time is up, when the target has ended, or on SIGINT or

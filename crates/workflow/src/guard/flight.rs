@@ -14,14 +14,12 @@ use punctual_trace::latency::Latency;
 use punctual_trace::{About, Record, Roster, Totals};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as WallInstant, SystemTime};
 
 /// Memory for records, of which one half may be waiting for the disk.
-const MOST_BYTES: usize = 16 << 20;
-/// From one recording to the next, at least.
-const BETWEEN: Duration = Duration::from_secs(10);
+const MOST_BYTES: usize = 32 << 20;
 /// Recordings of one run. Months of violations must not fill a disk.
 const MOST_RECORDINGS: u64 = 100;
 
@@ -52,6 +50,8 @@ pub struct FlightRecorder {
     ring: Ring,
     /// Whether there was a violation that no recording shows yet.
     is_triggered: bool,
+    /// From one recording to the next, at least: as much as is held, so that each violation is in one.
+    between: Duration,
     last: Option<WallInstant>,
     /// Of threads that are stuck: without them a reader could not tell that nothing more came.
     last_records: Vec<Record>,
@@ -82,10 +82,11 @@ impl FlightRecorder {
             Error::new(crate::ErrorKind::Other, "cannot start the thread that writes recordings")
                 .because(plain_reason(&error))
         })?;
-        let before = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
+        let before_ns = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
         Ok(FlightRecorder {
-            ring: Ring::new(punctual_model::Duration::from_ns(before)),
+            ring: Ring::new(punctual_model::Duration::from_ns(before_ns)),
             is_triggered: false,
+            between: before,
             last: None,
             last_records: Vec::new(),
             kept: 0,
@@ -100,14 +101,18 @@ impl FlightRecorder {
 
     pub fn record(&mut self, record: &Record) {
         self.ring.push(record);
+        // A thread that was stuck, and goes on.
+        if !self.last_records.is_empty() && !matches!(record, Record::Switch(_)) {
+            self.last_records.retain(|last| last.tid() != record.tid());
+        }
     }
 
     /// There is a violation.
     pub fn trigger(&mut self) {
-        if self.is_triggered || !self.may_write() {
-            self.skipped += 1;
+        match self.kept < MOST_RECORDINGS {
+            true => self.is_triggered = true,
+            false => self.skipped += 1,
         }
-        self.is_triggered |= self.may_write();
     }
 
     /// There is a violation by threads that are stuck, whose last records these are.
@@ -118,14 +123,10 @@ impl FlightRecorder {
         }
     }
 
-    fn may_write(&self) -> bool {
-        self.last.is_none_or(|last| last.elapsed() >= BETWEEN) && self.kept < MOST_RECORDINGS
-    }
-
     /// Writes the last seconds if there was a violation, and tells what became of those before.
     pub fn tick(&mut self, statistics: &Statistics, monitor: &dyn Monitor) {
         self.totals = record::totals(statistics);
-        if self.is_triggered {
+        if self.is_triggered && self.last.is_none_or(|last| last.elapsed() >= self.between) {
             self.hand_over();
         }
         while let Ok(outcome) = self.written.try_recv() {
@@ -134,6 +135,12 @@ impl FlightRecorder {
     }
 
     fn hand_over(&mut self) {
+        let stretch = self.take();
+        // What has not been written by now is on a disk that hangs.
+        self.failed += u64::from(self.stretches.try_send(stretch).is_err());
+    }
+
+    fn take(&mut self) -> Stretch {
         self.is_triggered = false;
         self.last = Some(WallInstant::now());
         let mut stretch = self.ring.take(self.totals);
@@ -141,11 +148,7 @@ impl FlightRecorder {
         let last = std::mem::take(&mut self.last_records);
         stretch.until = last.iter().filter_map(at).fold(stretch.until, Instant::max);
         stretch.records.extend(last);
-        match self.stretches.try_send(stretch) {
-            Ok(()) => {}
-            // What has not been written within ten seconds is on a disk that hangs.
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.failed += 1,
-        }
+        stretch
     }
 
     fn tell(&mut self, outcome: Result<PathBuf>, monitor: &dyn Monitor) {
@@ -153,7 +156,7 @@ impl FlightRecorder {
             Ok(path) => {
                 self.kept += 1;
                 let path = path.display();
-                monitor.hint(&format!("kept {path}; punctual timeline {path} shows what happened"));
+                monitor.hint(&format!("kept {path}; punctual why {path} explains its late jobs"));
                 if self.kept == MOST_RECORDINGS {
                     monitor.warn(&format!("{MOST_RECORDINGS} recordings are kept; no more will be"));
                 }
@@ -168,7 +171,8 @@ impl FlightRecorder {
     /// Writes what is still to be written, and waits for it.
     pub fn finish(mut self, counters: &mut Counters, monitor: &dyn Monitor) {
         if self.is_triggered {
-            self.hand_over();
+            let stretch = self.take();
+            self.failed += u64::from(self.stretches.send(stretch).is_err());
         }
         // The writer ends when nobody can hand it anything.
         let (nowhere, _) = sync_channel(1);
@@ -371,10 +375,37 @@ mod tests {
         std::fs::remove_dir(&place).expect("removed");
         flight.record(&task(1_000));
         flight.trigger();
-        flight.trigger();
         let mut counters = Counters::default();
         flight.finish(&mut counters, &crate::Silent);
-        let expected = Counters { failed_recordings: 1, without_recording: 1, ..Counters::default() };
+        let expected = Counters { failed_recordings: 1, ..Counters::default() };
         assert_eq!(counters, expected);
+    }
+
+    /// Those soon after a recording are in the next one.
+    #[test]
+    fn each_violation_is_in_a_recording() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let hour = Duration::from_secs(3_600);
+        let mut flight = FlightRecorder::new(folder.path().join("kept"), hour).expect("a recorder");
+        flight.record(&task(1_000_000));
+        for job in 1..=100_u32 {
+            flight.record(&activation(job, 1_000_000 + u64::from(job) * 1_000));
+            flight.trigger();
+            if flight.is_triggered && flight.last.is_none() {
+                flight.hand_over();
+            }
+        }
+        let mut counters = Counters::default();
+        flight.finish(&mut counters, &crate::Silent);
+        assert_eq!(counters, Counters { recordings: 2, ..Counters::default() });
+        let mut activations = 0;
+        for kept in std::fs::read_dir(folder.path().join("kept")).expect("recordings") {
+            let kept = kept.expect("a recording").path();
+            let recording = Recording::open(&kept, &TimeRange::default()).expect("a recording");
+            let mut read =
+                |record: &Record| activations += u32::from(matches!(record, Record::Activation(_)));
+            recording.read_all(&mut read).expect("read");
+        }
+        assert_eq!(activations, 100);
     }
 }
