@@ -11,8 +11,10 @@ pub const ALL: &[(&str, Test)] = &[
     ("doctor::is_right_about_function_tracing", function_tracing),
     ("doctor::is_right_about_the_bound_of_latencies", latency),
     ("doctor::says_what_measuring_threads_need", measuring_threads),
-    ("doctor::sees_how_a_program_is_set_up", program),
 ];
+
+/// The program that it looks at keeps others from their processors.
+pub const ALONE: &[(&str, Test)] = &[("doctor::sees_how_a_program_is_set_up", program)];
 
 /// Threads of one priority on a processor, page faults in jobs, and a mutex without inheritance; and no
 /// process.

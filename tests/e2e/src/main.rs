@@ -118,6 +118,7 @@ fn trials() -> Vec<Trial> {
             conservative::ALL,
             bound::ALONE,
             bound::LIVE,
+            doctor::ALONE,
             loss::ALL,
             lttng::ALONE,
             periods::ALONE,
