@@ -94,7 +94,7 @@ impl History {
                     let at_once = since == Since::Preempted && occupied.from == ready.from;
                     let chosen = at_once || occupied.from > ready.from + WAKING;
                     let kind = if chosen && kind == Kind::Dispatch { Kind::Throttled } else { kind };
-                    (kind, Some(Culprit::Thread(other)))
+                    (kind, (kind != Kind::Unknown).then_some(Culprit::Thread(other)))
                 }
                 Occupant::Thread(_) | Occupant::Unseen | Occupant::Unknown => (Kind::Unknown, None),
             };
@@ -107,7 +107,7 @@ impl History {
 
     /// How urgent a thread is at a moment.
     pub(crate) fn urgency(&self, thread: u32, at: Instant) -> Urgency {
-        self.stretch_at(thread, at).map_or(Urgency::FAIR, |stretch| stretch.urgency)
+        self.stretch_at(thread, at).map_or(Urgency::UNKNOWN, |stretch| stretch.urgency)
     }
 
     /// Takes interrupts out of parts in which the processor was the thread's or nobody's.
@@ -214,6 +214,9 @@ fn without_hidden(parts: Vec<Part>, cost: Duration) -> Vec<Part> {
 
 /// Why a ready thread waits behind another that had the processor before.
 fn waited_behind(thread: Urgency, other: Urgency) -> Kind {
+    if [thread, other].contains(&Urgency::UNKNOWN) {
+        return Kind::Unknown;
+    }
     match other.cmp(&thread) {
         std::cmp::Ordering::Less => Kind::Preempted,
         std::cmp::Ordering::Equal => Kind::Queued,

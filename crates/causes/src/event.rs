@@ -142,6 +142,8 @@ impl Urgency {
     pub const DEADLINE: Urgency = Urgency(0);
     /// All threads without a real-time policy. Among each other they take turns.
     pub const FAIR: Urgency = Urgency(101);
+    /// Not known.
+    pub const UNKNOWN: Urgency = Urgency(u8::MAX - 1);
     /// The idle thread.
     pub const IDLE: Urgency = Urgency(u8::MAX);
 

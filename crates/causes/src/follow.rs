@@ -1,6 +1,6 @@
 //! Follows a sleep to what ended it: the critical path.
 
-use crate::event::{Wait, Waker};
+use crate::event::{Urgency, Wait, Waker};
 use crate::history::History;
 use crate::part::{Chain, Culprit, Kind, Part, Role};
 use crate::thread::Stretch;
@@ -46,5 +46,6 @@ fn is_inversion(history: &History, sleeper: u32, sleep: &Stretch, part: &Part) -
     let Some(Culprit::Thread(other)) = part.culprit else { return false };
     matches!(part.kind, Kind::Preempted | Kind::Queued | Kind::Dispatch)
         && other != sleeper
+        && ![sleep.urgency, history.urgency(other, part.from)].contains(&Urgency::UNKNOWN)
         && history.urgency(other, part.from) > sleep.urgency
 }

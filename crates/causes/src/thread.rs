@@ -72,7 +72,7 @@ pub(crate) struct Thread {
 
 impl Thread {
     pub fn unseen(since: Instant) -> Thread {
-        Thread { state: State::Unseen, since, urgency: Urgency::FAIR, early: None }
+        Thread { state: State::Unseen, since, urgency: Urgency::UNKNOWN, early: None }
     }
 
     /// The stretch that ends at `at`, in the state as it is known by now.

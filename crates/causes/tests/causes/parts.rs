@@ -363,3 +363,16 @@ fn what_is_unknown_may_have_made_another_part_the_longest() {
     assert_eq!(cause(700, 800), Some(Kind::Preempted));
     assert_eq!(cause(550, 800), Some(Kind::Unknown));
 }
+
+#[test]
+fn whose_priority_is_unknown_is_not_blamed() {
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           200 cpu0 out 10/80 preempted
+           200 cpu0 in 20/?
+           500 cpu0 out 20/? asleep
+           500 cpu0 in 10/80
+           600 cpu0 out 10/80 asleep";
+    let of = explained(job(110, 600), &script);
+    assert_eq!(shown(&of), ["late-wakeup 5", "dispatch 5", "own 90", "unknown 300", "own 100"]);
+}

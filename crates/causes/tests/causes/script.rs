@@ -1,5 +1,5 @@
 //! Events written as a line each: `5 cpu0 in 80/10`, microseconds first; threads are numbers, with a
-//! real-time priority where it is not 0.
+//! real-time priority where it is not 0, or `?`.
 
 use punctual_causes::{Departure, Event, Faults, Interrupt, Step, Urgency, Wait, Waker};
 use punctual_model::{Duration, Instant};
@@ -22,6 +22,9 @@ fn event(line: &str) -> Event {
     let number = |word: &str| word.parse::<u64>().unwrap_or_else(|_| panic!("{word} in {line}"));
     let thread = |place: usize| {
         let (tid, priority) = words[place].split_once('/').unwrap_or((words[place], "0"));
+        if priority == "?" {
+            return (number(tid) as u32, Urgency::UNKNOWN);
+        }
         (number(tid) as u32, urgency(tid, number(priority) as u32))
     };
     let cpu = number(words[1].trim_start_matches("cpu")) as u32;

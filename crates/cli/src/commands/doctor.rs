@@ -12,7 +12,13 @@ pub fn run(pid: Option<u32>, as_json: bool) -> Result<(), Failure> {
     match pid {
         Some(pid) => {
             let checks = doctor::of_program(pid)?;
-            show(&checks, as_json, ("pid", json!(pid)), "")
+            let doubts = checks.iter().filter(|check| check.ok != Verdict::Works).count();
+            let verdict = match doubts {
+                0 => format!("\nNothing was seen that may make jobs of process {pid} late.\n"),
+                1 => format!("\nOne thing may make jobs of process {pid} late.\n"),
+                _ => format!("\n{doubts} things may make jobs of process {pid} late.\n"),
+            };
+            show(&checks, as_json, ("pid", json!(pid)), &verdict)
         }
         None => machine(as_json),
     }

@@ -1,7 +1,8 @@
 //! What `/proc` and `/sys` say of a program, its threads and their processors. Not for what that means.
 
 use crate::error::{Error, Result};
-use procfs::process::{Process, Task};
+use procfs::FromRead;
+use procfs::process::{Process, Stat, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
@@ -19,14 +20,16 @@ pub struct Facts {
     pub threads: Vec<Thread>,
     /// Real-time threads of the kernel and of other programs.
     pub others: Vec<Thread>,
-    pub locked_kib: u64,
+    /// Of its resident memory, what is not locked.
+    pub unlocked_kib: u64,
     pub resident_kib: u64,
     /// Microseconds that real-time threads get, of how many. `None` if they get all.
     pub throttling: Option<(u64, u64)>,
     /// Those that the threads may use.
     pub processors: BTreeMap<u32, Processor>,
     pub interrupts: Vec<Interrupt>,
-    pub mutexes: Vec<Mutex>,
+    /// `None` if that cannot be seen.
+    pub mutexes: Option<Vec<Mutex>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +88,9 @@ impl Thread {
         matches!(self.policy, Policy::Fifo | Policy::RoundRobin)
     }
 
-    /// `control 12`.
+    /// `control: 12`.
     pub fn with(&self, number: u64) -> String {
-        format!("{} {number}", self.name)
+        format!("{}: {number}", self.name)
     }
 
     fn is_more_urgent(&self, other: &Thread) -> bool {
@@ -116,18 +119,33 @@ impl Facts {
             procfs::ProcError::NotFound(_) => Error::usage(format!("there is no process {pid}")),
             error => Error::usage(format!("process {pid} cannot be looked at: {error}")),
         };
+        let status =
+            status_of(number, number).ok_or_else(|| Error::usage(format!("there is no process {pid}")))?;
+        // The number of any of its threads will do.
+        let number = status.tgid;
+        if status.vmrss.is_none() {
+            return Err(Error::usage(format!(
+                "process {pid} has no memory: it has ended, or is of the kernel"
+            )));
+        }
         let process = Process::new(number).map_err(failed)?;
+        let began = Instant::now();
         let before = threads_of(&process).map_err(failed)?;
         let interrupts_before = interrupts();
         let others_before = other_threads(number);
-        let (began, mut mutexes) = (Instant::now(), Vec::new());
-        while began.elapsed() < LOOKED_AT {
-            mutexes.extend(contended(number, &before));
+        let memory_file = File::open(format!("/proc/{number}/mem")).ok();
+        let (looked, mut mutexes) = (Instant::now(), memory_file.as_ref().map(|_| Vec::new()));
+        while looked.elapsed() < LOOKED_AT {
+            if let (Some(memory), Some(mutexes)) = (&memory_file, &mut mutexes) {
+                mutexes.extend(contended(number, memory, &before));
+            }
             std::thread::sleep(GLANCE);
         }
-        let status = process.status().map_err(failed)?;
-        let after = threads_of(&process).map_err(failed)?;
-        let elapsed = began.elapsed();
+        let after = threads_of(&process).unwrap_or_default();
+        if after.is_empty() {
+            return Err(Error::usage(format!("process {pid} ended while it was looked at")));
+        }
+        let (elapsed, memory) = (began.elapsed(), memory(number));
         let mut threads = since(&before, after, elapsed);
         if threads.iter().any(Thread::is_real_time) {
             threads.retain(Thread::is_real_time);
@@ -136,8 +154,8 @@ impl Facts {
             threads.iter().flat_map(|thread| thread.processors.iter().copied()).collect();
         Ok(Facts {
             others: since(&others_before, other_threads(number), elapsed),
-            locked_kib: status.vmlck.unwrap_or(0),
-            resident_kib: status.vmrss.unwrap_or(0),
+            unlocked_kib: memory.0,
+            resident_kib: memory.1,
             throttling: throttling(),
             processors: used.into_iter().map(|cpu| (cpu, processor(cpu))).collect(),
             interrupts: served_since(&interrupts_before),
@@ -151,13 +169,50 @@ impl Facts {
 type Seen = BTreeMap<i32, (Thread, u64, u64)>;
 
 fn threads_of(process: &Process) -> procfs::ProcResult<Seen> {
-    Ok(process.tasks()?.flatten().filter_map(|task| Some((task.tid, seen(&task)?))).collect())
+    let tasks = process.tasks()?.flatten();
+    Ok(tasks.filter_map(|task| Some((task.tid, seen(task.pid, task.tid)?))).collect())
+}
+
+fn status_of(pid: i32, tid: i32) -> Option<Status> {
+    Status::from_read(readable(pid, tid, "status")?.as_bytes()).ok()
+}
+
+/// Names of threads may be anything.
+fn readable(pid: i32, tid: i32, file: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/task/{tid}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Resident memory in KiB that is not locked, and all of it, without what the kernel itself maps.
+fn memory(pid: i32) -> (u64, u64) {
+    let maps = fs::read(format!("/proc/{pid}/smaps")).unwrap_or_default();
+    parse_memory(&String::from_utf8_lossy(&maps))
+}
+
+fn parse_memory(maps: &str) -> (u64, u64) {
+    let (mut unlocked, mut all, mut resident) = (0, 0, 0);
+    for line in maps.lines() {
+        if let Some(size) = line.strip_prefix("Rss:") {
+            resident = size.trim().trim_end_matches(" kB").parse().unwrap_or(0);
+        }
+        // The last line of a mapping.
+        if let Some(flags) = line.strip_prefix("VmFlags:") {
+            let has = |flag: &str| flags.split_whitespace().any(|it| it == flag);
+            if !["io", "pf", "de"].into_iter().any(has) {
+                all += resident;
+                unlocked += if has("lo") { 0 } else { resident };
+            }
+        }
+    }
+    (unlocked, all)
 }
 
 /// A thread that ends meanwhile is not there.
-fn seen(task: &Task) -> Option<(Thread, u64, u64)> {
-    let (stat, status) = (task.stat().ok()?, task.status().ok()?);
-    let ran = task.schedstat().map_or(0, |schedstat| schedstat.sum_exec_runtime);
+fn seen(pid: i32, tid: i32) -> Option<(Thread, u64, u64)> {
+    let stat = Stat::from_read(readable(pid, tid, "stat")?.as_bytes()).ok()?;
+    let status = status_of(pid, tid)?;
+    let schedstat = readable(pid, tid, "schedstat");
+    let ran = schedstat.and_then(|it| it.split_whitespace().next()?.parse().ok()).unwrap_or(0);
     let policy = match stat.policy? {
         1 => Policy::Fifo,
         2 => Policy::RoundRobin,
@@ -256,8 +311,7 @@ fn served_since(before: &BTreeMap<(String, u32), u64>) -> Vec<Interrupt> {
 }
 
 /// Which threads wait at this moment for a mutex of glibc without inheritance whose owner is less urgent.
-fn contended(pid: i32, threads: &Seen) -> Vec<Mutex> {
-    let Ok(memory) = File::open(format!("/proc/{pid}/mem")) else { return Vec::new() };
+fn contended(pid: i32, memory: &File, threads: &Seen) -> Vec<Mutex> {
     let of = |(tid, (waiter, ..)): (&i32, &(Thread, u64, u64))| {
         let address = waits_on(pid, *tid)?;
         // pthread_mutex_t: lock, count, owner, users, kind.
@@ -266,16 +320,18 @@ fn contended(pid: i32, threads: &Seen) -> Vec<Mutex> {
         let word =
             |index: usize| bytes[4 * index..].first_chunk().map_or(0, |word| i32::from_ne_bytes(*word));
         let (is_locked, users, kind) = (word(0) != 0, word(3), word(4));
-        let is_mutex = is_locked && users > 0 && (0..1024).contains(&kind) && kind & PRIO_INHERIT == 0;
-        let (owner, ..) = threads.get(&word(2)).filter(|_| is_mutex)?;
+        let is_mutex = is_locked && users > 0 && (0..1024).contains(&kind) && kind & LENDS == 0;
+        threads.get(&word(2)).filter(|_| is_mutex)?;
+        // As it is at this moment.
+        let (owner, ..) = seen(pid, word(2))?;
         let mutex = || Mutex { waiter: waiter.to_string(), owner: owner.to_string() };
-        waiter.is_more_urgent(owner).then(mutex)
+        waiter.is_more_urgent(&owner).then(mutex)
     };
     threads.iter().filter(|(_, (thread, ..))| thread.is_real_time()).filter_map(of).collect()
 }
 
-/// The bit of a mutex's kind that says so.
-const PRIO_INHERIT: i32 = 32;
+/// The bits of a mutex's kind that say that its owner gets the waiter's priority, or the mutex's own.
+const LENDS: i32 = 32 | 64;
 
 /// The address of the futex that a thread waits on, if it does: `202 0x7f… 0x80 …`.
 fn waits_on(pid: i32, tid: i32) -> Option<u64> {
@@ -305,6 +361,14 @@ mod tests {
         assert_eq!(of("ttyS0 (interrupt 4)", 2), Some(17));
         assert_eq!(of("nvme0q1 (interrupt 24)", 0), Some(3_000));
         assert_eq!(found.len(), 4);
+    }
+
+    #[test]
+    fn memory_that_is_not_locked_is_summed() {
+        let maps = "55d0-55d1 r-xp 00000000 fe:01 1 /robot\nRss:  100 kB\nVmFlags: rd ex lo \n\
+                    7f00-7f01 rw-p 00000000 00:00 0 \nRss:   20 kB\nVmFlags: rd wr mr \n\
+                    7ffd-7ffe r--p 00000000 00:00 0 [vvar]\nRss:    4 kB\nVmFlags: rd mr pf io de dd \n";
+        assert_eq!(parse_memory(maps), (20, 120));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What may make the jobs of a program late, before they are: how its threads are set up, and what happens on
 //! their processors within a second. Not for what did make a job late: `why` says that.
 
-use super::facts::{Facts, Interrupt, Mutex, Thread};
+use super::facts::{Facts, Interrupt, Mutex, Policy, Thread};
 use punctual_observe::{Check, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,18 +38,23 @@ fn policies(facts: &Facts) -> Check {
     let (name, needed_for) = ("real-time policy", "not waiting for ordinary threads");
     if !facts.threads.iter().any(Thread::is_real_time) {
         let detail = "no thread has one: any other thread may be given the processor first";
-        return hurts(name, needed_for, detail.into(), "chrt --fifo 50 COMMAND, or pthread_setschedparam(3)");
+        return hurts(
+            name,
+            needed_for,
+            detail.into(),
+            "chrt --fifo --pid 50 TID, or pthread_setschedparam(3)",
+        );
     }
     works(name, needed_for, listed(facts.threads.iter().map(Thread::to_string)))
 }
 
 fn memory(facts: &Facts) -> Check {
     let (name, needed_for) = ("locked memory", "no page faults in a job");
-    let (locked, resident) = (facts.locked_kib, facts.resident_kib);
-    if locked >= resident {
+    let (unlocked, resident) = (facts.unlocked_kib, facts.resident_kib);
+    if unlocked == 0 {
         return works(name, needed_for, format!("all {resident} KiB"));
     }
-    let detail = format!("{locked} of {resident} KiB: the kernel may take the rest away");
+    let detail = format!("{unlocked} of {resident} KiB are not: the kernel may take them away");
     hurts(name, needed_for, detail, "mlockall(MCL_CURRENT | MCL_FUTURE), then touch stacks and heap once")
 }
 
@@ -64,13 +69,14 @@ fn faults(facts: &Facts) -> Option<Check> {
 
 fn placement(facts: &Facts) -> Check {
     let (name, needed_for) = ("fixed processors", "no migration, and caches that stay warm");
-    let moves = |thread: &&Thread| thread.processors.len() > 1;
+    // The kernel places threads of SCHED_DEADLINE on all processors of theirs by itself.
+    let moves = |thread: &&Thread| thread.processors.len() > 1 && thread.policy != Policy::Deadline;
     let free: Vec<String> = facts.threads.iter().filter(moves).map(|it| it.name.clone()).collect();
     if free.is_empty() {
         return works(name, needed_for, "each thread has one");
     }
     let detail = format!("the kernel may move {}", listed(free));
-    hurts(name, needed_for, detail, "taskset -c CPU COMMAND, or pthread_setaffinity_np(3)")
+    hurts(name, needed_for, detail, "taskset --cpu-list --pid CPU TID, or pthread_setaffinity_np(3)")
 }
 
 /// Only for real-time threads.
@@ -80,7 +86,7 @@ fn equals(facts: &Facts) -> Option<Check> {
     if mine.is_empty() {
         return None;
     }
-    let mut shared = Vec::new();
+    let mut shared = BTreeSet::new();
     for (index, thread) in mine.iter().enumerate() {
         let others = mine[index + 1..].iter().copied().chain(&facts.others);
         let meets = |other: &&Thread| {
@@ -96,7 +102,7 @@ fn equals(facts: &Facts) -> Option<Check> {
         name,
         needed_for,
         detail,
-        "another priority for one of them; punctual prove --assign finds them",
+        "another priority for one of them: punctual prove MODEL --assign finds one",
     ))
 }
 
@@ -113,15 +119,16 @@ fn throttling(facts: &Facts) -> Option<Check> {
     }
     let busiest = shares.into_iter().max_by_key(|(_, percent)| *percent);
     let (processor, percent) = busiest.unwrap_or_default();
-    let rule = format!("of {} ms they get {}", period / 1_000, runtime / 1_000);
+    let rule = format!("real-time threads get {} of {} ms", runtime / 1_000, period / 1_000);
     if percent < BUSY_PERCENT {
         return Some(works(
             name,
             needed_for,
-            format!("{rule}; they use {percent} % of processor {processor}"),
+            format!("{rule}; here they use {percent} % of processor {processor}"),
         ));
     }
-    let detail = format!("{rule}, then ordinary threads run; they use {percent} % of processor {processor}");
+    let detail =
+        format!("{rule}, then ordinary ones run; here they use {percent} % of processor {processor}");
     Some(hurts(
         name,
         needed_for,
@@ -169,25 +176,34 @@ fn interrupts(facts: &Facts) -> Check {
         return works(name, needed_for, "no device's within a second");
     }
     seen.sort_by_key(|it| std::cmp::Reverse(it.count));
-    let shown = seen.iter().map(|it| format!("{} ({} on processor {})", it.name, it.count, it.processor));
+    let shown = seen.iter().map(|it| format!("{}: {} on processor {}", it.name, it.count, it.processor));
     let detail = format!("in a second: {}", listed(shown));
-    hurts(name, needed_for, detail, "/proc/irq/NUMBER/smp_affinity_list, or boot with irqaffinity=")
+    hurts(
+        name,
+        needed_for,
+        detail,
+        "write other processors to /proc/irq/NUMBER/smp_affinity_list, or boot with irqaffinity=",
+    )
 }
 
 /// Only where a thread waited for one.
 fn mutexes(facts: &Facts) -> Option<Check> {
+    let (name, needed_for) = ("mutexes without inheritance", "no priority inversion");
+    let Some(seen) = &facts.mutexes else {
+        let detail = "not looked at: the memory of the process cannot be read";
+        return Some(hurts(name, needed_for, detail.into(), "run as root (sudo)"));
+    };
     let shown: BTreeSet<String> =
-        facts.mutexes.iter().map(|Mutex { waiter, owner }| format!("{waiter} for {owner}")).collect();
+        seen.iter().map(|Mutex { waiter, owner }| format!("{waiter} for {owner}")).collect();
     let detail = || format!("threads waited for a less urgent owner: {}", listed(shown.iter().cloned()));
     let advice = "pthread_mutexattr_setprotocol(3) with PTHREAD_PRIO_INHERIT";
-    let (name, needed_for) = ("mutexes without inheritance", "no priority inversion");
     (!shown.is_empty()).then(|| hurts(name, needed_for, detail(), advice))
 }
 
-/// `a, b, c, d and 3 more`.
+/// `a; b; c; d and 3 more`.
 fn listed(names: impl IntoIterator<Item = String>) -> String {
     let names: Vec<String> = names.into_iter().collect();
-    let shown = names[..names.len().min(MOST_SHOWN)].join(", ");
+    let shown = names[..names.len().min(MOST_SHOWN)].join("; ");
     match names.len().saturating_sub(MOST_SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),
@@ -197,7 +213,7 @@ fn listed(names: impl IntoIterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::facts::{Policy, Processor};
+    use crate::doctor::facts::Processor;
 
     fn thread(name: &str, priority: u32, processors: &[u32]) -> Thread {
         Thread {
@@ -217,12 +233,12 @@ mod tests {
         Facts {
             threads: vec![thread("control", 80, &[1])],
             others: vec![thread("irq/24-eth0", 50, &[0])],
-            locked_kib: 2_000,
+            unlocked_kib: 0,
             resident_kib: 2_000,
             throttling: Some((950_000, 1_000_000)),
             processors: BTreeMap::from([(1, processor)]),
             interrupts: vec![Interrupt { name: "eth0".into(), processor: 0, count: 900 }],
-            mutexes: Vec::new(),
+            mutexes: Some(Vec::new()),
         }
     }
 
@@ -247,7 +263,7 @@ mod tests {
         };
         let of = |name: &str, priority| thread(name, priority, &[1]);
         assert_eq!(with(&|facts| facts.threads = vec![of("control", 0)]), ["real-time policy"]);
-        assert_eq!(with(&|facts| facts.locked_kib = 0), ["locked memory"]);
+        assert_eq!(with(&|facts| facts.unlocked_kib = 500), ["locked memory"]);
         assert_eq!(with(&|facts| facts.threads[0].faults = 3), ["page faults"]);
         assert_eq!(with(&|facts| facts.threads[0].processors.extend([0])), ["fixed processors"]);
         assert_eq!(with(&|facts| facts.threads.push(of("vision", 80))), ["priorities"]);
@@ -267,7 +283,10 @@ mod tests {
         assert_eq!(with(&sleepy), ["idle states"]);
         assert_eq!(with(&|facts| facts.interrupts[0].processor = 1), ["interrupts"]);
         let inverted = Mutex { waiter: "control (FIFO 80)".into(), owner: "logger".into() };
-        assert_eq!(with(&|facts| facts.mutexes = vec![inverted.clone()]), ["mutexes without inheritance"]);
+        assert_eq!(
+            with(&|facts| facts.mutexes = Some(vec![inverted.clone()])),
+            ["mutexes without inheritance"]
+        );
     }
 
     #[test]
@@ -280,6 +299,6 @@ mod tests {
     #[test]
     fn long_lists_are_cut() {
         let names = ["a", "b", "c", "d", "e", "f"].map(str::to_owned);
-        assert_eq!(listed(names), "a, b, c, d and 2 more");
+        assert_eq!(listed(names), "a; b; c; d and 2 more");
     }
 }

@@ -130,15 +130,19 @@ impl Events {
         let Some(Blocked { call, object, owner }) = blocked else { return Wait::default() };
         // What looked like the owner of a lock is one only if it is a thread that could hold it.
         let process = |tid: u32| self.threads.get(&tid).map(|thread| thread.process);
-        let is_owner = owner != 0 && owner != thread && process(owner) == process(thread);
+        let same_process = process(owner).is_some_and(|its| process(thread) == Some(its));
+        let is_owner = owner != 0 && owner != thread && same_process;
         Wait { call: Some(call), object, owner: is_owner.then_some(owner), ..Wait::default() }
     }
 
     fn urgency(&self, tid: u32) -> Urgency {
-        let Some(Thread { info, .. }) = self.threads.get(&tid) else { return Urgency::FAIR };
-        match info.policy {
-            Some(Policy::Deadline) => Urgency::DEADLINE,
-            Some(Policy::Fifo | Policy::Rr) => Urgency::real_time(info.priority),
+        // Its description may have been lost.
+        let Some(policy) = self.threads.get(&tid).and_then(|thread| thread.info.policy) else {
+            return if tid == 0 { Urgency::IDLE } else { Urgency::UNKNOWN };
+        };
+        match policy {
+            Policy::Deadline => Urgency::DEADLINE,
+            Policy::Fifo | Policy::Rr => Urgency::real_time(self.threads[&tid].info.priority),
             _ => Urgency::FAIR,
         }
     }
