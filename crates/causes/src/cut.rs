@@ -30,7 +30,11 @@ impl History {
         let mut parts = Vec::new();
         push(&mut parts, backlog);
         let slept = self.stretch_at(job.thread, own_begin).is_none_or(|sleep| sleep.from <= job.begin);
-        let stretches = with_release(self.of_thread(job.thread, own_begin, job.end), &job);
+        let mut stretches = self.of_thread(job.thread, own_begin, job.end);
+        // After a loss, even the sleep before the job is not known to be its own.
+        if !stretches.first().is_some_and(|first| self.has_loss(first.from, first.until)) {
+            stretches = with_release(stretches, &job);
+        }
         for mut part in self.cut_stretches(job.thread, stretches, MOST_STEPS) {
             // Asleep since before the job began: its own sleep between two jobs.
             if part.kind == Kind::Blocked && slept && part.from == own_begin {

@@ -61,6 +61,12 @@ impl History {
         self.losses.get(next).map_or(until, |loss| loss.since.min(until))
     }
 
+    /// Whether events were lost in this time.
+    pub(crate) fn has_loss(&self, from: Instant, until: Instant) -> bool {
+        let next = self.losses.partition_point(|loss| loss.until <= from);
+        self.losses.get(next).is_some_and(|loss| loss.since < until)
+    }
+
     /// What a thread did from `from` to `until`: stretches without gaps, in the order of time.
     pub(crate) fn of_thread(&self, thread: u32, from: Instant, until: Instant) -> Vec<Stretch> {
         let stretches = self.threads.get(&thread).map_or(&[][..], Vec::as_slice);
