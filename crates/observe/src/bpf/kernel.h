@@ -333,6 +333,7 @@ struct trace_event_raw_task_rename {
 #define TASK_INTERRUPTIBLE 0x0001
 #define STOPPED_STATES	   0x000c /* by a signal, by a debugger */
 #define TASK_DEAD	   0x0080
+#define TASK_RTLOCK_WAIT   0x1000 /* for a spinlock, on PREEMPT_RT */
 #define EXIT_STATES	   0x0030
 #define STACK_SIZE	   0x4000     /* of a task, on x86-64 */
 #define INTERRUPT_COUNTS   0x00ff0100 /* NMI, hard interrupt, soft interrupt being served */

@@ -42,9 +42,11 @@ enum Step {
     Tick,
     /// Another thread gets the processor meanwhile.
     Preempted { away: u64, is_seen: bool },
+    /// It waits for a spinlock that sleeps (PREEMPT_RT).
+    Locked { asleep: u64 },
     /// A read that finds something there: a job ends and the next begins. Another thread may get the
-    /// processor inside of it.
-    Finds { inside: u64, away: Option<u64> },
+    /// processor inside of it, which may hold a lock.
+    Finds { inside: u64, away: Option<u64>, locked: bool },
     /// A read that waits.
     Waits { asleep: u64, seen: Seen },
     /// It sleeps elsewhere: a suspension inside of the job.
@@ -77,8 +79,9 @@ fn step(all_is_seen: bool) -> impl Strategy<Value = Step> {
         6 => (0..300_000_u64, stolen).prop_map(|(had, stolen)| Step::Runs { had, stolen }),
         1 => Just(Step::Tick),
         1 => (0..1_000_000_u64, is_seen).prop_map(|(away, is_seen)| Step::Preempted { away, is_seen }),
-        4 => (0..2_000_u64, prop::option::weighted(0.2, 0..1_000_000_u64))
-            .prop_map(|(inside, away)| Step::Finds { inside, away }),
+        1 => (1..1_000_000_u64).prop_map(|asleep| Step::Locked { asleep }),
+        4 => (0..2_000_u64, prop::option::weighted(0.2, 0..1_000_000_u64), any::<bool>())
+            .prop_map(|(inside, away, locked)| Step::Finds { inside, away, locked }),
         2 => (1..1_000_000_u64, seen).prop_map(|(asleep, seen)| Step::Waits { asleep, seen }),
         1 => (1..1_000_000_u64).prop_map(|asleep| Step::Suspended { asleep }),
     ]
@@ -129,6 +132,15 @@ impl World {
         self.borders.push(Border { had: self.had, on_processor: self.on_processor });
     }
 
+    /// Inside of a job, in this state.
+    fn sleep(&mut self, state: i64, asleep: u64) {
+        self.account = self.had;
+        self.event("out", state);
+        self.now += asleep;
+        self.event("wake", 0);
+        self.event("in", 0);
+    }
+
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Runs { had, stolen } => self.run(had, stolen),
@@ -141,12 +153,16 @@ impl World {
                     self.event("in", 0);
                 }
             }
-            Step::Finds { inside, away } => {
+            Step::Finds { inside, away, locked } => {
                 self.border();
                 self.event("enter", 0);
                 self.run(inside, 0);
                 if let Some(away) = away {
-                    self.step(&Step::Preempted { away, is_seen: true });
+                    self.step(&if locked {
+                        Step::Locked { asleep: away }
+                    } else {
+                        Step::Preempted { away, is_seen: true }
+                    });
                 }
                 self.event("exit", 1);
             }
@@ -164,13 +180,8 @@ impl World {
                 }
                 self.event("exit", 1);
             }
-            Step::Suspended { asleep } => {
-                self.account = self.had;
-                self.event("out", 2);
-                self.now += asleep;
-                self.event("wake", 0);
-                self.event("in", 0);
-            }
+            Step::Suspended { asleep } => self.sleep(2, asleep),
+            Step::Locked { asleep } => self.sleep(0x1000, asleep),
         }
     }
 }
@@ -252,6 +263,19 @@ proptest! {
             prop_assert!(*cost >= pair[1].had - pair[0].had, "{cost} for {}", pair[1].had - pair[0].had);
         }
     }
+}
+
+/// Not even in a read that finds something there: it has not slept.
+#[test]
+fn a_spinlock_that_sleeps_ends_no_job() {
+    let locked = Step::Locked { asleep: 1_000 };
+    let read = Step::Finds { inside: 500, away: Some(1_000), locked: true };
+    let records = records_of(&World::tell(&[locked, read]).events);
+    let ends = records.iter().filter_map(|record| match record {
+        Record::Activation(activation) => Some((activation.separator.call, activation.slept)),
+        _ => None,
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [(Call::Read, false), (Call::Read, true)]);
 }
 
 const STOPPED: i64 = 4;

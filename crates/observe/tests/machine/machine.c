@@ -234,10 +234,12 @@ int main(void)
 		task.se.sum_exec_runtime = account;
 		queue.clock = now;
 		if (strcmp(event, "in") == 0) {
+			task.__state = 0;
 			switched(state, false, &idle, &task);
 		} else if (strcmp(event, "out") == 0) {
 			if (last)
 				task.nvcsw++;
+			task.__state = last;
 			switched(state, last == 0, &task, &idle);
 		} else if (strcmp(event, "wake") == 0) {
 			waking(state, &task);

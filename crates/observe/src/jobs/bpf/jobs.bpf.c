@@ -248,7 +248,8 @@ static __always_inline int woken(struct task_struct *task, bool by_interrupt)
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	thread->waking = now;
+	if (task->__state != TASK_RTLOCK_WAIT)
+		thread->waking = now;
 	if (with_switches) {
 		struct task_struct *current = bpf_get_current_task_btf();
 		bool by_timer =
@@ -300,7 +301,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	wake_up(thread, task, now);
 	if (state & (TASK_DEAD | EXIT_STATES))
 		return;
-	if (!preempted && state) {
+	if (!preempted && state && state != TASK_RTLOCK_WAIT) {
 		emit_switch(thread, step_of_sleep(state), 0, now);
 		repair_call(thread, task, now, state & TASK_INTERRUPTIBLE);
 		fall_asleep(thread, task, now, kind_of_sleep(state));
@@ -311,8 +312,12 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 		thread->arrival = task->dl.dl_timer.node.expires;
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
 	} else {
-		emit_switch(thread, STEP_PREEMPTED, 0, now);
+		/* For a lock, it sleeps in the midst of a job: other kernels would spin here. */
+		emit_switch(thread, preempted || !state ? STEP_PREEMPTED : step_of_sleep(state), 0,
+			now);
 		thread->state = THREAD_PREEMPTED;
+		if (!preempted && state)
+			thread->voluntary_switches++; /* none of the call's own */
 		/* The entry of a call that does not sleep was read by the clock, too. */
 		end_turn(thread, task, now,
 			thread->read_by_clock ||
@@ -358,7 +363,7 @@ int BPF_PROG(leaving, bool preempted, struct task_struct *prev, struct task_stru
 	now = bpf_ktime_get_ns();
 	if (thread)
 		emit_faulted(thread, prev, now);
-	if (!preempted && state && !(state & STOPPED_STATES))
+	if (!preempted && state && state != TASK_RTLOCK_WAIT && !(state & STOPPED_STATES))
 		emit_blocked(prev, thread ? thread->sequence : 0, now);
 	return 0;
 }
