@@ -4,7 +4,7 @@
 //! What was not seen is a part, too: [`Kind::Unknown`].
 //!
 //! ```text
-//! events ─► Tracker: states ─► History: stretches ─► cut, follow ─► Explanation ─► main_cause
+//! events ─► Tracker: states ─► History: stretches ─► cut, follow ─► Explanation ─► main_cause ─► add: sums
 //! ```
 //!
 //! Pure: nothing here knows where events come from. Not for deciding which jobs there are, or which are late.
@@ -17,6 +17,7 @@ mod follow;
 mod history;
 mod part;
 mod processor;
+mod summary;
 mod thread;
 mod tracker;
 
@@ -25,3 +26,4 @@ pub use collector::Collector;
 pub use event::{Departure, Event, Faults, Interrupt, Loss, Step, Urgency, Wait, Waker};
 pub use history::History;
 pub use part::{Chain, Culprit, Explanation, Job, Kind, Part, Role};
+pub use summary::{Thread, add};

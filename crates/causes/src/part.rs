@@ -1,6 +1,7 @@
 //! Parts of a job's time, and what they say of it.
 
 use crate::event::{Faults, Interrupt, Wait};
+pub use punctual_model::causes::{Kind, Role};
 use punctual_model::{Duration, Instant, Window};
 
 /// A job to be explained.
@@ -28,75 +29,6 @@ impl Job {
     /// Its time, from `begin` to `end`.
     pub fn time(&self) -> Duration {
         self.end.since(self.begin)
-    }
-}
-
-/// The reason for a part of a job's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// The job before had not ended.
-    Backlog,
-    /// It was due, but not yet made ready.
-    LateWakeup,
-    /// Ready, while a more urgent thread had its processor.
-    Preempted,
-    /// Ready, while an equally urgent thread had its processor.
-    Queued,
-    /// Ready, but its budget was used up, or the kernel gave the processor to a less urgent thread.
-    Throttled,
-    /// Ready, while the processor was idle, switched, or was still with a less urgent thread.
-    Dispatch,
-    /// A device or another processor interrupted it, or came before it.
-    Interrupt,
-    /// The same by a softirq.
-    Softirq,
-    /// A hypervisor took the processor.
-    Steal,
-    /// It ran.
-    Own,
-    /// It waited for something within the job.
-    Blocked,
-    /// A signal or a debugger stopped it.
-    Stopped,
-    /// Not known.
-    Unknown,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 13] = [
-        Kind::Backlog,
-        Kind::LateWakeup,
-        Kind::Preempted,
-        Kind::Queued,
-        Kind::Throttled,
-        Kind::Dispatch,
-        Kind::Interrupt,
-        Kind::Softirq,
-        Kind::Steal,
-        Kind::Own,
-        Kind::Blocked,
-        Kind::Stopped,
-        Kind::Unknown,
-    ];
-
-    /// Its name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Backlog => "backlog",
-            Kind::LateWakeup => "late-wakeup",
-            Kind::Preempted => "preempted",
-            Kind::Queued => "queued",
-            Kind::Throttled => "throttled",
-            Kind::Dispatch => "dispatch",
-            Kind::Interrupt => "interrupt",
-            Kind::Softirq => "softirq",
-            Kind::Steal => "steal",
-            Kind::Own => "own",
-            Kind::Blocked => "blocked",
-            Kind::Stopped => "stopped",
-            Kind::Unknown => "unknown",
-        }
     }
 }
 
@@ -140,15 +72,6 @@ pub struct Chain {
     /// Whether threads that are less urgent than the one that waits kept it from its processor for at least
     /// half of that time.
     pub inversion: bool,
-}
-
-/// The role of a thread that was waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// It owned the lock.
-    Owner,
-    /// It woke the other at last.
-    Waker,
 }
 
 /// A job's time, explained.

@@ -3,6 +3,7 @@
 //! Each section is a module that implements [`Section`]. [`crate::read`] reads the file strictly,
 //! [`crate::check`] checks streams of jobs against it.
 
+use crate::causes::Causes;
 use crate::dataflow::Dataflow;
 use crate::error::ReadError;
 use crate::latency::SchedulingLatency;
@@ -105,6 +106,8 @@ macro_rules! sections {
 sections! {
     /// Threads: their tasks, with every model of them.
     threads: Threads,
+    /// Which jobs of threads were late, and why.
+    causes: Causes,
     /// A dataflow program: its graph, tasks and chains.
     dataflow: Dataflow,
     /// How late the kernel can make a thread, by processor.

@@ -3,6 +3,7 @@
 //! Pure: no I/O, no clock. Nothing here infers a model (that is `extract`) or shows one (that is `report`).
 
 pub mod arrival;
+pub mod causes;
 pub mod check;
 mod curve;
 pub mod dataflow;
@@ -27,6 +28,7 @@ mod valid;
 mod write;
 
 pub use arrival::*;
+pub use causes::Causes;
 pub use check::{MAX_SEGMENTS, RecordedJob, Violation, check_stream};
 pub use curve::Reach;
 pub use dataflow::Dataflow;

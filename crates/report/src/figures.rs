@@ -5,6 +5,7 @@
 //! new column is one entry. Entries give values; text is made of them where they are
 //! shown, by [`crate::text`].
 
+mod causes;
 mod dataflow;
 pub(crate) mod figure;
 mod latency;
@@ -13,6 +14,7 @@ mod proof;
 mod threads;
 mod time_table;
 
+pub use causes::{CAUSES, CausesOfTask};
 pub use dataflow::{Chains, DataflowTasks, Kernel, KernelRow, LATENCY, LatencyRow, SPLIT, TIMES, TimesRow};
 pub use figure::{Bound, Entry, Figure, Fit, Group, Note, Rounding, Section, Unit, Value};
 pub(crate) use figure::{of_group, some, urgency};
@@ -42,6 +44,11 @@ pub(crate) fn list<S: Section>(title: &'static str, entries: &[Entry<S>]) -> Lis
 /// The lists of figures of threads.
 pub(crate) fn of_threads() -> Vec<List> {
     vec![list("Threads", THREADS)]
+}
+
+/// The list of figures of late jobs.
+pub(crate) fn of_causes() -> Vec<List> {
+    vec![list("Causes of late jobs", CAUSES)]
 }
 
 /// The lists of figures of dataflow programs.

@@ -6,6 +6,7 @@
 //! `html/assets/`, as they are sent.
 
 mod captions;
+pub(crate) mod causes;
 pub(crate) mod cell;
 mod data;
 pub(crate) mod dispatched;
@@ -21,6 +22,7 @@ mod overview;
 mod raster;
 pub(crate) mod scale;
 mod segments;
+mod stack;
 mod task;
 mod thin;
 pub(crate) mod threads;

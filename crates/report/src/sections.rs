@@ -6,10 +6,11 @@
 use crate::figures::{self, List};
 use crate::html::drawn::{Drawn, Fact};
 use crate::html::{
-    flow as flow_page, latency as latency_page, threads as threads_page, time_table as time_table_page,
+    causes as causes_page, flow as flow_page, latency as latency_page, threads as threads_page,
+    time_table as time_table_page,
 };
 use crate::overview::Rows;
-use crate::{Page, flow, latency, overview, time_table};
+use crate::{Page, flow, latency, overview, time_table, why};
 use maud::Markup;
 use punctual_model::TimingModel;
 
@@ -45,6 +46,15 @@ const SECTIONS: &[View] = &[
         contents: threads_page::contents,
         page: threads_page::sections,
         figures: figures::of_threads,
+    },
+    View {
+        name: "causes",
+        anchor: ("late", "To the late jobs"),
+        text: |model, page, _| model.causes.as_ref().map_or_else(String::new, |it| why::text(it, page)),
+        facts: causes_page::facts,
+        contents: causes_page::contents,
+        page: causes_page::sections,
+        figures: figures::of_causes,
     },
     View {
         name: "dataflow",

@@ -14,29 +14,37 @@ use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
 use events::Events;
-use punctual_causes::{Collector, Explanation, Job, Loss};
+use punctual_causes::{Collector, Explanation, Job, Loss, Thread, add};
 use punctual_conformance::{Contract, ContractTask, Matcher};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
-use punctual_model::{Duration, Instant, Stream, Task};
-use punctual_report::why::{LateTask, Limit, ThreadInfo, Why};
+use punctual_model::causes::{Causes, Lack, LateTask, Limit};
+use punctual_model::{Duration, Instant, Stream, Task, TimingModel};
 use punctual_trace::{Record, Step};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Which jobs to explain.
+/// What to explain.
 pub struct Options {
     /// A folder with a recording, or the trace of another tool.
     pub recording: PathBuf,
     /// Which part of it.
     pub range: TimeRange,
+    /// Which jobs, and how.
+    pub choice: Choice,
+}
+
+/// Which jobs to explain, and how.
+pub struct Choice {
     /// Whose jobs.
     pub threads: ThreadFilter,
     /// Which of these.
     pub jobs: Jobs,
     /// How many to show one by one, of each task.
     pub worst: usize,
+    /// How precise the models of the threads are.
+    pub stream: StreamOptions,
     /// The number of workers that make the models.
     pub workers: NonZeroUsize,
 }
@@ -57,20 +65,23 @@ pub enum Jobs {
     All,
 }
 
-/// Explains the late jobs of a recording.
-pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<Why> {
+/// Explains the late jobs of a recording: its timing model, with the section `causes`.
+pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
     let (recording, _imported) = open(options, monitor)?;
-    require_switches(&recording)?;
-    let models = ExtractOptions {
-        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
-        merge_transitions: false,
-    };
-    let mut model = replay::model(std::slice::from_ref(&recording), &models, options.workers, monitor)?;
+    let model = explain(&recording, &options.choice, monitor)?;
     recording.report_problems(monitor);
+    Ok(model)
+}
+
+/// The same, of a recording that is open.
+pub(crate) fn explain(recording: &Recording, options: &Choice, monitor: &dyn Monitor) -> Result<TimingModel> {
+    require_switches(recording)?;
+    let models = ExtractOptions { stream: options.stream, merge_transitions: false };
+    let mut model = replay::model(std::slice::from_ref(recording), &models, options.workers, monitor)?;
     options.threads.select(&mut model, "the recording")?;
     let mut tasks = model.tasks().to_vec();
     options.jobs.end_as_agreed(&mut tasks)?;
-    let mut choice = Choice::new(&tasks, options);
+    let mut late = LateJobs::new(&tasks, options);
     let progress = monitor.begin("finding late jobs", recording.activations(), Unit::Activations);
     let mut shows = Shows::default();
     let mut losses = Vec::new();
@@ -80,9 +91,14 @@ pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<Why> {
             losses.push(Loss { since, until });
         }
     };
-    each_job(recording.stopped_by(monitor), false, &*progress, see, |seen| choice.job(seen))?;
+    each_job(recording.stopped_by(monitor), false, &*progress, see, |seen| late.job(seen))?;
     drop(progress);
-    choice.explain(&recording, shows, losses, monitor)
+    let tasks = late.explain(recording, shows, losses, monitor)?;
+    let until_ns = model.threads.as_ref().map_or(recording.from(), |threads| threads.until_ns);
+    let mut causes = Causes { from_ns: recording.from(), until_ns, lacks: shows.lacks(), tasks };
+    causes.sort();
+    model.causes = Some(causes);
+    Ok(model)
 }
 
 /// What a recording shows besides the switches of watched threads.
@@ -102,12 +118,10 @@ impl Shows {
     }
 
     /// What the recording does not tell apart.
-    fn lacks(self) -> Vec<String> {
-        let others = "The recording has switches of watched threads only: preemption by others is unknown. \
-                      Record with --all-threads.";
-        let interrupts = "The recording has no interrupts: they count as what they interrupted.";
-        let all = [(!self.other_threads).then_some(others), (!self.interrupts).then_some(interrupts)];
-        all.into_iter().flatten().map(str::to_owned).collect()
+    fn lacks(self) -> Vec<Lack> {
+        let others = (!self.other_threads).then_some(Lack::OtherThreads);
+        let interrupts = (!self.interrupts).then_some(Lack::Interrupts);
+        others.into_iter().chain(interrupts).collect()
     }
 }
 
@@ -133,7 +147,7 @@ fn imported(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Opti
     let import = import::Options {
         source: options.recording.clone(),
         folder: RecordingFolder::new(&folder, false)?,
-        threads: options.threads.clone(),
+        threads: options.choice.threads.clone(),
         include_best_effort: false,
         variables: Variables::Assumed,
     };
@@ -159,11 +173,13 @@ fn require_switches(recording: &Recording) -> Result<()> {
 }
 
 /// Late jobs as they are found.
-struct Choice {
+struct LateJobs {
     tasks: HashMap<TaskKey, Chosen>,
     primaries: Primaries,
     /// Only the job with this number.
     number: Option<u64>,
+    /// How many of a task's jobs to keep.
+    worst: usize,
     /// One for each thread, policy and priority: several tasks of a thread are shown together.
     late: Vec<LateTask>,
     jobs: Vec<(usize, Job, bool)>,
@@ -174,35 +190,57 @@ struct Chosen {
     /// Its place among the late ones.
     place: usize,
     limit: Limit,
+    limit_ns: Duration,
     previous_end: Option<Instant>,
 }
 
-impl Choice {
-    fn new(tasks: &[Task], options: &Options) -> Choice {
+impl LateJobs {
+    fn new(tasks: &[Task], options: &Choice) -> LateJobs {
         let number = match options.jobs {
             Jobs::Numbered(number) => Some(number),
             _ => None,
         };
         let primaries = Primaries::new(tasks);
         let (late, jobs) = (Vec::new(), Vec::new());
-        let mut choice = Choice { tasks: HashMap::new(), primaries, number, late, jobs };
+        let worst = options.worst;
+        let mut all = LateJobs { tasks: HashMap::new(), primaries, number, worst, late, jobs };
         for task in tasks {
             let Some(stream) = task.primary.and_then(|primary| task.streams.get(primary)) else { continue };
-            let Some(limit) = options.jobs.limit(task, stream) else { continue };
+            let Some((limit, limit_ns)) = options.jobs.limit(task, stream) else { continue };
             let Task { tid, policy, priority, .. } = *task;
-            let who = ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority };
-            let late = LateTask::new(who, stream.jobs, limit, usual_cost(stream), options.worst);
-            let place = choice.place(late);
-            choice.tasks.insert(key_of(task), Chosen { place, limit, previous_end: None });
+            let place = all.place(LateTask {
+                task: task.name.clone(),
+                tid,
+                policy,
+                priority,
+                jobs: stream.jobs,
+                late: 0,
+                limit,
+                limit_ns,
+                usual_cost_ns: usual_cost(stream),
+                longest_ns: Duration::ZERO,
+                causes: Vec::new(),
+                others: None,
+                worst: Vec::new(),
+            });
+            all.tasks.insert(key_of(task), Chosen { place, limit, limit_ns, previous_end: None });
         }
-        choice
+        all
     }
 
-    /// The place of a task: that of an earlier one of the same thread.
+    /// The place of a task: that of an earlier one of the same thread. What is usual, and which jobs are
+    /// late, is then shown as of the one with most jobs.
     fn place(&mut self, task: LateTask) -> usize {
-        match self.late.iter().position(|known| known.who == task.who) {
+        let who = |it: &LateTask| (it.tid, it.policy, it.priority);
+        let same = |known: &LateTask| who(known) == who(&task) && known.task == task.task;
+        match self.late.iter().position(same) {
             Some(place) => {
-                self.late[place].join(&task);
+                let known = &mut self.late[place];
+                let jobs = known.jobs + task.jobs;
+                if task.jobs > known.jobs {
+                    *known = task;
+                }
+                known.jobs = jobs;
                 place
             }
             None => {
@@ -219,8 +257,8 @@ impl Choice {
         let previous_end = task.previous_end.replace(job.end);
         // Where the release is not known exactly, only what is certainly late.
         let is_chosen = match task.limit {
-            Limit::Chosen => self.number.is_none_or(|number| number == seen.number),
-            limit => job.least_response() > limit.time(),
+            Limit::None => self.number.is_none_or(|number| number == seen.number),
+            _ => job.least_response() > task.limit_ns,
         };
         if is_chosen {
             let release = job.release;
@@ -246,16 +284,16 @@ impl Choice {
         shows: Shows,
         losses: Vec<Loss>,
         monitor: &dyn Monitor,
-    ) -> Result<Why> {
-        let Choice { mut late, jobs, number, .. } = self;
+    ) -> Result<Vec<LateTask>> {
+        let LateJobs { mut late, jobs, number, worst, .. } = self;
         // A thread has one job at a time.
         let places: HashMap<(u32, Instant), (usize, bool)> =
             jobs.iter().map(|(place, job, arrives)| ((job.thread, job.end), (*place, *arrives))).collect();
         let jobs = jobs.into_iter().map(|(_, job, _)| job).collect();
-        let mut explained = |explanation: Explanation, who: &dyn Fn(u32) -> ThreadInfo| {
+        let mut explained = |explanation: Explanation, who: &dyn Fn(u32) -> Thread| {
             let job = &explanation.job;
             if let Some((place, arrives)) = places.get(&(job.thread, job.end)) {
-                late[*place].add(explanation, *arrives, who);
+                add(&mut late[*place], worst, &explanation, *arrives, who);
             }
         };
         let progress = monitor.begin("explaining late jobs", recording.activations(), Unit::Activations);
@@ -275,12 +313,12 @@ impl Choice {
         })?;
         collector.finish(&mut |explanation| explained(explanation, &|tid| events.who(tid)));
         drop(progress);
-        let (tasks, punctual): (Vec<_>, Vec<_>) = late.into_iter().partition(|task| task.late() > 0);
-        if let (Some(number), true) = (number, tasks.is_empty()) {
+        if let (Some(number), true) = (number, late.iter().all(|task| task.late == 0)) {
             return Err(Error::usage(format!("no thread has a job {number}"))
                 .advise("jobs count from 0; punctual jobs lists them"));
         }
-        Ok(Why { tasks, punctual, lacks: shows.lacks(), from: recording.from() })
+        late.iter_mut().for_each(LateTask::bound);
+        Ok(late)
     }
 }
 
@@ -300,22 +338,22 @@ impl Jobs {
         Ok(())
     }
 
-    /// Which jobs of a task's stream to explain. `None` if it has too few to say.
-    fn limit(&self, task: &Task, stream: &Stream) -> Option<Limit> {
-        let period = stream.arrival.periodic.as_ref().map(|periodic| periodic.period_ns);
-        let longest = || Some(stream.percentiles.as_ref()?.response.as_ref()?.p99_ns);
-        let late = || period.map(Limit::Period).or_else(|| longest().map(Limit::Longest));
+    /// Which jobs of a task's stream to explain: those later than this. `None` if it has too few to say.
+    fn limit(&self, task: &Task, stream: &Stream) -> Option<(Limit, Duration)> {
+        let period = stream.arrival.periodic.as_ref().map(|periodic| (Limit::Period, periodic.period_ns));
+        let longest = || Some((Limit::Longest, stream.percentiles.as_ref()?.response.as_ref()?.p99_ns));
+        let late = || period.or_else(longest);
         match self {
             Jobs::Late => late(),
             Jobs::LongerThan(time) => {
                 let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-                Some(Limit::Given(Duration::from_ns(ns)))
+                Some((Limit::Given, Duration::from_ns(ns)))
             }
             Jobs::Agreed(contract) => {
                 let agreed = agreed(contract, task).and_then(|agreed| agreed.deadline.or(agreed.response));
-                agreed.map(Limit::Agreed).or_else(late)
+                agreed.map(|time| (Limit::Contract, time)).or_else(late)
             }
-            Jobs::Numbered(_) | Jobs::All => Some(Limit::Chosen),
+            Jobs::Numbered(_) | Jobs::All => Some((Limit::None, Duration::ZERO)),
         }
     }
 }

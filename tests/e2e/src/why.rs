@@ -12,6 +12,7 @@ use std::process::Command;
 pub const ALL: &[(&str, Test)] = &[
     ("why::recordings_without_switches_are_refused", without_switches),
     ("why::jobs_that_somebody_asks_for", asked_for),
+    ("why::a_model_keeps_the_causes", kept),
 ];
 
 pub const ALONE: &[(&str, Test)] = &[
@@ -369,6 +370,51 @@ fn asked_for() -> Result<Outcome> {
     let refused = run(why)?;
     refused.expect_code(2)?;
     ensure!(refused.stderr.contains("no thread has a job 1000000"), "{}", refused.all());
+    Ok(Outcome::Completed)
+}
+
+/// What `why` prints of a recording, `show` prints of its model, and the page draws it. `merge` adds up
+/// summaries.
+fn kept() -> Result<Outcome> {
+    let folder = directory()?;
+    let path = |name: &str| folder.path().join(name);
+    let recording = path("run.recording");
+    let mut record = punctual(["record", "-q", "--detail", "switches", "--all-threads", "-o"]);
+    record.arg(&recording).args(["--", &workload("periodic"), "--for", "0.3", "--cost-us", "500", "10000"]);
+    run(record)?.expect_code(0)?;
+    let printed = |arguments: &[&str], files: &[&Path]| -> Result<String> {
+        let mut command = punctual::<&str>([]);
+        command.args(arguments).args(files);
+        let ended = run(command)?;
+        ended.expect_code(0)?;
+        Ok(ended.stdout)
+    };
+    let model = path("why.timing.json");
+    let explained = printed(&["why", "-q", "--longer-than", "1us", "-o"], &[&model, &recording])?;
+    ensure!(explained.contains("jobs took longer than 1 µs"), "{explained}");
+    let shown = printed(&["show"], &[&model])?;
+    ensure!(shown.ends_with(&explained), "{shown}\ndoes not end with\n{explained}");
+    let page = path("page.html");
+    printed(&["report", "-q", "-o"], &[&page, &model])?;
+    let drawn = fs::read_to_string(&page).or_else(|error| fail(error.to_string()))?;
+    let worst = explained.lines().find_map(|line| line.strip_prefix("worst: ")?.split_once(", "));
+    let Some((job, _)) = worst else { return fail(format!("no worst job: {explained}")) };
+    let title = job.replacen("job", "Job", 1);
+    ensure!(drawn.contains(&title) && drawn.contains("cause runs"), "the page does not draw {title}");
+    // Two halves of the run, as two runs.
+    let (first, second, merged) = (path("first.summary"), path("second.summary"), path("both.timing.json"));
+    printed(&["summarize", "-q", "--causes", "--until", "0.15", "-o"], &[&first, &recording])?;
+    printed(&["summarize", "-q", "--causes", "--from", "0.15", "-o"], &[&second, &recording])?;
+    let merge = |summaries: &[&Path]| -> Result<(u64, u64)> {
+        printed(&[&["merge", "-q", "--force", "-o"][..]].concat(), &[&[&*merged], summaries].concat())?;
+        let text = fs::read_to_string(&merged).or_else(|error| fail(error.to_string()))?;
+        let model: Value = serde_json::from_str(&text).or_else(|error| fail(error.to_string()))?;
+        let count = |figure: &str| model["causes"]["tasks"][0][figure].as_u64().unwrap_or_default();
+        Ok((count("jobs"), count("late")))
+    };
+    let (one, two, both) = (merge(&[&first])?, merge(&[&second])?, merge(&[&first, &second])?);
+    ensure!(one.0 > 5 && two.0 > 5, "few jobs in the halves: {one:?}, {two:?}");
+    ensure!(both == (one.0 + two.0, one.1 + two.1), "{one:?} and {two:?} make {both:?}");
     Ok(Outcome::Completed)
 }
 

@@ -21,7 +21,8 @@ use std::time::Duration;
   punctual why --pid 1234 --for 10                 a running process, for ten seconds
   punctual why --longer-than 2ms robot.recording   jobs of a recording that took longer
   punctual why --job 3150 robot.recording          one job of a recording
-  punctual why robot.recording --json --worst 100  for programs"))]
+  punctual why robot.recording --json --worst 100  for programs
+  punctual why -o why.timing.json robot.recording  a file for punctual show, report and merge"))]
 pub struct Why {
     /// Explain the jobs that took longer than TIME [default: than the period of their task; without a period,
     /// the longest 1 %]
@@ -48,6 +49,14 @@ pub struct Why {
     /// Keep the recording of the target in DIR
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "recording")]
     pub keep: Option<PathBuf>,
+
+    /// Write the timing model to FILE, with the causes as a section: punctual show, report and merge know it
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
 
     /// Print JSON
     #[arg(long)]

@@ -6,41 +6,54 @@ use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::{stop, terminal};
+use punctual_extract::StreamOptions;
 use punctual_observe::Output;
+use punctual_report::why as report;
 use punctual_workflow::record::{BUFFER_BYTES, Options as RecordOptions, record};
 use punctual_workflow::replay::processors;
-use punctual_workflow::why::{Jobs, Options, why};
-use punctual_workflow::{Error, RecordingFolder, read_contract};
-use std::path::{Path, PathBuf};
+use punctual_workflow::why::{Choice, Jobs, Options, why};
+use punctual_workflow::{Destination, Error, RecordingFolder, is_standard_stream, read_contract};
+use std::path::Path;
 
 pub fn run(arguments: args::Why) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
     let jobs = which(&arguments)?;
-    let options = |recording: PathBuf| -> Result<Options, Failure> {
-        Ok(Options {
-            recording,
-            range: options::range(&arguments.range),
-            threads: options::threads(&arguments.threads)?,
-            jobs: jobs.clone(),
-            worst: arguments.worst,
-            workers: processors(),
-        })
+    let file = arguments.output.as_deref().map(|path| Destination::new(path, arguments.force)).transpose()?;
+    // Without a file, curves are not shown.
+    let stream = match file {
+        Some(_) => StreamOptions::default(),
+        None => StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
     };
+    let range = options::range(&arguments.range);
+    let threads = options::threads(&arguments.threads)?;
+    let choice = Choice { threads, jobs, worst: arguments.worst, stream, workers: processors() };
+    let explain = |recording| why(&Options { recording, range, choice }, &console);
     let mut kept = arguments.target.recording.as_ref().or(arguments.keep.as_ref());
     let explained = match &arguments.target.recording {
-        Some(recording) => why(&options(recording.clone())?, &console)?,
+        Some(recording) => explain(recording.clone())?,
         None => {
             let place = tempfile::Builder::new().prefix("punctual-why-").tempdir();
             let place = place.map_err(|error| Error::io("make", "a temporary folder", &error))?;
             let folder = arguments.keep.clone().unwrap_or_else(|| place.path().join("recording"));
             observe(&arguments, &folder)?;
-            why(&options(folder)?, &console)?
+            explain(folder)?
         }
     };
-    print(&if arguments.json { explained.json() } else { explained.text(&terminal::page()) })?;
+    match &file {
+        Some(file) if file.is_standard_output() => return print(&explained.to_json()),
+        // Written first: a standard output that cannot be written must not cost the file.
+        Some(file) => file.write_or_rescue(explained.to_json().as_bytes())?,
+        None => {}
+    }
+    let causes = explained.causes.unwrap_or_default();
+    print(&if arguments.json { report::json(&causes) } else { report::text(&causes, &terminal::page()) })?;
+    if let Some(file) = &file {
+        let path = file.path().display();
+        console.note(&format!("Wrote {path}; punctual show {path} shows it."));
+    }
     // Of other tools' traces there are no timelines.
     kept = kept.filter(|kept| !arguments.json && kept.join("stream_0").exists());
-    if let (Some(kept), Some((thread, job))) = (kept, explained.worst()) {
+    if let (Some(kept), Some((thread, job))) = (kept, report::worst(&causes)) {
         let kept = kept.display();
         console.note(&format!(
             "next: punctual timeline {kept} --around {thread}:{job}    when every thread ran"
@@ -70,7 +83,8 @@ fn observe(arguments: &args::Why, folder: &Path) -> Result<(), Failure> {
     let watched = arguments.watch();
     let console = Console::new(watched.quiet).beside(&watched.target.command);
     let mut watch = options::watch(&watched, BUFFER_BYTES)?;
-    watch.observe.command_output = Output::or_stderr(arguments.json);
+    let is_taken = arguments.json || arguments.output.as_deref().is_some_and(is_standard_stream);
+    watch.observe.command_output = Output::or_stderr(is_taken);
     watch.observe.switches = true;
     watch.observe.all_threads = true;
     let threads = options::threads(&watched.threads)?;

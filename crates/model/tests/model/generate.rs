@@ -311,14 +311,16 @@ fn threads() -> impl Strategy<Value = Threads> {
 pub fn model() -> impl Strategy<Value = TimingModel> {
     let sections = (
         option::of(threads().boxed()),
+        option::of(crate::causes::section().boxed()),
         option::of(dataflow().boxed()),
         option::of(crate::latency::section().boxed()),
         option::of(crate::table::section().boxed()),
     );
     (sections, option::of(any::<u32>()))
-        .prop_map(|((threads, dataflow, latency, table), cpus)| TimingModel {
+        .prop_map(|((threads, causes, dataflow, latency, table), cpus)| TimingModel {
             platform: cpus.map(|cpus| Platform { kernel: "6.18.44".into(), machine: "x86_64".into(), cpus }),
             threads,
+            causes,
             dataflow,
             latency,
             table,

@@ -1,5 +1,6 @@
 //! The laws of `punctual-model`, one file for each, in one program so that they are linked once.
 
+mod causes;
 mod checkers;
 mod curves;
 mod dataflow;

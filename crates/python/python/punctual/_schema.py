@@ -24,6 +24,8 @@ class TimingModel(_TimingModel, total=False):
     platform: TimingModelPlatform
     # Section: threads and their tasks.
     threads: Threads
+    # Section: which jobs of threads were late, and why.
+    causes: Causes
     # Section: a dataflow program.
     dataflow: Dataflow
     # Section: what delays threads on each processor.
@@ -452,6 +454,255 @@ class Quantiles(TypedDict):
     p99_ns: int
     # 99.9 %.
     p999_ns: int
+
+
+class _Causes(TypedDict):
+    # When the observation began.
+    from_ns: int
+    # When it ended; not before from_ns.
+    until_ns: int
+    # Threads with jobs, those with most late jobs first.
+    tasks: list[LateTask]
+
+
+class Causes(_Causes, total=False):
+    """Which jobs of threads were late, and why."""
+
+    # What the observation did not tell apart: other_threads (whatever else had a processor is unknown),
+    # interrupts (they count as what they interrupted). Absent if nothing.
+    lacks: list[Literal["other_threads", "interrupts"]]
+
+
+class _LateTask(TypedDict):
+    # The thread's name.
+    task: str
+    # Its TID; of several observations, the least.
+    tid: int
+    # Its policy.
+    policy: Literal[
+        "SCHED_OTHER",
+        "SCHED_FIFO",
+        "SCHED_RR",
+        "SCHED_BATCH",
+        "SCHED_IDLE",
+        "SCHED_DEADLINE",
+        "SCHED_EXT",
+    ]
+    # All its jobs.
+    jobs: int
+    # How many were late; no more than jobs, and as many as those of all causes.
+    late: int
+    # Which count as late: longer than the user asked for, than the period of the task, than a contract
+    # allows, the longest 1 %; none: the user chose them, whether late or not.
+    limit: Literal["given", "period", "contract", "longest", "none"]
+    # Later than this is late; of several observations, the least.
+    limit_ns: int
+    # The processor time that half of its jobs do not exceed; 0 if unknown.
+    usual_cost_ns: int
+    # The time of the longest late job.
+    longest_ns: int
+    # What the late jobs are put down to, those of most time first.
+    causes: list[LateCause]
+
+
+class LateTask(_LateTask, total=False):
+    """The late jobs of one thread."""
+
+    # Its real-time priority. Absent if the policy has none.
+    priority: int
+    # Other causes together. Absent if all are listed.
+    others: LateTaskOthers
+    # Some late jobs, the longest first. Absent if none is kept.
+    worst: list[LateJob]
+
+
+class _LateCause(TypedDict):
+    # The kind of the part that the jobs are put down to.
+    kind: Literal[
+        "backlog",
+        "late-wakeup",
+        "preempted",
+        "queued",
+        "throttled",
+        "dispatch",
+        "interrupt",
+        "softirq",
+        "steal",
+        "own",
+        "blocked",
+        "stopped",
+        "unknown",
+    ]
+    # Whether less urgent threads held up somebody on the way to what the jobs waited for.
+    inversion: bool
+    # How many jobs.
+    jobs: int
+    # The time of the part that each of them is put down to, in all.
+    ns: int
+    # The shortest of these parts.
+    least_ns: int
+    # The longest of these parts.
+    longest: LatePart
+
+
+class LateCause(_LateCause, total=False):
+    """Late jobs with the same main cause. Threads of the same name, policy and priority are one."""
+
+    # The name of the thread behind it. Absent if none, or unknown.
+    thread: str
+    # That thread's policy. Absent if unknown.
+    policy: Literal[
+        "SCHED_OTHER",
+        "SCHED_FIFO",
+        "SCHED_RR",
+        "SCHED_BATCH",
+        "SCHED_IDLE",
+        "SCHED_DEADLINE",
+        "SCHED_EXT",
+    ]
+    # That thread's real-time priority. Absent if it has none.
+    priority: int
+    # The interrupt behind it: interrupt 24 (ahci), softirq NET_RX, timer interrupt. Absent if none.
+    interrupt: str
+    # The system call that the jobs were blocked in, or page fault. Absent if unknown.
+    call: str
+    # The file or futex that they were blocked on. Absent if unknown.
+    object: str
+    # Jobs with so many page faults that these may matter. Absent if zero.
+    faulting_jobs: int
+    # The most page faults of one job. Absent if zero.
+    faults: int
+    # How many of these had to read from a disk. Absent if zero.
+    major_faults: int
+
+
+class _LatePart(TypedDict):
+    # The reason.
+    kind: Literal[
+        "backlog",
+        "late-wakeup",
+        "preempted",
+        "queued",
+        "throttled",
+        "dispatch",
+        "interrupt",
+        "softirq",
+        "steal",
+        "own",
+        "blocked",
+        "stopped",
+        "unknown",
+    ]
+    # When it began.
+    from_ns: int
+    # How long.
+    ns: int
+
+
+class LatePart(_LatePart, total=False):
+    """A stretch of a job's time with one reason."""
+
+    # The name of the thread behind it. Absent if none, or unknown.
+    thread: str
+    # That thread's policy. Absent if unknown.
+    policy: Literal[
+        "SCHED_OTHER",
+        "SCHED_FIFO",
+        "SCHED_RR",
+        "SCHED_BATCH",
+        "SCHED_IDLE",
+        "SCHED_DEADLINE",
+        "SCHED_EXT",
+    ]
+    # That thread's real-time priority. Absent if it has none.
+    priority: int
+    # The interrupt behind it. Absent if none.
+    interrupt: str
+    # The system call that it was blocked in, or page fault. Absent if unknown.
+    call: str
+    # The file or futex that it was blocked on. Absent if unknown.
+    object: str
+    # The thread behind it. Absent if none.
+    tid: int
+    # The job behind it, by its number. Absent if none.
+    job: int
+    # Of a wait: whether no signal would have ended it. Absent if one would.
+    uninterruptible: bool
+    # What the thread did that was waited for. Absent if unknown.
+    waited_for: LatePartWaitedFor
+
+
+class LatePartWaitedFor(TypedDict):
+    """What the thread did that was waited for. Absent if unknown."""
+
+    # Its name.
+    thread: str
+    # Which one.
+    tid: int
+    # Whether it owned the lock, or woke the other at last.
+    role: Literal["owner", "waker"]
+    # Whether less urgent threads than the one that waits kept it from its processor for at least half of that
+    # time.
+    inversion: bool
+    # Its time meanwhile, in parts, in the order of time.
+    parts: list[LatePart]
+
+
+class LateTaskOthers(TypedDict):
+    """Other causes together. Absent if all are listed."""
+
+    # How many jobs.
+    jobs: int
+    # The time of the parts that they are put down to.
+    ns: int
+
+
+class _LateJob(TypedDict):
+    # Its number within its task.
+    job: int
+    # Its thread.
+    tid: int
+    # When its time begins: its arrival; else its release, or the earliest that this can have been.
+    begin_ns: int
+    # When it ended.
+    end_ns: int
+    # From its beginning to its end; the sum of its parts.
+    response_ns: int
+    # Page faults of its turns on a processor.
+    faults: int
+    # How many of these had to read from a disk.
+    major_faults: int
+    # What it is put down to.
+    cause: Literal[
+        "backlog",
+        "late-wakeup",
+        "preempted",
+        "queued",
+        "throttled",
+        "dispatch",
+        "interrupt",
+        "softirq",
+        "steal",
+        "own",
+        "blocked",
+        "stopped",
+        "unknown",
+    ]
+    # Its time in parts, in the order of time, without gaps.
+    parts: list[LatePart]
+
+
+class LateJob(_LateJob, total=False):
+    """A late job."""
+
+    # When it arrived: begin_ns. Absent if unknown.
+    arrival_ns: int
+    # The name of the thread behind that. Absent if none, or unknown.
+    cause_thread: str
+    # The call that it was blocked in. Absent if none, or unknown.
+    cause_call: str
+    # What it was blocked on. Absent if none, or unknown.
+    cause_object: str
 
 
 class _Dataflow(TypedDict):
@@ -1287,6 +1538,7 @@ __all__ = [
     "ArrivalSporadic",
     "Bin",
     "ByKernel",
+    "Causes",
     "Chain",
     "Channel",
     "Dataflow",
@@ -1297,6 +1549,12 @@ __all__ = [
     "InterruptCurves",
     "InterruptCurvesExecution",
     "InterruptSource",
+    "LateCause",
+    "LateJob",
+    "LatePart",
+    "LatePartWaitedFor",
+    "LateTask",
+    "LateTaskOthers",
     "Latency",
     "Measured",
     "MeasuredThread",

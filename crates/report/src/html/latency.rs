@@ -5,6 +5,7 @@
 use super::cell;
 use super::drawn::Drawn;
 use super::scale::{Scale, percent};
+use super::stack::{BAR_HEIGHT, Drawable, drawn_parts, named_parts};
 use crate::analysed::{Analysed, has_latency, measured_name, source_name, thread_name};
 use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
 use crate::latency::{happened, headline, interference_free, summary, terms, unreliable_on};
@@ -21,7 +22,6 @@ const WIDTH: f64 = 1_000.0;
 const CURVE_HEIGHT: f64 = 120.0;
 /// Steps that a drawing shows; of more, some are joined, so that it is never below them.
 const MOST_STEPS: usize = 400;
-const BAR_HEIGHT: u32 = 18;
 
 /// Links to the sections.
 pub(crate) fn contents(drawn: &Drawn<'_>) -> Markup {
@@ -135,13 +135,6 @@ fn latencies(analysis: &Analysed<'_>) -> Markup {
     }
 }
 
-/// A part of a bar.
-struct Drawable {
-    class: &'static str,
-    name: String,
-    duration: Duration,
-}
-
 fn parts(measured: &Measured) -> Vec<Drawable> {
     let Some(split) = measured.worst.first().and_then(|worst| worst.split) else {
         return vec![Drawable { class: "unsplit", name: "not known".into(), duration: measured.max_ns }];
@@ -149,36 +142,6 @@ fn parts(measured: &Measured) -> Vec<Drawable> {
     let durations = [split.interrupts_ns, split.threads_ns, split.sections_ns, split.rest_ns];
     let parts = PARTS.into_iter().zip(durations).filter(|(_, duration)| !duration.is_zero());
     parts.map(|((class, name), duration)| Drawable { class, name: name.into(), duration }).collect()
-}
-
-/// One after the other.
-fn drawn_parts(parts: &[Drawable], scale: &Scale) -> Markup {
-    let mut until = Duration::ZERO;
-    html! {
-        @for Drawable { class, name, duration } in parts {
-            @let from = scale.percent(until);
-            @let to = { until += *duration; scale.percent(until) };
-            rect.cause.(class) x=(percent(from)) y="3" width=(percent(to - from)) height=(BAR_HEIGHT) {
-                title { (name) ": " (duration) }
-            }
-        }
-    }
-}
-
-/// What a bar is made of, in words below it.
-fn named_parts(parts: &[Drawable]) -> Markup {
-    html! {
-        ul.parts {
-            @for Drawable { class, name, duration } in parts {
-                li {
-                    svg.sample width="14" height="14" aria-hidden="true" {
-                        rect.cause.(class) x="1" y="1" width="12" height="12" {}
-                    }
-                    bdi { (name) } " " (duration)
-                }
-            }
-        }
-    }
 }
 
 /// For each model of interrupts a bar stacked by cause, and the measured maximum.

@@ -1,8 +1,9 @@
 //! Records of a recording as events of threads.
 
-use punctual_causes::{Departure, Event, Faults, Interrupt, Step as What, Urgency, Wait, Waker};
+use punctual_causes::{
+    Departure, Event, Faults, Interrupt, Step as What, Thread as ThreadInfo, Urgency, Wait, Waker,
+};
 use punctual_model::{Duration, Instant, Policy};
-use punctual_report::why::ThreadInfo;
 use punctual_trace::{Blocked, Record, Step, Switch, Taker, TaskRecord};
 use std::collections::HashMap;
 
