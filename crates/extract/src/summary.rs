@@ -17,6 +17,7 @@ pub use file::{FileError, MAGIC};
 
 use crate::extractor::Ended;
 use curve::RunNumber;
+use punctual_model::causes::{Causes, LateTask};
 use punctual_model::{Duration, Instant, Platform, Section, Threads, TimingModel};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,6 +68,9 @@ pub struct Summary {
     runs: Vec<Run>,
     /// In the order of their keys.
     tasks: Vec<TaskSummary>,
+    /// Why jobs were late, if somebody asked.
+    #[serde(skip)]
+    causes: Option<Causes>,
 }
 
 /// A run is in both of two summaries: its jobs would count twice.
@@ -85,7 +89,12 @@ impl fmt::Display for SameRun {
 impl Summary {
     /// Of one run, from [`crate::Extractor::finish_summarized`].
     pub fn new(run: Run, ended: Vec<Ended>) -> Summary {
-        Summary { runs: vec![run], tasks: task::of_run(ended) }
+        Summary { runs: vec![run], tasks: task::of_run(ended), causes: None }
+    }
+
+    /// The same, with the causes of late jobs.
+    pub fn with_causes(self, causes: Causes) -> Summary {
+        Summary { causes: Some(causes), ..self }
     }
 
     /// Its runs, in order.
@@ -131,6 +140,13 @@ impl Summary {
                 Err(place) => self.tasks.insert(place, task),
             }
         }
+        self.causes = match (self.causes.take(), other.causes) {
+            (Some(mut mine), Some(theirs)) => {
+                mine.join(theirs);
+                Some(mine)
+            }
+            (mine, theirs) => mine.or(theirs),
+        };
         Ok(())
     }
 
@@ -183,8 +199,11 @@ impl Summary {
         let mut clocks: Vec<&str> = self.runs.iter().map(|run| run.clock.as_str()).collect();
         clocks.sort_unstable();
         clocks.dedup();
+        let mut causes = self.causes.clone();
+        causes.iter_mut().flat_map(|causes| &mut causes.tasks).for_each(LateTask::bound);
         TimingModel {
             platform: self.platform().known(),
+            causes,
             threads: Some(Threads {
                 from_ns: self.runs.iter().map(|run| run.from).min().unwrap_or_default(),
                 until_ns: self.runs.iter().map(|run| run.until).max().unwrap_or_default(),
@@ -254,10 +273,8 @@ impl Summary {
             task.check(self.runs.len()).map_err(wrong)?;
         }
         let model = self.to_model();
-        model
-            .threads
-            .iter()
-            .try_for_each(|threads| threads.validate("threads"))
-            .map_err(|error| error.to_string())
+        let threads = model.threads.iter().try_for_each(|threads| threads.validate("threads"));
+        let causes = || model.causes.iter().try_for_each(|causes| causes.validate("causes"));
+        threads.and_then(|()| causes()).map_err(|error| error.to_string())
     }
 }

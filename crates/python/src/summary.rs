@@ -14,10 +14,11 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "punctual")]
 pub struct Summary(Arc<Inner>);
 
-/// Summarize recordings, for merging with those of other runs and machines.
+/// Summarize recordings, for merging with those of other runs and machines. With `causes`, the late jobs of
+/// recordings with switches are explained, too.
 #[pyfunction]
 #[pyo3(signature = (recordings, *, threads = None, from_ = None, until = None, curve_horizon = 1000,
-    wcet_horizon = 1000, merge_transitions = false, workers = None))]
+    wcet_horizon = 1000, merge_transitions = false, causes = false, workers = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn summarize(
     py: Python<'_>,
@@ -28,9 +29,11 @@ pub fn summarize(
     #[pyo3(from_py_with = arguments::whole)] curve_horizon: i64,
     #[pyo3(from_py_with = arguments::whole)] wcet_horizon: i64,
     merge_transitions: bool,
+    causes: bool,
     workers: Option<Whole>,
 ) -> PyResult<Summary> {
     let options = Options {
+        causes,
         recordings: arguments::recordings(py, recordings)?,
         range: arguments::range(py, from_, until)?,
         threads: arguments::threads(py, threads)?,

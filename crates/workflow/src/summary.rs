@@ -5,8 +5,11 @@ use crate::error::{Error, Result, plain_reason};
 use crate::filter::ThreadFilter;
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
+use crate::why::{self, Choice, Jobs};
 use punctual_extract::summary::MAGIC;
-use punctual_extract::{Extractor, Options as ExtractOptions, Replay, Run, Summary, replay_into};
+use punctual_extract::{
+    Extractor, Options as ExtractOptions, Replay, Run, StreamOptions, Summary, replay_into,
+};
 use punctual_report::blame::Blame;
 use punctual_report::{few, visible};
 use std::fmt::Display;
@@ -34,6 +37,8 @@ pub struct Options {
     pub must_match: bool,
     /// Which models.
     pub models: ExtractOptions,
+    /// Whether to explain late jobs, too.
+    pub causes: bool,
     /// The number of workers; the result does not depend on it.
     pub workers: NonZeroUsize,
 }
@@ -96,7 +101,22 @@ fn summary(recording: &Recording, options: &Options, monitor: &dyn Monitor) -> R
     };
     let mut ended = extractor.finish_summarized(until);
     ended.retain(|ended| options.threads.matches(&ended.task().name));
-    Ok(Summary::new(run, ended))
+    let summary = Summary::new(run, ended);
+    if !options.causes || summary.tasks() == 0 {
+        return Ok(summary);
+    }
+    let choice = Choice {
+        threads: options.threads.clone(),
+        jobs: Jobs::Late,
+        worst: 1,
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
+        workers: options.workers,
+    };
+    let model = why::explain(recording, &choice, monitor)?;
+    Ok(match model.causes {
+        Some(causes) => summary.with_causes(causes),
+        None => summary,
+    })
 }
 
 /// The folder, and which part of it.

@@ -29,6 +29,11 @@ pub struct Summarize {
     #[arg(long)]
     pub force: bool,
 
+    /// Explain late jobs, too: why they took longer than their period. For recordings with --detail switches
+    /// --all-threads
+    #[arg(long)]
+    pub causes: bool,
+
     #[command(flatten)]
     pub threads: Threads,
 

@@ -20,6 +20,7 @@ pub fn summarize(arguments: args::Summarize) -> Result<(), Failure> {
         threads: options::threads(&arguments.threads)?,
         must_match: true,
         models: options::models(&arguments.models),
+        causes: arguments.causes,
         workers: arguments.jobs.unwrap_or_else(processors),
         recordings: arguments.recordings,
     };

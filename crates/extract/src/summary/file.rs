@@ -1,16 +1,18 @@
 //! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by
 //! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on),
 //! the open jobs of tasks (from version 4 on), and what those took that never waited (from version 5 on).
-//! Separators have names of addresses from version 6 on.
+//! Separators have names of addresses from version 6 on, and late jobs have causes from version 7 on.
 
 use super::Summary;
 use super::curve::RunNumber;
+use punctual_model::Causes;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;
@@ -21,6 +23,8 @@ const WITHOUT_PROGRAMS: u32 = 2;
 const WITHOUT_OPEN_JOBS: u32 = 3;
 /// The last version that did not tell of tasks that never waited.
 const WITHOUT_BUSY: u32 = 4;
+/// The last version without causes of late jobs.
+const WITHOUT_CAUSES: u32 = 6;
 
 /// Zstandard's own default: higher levels save 2 % and take twice as long.
 const LEVEL: i32 = 3;
@@ -69,14 +73,19 @@ impl fmt::Display for FileError {
     }
 }
 
+/// Causes, as JSON.
+#[derive(Serialize, Deserialize)]
+struct Written(#[serde(with = "super::json")] Option<Causes>);
+
 impl Summary {
     /// The file's contents: the same bytes for the same runs, however they were merged.
     pub fn to_bytes(&self) -> Vec<u8> {
         let programs: Vec<RunNumber> = self.tasks.iter().filter_map(|task| task.key.program).collect();
         let open: Vec<Option<u64>> = self.tasks.iter().map(|task| task.open).collect();
         let busy: Vec<Option<u64>> = self.tasks.iter().map(|task| task.busy).collect();
-        let body =
-            pack(&postcard::to_allocvec(&(self, programs, open, busy)).expect("memory takes any summary"));
+        let causes = Written(self.causes.clone());
+        let all = (self, programs, open, busy, causes);
+        let body = pack(&postcard::to_allocvec(&all).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
@@ -145,6 +154,11 @@ impl Summary {
                 ));
             }
             summary.tasks.iter_mut().zip(busy).for_each(|(task, busy)| task.busy = busy);
+        }
+        if version > WITHOUT_CAUSES {
+            let causes: Written;
+            (causes, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
+            summary.causes = causes.0;
         }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));

@@ -5,6 +5,7 @@ use crate::common::{Seen, jobs, releases};
 use proptest::prelude::*;
 use punctual_extract::summary::{FileError, MAGIC};
 use punctual_extract::{Extractor, Run, Summary};
+use punctual_model::causes::{Causes, LateTask};
 use punctual_model::check::{arrival_counts, check_stream};
 use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
@@ -358,8 +359,8 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 7;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(7)));
+    newer[MAGIC.len()] = 8;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(8)));
     for cut in MAGIC.len()..good.len() {
         assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
     }
@@ -394,6 +395,36 @@ fn other_files_are_refused_with_the_reason() {
     assert!(matches!(&longer, Some(FileError::Invalid(why)) if why.contains("more programs")), "{longer:?}");
     let long = [&good[..], &[0]].concat();
     assert_eq!(Summary::from_bytes(&long).err(), Some(FileError::Damaged));
+}
+
+#[test]
+fn causes_of_late_jobs_add_up() {
+    let task = |jobs: u64| {
+        let text = format!(
+            r#"{{"task":"a","tid":1,"policy":"SCHED_FIFO","priority":9,"jobs":{jobs},"late":1,
+                "limit":"period","limit_ns":3,"usual_cost_ns":1,"longest_ns":4,
+                "causes":[{{"kind":"own","inversion":false,"jobs":1,"ns":4,"least_ns":4,
+                    "longest":{{"kind":"own","from_ns":0,"ns":4}}}}]}}"#
+        );
+        serde_json::from_str::<LateTask>(&text).expect("a task")
+    };
+    let of = |number: u64, jobs: u64| {
+        let causes = Causes { tasks: vec![task(jobs)], ..Causes::default() };
+        let summary = Summary::new(run(number), Vec::new()).with_causes(causes);
+        let read = Summary::from_bytes(&summary.to_bytes()).expect("a summary");
+        assert_eq!(read.to_bytes(), summary.to_bytes());
+        read
+    };
+    let merged = |mut one: Summary, other: Summary| {
+        one.merge(other).expect("different runs");
+        one
+    };
+    let without = || Summary::new(run(2), Vec::new());
+    let all = merged(merged(of(0, 5), without()), of(1, 7));
+    assert_eq!(all.to_bytes(), merged(of(1, 7), merged(without(), of(0, 5))).to_bytes());
+    let causes = all.to_model().causes.expect("causes");
+    let sums = (causes.tasks[0].jobs, causes.tasks[0].late, causes.tasks[0].causes[0].ns.ns());
+    assert_eq!((causes.tasks.len(), sums), (1, (12, 2, 8)));
 }
 
 #[test]

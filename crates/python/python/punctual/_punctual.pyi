@@ -94,6 +94,7 @@ def summarize(
     curve_horizon: int = 1000,
     wcet_horizon: int = 1000,
     merge_transitions: bool = False,
+    causes: bool = False,
     workers: int | None = None,
 ) -> Summary: ...
 def merge(summaries: Iterable[Summary], *, same_program: bool = False) -> Summary: ...
