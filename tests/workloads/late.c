@@ -1,11 +1,14 @@
 // A control loop that is late for reasons that it knows.
 //
 //   late [JOBS [FILE]]
+//   late budget JOBS
 //
 // Prints a line for each job: when it was due, when it ended, why it should be late, for how long
 // the reason lasted within the job, the processor time of the job, and its page faults. What is
 // left of its time is what other load took. Needs two processors: the loop has the first, threads
-// that it waits for have the second. With FILE, some jobs write to it and wait for the disk.
+// that it waits for have the second. With FILE, some jobs write to it or read it, and wait for the
+// disk.
+// With `budget`, the loop is under SCHED_DEADLINE and uses up its runtime now and then.
 #include "workload.h"
 
 #include <errno.h>
@@ -16,24 +19,46 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #define PERIOD (10 * MS)
-#define LONG   (12 * MS)
-#define USUAL  (1 * MS)
+// The two jobs after one of so long are late, too.
+#define THREE (35 * MS)
+#define LONG  (12 * MS)
+#define USUAL (1 * MS)
 // Causes that have nothing to do with each other are this many jobs apart.
 #define APART 5
 
-enum cause { NONE, OWN, PREEMPTED, QUEUED, LOCK, INVERSION, WORKER, FAULTS, STOPPED, DISK, CAUSES };
+enum cause {
+	NONE,
+	OWN,
+	PREEMPTED,
+	QUEUED,
+	TURNS,
+	LOCK,
+	INHERIT,
+	INVERSION,
+	WORKER,
+	FAULTS,
+	STOPPED,
+	BACKLOG,
+	// With a file.
+	DISK,
+	COLD,
+	CAUSES,
+	// A loop of its own.
+	BUDGET = CAUSES
+};
 // Those with a helper.
 #define FIRST_HELPED PREEMPTED
 #define LAST_HELPED  WORKER
 
-static const char *const names[CAUSES] = {"none", "own", "preempted", "queued", "lock", "inversion",
-	"worker", "faults", "stopped", "disk"};
+static const char *const names[] = {"none", "own", "preempted", "queued", "turns", "lock",
+	"inherit", "inversion", "worker", "faults", "stopped", "backlog", "disk", "cold", "budget"};
 
 struct job {
 	int64_t due, start, end, reason, cpu, faults;
@@ -55,11 +80,15 @@ static char *memory;
 #define PAGE   4096
 
 static int file = -1;
+// A part of it that jobs read.
+static char *mapped;
+#define WRITTEN (MEMORY / 8)
 
 // A thread that is busy for as long as it was told to, from a given time on.
 struct helper {
 	const char *name;
 	int priority, processor;
+	bool round_robin;
 	void (*run)(struct helper *);
 	sem_t begin, done;
 	int64_t from, until; // when it was busy last
@@ -68,6 +97,7 @@ struct helper {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lent; // its owner inherits priorities
 static volatile bool over;
 
 static void pin(int processor)
@@ -86,25 +116,30 @@ static void be_busy(struct helper *helper)
 	helper->until = now_ns();
 }
 
-static void hold_lock(struct helper *helper)
+static void hold(struct helper *helper, pthread_mutex_t *held, int64_t time)
 {
 	sleep_until(helper->at);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(held);
 	helper->from = now_ns();
-	burn(LONG);
+	burn(time);
 	helper->until = now_ns();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(held);
+}
+
+static void hold_lock(struct helper *helper)
+{
+	hold(helper, &lock, LONG);
+}
+
+static void hold_lent(struct helper *helper)
+{
+	hold(helper, &lent, LONG);
 }
 
 // Holds the lock for a short time only, unless somebody keeps it from its processor.
 static void hold_lock_shortly(struct helper *helper)
 {
-	sleep_until(helper->at);
-	pthread_mutex_lock(&lock);
-	helper->from = now_ns();
-	burn(USUAL);
-	helper->until = now_ns();
-	pthread_mutex_unlock(&lock);
+	hold(helper, &lock, USUAL);
 }
 
 enum { MIDDLE = LAST_HELPED + 1 };
@@ -112,7 +147,14 @@ enum { MIDDLE = LAST_HELPED + 1 };
 static struct helper helpers[] = {
 	[PREEMPTED] = {.name = "urgent", .priority = 70, .processor = 0, .run = be_busy},
 	[QUEUED] = {.name = "equal", .priority = 60, .processor = 0, .run = be_busy},
+	[TURNS] = {.name = "turns",
+		.priority = 60,
+		.processor = 0,
+		.round_robin = true,
+		.run = be_busy},
 	[LOCK] = {.name = "holder", .priority = 10, .processor = 1, .run = hold_lock},
+	// On the processor of the loop: otherwise that spins until the owner is done.
+	[INHERIT] = {.name = "lender", .priority = 10, .processor = 0, .run = hold_lent},
 	[INVERSION] = {.name = "victim", .priority = 10, .processor = 1, .run = hold_lock_shortly},
 	[WORKER] = {.name = "worker", .priority = 20, .processor = 1, .run = be_busy},
 	// Keeps the holder of the lock from its processor.
@@ -125,6 +167,9 @@ static void *help(void *argument)
 
 	pin(helper->processor);
 	become_fifo(helper->name, helper->priority);
+	int error = helper->round_robin ? set_attributes(0, SCHED_RR, helper->priority) : 0;
+	if (error)
+		die("sched_setattr", error);
 	for (;;) {
 		while (sem_wait(&helper->begin) && errno == EINTR)
 			;
@@ -152,7 +197,9 @@ static void prepare(enum cause cause, int64_t due)
 {
 	switch (cause) {
 	case QUEUED:
+	case TURNS:
 	case LOCK:
+	case INHERIT:
 		start(&helpers[cause], due - USUAL / 2);
 		break;
 	case INVERSION:
@@ -227,10 +274,36 @@ static int64_t write_to_disk(void)
 	int64_t begin = now_ns(), cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
 	do {
 		// Much at once: each wait is then long beside the way out of it.
-		must(pwrite(file, memory, MEMORY / 8, 0), "pwrite");
+		must(pwrite(file, memory, WRITTEN, 0), "pwrite");
 		must(fsync(file), "fsync");
 	} while (now_ns() < begin + LONG);
 	return now_ns() - begin - (now_on(CLOCK_THREAD_CPUTIME_ID) - cpu);
+}
+
+// Reads a file through memory for a while, always from the disk. Returns how long it waited for
+// that.
+static int64_t read_from_disk(void)
+{
+	int64_t begin = now_ns(), cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+	do {
+		must(madvise(mapped, MEMORY, MADV_DONTNEED), "madvise");
+		posix_fadvise(file, WRITTEN, MEMORY, POSIX_FADV_DONTNEED);
+		for (int i = 0; i < MEMORY && now_ns() < begin + LONG; i += PAGE)
+			(void)*(volatile char *)(mapped + i);
+	} while (now_ns() < begin + LONG);
+	return now_ns() - begin - (now_on(CLOCK_THREAD_CPUTIME_ID) - cpu);
+}
+
+static void map_file(void)
+{
+	for (int i = 0; i < WRITTEN + MEMORY; i += WRITTEN)
+		must(pwrite(file, memory, WRITTEN, i), "pwrite");
+	must(fsync(file), "fsync");
+	mapped = mmap(NULL, MEMORY, PROT_READ, MAP_SHARED, file, WRITTEN);
+	if (mapped == MAP_FAILED)
+		die("mmap", errno);
+	must(munlock(mapped, MEMORY), "munlock");
+	must(madvise(mapped, MEMORY, MADV_RANDOM), "madvise");
 }
 
 // The job; ends when its cause has. Returns how long it waited where nobody else knows that.
@@ -240,12 +313,18 @@ static int64_t work(enum cause cause)
 
 	if (cause == OWN)
 		mine = LONG;
+	if (cause == BACKLOG)
+		mine = THREE;
 	if (cause == PREEMPTED)
 		start(&helpers[PREEMPTED], 0);
 	burn(mine);
 	if (cause == LOCK || cause == INVERSION) {
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);
+	}
+	if (cause == INHERIT) {
+		pthread_mutex_lock(&lent);
+		pthread_mutex_unlock(&lent);
 	}
 	if (cause == WORKER) {
 		start(&helpers[WORKER], 0);
@@ -255,7 +334,9 @@ static int64_t work(enum cause cause)
 		touch_memory();
 	if (cause == STOPPED)
 		be_stopped();
-	return cause == DISK ? write_to_disk() : 0;
+	if (cause == DISK)
+		return write_to_disk();
+	return cause == COLD ? read_from_disk() : 0;
 }
 
 static bool has_helper(enum cause cause)
@@ -263,7 +344,7 @@ static bool has_helper(enum cause cause)
 	return FIRST_HELPED <= cause && cause <= LAST_HELPED;
 }
 
-// How long the reason lasted within the job.
+// How long the reason lasted within the job, without what kept a helper itself from its processor.
 static int64_t reason(enum cause cause, const struct job *job)
 {
 	int64_t from, until;
@@ -277,19 +358,56 @@ static int64_t reason(enum cause cause, const struct job *job)
 		return job->reason;
 	}
 	// What the loop waits for before it runs counts from when it should have run.
-	int64_t begin = cause == QUEUED ? job->due : job->start;
+	int64_t begin = cause == QUEUED || cause == TURNS ? job->due : job->start;
 	from = from > begin ? from : begin;
 	until = until < job->end ? until : job->end;
-	return until > from ? until - from : 0;
+	int64_t most = cause == STOPPED || cause == INVERSION ? LONG + 2 * USUAL : LONG;
+	int64_t lasted = until > from ? until - from : 0;
+	return lasted < most ? lasted : most;
+}
+
+static void print(const struct job *jobs, long count)
+{
+	for (long j = 0; j < count; j++)
+		printf("%lld %lld %s %lld %lld %lld\n", (long long)jobs[j].due,
+			(long long)jobs[j].end, names[jobs[j].cause], (long long)jobs[j].reason,
+			(long long)jobs[j].cpu, (long long)jobs[j].faults);
+}
+
+// A job that needs more than the runtime gets the rest in the next period.
+static int use_up_budget(struct job *jobs, long count)
+{
+	const int64_t runtime = 3 * MS;
+	if (become_deadline("control", runtime, PERIOD, PERIOD))
+		return EXIT_SKIPPED;
+	int64_t due = now_ns() + 2 * PERIOD;
+	for (long j = 0; j < count; j++, due += PERIOD) {
+		struct job *job = &jobs[j];
+		job->due = due;
+		job->cause = j % APART == APART - 1 && j + 1 < count ? BUDGET : NONE;
+		sleep_until(due);
+		int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+		burn(job->cause ? runtime * 3 / 2 : USUAL / 2);
+		job->end = now_ns();
+		job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
+		job->reason = job->cause ? job->end - due - job->cpu : 0;
+	}
+	print(jobs, count);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
+	bool is_budget = argc > 2 && strcmp(argv[1], "budget") == 0;
+	argv += is_budget;
+	argc -= is_budget;
 	long count = argc > 1 ? atol(argv[1]) : 200;
 	struct job *jobs = calloc(count, sizeof(*jobs));
 
 	if (!jobs)
 		die("calloc", errno);
+	if (is_budget)
+		return use_up_budget(jobs, count);
 	cpu_set_t all;
 	must(sched_getaffinity(0, sizeof(all), &all), "sched_getaffinity");
 	if (CPU_COUNT(&all) < 2)
@@ -304,6 +422,12 @@ int main(int argc, char **argv)
 	must(munlock(memory, MEMORY), "munlock");
 	must(madvise(memory, MEMORY, MADV_NOHUGEPAGE), "madvise");
 	int causes = file < 0 ? DISK : CAUSES;
+	if (file >= 0)
+		map_file();
+	pthread_mutexattr_t inherits;
+	pthread_mutexattr_init(&inherits);
+	pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&lent, &inherits);
 	for (int cause = FIRST_HELPED; cause <= MIDDLE; cause++) {
 		sem_init(&helpers[cause].begin, 0, 0);
 		sem_init(&helpers[cause].done, 0, 0);
@@ -338,9 +462,6 @@ int main(int argc, char **argv)
 		sem_post(&helpers[cause].begin);
 		pthread_join(helpers[cause].thread, NULL);
 	}
-	for (long j = 0; j < count; j++)
-		printf("%lld %lld %s %lld %lld %lld\n", (long long)jobs[j].due,
-			(long long)jobs[j].end, names[jobs[j].cause], (long long)jobs[j].reason,
-			(long long)jobs[j].cpu, (long long)jobs[j].faults);
+	print(jobs, count);
 	return 0;
 }

@@ -87,18 +87,26 @@ impl History {
     /// A ready thread's time, by who had its processor.
     fn cut_by_occupant(&self, cpu: u32, thread: u32, ready: &Stretch, since: Since) -> Vec<Part> {
         let (mut parts, mut reached) = (Vec::new(), ready.from);
+        let mut exhausted = false;
         for occupied in self.occupants(cpu, ready.from, ready.until) {
             let (from, until) = (occupied.from.max(reached), occupied.until.min(ready.until));
             push(&mut parts, part(Kind::Unknown, reached, from));
+            let at_once = since == Since::Preempted && occupied.from == ready.from;
+            let later = occupied.from > ready.from + WAKING;
+            exhausted |= occupied.by == Occupant::Idle && is_exhausted(ready.urgency, since, at_once, later);
             let (kind, culprit) = match occupied.by {
+                Occupant::Idle if exhausted => (Kind::Throttled, None),
                 Occupant::Idle => (Kind::Dispatch, None),
                 Occupant::Thread(other) if other != thread => {
                     let kind = waited_behind(ready.urgency, self.urgency(other, from));
                     // The scheduler chose a less urgent thread when this one left, or later: a budget.
-                    let at_once = since == Since::Preempted && occupied.from == ready.from;
-                    let chosen = at_once || occupied.from > ready.from + WAKING;
+                    let chosen = at_once || exhausted || later;
                     let kind = if chosen && kind == Kind::Dispatch { Kind::Throttled } else { kind };
-                    (kind, (kind != Kind::Unknown).then_some(Culprit::Thread(other)))
+                    exhausted |= at_once && kind == Kind::Throttled;
+                    // A reservation's own runtime was used up, whoever ran meanwhile.
+                    let nobody = kind == Kind::Throttled && ready.urgency == Urgency::DEADLINE;
+                    let by = (kind != Kind::Unknown && !nobody).then_some(Culprit::Thread(other));
+                    (kind, by)
                 }
                 Occupant::Thread(_) | Occupant::Unseen | Occupant::Unknown => (Kind::Unknown, None),
             };
@@ -214,6 +222,12 @@ fn without_hidden(parts: Vec<Part>, cost: Duration) -> Vec<Part> {
         push(&mut cut, part(Kind::Unknown, from, from + taken));
     }
     cut
+}
+
+/// Whether a thread that may run has no budget, since its processor began to idle. Real-time threads are
+/// pulled to an idle processor at once; ordinary ones may wait for long elsewhere.
+fn is_exhausted(urgency: Urgency, since: Since, at_once: bool, later: bool) -> bool {
+    at_once || (since == Since::Preempted && later && urgency < Urgency::FAIR)
 }
 
 /// Why a ready thread waits behind another that had the processor before.

@@ -4,9 +4,7 @@ use crate::cause::main_cause;
 use crate::event::Interrupt;
 use crate::part::{Chain, Culprit, Explanation, Part};
 use punctual_model::Policy;
-use punctual_model::causes::{
-    Cause, Chain as NamedChain, Kind, LateJob, LateTask, Part as NamedPart, Reason,
-};
+use punctual_model::causes::{Cause, Chain as NamedChain, LateJob, LateTask, Part as NamedPart, Reason};
 
 /// What a page fault costs at least. Faults that take less than a tenth of a job's own work are not evidence.
 const FAULT_NS: u64 = 500;
@@ -42,11 +40,7 @@ pub fn add(
     task.late += 1;
     task.longest_ns = task.longest_ns.max(job.time());
     let longest = part(&main, who);
-    let mut reason = longest.reason.clone();
-    if main.kind == Kind::Throttled && task.policy == Policy::Deadline {
-        // Its own runtime was used up, whoever ran meanwhile.
-        reason = Reason { kind: main.kind, ..Reason::default() };
-    }
+    let reason = longest.reason.clone();
     let place = task.worst.partition_point(|worse| worse.response_ns >= job.time());
     if place < most {
         let shown = LateJob {

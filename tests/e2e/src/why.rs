@@ -17,6 +17,7 @@ pub const ALL: &[(&str, Test)] = &[
 
 pub const ALONE: &[(&str, Test)] = &[
     ("why::causes_of_a_program_that_knows_them", causes),
+    ("why::a_budget_that_was_used_up", budget),
     ("why::causes_in_a_trace_of_perf", in_a_trace_of_perf),
     ("why::causes_in_a_trace_of_trace_cmd", in_a_trace_of_trace_cmd),
     ("why::what_was_lost_is_no_reason", what_was_lost),
@@ -60,30 +61,41 @@ impl Logged<'_> {
     /// What the job is late for, if the program knows that: not where the job before was late, nor where what
     /// is left of its time, which other load took, is more than a tenth.
     fn known(&self, previous_end: u64) -> Option<Known> {
+        let of = |kind| Known { kind, thread: None, inversion: false, call: None, object: None };
+        if previous_end > self.due {
+            let is_main = previous_end - self.due > self.response() / 10 * 9;
+            return is_main.then(|| of("backlog"));
+        }
         let left = self.response().saturating_sub(self.reason + self.cpu);
-        if previous_end > self.due || left > self.response() / 10 {
+        if left > self.response() / 10 {
             return None;
         }
         // Whoever stops it, or it waits for, may come late.
-        if !matches!(self.cause, "own" | "faults") && self.reason < self.cpu {
+        if !matches!(self.cause, "own" | "faults" | "backlog") && self.reason < self.cpu {
             return None;
         }
-        let of = |kind| Known { kind, thread: None, inversion: false, call: None, object: None };
         let by = |kind, thread| Known { thread: Some(thread), ..of(kind) };
         let lock =
-            |owner| Known { call: Some("futex_wait"), object: Some("late:lock"), ..by("blocked", owner) };
+            |call, object, owner| Known { call: Some(call), object: Some(object), ..by("blocked", owner) };
+        let plain = |owner| lock("futex_wait", "late:lock", owner);
         Some(match self.cause {
-            "own" | "faults" => of("own"),
+            "own" | "faults" | "backlog" => of("own"),
             "preempted" => by("preempted", "urgent"),
             "queued" => by("queued", "equal"),
-            "lock" => lock("holder"),
-            "inversion" => Known { inversion: true, ..lock("victim") },
+            "turns" => by("queued", "turns"),
+            "lock" => plain("holder"),
+            "inherit" => lock("futex_lock_pi", "late:lent", "lender"),
+            "inversion" => Known { inversion: true, ..plain("victim") },
             "worker" => by("blocked", "worker"),
             "stopped" => of("stopped"),
+            "budget" => of("throttled"),
             // Who wakes the loop depends on the file system. The disk may be too fast for a wait to be most
             // of the job's time, without the way from a wake-up to the processor.
             "disk" if self.reason > self.response() / 4 * 3 => {
                 Known { call: Some("fsync"), object: Some("late.file"), ..of("blocked") }
+            }
+            "cold" if self.reason > self.response() / 4 * 3 => {
+                Known { call: Some("page fault"), ..of("blocked") }
             }
             _ => return None,
         })
@@ -102,7 +114,9 @@ struct Known {
 
 impl Known {
     fn is(&self, job: &Value, detail: Detail) -> bool {
-        let is_lost = |key: &str| detail == Detail::WithGaps && key != "cause" && job[key].is_null();
+        // The name of a thread may have been lost, too: then it has its number.
+        let is_unnamed = |key: &str| job[key].as_str().is_none_or(|name| name.starts_with("thread "));
+        let is_lost = |key: &str| detail == Detail::WithGaps && key != "cause" && is_unnamed(key);
         let says =
             |key: &str, known: Option<&str>| known.is_none() || job[key].as_str() == known || is_lost(key);
         let has_calls = detail == Detail::Calls;
@@ -131,6 +145,18 @@ fn causes() -> Result<Outcome> {
     let shown_stolen: u64 = jobs.map(|job| time_of(job, "steal")).sum();
     ensure!(shown_stolen <= stolen + STEAL_UNIT, "{shown_stolen} ns of the {stolen} ns that were stolen");
     judge(&explained, &ended.stderr, Detail::Calls)?.is_enough()
+}
+
+/// Whether or not somebody else had the processor meanwhile.
+fn budget() -> Result<Outcome> {
+    let mut why = punctual(["why", "--json", "--worst", "1000", "--thread", "control", "--"]);
+    why.args([&workload("late"), "budget", "200"]);
+    let ended = run(why)?;
+    if !ended.stderr.lines().any(|line| Logged::of(line).is_some()) {
+        return skip("the kernel refuses the reservation");
+    }
+    ended.expect_code(0)?;
+    judge(&ended.json()?, &ended.stderr, Detail::Calls)?.is_enough()
 }
 
 /// The same run recorded by other tools: the causes are the same, without what only our recording has.
@@ -257,11 +283,11 @@ fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
         let known = logged.known(previous_end);
         previous_end = logged.end;
         let Some(known) = known.filter(|_| logged.response() > PERIOD) else { continue };
-        // It ends a moment after the program has looked at its clock.
-        let mut ending = jobs
+        // It ends a moment after the program has looked at its clock; the job after it may have arrived.
+        let ending = jobs
             .iter()
             .filter(|job| instant(job, "begin_ns") <= logged.end && logged.end <= instant(job, "end_ns"));
-        let Some(job) = ending.next() else {
+        let Some(job) = ending.min_by_key(|job| instant(job, "end_ns")) else {
             // Without arrivals, a job begins when it is released, perhaps too late to be a late one; and the
             // first jobs of a thread are before its first switch.
             if detail != Detail::Calls {
@@ -321,7 +347,8 @@ fn sums_up(job: &Value) -> Result {
 /// Whether threads of the machine kept those that the job waited for from their processors for a tenth of its
 /// time: a program that was waited for knows nothing of that.
 fn others_took_part(job: &Value) -> bool {
-    const OWN: [&str; 7] = ["control", "urgent", "equal", "holder", "victim", "middle", "worker"];
+    const OWN: [&str; 9] =
+        ["control", "urgent", "equal", "turns", "holder", "lender", "victim", "middle", "worker"];
     let waits = job["parts"].as_array().into_iter().flatten();
     let parts = waits.flat_map(|wait| wait["waited_for"]["parts"].as_array().into_iter().flatten());
     let by_others = parts.filter(|part| part["thread"].as_str().is_some_and(|name| !OWN.contains(&name)));

@@ -116,6 +116,49 @@ fn the_kernel_keeps_time_for_less_urgent_threads() {
         shown(&explained(job(110, 400), &script)),
         ["late-wakeup 5", "dispatch 5", "own 90", "throttled 21 150", "own 50"]
     );
+    // Or nobody else wants the processor.
+    let script = woken(105)
+        + "110 cpu0 in 10/80
+           200 cpu0 out 10/80 preempted
+           200 cpu0 in 0
+           250 cpu0 out 0 preempted
+           250 cpu0 in 21
+           260 cpu0 out 21 asleep
+           260 cpu0 in 0
+           350 cpu0 out 0 preempted
+           350 cpu0 in 10/80
+           400 cpu0 out 10/80 asleep";
+    assert_eq!(
+        shown(&explained(job(110, 400), &script)),
+        [
+            "late-wakeup 5",
+            "dispatch 5",
+            "own 90",
+            "throttled 50",
+            "throttled 21 10",
+            "throttled 90",
+            "own 50"
+        ]
+    );
+    // The same after somebody else, if it is a real-time thread: an ordinary one may be elsewhere.
+    let later = |thread: &str, other: &str| {
+        let script = woken(105)
+            + &format!(
+                "110 cpu0 in {thread}
+                 200 cpu0 out {thread} preempted
+                 200 cpu0 in {other}
+                 280 cpu0 out {other} asleep
+                 280 cpu0 in 0
+                 350 cpu0 out 0 preempted
+                 350 cpu0 in {thread}
+                 400 cpu0 out {thread} asleep"
+            );
+        shown(&explained(job(110, 400), &script)).split_off(3)
+    };
+    assert_eq!(later("10/80", "20/90"), ["preempted 20 80", "throttled 70", "own 50"]);
+    assert_eq!(later("10/80", "21"), ["throttled 21 80", "throttled 70", "own 50"]);
+    assert_eq!(later("10/100", "21"), ["throttled 150", "own 50"], "whoever ran");
+    assert_eq!(later("10", "20/90"), ["preempted 20 80", "dispatch 70", "own 50"]);
 }
 
 #[test]

@@ -50,7 +50,11 @@ fn event(line: &str) -> Event {
 }
 
 fn urgency(tid: &str, priority: u32) -> Urgency {
-    if tid == "0" { Urgency::IDLE } else { Urgency::real_time(priority) }
+    match (tid, priority) {
+        ("0", _) => Urgency::IDLE,
+        (_, 100) => Urgency::DEADLINE,
+        _ => Urgency::real_time(priority),
+    }
 }
 
 fn departure(words: &[&str]) -> Departure {

@@ -70,7 +70,7 @@ const RULES: &[Rule] = &[
     (|it| it.reason.kind == Kind::LateWakeup, |_| "punctual latency finds what holds the timer up".into()),
     (
         |it| it.reason.kind == Kind::Throttled && culprit(&it.reason).is_none(),
-        |_| "give its reservation a larger runtime".into(),
+        |_| "a larger budget: the runtime of its reservation, or cpu.max of its control group".into(),
     ),
     (
         |it| it.reason.kind == Kind::Throttled && culprit(&it.reason).is_some(),

@@ -32,7 +32,8 @@ pub(super) fn cause(cause: &Cause, task: &LateTask) -> String {
         Kind::Preempted => format!("preempted by {}", by()),
         Kind::Queued => format!("queued behind {}", by()),
         Kind::Throttled if who.is_some() => format!("throttled in favour of {}", by()),
-        Kind::Throttled => "runtime exhausted".into(),
+        Kind::Throttled if task.policy == Policy::Deadline => "runtime exhausted".into(),
+        Kind::Throttled => "budget exhausted".into(),
         Kind::Dispatch if who.is_some() => format!("delayed by {}", by()),
         Kind::Dispatch => "dispatch delay".into(),
         Kind::Interrupt | Kind::Softirq => format!("interrupted: {}", by()),
@@ -84,6 +85,7 @@ pub(super) fn evidence(cause: &Cause) -> String {
         Kind::Dispatch if is_known => "lower priority, but not yet preempted".into(),
         Kind::Dispatch => "processor idle or switching".into(),
         Kind::Throttled if is_known => "real-time throttling, or the kernel's fair server".into(),
+        Kind::Throttled => "ready, while the kernel left it no processor".into(),
         Kind::LateWakeup => "late timer: masked interrupts, idle states, or the hypervisor".into(),
         Kind::Own if cause.faulting_jobs > 0 => {
             let faults = counted(cause.faults, "page fault");
