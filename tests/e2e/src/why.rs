@@ -19,6 +19,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("why::causes_of_a_program_that_knows_them", causes),
     ("why::a_budget_that_was_used_up", budget),
     ("why::causes_in_a_trace_of_perf", in_a_trace_of_perf),
+    ("why::perf_sched_timehist_agrees", timehist),
     ("why::causes_in_a_trace_of_trace_cmd", in_a_trace_of_trace_cmd),
     ("why::what_was_lost_is_no_reason", what_was_lost),
     ("why::what_perf_lost_is_no_reason", what_perf_lost),
@@ -166,13 +167,102 @@ fn in_a_trace_of_perf() -> Result<Outcome> {
 
 /// With a buffer of this size for each processor.
 fn in_a_trace_by_perf(buffer: &str, detail: Detail) -> Result<Outcome> {
-    let events = "sched:sched_switch,sched:sched_waking,sched:sched_process_exit,raw_syscalls:*";
-    let options = ["record", "-q", "-a", "-k", "mono", "-m", buffer, "-e", events, "--exclude-perf", "-o"];
     let folder = directory()?;
     let data = folder.path().join("perf.data");
-    let Some(mut perf) = tool("perf", &options) else { return skip("no perf here") };
-    perf.arg(&data);
+    let Some(perf) = perf(&data, buffer) else { return skip("no perf here") };
     in_a_trace(perf, &data, detail)
+}
+
+/// perf, to record what a program does.
+fn perf(data: &Path, buffer: &str) -> Option<Command> {
+    let events = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_process_exit,\
+                  raw_syscalls:*";
+    let options = ["record", "-q", "-a", "-k", "mono", "-m", buffer, "-e", events, "--exclude-perf", "-o"];
+    let mut perf = tool("perf", &options)?;
+    perf.arg(data);
+    Some(perf)
+}
+
+/// A line of `perf sched timehist`: a thread was ready, and then had a processor.
+struct Turn {
+    tid: u64,
+    ready: u64,
+    from: u64,
+    until: u64,
+}
+
+impl Turn {
+    /// `    7262.058687 [0000]  control[3787/3786]   1.562  0.002  0.075`: the turn's end; milliseconds asleep,
+    /// ready, running. Rounded to microseconds.
+    fn of(line: &str) -> Option<Turn> {
+        let ns = |text: &str, unit: u64| {
+            let (whole, part) = text.split_once('.')?;
+            let scale = unit / 10_u64.pow(part.len() as u32);
+            Some(whole.parse::<u64>().ok()? * unit + part.parse::<u64>().ok()? * scale)
+        };
+        let (at, rest) = line.trim().split_once(" [")?;
+        let mut figures = rest.rsplit(' ').filter(|word| !word.is_empty());
+        let (ran, waited) = (ns(figures.next()?, 1_000_000)?, ns(figures.next()?, 1_000_000)?);
+        let (_, ids) = rest.rsplit_once('[')?;
+        let tid = ids.split([']', '/']).next()?.parse().ok()?;
+        let until = ns(at, 1_000_000_000)?;
+        let from = until.checked_sub(ran)?;
+        Some(Turn { tid, ready: from.checked_sub(waited)?, from, until })
+    }
+}
+
+/// Running and ready times of all threads with jobs, by the trace's own tool: to its microseconds, except
+/// where a switch is hidden.
+fn timehist() -> Result<Outcome> {
+    let folder = directory()?;
+    let data = folder.path().join("perf.data");
+    let Some(mut perf) = perf(&data, "16M") else { return skip("no perf here") };
+    perf.args(["--", &workload("late"), "100"]);
+    let recorded = run(perf)?;
+    if !data.exists() {
+        return skip(format!("cannot record here: {}", recorded.stderr.lines().next().unwrap_or_default()));
+    }
+    let Some(mut tool) = tool("perf", &["sched", "timehist", "-i"]) else { return skip("no perf here") };
+    tool.arg(&data);
+    let turns: Vec<Turn> = run(tool)?.stdout.lines().filter_map(Turn::of).collect();
+    let mut why = punctual(["why", "-q", "--json", "--all", "--worst", "1000"]);
+    why.arg(&data);
+    let ended = run(why)?;
+    ended.expect_code(0)?;
+    let (mut running, mut ready) = (0, 0);
+    for job in ended.json()?["jobs"].as_array().into_iter().flatten() {
+        let number = |key: &str| job[key].as_u64().unwrap_or_default();
+        let (begin, end) = (number("begin_ns"), number("end_ns"));
+        let own: Vec<&Turn> =
+            turns.iter().filter(|it| it.tid == number("tid") && it.until > begin && it.ready < end).collect();
+        if time_of(job, "unknown") == 0 {
+            let ran: u64 = own.iter().map(|it| it.until.min(end).saturating_sub(it.from.max(begin))).sum();
+            let differ = ran.abs_diff(time_of(job, "own"));
+            ensure!(differ <= 1_000 * (own.len() as u64 + 1), "perf says that it ran for {ran} ns: {job:#}");
+            running += own.len();
+        }
+        for turn in own.iter().filter(|it| begin <= it.ready && it.ready < it.from && it.from <= end) {
+            let time = |kinds: &[&str]| within(job, kinds, turn.ready, turn.from);
+            let waited = time(&["preempted", "queued", "dispatch", "throttled"]);
+            let hidden = time(&["unknown"]);
+            let differ = (turn.from - turn.ready).abs_diff(waited + hidden);
+            ensure!(differ <= 3_000, "perf says that it was ready at {}: {job:#}", turn.ready);
+            ready += usize::from(hidden == 0);
+        }
+    }
+    timing(match running > 50 && ready > 10 {
+        true => Ok(()),
+        false => fail(format!("{running} turns and {ready} waits are not many")),
+    })?;
+    Ok(Outcome::Completed)
+}
+
+/// How long a job's parts of these kinds last between two instants.
+fn within(job: &Value, kinds: &[&str], from: u64, until: u64) -> u64 {
+    let parts = job["parts"].as_array().into_iter().flatten();
+    let parts = parts.filter(|part| part["kind"].as_str().is_some_and(|kind| kinds.contains(&kind)));
+    let spans = parts.filter_map(|part| Some((part["from_ns"].as_u64()?, part["ns"].as_u64()?)));
+    spans.map(|(begin, ns)| (begin + ns).min(until).saturating_sub(begin.max(from))).sum()
 }
 
 fn in_a_trace_of_trace_cmd() -> Result<Outcome> {
