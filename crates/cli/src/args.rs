@@ -270,6 +270,19 @@ pub struct Jobs {
     #[arg(long)]
     pub primary: bool,
 
+    /// Add columns that say which jobs took longer than their period, and why; for recordings with --detail
+    /// switches --all-threads
+    #[arg(long)]
+    pub causes: bool,
+
+    /// Only these late jobs, with the same columns
+    #[arg(long)]
+    pub late: bool,
+
+    /// Only the N late jobs of each task that took longest, with the same columns
+    #[arg(long, value_name = "N")]
+    pub worst: Option<usize>,
+
     #[command(flatten)]
     pub threads: Threads,
 

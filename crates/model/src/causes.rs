@@ -182,6 +182,14 @@ pub struct LateJob {
     pub parts: Vec<Part>,
 }
 
+impl LateJob {
+    /// Its time of one kind.
+    pub fn of(&self, kind: Kind) -> Duration {
+        let parts = self.parts.iter().filter(|part| part.reason.kind == kind);
+        parts.fold(Duration::ZERO, |sum, part| sum + part.ns)
+    }
+}
+
 /// A stretch of a job's time with one reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {

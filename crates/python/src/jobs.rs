@@ -38,6 +38,7 @@ pub fn jobs(
         threads: arguments::threads(py, threads)?,
         merge_transitions,
         primary_only: primary,
+        causes: None,
         workers: arguments::workers(py, workers)?,
     };
     let FilePath(recording) = recording;

@@ -3,7 +3,7 @@
 //!
 //! Rows leave as they come: a list may be far longer than memory.
 
-use column::{COLUMNS, Schema};
+use column::{CAUSES, COLUMNS, Schema};
 use csv::List as Csv;
 use parquet::List as Parquet;
 use std::io::Write;
@@ -48,7 +48,10 @@ pub fn columns() -> impl Iterator<Item = (&'static str, Kind)> {
 }
 
 /// Writes a job list, row by row. Holds at most one row group of a Parquet file.
-pub struct Writer<W: Write + Send>(List<W>);
+pub struct Writer<W: Write + Send> {
+    list: List<W>,
+    causes: bool,
+}
 
 // One of them at a time.
 #[allow(clippy::large_enum_variant)]
@@ -83,29 +86,35 @@ impl<W: Write + Send> List<W> {
 
 impl<W: Write + Send> Writer<W> {
     /// A list without rows. `clock` is what all its instants are on; a Parquet file says so, a CSV file has
-    /// no place for it.
-    pub fn new(out: W, format: Format, clock: &str) -> Result<Self, Error> {
-        Ok(Self(List::new(out, format, clock, schema())?))
+    /// no place for it. With `causes`, it has the columns of late jobs.
+    pub fn new(out: W, format: Format, clock: &str, causes: bool) -> Result<Self, Error> {
+        Ok(Self { list: List::new(out, format, clock, schema(causes))?, causes })
     }
 
     /// A Parquet file in groups of at most `rows`, for many files at once: each holds one group in memory.
-    pub fn in_groups(out: W, clock: &str, rows: usize) -> Result<Self, Error> {
-        Ok(Self(List::Parquet(Box::new(Parquet::in_groups(out, clock, schema(), rows)?))))
+    pub fn in_groups(out: W, clock: &str, rows: usize, causes: bool) -> Result<Self, Error> {
+        let list = List::Parquet(Box::new(Parquet::in_groups(out, clock, schema(causes), rows)?));
+        Ok(Self { list, causes })
     }
 
     /// Adds one job.
     pub fn row(&mut self, row: &Row) -> Result<(), Error> {
-        self.0.row(&row.values(), &|| row.to_string())
+        let what = || row.to_string();
+        match self.causes {
+            true => self.list.row(&row.values_and_causes(), &what),
+            false => self.list.row(&row.values(), &what),
+        }
     }
 
     /// Writes what is still to be written. Without this a Parquet file cannot be read.
     pub fn finish(self) -> Result<W, Error> {
-        self.0.finish()
+        self.list.finish()
     }
 }
 
-fn schema() -> Schema {
-    Schema { name: "jobs", columns: columns().collect() }
+fn schema(causes: bool) -> Schema {
+    let more = CAUSES.iter().filter(|_| causes).map(|column| (column.name, column.kind));
+    Schema { name: "jobs", columns: columns().chain(more).collect() }
 }
 
 #[cfg(test)]

@@ -11,11 +11,13 @@ use crate::filter::ThreadFilter;
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
+use crate::why;
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
-use punctual_model::TimingModel;
+use punctual_model::causes::LateJob;
+use punctual_model::{Instant, TimingModel};
 use punctual_report::counted;
 use punctual_report::jobs::{Format, Row, Writer};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -42,8 +44,21 @@ pub struct Choice {
     pub merge_transitions: bool,
     /// Only the jobs of primary separators.
     pub primary_only: bool,
+    /// Whether to say why jobs were late.
+    pub causes: Option<Causes>,
     /// The number of workers that make the models.
     pub workers: NonZeroUsize,
+}
+
+/// Which jobs to list if their causes are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Causes {
+    /// All.
+    OfAll,
+    /// The late ones.
+    OfLate,
+    /// So many of each task: the late ones that took longest.
+    OfWorst(usize),
 }
 
 /// Where jobs go.
@@ -117,6 +132,37 @@ pub struct Jobs {
     model: TimingModel,
     merge_transitions: bool,
     primary_only: bool,
+    late: Option<Late>,
+}
+
+/// The late jobs of a recording, by thread and end: a thread has one job at a time.
+struct Late {
+    jobs: HashMap<(u32, Instant), LateJob>,
+    /// Whether no others are listed.
+    only: bool,
+}
+
+impl Late {
+    fn new(recording: &Recording, causes: Causes, choice: &Choice, monitor: &dyn Monitor) -> Result<Late> {
+        let worst = match causes {
+            Causes::OfWorst(most) => most,
+            Causes::OfAll | Causes::OfLate => usize::MAX,
+        };
+        let explained = why::explain(
+            recording,
+            &why::Choice {
+                threads: choice.threads.clone(),
+                jobs: why::Jobs::Late,
+                worst,
+                stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
+                workers: choice.workers,
+            },
+            monitor,
+        )?;
+        let jobs = explained.causes.into_iter().flat_map(|causes| causes.tasks).flat_map(|task| task.worst);
+        let jobs = jobs.map(|job| ((job.tid, job.end_ns), job)).collect();
+        Ok(Late { jobs, only: causes != Causes::OfAll })
+    }
 }
 
 impl Jobs {
@@ -134,8 +180,9 @@ impl Jobs {
         let mut model = replay::model(std::slice::from_ref(&recording), &models, choice.workers, monitor)?;
         recording.report_problems(monitor);
         choice.threads.select(&mut model, "the recording")?;
-        let Choice { merge_transitions, primary_only, .. } = *choice;
-        Ok(Jobs { recording, model, merge_transitions, primary_only })
+        let Choice { merge_transitions, primary_only, causes, .. } = *choice;
+        let late = causes.map(|causes| Late::new(&recording, causes, choice, monitor)).transpose()?;
+        Ok(Jobs { recording, model, merge_transitions, primary_only, late })
     }
 
     /// The clock of all instants.
@@ -156,6 +203,7 @@ impl Jobs {
             primaries: Primaries::new(self.model.tasks()),
             merge_transitions: self.merge_transitions,
             primary_only: self.primary_only,
+            late: self.late.as_ref(),
         }
     }
 }
@@ -170,7 +218,8 @@ pub(crate) fn list(
 ) -> Result<()> {
     let tasks = model.tasks().iter().map(key_of).collect();
     let primaries = Primaries::new(model.tasks());
-    let listing = Listing { recording, model, tasks, primaries, merge_transitions, primary_only: false };
+    let (primary_only, late) = (false, None);
+    let listing = Listing { recording, model, tasks, primaries, merge_transitions, primary_only, late };
     listing.write_list(list, monitor)
 }
 
@@ -182,6 +231,7 @@ struct Listing<'a> {
     primaries: Primaries,
     merge_transitions: bool,
     primary_only: bool,
+    late: Option<&'a Late>,
 }
 
 impl Listing<'_> {
@@ -191,8 +241,11 @@ impl Listing<'_> {
         let each = |seen: &JobSeen<'_>| {
             let key = task_of(seen);
             let primary = self.primaries.is_primary(seen);
-            if self.tasks.contains(&key) && (primary || !self.primary_only) {
-                row(key, &to_row(seen, primary));
+            let late = self.late.filter(|_| primary);
+            let late = late.and_then(|late| late.jobs.get(&(seen.tid, seen.job.end)));
+            let is_wanted = late.is_some() || !self.late.is_some_and(|late| late.only);
+            if self.tasks.contains(&key) && is_wanted && (primary || !self.primary_only) {
+                row(key, &Row { late, ..to_row(seen, primary) });
             }
         };
         each_job(self.recording.stopped_by(monitor), self.merge_transitions, &*progress, |_| {}, each)
@@ -203,8 +256,8 @@ impl Listing<'_> {
         let failed = |error: &dyn std::fmt::Display| Error::file(name.to_string()).because(error.to_string());
         let unwritten = |error: std::io::Error| Error::io("write", &name, &error);
         let pending = list.destination.begin().map_err(unwritten)?;
-        let mut writer =
-            Writer::new(pending, list.format, &self.model.clock).map_err(|error| failed(&error))?;
+        let mut writer = Writer::new(pending, list.format, &self.model.clock, self.late.is_some())
+            .map_err(|error| failed(&error))?;
         let mut broken = None;
         self.each_row(monitor, |_, row| {
             if broken.is_none() {
@@ -236,6 +289,7 @@ fn to_row<'a>(seen: &JobSeen<'a>, primary: bool) -> Row<'a> {
         segments: seen.segments,
         expirations: seen.expirations,
         disturbance: seen.disturbance,
+        late: None,
     }
 }
 

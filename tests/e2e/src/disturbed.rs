@@ -83,7 +83,7 @@ fn records(folder: &Path) -> Result<Vec<Record>> {
 }
 
 /// The rows of a CSV file. No name here has a comma.
-fn rows(list: &str) -> Vec<HashMap<String, String>> {
+pub fn rows(list: &str) -> Vec<HashMap<String, String>> {
     let mut lines = list.lines().map(|line| line.split(',').map(str::to_owned));
     let names: Vec<String> = lines.next().into_iter().flatten().collect();
     lines.map(|row| names.iter().cloned().zip(row).collect()).collect()

@@ -1,10 +1,12 @@
 //! Why jobs were late, against a program that knows.
 
+use crate::disturbed::rows;
 use crate::run::{directory, punctual, run, workload};
 use crate::tool::tool;
 use crate::trace_cmd::trace_cmd;
 use crate::{Outcome, Result, Test, ensure, fail, skip, timing};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -135,8 +137,10 @@ fn causes() -> Result<Outcome> {
         return skip("needs two processors");
     }
     let folder = directory()?;
-    let mut why = punctual(["why", "--json", "--worst", "1000"]);
-    why.args(["--thread", "control", "--", &workload("late"), "400"]).arg(folder.path().join("late.file"));
+    let recording = folder.path().join("run.recording");
+    let mut why = punctual(["why", "--json", "--worst", "1000", "--thread", "control", "--keep"]);
+    why.arg(&recording);
+    why.args(["--", &workload("late"), "400"]).arg(folder.path().join("late.file"));
     let stolen_before = stolen()?;
     let ended = run(why)?;
     ended.expect_code(0)?;
@@ -145,7 +149,40 @@ fn causes() -> Result<Outcome> {
     let jobs = explained["jobs"].as_array().into_iter().flatten();
     let shown_stolen: u64 = jobs.map(|job| time_of(job, "steal")).sum();
     ensure!(shown_stolen <= stolen + STEAL_UNIT, "{shown_stolen} ns of the {stolen} ns that were stolen");
+    listed(&recording, &explained)?;
     judge(&explained, &ended.stderr, Detail::Calls)?.is_enough()
+}
+
+/// A list of jobs says the same of late ones.
+fn listed(recording: &Path, explained: &Value) -> Result {
+    let list = |options: &[&str]| -> Result<Vec<HashMap<String, String>>> {
+        let mut jobs = punctual(["jobs", "-q", "--primary", "--thread", "control"]);
+        jobs.args(options).arg(recording);
+        let ended = run(jobs)?;
+        ended.expect_code(0)?;
+        Ok(rows(&ended.stdout))
+    };
+    let (all, late, worst) = (list(&["--causes"])?, list(&["--late"])?, list(&["--worst", "3"])?);
+    let of_late: Vec<_> = all.iter().filter(|row| row["late"] == "true").cloned().collect();
+    ensure!(all.len() > late.len() && of_late == late, "{} of {} late", late.len(), all.len());
+    let jobs: Vec<&Value> = explained["jobs"].as_array().into_iter().flatten().collect();
+    ensure!(jobs.len() == late.len(), "{} late jobs are listed, not {}", late.len(), jobs.len());
+    let longest: Vec<u64> = jobs.iter().take(3).filter_map(|job| job["response_ns"].as_u64()).collect();
+    let mut responses: Vec<u64> = worst.iter().filter_map(|row| row["response_ns"].parse().ok()).collect();
+    responses.sort_unstable_by_key(|response| std::cmp::Reverse(*response));
+    ensure!(responses == longest, "the worst are listed as {responses:?}, not {longest:?}");
+    for job in jobs {
+        let row = late.iter().find(|row| row["job"] == job["job"].to_string());
+        let Some(row) = row else { return fail(format!("job {} is not listed", job["job"])) };
+        for name in ["cause", "cause_thread", "cause_call", "cause_object"] {
+            ensure!(row[name] == job[name].as_str().unwrap_or_default(), "{name}: {row:?}, not {job:#}");
+        }
+        for (name, time) in row.iter().filter(|(name, _)| name.starts_with("part_")) {
+            let kind = name["part_".len()..name.len() - "_ns".len()].replace('_', "-");
+            ensure!(*time == time_of(job, &kind).to_string(), "{name}: {row:?}, not {job:#}");
+        }
+    }
+    Ok(())
 }
 
 /// Whether or not somebody else had the processor meanwhile.
@@ -192,7 +229,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// `    7262.058687 [0000]  control[3787/3786]   1.562  0.002  0.075`: the turn's end; milliseconds asleep,
+    /// `7262.058687 [0000]  control[3787/3786]   1.562  0.002  0.075`: the turn's end; milliseconds asleep,
     /// ready, running. Rounded to microseconds.
     fn of(line: &str) -> Option<Turn> {
         let ns = |text: &str, unit: u64| {

@@ -5,7 +5,7 @@ use crate::args;
 use crate::console::Console;
 use crate::failure::Failure;
 use punctual_workflow::is_standard_stream;
-use punctual_workflow::jobs::{Choice, JobFolder, JobList, Options, Output, jobs};
+use punctual_workflow::jobs::{Causes, Choice, JobFolder, JobList, Options, Output, jobs};
 use punctual_workflow::replay::processors;
 
 pub fn run(arguments: args::Jobs) -> Result<(), Failure> {
@@ -20,6 +20,12 @@ pub fn run(arguments: args::Jobs) -> Result<(), Failure> {
         threads: options::threads(&arguments.threads)?,
         merge_transitions: arguments.merge_transitions,
         primary_only: arguments.primary,
+        causes: match (arguments.worst, arguments.late, arguments.causes) {
+            (Some(most), ..) => Some(Causes::OfWorst(most)),
+            (None, true, _) => Some(Causes::OfLate),
+            (None, false, true) => Some(Causes::OfAll),
+            (None, false, false) => None,
+        },
         workers: processors(),
     };
     let options = Options { recordings: arguments.recordings, choice, output };

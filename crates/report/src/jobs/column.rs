@@ -1,6 +1,7 @@
 //! What a job list says of each job: declared once, for both formats and `docs/job-lists.md`.
 
 use super::row::Row;
+use punctual_model::causes::{Kind as Part, LateJob};
 use punctual_model::{Disturbance, Separator};
 use std::borrow::Cow;
 
@@ -85,6 +86,41 @@ pub const COLUMNS: [Column; 19] = [
     column("disturbance", Kind::Text, |row| Value::Text(row.disturbance.map_or("", name).into())),
 ];
 
+const fn part(name: &'static str, value: for<'a> fn(&Row<'a>) -> Value<'a>) -> Column {
+    column(name, Kind::Known, value)
+}
+
+/// The time of one kind within a late job.
+fn time<'a>(row: &Row<'a>, kind: Part) -> Value<'a> {
+    row.late.map_or(Value::Unknown, |late| Value::Number(late.of(kind).ns()))
+}
+
+fn word<'a>(row: &Row<'a>, of: fn(&'a LateJob) -> Option<&'a str>) -> Value<'a> {
+    Value::Text(row.late.and_then(of).unwrap_or_default().into())
+}
+
+/// The columns of late jobs, in order, behind all others.
+pub const CAUSES: [Column; 18] = [
+    column("late", Kind::Flag, |row| Value::Flag(row.late.is_some())),
+    column("cause", Kind::Text, |row| word(row, |late| Some(late.cause.name()))),
+    column("cause_thread", Kind::Text, |row| word(row, |late| late.cause_thread.as_deref())),
+    column("cause_call", Kind::Text, |row| word(row, |late| late.cause_call.as_deref())),
+    column("cause_object", Kind::Text, |row| word(row, |late| late.cause_object.as_deref())),
+    part("part_backlog_ns", |row| time(row, Part::Backlog)),
+    part("part_late_wakeup_ns", |row| time(row, Part::LateWakeup)),
+    part("part_preempted_ns", |row| time(row, Part::Preempted)),
+    part("part_queued_ns", |row| time(row, Part::Queued)),
+    part("part_throttled_ns", |row| time(row, Part::Throttled)),
+    part("part_dispatch_ns", |row| time(row, Part::Dispatch)),
+    part("part_interrupt_ns", |row| time(row, Part::Interrupt)),
+    part("part_softirq_ns", |row| time(row, Part::Softirq)),
+    part("part_steal_ns", |row| time(row, Part::Steal)),
+    part("part_own_ns", |row| time(row, Part::Own)),
+    part("part_blocked_ns", |row| time(row, Part::Blocked)),
+    part("part_stopped_ns", |row| time(row, Part::Stopped)),
+    part("part_unknown_ns", |row| time(row, Part::Unknown)),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +133,14 @@ mod tests {
             .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(documented, COLUMNS.iter().map(|column| column.name).collect::<Vec<_>>());
+        let all = COLUMNS.iter().chain(&CAUSES);
+        assert_eq!(documented, all.map(|column| column.name).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn each_part_has_a_column() {
+        let parts = CAUSES.iter().filter_map(|column| column.name.strip_prefix("part_")?.strip_suffix("_ns"));
+        let names = Part::ALL.map(|kind| kind.name().replace('-', "_"));
+        assert_eq!(parts.collect::<Vec<_>>(), names.each_ref().map(String::as_str));
     }
 }

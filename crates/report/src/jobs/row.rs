@@ -1,6 +1,7 @@
 //! A row of a job list, and why one could not be written.
 
-use super::column::{COLUMNS, Value};
+use super::column::{CAUSES, COLUMNS, Value};
+use punctual_model::causes::LateJob;
 use punctual_model::{Disturbance, Job, Segment, Separator};
 use std::fmt;
 
@@ -29,12 +30,19 @@ pub struct Row<'a> {
     pub expirations: u64,
     /// What moved its release, where that was seen.
     pub disturbance: Option<Disturbance>,
+    /// Why it was late, if it was and somebody asked.
+    pub late: Option<&'a LateJob>,
 }
 
 impl<'a> Row<'a> {
     /// The entry of each column ([`super::columns`]).
     pub fn values(&self) -> [Value<'a>; COLUMNS.len()] {
         COLUMNS.each_ref().map(|column| (column.value)(self))
+    }
+
+    /// The same, and those of late jobs.
+    pub(super) fn values_and_causes(&self) -> Vec<Value<'a>> {
+        COLUMNS.iter().chain(&CAUSES).map(|column| (column.value)(self)).collect()
     }
 }
 

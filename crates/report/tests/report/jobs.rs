@@ -38,6 +38,7 @@ impl Seen {
             segments: &self.segments,
             expirations: self.expirations,
             disturbance: self.disturbance,
+            late: None,
         }
     }
 
@@ -147,7 +148,7 @@ fn seen() -> impl Strategy<Value = Seen> {
 }
 
 fn written(format: Format, rows: &[Seen]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), format, "CLOCK_BOOTTIME").unwrap();
+    let mut writer = Writer::new(Vec::new(), format, "CLOCK_BOOTTIME", false).unwrap();
     for row in rows {
         writer.row(&row.row()).unwrap();
     }
@@ -256,7 +257,7 @@ fn a_parquet_file_names_clock_and_unit() {
 fn a_number_too_large_for_parquet_is_refused() {
     let mut late = one(1);
     late.job.end = Instant::from_ns(u64::MAX);
-    let mut writer = Writer::new(Vec::new(), Format::Parquet, "CLOCK_MONOTONIC").unwrap();
+    let mut writer = Writer::new(Vec::new(), Format::Parquet, "CLOCK_MONOTONIC", false).unwrap();
     let error = writer.row(&late.row()).unwrap_err().to_string();
     assert!(error.contains("end_ns of 18446744073709551615") && error.contains("thread 11"), "{error}");
     writer.row(&one(2).row()).unwrap();
@@ -285,7 +286,7 @@ impl Write for Full {
 fn a_full_disk_is_reported() {
     for format in [Format::Csv, Format::Parquet] {
         let written = || {
-            let mut writer = Writer::new(Full(1_000), format, "CLOCK_MONOTONIC")?;
+            let mut writer = Writer::new(Full(1_000), format, "CLOCK_MONOTONIC", false)?;
             (0..70_000).try_for_each(|number| writer.row(&one(number).row()))?;
             writer.finish()
         };

@@ -115,7 +115,8 @@ impl JobFolder {
         let begin = |folder: &Path| -> io::Result<Writer<BufWriter<File>>> {
             fs::create_dir_all(folder)?;
             let file = BufWriter::new(File::create(folder.join("jobs.parquet"))?);
-            Writer::in_groups(file, &listing.model.clock, rows).map_err(io::Error::other)
+            Writer::in_groups(file, &listing.model.clock, rows, listing.late.is_some())
+                .map_err(io::Error::other)
         };
         let mut writers: HashMap<TaskKey, Writer<BufWriter<File>>> = HashMap::new();
         let (mut jobs, mut broken) = (0_u64, None);
