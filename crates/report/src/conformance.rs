@@ -4,9 +4,9 @@ use crate::figures::Fit;
 use crate::number::{agreeing, count, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::text::since;
-use crate::{Page, paragraph, visible};
+use crate::{Page, paragraph, visible, why};
 use punctual_conformance::{Standing, Tally, Term, Unit, Verdict, Violation};
-use punctual_model::Instant;
+use punctual_model::{Causes, Instant};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
@@ -17,6 +17,8 @@ pub struct Checked {
     pub input: String,
     /// What came of it.
     pub verdict: Verdict,
+    /// Why jobs were late, where they were and the input says that.
+    pub causes: Option<Causes>,
 }
 
 const TERMS: [Column; 7] = [
@@ -48,7 +50,7 @@ pub fn violations(inputs: &[Checked]) -> u64 {
 }
 
 fn one(checked: &Checked, all: bool, begin: Option<Instant>, page: &Page) -> String {
-    let Checked { input, verdict } = checked;
+    let Checked { input, verdict, causes } = checked;
     let mut text = paragraph(&format!("{}: {}", visible(input), headline(verdict)), page);
     let mut table = Table::new(&TERMS);
     for tally in &verdict.tallies {
@@ -60,6 +62,10 @@ fn one(checked: &Checked, all: bool, begin: Option<Instant>, page: &Page) -> Str
     }
     for line in remarks(verdict) {
         text += &paragraph(&line, page);
+    }
+    if let Some(causes) = causes {
+        text += "\n";
+        text += &why::text(causes, page);
     }
     text
 }
@@ -212,7 +218,7 @@ fn input(checked: &Checked) -> Value {
     let verdict = &checked.verdict;
     let unknown = verdict.unknown.iter().map(|(name, number)| json!({ "name": name, "threads": number }));
     let notes = verdict.notes.iter().map(|note| json!({ "task": &*note.task, "text": note.text }));
-    json!({
+    let mut shown = json!({
         "input": checked.input,
         "violations": verdict.violations(),
         "gaps": verdict.gaps,
@@ -222,7 +228,11 @@ fn input(checked: &Checked) -> Value {
         "unknown_threads": unknown.collect::<Vec<_>>(),
         "unknown_violations": verdict.unknown_violations,
         "notes": notes.collect::<Vec<_>>(),
-    })
+    });
+    if let Some(causes) = &checked.causes {
+        shown["causes"] = why::document(causes);
+    }
+    shown
 }
 
 fn tally(tally: &Tally) -> Value {
@@ -286,7 +296,7 @@ pub fn violation(violation: &Violation) -> Value {
 /// JUnit XML: a suite for each input, a case for each term of each task.
 pub fn junit(inputs: &[Checked]) -> Result<String, String> {
     let mut report = Report::new("punctual check");
-    for Checked { input, verdict } in inputs {
+    for Checked { input, verdict, causes } in inputs {
         let mut suite = TestSuite::new(input.as_str());
         for tally in &verdict.tallies {
             suite.add_test_cases(tally.standings.iter().map(|standing| case(tally, standing)));
@@ -296,6 +306,9 @@ pub fn junit(inputs: &[Checked]) -> Result<String, String> {
             let names: Vec<&str> = verdict.unknown.keys().map(String::as_str).collect();
             status.set_message(format!("real-time threads of no task: {}", names.join(", ")));
             suite.add_test_case(TestCase::new(Term::Unknown.name(), status));
+        }
+        if let Some(causes) = causes {
+            suite.set_system_out(why::text(causes, &Page::default()));
         }
         report.add_test_suite(suite);
     }

@@ -8,6 +8,7 @@ mod text;
 mod words;
 
 pub(crate) use advice::of as advice;
+pub(crate) use json::document;
 pub use json::json;
 pub use text::text;
 pub(crate) use text::{lack, late, line, words_of};

@@ -5,6 +5,7 @@ mod threads;
 use crate::bounds::Bounds;
 use crate::chains::Trace;
 use crate::error::{Error, Result};
+use crate::filter::ThreadFilter;
 use crate::guard::tell_unproven;
 use crate::inputs::open_trace;
 use crate::measure::log;
@@ -13,11 +14,14 @@ use crate::monitor::{Monitor, Unit};
 use crate::probes;
 use crate::recording::{Recording, TimeRange};
 use crate::replay::latency::observe_with;
+use crate::why;
 use punctual_conformance::{
-    Answer, ChainChecker, Checker, Contract, LatencyChecker, Note, Verdict, check_model,
+    Answer, ChainChecker, Checker, Contract, LatencyChecker, Note, Standing, Term, Verdict, check_model,
 };
+use punctual_extract::StreamOptions;
 use punctual_extract::flow::Options as FlowOptions;
 use punctual_model::Platform;
+use punctual_model::causes::{Causes, Limit};
 use punctual_report::conformance::Checked;
 use punctual_trace::import::{Import, Options as TraceOptions};
 use punctual_trace::{ErrorKind, Record, ctf};
@@ -64,8 +68,8 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
     let check = |(name, input): (String, Input)| {
         let doubt = input.platform().and_then(|platform| options.bounds.doubt(platform));
         doubt.iter().for_each(|doubt| monitor.warn(&format!("{name}: {doubt}")));
-        let verdict = input.check(&contract, &name, options.workers, monitor)?;
-        Ok(Checked { input: name, verdict })
+        let (verdict, causes) = input.check(&contract, &name, options.workers, monitor)?;
+        Ok(Checked { input: name, verdict, causes })
     };
     inputs.into_iter().map(check).collect()
 }
@@ -144,19 +148,23 @@ impl Input {
         name: &str,
         workers: NonZeroUsize,
         monitor: &dyn Monitor,
-    ) -> Result<Verdict> {
-        match self {
+    ) -> Result<(Verdict, Option<Causes>)> {
+        let verdict = match self {
             Input::Model(model) => {
                 let mut verdict = check_model(contract, &model);
                 let unchecked = Unchecked { chains: false, latencies: false, tasks: model.threads.is_none() };
                 verdict.notes.extend(unchecked.note(contract));
-                Ok(verdict)
+                verdict
             }
-            Input::Program(trace) => check_program(&trace, contract, monitor),
+            Input::Program(trace) => check_program(&trace, contract, monitor)?,
             Input::Recording(recording) if recording.about().latency => {
-                check_latency(&recording, contract, monitor)
+                check_latency(&recording, contract, monitor)?
             }
-            Input::Recording(recording) => check_threads(&recording, contract, workers, monitor),
+            Input::Recording(recording) => {
+                let verdict = check_threads(&recording, contract, workers, monitor)?;
+                let causes = causes(&recording, contract, &verdict, workers, monitor);
+                return Ok((verdict, causes));
+            }
             Input::Trace(import) => {
                 let progress = monitor.begin("checking", import.bytes(), Unit::Bytes);
                 let mut checker = Checker::new(contract);
@@ -170,8 +178,41 @@ impl Input {
                 let mut verdict = checker.finish(imported.totals.lost, &mut |_| {});
                 let unchecked = Unchecked { chains: true, latencies: true, tasks: false };
                 verdict.notes.extend(unchecked.note(contract));
-                Ok(verdict)
+                verdict
             }
+        };
+        Ok((verdict, None))
+    }
+}
+
+/// Why jobs were later than agreed, where they were and the recording has what all threads did.
+fn causes(
+    recording: &Recording,
+    contract: &Contract,
+    verdict: &Verdict,
+    workers: NonZeroUsize,
+    monitor: &dyn Monitor,
+) -> Option<Causes> {
+    let mut standings = verdict.tallies.iter().flat_map(|tally| &tally.standings);
+    let is_late = |it: &Standing| matches!(it.term, Term::Deadline | Term::Response) && it.violations > 0;
+    if !recording.about().switches || !standings.any(is_late) {
+        return None;
+    }
+    let choice = why::Choice {
+        threads: ThreadFilter::default(),
+        jobs: why::Jobs::Agreed(Box::new(contract.clone())),
+        worst: 1,
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
+        workers,
+    };
+    match why::explain(recording, &choice, monitor) {
+        Ok(model) => model.causes.map(|mut causes| {
+            causes.tasks.retain(|task| task.limit == Limit::Contract && task.late > 0);
+            causes
+        }),
+        Err(error) => {
+            monitor.warn(&format!("the late jobs are not explained: {error}"));
+            None
         }
     }
 }

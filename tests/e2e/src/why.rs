@@ -1,7 +1,7 @@
 //! Why jobs were late, against a program that knows.
 
 use crate::disturbed::rows;
-use crate::run::{directory, punctual, run, workload};
+use crate::run::{Ended, directory, punctual, run, workload};
 use crate::tool::tool;
 use crate::trace_cmd::trace_cmd;
 use crate::{Outcome, Result, Test, ensure, fail, skip, timing};
@@ -150,6 +150,7 @@ fn causes() -> Result<Outcome> {
     let shown_stolen: u64 = jobs.map(|job| time_of(job, "steal")).sum();
     ensure!(shown_stolen <= stolen + STEAL_UNIT, "{shown_stolen} ns of the {stolen} ns that were stolen");
     listed(&recording, &explained)?;
+    checked(&recording, &explained)?;
     judge(&explained, &ended.stderr, Detail::Calls)?.is_enough()
 }
 
@@ -172,7 +173,7 @@ fn listed(recording: &Path, explained: &Value) -> Result {
     responses.sort_unstable_by_key(|response| std::cmp::Reverse(*response));
     ensure!(responses == longest, "the worst are listed as {responses:?}, not {longest:?}");
     for job in jobs {
-        let row = late.iter().find(|row| row["job"] == job["job"].to_string());
+        let row = late.iter().find(|row| row["job"].parse().ok() == job["job"].as_u64());
         let Some(row) = row else { return fail(format!("job {} is not listed", job["job"])) };
         for name in ["cause", "cause_thread", "cause_call", "cause_object"] {
             ensure!(row[name] == job[name].as_str().unwrap_or_default(), "{name}: {row:?}, not {job:#}");
@@ -181,6 +182,27 @@ fn listed(recording: &Path, explained: &Value) -> Result {
             let kind = name["part_".len()..name.len() - "_ns".len()].replace('_', "-");
             ensure!(*time == time_of(job, &kind).to_string(), "{name}: {row:?}, not {job:#}");
         }
+    }
+    Ok(())
+}
+
+/// A check of the recording says why jobs missed their deadline.
+fn checked(recording: &Path, explained: &Value) -> Result {
+    let folder = directory()?;
+    let contract = folder.path().join("agreed.toml");
+    fs::write(&contract, "[[task]]\nname = \"control\"\ndeadline = \"10 ms\"\n")?;
+    let check = |option: Option<&str>| -> Result<Ended> {
+        let mut check = punctual(["check", "-q"]);
+        check.args(option).arg(&contract).arg(recording);
+        let ended = run(check)?;
+        ended.expect_code(8)?;
+        Ok(ended)
+    };
+    let causes = &check(Some("--json"))?.json()?["inputs"][0]["causes"];
+    let late = |of: &Value| of["tasks"][0]["late"].clone();
+    ensure!(late(causes) == late(explained), "{causes:#}");
+    for shown in [check(None)?.stdout, check(Some("--junit=-"))?.stdout] {
+        ensure!(shown.contains("preempted by urgent (FIFO 70)"), "no cause: {shown}");
     }
     Ok(())
 }

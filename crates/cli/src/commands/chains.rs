@@ -49,7 +49,7 @@ pub fn run(arguments: args::Chains) -> Result<(), Failure> {
 
 /// Prints which deadlines were missed, how often and when; to standard error where the model is JSON.
 fn judge(verdict: Verdict, input: String, begin: Instant, is_json: bool) -> Result<(), Failure> {
-    let checked = Checked { input, verdict };
+    let checked = Checked { input, verdict, causes: None };
     let page = terminal::page();
     let text = report::text_since(&checked, begin, &page) + &misses(&checked.verdict, begin, &page);
     if is_json {

@@ -51,7 +51,7 @@ fn finish(guarded: Guarded, json: bool, console: Console) -> Result<(), Failure>
     let number = guarded.violations();
     let told = told(&guarded);
     let Guarded { verdict, earlier, counters, failure } = guarded;
-    let checked = [Checked { input: "live".into(), verdict }];
+    let checked = [Checked { input: "live".into(), verdict, causes: None }];
     match json {
         true => {
             let end = json!({

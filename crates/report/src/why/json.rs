@@ -8,6 +8,11 @@ use serde_json::{Value, json};
 
 /// As one JSON document: `tasks` of which a job was late, their worst `jobs`, and what the input `lacks`.
 pub fn json(causes: &Causes) -> String {
+    format!("{:#}\n", document(causes))
+}
+
+/// The same as a value.
+pub(crate) fn document(causes: &Causes) -> Value {
     let late = || causes.tasks.iter().filter(|task| task.late > 0);
     let jobs = late().flat_map(|task| {
         let of = |mut job: Value| {
@@ -16,12 +21,11 @@ pub fn json(causes: &Causes) -> String {
         };
         task.worst.iter().map(value).map(of)
     });
-    let shown = json!({
+    json!({
         "tasks": late().map(one_task).collect::<Vec<_>>(),
         "jobs": jobs.collect::<Vec<_>>(),
         "lacks": causes.lacks.iter().map(|lack| text::lack(*lack)).collect::<Vec<_>>(),
-    });
-    serde_json::to_string_pretty(&shown).expect("plain values") + "\n"
+    })
 }
 
 fn one_task(task: &LateTask) -> Value {
