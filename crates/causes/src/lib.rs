@@ -26,4 +26,4 @@ pub use collector::Collector;
 pub use event::{Departure, Event, Faults, Interrupt, Loss, Step, Urgency, Wait, Waker};
 pub use history::History;
 pub use part::{Chain, Culprit, Explanation, Job, Kind, Part, Role};
-pub use summary::{Thread, add};
+pub use summary::{Thread, add, finish};

@@ -5,6 +5,7 @@ use crate::event::Interrupt;
 use crate::part::{Chain, Culprit, Explanation, Part};
 use punctual_model::Policy;
 use punctual_model::causes::{Cause, Chain as NamedChain, LateJob, LateTask, Part as NamedPart, Reason};
+use std::cmp::Reverse;
 
 /// What a page fault costs at least. Faults that take less than a tenth of a job's own work are not evidence.
 const FAULT_NS: u64 = 500;
@@ -26,8 +27,8 @@ pub struct Thread {
     pub priority: u32,
 }
 
-/// Adds a late job to those of its task, of which the `most` worst are kept. `has_arrival` is whether its
-/// time begins at a known arrival; `who` knows the threads by their TIDs.
+/// Adds a late job to those of its task. At least the `most` longest are kept; [`finish`] leaves no others.
+/// `has_arrival` is whether its time begins at a known arrival; `who` knows the threads by their TIDs.
 pub fn add(
     task: &mut LateTask,
     most: usize,
@@ -41,9 +42,8 @@ pub fn add(
     task.longest_ns = task.longest_ns.max(job.time());
     let longest = part(&main, who);
     let reason = longest.reason.clone();
-    let place = task.worst.partition_point(|worse| worse.response_ns >= job.time());
-    if place < most {
-        let shown = LateJob {
+    if most > 0 {
+        task.worst.push(LateJob {
             job: job.number,
             tid: job.thread,
             arrival_ns: has_arrival.then_some(job.begin),
@@ -57,9 +57,10 @@ pub fn add(
             cause_call: reason.call.clone(),
             cause_object: reason.object.clone(),
             parts: explanation.parts.iter().map(|it| part(it, who)).collect(),
-        };
-        task.worst.insert(place, shown);
-        task.worst.truncate(most);
+        });
+        if task.worst.len() >= most.saturating_mul(2) {
+            keep_worst(task, most);
+        }
     }
     let is_faulting = faults.major > 0 || faults.all().saturating_mul(FAULT_NS) >= main.time.ns() / 10;
     task.add(Cause {
@@ -73,6 +74,17 @@ pub fn add(
         major_faults: faults.major,
         longest,
     });
+}
+
+/// Puts the causes and the worst jobs of a task in order when all late jobs are added.
+pub fn finish(task: &mut LateTask, most: usize) {
+    keep_worst(task, most);
+    task.bound();
+}
+
+fn keep_worst(task: &mut LateTask, most: usize) {
+    task.worst.sort_by_key(|job| Reverse(job.response_ns));
+    task.worst.truncate(most);
 }
 
 /// Whether less urgent threads held up somebody on the way to what the job waited for.

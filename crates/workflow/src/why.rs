@@ -14,7 +14,7 @@ use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
 use events::Events;
-use punctual_causes::{Collector, Explanation, Job, Loss, Thread, add};
+use punctual_causes::{Collector, Explanation, Job, Loss, Thread, add, finish};
 use punctual_conformance::{Contract, ContractTask, Matcher};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::causes::{Causes, Lack, LateTask, Limit};
@@ -317,7 +317,7 @@ impl LateJobs {
             return Err(Error::usage(format!("no thread has a job {number}"))
                 .advise("jobs count from 0; punctual jobs lists them"));
         }
-        late.iter_mut().for_each(LateTask::bound);
+        late.iter_mut().for_each(|task| finish(task, worst));
         Ok(late)
     }
 }
