@@ -22,7 +22,7 @@ fn main() {
     let activations = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10_000_000_u64);
     let mut extractor = Extractor::new(Options::default());
     let alone = time("extraction", activations, |record| extractor.record(record));
-    let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() };
+    let stream = StreamOptions::without_curves();
     let mut extractor = Extractor::new(Options { stream, merge_transitions: false });
     let bare = time("extraction without curves", activations, |record| extractor.record(record));
     let contracts = [("contract kept", "1s", "100us"), ("contract broken by each job", "1ns", "0s")];

@@ -299,7 +299,7 @@ impl Checker {
 }
 
 fn extractor(sums: Sums) -> Extractor {
-    let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1, sums };
+    let stream = StreamOptions { sums, ..StreamOptions::without_curves() };
     Extractor::new(Options { stream, merge_transitions: false })
 }
 

@@ -41,6 +41,13 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// With curves as short as they can be, for callers that do not need them.
+    pub fn without_curves() -> Self {
+        Options { curve_horizon: 1, wcet_horizon: 1, ..Options::default() }
+    }
+}
+
 /// What a record says about a release besides its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Circumstances {

@@ -202,7 +202,7 @@ fn causes(
         threads: ThreadFilter::default(),
         jobs: why::Jobs::Agreed(Box::new(contract.clone())),
         worst: 1,
-        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
+        stream: StreamOptions::without_curves(),
         workers,
     };
     match why::explain(recording, &choice, monitor) {

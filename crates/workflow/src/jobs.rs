@@ -154,7 +154,7 @@ impl Late {
                 threads: choice.threads.clone(),
                 jobs: why::Jobs::Late,
                 worst,
-                stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
+                stream: StreamOptions::without_curves(),
                 workers: choice.workers,
             },
             monitor,
@@ -174,7 +174,7 @@ impl Jobs {
     fn new(recording: Recording, choice: &Choice, monitor: &dyn Monitor) -> Result<Jobs> {
         // What the primary separator is does not depend on curves.
         let models = ExtractOptions {
-            stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
+            stream: StreamOptions::without_curves(),
             merge_transitions: choice.merge_transitions,
         };
         let mut model = replay::model(std::slice::from_ref(&recording), &models, choice.workers, monitor)?;

@@ -216,10 +216,8 @@ pub(crate) fn each_job(
     mut record: impl FnMut(&Record),
     mut job: impl FnMut(&JobSeen<'_>),
 ) -> Result<()> {
-    let mut extractor = Extractor::new(ExtractOptions {
-        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
-        merge_transitions,
-    });
+    let mut extractor =
+        Extractor::new(ExtractOptions { stream: StreamOptions::without_curves(), merge_transitions });
     let mut activations = 0_u64;
     recording.read_all(&mut |next| {
         record(next);

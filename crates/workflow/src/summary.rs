@@ -109,7 +109,7 @@ fn summary(recording: &Recording, options: &Options, monitor: &dyn Monitor) -> R
         threads: options.threads.clone(),
         jobs: Jobs::Late,
         worst: 1,
-        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
+        stream: StreamOptions::without_curves(),
         workers: options.workers,
     };
     let model = why::explain(recording, &choice, monitor)?;

@@ -214,10 +214,8 @@ fn write_threads(
 
 /// The tasks that the timeline shows. The primary separator of a task is known only after all records.
 fn shown_tasks(recording: &Recording, filter: &ThreadFilter, monitor: &dyn Monitor) -> Result<TimingModel> {
-    let mut extractor = Extractor::new(ExtractOptions {
-        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
-        merge_transitions: false,
-    });
+    let mut extractor =
+        Extractor::new(ExtractOptions { stream: StreamOptions::without_curves(), merge_transitions: false });
     let progress = monitor.begin("reading", recording.activations(), Unit::Activations);
     recording.read_all(&mut |record| extractor.record(record))?;
     drop(progress);

@@ -22,7 +22,7 @@ pub fn run(arguments: args::Why) -> Result<(), Failure> {
     // Without a file, curves are not shown.
     let stream = match file {
         Some(_) => StreamOptions::default(),
-        None => StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() },
+        None => StreamOptions::without_curves(),
     };
     let range = options::range(&arguments.range);
     let threads = options::threads(&arguments.threads)?;

@@ -62,7 +62,7 @@ pub struct Around {
 /// Looks for a job in a recording.
 pub fn around(path: &Path, name: &JobName, monitor: &dyn Monitor) -> Result<Around> {
     let recording = Recording::open(path, &TimeRange::default())?;
-    let stream = StreamOptions { curve_horizon: 1, wcet_horizon: 1, ..StreamOptions::default() };
+    let stream = StreamOptions::without_curves();
     let options = ExtractOptions { stream, merge_transitions: false };
     let model = replay::model(std::slice::from_ref(&recording), &options, processors(), monitor)?;
     let primaries = Primaries::new(model.tasks());
