@@ -270,16 +270,16 @@ pub struct Jobs {
     #[arg(long)]
     pub primary: bool,
 
-    /// Add columns that say which jobs took longer than their period, and why; for recordings with --detail
+    /// Add columns for late jobs (longer than the period) and their causes; needs a recording with --detail
     /// switches --all-threads
     #[arg(long)]
     pub causes: bool,
 
-    /// Only these late jobs, with the same columns
+    /// List late jobs only, with these columns
     #[arg(long)]
     pub late: bool,
 
-    /// Only the N late jobs of each task that took longest, with the same columns
+    /// List the N longest late jobs of each task, with these columns
     #[arg(long, value_name = "N")]
     pub worst: Option<usize>,
 

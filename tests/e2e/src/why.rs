@@ -305,6 +305,7 @@ fn timehist() -> Result<Outcome> {
             let waited = time(&["preempted", "queued", "dispatch", "throttled"]);
             let hidden = time(&["unknown"]);
             let differ = (turn.from - turn.ready).abs_diff(waited + hidden);
+            // The three figures of its line are each rounded.
             ensure!(differ <= 3_000, "perf says that it was ready at {}: {job:#}", turn.ready);
             ready += usize::from(hidden == 0);
         }

@@ -29,7 +29,7 @@ pub struct Summarize {
     #[arg(long)]
     pub force: bool,
 
-    /// Explain late jobs, too: why they took longer than their period. For recordings with --detail switches
+    /// Also explain the jobs that took longer than their period; needs recordings with --detail switches
     /// --all-threads
     #[arg(long)]
     pub causes: bool,

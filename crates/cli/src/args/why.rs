@@ -22,7 +22,7 @@ use std::time::Duration;
   punctual why --longer-than 2ms robot.recording   jobs of a recording that took longer
   punctual why --job 3150 robot.recording          one job of a recording
   punctual why robot.recording --json --worst 100  for programs
-  punctual why -o why.timing.json robot.recording  a file for punctual show, report and merge"))]
+  punctual why -o why.timing.json robot.recording  a file for punctual show and report"))]
 pub struct Why {
     /// Explain the jobs that took longer than TIME [default: than the period of their task; without a period,
     /// the longest 1 %]
@@ -50,7 +50,7 @@ pub struct Why {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "recording")]
     pub keep: Option<PathBuf>,
 
-    /// Write the timing model to FILE, with the causes as a section: punctual show, report and merge know it
+    /// Write the timing model with the causes to FILE, for punctual show and report; - is standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 

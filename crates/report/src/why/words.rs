@@ -85,7 +85,7 @@ pub(super) fn evidence(cause: &Cause) -> String {
         Kind::Dispatch if is_known => "lower priority, but not yet preempted".into(),
         Kind::Dispatch => "processor idle or switching".into(),
         Kind::Throttled if is_known => "real-time throttling, or the kernel's fair server".into(),
-        Kind::Throttled => "ready, while the kernel left it no processor".into(),
+        Kind::Throttled => "ready, but not given the processor".into(),
         Kind::LateWakeup => "late timer: masked interrupts, idle states, or the hypervisor".into(),
         Kind::Own if cause.faulting_jobs > 0 => {
             let faults = counted(cause.faults, "page fault");

@@ -312,7 +312,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 		thread->arrival = task->dl.dl_timer.node.expires;
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
 	} else {
-		/* For a lock, it sleeps in the midst of a job: other kernels would spin here. */
+		/* A wait for a kernel lock is part of the job: other kernels would spin here. */
 		emit_switch(thread, preempted || !state ? STEP_PREEMPTED : step_of_sleep(state), 0,
 			now);
 		thread->state = THREAD_PREEMPTED;
