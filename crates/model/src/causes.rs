@@ -147,6 +147,13 @@ pub struct Reason {
     pub object: Option<String>,
 }
 
+impl Reason {
+    /// The thread or interrupt behind it, where known.
+    pub fn culprit(&self) -> Option<&str> {
+        self.thread.as_deref().or(self.interrupt.as_deref())
+    }
+}
+
 /// A late job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LateJob {

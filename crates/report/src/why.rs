@@ -9,12 +9,13 @@ mod words;
 
 pub(crate) use advice::of as advice;
 pub(crate) use json::document;
-pub use json::json;
+pub use json::{json, one_job};
 pub use text::text;
 pub(crate) use text::{lack, late, line, words_of};
 
+use crate::number::{about, at_most};
 use punctual_model::Duration;
-use punctual_model::causes::{Causes, LateTask};
+use punctual_model::causes::{Causes, Kind, LateTask};
 
 /// A cause of a task's late jobs, in words.
 pub struct CauseRow {
@@ -45,6 +46,24 @@ impl CauseRow {
         });
         listed.chain(others)
     }
+}
+
+/// The only late job of a task: `control: job 3150 took 5.65 ms: preempted by vision (FIFO 90), 3.01 ms
+/// (higher priority on the same processor)`.
+pub fn one_line(task: &LateTask) -> String {
+    let Some((job, cause)) = task.worst.first().zip(CauseRow::all(task).next()) else {
+        return crate::visible(&task.task);
+    };
+    let (name, took, time) = (crate::visible(&task.task), at_most(job.response_ns), about(cause.time));
+    let mut line = format!("{name}: job {} took {took}: {}", job.job, cause.cause);
+    // Of own work, the cause has the time.
+    if job.cause != Kind::Own {
+        line += &format!(", {time}");
+    }
+    if !cause.evidence.is_empty() {
+        line += &format!(" ({})", cause.evidence);
+    }
+    line
 }
 
 /// The late job that took longest, of those that are shown: the name of its thread, and its number.

@@ -4,6 +4,7 @@
 //! bounded queue. What finds no room is counted, and the observation never waits.
 
 mod alarms;
+mod causes;
 mod chains;
 mod flight;
 mod gauges;
@@ -25,12 +26,14 @@ use crate::platform;
 use crate::probes::Probed;
 use crate::watch::{self, Sink, Watch};
 use alarms::Alarms;
+use causes::LateJobs;
 use chains::Chains;
 use flight::FlightRecorder;
 use gauges::Gauges;
 use latencies::Latencies;
 use presence::Presence;
 use punctual_conformance::{Checker, Contract, Verdict, Violation};
+use punctual_model::Causes;
 use punctual_observe::{Observer, Statistics, Target};
 use punctual_report::counted;
 use punctual_trace::Record;
@@ -63,6 +66,8 @@ pub struct Options {
     pub keep: Option<PathBuf>,
     /// How long before a violation such a recording begins.
     pub before: Duration,
+    /// Whether late jobs are explained. Those in recordings always are.
+    pub causes: bool,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
     /// What was proven of the tasks: longer responses are violations, too.
@@ -78,6 +83,8 @@ pub struct Guarded {
     pub earlier: u64,
     /// What was told to whom.
     pub counters: Counters,
+    /// Why jobs were late, if they were explained.
+    pub causes: Option<Causes>,
     /// What ended the observation early.
     pub failure: Option<Error>,
 }
@@ -98,7 +105,8 @@ pub fn guard(
     output: Output,
     monitor: &dyn Monitor,
 ) -> Result<Guarded> {
-    let Options { contract: path, on_violation, journal, keep, before, metrics, bounds, .. } = options;
+    let Options { contract: path, on_violation, journal, keep, before, causes, metrics, bounds, .. } =
+        options;
     let (mut watch, flow_probes) = (options.watch, options.flow_probes);
     watch.check()?;
     let mut contract = read_contract(&path)?;
@@ -110,7 +118,8 @@ pub fn guard(
     can_be_watched(&contract, probed.is_some(), &path)?;
     let unwatched = Unwatched::new(&contract, probed.is_some(), monitor);
     // Whoever made a job late is in the recording, too.
-    (watch.observe.switches, watch.observe.all_threads) = (keep.is_some(), keep.is_some());
+    let explains = causes || keep.is_some();
+    (watch.observe.switches, watch.observe.all_threads) = (explains, explains);
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
     let gauges = metrics.map(|address| Gauges::serve(address, &contract)).transpose()?;
     if let Some(gauges) = &gauges {
@@ -122,7 +131,7 @@ pub fn guard(
         watch.observe.target = Target::Pids(vec![held.process()]);
     }
     let begun = Instant::now();
-    let (sink, watched) = watch::run(&watch, stop, monitor, |_| {
+    let (sink, watched) = watch::run(&watch, stop, monitor, |observer| {
         let mut unwatched = unwatched;
         let latencies = unwatched.start_latencies(&contract, monitor);
         let started = probed.as_ref().zip(held).map(|(it, held)| Chains::start(it, held, &contract));
@@ -135,6 +144,7 @@ pub fn guard(
             sampler: Sampler::default(),
             alarms,
             flight,
+            causes: explains.then(|| LateJobs::start(observer.now(), &contract)),
             gauges,
             accounts: Accounts::start(),
             turned: Instant::now(),
@@ -151,7 +161,8 @@ pub fn guard(
         })
     })?;
     let lost = watched.summary.statistics.lost;
-    let Guard { checker, mut sampler, mut alarms, flight, earlier, latencies, chains, unwatched, .. } = sink;
+    let Guard { checker, mut sampler, mut alarms, flight, causes, gauges, .. } = sink;
+    let Guard { earlier, latencies, chains, unwatched, .. } = sink;
     let mut tell = |violation: &Violation| {
         if sampler.admits(violation) {
             alarms.tell(Alarm::Violation(violation.clone()));
@@ -163,6 +174,7 @@ pub fn guard(
     if let Some(Err(error)) = latencies.map(|it| it.finish(&mut verdict, &mut tell)) {
         monitor.warn(&format!("the last scheduling latencies were not read: {error:#}"));
     }
+    let causes = causes.map(|it| it.finish(&mut sampler, &mut alarms, gauges.as_ref()));
     sampler.turn().into_iter().for_each(|more| alarms.tell(more));
     verdict.notes.extend(unwatched.notes);
     let mut counters = alarms.finish();
@@ -176,7 +188,7 @@ pub fn guard(
         }
         (first, other) => first.or(other),
     };
-    Ok(Guarded { verdict, earlier, counters, failure })
+    Ok(Guarded { verdict, earlier, counters, causes, failure })
 }
 
 /// Judges records as they come.
@@ -185,6 +197,7 @@ struct Guard<'a> {
     sampler: Sampler,
     alarms: Alarms,
     flight: Option<FlightRecorder>,
+    causes: Option<LateJobs>,
     gauges: Option<Gauges>,
     accounts: Accounts,
     turned: Instant,
@@ -219,6 +232,9 @@ impl Guard<'_> {
                 self.change_latencies(&contract, &mut verdict);
                 if let Some(gauges) = &mut self.gauges {
                     gauges.change_contract(&contract);
+                }
+                if let Some(causes) = &mut self.causes {
+                    causes.change_contract(&contract);
                 }
                 self.presence = Presence::since(Instant::now());
                 self.earlier = self.earlier.saturating_add(verdict.violations());
@@ -293,7 +309,7 @@ pub(crate) fn tell_unproven(names: &[String], monitor: &dyn Monitor) {
 
 impl Sink for Guard<'_> {
     fn record(&mut self, record: &Record) -> Result<()> {
-        let Guard { checker, sampler, alarms, violations, gauges, accounts, .. } = self;
+        let Guard { checker, sampler, alarms, violations, gauges, accounts, causes, .. } = self;
         let before = *violations;
         let mut told = |violation: &Violation| {
             *violations += 1;
@@ -303,8 +319,10 @@ impl Sink for Guard<'_> {
         };
         checker.record_jobs(record, &mut told, &mut |task, seen| {
             gauges.iter_mut().for_each(|gauges| gauges.job(task, seen));
+            causes.iter_mut().for_each(|causes| causes.job(task, seen));
             accounts.job(seen);
         });
+        causes.iter_mut().for_each(|causes| causes.record(record));
         if let Some(flight) = &mut self.flight {
             flight.record(record);
             if self.violations > before {
@@ -337,6 +355,9 @@ impl Sink for Guard<'_> {
         }
         self.look_at_latencies(false);
         self.look_at_chains(observer.now());
+        if let Some(causes) = &mut self.causes {
+            causes.turn(&mut self.sampler, &mut self.alarms, self.gauges.as_ref());
+        }
     }
 
     fn has_ended(&mut self) -> bool {

@@ -20,13 +20,17 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use punctual_model::Duration;
 use punctual_trace::Totals;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Most tasks with labels of their own.
 pub const MOST_TASKS: usize = 256;
 
-/// The label of all further tasks.
+/// Most culprits of late jobs with labels of their own.
+const MOST_CULPRITS: usize = 64;
+
+/// The label of all further tasks, and culprits.
 pub const OTHERS: &str = "(others)";
 
 /// The term that a proven bound is, where there is one.
@@ -57,6 +61,13 @@ struct Term {
     term: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Late {
+    task: String,
+    cause: &'static str,
+    culprit: String,
+}
+
 type Times = Family<Task, Histogram, fn() -> Histogram>;
 type Ratio = Gauge<f64, AtomicU64>;
 
@@ -69,6 +80,8 @@ pub struct Metrics {
     cost: Times,
     lateness: Times,
     violations: Family<Term, Counter>,
+    late_jobs: Family<Late, Counter>,
+    culprits: Mutex<BTreeSet<String>>,
     agreed: Family<Term, Ratio>,
     headroom: Family<Term, Ratio>,
     bound: Family<Task, Ratio>,
@@ -133,6 +146,8 @@ impl Metrics {
             cost: family(),
             lateness: family(),
             violations: Family::default(),
+            late_jobs: Family::default(),
+            culprits: Mutex::default(),
             agreed: Family::default(),
             headroom: Family::default(),
             bound: Family::default(),
@@ -171,6 +186,7 @@ impl Metrics {
             self.lateness.clone(),
         );
         it.register("violations", "Violations of what was agreed on", self.violations.clone());
+        it.register("late_jobs", "Late jobs, by what made them late", self.late_jobs.clone());
         it.register("agreed", "What was agreed on: seconds, or a count", self.agreed.clone());
         it.register_with_unit(
             "headroom",
@@ -250,6 +266,21 @@ impl Metrics {
     /// too.
     pub fn violations(&self, task: &str, term: &'static str, number: u64) {
         set(&self.violations.get_or_create(&Term { task: self.label(task), term }), number);
+    }
+
+    /// A job of a task was late for this cause: a kind of part, and the thread or interrupt behind it, where
+    /// known.
+    pub fn late_job(&self, task: &str, cause: &'static str, culprit: Option<&str>) {
+        let mut culprit = culprit.unwrap_or_default();
+        let mut known = self.culprits.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(culprit) {
+            match known.len() < MOST_CULPRITS {
+                true => _ = known.insert(culprit.to_owned()),
+                false => culprit = OTHERS,
+            }
+        }
+        let label = Late { task: self.label(task), cause, culprit: culprit.to_owned() };
+        self.late_jobs.get_or_create(&label).inc();
     }
 
     /// What was agreed on for a term of a task, and the worst that was seen: the greatest, or the least if

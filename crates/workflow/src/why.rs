@@ -5,6 +5,9 @@
 //! `causes` has that.
 
 mod events;
+mod live;
+
+pub(crate) use live::Explainer;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::ThreadFilter;
@@ -208,21 +211,9 @@ impl LateJobs {
             let Some(stream) = task.primary.and_then(|primary| task.streams.get(primary)) else { continue };
             let Some((limit, limit_ns)) = options.jobs.limit(task, stream) else { continue };
             let Task { tid, policy, priority, .. } = *task;
-            let place = all.place(LateTask {
-                task: task.name.clone(),
-                tid,
-                policy,
-                priority,
-                jobs: stream.jobs,
-                late: 0,
-                limit,
-                limit_ns,
-                usual_cost_ns: usual_cost(stream),
-                longest_ns: Duration::ZERO,
-                causes: Vec::new(),
-                others: None,
-                worst: Vec::new(),
-            });
+            let (jobs, usual_cost_ns) = (stream.jobs, usual_cost(stream));
+            let late = LateTask::new(task.name.clone(), limit, limit_ns);
+            let place = all.place(LateTask { tid, policy, priority, jobs, usual_cost_ns, ..late });
             all.tasks.insert(key_of(task), Chosen { place, limit, limit_ns, previous_end: None });
         }
         all
@@ -261,18 +252,7 @@ impl LateJobs {
             _ => job.least_response() > task.limit_ns,
         };
         if is_chosen {
-            let release = job.release;
-            let late = Job {
-                thread: seen.tid,
-                number: seen.number,
-                begin: release.arrival.unwrap_or(release.window.earliest()),
-                previous_end,
-                release: Some(release.window),
-                start: job.start,
-                end: job.end,
-                cost: Some(job.cost),
-            };
-            self.jobs.push((task.place, late, release.arrival.is_some()));
+            self.jobs.push((task.place, job_of(seen, previous_end), job.release.arrival.is_some()));
         }
     }
 
@@ -301,9 +281,8 @@ impl LateJobs {
         let collector = Collector::new(jobs, recording.from()).with_losses(losses);
         let mut collector = if shows.other_threads { collector } else { collector.partial() };
         recording.stopped_by(monitor).read_all(&mut |record| {
-            events.of(record, &mut |event, events| {
-                collector.event(event, &mut |explanation| explained(explanation, &|tid| events.who(tid)));
-            });
+            events.of(record, &mut |event| collector.event(event));
+            collector.explain(&mut |explanation| explained(explanation, &|tid| events.who(tid)));
             if matches!(record, Record::Activation(_)) {
                 activations += 1;
                 if activations % 65_536 == 0 {
@@ -319,6 +298,21 @@ impl LateJobs {
         }
         late.iter_mut().for_each(|task| finish(task, worst));
         Ok(late)
+    }
+}
+
+/// A job to explain; the one before it ended at `previous_end`.
+fn job_of(seen: &JobSeen<'_>, previous_end: Option<Instant>) -> Job {
+    let release = seen.job.release;
+    Job {
+        thread: seen.tid,
+        number: seen.number,
+        begin: release.arrival.unwrap_or(release.window.earliest()),
+        previous_end,
+        release: Some(release.window),
+        start: seen.job.start,
+        end: seen.job.end,
+        cost: Some(seen.job.cost),
     }
 }
 

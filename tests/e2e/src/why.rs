@@ -20,6 +20,7 @@ pub const ALL: &[(&str, Test)] = &[
 pub const ALONE: &[(&str, Test)] = &[
     ("why::causes_of_a_program_that_knows_them", causes),
     ("why::a_budget_that_was_used_up", budget),
+    ("why::causes_are_told_at_once", told),
     ("why::causes_in_a_trace_of_perf", in_a_trace_of_perf),
     ("why::perf_sched_timehist_agrees", timehist),
     ("why::causes_in_a_trace_of_trace_cmd", in_a_trace_of_trace_cmd),
@@ -122,7 +123,7 @@ impl Known {
         let is_lost = |key: &str| detail == Detail::WithGaps && key != "cause" && is_unnamed(key);
         let says =
             |key: &str, known: Option<&str>| known.is_none() || job[key].as_str() == known || is_lost(key);
-        let has_calls = detail == Detail::Calls;
+        let has_calls = detail.has_calls();
         // Threads of the machine may keep whoever is waited for from its processor in other jobs, too.
         says("cause", Some(self.kind))
             && says("cause_thread", self.thread)
@@ -217,6 +218,34 @@ fn budget() -> Result<Outcome> {
     }
     ended.expect_code(0)?;
     judge(&ended.json()?, &ended.stderr, Detail::Calls)?.is_enough()
+}
+
+/// A watch tells the causes of late jobs while the program runs.
+fn told() -> Result<Outcome> {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("needs two processors");
+    }
+    let folder = directory()?;
+    let contract = folder.path().join("agreed.toml");
+    fs::write(
+        &contract,
+        "[[task]]\nname = \"control\"\nseparator = \"clock_nanosleep*\"\ndeadline = \"10 ms\"\n",
+    )?;
+    let mut watch = punctual(["watch", "--json", "--no-journal", "--causes"]);
+    watch.arg(&contract).args(["--", &workload("late"), "400"]).arg(folder.path().join("late.file"));
+    let ended = run(watch)?;
+    ended.expect_code(8)?;
+    let lines: Vec<Value> = ended.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let jobs: Vec<&Value> = lines.iter().filter(|it| it["event"] == "cause").map(|it| &it["late"]).collect();
+    let judged = judge(&serde_json::json!({ "jobs": jobs }), &ended.stderr, Detail::CallsOfSome)?;
+    // All are summed up in the end.
+    let Some(end) = lines.last().filter(|it| it["event"] == "end") else { return fail("no end") };
+    let outcome = &end["outcome"]["inputs"][0];
+    let of_terms = outcome["tasks"][0]["terms"].as_array().into_iter().flatten();
+    let missed = of_terms.filter(|term| term["term"] == "deadline").map(|term| &term["violations"]);
+    let late = &outcome["causes"]["tasks"][0]["late"];
+    ensure!(missed.eq([late]), "{late} late jobs: {outcome:#}");
+    judged.is_enough()
 }
 
 /// The same run recorded by other tools: the causes are the same, without what only our recording has.
@@ -387,9 +416,17 @@ fn in_a_trace(mut recorder: Command, data: &Path, detail: Detail) -> Result<Outc
 enum Detail {
     /// Call, object and owner, and page faults.
     Calls,
+    /// The same, but not of all jobs.
+    CallsOfSome,
     SwitchesOnly,
     /// Not even all switches.
     WithGaps,
+}
+
+impl Detail {
+    fn has_calls(self) -> bool {
+        matches!(self, Detail::Calls | Detail::CallsOfSome)
+    }
 }
 
 /// How many late jobs of known causes were judged, of how many that the program made late; and of how many
@@ -427,17 +464,16 @@ impl Judged {
 fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
     let jobs: Vec<&Value> = explained["jobs"].as_array().into_iter().flatten().collect();
     let instant = |job: &Value, key: &str| job[key].as_u64().unwrap_or_default();
-    let (mut judged, mut unknown, mut previous_end, mut logged_jobs) = (0, 0, 0, 0);
-    for logged in log.lines().filter_map(Logged::of) {
-        logged_jobs += 1;
+    let all: Vec<Logged> = log.lines().filter_map(Logged::of).collect();
+    let next_ends = all.iter().skip(1).map(|next| next.end).chain([u64::MAX]);
+    let (mut judged, mut unknown, mut previous_end) = (0, 0, 0);
+    for (logged, next_end) in all.iter().zip(next_ends) {
         let known = logged.known(previous_end);
         previous_end = logged.end;
         let Some(known) = known.filter(|_| logged.response() > PERIOD) else { continue };
         // It ends a moment after the program has looked at its clock; the job after it may have arrived.
-        let ending = jobs
-            .iter()
-            .filter(|job| instant(job, "begin_ns") <= logged.end && logged.end <= instant(job, "end_ns"));
-        let Some(job) = ending.min_by_key(|job| instant(job, "end_ns")) else {
+        let ends = logged.end..next_end;
+        let Some(job) = jobs.iter().find(|job| ends.contains(&instant(job, "end_ns"))) else {
             // Without arrivals, a job begins when it is released, perhaps too late to be a late one; and the
             // first jobs of a thread are before its first switch.
             if detail != Detail::Calls {
@@ -448,8 +484,11 @@ fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
             continue;
         };
         sums_up(job)?;
-        // The program cannot know of that.
-        if time_of(job, "steal") > logged.response() / 10 {
+        // Without its arrival, a job begins when it is released: the log knows what was before.
+        let begin = instant(job, "begin_ns");
+        let has_backlog = job["arrival_ns"].is_null() && begin > logged.due + logged.response() / 10;
+        // The program cannot know of what a hypervisor took.
+        if has_backlog || time_of(job, "steal") > logged.response() / 10 {
             continue;
         }
         judged += 1;
@@ -459,10 +498,10 @@ fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
         }
         ensure!(known.is(job, detail), "{known:?}, not {job:#}");
         let faults = job["faults"].as_u64().unwrap_or_default();
-        let too_few = detail == Detail::Calls && faults < logged.faults;
+        let too_few = detail.has_calls() && faults < logged.faults;
         ensure!(!too_few, "{faults} page faults, not {}: {job:#}", logged.faults);
     }
-    Ok(Judged { judged, unknown, late: logged_jobs / LATE_ONE_IN })
+    Ok(Judged { judged, unknown, late: all.len() / LATE_ONE_IN })
 }
 
 /// What /proc/stat counts in.

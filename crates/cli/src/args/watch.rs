@@ -13,9 +13,9 @@ use std::time::Duration;
 /// and with --on-violation a command. A job is judged when its thread begins the next one. In a storm the
 /// first ten violations of each kind in a second are told one by one, and the rest in sum.
 ///
-/// With --keep, the last seconds before a violation are kept as a recording with every context switch of all
-/// threads, for punctual why and punctual timeline. Violations soon after are in the next recording; there
-/// are a hundred in all.
+/// With --causes, the cause of each late job is told as well. With --keep, the last seconds before a
+/// violation are kept as a recording with every context switch of all threads, for punctual why and punctual
+/// timeline. Violations soon after are in the next recording; there are a hundred in all.
 ///
 /// Memory stays the same for however long it runs. SIGHUP makes it read the contract again; a faulty one is
 /// refused, and the old one stays. It ends when the time is up, when the target has ended, or on SIGINT or
@@ -65,6 +65,13 @@ pub struct Watching {
     #[arg(long, value_name = "TIME", value_parser = values::time, default_value = "5s", requires = "keep")]
     pub before: Duration,
 
+    /// Explain jobs that were later than agreed, as punctual why does; --keep includes it
+    ///
+    /// A line tells the cause within a second, and the end sums up all causes. Every context switch of all
+    /// threads is observed for that, which costs time; the last two seconds are held in memory.
+    #[arg(long)]
+    pub causes: bool,
+
     /// Serve metrics for Prometheus at http://ADDRESS/metrics (docs/metrics.md), such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
@@ -87,7 +94,8 @@ pub struct Watching {
     #[arg(long, value_enum, default_value_t = Attach::Auto)]
     pub attach: Attach,
 
-    /// Buffer between the kernel and Punctual, 64KiB to 1GiB, rounded up to a power of two [default: 4MiB]
+    /// Buffer between the kernel and Punctual, 64KiB to 1GiB, a power of two [default: 4MiB; with --causes or
+    /// --keep 32MiB]
     #[arg(long, value_name = "SIZE", value_parser = values::buffer)]
     pub buffer: Option<u32>,
 

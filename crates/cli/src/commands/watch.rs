@@ -8,9 +8,9 @@ use crate::output::print;
 use crate::stop;
 use crate::terminal;
 use punctual_report::conformance::{self as report, Checked};
-use punctual_report::counted;
+use punctual_report::{counted, why};
 use punctual_workflow::guard::{Alarm, Guarded, Options, Output, guard};
-use punctual_workflow::read_bounds;
+use punctual_workflow::{extract, read_bounds, record};
 use serde_json::json;
 use std::time::SystemTime;
 
@@ -26,7 +26,9 @@ pub fn run(arguments: args::Watching) -> Result<(), Failure> {
         buffer: arguments.buffer,
         quiet: arguments.quiet,
     };
-    let mut watch = options::watch(&shared, punctual_workflow::extract::BUFFER_BYTES)?;
+    let has_switches = arguments.causes || arguments.keep.is_some();
+    let buffer_bytes = if has_switches { record::BUFFER_BYTES } else { extract::BUFFER_BYTES };
+    let mut watch = options::watch(&shared, buffer_bytes)?;
     // Standard output is for violations.
     watch.observe.command_output = punctual_observe::Output::StandardError;
     let options = Options {
@@ -37,6 +39,7 @@ pub fn run(arguments: args::Watching) -> Result<(), Failure> {
         journal: !arguments.no_journal,
         keep: arguments.keep,
         before: arguments.before,
+        causes: arguments.causes,
         metrics: arguments.metrics,
         bounds: arguments.bounds.map(|path| read_bounds(&path)).transpose()?.unwrap_or_default(),
     };
@@ -50,8 +53,9 @@ pub fn run(arguments: args::Watching) -> Result<(), Failure> {
 fn finish(guarded: Guarded, json: bool, console: Console) -> Result<(), Failure> {
     let number = guarded.violations();
     let told = told(&guarded);
-    let Guarded { verdict, earlier, counters, failure } = guarded;
-    let checked = [Checked { input: "live".into(), verdict, causes: None }];
+    let Guarded { verdict, earlier, counters, causes, failure } = guarded;
+    let causes = causes.filter(|causes| !causes.tasks.is_empty());
+    let checked = [Checked { input: "live".into(), verdict, causes }];
     match json {
         true => {
             let end = json!({
@@ -115,6 +119,7 @@ fn told(guarded: &Guarded) -> Option<String> {
 fn line(alarm: &Alarm) -> String {
     let text = match alarm {
         Alarm::Violation(violation) => violation.to_string(),
+        Alarm::Late(task) => why::one_line(task),
         Alarm::More { task, term, number, worst } => {
             format!("{task}: {} more of {}, worst {}", number, term.name(), term.text(*worst))
         }
@@ -128,6 +133,7 @@ fn object(alarm: &Alarm) -> String {
         Alarm::Violation(violation) => {
             json!({ "event": "violation", "time": now(), "violation": report::violation(violation) })
         }
+        Alarm::Late(task) => json!({ "event": "cause", "time": now(), "late": why::one_job(task) }),
         Alarm::More { task, term, number, worst } => json!({
             "event": "more",
             "time": now(),

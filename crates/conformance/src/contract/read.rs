@@ -54,7 +54,7 @@ struct RawContract {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table of a task")]
 struct RawTask {
     name: Spanned<String>,
     #[serde(default)]
@@ -108,7 +108,7 @@ struct RawTask {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, such as { comm = \"control*\" }")]
 struct RawThread {
     #[serde(default)]
     comm: Option<String>,
@@ -121,14 +121,14 @@ struct RawThread {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with least and most")]
 struct RawRange {
     least: Spanned<String>,
     most: Spanned<String>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with runtime, deadline and period")]
 struct RawReservation {
     runtime: Spanned<String>,
     deadline: Spanned<String>,
@@ -136,7 +136,7 @@ struct RawReservation {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table of a chain")]
 struct RawChain {
     tasks: Spanned<Vec<String>>,
     #[serde(default)]
@@ -146,7 +146,7 @@ struct RawChain {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table of a processor")]
 struct RawProcessor {
     cpu: Spanned<u32>,
     latency: Spanned<String>,

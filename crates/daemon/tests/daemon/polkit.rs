@@ -169,11 +169,14 @@ fn limits_hold_whatever_it_says() {
     rig.signal(libc::SIGSTOP);
     let mut other = rig.client();
     for client in [&mut client, &mut other] {
-        client.begin(&format!("call {}", call(wish("yes", 10))));
+        assert_eq!(client.tell(&format!("send {}", call(wish("yes", 10)))), "sent");
     }
+    // The daemon has asked about both when it has taken what came later.
+    let mut root = rig.daemon.connect();
+    (0..2).for_each(|_| _ = root.ask("Ping", json!({})));
     rig.signal(libc::SIGCONT);
-    let mut replies: Vec<Value> =
-        [client.answer(), other.answer()].iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    // The answer to what was sent comes first.
+    let mut replies = [&mut client, &mut other].map(|client| client.call("Ping", json!({})));
     replies.sort_by_key(|reply| reply.get("error").is_some());
     assert!(replies[0].get("error").is_none(), "{replies:?}");
     let (reason, _) = denied(&replies[1]);

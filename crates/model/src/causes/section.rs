@@ -1,7 +1,9 @@
 //! [`Causes`] as a section.
 
-use super::{Cause, Causes, LateTask, MAX_CAUSES, Others, validate};
+use super::{Cause, Causes, LateTask, Limit, MAX_CAUSES, Others, validate};
+use crate::policy::Policy;
 use crate::section::{Loss, MergeError, Section, Span, Valid};
+use crate::time::Duration;
 use std::cmp::Reverse;
 
 /// The greatest number of causes that are told apart while they are summed up.
@@ -63,7 +65,34 @@ impl LateTask {
         self.task == other.task && of(self) == of(other)
     }
 
-    fn join(&mut self, other: LateTask) {
+    /// A task of which no job was seen yet.
+    pub fn new(task: String, limit: Limit, limit_ns: Duration) -> LateTask {
+        LateTask {
+            task,
+            tid: 0,
+            policy: Policy::Other,
+            priority: 0,
+            jobs: 0,
+            late: 0,
+            limit,
+            limit_ns,
+            usual_cost_ns: Duration::ZERO,
+            longest_ns: Duration::ZERO,
+            causes: Vec::new(),
+            others: None,
+            worst: Vec::new(),
+        }
+    }
+
+    /// The same task, as if no job had been seen yet.
+    pub fn without_jobs(&self) -> LateTask {
+        let LateTask { tid, policy, priority, usual_cost_ns, .. } = *self;
+        let task = LateTask::new(self.task.clone(), self.limit, self.limit_ns);
+        LateTask { tid, policy, priority, usual_cost_ns, ..task }
+    }
+
+    /// Adds jobs of the same task.
+    pub fn join(&mut self, other: LateTask) {
         self.tid = self.tid.min(other.tid);
         self.jobs = self.jobs.saturating_add(other.jobs);
         self.late = self.late.saturating_add(other.late);
@@ -133,7 +162,8 @@ impl Cause {
 }
 
 impl Others {
-    fn add(&mut self, more: Others) {
+    /// More of them.
+    pub fn add(&mut self, more: Others) {
         self.jobs = self.jobs.saturating_add(more.jobs);
         self.ns += more.ns;
     }

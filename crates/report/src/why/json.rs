@@ -28,6 +28,14 @@ pub(crate) fn document(causes: &Causes) -> Value {
     })
 }
 
+/// The only late job of a task, as one of `jobs`, with the evidence for its cause.
+pub fn one_job(task: &LateTask) -> Value {
+    let mut job = task.worst.first().map(value).unwrap_or_default();
+    job["task"] = json!(task.task);
+    job["evidence"] = json!(task.causes.first().map(words::evidence));
+    job
+}
+
 fn one_task(task: &LateTask) -> Value {
     let mut shown = value(&LateTask { worst: Vec::new(), ..task.clone() });
     for (place, cause) in task.causes.iter().enumerate() {

@@ -3,7 +3,8 @@
 
 use crate::error::{Error, Result, plain_reason};
 use punctual_conformance::{Term, Violation};
-use punctual_report::conformance;
+use punctual_model::causes::LateTask;
+use punctual_report::{conformance, why};
 use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
@@ -23,10 +24,12 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const JOURNAL: &str = "/run/systemd/journal/socket";
 
 /// What there is to tell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Alarm {
     /// A violation.
     Violation(Violation),
+    /// A late job, and why it was: its task with this job alone.
+    Late(Box<LateTask>),
     /// More of a kind than are told one by one, in a second.
     More {
         /// The task.
@@ -120,18 +123,22 @@ impl Herald {
         for alarm in alarms {
             (self.output)(&alarm);
             self.counters.told += 1;
-            if let Alarm::Violation(violation) = &alarm {
-                self.write_journal(violation);
-                self.run_command(violation);
+            match &alarm {
+                Alarm::Violation(violation) => {
+                    self.write_journal(&violation.to_string(), &fields(violation));
+                    self.run_command(violation);
+                }
+                Alarm::Late(task) => self.write_journal(&why::one_line(task), &cause_fields(task)),
+                Alarm::More { .. } => {}
             }
         }
         self.await_command();
         self.counters
     }
 
-    fn write_journal(&mut self, violation: &Violation) {
+    fn write_journal(&mut self, message: &str, fields: &[(&'static str, String)]) {
         if let Some(socket) = &self.journal {
-            let entry = journal_entry(violation);
+            let entry = journal_entry(message, fields);
             self.counters.journal += u64::from(socket.send_to(entry.as_bytes(), JOURNAL).is_ok());
         }
     }
@@ -213,11 +220,27 @@ fn fields(violation: &Violation) -> Vec<(&'static str, String)> {
     fields
 }
 
+/// What the journal is told of a late job, by name.
+fn cause_fields(task: &LateTask) -> Vec<(&'static str, String)> {
+    let mut fields = vec![("TASK", punctual_report::visible(&task.task))];
+    if let Some(job) = task.worst.first() {
+        fields.extend([
+            ("CAUSE", job.cause.name().to_owned()),
+            ("TID", job.tid.to_string()),
+            ("JOB", job.job.to_string()),
+            ("END_NS", job.end_ns.ns().to_string()),
+        ]);
+    }
+    let culprit = task.causes.first().and_then(|cause| cause.reason.culprit());
+    fields.extend(culprit.map(|culprit| ("CULPRIT", punctual_report::visible(culprit))));
+    fields
+}
+
 /// In journald's own protocol: a field a line. No value has a line break, since texts are made visible.
-fn journal_entry(violation: &Violation) -> String {
-    let message = punctual_report::visible(&violation.to_string());
+fn journal_entry(message: &str, fields: &[(&'static str, String)]) -> String {
+    let message = punctual_report::visible(message);
     let mut entry = format!("MESSAGE={message}\nPRIORITY=4\nSYSLOG_IDENTIFIER=punctual\n");
-    for (name, value) in fields(violation) {
+    for (name, value) in fields {
         entry += &format!("PUNCTUAL_{name}={value}\n");
     }
     entry
@@ -235,7 +258,7 @@ mod tests {
     #[test]
     fn a_name_cannot_write_fields_of_the_journal() {
         assert_eq!(
-            journal_entry(&violation()),
+            journal_entry(&violation().to_string(), &fields(&violation())),
             "MESSAGE=a\\nb: wcet 2 µs, agreed at most 1 µs\nPRIORITY=4\nSYSLOG_IDENTIFIER=punctual\n\
              PUNCTUAL_TASK=a\\nb\nPUNCTUAL_TERM=wcet\nPUNCTUAL_VALUE=2000\nPUNCTUAL_AGREED=1000\n"
         );

@@ -7,6 +7,7 @@ use crate::record;
 use punctual_conformance::{Checker, Contract, ContractTask, Standing, Tally, Term, Unit};
 use punctual_extract::JobSeen;
 use punctual_model::Duration;
+use punctual_model::causes::LateTask;
 use punctual_observe::Statistics;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -62,6 +63,14 @@ impl Gauges {
         task.metrics.release(release.arrival.map(|arrival| release.window.latest().since(arrival)));
         task.metrics.job(response, seen.job.cost);
         task.response = task.response.max(Some(response));
+    }
+
+    /// A late job was explained: its task with this job alone.
+    pub fn late_job(&self, task: &LateTask) {
+        let culprit = task.causes.first().and_then(|cause| cause.reason.culprit());
+        if let Some(job) = task.worst.first() {
+            self.metrics.late_job(&task.task, job.cause.name(), culprit);
+        }
     }
 
     /// Takes over what was counted of a dataflow program.

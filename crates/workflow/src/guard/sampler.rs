@@ -16,6 +16,8 @@ pub struct Sampler {
     told: u64,
     /// Of this turn, by task and term.
     kinds: BTreeMap<(Arc<str>, Term), Kind>,
+    /// Causes of late jobs that were told in this turn, by task.
+    causes: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Default)]
@@ -44,9 +46,20 @@ impl Sampler {
         false
     }
 
+    /// Whether the cause of a late job of this task is told.
+    pub fn admits_cause(&mut self, task: &str) -> bool {
+        if self.causes.values().sum::<u64>() >= MOST {
+            return false;
+        }
+        let told = self.causes.entry(task.to_owned()).or_default();
+        *told += 1;
+        *told <= MOST_OF_A_KIND
+    }
+
     /// Begins another turn; returns the sums of what was not told in this one.
     pub fn turn(&mut self) -> Vec<Alarm> {
         self.told = 0;
+        self.causes.clear();
         let kinds = std::mem::take(&mut self.kinds).into_iter();
         let more = kinds.filter(|(_, kind)| kind.more > 0);
         more.map(|((task, term), kind)| Alarm::More { task, term, number: kind.more, worst: kind.worst })

@@ -53,6 +53,7 @@ fn guard<'a>(alarms: Alarms, folder: &Path, reload: &'a AtomicBool) -> Guard<'a>
         sampler: Sampler::default(),
         alarms,
         flight: Some(FlightRecorder::new(folder.join("kept"), before).expect("a folder")),
+        causes: Some(LateJobs::start(At::default(), &contract)),
         gauges: Some(Gauges::serve(([127, 0, 0, 1], 0).into(), &contract).expect("a port")),
         accounts: Accounts::start(),
         turned: Instant::now(),
@@ -94,7 +95,8 @@ fn a_storm_is_counted_and_not_fatal() {
         }
     });
     drop(release);
-    let Guard { checker, mut sampler, mut alarms, violations, flight, .. } = guard;
+    let Guard { checker, mut sampler, mut alarms, violations, flight, causes, gauges, .. } = guard;
+    let causes = causes.map(|it| it.finish(&mut sampler, &mut alarms, gauges.as_ref())).expect("causes");
     let verdict = checker.finish(0, &mut |_| {});
     sampler.turn().into_iter().for_each(|more| alarms.tell(more));
     let mut counters = alarms.finish();
@@ -105,16 +107,22 @@ fn a_storm_is_counted_and_not_fatal() {
     assert_eq!((of(Term::Wcet), of(Term::Response)), (JOBS, JOBS));
     assert_eq!((violations, verdict.violations()), (2 * JOBS, 2 * JOBS));
     // Ten of each kind in a second one by one, and the rest in sum: each violation once.
-    let (mut single, mut sum) = (0, 0);
+    let (mut single, mut sum, mut explained) = (0, 0, 0);
     for alarm in shown.try_iter() {
         match alarm {
             Alarm::Violation(_) => single += 1,
+            Alarm::Late(late) => explained += late.late,
             Alarm::More { number, .. } => sum += number,
         }
     }
     assert_eq!(counters.dropped, 0);
     assert!((200..=220).contains(&single), "{single} were told one by one");
     assert_eq!(single + sum, 2 * JOBS);
+    // So are causes; where there are too many at once, the rest is counted.
+    let late = &causes.tasks[0];
+    let others = late.others.map_or(0, |others| others.jobs);
+    assert_eq!((explained, late.jobs, late.late), (10, JOBS, JOBS));
+    assert_eq!(others + late.causes.iter().map(|cause| cause.jobs).sum::<u64>(), JOBS);
     // The disk has one recording of it, and what came within ten seconds is counted.
     assert_eq!((counters.recordings, counters.failed_recordings), (1, 0));
 }

@@ -5,7 +5,7 @@ use punctual_causes::{
 };
 use punctual_model::{Duration, Instant, Policy};
 use punctual_trace::{Blocked, Record, Step, Switch, Taker, TaskRecord};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The details of a step are recorded at most this long before it; else that step was not seen.
 const AHEAD: Duration = Duration::from_ms(1);
@@ -14,6 +14,10 @@ const AHEAD: Duration = Duration::from_ms(1);
 #[derive(Default)]
 pub(super) struct Events {
     threads: HashMap<u32, Thread>,
+    /// Threads that have ended are forgotten after this time; `None`: never.
+    forget_after: Option<Duration>,
+    /// In the order of their ends.
+    ended: VecDeque<(Instant, u32)>,
 }
 
 struct Thread {
@@ -23,6 +27,7 @@ struct Thread {
     cpu: Option<u32>,
     /// The details of its next step, and their time.
     ahead: Option<(Instant, Details)>,
+    ended: Option<Instant>,
 }
 
 /// What a recording has of a step besides the step itself.
@@ -33,8 +38,13 @@ struct Details {
 }
 
 impl Events {
+    /// Forgets threads that have ended this long ago.
+    pub fn forgetting_after(time: Duration) -> Events {
+        Events { forget_after: Some(time), ..Events::default() }
+    }
+
     /// Passes on the events of a record.
-    pub fn of(&mut self, record: &Record, each: &mut impl FnMut(Event, &Events)) {
+    pub fn of(&mut self, record: &Record, each: &mut impl FnMut(Event)) {
         match record {
             Record::Task(task) | Record::Known(task) | Record::Bystander(task) => self.introduce(task),
             Record::Renamed { tid, name, .. } => {
@@ -52,17 +62,34 @@ impl Events {
         let TaskRecord { tid, policy, priority, pid, .. } = *task;
         let (ahead, cpu) = self.threads.get(&tid).map_or((None, None), |thread| (thread.ahead, thread.cpu));
         let info = ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority };
-        self.threads.insert(tid, Thread { info, process: pid, cpu, ahead });
+        self.threads.insert(tid, Thread { info, process: pid, cpu, ahead, ended: None });
     }
 
     /// A thread ended: it left its processor for good.
-    fn end(&mut self, thread: u32, at: Instant, each: &mut impl FnMut(Event, &Events)) {
-        let Some(cpu) = self.threads.get_mut(&thread).and_then(|thread| thread.cpu.take()) else { return };
+    fn end(&mut self, thread: u32, at: Instant, each: &mut impl FnMut(Event)) {
+        let Some(known) = self.threads.get_mut(&thread) else { return };
+        let cpu = known.cpu.take();
+        if let Some(time) = self.forget_after {
+            known.ended = Some(at);
+            self.ended.push_back((at, thread));
+            self.forget(at, time);
+        }
+        let Some(cpu) = cpu else { return };
         let step = What::Out { thread, urgency: self.urgency(thread), why: Departure::Ended };
-        each(Event { at, cpu, step }, self);
+        each(Event { at, cpu, step });
     }
 
-    fn step(&mut self, switch: &Switch, each: &mut impl FnMut(Event, &Events)) {
+    fn forget(&mut self, now: Instant, after: Duration) {
+        while let Some((at, thread)) = self.ended.front().copied().filter(|(at, _)| now.since(*at) > after) {
+            self.ended.pop_front();
+            // Its TID may have been used again.
+            if self.threads.get(&thread).is_some_and(|thread| thread.ended == Some(at)) {
+                self.threads.remove(&thread);
+            }
+        }
+    }
+
+    fn step(&mut self, switch: &Switch, each: &mut impl FnMut(Event)) {
         let Switch { tid: thread, at, cpu, step } = *switch;
         let details = match step {
             Step::Blocked(_) | Step::Faulted { .. } => return self.remember(switch),
@@ -71,7 +98,7 @@ impl Events {
             _ => self.details(thread, at),
         };
         if details.faults != Faults::default() {
-            each(Event { at, cpu, step: What::Faulted { thread, faults: details.faults } }, self);
+            each(Event { at, cpu, step: What::Faulted { thread, faults: details.faults } });
         }
         if let (Step::In, Some(known)) = (step, self.threads.get_mut(&thread)) {
             known.cpu = Some(cpu);
@@ -89,22 +116,22 @@ impl Events {
             Step::Woken { by } => What::Woken { thread, by: Waker::Thread(by) },
             Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } => return,
         };
-        each(Event { at, cpu, step }, self);
+        each(Event { at, cpu, step });
     }
 
     /// Something else than a thread took the processor.
-    fn taken(&self, switch: &Switch, by: Taker, time: Duration, each: &mut impl FnMut(Event, &Events)) {
+    fn taken(&self, switch: &Switch, by: Taker, time: Duration, each: &mut impl FnMut(Event)) {
         let Switch { at, cpu, .. } = *switch;
         let interrupt = match by {
             Taker::Device { number, name } => Interrupt::Device { number, name },
             Taker::Softirq(number) => Interrupt::Soft(number),
             Taker::Timer => Interrupt::Timer,
             Taker::Processor => Interrupt::Processor,
-            Taker::Hypervisor => return each(Event { at, cpu, step: What::Stolen(time) }, self),
+            Taker::Hypervisor => return each(Event { at, cpu, step: What::Stolen(time) }),
         };
         let began = Instant::from_ns(at.ns().saturating_sub(time.ns()));
-        each(Event { at: began, cpu, step: What::Began(interrupt) }, self);
-        each(Event { at, cpu, step: What::Ended(interrupt) }, self);
+        each(Event { at: began, cpu, step: What::Began(interrupt) });
+        each(Event { at, cpu, step: What::Ended(interrupt) });
     }
 
     /// Keeps the details of a thread's next step.
