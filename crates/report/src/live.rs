@@ -12,8 +12,8 @@ pub use draw::{draw, lines, rows_on};
 pub use help::KEYS;
 
 use crate::shape::Shape;
-use crate::{derived, prose};
-use punctual_model::{Duration, Policy, Task, TimingModel};
+use crate::{Page, derived, prose, why};
+use punctual_model::{Causes, Duration, Policy, Task, TimingModel};
 use std::sync::Arc;
 
 /// A thread, as its line shows it.
@@ -107,6 +107,8 @@ pub struct Details {
     pub task: LiveTask,
     /// In words.
     pub description: String,
+    /// Why its jobs were late, in words; `None` if that is not observed.
+    pub causes: Option<String>,
     /// Its response times.
     pub response: Counts,
     /// The costs of its jobs.
@@ -172,17 +174,20 @@ pub enum Tab {
     Jobs,
     /// What is known about it, in words.
     Description,
+    /// Why its jobs were late.
+    Causes,
 }
 
 impl Tab {
     /// All, in order.
-    pub const ALL: [Tab; 3] = [Tab::Times, Tab::Jobs, Tab::Description];
+    pub const ALL: [Tab; 4] = [Tab::Times, Tab::Jobs, Tab::Description, Tab::Causes];
 
     const fn title(self) -> &'static str {
         match self {
             Tab::Times => "Times",
             Tab::Jobs => "Recent jobs",
             Tab::Description => "Description",
+            Tab::Causes => "Late jobs",
         }
     }
 }
@@ -228,6 +233,11 @@ pub fn period(task: &Task) -> Option<Duration> {
         Shape::Periodic(periodic) => Some(periodic.period_ns),
         _ => None,
     }
+}
+
+/// What `punctual why` prints of late jobs, in lines of this width.
+pub fn causes(causes: &Causes, width: u16) -> String {
+    why::text(causes, &Page { width: Some(width), ..Page::default() })
 }
 
 /// What `punctual show` prints about the threads of a model, in lines of this width.

@@ -13,8 +13,10 @@ pub use view::{Action, Event, Key, View};
 use crate::bounds::Bounds;
 use crate::models::{self, Observed};
 use crate::platform;
+use crate::why::Explainer;
 use punctual_conformance::{Contract, ContractTask, Locate, Matcher};
 use punctual_extract::Extractor;
+use punctual_model::causes::{Causes, LateTask};
 use punctual_model::{Duration, Instant, Platform, Task, TimingModel};
 use punctual_report::live::{Details, Head, LiveTask};
 use punctual_trace::{Glance, Record, TaskRecord, Totals};
@@ -87,6 +89,8 @@ pub struct Live {
     locate: Option<Locate>,
     /// The control groups of threads.
     groups: FxHashMap<u32, String>,
+    /// Explains late jobs, if that was asked for.
+    explainer: Option<Explainer>,
     bounds: Bounds,
     /// The names of threads that have a bound.
     bounded: FxHashSet<String>,
@@ -99,6 +103,7 @@ struct Ended {
     at: Instant,
     thread: Thread,
     about: TaskRecord,
+    late: Option<LateTask>,
 }
 
 impl Live {
@@ -111,6 +116,7 @@ impl Live {
             agreement,
             locate: None,
             groups: FxHashMap::default(),
+            explainer: None,
             bounds: Bounds::default(),
             bounded: FxHashSet::default(),
             from: Instant::from_ns(0),
@@ -142,9 +148,17 @@ impl Live {
         LiveTask { bound: self.bounds.of(&about.name), ..thread.line(about, now, has_ended) }
     }
 
-    /// The observation begins.
-    pub fn begin(&mut self, from: Instant) {
+    /// The observation begins. Late jobs can be explained if it has the switches of all threads.
+    pub fn begin(&mut self, from: Instant, explains: bool) {
         self.from = from;
+        self.explainer = explains.then(|| Explainer::start(from));
+    }
+
+    /// Explains late jobs that have ended.
+    pub fn explain(&mut self) {
+        if let Some(explainer) = &mut self.explainer {
+            explainer.turn(&mut |_| {});
+        }
     }
 
     /// The counters so far.
@@ -163,8 +177,16 @@ impl Live {
             }
             _ => {}
         }
-        let Live { extractor, threads, .. } = self;
-        extractor.record_jobs(record, &mut |seen| threads.entry(seen.tid).or_default().job(seen));
+        let Live { extractor, threads, explainer, .. } = self;
+        extractor.record_jobs(record, &mut |seen| {
+            let counts = threads.entry(seen.tid).or_default().job(seen);
+            if let Some(explainer) = explainer.as_mut().filter(|_| counts) {
+                explainer.job(seen.tid, seen);
+            }
+        });
+        if let Some(explainer) = explainer {
+            explainer.record(record);
+        }
         if let Record::Task(task) | Record::Known(task) = record {
             threads.entry(task.tid).or_default().begin();
             if self.bounds.of(&task.name).is_some() && !self.bounded.contains(&*task.name) {
@@ -199,7 +221,8 @@ impl Live {
             thread.learn(sketch, at, agreed, about);
         }
         let name = thread.model().map_or_else(|| about.name.clone(), |task| task.name.clone());
-        self.ended.push(Ended { at, thread, about: TaskRecord { name, ..about.clone() } });
+        let late = self.explainer.as_mut().and_then(|explainer| explainer.forget(tid));
+        self.ended.push(Ended { at, thread, about: TaskRecord { name, ..about.clone() }, late });
         if self.ended.len() > MOST_ENDED {
             self.ended.remove(0);
         }
@@ -208,7 +231,7 @@ impl Live {
     /// Makes new models of threads that need one, and forgets threads that ended long ago.
     pub fn refresh(&mut self, now: Instant) {
         self.ended.retain(|ended| now.since(ended.at) < REMEMBERED);
-        let Live { extractor, threads, agreement, groups, .. } = self;
+        let Live { extractor, threads, agreement, groups, explainer, .. } = self;
         let mut due: Vec<(Instant, u32)> = threads
             .iter()
             .filter(|(_, thread)| thread.needs_model(now))
@@ -224,6 +247,9 @@ impl Live {
                 if let Some(sketch) = extractor.sketch(tid, now) {
                     let agreed = agreement.deadline(about, groups.get(&tid).map(String::as_str));
                     thread.learn(sketch, now, agreed, about);
+                    if let Some(explainer) = explainer {
+                        explainer.limit(tid, &about.name, thread.limit());
+                    }
                 }
             }
         }
@@ -256,11 +282,12 @@ impl Live {
 
     /// Everything about one thread, described in lines of this width.
     pub fn details(&self, tid: u32, now: Instant, width: u16) -> Option<Details> {
-        let (thread, about, has_ended) = match (self.threads.get(&tid), self.extractor.about(tid)) {
-            (Some(thread), Some((_, about))) => (thread, about, false),
+        let explained = self.explainer.as_ref().and_then(|explainer| explainer.late(tid));
+        let (thread, about, late, has_ended) = match (self.threads.get(&tid), self.extractor.about(tid)) {
+            (Some(thread), Some((_, about))) => (thread, about, explained, false),
             _ => {
                 let ended = self.ended.iter().rev().find(|ended| ended.about.tid == tid)?;
-                (&ended.thread, &ended.about, true)
+                (&ended.thread, &ended.about, ended.late.as_ref(), true)
             }
         };
         let task = match has_ended {
@@ -269,7 +296,13 @@ impl Live {
         };
         let model = models::of_tasks(vec![task], 0, Vec::new(), self.observed(Platform::default(), now));
         let description = punctual_report::live::description(&model, width);
-        Some(thread.details(self.line(thread, about, now, has_ended), description, self.from))
+        let causes = self.explainer.is_some().then(|| {
+            let tasks = late.cloned().into_iter().collect();
+            let causes = Causes { from_ns: self.from, until_ns: now, lacks: Vec::new(), tasks };
+            punctual_report::live::causes(&causes, width)
+        });
+        let line = self.line(thread, about, now, has_ended);
+        Some(thread.details(line, description, causes, self.from))
     }
 
     /// The timing model so far: what [`extract`](crate::extract::extract) would return if it ended now.

@@ -35,6 +35,8 @@ pub struct Options {
     pub threads: ThreadFilter,
     /// Which models.
     pub models: punctual_extract::Options,
+    /// Whether late jobs are explained.
+    pub causes: bool,
     /// What was agreed on for the threads.
     pub agreement: Box<dyn Agreement>,
     /// What was proven of them, by their names.
@@ -62,12 +64,14 @@ pub trait Terminal {
 /// Shows threads until a key or `stop` ends it, or the limit of time. When the target has ended, what it was
 /// stays on the screen. `open` takes the terminal, once the observation has begun.
 pub fn top<T: Terminal>(
-    options: Options,
+    mut options: Options,
     stop: &AtomicBool,
     monitor: &dyn Monitor,
     open: impl FnOnce() -> Result<T> + Send,
 ) -> Result<()> {
     options.watch.check()?;
+    let causes = options.causes;
+    (options.watch.observe.switches, options.watch.observe.all_threads) = (causes, causes);
     options.bounds.doubt(&platform::here()).iter().for_each(|doubt| monitor.warn(doubt));
     let live = Live::new(options.models.clone(), options.agreement).with_bounds(options.bounds);
     let live = Mutex::new(live.locating(Box::new(watch::cgroup)));
@@ -98,9 +102,10 @@ pub fn top<T: Terminal>(
         let _stop = StopOnDrop(stop);
         let began = Clock::now();
         let watched = watch::run(&options.watch, stop, &held, |observer| {
-            lock(&live).begin(observer.from());
+            lock(&live).begin(observer.from(), causes);
             let _ = begun.send(());
-            Ok(Feed { live: &live, threads: options.threads.records() })
+            let threads = options.threads.records();
+            Ok(Feed { live: &live, threads: if causes { threads.with_others() } else { threads } })
         });
         let is_over = options.watch.limit.is_some_and(|limit| began.elapsed() >= limit);
         match &watched {
@@ -169,7 +174,9 @@ impl Sink for Feed<'_> {
     }
 
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {
-        lock(self.live).count(statistics.records, record::totals(statistics));
+        let mut live = lock(self.live);
+        live.count(statistics.records, record::totals(statistics));
+        live.explain();
         Ok(())
     }
 

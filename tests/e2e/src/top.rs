@@ -17,6 +17,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("top::ends_with_its_terminal", vanishes),
     ("top::resizes_and_does_without_colours", resizes),
     ("top::matches_threads_by_their_control_group", groups),
+    ("top::explains_late_jobs", explains),
     ("top::keeps_the_last_state_of_a_command", command),
     ("top::shows_a_thread_that_never_waits", never_waits),
     ("top::refuses_what_is_no_terminal", refuses),
@@ -327,6 +328,32 @@ fn resizes() -> Result<Outcome> {
 }
 
 /// Of two programs that are alike, the one in the control group has the deadline.
+/// No job takes less than a microsecond, so there is something to explain of each.
+fn explains() -> Result<Outcome> {
+    let terminal = terminal!();
+    let (threads, folder) = (start_threads()?, directory()?);
+    let contract = "[[task]]\nname = \"task-0\"\ndeadline = \"1 us\"\n";
+    std::fs::write(folder.path().join("app.contract.toml"), contract)?;
+    let options = format!("--pid {} --contract app.contract.toml", threads.pid());
+    for (how, shown) in [("--causes", "jobs took longer than the 1 µs of the"), ("", "Not observed")] {
+        terminal.top(folder.path(), &format!("{options} {how}"))?;
+        terminal.wait_for(&["task-0", "task-2"])?;
+        terminal.keys(&["/"])?;
+        terminal.tmux(&["send-keys", "-l", "k-0"])?;
+        terminal.wait_for(&["filter: k-0"])?;
+        terminal.keys(&["Enter", "Enter"])?;
+        terminal.wait_for(&["task-0 (thread", "Response of"])?;
+        terminal.keys(&["Tab", "Tab", "Tab"])?;
+        terminal.wait_for(&[shown])?;
+        terminal.keys(&["q"])?;
+        terminal.expect_as_before(folder.path())?;
+        std::fs::remove_file(folder.path().join("after"))?;
+        terminal.line("clear")?;
+        terminal.wait_for(&["$"])?;
+    }
+    Ok(Outcome::Completed)
+}
+
 fn groups() -> Result<Outcome> {
     let terminal = terminal!();
     let group = match Cgroup::make("top") {

@@ -21,6 +21,7 @@ use std::time::Duration;
     "  punctual top                                every real-time thread of the machine
   punctual top --pid 1234                     a running process
   punctual top --include-best-effort ./robot  a program, threads that are not real-time (yet), too
+  punctual top --causes --pid 1234            and why its jobs are late
   NO_COLOR=1 punctual top                     without colours"))]
 pub struct Top {
     #[command(flatten)]
@@ -32,6 +33,12 @@ pub struct Top {
     /// Take deadlines from a contract (*.toml) or, as one, a timing model
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub contract: Option<PathBuf>,
+
+    /// Explain late jobs, as punctual why does: a page of each thread's details
+    ///
+    /// Every context switch of all threads is observed for that, which costs time.
+    #[arg(long)]
+    pub causes: bool,
 
     /// Show response times beside the bounds in FILE, which punctual prove --json printed
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -7,14 +7,14 @@ use crate::failure::{Code, Failure};
 use crate::screen::Screen;
 use crate::{screen, stop, terminal};
 use punctual_observe::Output;
-use punctual_workflow::extract::BUFFER_BYTES;
 use punctual_workflow::live::{Agreement, Contracted, NoAgreement};
 use punctual_workflow::top::{Options, top};
-use punctual_workflow::{Destination, Error, ErrorKind, read_bounds, read_contract};
+use punctual_workflow::{Destination, Error, ErrorKind, extract, read_bounds, read_contract, record};
 
 pub fn run(arguments: Top) -> Result<(), Failure> {
     screen::require()?;
-    let mut watch = options::watch(&arguments.watch, BUFFER_BYTES)?;
+    let buffer_bytes = if arguments.causes { record::BUFFER_BYTES } else { extract::BUFFER_BYTES };
+    let mut watch = options::watch(&arguments.watch, buffer_bytes)?;
     watch.observe.command_output = Output::Nowhere;
     let output = arguments.output.map(|path| Destination::new(&path, arguments.force)).transpose()?;
     if output.as_ref().is_some_and(Destination::is_standard_output) {
@@ -29,6 +29,7 @@ pub fn run(arguments: Top) -> Result<(), Failure> {
         watch,
         threads: options::threads(&arguments.watch.threads)?,
         models: options::models(&arguments.models),
+        causes: arguments.causes,
         agreement,
         bounds: arguments.bounds.map(|path| read_bounds(&path)).transpose()?.unwrap_or_default(),
         interval: arguments.interval,

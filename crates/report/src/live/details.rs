@@ -27,6 +27,10 @@ pub(super) fn lines(
         Tab::Times => times(details, width, height, ink),
         Tab::Jobs => jobs(&details.jobs, ink),
         Tab::Description => description(&details.description, width),
+        Tab::Causes => {
+            let unseen = "Not observed: punctual top --causes says why jobs are late.";
+            description(details.causes.as_deref().unwrap_or(unseen), width)
+        }
     }
 }
 

@@ -7,29 +7,39 @@ use super::sampler::Sampler;
 use crate::why::Explainer;
 use punctual_conformance::Contract;
 use punctual_extract::JobSeen;
-use punctual_model::causes::LateTask;
+use punctual_model::causes::{LateTask, Limit};
 use punctual_model::{Causes, Instant};
 use punctual_trace::Record;
 
 /// The late jobs of the tasks of a contract.
 pub struct LateJobs {
     explainer: Explainer,
-    /// Where the explainer has the tasks of the contract.
-    places: Vec<usize>,
+    /// The names of all tasks that any contract had; their places are their numbers.
+    names: Vec<String>,
+    /// The numbers of the tasks of this contract.
+    tasks: Vec<u32>,
 }
 
 impl LateJobs {
     pub fn start(from: Instant, contract: &Contract) -> LateJobs {
-        let mut late = LateJobs { explainer: Explainer::start(from), places: Vec::new() };
+        let explainer = Explainer::start(from);
+        let mut late = LateJobs { explainer, names: Vec::new(), tasks: Vec::new() };
         late.change_contract(contract);
         late
     }
 
     /// From now on, jobs are late by this contract.
     pub fn change_contract(&mut self, contract: &Contract) {
-        let tasks = contract.tasks.iter();
-        let tasks = tasks.map(|task| (task.name.as_str(), task.deadline.or(task.response)));
-        self.places = self.explainer.judge(tasks);
+        self.tasks.clear();
+        for task in &contract.tasks {
+            let place = self.names.iter().position(|name| *name == task.name).unwrap_or_else(|| {
+                self.names.push(task.name.clone());
+                self.names.len() - 1
+            });
+            let limit = task.deadline.or(task.response).map(|limit| (Limit::Contract, limit));
+            self.explainer.limit(place as u32, &task.name, limit);
+            self.tasks.push(place as u32);
+        }
     }
 
     pub fn record(&mut self, record: &Record) {
@@ -38,7 +48,7 @@ impl LateJobs {
 
     /// A job of this task of the contract has ended.
     pub fn job(&mut self, task: usize, seen: &JobSeen<'_>) {
-        self.explainer.job(self.places[task], seen);
+        self.explainer.job(self.tasks[task], seen);
     }
 
     /// Tells what was found out meanwhile.

@@ -2,6 +2,7 @@
 //! a moment ago.
 
 use punctual_extract::{Histogram, JobSeen};
+use punctual_model::causes::Limit;
 use punctual_model::{Duration, Instant, Job, Periodic, PeriodicOn, Separator, Stream, Task};
 use punctual_report::live::{Counts, Details, LiveJob, LiveTask, Times, period};
 use punctual_trace::{Activation, Glance, TaskRecord};
@@ -36,6 +37,8 @@ pub(super) struct Thread {
     lateness: Distribution,
     late: u64,
     deadline: Option<Duration>,
+    /// What the deadline is.
+    limit: Option<Limit>,
     recent: VecDeque<Recent>,
     seconds: Seconds,
     model: Option<Model>,
@@ -202,15 +205,15 @@ impl Thread {
         self.busy
     }
 
-    /// A job ended.
-    pub fn job(&mut self, seen: &JobSeen<'_>) {
+    /// A job ended. Whether it counts: others are at a separator that was not chosen.
+    pub fn job(&mut self, seen: &JobSeen<'_>) -> bool {
         if seen.phase != self.phase {
             let seconds = std::mem::take(&mut self.seconds);
             *self = Thread { phase: seen.phase, seconds, has_waited: true, ..Thread::default() };
         }
         let key = seen.separator.key();
         if *self.separator.get_or_insert(key) != key {
-            return;
+            return false;
         }
         let (job, response) = (*seen.job, seen.job.response());
         let lateness = self.lateness_of(&job);
@@ -230,6 +233,12 @@ impl Thread {
             second.response = second.response.max(Some(response));
             second.cost = second.cost.max(Some(job.cost));
         }
+        true
+    }
+
+    /// Later than this is late.
+    pub fn limit(&self) -> Option<(Limit, Duration)> {
+        self.limit.zip(self.deadline)
     }
 
     /// After its arrival; where that is unknown, after its place on the grid of the model.
@@ -278,7 +287,11 @@ impl Thread {
             }
         }
         let reserved = about.reservation.map(|reservation| reservation.deadline_ns);
-        self.deadline = agreed.or(reserved).or_else(|| period(&task));
+        let limits = [(Limit::Contract, agreed), (Limit::Given, reserved), (Limit::Period, period(&task))];
+        (self.limit, self.deadline) = match limits.into_iter().find(|(_, time)| time.is_some()) {
+            Some((limit, time)) => (Some(limit), time),
+            None => (None, None),
+        };
         self.model = Some(Model { task: Arc::new(task), at: now, jobs: self.jobs });
     }
 
@@ -330,7 +343,13 @@ impl Thread {
     }
 
     /// Everything about it; times of jobs are counted from `begin`.
-    pub fn details(&self, task: LiveTask, description: String, begin: Instant) -> Details {
+    pub fn details(
+        &self,
+        task: LiveTask,
+        description: String,
+        causes: Option<String>,
+        begin: Instant,
+    ) -> Details {
         let line = |recent: &Recent| LiveJob {
             number: recent.number,
             release: recent.job.release.window.earliest().since(begin),
@@ -344,6 +363,7 @@ impl Thread {
         Details {
             task,
             description,
+            causes,
             response: counts(&self.response.distribution),
             cost: counts(&self.cost.distribution),
             lateness: counts(&self.lateness),

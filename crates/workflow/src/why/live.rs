@@ -20,15 +20,15 @@ const BETWEEN: WallDuration = WallDuration::from_millis(250);
 /// Jobs explained at once; others are counted.
 const MOST_AT_ONCE: usize = 1_000;
 
-/// Explains late jobs of tasks that are named.
+/// Explains late jobs of tasks, which have numbers of the caller's choice.
 pub(crate) struct Explainer {
     events: Events,
     collector: Collector,
-    tasks: Vec<Explained>,
+    tasks: HashMap<u32, Explained>,
     /// When the last job of each thread ended.
     ends: HashMap<u32, Instant>,
-    /// Jobs to be explained: the place of their task, and whether their arrival is known.
-    waiting: HashMap<(u32, Instant), (usize, bool)>,
+    /// Jobs to be explained: the number of their task, and whether their arrival is known.
+    waiting: HashMap<(u32, Instant), (u32, bool)>,
     from: Instant,
     until: Instant,
     turned: WallInstant,
@@ -48,7 +48,7 @@ impl Explainer {
         Explainer {
             events: Events::forgetting_after(KEEP + KEEP),
             collector: Collector::following(from, KEEP),
-            tasks: Vec::new(),
+            tasks: HashMap::new(),
             ends: HashMap::new(),
             waiting: HashMap::new(),
             from,
@@ -57,20 +57,26 @@ impl Explainer {
         }
     }
 
-    /// From now on, jobs of these tasks (names and limits) are judged; a place is one in this list.
-    pub fn judge<'a>(&mut self, tasks: impl Iterator<Item = (&'a str, Option<Duration>)>) -> Vec<usize> {
-        tasks.map(|(name, limit)| self.place(name, limit)).collect()
+    /// From now on, jobs of this task that take longer than the limit are late.
+    pub fn limit(&mut self, task: u32, name: &str, limit: Option<(Limit, Duration)>) {
+        let known = self.tasks.entry(task).or_insert_with(|| {
+            let late = LateTask::new(name.to_owned(), Limit::None, Duration::ZERO);
+            Explained { late, costs: Histogram::default(), limit: None }
+        });
+        known.limit = limit.map(|(_, limit)| limit);
+        if let Some((kind, limit)) = limit {
+            (known.late.limit, known.late.limit_ns) = (kind, limit);
+        }
     }
 
-    fn place(&mut self, name: &str, limit: Option<Duration>) -> usize {
-        let place = self.tasks.iter().position(|task| task.late.task == name).unwrap_or_else(|| {
-            let late = LateTask::new(name.to_owned(), Limit::Contract, limit.unwrap_or_default());
-            self.tasks.push(Explained { late, costs: Histogram::default(), limit });
-            self.tasks.len() - 1
-        });
-        let task = &mut self.tasks[place];
-        (task.limit, task.late.limit_ns) = (limit, limit.unwrap_or(task.late.limit_ns));
-        place
+    /// The late jobs of a task so far.
+    pub fn late(&self, task: u32) -> Option<&LateTask> {
+        self.tasks.get(&task).map(|task| &task.late)
+    }
+
+    /// There are no more jobs of this task; returns the late ones.
+    pub fn forget(&mut self, task: u32) -> Option<LateTask> {
+        self.tasks.remove(&task).map(|task| task.late)
     }
 
     /// Takes a record, before the jobs that it ends.
@@ -86,9 +92,9 @@ impl Explainer {
         });
     }
 
-    /// A job of the task at this place has ended.
-    pub fn job(&mut self, place: usize, seen: &JobSeen<'_>) {
-        let task = &mut self.tasks[place];
+    /// A job of a task has ended.
+    pub fn job(&mut self, number: u32, seen: &JobSeen<'_>) {
+        let Some(task) = self.tasks.get_mut(&number) else { return };
         let late = &mut task.late;
         if late.jobs == 0 {
             let thread = self.events.who(seen.tid);
@@ -108,7 +114,7 @@ impl Explainer {
             late.others.get_or_insert_default().add(Others { jobs: 1, ns: job.time() });
             return;
         }
-        self.waiting.insert((seen.tid, job.end), (place, seen.job.release.arrival.is_some()));
+        self.waiting.insert((seen.tid, job.end), (number, seen.job.release.arrival.is_some()));
         self.collector.job(job);
     }
 
@@ -126,7 +132,7 @@ impl Explainer {
     pub fn finish(mut self, each: &mut impl FnMut(&LateTask)) -> Causes {
         let Explainer { collector, ref mut tasks, ref mut waiting, ref events, .. } = self;
         collector.finish(&mut |it| explained(&it, tasks, waiting, events, each));
-        let late = self.tasks.into_iter().map(|task| task.late).filter(|task| task.late > 0);
+        let late = self.tasks.into_values().map(|task| task.late).filter(|task| task.late > 0);
         let (from_ns, until_ns) = (self.from, self.until);
         let mut causes = Causes { from_ns, until_ns, lacks: Vec::new(), tasks: late.collect() };
         causes.tasks.iter_mut().for_each(LateTask::bound);
@@ -137,14 +143,14 @@ impl Explainer {
 
 fn explained(
     explanation: &Explanation,
-    tasks: &mut [Explained],
-    waiting: &mut HashMap<(u32, Instant), (usize, bool)>,
+    tasks: &mut HashMap<u32, Explained>,
+    waiting: &mut HashMap<(u32, Instant), (u32, bool)>,
     events: &Events,
     each: &mut impl FnMut(&LateTask),
 ) {
     let job = &explanation.job;
-    let Some((place, has_arrival)) = waiting.remove(&(job.thread, job.end)) else { return };
-    let Explained { late, costs, .. } = &mut tasks[place];
+    let Some((number, has_arrival)) = waiting.remove(&(job.thread, job.end)) else { return };
+    let Some(Explained { late, costs, .. }) = tasks.get_mut(&number) else { return };
     late.usual_cost_ns = costs.quantiles().map_or(late.usual_cost_ns, |it| it.p50_ns);
     let mut alone = late.without_jobs();
     add(&mut alone, 1, explanation, has_arrival, &|tid| events.who(tid));
