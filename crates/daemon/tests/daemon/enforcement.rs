@@ -94,7 +94,7 @@ fn shell_of_another(daemon: &Daemon) -> std::path::PathBuf {
 
 /// Whether a thread executes that shell.
 fn is_another(thread: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{thread}/comm")).unwrap() == "another\n"
+    std::fs::read_to_string(format!("/proc/{thread}/comm")).is_ok_and(|name| name == "another\n")
 }
 
 pub fn parameters(priority: u32, runtime_ms: u64, period_ms: u64) -> Value {

@@ -109,9 +109,10 @@ fn an_exec_by_another_thread_takes_nothing_along() {
     let thread: u32 = actor.tell("thread").parse().unwrap();
     let spec = client.schedule(json!({ "priority": 30 }), thread);
     actor.tell(&format!("exec {thread}"));
-    until("the exec", || {
-        std::fs::read_to_string(format!("/proc/{}/comm", actor.pid())).unwrap() == "sleep\n"
-    });
+    // While the thread becomes the first one, the kernel may find neither.
+    let runs_sleep =
+        |pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
+    until("the exec", || runs_sleep(actor.pid()));
     until("the end of the thread", || client.ask("GetStatus", json!({}))["attached"] == json!(0));
     assert_eq!(seen(actor.pid()), before);
     client.ask("AttachThread", json!({ "spec": spec, "thread": actor.pid() }));
@@ -121,6 +122,7 @@ fn an_exec_by_another_thread_takes_nothing_along() {
     client.schedule(json!({ "priority": 31 }), thread);
     let own = client.schedule(json!({ "priority": 35 }), actor.pid());
     actor.tell(&format!("exec {thread}"));
+    until("the exec", || runs_sleep(actor.pid()));
     until("the end of the thread", || client.ask("GetStatus", json!({}))["attached"] == json!(2));
     assert_eq!((seen(actor.pid()).0, seen(actor.pid()).1), (FIFO, 35));
     client.ask("ReleaseSpec", json!({ "spec": own }));
