@@ -25,7 +25,8 @@ use punctual_model::{Duration, Instant, Stream, Task, TimingModel};
 use punctual_trace::{Record, Step};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// What to explain.
@@ -132,7 +133,10 @@ impl Shows {
 fn open(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<TempDir>)> {
     let source = &options.recording;
     if source.is_file() {
-        return imported(options, monitor);
+        return imported(options, monitor).map_err(|error| match is_program(source) {
+            true => error.advise(format!("to watch a program: punctual why -- {}", source.display())),
+            false => error,
+        });
     }
     match Recording::open(source, &options.range) {
         // Perhaps a folder of LTTng's.
@@ -141,6 +145,10 @@ fn open(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<T
         }
         opened => Ok((opened?, None)),
     }
+}
+
+fn is_program(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
 fn imported(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<TempDir>)> {

@@ -647,5 +647,12 @@ fn without_switches() -> Result<Outcome> {
     ended.expect_code(2)?;
     let advice = "record with --detail switches --all-threads";
     ensure!(ended.stderr.contains(advice), "no advice: {}", ended.all());
+    // A program is no recording, but can be watched.
+    let mut why = punctual::<&str>([]);
+    why.args(["why", &workload("periodic")]);
+    let ended = run(why)?;
+    ended.expect_code(5)?;
+    let advice = format!("punctual why -- {}", workload("periodic"));
+    ensure!(ended.stderr.contains(&advice), "no advice: {}", ended.all());
     Ok(Outcome::Completed)
 }

@@ -27,7 +27,7 @@ pub fn run(arguments: &args::Extract) -> Result<(), Failure> {
     let extracted = extract(options, &*stop::on_signals()?, &console)?;
     results.deliver(&extracted.model, quiet, console)?;
     if let Some(recorded) = &extracted.recorded {
-        console.note(&super::record::summary(recorded));
+        console.note(&super::record::summary(recorded, false));
     }
     extracted.failure.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -18,7 +18,7 @@ pub fn run(arguments: args::Import) -> Result<(), Failure> {
         source: arguments.source,
     };
     let summary = match import(&options, &console)? {
-        Imported::Threads(recorded) => record::summary(&recorded),
+        Imported::Threads(recorded) => record::summary(&recorded, true),
         Imported::Dataflow(dataflow) => dataflow.summary(),
     };
     console.note(&summary);

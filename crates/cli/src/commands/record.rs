@@ -25,11 +25,14 @@ pub fn run(arguments: args::Record) -> Result<(), Failure> {
     let threads = options::threads(&arguments.watch.threads)?;
     let options = Options { watch, threads, folder, limit: arguments.limit };
     let recorded = record(options, &*stop::on_signals()?, &console)?;
-    console.note(&summary(&recorded));
+    console.note(&summary(&recorded, arguments.all_threads));
     Ok(())
 }
 
-/// Where a recording is, how much is in it, and what to do with it.
-pub fn summary(recorded: &Recorded) -> String {
-    format!("{recorded} punctual replay {} extracts its models.", recorded.path.display())
+/// Where a recording is, how much is in it, and what to do with it. `explains` is whether it has the switches
+/// of all threads.
+pub fn summary(recorded: &Recorded, explains: bool) -> String {
+    let path = recorded.path.display();
+    let more = if explains { format!("; punctual why {path} explains late jobs") } else { String::new() };
+    format!("{recorded} punctual replay {path} extracts its models{more}.")
 }
