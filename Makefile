@@ -90,6 +90,7 @@ Other kernels, in virtual machines (docs/lab.md)
 Measure (tables go to docs/benchmarks.md)
   make bench-overhead   what watching costs the watched
   make bench-record     what recording costs beyond extracting
+  make bench-why        what it costs to know why jobs are late, beside ftrace, perf and bpftrace
   make bench-replay     speed of replay, size of recordings
   make bench-extract    jobs per second that extraction handles (printed only)
   make bench-import     speed of importing other tools' traces; merging 1,000 summaries
@@ -267,6 +268,12 @@ bench-record: dist workloads
 	$(BUILD_DIST) --bins
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-record
 
+bench-why: dist workloads
+	@scripts/setup observe
+	@scripts/setup bench-why
+	$(BUILD_DIST) --bins
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-why
+
 bench-replay: dist
 	$(BUILD_DIST) --bins
 	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(DIST)/bench-replay
@@ -421,12 +428,9 @@ vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
 .PHONY: help setup command build dist build-tests workloads demo test test-all test-random test-faults \
-	flow stress-flow demo-flow python python-test test-clusters bench-python \
-	demo-tt demo-guarantee bench-flow fuzz check images book bench-overhead bench-record bench-replay \
-	bench-daemon bench-daemon-client bench-profiles \
-	bench-extract bench-import bench-table bench-accuracy bench-truth bench-latency bench-check \
-	bench-contracts bench-prove bench-watch \
-	bench-tt \
-	lab vm-test vm-systemd \
+	flow stress-flow demo-flow python python-test test-clusters bench-python demo-tt demo-guarantee \
+	bench-flow fuzz check images book bench-overhead bench-record bench-why bench-replay bench-daemon \
+	bench-daemon-client bench-profiles bench-extract bench-import bench-table bench-accuracy bench-truth \
+	bench-latency bench-check bench-contracts bench-prove bench-watch bench-tt lab vm-test vm-systemd \
 	vm-bench vm-kernels vm-shell man completions install install-debug packages try-packages clean
 endif

@@ -7,8 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// The programs of Punctual's kernel side that every observation has.
-const SCHEDULER: [&str; 3] = ["waking", "waking_told", "switched"];
+/// The programs of Punctual's kernel side at each wake-up, one of them. The kernel keeps 15 letters.
+const WAKEUP: [&str; 3] = ["waking", "waking_of_curre", "waking_by_stack"];
+/// Those at each switch.
+const SWITCH: [&str; 2] = ["leaving", "switched"];
 const ANY_CALL: [&str; 2] = ["enter_any", "exit_any"];
 
 /// Where everything was built.
@@ -44,6 +46,33 @@ pub fn end_of(child: Child) -> Result<(bool, u64), Error> {
         return Err(std::io::Error::last_os_error().into());
     }
     Ok((libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, usage.ru_maxrss as u64))
+}
+
+/// Another tool, which goes on until it is asked to end.
+pub struct Tool(Child);
+
+impl Tool {
+    /// Starts it.
+    pub fn start(command: &mut Command) -> Result<Tool, Error> {
+        Ok(Tool(command.spawn()?))
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> Result<bool, Error> {
+        Ok(self.0.try_wait()?.is_none())
+    }
+
+    /// Asks it to end, and waits for that.
+    pub fn finish(mut self) -> Result<(), Error> {
+        interrupt(&self.0);
+        self.0.wait()?;
+        Ok(())
+    }
+}
+
+fn interrupt(child: &Child) {
+    // SAFETY: the child has not been waited for, so its number is its own.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
 }
 
 /// Processor time that a process has had.
@@ -112,8 +141,7 @@ impl Punctual {
     /// Ends it if the workload has not; the model that it wrote.
     pub fn finish(&mut self) -> Result<Value, Error> {
         if self.is_running()? {
-            // SAFETY: the child has not been waited for, so its number is its own.
-            unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) };
+            interrupt(&self.child);
         }
         self.child.wait()?;
         let model = serde_json::from_str(&fs::read_to_string(&self.model)?)?;
@@ -136,20 +164,21 @@ pub struct Programs {
     before: String,
 }
 
-const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
+const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
 impl Programs {
     /// Switches the counting on.
     pub fn count() -> Result<Self, Error> {
-        let before = fs::read_to_string(SWITCH)?;
-        fs::write(SWITCH, "1")?;
+        let before = fs::read_to_string(STATISTICS)?;
+        fs::write(STATISTICS, "1")?;
         Ok(Self { before })
     }
 
     fn ours() -> impl Iterator<Item = libbpf_rs::query::ProgramInfo> {
         ProgInfoIter::default().filter(|program| {
             let name = program.name.to_string_lossy();
-            SCHEDULER.contains(&name.as_ref()) || name.starts_with("enter_") || name.starts_with("exit_")
+            let is_of_scheduler = WAKEUP.contains(&name.as_ref()) || SWITCH.contains(&name.as_ref());
+            is_of_scheduler || name.starts_with("enter_") || name.starts_with("exit_")
         })
     }
 
@@ -158,12 +187,29 @@ impl Programs {
         Ok(Self::ours().map(|program| program.run_time_ns).sum())
     }
 
-    /// How often a program ran.
-    pub fn runs(&self, name: &str) -> Result<u64, Error> {
-        Ok(Self::ours()
-            .filter(|program| program.name.to_string_lossy() == name)
-            .map(|program| program.run_cnt)
-            .sum())
+    /// How many wake-ups there were.
+    pub fn wakeups(&self) -> Result<u64, Error> {
+        Ok(Self::named(&WAKEUP).map(|program| program.run_cnt).sum())
+    }
+
+    /// Nanoseconds in the programs of a switch.
+    pub fn per_switch(&self) -> Result<f64, Error> {
+        Ok(Self::per_run(&SWITCH))
+    }
+
+    /// Nanoseconds in the program of a wake-up.
+    pub fn per_wakeup(&self) -> Result<f64, Error> {
+        Ok(Self::per_run(&WAKEUP))
+    }
+
+    /// The sum of what each of the programs takes.
+    fn per_run(names: &'static [&'static str]) -> f64 {
+        let each = Self::named(names).filter(|program| program.run_cnt > 0);
+        each.map(|program| program.run_time_ns as f64 / program.run_cnt as f64).sum()
+    }
+
+    fn named(names: &'static [&'static str]) -> impl Iterator<Item = libbpf_rs::query::ProgramInfo> {
+        Self::ours().filter(|program| names.contains(&program.name.to_string_lossy().as_ref()))
     }
 
     /// How system calls are seen.
@@ -175,6 +221,6 @@ impl Programs {
 
 impl Drop for Programs {
     fn drop(&mut self) {
-        let _ = fs::write(SWITCH, self.before.trim());
+        let _ = fs::write(STATISTICS, self.before.trim());
     }
 }

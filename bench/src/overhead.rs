@@ -55,10 +55,10 @@ fn cost_per_job() -> Result<Vec<[String; 4]>, Error> {
     let mut punctual = Punctual::start(&["--"], &["periodic", "--for", "36"])?;
     std::thread::sleep(Duration::from_secs(3));
     let (before, user_before) = (statistics.spent()?, punctual.usage()?);
-    let jobs_before = statistics.runs("waking")?;
+    let jobs_before = statistics.wakeups()?;
     std::thread::sleep(Duration::from_secs(30));
     let (after, user_after) = (statistics.spent()?, punctual.usage()?);
-    let wakeups = (statistics.runs("waking")? - jobs_before) as f64;
+    let wakeups = (statistics.wakeups()? - jobs_before) as f64;
     let model = punctual.finish()?;
     let jobs = primary_jobs(&model);
     let observed = model["threads"]["until_ns"].as_f64().unwrap_or(0.0)

@@ -92,7 +92,7 @@ fn time_in_kernel() -> Result<[String; 4], Error> {
                     .spawn(|| watch(way, &["periodic", "--for", "5"]).map_err(|error| error.to_string()));
                 // The programs are gone with the observation: they are asked while it goes on.
                 std::thread::sleep(std::time::Duration::from_millis(4500));
-                let wakeups = statistics.runs("waking")? + statistics.runs("waking_told")?;
+                let wakeups = statistics.wakeups()?;
                 let spent = statistics.spent()?;
                 run.join().map_err(|_| "the observation failed")??;
                 Ok(spent as f64 / wakeups as f64)
