@@ -29,6 +29,9 @@ fn count(metrics: &Metrics) {
     }
     metrics.task("a \"b\"\\\n").job(Duration::from_us(1), Duration::from_ns(1));
     metrics.violations("control", "response", 2);
+    for culprit in [Some("vision"), Some("vision"), None] {
+        metrics.late_job("control", if culprit.is_some() { "preempted" } else { "own" }, culprit);
+    }
     metrics.term("control", "response", 0.04, Some(0.03), false);
     metrics.living("control", 2);
     metrics.bound("control", 0.05, Some(0.03));
@@ -107,6 +110,8 @@ fn what_was_counted_is_scraped() {
         (r#"punctual_response_seconds_bucket{"le": "0.002", "task": "control"}"#, 2.0),
         (r#"punctual_response_seconds_bucket{"le": "+Inf", "task": "control"}"#, 3.0),
         (r#"punctual_cost_seconds_bucket{"le": "0.001", "task": "control"}"#, 3.0),
+        (r#"punctual_late_jobs_total{"cause": "preempted", "culprit": "vision", "task": "control"}"#, 2.0),
+        (r#"punctual_late_jobs_total{"cause": "own", "culprit": "", "task": "control"}"#, 1.0),
         (r#"punctual_lateness_seconds_count{"task": "control"}"#, 3.0),
         (r#"punctual_violations_total{"task": "control", "term": "response"}"#, 2.0),
         (r#"punctual_headroom_ratio{"task": "control", "term": "response"}"#, 0.25),
@@ -230,6 +235,17 @@ fn a_closed_endpoint_frees_its_port() {
     // Nobody waited for who stalls.
     Endpoint::serve(address, metrics).expect("free again");
     drop(stalled);
+}
+
+#[test]
+fn culprits_without_number_share_a_label() {
+    let metrics = Metrics::new();
+    (0..1_000).for_each(|number| metrics.late_job("control", "preempted", Some(&format!("worker {number}"))));
+    let text = metrics.text();
+    let of_late_jobs = text.lines().filter(|line| line.starts_with("punctual_late_jobs_total{"));
+    assert_eq!(of_late_jobs.count(), 65);
+    let others = "punctual_late_jobs_total{task=\"control\",cause=\"preempted\",culprit=\"(others)\"} 936";
+    assert!(text.lines().any(|line| line == others), "{text}");
 }
 
 /// What the dashboard and the page name is there.

@@ -79,7 +79,7 @@ impl Explainer {
         self.tasks.remove(&task).map(|task| task.late)
     }
 
-    /// Takes a record, before the jobs that it ends.
+    /// Takes a record.
     pub fn record(&mut self, record: &Record) {
         match *record {
             Record::Lost { since, until } => self.collector.lost(Loss { since, until }),
