@@ -90,7 +90,7 @@ Other kernels, in virtual machines (docs/lab.md)
 Measure (tables go to docs/benchmarks.md)
   make bench-overhead   what watching costs the watched
   make bench-record     what recording costs beyond extracting
-  make bench-why        what it costs to know why jobs are late, beside ftrace, perf and bpftrace
+  make bench-why        what explaining late jobs costs, beside ftrace, perf and bpftrace
   make bench-replay     speed of replay, size of recordings
   make bench-extract    jobs per second that extraction handles (printed only)
   make bench-import     speed of importing other tools' traces; merging 1,000 summaries

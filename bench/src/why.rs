@@ -1,5 +1,5 @@
-//! What it costs to know why jobs are late, beside other observers of all threads' switches and wake-ups: in
-//! one run. And how long the explanation of a thousand late jobs takes.
+//! What explaining late jobs costs: observing the switches and wake-ups of all threads, beside other
+//! observers in the same run, and explaining a thousand late jobs.
 
 use punctual_bench::measure::{Programs, Tool, built, end_of, target, workload};
 use punctual_bench::{Error, document};
@@ -67,7 +67,7 @@ impl Observer {
 
     fn name(self) -> &'static str {
         match self {
-            Observer::Nobody => "nobody",
+            Observer::Nobody => "unobserved",
             Observer::Punctual => "punctual",
             Observer::Ftrace => "ftrace",
             Observer::Perf => "perf sched",
@@ -188,7 +188,7 @@ fn throughput() -> Result<Vec<[String; 6]>, Error> {
         2e9 * number("rounds") / (number("ended_ns") - number("began_ns"))
     };
     let rates = printed.map(|printed| median(printed.iter().map(rate).collect()));
-    let title = "switches to a thread that was woken, per second".to_owned();
+    let title = "wake-ups per second, two threads on one processor".to_owned();
     let mut none = [const { String::new() }; 6];
     (none[0], none[2]) = (format!("records lost in {ROUNDS} × 5 s of it"), lost.to_string());
     Ok(vec![beside(title, rates, |rate| format!("{rate:.0}")), none])
@@ -270,7 +270,7 @@ fn explanation() -> Result<Vec<[String; 3]>, Error> {
     let row = |what: &str, figure: String, target: &str| [what.to_owned(), figure, target.to_owned()];
     Ok(vec![
         row("events of the recording", format!("{:.1} million, {lost} lost", events as f64 / 1e6), ""),
-        row("late jobs explained", format!("{late}, {unknown} by an unknown cause"), ""),
+        row("late jobs explained", format!("{late}, {unknown} with an unknown cause"), ""),
         row("time", format!("{:.1} s", took.as_secs_f64()), ""),
         row("time per 10 million events", format!("{per_10_million:.1} s"), "target ≤ 10 s"),
         row("most resident memory", format!("{:.0} MiB", kib as f64 / 1024.0), "target ≤ 128 MiB"),

@@ -186,7 +186,7 @@ impl Metrics {
             self.lateness.clone(),
         );
         it.register("violations", "Violations of what was agreed on", self.violations.clone());
-        it.register("late_jobs", "Late jobs, by what made them late", self.late_jobs.clone());
+        it.register("late_jobs", "Late jobs by main cause", self.late_jobs.clone());
         it.register("agreed", "What was agreed on: seconds, or a count", self.agreed.clone());
         it.register_with_unit(
             "headroom",

@@ -34,9 +34,9 @@ pub struct Top {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub contract: Option<PathBuf>,
 
-    /// Explain late jobs, as punctual why does: a page of each thread's details
+    /// Explain late jobs on a page of each thread's details, as punctual why does
     ///
-    /// Every context switch of all threads is observed for that, which costs time.
+    /// This traces every context switch of all threads, which costs time.
     #[arg(long)]
     pub causes: bool,
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// and with --on-violation a command. A job is judged when its thread begins the next one. In a storm the
 /// first ten violations of each kind in a second are told one by one, and the rest in sum.
 ///
-/// With --causes, the cause of each late job is told as well. With --keep, the last seconds before a
+/// With --causes, the alarm about a late job is followed by its cause. With --keep, the last seconds before a
 /// violation are kept as a recording with every context switch of all threads, for punctual why and punctual
 /// timeline. Violations soon after are in the next recording; there are a hundred in all.
 ///
@@ -67,8 +67,8 @@ pub struct Watching {
 
     /// Explain jobs that were later than agreed, as punctual why does; --keep includes it
     ///
-    /// A line tells the cause within a second, and the end sums up all causes. Every context switch of all
-    /// threads is observed for that, which costs time; the last two seconds are held in memory.
+    /// The cause follows the alarm within a second; a table of all causes is printed at the end. This traces
+    /// every context switch of all threads, which costs time, and keeps the last two seconds in memory.
     #[arg(long)]
     pub causes: bool,
 
@@ -94,8 +94,8 @@ pub struct Watching {
     #[arg(long, value_enum, default_value_t = Attach::Auto)]
     pub attach: Attach,
 
-    /// Buffer between the kernel and Punctual, 64KiB to 1GiB, a power of two [default: 4MiB; with --causes or
-    /// --keep 32MiB]
+    /// Buffer between the kernel and Punctual, 64KiB to 1GiB, rounded up to a power of two [default: 4MiB;
+    /// 32MiB with --causes or --keep]
     #[arg(long, value_name = "SIZE", value_parser = values::buffer)]
     pub buffer: Option<u32>,
 

@@ -28,7 +28,7 @@ pub(super) fn lines(
         Tab::Jobs => jobs(&details.jobs, ink),
         Tab::Description => description(&details.description, width),
         Tab::Causes => {
-            let unseen = "Not observed: punctual top --causes says why jobs are late.";
+            let unseen = "Not observed. punctual top --causes explains late jobs.";
             description(details.causes.as_deref().unwrap_or(unseen), width)
         }
     }

@@ -1,5 +1,4 @@
-//! Why jobs were later than agreed, told as soon as it is known. How they are explained is in
-//! [`why::Explainer`](crate::why::Explainer).
+//! Reports why jobs were later than agreed. Not for explaining them: [`Explainer`] does that.
 
 use super::alarms::{Alarm, Alarms};
 use super::gauges::Gauges;
@@ -51,12 +50,12 @@ impl LateJobs {
         self.explainer.job(self.tasks[task], seen);
     }
 
-    /// Tells what was found out meanwhile.
+    /// Reports the jobs explained meanwhile.
     pub fn turn(&mut self, sampler: &mut Sampler, alarms: &mut Alarms, gauges: Option<&Gauges>) {
         self.explainer.turn(&mut |late| tell(late, sampler, alarms, gauges));
     }
 
-    /// Tells the rest; returns all causes.
+    /// Reports the rest; returns all causes.
     pub fn finish(self, sampler: &mut Sampler, alarms: &mut Alarms, gauges: Option<&Gauges>) -> Causes {
         self.explainer.finish(&mut |late| tell(late, sampler, alarms, gauges))
     }
