@@ -153,6 +153,8 @@ impl<const BITS: u32> Histogram<BITS> {
     pub fn quantiles(&self) -> Option<Quantiles> {
         let quantile = self.ranked()?;
         Some(Quantiles {
+            p10_ns: Some(quantile(100)),
+            p25_ns: Some(quantile(250)),
             p50_ns: quantile(500),
             p90_ns: quantile(900),
             p99_ns: quantile(990),

@@ -23,10 +23,16 @@ pub struct Percentiles {
 /// A percentile is at most one part in this many above the exact value.
 pub const QUANTILE_ERROR_PARTS: u64 = 64;
 
-/// The least values that 50, 90, 99 and 99.9 % of all do not exceed: the upper tail, for threads. Dataflow
-/// programs have a [`crate::dataflow::Distribution`], for box plots; both come from the same histogram.
+/// The least values that so many of all do not exceed, for threads. Dataflow programs have a
+/// [`crate::dataflow::Distribution`], for box plots; both come from the same histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantiles {
+    /// 10 %; files of earlier versions have none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p10_ns: Option<Duration>,
+    /// 25 %; likewise.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p25_ns: Option<Duration>,
     /// 50 %.
     pub p50_ns: Duration,
     /// 90 %.
@@ -38,7 +44,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Each value with how many in a thousand do not exceed it, in ascending order.
+    /// The upper tail: each value with how many in a thousand do not exceed it, in ascending order.
     pub fn each(&self) -> [(u64, Duration); 4] {
         [(500, self.p50_ns), (900, self.p90_ns), (990, self.p99_ns), (999, self.p999_ns)]
     }
@@ -50,6 +56,8 @@ impl Percentiles {
         let mut present = all.into_iter().filter_map(|(name, quantiles)| Some((name, quantiles.as_ref()?)));
         present.try_for_each(|(name, quantiles)| {
             let fields = [
+                ("p10_ns", quantiles.p10_ns.unwrap_or_default()),
+                ("p25_ns", quantiles.p25_ns.or(quantiles.p10_ns).unwrap_or_default()),
                 ("p50_ns", quantiles.p50_ns),
                 ("p90_ns", quantiles.p90_ns),
                 ("p99_ns", quantiles.p99_ns),

@@ -65,7 +65,7 @@ pub(crate) fn extra() -> Periodic {
 pub(crate) fn percentiles() -> Percentiles {
     let quantiles = |us: [u64; 4]| {
         let [p50_ns, p90_ns, p99_ns, p999_ns] = us.map(Duration::from_us);
-        Some(Quantiles { p50_ns, p90_ns, p99_ns, p999_ns })
+        Some(Quantiles { p10_ns: None, p25_ns: None, p50_ns, p90_ns, p99_ns, p999_ns })
     };
     Percentiles {
         lateness: quantiles([6, 12, 14, 16]),

@@ -180,6 +180,8 @@ fn percentiles(streams: &[&Stream]) -> Option<Percentiles> {
         let all = all?;
         let most = |quantile: fn(&Quantiles) -> Duration| all.iter().map(quantile).max();
         Some(Quantiles {
+            p10_ns: None,
+            p25_ns: None,
             p50_ns: most(|one| one.p50_ns)?,
             p90_ns: most(|one| one.p90_ns)?,
             p99_ns: most(|one| one.p99_ns)?,

@@ -344,7 +344,7 @@ fn describe_skipping(model: &mut TimingModel) {
     let at = |activation: u64| Instant::from_ns(BEGIN + activation * SKIPPING_PERIOD);
     let (jitter_ns, quantiles) = (Duration::from_us(30), |us: [u64; 4]| {
         let [p50_ns, p90_ns, p99_ns, p999_ns] = us.map(Duration::from_us);
-        Some(Quantiles { p50_ns, p90_ns, p99_ns, p999_ns })
+        Some(Quantiles { p10_ns: None, p25_ns: None, p50_ns, p90_ns, p99_ns, p999_ns })
     });
     // The first release is of activation 1.
     let offset_ns = at(1).ns() as i64;

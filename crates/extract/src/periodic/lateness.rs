@@ -252,6 +252,8 @@ pub(crate) fn quantiles(values: &[(u64, u64)]) -> Option<Quantiles> {
     let count = values.iter().map(|(_, weight)| weight).sum();
     let quantile = |per_mille| Duration::from_ns(at_rank(values, rank(count, per_mille)));
     (!values.is_empty()).then(|| Quantiles {
+        p10_ns: Some(quantile(100)),
+        p25_ns: Some(quantile(250)),
         p50_ns: quantile(500),
         p90_ns: quantile(900),
         p99_ns: quantile(990),

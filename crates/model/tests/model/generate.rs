@@ -172,11 +172,13 @@ fn typical() -> impl Strategy<Value = Typical> {
 
 fn percentiles() -> impl Strategy<Value = Percentiles> {
     let quantiles = || {
-        option::of(rising(4).prop_map(|values| Quantiles {
-            p50_ns: values[0],
-            p90_ns: values[1],
-            p99_ns: values[2],
-            p999_ns: values[3],
+        option::of(rising(6).prop_map(|values| Quantiles {
+            p10_ns: Some(values[0]),
+            p25_ns: Some(values[1]),
+            p50_ns: values[2],
+            p90_ns: values[3],
+            p99_ns: values[4],
+            p999_ns: values[5],
         }))
     };
     (quantiles(), quantiles(), quantiles()).prop_map(|(lateness, cost, response)| Percentiles {

@@ -441,7 +441,7 @@ proptest! {
                 Duration::from_ns(exact + exact * above / 64 / 64)
             };
             let [p50_ns, p90_ns, p99_ns, p999_ns] = [500, 900, 990, 999].map(quantile);
-            Quantiles { p50_ns, p90_ns, p99_ns, p999_ns }
+            Quantiles { p10_ns: None, p25_ns: None, p50_ns, p90_ns, p99_ns, p999_ns }
         };
         let at = |ns| Instant::from_ns(1_000_000 + ns);
         let jobs: Vec<RecordedJob> = costs.iter().map(|cost| {

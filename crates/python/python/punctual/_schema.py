@@ -443,9 +443,7 @@ class StreamPercentiles(TypedDict, total=False):
     response: Quantiles
 
 
-class Quantiles(TypedDict):
-    """Percentiles, in ascending order."""
-
+class _Quantiles(TypedDict):
     # 50 %.
     p50_ns: int
     # 90 %.
@@ -454,6 +452,15 @@ class Quantiles(TypedDict):
     p99_ns: int
     # 99.9 %.
     p999_ns: int
+
+
+class Quantiles(_Quantiles, total=False):
+    """Percentiles, in ascending order."""
+
+    # 10 %; files of earlier versions have none.
+    p10_ns: int
+    # 25 %; likewise.
+    p25_ns: int
 
 
 class _Causes(TypedDict):
