@@ -22,7 +22,10 @@ pub struct Allowance {
 }
 
 /// Half of the jobs may exceed a median.
-pub static HALF: LazyLock<Allowance> = LazyLock::new(|| Allowance::new(GREATEST_SHARE));
+pub static BEYOND_MEDIAN: LazyLock<Allowance> = LazyLock::new(|| Allowance::new(Percent::whole(50)));
+
+/// Three quarters of the jobs may exceed a lower quartile.
+pub static BEYOND_QUARTILE: LazyLock<Allowance> = LazyLock::new(|| Allowance::new(Percent::whole(75)));
 
 /// Allowances that were computed before, by share.
 #[derive(Default)]
@@ -38,7 +41,7 @@ impl Allowances {
 impl Allowance {
     /// O([`WINDOW`] · greatest allowance). IEEE 754 defines the results of all operations, so machines agree.
     fn new(share: Percent) -> Allowance {
-        let share = share.min(GREATEST_SHARE).parts() as f64 / Percent::WHOLE as f64;
+        let share = share.parts() as f64 / Percent::WHOLE as f64;
         // Of n jobs: the probability of each count, the allowed count, and the probability of more.
         let mean = share * WINDOW as f64;
         let most = WINDOW.min((mean + 6.0 * mean.sqrt()) as usize + 20);
@@ -91,7 +94,7 @@ mod tests {
 
     #[test]
     fn an_allowance_is_the_quantile_of_the_binomial_distribution() {
-        for percent in ["50", "13", "1.7", "1", "0.07"] {
+        for percent in ["75", "50", "13", "1.7", "1", "0.07"] {
             let share: Percent = percent.parse().expect("a share");
             let probability = share.parts() as f64 / Percent::WHOLE as f64;
             let allowance = Allowance::new(share);
@@ -104,10 +107,11 @@ mod tests {
         }
     }
 
-    /// Fewer than twenty jobs say nothing of a median; half of all jobs never exceed it.
+    /// Fewer than twenty jobs say nothing of a median, fewer than 48 nothing of a quartile.
     #[test]
-    fn a_median_needs_twenty_jobs() {
-        let median = &*HALF;
+    fn what_most_jobs_do_needs_some_jobs() {
+        let (median, quartile) = (&*BEYOND_MEDIAN, &*BEYOND_QUARTILE);
+        assert_eq!((quartile.of(48), quartile.of(49), quartile.of(1_000)), (48, 48, 813));
         assert_eq!((median.of(19), median.of(20), median.of(1_000)), (19, 19, 575));
         assert!(!median.is_exceeded(575, 1_000) && median.is_exceeded(576, 1_000));
         assert!(!median.is_exceeded(5_750, 10_000) && median.is_exceeded(5_751, 10_000));

@@ -405,7 +405,7 @@ impl Judge {
             }
         }
         if found != thread.task {
-            thread.close_windows(tid, &self.agreed, &mut self.tallies, self.place, &mut |_| {});
+            thread.close_windows(tid, &mut self.tallies, self.place, &mut |_| {});
             thread.belongs_to(found);
             if let Some(task) = found {
                 self.tallies[task].threads += 1;
@@ -426,7 +426,7 @@ impl Judge {
             thread = renamed;
         }
         if thread.phase != seen.phase {
-            thread.close_windows(seen.tid, &self.agreed, &mut self.tallies, self.place, each);
+            thread.close_windows(seen.tid, &mut self.tallies, self.place, each);
             thread.enter(seen.phase);
         }
         let Some(task) = thread.task else {
@@ -475,7 +475,7 @@ impl Judge {
     /// A task of a thread ends, so its separator is final: only jobs that end there count.
     fn settle(&mut self, tid: u32, separator: Option<Separator>, each: &mut impl FnMut(&Violation)) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
-        thread.close_windows(tid, &self.agreed, &mut self.tallies, self.place, each);
+        thread.close_windows(tid, &mut self.tallies, self.place, each);
         thread.choose(separator, self.place, each);
         for (counts, task, ledger) in thread.close() {
             if counts {
@@ -511,7 +511,7 @@ impl Judge {
         each: &mut impl FnMut(&Violation),
     ) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
-        thread.close_windows(tid, &self.agreed, &mut self.tallies, self.place, each);
+        thread.close_windows(tid, &mut self.tallies, self.place, each);
         let (Some(task), Some((next, open))) = (thread.task, extractor.open_jobs(tid)) else { return };
         if next == sequence {
             let findings = Findings { tally: &mut self.tallies[task], place: self.place, tell: Some(each) };
@@ -531,7 +531,7 @@ impl Judge {
             let (Some(task), Some((next, open))) = (thread.task, extractor.open_jobs(tid)) else { continue };
             let Some((phase, _)) = extractor.about(tid) else { continue };
             if thread.phase != phase {
-                thread.close_windows(tid, &self.agreed, &mut self.tallies, self.place, each);
+                thread.close_windows(tid, &mut self.tallies, self.place, each);
                 thread.enter(phase);
             }
             let findings =

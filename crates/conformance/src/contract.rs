@@ -14,7 +14,7 @@ pub use observed::{Limits, Observed};
 pub use read::Faulty;
 pub(crate) use separators::{Meant, meant, primary};
 pub use typical::Quantile;
-pub(crate) use typical::{median_cost_of, median_separation_of};
+pub(crate) use typical::median_separation_of;
 
 use crate::threads::Pattern;
 use punctual_model::table::{Clock, OnOverrun};
@@ -83,8 +83,8 @@ pub struct ContractTask {
     pub suspensions: Option<u64>,
     /// The share of its jobs that may exceed each limit but `deadline`; if absent, none.
     pub may_exceed: Option<Percent>,
-    /// The most that at least half of the jobs need.
-    pub median_cost: Option<Duration>,
+    /// The most that at least a quarter of the jobs need.
+    pub quartile_cost: Option<Duration>,
     /// Between which times at least half of the separations of releases lie.
     pub median_separation: Option<MedianSeparation>,
     /// How Linux schedules it.

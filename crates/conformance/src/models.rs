@@ -6,8 +6,7 @@
 use crate::chains::tally_of;
 use crate::chance::Allowances;
 use crate::contract::{
-    Answer, Contract, ContractChain, ContractTask, latency, meant, median_cost_of, median_separation_of,
-    primary,
+    Answer, Contract, ContractChain, ContractTask, latency, meant, median_separation_of, primary,
 };
 use crate::latency::processor_name;
 use crate::scheduling::Scheduling;
@@ -94,7 +93,7 @@ fn check_task(
         tally.jobs += stream.jobs;
         let mut judged = Judged { stream, tolerance, tally: &mut tally };
         judged.judge(agreed, &mut doubts);
-        judged.medians();
+        judged.most();
     }
     let notes = &mut verdict.notes;
     scheduling(agreed, contract.scheduling.unwrap_or(Answer::Note), &tasks, &mut tally, notes);
@@ -203,22 +202,23 @@ impl Judged<'_> {
         }
     }
 
-    fn medians(&mut self) {
+    /// What is about most jobs.
+    fn most(&mut self) {
         let jobs = self.stream.jobs;
-        // Of too few jobs, chance may move a median anywhere.
-        if !self.tolerance.half.as_ref().is_some_and(|half| half.is_exceeded(jobs, jobs)) {
-            return;
-        }
         let separation = median_separation_of(self.stream);
+        let costs = self.stream.percentiles.as_ref().and_then(|it| it.cost.as_ref());
         for (term, value) in [
-            (Term::MedianCost, median_cost_of(self.stream).map(exact_at_least)),
+            // If the tenth percentile is beyond the limit, so is the quartile.
+            (Term::QuartileCost, costs.and_then(|it| it.p10_ns).map(exact_at_least)),
             (Term::Frequent, separation.map(|it| it.most)),
             (Term::Rare, separation.map(|it| it.least)),
         ] {
             let Some((value, standing)) = value.map(Duration::ns).zip(self.tally.standing(term)) else {
                 continue;
             };
-            if standing.is_beyond(value) {
+            // Of too few jobs, chance may move what most do anywhere.
+            let is_enough = term.of_most().is_some_and(|allowance| allowance.is_exceeded(jobs, jobs));
+            if is_enough && standing.is_beyond(value) {
                 let (task, agreed) = (self.tally.task.clone(), standing.agreed);
                 self.tally.add(Violation { task, term, subject: None, value, agreed }, 0);
             }

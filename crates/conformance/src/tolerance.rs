@@ -1,6 +1,6 @@
 //! What a contract tolerates: jobs that may exceed a limit, and values that no share excuses.
 
-use crate::chance::{Allowance, Allowances, HALF};
+use crate::chance::{Allowance, Allowances};
 use crate::contract::ContractTask;
 use crate::violation::Term;
 use punctual_model::Duration;
@@ -12,16 +12,13 @@ const MOST_TOLERATED: Duration = Duration::from_ms(1_000);
 pub struct Tolerance {
     /// Single jobs; `None` if none may.
     some: Option<Allowance>,
-    /// Half of them; `None` if the contract agrees on no median.
-    pub half: Option<Allowance>,
 }
 
 impl Tolerance {
     /// What the contract says of a task.
     pub fn new(task: &ContractTask, allowances: &mut Allowances) -> Tolerance {
-        let has_median = task.median_cost.is_some() || task.median_separation.is_some();
         let some = task.may_exceed.filter(|share| !share.is_zero());
-        Tolerance { some: some.map(|share| allowances.of(share)), half: has_median.then(|| HALF.clone()) }
+        Tolerance { some: some.map(|share| allowances.of(share)) }
     }
 
     /// How many jobs may exceed the limit of a term; `None` if none may.

@@ -114,7 +114,7 @@ impl Tally {
             (Term::Separation, time(task.separation)),
             (Term::WcetOfSeveral, time(task.more_wcets.last().copied())),
             (Term::SeparationOfSeveral, time(task.more_separations.last().copied())),
-            (Term::MedianCost, time(task.median_cost)),
+            (Term::QuartileCost, time(task.quartile_cost)),
             (Term::Frequent, time(task.median_separation.map(|it| it.least))),
             (Term::Rare, time(task.median_separation.map(|it| it.most))),
         ];

@@ -1,5 +1,6 @@
 //! Violations: which task, which term, when, and by how much.
 
+use crate::chance::{Allowance, BEYOND_MEDIAN, BEYOND_QUARTILE};
 use crate::scheduling::policy_name;
 use punctual_model::{Duration, Instant};
 use std::fmt;
@@ -38,8 +39,8 @@ pub enum Term {
     WcetOfSeveral,
     /// The time between a release and one that is not the next.
     SeparationOfSeveral,
-    /// The processor time of most jobs.
-    MedianCost,
+    /// The processor time of nearly all jobs: its lower quartile.
+    QuartileCost,
     /// Most releases follow the one before too soon.
     Frequent,
     /// Most releases follow the one before too late.
@@ -85,7 +86,7 @@ impl Term {
         Term::Latency,
         Term::WcetOfSeveral,
         Term::SeparationOfSeveral,
-        Term::MedianCost,
+        Term::QuartileCost,
         Term::Frequent,
         Term::Rare,
         Term::Policy,
@@ -114,7 +115,7 @@ impl Term {
             Term::Latency => "latency",
             Term::WcetOfSeveral => "wcet_of_several",
             Term::SeparationOfSeveral => "separation_of_several",
-            Term::MedianCost => "median_cost",
+            Term::QuartileCost => "quartile_cost",
             Term::Frequent => "frequent",
             Term::Rare => "rare",
             Term::Policy => "policy",
@@ -140,9 +141,13 @@ impl Term {
         matches!(self, Term::Early | Term::Separation | Term::SeparationOfSeveral | Term::Frequent)
     }
 
-    /// Whether it is about most jobs, so that single ones say nothing.
-    pub const fn is_median(self) -> bool {
-        matches!(self, Term::MedianCost | Term::Frequent | Term::Rare)
+    /// If it is about most jobs, so that single ones say nothing: how many may exceed its limit.
+    pub(crate) fn of_most(self) -> Option<&'static Allowance> {
+        match self {
+            Term::QuartileCost => Some(&BEYOND_QUARTILE),
+            Term::Frequent | Term::Rare => Some(&BEYOND_MEDIAN),
+            _ => None,
+        }
     }
 
     /// A value of it as text.
@@ -220,7 +225,7 @@ impl fmt::Display for Violation {
                 let (value, agreed) = (term.text(*value), term.text(*agreed));
                 write!(f, "{task}: response {value}, proven at most {agreed}")?;
             }
-            Term::MedianCost => {
+            Term::QuartileCost => {
                 let (value, agreed) = (term.text(*value), term.text(*agreed));
                 write!(f, "{task}: most jobs cost more than {agreed}, typically {value}")?;
             }

@@ -2,13 +2,13 @@
 //! whether they are most. A window of jobs is counted together.
 
 use super::Findings;
-use crate::chance::WINDOW;
+use crate::chance::{Allowance, WINDOW};
 use crate::tolerance::Tolerance;
 use crate::verdict::Standing;
 use crate::violation::{Subject, Term, Violation};
 
 /// The terms that are about most jobs.
-const MEDIANS: [Term; 3] = [Term::MedianCost, Term::Frequent, Term::Rare];
+const OF_MOST: [Term; 3] = [Term::QuartileCost, Term::Frequent, Term::Rare];
 
 /// The jobs of a thread at one separator since their window began.
 #[derive(Default)]
@@ -16,10 +16,10 @@ pub struct Beyond {
     jobs: u64,
     /// Of each term of the task, how many jobs exceeded its limit.
     counts: Vec<u64>,
-    medians: [Most; MEDIANS.len()],
+    most: [Most; OF_MOST.len()],
 }
 
-/// Jobs beyond the limit of a median.
+/// Jobs beyond the limit of a term that is about most.
 #[derive(Clone, Copy, Default)]
 struct Most {
     jobs: u64,
@@ -52,20 +52,20 @@ impl Beyond {
         is_broken
     }
 
-    /// Counts a job that exceeds the limit of a median.
+    /// Counts a job that exceeds the limit of a term that is about most.
     pub fn count(&mut self, term: Term, value: u64) {
-        if let Some(place) = MEDIANS.iter().position(|it| *it == term) {
-            let Most { jobs, sum } = &mut self.medians[place];
+        if let Some(place) = OF_MOST.iter().position(|it| *it == term) {
+            let Most { jobs, sum } = &mut self.most[place];
             (*jobs, *sum) = (*jobs + 1, sum.saturating_add(value));
         }
     }
 
-    /// Ends the window: judges the medians of its jobs.
-    pub fn close(&mut self, rule: &Tolerance, findings: &mut Findings<'_>, subject: &dyn Fn() -> Subject) {
-        let Beyond { jobs, medians, .. } = std::mem::take(self);
-        let Some(half) = &rule.half else { return };
-        for (term, most) in MEDIANS.into_iter().zip(medians) {
-            if !half.is_exceeded(most.jobs, jobs.max(1)) {
+    /// Ends the window: judges what most of its jobs did.
+    pub fn close(&mut self, findings: &mut Findings<'_>, subject: &dyn Fn() -> Subject) {
+        let Beyond { jobs, most, .. } = std::mem::take(self);
+        for (term, most) in OF_MOST.into_iter().zip(most) {
+            let is_exceeded = |allowance: &Allowance| allowance.is_exceeded(most.jobs, jobs.max(1));
+            if !term.of_most().is_some_and(is_exceeded) {
                 continue;
             }
             let value = most.sum / most.jobs;

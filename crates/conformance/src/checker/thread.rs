@@ -150,15 +150,8 @@ impl Thread {
         self.forget_jobs();
     }
 
-    /// Nothing more comes of the jobs so far: judges the medians of those whose window is not complete.
-    pub fn close_windows(
-        &mut self,
-        tid: u32,
-        agreed: &[Agreed],
-        tallies: &mut [Tally],
-        at: u64,
-        each: Tell<'_>,
-    ) {
+    /// Nothing more comes of the jobs so far: judges what most of those did whose window is not complete.
+    pub fn close_windows(&mut self, tid: u32, tallies: &mut [Tally], at: u64, each: Tell<'_>) {
         let Thread { name, pid, phase, lanes, chosen, .. } = self;
         for Lane { separator, task, jobs, ledger, .. } in lanes {
             let (job, release, end) = jobs.latest;
@@ -173,9 +166,7 @@ impl Thread {
                 is_open: false,
             };
             let mut findings = Findings { tally: &mut tallies[*task], place: at, tell: Some(&mut *each) };
-            let mut close = |findings: &mut Findings<'_>| {
-                jobs.beyond.close(&agreed[*task].tolerance, findings, &subject);
-            };
+            let mut close = |findings: &mut Findings<'_>| jobs.beyond.close(findings, &subject);
             match ledger {
                 Some(ledger) => ledger.take(*chosen == Some(*separator), &mut findings, close),
                 None => close(&mut findings),
@@ -328,7 +319,7 @@ impl Jobs {
         for (place, standing) in tally.standings.iter_mut().enumerate() {
             let term = standing.term;
             let value = match term {
-                Term::Wcet | Term::MedianCost => job.cost.ns(),
+                Term::Wcet | Term::QuartileCost => job.cost.ns(),
                 Term::Response | Term::Deadline | Term::Bound => response,
                 Term::Suspension => job.suspended.ns(),
                 Term::Separation | Term::Frequent | Term::Rare => match separation {
@@ -341,7 +332,7 @@ impl Jobs {
                     _ => continue,
                 },
             };
-            if term.is_median() {
+            if term.of_most().is_some() {
                 if standing.is_beyond(value) {
                     self.beyond.count(term, value);
                 }
@@ -376,7 +367,7 @@ impl Jobs {
         self.told.ended(seen.number);
         self.latest = (seen.number, job.release.window.latest(), job.end);
         if self.beyond.is_full() {
-            self.beyond.close(&agreed.tolerance, findings, subject);
+            self.beyond.close(findings, subject);
         }
     }
 

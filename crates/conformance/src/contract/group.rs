@@ -43,7 +43,8 @@ impl<'a> Group<'a> {
     pub fn agreed(&self, name: &str, limits: Limits) -> ContractTask {
         let Limits { margin, quantile } = limits;
         let most = |value: &dyn Fn(&Stream) -> Option<Duration>| {
-            self.streams.iter().filter_map(|stream| value(stream)).max().map(|most| margin.above(most))
+            let greatest = self.streams.iter().filter_map(|stream| value(stream)).max();
+            greatest.map(|most| margin.above_kernel(most, 1))
         };
         let periodic = self.periodic(limits);
         let wcet = most(&|stream| typical::cost(stream, quantile));
@@ -72,7 +73,7 @@ impl<'a> Group<'a> {
             threads: Some(at_once(&threads)).filter(|threads| *threads > 1),
             separator: self.separator.clone(),
             period: periodic.as_ref().map(|it| it.period),
-            jitter: periodic.as_ref().map(|it| margin.above(it.jitter).max(it.jitter)),
+            jitter: periodic.as_ref().map(|it| margin.above_kernel(it.jitter, 1)),
             skips: periodic.as_ref().map(|it| it.skips).filter(|skips| *skips > 0),
             separation: separations.first().copied(),
             more_separations: separations.get(1..).unwrap_or_default().to_vec(),
@@ -87,7 +88,7 @@ impl<'a> Group<'a> {
                 .map(|most| most.saturating_sub(1) as u64)
                 .filter(|_| suspension.is_some_and(|it| !it.is_zero())),
             may_exceed: typical::may_exceed(&self.streams, limits),
-            median_cost: typical::median_cost(&self.streams, margin),
+            quartile_cost: typical::quartile_cost(&self.streams, margin),
             median_separation: typical::agreed_separation(&self.streams, margin),
             policy: is_uniform.then_some(self.main.policy),
             priority: Some(self.main.priority).filter(|it| is_uniform && (1..=99).contains(it)),
@@ -152,7 +153,7 @@ impl<'a> Group<'a> {
         let executions = || self.streams.iter().filter_map(|stream| stream.execution.as_ref());
         let most = |jobs: u64| {
             let all: Option<Vec<Duration>> = executions().map(|execution| execution.wcet(jobs)).collect();
-            all?.into_iter().max().map(|most| margin.above(most))
+            all?.into_iter().max().map(|most| margin.above_kernel(most, jobs))
         };
         let more: Option<Vec<Duration>> = (2..=IN_A_ROW).map(most).collect();
         let more = more.filter(|more| {

@@ -94,7 +94,7 @@ struct RawTask {
     #[serde(default)]
     may_exceed: Option<Spanned<String>>,
     #[serde(default)]
-    median_cost: Option<Spanned<String>>,
+    quartile_cost: Option<Spanned<String>>,
     #[serde(default)]
     median_separation: Option<Spanned<RawRange>>,
     #[serde(default)]
@@ -241,7 +241,7 @@ impl RawTask {
             suspension: duration(&self.suspension)?,
             suspensions: self.suspensions,
             may_exceed: self.may_exceed.as_ref().map(share).transpose()?,
-            median_cost: duration(&self.median_cost)?,
+            quartile_cost: duration(&self.quartile_cost)?,
             median_separation: self.median_separation.map(range).transpose()?,
             policy,
             priority: self.priority.as_ref().map(priority).transpose()?,

@@ -1,8 +1,8 @@
 //! What is typical of the jobs of a thread, and how many of them may be otherwise.
 //!
 //! Jobs of the next run may exceed the greatest value of one run, and one outlier in it hides a program that
-//! became slower. So a contract agrees on medians, which neither outliers nor chance move, and lets a share
-//! of the jobs exceed the limits.
+//! became slower. So a contract agrees on what nearly all jobs need, which neither outliers nor chance move,
+//! and lets a share of the jobs exceed the limits.
 
 use super::group::LEAST_JOBS;
 use super::observed::Limits;
@@ -91,17 +91,21 @@ pub fn may_exceed(streams: &[&Stream], Limits { margin, quantile }: Limits) -> O
     Some(Percent::of_parts(parts).clamp(LEAST_SHARE, crate::chance::GREATEST_SHARE))
 }
 
-/// The median cost of the jobs of a stream, at most.
-pub fn median_cost_of(stream: &Stream) -> Option<Duration> {
-    stream.percentiles.as_ref()?.cost.as_ref().map(|quantiles| quantiles.p50_ns)
-}
-
-/// A limit of the median cost. Half of the margin lies between it and what was observed, so that a program
-/// that is slower by the whole margin exceeds it for certain.
-pub fn median_cost(streams: &[&Stream], margin: Margin) -> Option<Duration> {
+/// A limit of the lower quartile of the cost. Half of the margin lies between it and what was observed, so
+/// that a program that is slower by the whole margin exceeds it for certain.
+///
+/// Disturbances only add to costs, so it begins from the tenth percentile, which those of the observed run
+/// hardly move, and is compared with the quartile, which those of the next run hardly move.
+pub fn quartile_cost(streams: &[&Stream], margin: Margin) -> Option<Duration> {
     let Margin::Percent(_) = margin else { return None };
-    let medians = enough(streams).filter_map(median_cost_of);
-    medians.max().map(|median| margin.half().above(median))
+    let limit = |costs: &Quantiles| {
+        let above = |observed| margin.half_above_kernel(observed);
+        let quartile = costs.p25_ns.unwrap_or(costs.p50_ns);
+        let least = above(costs.p10_ns.unwrap_or(quartile));
+        // A few jobs are of another kind.
+        if quartile > least { above(quartile) } else { least }
+    };
+    enough(streams).filter_map(|stream| stream.percentiles.as_ref()?.cost.as_ref()).map(limit).max()
 }
 
 /// Limits of the median separation, where a change by the whole margin exceeds them for certain.

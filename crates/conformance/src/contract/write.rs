@@ -62,7 +62,11 @@ fn write_task(task: &ContractTask, text: &mut String) {
     lines.number("suspensions", task.suspensions, "sleeps inside a job");
     let share = task.may_exceed.map(|share| format!("{share}%"));
     lines.text("may_exceed", share.as_deref(), "share of the jobs that may exceed each limit but deadline");
-    lines.time("median_cost", task.median_cost, "processor time that half of the jobs do not exceed");
+    lines.time(
+        "quartile_cost",
+        task.quartile_cost,
+        "processor time that a quarter of the jobs do not exceed",
+    );
     if let Some(it) = task.median_separation {
         let range = format!("{{ least = {}, most = {} }}", time(it.least), time(it.most));
         lines.line("median_separation", range, "median time from a release to the next");

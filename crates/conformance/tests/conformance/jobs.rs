@@ -136,7 +136,7 @@ fn some_jobs_may_exceed_a_limit() {
     assert_eq!(found.iter().map(|it| (it.term, it.value)).collect::<Vec<_>>(), [(Term::Wcet, 1_500 * MS)]);
 }
 
-/// A median is broken by most jobs of a window, and of the last one, which ends with the thread.
+/// A median or quartile is broken by most jobs of a window, and of the last one, which ends with the thread.
 #[test]
 fn most_jobs_are_judged_window_by_window() {
     let of = |jobs: std::ops::Range<u64>, slow: &dyn Fn(u64) -> bool| {
@@ -146,15 +146,15 @@ fn most_jobs_are_judged_window_by_window() {
         }
         let (sequence, at) = (thread.sequence(), Instant::from_ns(jobs.end * 10 * MS));
         thread.records.push(Record::Exit { tid: 7, sequence, at });
-        found(&contract(&format!("{SLEEP}median_cost = \"1500us\"")), &thread)
+        found(&contract(&format!("{SLEEP}quartile_cost = \"1500us\"")), &thread)
     };
     assert_eq!(of(1..2_002, &|_| false), []);
-    assert_eq!(of(1..2_002, &|job| job % 2 == 0), []);
+    assert_eq!(of(1..2_002, &|job| job % 4 != 0), []);
     // The first jobs of a program are slow.
     assert_eq!(of(1..2_002, &|job| job < 500), []);
-    assert_eq!(of(1..2_002, &|job| job > 1_000), [(Term::MedianCost, 1_999, 2 * MS)]);
-    assert_eq!(of(1..52, &|job| job > 5), [(Term::MedianCost, 49, 2 * MS)]);
-    assert_eq!(of(1..20, &|_| true), []);
+    assert_eq!(of(1..2_002, &|job| job > 1_000), [(Term::QuartileCost, 1_999, 2 * MS)]);
+    assert_eq!(of(1..202, &|job| job > 10), [(Term::QuartileCost, 199, 2 * MS)]);
+    assert_eq!(of(1..49, &|_| true), []);
 }
 
 /// Releases at another period, sooner or later; and one that is early or late now and then.

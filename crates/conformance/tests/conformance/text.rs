@@ -90,7 +90,7 @@ fn task() -> impl Strategy<Value = ContractTask> {
             exclusive: table.1,
             on_overrun: table.2,
             may_exceed: typical.0.map(Percent::of_parts),
-            median_cost: typical.1,
+            quartile_cost: typical.1,
             median_separation: typical
                 .2
                 .map(|(one, other)| MedianSeparation { least: one.min(other), most: one.max(other) }),

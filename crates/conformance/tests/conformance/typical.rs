@@ -40,22 +40,23 @@ struct Program {
     one_in: u64,
 }
 
-/// Ten programs: from 1 to 50 ms, from few jobs to many.
+/// Ten programs: from 1 to 50 ms, from few jobs to many. Of shorter jobs, 20 % is less than the kernel's
+/// share varies by.
 const PROGRAMS: [Program; 10] = {
     const fn program(period: u64, cost: u64, jobs: u64, one_in: u64) -> Program {
         Program { period, cost, jobs, one_in }
     }
     [
-        program(MS, 20 * US, 1_500, 300),
+        program(MS, 200 * US, 1_500, 300),
         program(2 * MS, 300 * US, 1_000, 100),
-        program(4 * MS, 50 * US, 500, 40),
+        program(4 * MS, 150 * US, 500, 40),
         program(5 * MS, 200 * US, 400, 1_000),
         program(8 * MS, 2 * MS, 250, 60),
         program(10 * MS, MS, 200, 30),
         program(16_666_667, 300 * US, 120, 100),
         program(25 * MS, 400 * US, 80, 40),
-        program(40 * MS, 10 * MS, 50, 100),
-        program(50 * MS, 500 * US, 40, 100),
+        program(40 * MS, 10 * MS, 60, 100),
+        program(50 * MS, 500 * US, 60, 100),
     ]
 };
 
@@ -142,7 +143,7 @@ fn further_runs_keep_to_the_contract_of_one_and_slower_ones_do_not() {
             }
             for seed in 200..202 {
                 for (changed, term) in [
-                    (program.slower(20), Term::MedianCost),
+                    (program.slower(20), Term::QuartileCost),
                     (program.at_period(120), Term::Rare),
                     (program.at_period(80), Term::Frequent),
                 ] {
@@ -163,7 +164,7 @@ fn models_tell_what_records_tell() {
         let contract = agreed(&[program.run(1)]);
         let check = |program: Program| broken(&check_model(&contract, &model(&program.run(2))));
         assert_eq!(check(program), [], "{number}");
-        assert!(check(program.slower(20)).contains(&Term::MedianCost), "{number}");
+        assert!(check(program.slower(20)).contains(&Term::QuartileCost), "{number}");
     }
 }
 
@@ -172,7 +173,7 @@ fn models_tell_what_records_tell() {
 fn without_a_margin_a_contract_is_what_was_observed() {
     let contract = Contract::from(&model(&PROGRAMS[3].run(1)));
     let task = &contract.tasks[0];
-    assert_eq!((task.may_exceed, task.median_cost, task.median_separation), (None, None, None));
+    assert_eq!((task.may_exceed, task.quartile_cost, task.median_separation), (None, None, None));
 }
 
 /// A contract of several runs covers all; of more jobs, fewer may exceed the limits.
@@ -184,8 +185,8 @@ fn several_runs_are_covered() {
     for run in &runs {
         assert_eq!(broken(&check(&all, run).1), []);
     }
-    assert!(broken(&check(&one, &runs[1]).1).contains(&Term::MedianCost));
+    assert!(broken(&check(&one, &runs[1]).1).contains(&Term::QuartileCost));
     let (one, all) = (&one.tasks[0], &all.tasks[0]);
-    assert!(all.wcet >= one.wcet && all.median_cost > one.median_cost && all.response >= one.response);
+    assert!(all.wcet >= one.wcet && all.quartile_cost > one.quartile_cost && all.response >= one.response);
     assert!(all.may_exceed < one.may_exceed, "{:?} {:?}", all.may_exceed, one.may_exceed);
 }
