@@ -99,9 +99,16 @@ impl History {
                 Occupant::Idle => (Kind::Dispatch, None),
                 Occupant::Thread(other) if other != thread => {
                     let kind = waited_behind(ready.urgency, self.urgency(other, from));
-                    // The scheduler chose a less urgent thread when this one left, or later: a budget.
-                    let chosen = at_once || exhausted || later;
-                    let kind = if chosen && kind == Kind::Dispatch { Kind::Throttled } else { kind };
+                    let kind = match kind {
+                        // The scheduler chose a less urgent thread when this one left, or later: a budget.
+                        Kind::Dispatch if at_once || exhausted || later => Kind::Throttled,
+                        // Or it had done so before, when another one wanted the processor, too.
+                        Kind::Dispatch if self.has_loss(occupied.favour.known_from, occupied.from) => {
+                            Kind::Unknown
+                        }
+                        Kind::Dispatch if occupied.favour.is_given => Kind::Throttled,
+                        kind => kind,
+                    };
                     exhausted |= at_once && kind == Kind::Throttled;
                     // A reservation's own runtime was used up, whoever ran meanwhile.
                     let nobody = kind == Kind::Throttled && ready.urgency == Urgency::DEADLINE;
@@ -132,7 +139,8 @@ impl History {
             }
             let (mut reached, end) = (whole.from, whole.from + whole.time);
             for served in self.interrupts(cpu, whole.from, end) {
-                let (from, until) = (served.from.max(reached), served.until.min(end));
+                // After a loss, they may overlap.
+                let (from, until) = (served.from.max(reached).min(end), served.until.min(end));
                 push(&mut cut, Part { from: reached, time: from.since(reached), ..whole.clone() });
                 push(&mut cut, interrupted(served, from, until));
                 reached = until.max(reached);

@@ -15,6 +15,14 @@ pub(crate) enum Occupant {
     Thread(u32),
 }
 
+/// Whether the scheduler gave a processor to its occupant although a more urgent thread wanted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Favour {
+    pub is_given: bool,
+    /// The events that tell begin here: the processor was idle, so nobody wanted it.
+    pub known_from: Instant,
+}
+
 /// A stretch of a processor's time with one occupant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occupancy {
@@ -23,6 +31,7 @@ pub(crate) struct Occupancy {
     pub by: Occupant,
     /// The same, as far as it was known before the event that ended the stretch.
     pub begun: Occupant,
+    pub favour: Favour,
 }
 
 /// A stretch of a processor's time in an interrupt. `None`: its end was not seen, so it lasted until some
@@ -47,6 +56,9 @@ pub(crate) struct StolenTime {
 pub(crate) struct Processor {
     pub occupant: Occupant,
     pub since: Instant,
+    pub favour: Favour,
+    /// Real-time threads that left it since it was idle, and wanted to keep it.
+    pub wanted_by: Vec<u32>,
     /// Interrupts that it serves, the innermost last; each has been running since then.
     serving: Vec<(Interrupt, Instant)>,
     pub stolen_since: Instant,
@@ -54,12 +66,25 @@ pub(crate) struct Processor {
 
 impl Processor {
     pub fn unseen(since: Instant) -> Processor {
-        Processor { occupant: Occupant::Unseen, since, serving: Vec::new(), stolen_since: since }
+        Processor {
+            occupant: Occupant::Unseen,
+            since,
+            favour: Favour { is_given: false, known_from: since },
+            wanted_by: Vec::new(),
+            serving: Vec::new(),
+            stolen_since: since,
+        }
     }
 
     /// The stretch that ends at `at`.
     pub fn stretch(&self, at: Instant) -> Occupancy {
-        Occupancy { from: self.since, until: at, by: self.occupant, begun: self.occupant }
+        Occupancy {
+            from: self.since,
+            until: at,
+            by: self.occupant,
+            begun: self.occupant,
+            favour: self.favour,
+        }
     }
 
     /// Ends the stretch, whose occupant was `seen`, and begins one of `next`.

@@ -1,8 +1,8 @@
 //! The states of all threads and processors, event by event.
 
-use crate::event::{Event, Faults, Step, Urgency};
-use crate::processor::{Occupancy, Occupant, Processor, Service, StolenTime};
-use crate::thread::{State, Stretch, Thread};
+use crate::event::{Departure, Event, Faults, Step, Urgency};
+use crate::processor::{Favour, Occupancy, Occupant, Processor, Service, StolenTime};
+use crate::thread::{Queue, Since, State, Stretch, Thread};
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
 
@@ -47,11 +47,14 @@ impl Tracker {
             Step::In { thread, urgency } => self.enter(at, cpu, thread, urgency, sink),
             Step::Out { thread, urgency, why } => {
                 let occupant = self.processor(cpu).occupant;
-                self.expel(at, occupant, thread, sink);
+                self.expel(at, cpu, occupant, thread, sink);
                 let had = occupant_of(thread);
                 let seen =
                     if occupant == had || occupant == Occupant::Unseen { had } else { Occupant::Unknown };
                 self.turn(at, cpu, seen, self.vacant(), sink);
+                if matches!(why, Departure::Preempted) && urgency < Urgency::FAIR {
+                    self.processor(cpu).wanted_by.push(thread);
+                }
                 if thread != 0 {
                     let stretch = self.thread(thread).leave(at, cpu, urgency, why);
                     sink.thread(thread, stretch);
@@ -91,17 +94,34 @@ impl Tracker {
 
     fn enter(&mut self, at: Instant, cpu: u32, thread: u32, urgency: Urgency, sink: &mut impl Sink) {
         let occupant = self.processor(cpu).occupant;
-        self.expel(at, occupant, thread, sink);
+        self.expel(at, cpu, occupant, thread, sink);
         let seen = match occupant {
             Occupant::Thread(_) => Occupant::Unknown,
             Occupant::Unseen => self.vacant(),
             other => other,
         };
+        let favour = self.favour(at, cpu, thread, urgency);
         self.turn(at, cpu, seen, occupant_of(thread), sink);
+        self.processor(cpu).favour = favour;
         if thread != 0 {
             let stretch = self.thread(thread).enter(at, cpu, urgency);
             sink.thread(thread, stretch);
         }
+    }
+
+    /// Whether a thread gets the processor although a more urgent one wants it.
+    fn favour(&mut self, at: Instant, cpu: u32, thread: u32, urgency: Urgency) -> Favour {
+        let Tracker { threads, processors, from, .. } = self;
+        let processor = processors.entry(cpu).or_insert_with(|| Processor::unseen(*from));
+        if thread == 0 {
+            processor.wanted_by.clear();
+            return Favour { is_given: false, known_from: at };
+        }
+        let wanted = State::Ready { queue: Queue::Of(cpu), since: Since::Preempted };
+        let wants = |it: &u32| *it != thread && threads.get(it).is_some_and(|it| it.state == wanted);
+        processor.wanted_by.retain(wants);
+        let is_given = processor.wanted_by.iter().any(|it| threads[it].urgency < urgency);
+        Favour { is_given, ..processor.favour }
     }
 
     /// The occupant of a processor that has no thread of the events.
@@ -110,12 +130,12 @@ impl Tracker {
     }
 
     /// If another thread than `thread` has the processor as far as is known, it left unseen.
-    fn expel(&mut self, at: Instant, occupant: Occupant, thread: u32, sink: &mut impl Sink) {
-        if let Occupant::Thread(other) = occupant {
-            if other != thread {
-                let stretch = self.thread(other).lose(at);
-                sink.thread(other, stretch);
-            }
+    fn expel(&mut self, at: Instant, cpu: u32, occupant: Occupant, thread: u32, sink: &mut impl Sink) {
+        let Occupant::Thread(other) = occupant else { return };
+        // Unless it was seen elsewhere since.
+        if other != thread && self.thread(other).state == (State::Running { cpu }) {
+            let stretch = self.thread(other).lose(at);
+            sink.thread(other, stretch);
         }
     }
 

@@ -161,6 +161,36 @@ fn the_kernel_keeps_time_for_less_urgent_threads() {
     assert_eq!(later("10", "20/90"), ["preempted 20 80", "dispatch 70", "own 50"]);
 }
 
+/// A thread is woken while the kernel gives its processor to ordinary threads, although a real-time thread
+/// that never waits wants it.
+#[test]
+fn the_kernel_kept_time_for_less_urgent_threads_before() {
+    let script = |hog: &str| {
+        format!(
+            "0 cpu0 in 10/80
+             50 cpu0 out 10/80 asleep
+             50 cpu0 in 30/10
+             90 cpu0 out 30/10 {hog}
+             90 cpu0 in 21
+             95 cpu0 out 21 preempted
+             95 cpu0 in 22
+             105 cpu0 woken 10 interrupt
+             400 cpu0 out 22 preempted
+             400 cpu0 in 10/80
+             500 cpu0 out 10/80 asleep"
+        )
+    };
+    let of = |hog: &str| shown(&explained(job(400, 500), &script(hog)));
+    assert_eq!(of("asleep"), ["late-wakeup 5", "dispatch 22 295", "own 100"]);
+    assert_eq!(of("preempted"), ["late-wakeup 5", "throttled 22 295", "own 100"]);
+    // Whoever had the processor in between.
+    let script = script("preempted").replace(
+        "95 cpu0 out 21 preempted",
+        "92 cpu0 out 21 preempted\n92 cpu0 in 40/90\n95 cpu0 out 40/90 asleep",
+    );
+    assert_eq!(shown(&explained(job(400, 500), &script)), ["late-wakeup 5", "throttled 22 295", "own 100"]);
+}
+
 #[test]
 fn who_is_woken_while_falling_asleep_is_not_throttled() {
     let script = woken(105)
