@@ -1,14 +1,17 @@
 // A control loop that is late for reasons that it knows.
 //
 //   late [JOBS [FILE]]
-//   late budget JOBS
+//   late budget|server|slack JOBS
 //
 // Prints a line for each job: when it was due, when it ended, why it should be late, for how long
 // the reason lasted within the job, the processor time of the job, and its page faults. What is
 // left of its time is what other load took. Needs two processors: the loop has the first, threads
 // that it waits for have the second. With FILE, some jobs write to it or read it, and wait for the
 // disk.
-// With `budget`, the loop is under SCHED_DEADLINE and uses up its runtime now and then.
+// With `budget`, the loop is under SCHED_DEADLINE and uses up its runtime now and then. With
+// `server`, a less urgent real-time thread never waits, and now and then the kernel gives the
+// processor to an ordinary thread all the same. With `slack`, the loop is an ordinary thread whose
+// timers may be late.
 #include "workload.h"
 
 #include <errno.h>
@@ -50,15 +53,18 @@ enum cause {
 	DISK,
 	COLD,
 	CAUSES,
-	// A loop of its own.
-	BUDGET = CAUSES
+	// Loops of their own.
+	BUDGET = CAUSES,
+	SERVER,
+	SLACK
 };
 // Those with a helper.
 #define FIRST_HELPED PREEMPTED
 #define LAST_HELPED  WORKER
 
 static const char *const names[] = {"none", "own", "preempted", "queued", "turns", "lock",
-	"inherit", "inversion", "worker", "faults", "stopped", "backlog", "disk", "cold", "budget"};
+	"inherit", "inversion", "worker", "faults", "stopped", "backlog", "disk", "cold", "budget",
+	"server", "slack"};
 
 struct job {
 	int64_t due, start, end, reason, cpu, faults;
@@ -396,18 +402,123 @@ static int use_up_budget(struct job *jobs, long count)
 	return 0;
 }
 
+// Real-time throttling, or since Linux 6.12 the fair server: when an ordinary thread had nothing
+// from its processor for about a second, it runs for some 50 ms.
+static struct {
+	int64_t from, until;
+} turns[64];
+static _Atomic int turns_seen;
+static _Atomic int64_t hog_began;
+
+// Logs when it runs: each time without a gap is a turn.
+static void *be_ordinary(void *unused)
+{
+	const int64_t gap = MS / 10;
+	int turn = -1;
+	must(prctl(PR_SET_NAME, "ordinary"), "prctl");
+	pin(0);
+	for (int64_t last = 0; !over;) {
+		int64_t now = now_ns();
+		if (now - last > gap && turn + 1 < (int)(sizeof(turns) / sizeof(*turns)))
+			turns[++turn].from = now;
+		turns[turn].until = last = now;
+		turns_seen = turn + 1;
+	}
+	return unused;
+}
+
+static void *never_wait(void *unused)
+{
+	pin(0);
+	become_fifo("hog", 10);
+	hog_began = now_ns();
+	while (!over)
+		;
+	return unused;
+}
+
+static int64_t of_ordinary(int64_t from, int64_t until)
+{
+	int64_t sum = 0;
+	for (int turn = 0; turn < turns_seen; turn++) {
+		int64_t begin = turns[turn].from > from ? turns[turn].from : from;
+		int64_t end = turns[turn].until < until ? turns[turn].until : until;
+		if (turns[turn].from > hog_began && end > begin)
+			sum += end - begin;
+	}
+	return sum;
+}
+
+static int starve_others(struct job *jobs, long count)
+{
+	pthread_t ordinary, hog;
+	if (pthread_create(&ordinary, NULL, be_ordinary, NULL) ||
+		pthread_create(&hog, NULL, never_wait, NULL))
+		die("pthread_create", EAGAIN);
+	pin(0);
+	become_fifo("control", 60);
+	int64_t due = now_ns() + 2 * PERIOD;
+	for (long j = 0; j < count; j++, due += PERIOD) {
+		struct job *job = &jobs[j];
+		job->due = due;
+		sleep_until(due);
+		int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+		burn(USUAL / 2);
+		job->end = now_ns();
+		job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	}
+	over = true;
+	pthread_join(hog, NULL);
+	pthread_join(ordinary, NULL);
+	for (long j = 0; j < count; j++) {
+		jobs[j].reason = of_ordinary(jobs[j].due, jobs[j].end);
+		jobs[j].cause = jobs[j].reason ? SERVER : NONE;
+	}
+	print(jobs, count);
+	return 0;
+}
+
+// The kernel may wake an ordinary thread later than asked for, to wake several at once.
+static int wake_late(struct job *jobs, long count)
+{
+	must(prctl(PR_SET_NAME, "control"), "prctl");
+	int64_t due = now_ns() + 2 * PERIOD;
+	for (long j = 0; j < count; j++, due += PERIOD) {
+		struct job *job = &jobs[j];
+		job->due = due;
+		job->cause = j % APART == APART - 1 && j + 1 < count ? SLACK : NONE;
+		must(prctl(PR_SET_TIMERSLACK, job->cause ? 2 * PERIOD : 1), "PR_SET_TIMERSLACK");
+		sleep_until(due);
+		job->start = now_ns();
+		int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+		burn(USUAL / 2);
+		job->end = now_ns();
+		job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
+		job->reason = job->cause ? job->start - due : 0;
+	}
+	print(jobs, count);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	bool is_budget = argc > 2 && strcmp(argv[1], "budget") == 0;
-	argv += is_budget;
-	argc -= is_budget;
+	static const struct {
+		const char *name;
+		int (*run)(struct job *, long);
+	} loops[] = {{"budget", use_up_budget}, {"server", starve_others}, {"slack", wake_late}};
+	int (*loop)(struct job *, long) = NULL;
+	for (size_t l = 0; argc > 2 && l < sizeof(loops) / sizeof(*loops); l++)
+		if (strcmp(argv[1], loops[l].name) == 0)
+			loop = loops[l].run;
+	argv += loop != NULL;
+	argc -= loop != NULL;
 	long count = argc > 1 ? atol(argv[1]) : 200;
 	struct job *jobs = calloc(count, sizeof(*jobs));
 
 	if (!jobs)
 		die("calloc", errno);
-	if (is_budget)
-		return use_up_budget(jobs, count);
+	if (loop)
+		return loop(jobs, count);
 	cpu_set_t all;
 	must(sched_getaffinity(0, sizeof(all), &all), "sched_getaffinity");
 	if (CPU_COUNT(&all) < 2)

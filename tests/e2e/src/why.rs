@@ -20,6 +20,8 @@ pub const ALL: &[(&str, Test)] = &[
 pub const ALONE: &[(&str, Test)] = &[
     ("why::causes_of_a_program_that_knows_them", causes),
     ("why::a_budget_that_was_used_up", budget),
+    ("why::real_time_throttling", throttling),
+    ("why::timers_with_slack", slack),
     ("why::causes_are_told_at_once", told),
     ("why::causes_in_a_trace_of_perf", in_a_trace_of_perf),
     ("why::perf_sched_timehist_agrees", timehist),
@@ -30,8 +32,6 @@ pub const ALONE: &[(&str, Test)] = &[
 
 /// As in tests/workloads/late.c.
 const PERIOD: u64 = 10_000_000;
-/// One job in so many has a cause to be late.
-const LATE_ONE_IN: usize = 5;
 
 /// What the program logged of a job, in nanoseconds.
 struct Logged<'a> {
@@ -93,6 +93,8 @@ impl Logged<'_> {
             "worker" => by("blocked", "worker"),
             "stopped" => of("stopped"),
             "budget" => of("throttled"),
+            "server" => by("throttled", "ordinary"),
+            "slack" => of("late-wakeup"),
             // Who wakes the loop depends on the file system. The disk may be too fast for a wait to be most
             // of the job's time, without the way from a wake-up to the processor.
             "disk" if self.reason > self.response() / 4 * 3 => {
@@ -210,14 +212,37 @@ fn checked(recording: &Path, explained: &Value) -> Result {
 
 /// Whether or not somebody else had the processor meanwhile.
 fn budget() -> Result<Outcome> {
-    let mut why = punctual(["why", "--json", "--worst", "1000", "--thread", "control", "--"]);
-    why.args([&workload("late"), "budget", "200"]);
-    let ended = run(why)?;
+    let ended = run(late(&["--"], &["budget", "200"]))?;
     if !ended.stderr.lines().any(|line| Logged::of(line).is_some()) {
         return skip("the kernel refuses the reservation");
     }
     ended.expect_code(0)?;
     judge(&ended.json()?, &ended.stderr, Detail::Calls)?.is_enough()
+}
+
+/// The kernel gives the processor to an ordinary thread that has waited for a second, even if real-time
+/// threads want it.
+fn throttling() -> Result<Outcome> {
+    let ended = run(late(&["--"], &["server", "400"]))?;
+    ended.expect_code(0)?;
+    if !ended.stderr.lines().filter_map(Logged::of).any(|logged| logged.cause == "server") {
+        return skip("the kernel gave the ordinary thread nothing");
+    }
+    judge(&ended.json()?, &ended.stderr, Detail::Calls)?.is_enough()
+}
+
+/// The kernel may wake ordinary threads later than they asked for.
+fn slack() -> Result<Outcome> {
+    let ended = run(late(&["--include-best-effort", "--"], &["slack", "200"]))?;
+    ended.expect_code(0)?;
+    judge(&ended.json()?, &ended.stderr, Detail::Calls)?.is_enough()
+}
+
+/// Explains late jobs of a loop of `late`.
+fn late(options: &[&str], arguments: &[&str]) -> Command {
+    let mut why = punctual(["why", "--json", "--worst", "1000", "--thread", "control"]);
+    why.args(options).arg(workload("late")).args(arguments);
+    why
 }
 
 /// A watch tells the causes of late jobs while the program runs.
@@ -501,7 +526,9 @@ fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
         let too_few = detail.has_calls() && faults < logged.faults;
         ensure!(!too_few, "{faults} page faults, not {}: {job:#}", logged.faults);
     }
-    Ok(Judged { judged, unknown, late: all.len() / LATE_ONE_IN })
+    let is_late = |logged: &&Logged| logged.cause != "none" && logged.response() > PERIOD;
+    let late = all.iter().filter(is_late).count();
+    Ok(Judged { judged, unknown, late })
 }
 
 /// What /proc/stat counts in.
