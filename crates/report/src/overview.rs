@@ -38,11 +38,13 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
     }
     let few: Vec<&Task> = folded.iter().copied().filter(|task| why(task) == Some(Fold::FewJobs)).collect();
     let of_one_job = one_job::groups(&few);
-    let hidden = Hidden {
-        few_jobs: few.len() - of_one_job.iter().map(Vec::len).sum::<usize>(),
-        best_effort: folded.len() - few.len(),
-    };
-    text += &folding(model, &hidden, page);
+    // Of those in groups, a sentence tells.
+    let alone = few.len() - of_one_job.iter().map(Vec::len).sum::<usize>();
+    if let Some(hidden) = hidden(alone, folded.len() - few.len()) {
+        text += &crate::paragraph(&format!("{hidden}; punctual show --all lists them"), page);
+    } else if model.tasks().is_empty() {
+        text += "No task was seen.\n";
+    }
     for line in of_one_job.into_iter().map(one_job::sentence).chain(pool::sentences(&shown)) {
         text += &crate::paragraph(&line, page);
     }
@@ -171,14 +173,16 @@ fn is_best_effort(task: &Task) -> bool {
 
 /// Why a task is not shown at first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fold {
+pub(crate) enum Fold {
+    /// It has fewer than two jobs.
     FewJobs,
+    /// It is the best-effort phase of a real-time thread.
     BestEffort,
 }
 
 /// A thread that is best-effort throughout is in the model because the user asked for it, so only the phases
 /// of real-time threads fold. `thread` is the urgency of its thread.
-fn fold(task: &Task, thread: u32) -> Option<Fold> {
+pub(crate) fn fold(task: &Task, thread: u32) -> Option<Fold> {
     if is_best_effort(task) && thread < urgency(task) {
         Some(Fold::BestEffort)
     } else if primary(task).is_none_or(|stream| stream.jobs < 2) && busy::note(task).is_none() {
@@ -188,28 +192,17 @@ fn fold(task: &Task, thread: u32) -> Option<Fold> {
     }
 }
 
-/// How many tasks no line is about.
-struct Hidden {
-    few_jobs: usize,
-    best_effort: usize,
-}
-
-fn folding(model: &TimingModel, hidden: &Hidden, page: &Page) -> String {
+/// What the reader is told of rows that are not shown at first.
+pub(crate) fn hidden(few_jobs: usize, best_effort: usize) -> Option<String> {
     let parts: Vec<String> = [
-        (hidden.few_jobs, "task", "fewer than two jobs"),
-        (hidden.best_effort, "best-effort phase", "of real-time threads"),
+        (few_jobs, "task", "fewer than two jobs"),
+        (best_effort, "best-effort phase", "of real-time threads"),
     ]
     .iter()
     .filter(|(number, ..)| *number > 0)
     .map(|(number, noun, which)| format!("{} hidden ({which})", counted(*number as u64, noun)))
     .collect();
-    match (parts.is_empty(), model.tasks().is_empty()) {
-        (false, _) => {
-            crate::paragraph(&format!("{}; punctual show --all lists them", parts.join(", ")), page)
-        }
-        (true, true) => "No task was seen.\n".into(),
-        (true, false) => String::new(),
-    }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 const PHASE: &str =

@@ -18,6 +18,7 @@ pub const ALL: &[Row] = &[
     ("figures: bounds are those of the model", WIDE, bounds),
     ("figures: histograms count every job, however they are zoomed", WIDE, counts),
     ("figures: the raster has the extremes, and windows", WIDE, raster),
+    ("figures: response times have the longest, and the period", WIDE, responses),
     ("figures: the raster marks slips, and releases left out", WIDE, marks),
 ];
 
@@ -77,9 +78,12 @@ fn legend(page: &Opened, figure: &str) -> Result<Vec<String>> {
 
 fn drawn(page: &Opened) -> Result {
     for (task, kinds) in [
-        ("control", &["raster", "lateness", "arrivals", "cost", "wcet", "request", "response"][..]),
-        ("burst", &["raster", "lateness", "arrivals", "cost", "wcet", "request", "response"]),
-        ("random", &["raster", "lateness", "arrivals", "cost", "wcet", "request", "response"]),
+        (
+            "control",
+            &["raster", "lateness", "arrivals", "cost", "wcet", "request", "responses", "response"][..],
+        ),
+        ("burst", &["raster", "lateness", "arrivals", "cost", "wcet", "request", "responses", "response"]),
+        ("random", &["raster", "lateness", "arrivals", "cost", "wcet", "request", "responses", "response"]),
         ("suspending", &["raster", "request"]),
     ] {
         for kind in kinds {
@@ -339,6 +343,18 @@ fn counts(page: &Opened) -> Result {
         ensure!(0.0 < closer && closer <= jobs, "{kind}: {closer} of {jobs} jobs");
     }
     Ok(())
+}
+
+fn responses(page: &Opened) -> Result {
+    let figure = figure(page, "control", "responses")?;
+    let data = format!("figures.plots.get(document.querySelector('{figure}')).uplot.data");
+    let pages = pages()?;
+    let stream = &pages.task("control")?.streams[0];
+    let longest = stream.response.as_ref().ok_or("no response")?.max_ns.ns() as f64;
+    let drawn = page.number(&format!("Math.max(...{data}[1])"))?;
+    ensure!(drawn == longest, "{drawn}, and a longest response of {longest}");
+    let period = stream.arrival.periodic.as_ref().ok_or("no period")?.period_ns.ns() as f64;
+    page.expect(&format!("{data}[2].every((due) => due === {period})"))
 }
 
 fn raster(page: &Opened) -> Result {

@@ -16,7 +16,7 @@ pub const ALL: &[Row] = &[
     ("look: the keyboard reaches everything that the mouse does", WIDE, keyboard),
     ("look: the contents stay in view and mark the current section", WIDE, contents),
     ("look: all threads over time, with a mark that links to the worst job", WIDE, over_time),
-    ("look: the worst job is named, and shown in the raster", WIDE, worst),
+    ("look: the worst job is named, and shown among others", WIDE, worst),
 ];
 
 pub const WITHOUT: &[Row] =
@@ -199,6 +199,8 @@ fn keyboard(page: &Opened) -> Result {
     page.expect("document.activeElement.closest('.contents') !== null")?;
     page.ask("document.getElementById('filter').focus()")?;
     page.press("Tab")?;
+    page.expect("document.activeElement.id === 'folded'")?;
+    page.press("Tab")?;
     page.expect("document.activeElement.className === 'scroll'")?;
     page.press("Tab")?;
     page.expect("document.activeElement.closest('th') !== null")?;
@@ -250,13 +252,13 @@ fn worst(page: &Opened) -> Result {
     let at = page.number("Number(document.querySelector('#wanted button.show').dataset.atUs) * 1000")?;
     page.expect("document.querySelector('#wanted tbody').rows.length === 3")?;
     page.click("#wanted button.show")?;
-    let raster =
-        "document.querySelector('#wanted').closest('section').querySelector('figure[data-kind=raster]')";
-    page.until(&format!("{raster}.querySelector('.canvas[data-drawn]') !== null"))?;
-    let edge = |name: &str| page.number(&format!("figures.plots.get({raster}).uplot.scales.x.{name}"));
+    let shown =
+        "document.querySelector('#wanted').closest('section').querySelector('figure[data-kind=responses]')";
+    page.until(&format!("{shown}.querySelector('.canvas[data-drawn]') !== null"))?;
+    let edge = |name: &str| page.number(&format!("figures.plots.get({shown}).uplot.scales.x.{name}"));
     let (from, until) = (edge("min")?, edge("max")?);
     ensure!(from < at && at < until && until - from < 1e9, "{job} at {at} is not in {from} to {until}");
-    page.expect(&format!("figures.streams[{raster}.dataset.stream].mark.name === {job:?}"))
+    page.expect(&format!("figures.streams[{shown}.dataset.stream].mark.name === {job:?}"))
 }
 
 fn compared(page: &Opened) -> Result {

@@ -2,10 +2,13 @@
 
 use super::grid::Grid;
 use super::histogram::Histogram;
-use super::jobs::{Measure, StreamJobs};
+use super::jobs::{Due, Measure, StreamJobs, due};
+use super::raster::Raster;
 use crate::number::{agreeing, at_least, at_most, count, counted, period};
 use crate::percentiles;
-use punctual_model::{Curve, Duration, Periodic, PeriodicOn, SegmentBound, Stream, Suspension, request};
+use punctual_model::{
+    Curve, Duration, Periodic, PeriodicOn, SegmentBound, Stream, Suspension, Task, TimingModel, request,
+};
 use std::fmt::Write;
 
 fn ns(ns: u64) -> Duration {
@@ -38,15 +41,39 @@ pub(crate) fn raster(stream: &Stream, jobs: &StreamJobs) -> String {
             counted(jobs.windows, "release"),
         );
     }
-    let together = jobs.raster.jobs_per_bucket();
-    if together > 2 {
-        let _ = write!(
-            text,
+    text + &together(&jobs.raster)
+}
+
+/// Response times over time.
+pub(crate) fn responses(
+    model: &TimingModel,
+    task: &Task,
+    stream: &Stream,
+    jobs: &StreamJobs,
+) -> Option<String> {
+    if jobs.response.count() == 0 {
+        return None;
+    }
+    let mut text =
+        "Each point is a job: when it was released, and how long after its arrival (where that is \
+                    unknown, its release) it ended."
+            .to_owned();
+    if let Some(Due { after, name }) = due(model, task, stream) {
+        let _ = write!(text, " The dashed line is its {name}, {}: a job above it was late.", at_most(after));
+    }
+    Some(text + &together(&jobs.responses))
+}
+
+/// What a raster leaves out.
+fn together(raster: &Raster) -> String {
+    let together = raster.jobs_per_bucket();
+    match together > 2 {
+        true => format!(
             " Of every {} jobs in a row, the lowest and the highest are drawn, so every extreme is there.",
             count(together)
-        );
+        ),
+        false => String::new(),
     }
-    text
 }
 
 fn lateness_raster(grid: &Grid, stream: &Stream, jobs: &StreamJobs) -> String {

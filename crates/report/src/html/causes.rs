@@ -7,6 +7,7 @@ use super::scale::{Scale, percent};
 use super::stack::{BAR_HEIGHT, Drawable, drawn_parts, named_parts};
 use crate::figures::CAUSES;
 use crate::number::{about, at_most, count};
+use crate::prose::begin;
 use crate::text::since;
 use crate::visible;
 use crate::why::{CauseRow, advice, late, words_of};
@@ -49,13 +50,13 @@ pub(crate) fn sections(drawn: &Drawn<'_>) -> Markup {
             h2 #late-title { "Late jobs" }
             @for lack in &causes.lacks { p.note { (crate::why::lack(*lack)) } }
             @for task in &causes.tasks {
-                @if task.late == 0 { p { (late(task)) } } @else { (one(task, causes)) }
+                @if task.late == 0 { p { (late(task)) } } @else { (one(drawn.model, task, causes)) }
             }
         }
     }
 }
 
-fn one(task: &LateTask, causes: &Causes) -> Markup {
+fn one(model: &TimingModel, task: &LateTask, causes: &Causes) -> Markup {
     let label = format!("Causes of late jobs of {}", visible(&task.task));
     html! {
         h3 { bdi { (visible(&task.task)) } }
@@ -67,7 +68,7 @@ fn one(task: &LateTask, causes: &Causes) -> Markup {
             p { b { "What helps" } }
             ul { @for advice in advice { li { (advice) } } }
         }
-        @for job in &task.worst { (chart(job, task, causes)) }
+        @for job in &task.worst { (chart(model, job, task, causes)) }
     }
 }
 
@@ -166,7 +167,7 @@ fn place(name: &str, lanes: &mut Vec<Lane>) -> usize {
 }
 
 /// A job as a Gantt chart.
-fn chart(job: &LateJob, task: &LateTask, causes: &Causes) -> Markup {
+fn chart(model: &TimingModel, job: &LateJob, task: &LateTask, causes: &Causes) -> Markup {
     let lanes = lanes(job, &task.task);
     let scale = Scale::linear(job.response_ns);
     let stretches: usize = lanes.iter().map(|lane| lane.stretches.len()).sum();
@@ -197,9 +198,28 @@ fn chart(job: &LateJob, task: &LateTask, causes: &Causes) -> Markup {
                 }
             }
             @let text = crate::why::line(job, causes);
-            figcaption { (text) "." }
+            figcaption { (text) ". " (among_others(model, job, task)) }
         }
     }
+}
+
+/// Leads to the job among the others of its thread; the script shows it where these are on the page.
+fn among_others(model: &TimingModel, job: &LateJob, late: &LateTask) -> Markup {
+    let mut first = 0;
+    for task in model.tasks() {
+        let is_its = task.tid == job.tid && task.name == late.task;
+        if let Some(primary) = task.primary.filter(|_| is_its && task.until_ns >= job.end_ns) {
+            let at = job.begin_ns.since(begin(model, task));
+            return html! {
+                button.show type="button" hidden data-stream=(first + primary) data-kind="responses"
+                    data-job=(job.job) data-at-us=(at.ns() / 1_000) {
+                    "Show it among the jobs around it"
+                }
+            };
+        }
+        first += task.streams.len();
+    }
+    html! {}
 }
 
 fn drawn_lane(lane: &Lane, job: &LateJob, scale: &Scale) -> Markup {

@@ -1,14 +1,16 @@
 //! The data of the page's script, as one JSON text: curves, scalars, points and counts per stream.
 //!
-//! Numbers only; all text is in the HTML. Ascending lists are written as differences, which are short.
+//! Hardly more than numbers; text is in the HTML. Ascending lists are written as differences, which are
+//! short.
 
 use super::flow::has_curve;
 use super::histogram::Histogram;
-use super::jobs::{Jobs, Measure, StreamJobs};
+use super::jobs::{Due, Jobs, Measure, StreamJobs, due};
 use super::raster::Point;
 use super::task::drawn;
 use super::thin::{Bound, Corners, thin};
-use punctual_model::{Arrival, Instant, LeftOut, Periodic, Slip, Stream, TimingModel};
+use crate::prose::begin;
+use punctual_model::{Arrival, Instant, LeftOut, Periodic, Slip, Stream, Task, TimingModel};
 use serde::Serialize;
 
 /// Most bars of a histogram that are worth sending: the page joins them to about a hundred.
@@ -39,6 +41,8 @@ struct StreamData {
     #[serde(skip_serializing_if = "Option::is_none")]
     raster: Option<RasterData>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    responses: Option<ResponseData>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     lateness: Option<Counts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Counts>,
@@ -64,20 +68,40 @@ struct PeriodicData {
     is_dense: bool,
 }
 
+/// Which jobs points are, and when.
 #[derive(Serialize)]
-struct RasterData {
+struct Places {
     /// Differences.
     number: Vec<u64>,
     /// Differences, in microseconds since the beginning of the observation: a screen shows no more.
     at_us: Vec<i64>,
+    /// How many jobs there are, drawn or not.
+    jobs: u64,
+}
+
+#[derive(Serialize)]
+struct ResponseData {
+    #[serde(flatten)]
+    places: Places,
+    response: Vec<i64>,
+    /// Later than this is late.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due: Option<u64>,
+    /// What that is, in a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due_is: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct RasterData {
+    #[serde(flatten)]
+    places: Places,
     low: Vec<i64>,
     /// Where some are not zero.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     width: Vec<u64>,
     /// The bounds that the model has.
     bounds: Vec<u64>,
-    /// How many jobs there are, drawn or not.
-    jobs: u64,
     /// Whether it is the lateness that is drawn, or the separation.
     lateness: bool,
     /// Skipped activations (how many) and extra releases (negative).
@@ -109,13 +133,10 @@ struct Counts {
 /// The text, safe inside a script element: `<` is escaped, so nothing can end the element.
 pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
     let mut data = Data { streams: Vec::new() };
-    let observed = model.threads.as_ref().map_or(Instant::default(), |threads| threads.from_ns);
     for task in model.tasks() {
-        // Recordings made apart have clocks of their own.
-        let begin = if task.recording.is_some() { task.from_ns } else { observed };
         for stream in &task.streams {
             let seen = jobs.and_then(|jobs| jobs.stream(data.streams.len()));
-            data.streams.push(drawn(task, stream).then(|| stream_data(stream, seen, begin)));
+            data.streams.push(drawn(task, stream).then(|| stream_data(model, task, stream, seen)));
         }
     }
     for task in model.dataflow.iter().flat_map(|flow| &flow.tasks) {
@@ -126,11 +147,13 @@ pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
         .replace('<', "\\u003c")
 }
 
-fn stream_data(stream: &Stream, jobs: Option<&StreamJobs>, begin: Instant) -> StreamData {
+fn stream_data(model: &TimingModel, task: &Task, stream: &Stream, jobs: Option<&StreamJobs>) -> StreamData {
+    let begin = begin(model, task);
     let seen = jobs.filter(|jobs| jobs.jobs > 0);
     StreamData {
         wcet: stream.execution.as_ref().and_then(|execution| table(thin(&execution.wcet_ns, Bound::Above))),
         raster: seen.and_then(|jobs| raster(jobs, begin)),
+        responses: seen.map(|jobs| responses(jobs, due(model, task, stream), begin)),
         lateness: seen.and_then(|jobs| counts(&jobs.worst)),
         cost: seen.and_then(|jobs| counts(&jobs.cost)),
         response: seen.and_then(|jobs| counts(&jobs.response)),
@@ -163,8 +186,7 @@ fn periodic(periodic: &Periodic) -> PeriodicData {
     PeriodicData { period, jitter: periodic.jitter_ns.ns(), is_dense: periodic.skipped == 0 }
 }
 
-fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
-    let points = jobs.raster.points();
+fn places(points: &[Point], jobs: u64, begin: Instant) -> Places {
     let mut before = (begin.ns() / 1_000) as i64;
     let at_us = points.iter().map(|point| {
         let at = (point.at_ns / 1_000) as i64;
@@ -172,6 +194,22 @@ fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
         before = at;
         since
     });
+    let number = differences(&points.iter().map(|point| point.number).collect::<Vec<u64>>());
+    Places { number, at_us: at_us.collect(), jobs }
+}
+
+fn responses(jobs: &StreamJobs, due: Option<Due>, begin: Instant) -> ResponseData {
+    let points = jobs.responses.points();
+    ResponseData {
+        places: places(&points, jobs.jobs, begin),
+        response: points.iter().map(|point| point.high_ns).collect(),
+        due: due.map(|it| it.after.ns()),
+        due_is: due.map(|it| it.name),
+    }
+}
+
+fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
+    let points = jobs.raster.points();
     let width = |point: &Point| point.high_ns.abs_diff(point.low_ns);
     let bounds = match &jobs.measure {
         Measure::Lateness(grid) => vec![grid.jitter_ns],
@@ -180,8 +218,7 @@ fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
     };
     let (slips, left_out) = marks(&jobs.measure, begin);
     (!points.is_empty()).then(|| RasterData {
-        number: differences(&points.iter().map(|point| point.number).collect::<Vec<u64>>()),
-        at_us: at_us.collect(),
+        places: places(&points, jobs.jobs, begin),
         low: points.iter().map(|point| point.low_ns).collect(),
         width: if points.iter().any(|point| width(point) > 0) {
             points.iter().map(width).collect()
@@ -189,7 +226,6 @@ fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
             Vec::new()
         },
         bounds,
-        jobs: jobs.jobs,
         lateness: matches!(jobs.measure, Measure::Lateness(_)),
         slips,
         left_out,

@@ -5,6 +5,7 @@ use super::grid::{Grid, signed};
 use super::histogram::Histogram;
 use super::raster::{Point, Raster};
 use crate::shape::Shape;
+use punctual_model::causes::Limit;
 use punctual_model::{Duration, Instant, Job, Release, Separator, Stream, Task, TimingModel, Window};
 use rustc_hash::FxHashMap;
 
@@ -70,6 +71,8 @@ pub(crate) struct StreamJobs {
     pub(crate) worst: Histogram,
     pub(crate) cost: Histogram,
     pub(crate) response: Histogram,
+    /// Response times over time.
+    pub(crate) responses: Raster,
     /// The job with the longest response, the first of several.
     pub(crate) slowest: Option<Worst>,
     /// The job that cost most.
@@ -92,6 +95,37 @@ pub(crate) enum Measure {
         /// δ⁺(2).
         most_ns: u64,
     },
+}
+
+/// When a job has to have ended, after its arrival.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Due {
+    pub(crate) after: Duration,
+    /// What that is.
+    pub(crate) name: &'static str,
+}
+
+/// What late jobs of a task were later than, where the model knows causes; else its deadline, else its
+/// period.
+pub(crate) fn due(model: &TimingModel, task: &Task, stream: &Stream) -> Option<Due> {
+    let late = model.causes.iter().flat_map(|causes| &causes.tasks);
+    let late = late.filter(|late| late.tid == task.tid && late.task == task.name);
+    let explained =
+        late.filter_map(|late| Some(Due { after: late.limit_ns, name: limit(late.limit)? })).next();
+    let deadline = || task.reservation.map(|it| Due { after: it.deadline_ns, name: "deadline" });
+    explained.or_else(deadline).or_else(|| match Shape::new(stream) {
+        Shape::Periodic(periodic) => Some(Due { after: periodic.period_ns, name: "period" }),
+        _ => None,
+    })
+}
+
+fn limit(limit: Limit) -> Option<&'static str> {
+    match limit {
+        Limit::Period => Some("period"),
+        Limit::Contract => Some("deadline"),
+        Limit::Given | Limit::Longest => Some("limit"),
+        Limit::None => None,
+    }
 }
 
 impl Measure {
@@ -174,6 +208,7 @@ impl Jobs {
             self.recordings.len()
         });
         let namesake = self.index.insert((recording, task.tid, task.phase, stream.separator.key()), place);
+        let buckets = if primary { BUCKETS } else { BUCKETS_OF_OTHERS };
         self.streams.push(StreamJobs {
             span: (task.from_ns, task.until_ns),
             namesake,
@@ -183,10 +218,11 @@ impl Jobs {
             outside: 0,
             measure: Measure::new(stream),
             last: None,
-            raster: Raster::new(if primary { BUCKETS } else { BUCKETS_OF_OTHERS }),
+            raster: Raster::new(buckets),
             worst: Histogram::default(),
             cost: Histogram::default(),
             response: Histogram::default(),
+            responses: Raster::new(buckets),
             slowest: None,
             dearest: None,
             latest: None,
@@ -247,7 +283,10 @@ impl StreamJobs {
         self.jobs += 1;
         self.windows += u64::from(!window.is_exact());
         self.cost.push(job.cost.ns());
-        self.response.push(job.response().ns());
+        let response = job.response().ns();
+        self.response.push(response);
+        let (at_ns, response_ns) = (window.earliest().ns(), signed(response));
+        self.responses.push(Point { number, at_ns, low_ns: response_ns, high_ns: response_ns });
         let range = self.measure.range(number, &job.release, self.last);
         self.truncated += u64::from(self.measure.truncates(&job.release));
         self.busy(job);

@@ -3,7 +3,7 @@
 use super::cell::{cell, head, on_page};
 use crate::derived::primary;
 use crate::figures::{THREADS, ThreadRow};
-use crate::overview::{legend, threads};
+use crate::overview::{Fold, fold, hidden, legend, threads};
 use crate::text;
 use crate::visible;
 use crate::{busy, one_job, pool};
@@ -25,12 +25,15 @@ pub(crate) fn order(model: &TimingModel) -> Vec<usize> {
     order
 }
 
-/// The section with the table.
+/// The section with the table. What the terminal does not show, the page shows when asked.
 pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
     let all: Vec<&Task> = model.tasks().iter().collect();
     let short: Vec<&Task> =
         all.iter().copied().filter(|task| primary(task).is_none_or(|stream| stream.jobs < 2)).collect();
-    let ids = ThreadIds::new(model.tasks());
+    let (ids, urgencies) = threads(model);
+    let why = |task: &Task| fold(task, urgencies[&ids.of(task)]);
+    let folds = |which| all.iter().filter(|task| why(task) == Some(which)).count();
+    let hidden = hidden(folds(Fold::FewJobs), folds(Fold::BestEffort));
     html! {
         section #tasks aria-labelledby="tasks-title" {
             h2 #tasks-title { "All tasks" }
@@ -41,6 +44,9 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
                     label for="filter" { "Filter" }
                     input #filter type="search" autocomplete="off" spellcheck="false" placeholder="name, \
                      TID, policy, call, command …";
+                    @if let Some(hidden) = hidden {
+                        label { input #folded type="checkbox"; " Show all: " (hidden) }
+                    }
                     output #shown for="filter" {}
                 }
                 div.scroll tabindex="0" role="region" aria-labelledby="tasks-title" {
@@ -49,7 +55,10 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
                             @for entry in on_page(THREADS) { (head(&entry.figure)) }
                         } }
                         tbody {
-                            @for &position in order { (row(model, &ids, position)) }
+                            @for &position in order {
+                                @let task = &model.tasks()[position];
+                                (row(&ids, task, position, why(task).is_some()))
+                            }
                         }
                     }
                 }
@@ -66,12 +75,11 @@ pub(crate) fn brief(task: &Task) -> bool {
     primary(task).is_none_or(|stream| stream.jobs < FEW_JOBS) && busy::note(task).is_none()
 }
 
-fn row(model: &TimingModel, ids: &ThreadIds<'_>, position: usize) -> Markup {
-    let task = &model.tasks()[position];
+fn row(ids: &ThreadIds<'_>, task: &Task, position: usize, is_folded: bool) -> Markup {
     let row = ThreadRow::new(ids, task);
-    let hidden = format!("{} {}", task.command, task.recording.as_deref().unwrap_or_default());
+    let words = format!("{} {}", task.command, task.recording.as_deref().unwrap_or_default());
     html! {
-        tr.brief[brief(task)] data-words=(visible(&hidden)) {
+        tr.brief[brief(task)] data-words=(visible(&words)) data-folded[is_folded] {
             @for (index, entry) in on_page(THREADS).iter().enumerate() {
                 @if index == 0 {
                     th scope="row" {

@@ -58,8 +58,8 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
                         (words("How long a job takes", &completion(stream)))
                     }
                     (worst(model, position, first + index, jobs))
-                    (content(stream, first + index, jobs))
-                    (others(task, stream, first, jobs))
+                    (content(model, task, stream, first + index, jobs))
+                    (others(model, task, stream, first, jobs))
                 },
             }
             p.up { a href="#tasks" { "↑ All tasks" } }
@@ -135,9 +135,9 @@ fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs
     let Some(seen) = jobs.and_then(|jobs| jobs.stream(number)) else { return html! {} };
     let is_late = matches!(seen.measure, Measure::Lateness(_));
     let rows = [
-        ("Longest response", seen.slowest),
-        ("Highest cost", seen.dearest),
-        (if is_late { "Latest release" } else { "Closest release" }, seen.latest),
+        ("Longest response", "responses", seen.slowest),
+        ("Highest cost", "responses", seen.dearest),
+        (if is_late { "Latest release" } else { "Closest release" }, "raster", seen.latest),
     ];
     let begin = begin(model, &model.tasks()[position]);
     let time = |ns: i64| match ns < 0 {
@@ -145,7 +145,7 @@ fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs
         false => at_most(Duration::from_ns(ns.unsigned_abs())).to_string(),
     };
     html! {
-        @if rows.iter().any(|(_, worst)| worst.is_some()) {
+        @if rows.iter().any(|(.., worst)| worst.is_some()) {
             div.scroll.worst id={ "task-" (position) "-worst" } tabindex="0" role="region"
                 aria-label="Worst jobs" {
                 table {
@@ -157,15 +157,15 @@ fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs
                         th scope="col" { "Timeline" }
                     } }
                     tbody {
-                        @for (what, worst) in rows.iter()
-                            .filter_map(|(what, worst)| Some((what, worst.as_ref()?))) {
+                        @for (what, kind, worst) in rows.iter()
+                            .filter_map(|(what, kind, worst)| Some((what, kind, worst.as_ref()?))) {
                             tr {
                                 th scope="row" { (what) }
                                 td.figure {
-                                    button.show type="button" hidden data-stream=(number)
+                                    button.show type="button" hidden data-stream=(number) data-kind=(kind)
                                         data-job=(worst.number)
                                         data-at-us=((worst.released.since(begin).ns() / 1_000)) title="Show \
-                                         it in the release raster" {
+                                         it among the jobs around it" {
                                         "job " (worst.number)
                                     }
                                     span { "job " (worst.number) }
@@ -201,7 +201,7 @@ struct Figure {
 }
 
 /// Figures of one stream, by what they are about.
-fn content(stream: &Stream, number: usize, jobs: Option<&Jobs>) -> Markup {
+fn content(model: &TimingModel, task: &Task, stream: &Stream, number: usize, jobs: Option<&Jobs>) -> Markup {
     let seen = jobs.and_then(|jobs| jobs.stream(number)).filter(|seen| seen.jobs > 0);
     html! {
         @if let Some(warning) = seen.and_then(|seen| captions::coverage(stream, seen)) {
@@ -212,7 +212,7 @@ fn content(stream: &Stream, number: usize, jobs: Option<&Jobs>) -> Markup {
         (figures(number, coming(stream, seen)))
         h3 { "What a job needs" }
         (figures(number, needing(stream, seen)))
-        @let taking = taking(stream, seen);
+        @let taking = taking(model, task, stream, seen);
         @if !taking.is_empty() {
             h3 { "How long a job takes" }
             (figures(number, taking))
@@ -252,18 +252,21 @@ fn needing(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
     list
 }
 
-fn taking(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
+fn taking(model: &TimingModel, task: &Task, stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
+    let over_time = |seen: &StreamJobs| {
+        plot("responses", "Response time of each job", captions::responses(model, task, stream, seen))
+    };
     let means = "From arrival (where it is unknown, release) to the end of each job.";
     let table = percentiles::response(stream);
     let caption = |seen: &StreamJobs| captions::histogram(&seen.response, means, table.is_some());
-    let figure = seen.and_then(|seen| plot("response", "Histogram of response time", caption(seen)));
-    figure.into_iter().collect()
+    let histogram = |seen: &StreamJobs| plot("response", "Histogram of response time", caption(seen));
+    seen.into_iter().flat_map(|seen| over_time(seen).into_iter().chain(histogram(seen))).collect()
 }
 
 /// Two side by side where the page is wide enough; rasters, and a last one that would stand alone, over the
 /// whole width.
 fn figures(number: usize, list: Vec<Figure>) -> Markup {
-    let wide = |figure: &Figure| figure.kind == "raster";
+    let wide = |figure: &Figure| matches!(figure.kind, "raster" | "responses");
     let alone = list.iter().filter(|figure| !wide(figure)).count() % 2 == 1;
     let last = list.len().saturating_sub(1);
     html! {
@@ -302,7 +305,7 @@ fn absent(jobs: Option<&Jobs>, seen: Option<&StreamJobs>) -> Markup {
 }
 
 /// The other separators of the task, each to be opened.
-fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> Markup {
+fn others(model: &TimingModel, task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> Markup {
     let others: Vec<(usize, &Stream)> =
         task.streams.iter().enumerate().filter(|(index, _)| Some(*index) != task.primary).collect();
     html! {
@@ -316,7 +319,7 @@ fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> M
                         summary { (in_brief(stream)) }
                         @if drawn(task, stream) {
                             (facts(task, stream))
-                            (content(stream, first + index, jobs))
+                            (content(model, task, stream, first + index, jobs))
                         } @else {
                             p { "Too few jobs for meaningful figures." }
                         }

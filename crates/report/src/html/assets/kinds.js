@@ -123,16 +123,59 @@ function inside(plot, draw) {
   context.restore();
 }
 
-function raster(stream) {
-  const data = stream.raster;
+// The job that a reader asked for.
+function mark(stream, plot, colour) {
+  if (!stream.mark) return;
+  const { at, name } = stream.mark;
+  inside(plot, (context) => {
+    const x = plot.valToPos(at, "x", true);
+    context.strokeStyle = context.fillStyle = colour("--ink");
+    context.lineWidth = devicePixelRatio;
+    context.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+    context.moveTo(x, plot.bbox.top);
+    context.lineTo(x, plot.bbox.top + plot.bbox.height);
+    context.stroke();
+    context.font = `600 ${12 * devicePixelRatio}px system-ui, sans-serif`;
+    context.fillText(name, x + 5 * devicePixelRatio, plot.bbox.top + 12 * devicePixelRatio);
+  });
+}
+
+// What figures over time have in common: when the points are, which jobs, and the axis.
+function overTime(data) {
   const numbers = sums(data.number);
   const at = sums(data.at_us).map((us) => us * 1000);
+  const span = Math.max(at.at(-1) - at[0], 1000);
+  const view = [at[0] - span / 50, at.at(-1) + span / 50];
+  const where = (plot, index) =>
+    `Job ${numbers[index]}, ${duration(at[index], Math.round, 7)} after the start:`;
+  return { at, kind: { x: time("time since the start"), view, limits: view, where } };
+}
+
+function responses(stream) {
+  const data = stream.responses;
+  const { at, kind } = overTime(data);
+  // Far above all jobs, the line would press them to the ground.
+  const cut = data.due > 4 * data.response.reduce((most, value) => Math.max(most, value), 0);
+  return {
+    ...kind,
+    y: time("response time"),
+    series: [
+      { label: "job", colour: "--c1", draw: "points", tell: above },
+      ...(data.due ? [{ label: data.due_is, colour: "--c3", dash: DASHED, width: 1.5, draw: "line", cut,
+          tell: above }] : []),
+    ],
+    data: () => [at, data.response, ...(data.due ? [at.map(() => data.due)] : [])],
+    drawMore: (plot, colour) => mark(stream, plot, colour),
+  };
+}
+
+function raster(stream) {
+  const data = stream.raster;
+  const { at, kind } = overTime(data);
   const high = data.width ? data.low.map((low, index) => low + data.width[index]) : null;
   const labels = data.lateness
     ? [data.left_out ? "jitter" : "jitter, J"]
     : ["least separation", "greatest separation"];
-  const span = Math.max(at.at(-1) - at[0], 1000);
-  const [from, until] = [at[0] - span / 50, at.at(-1) + span / 50];
   // What is marked is told at the job that is drawn next to it.
   const marked = (marks, value, words) => {
     const [values, texts] = [at.map(() => null), at.map(() => "")];
@@ -175,10 +218,8 @@ function raster(stream) {
   const ringsAt = series.length;
   const slipsAt = ringsAt - (leftOut.length ? 1 : 0);
   return {
-    x: time("time since the start"),
+    ...kind,
     y: time(data.lateness ? "lateness" : "separation"),
-    view: [from, until],
-    limits: [from, until],
     series,
     data: () => [
       at,
@@ -188,7 +229,6 @@ function raster(stream) {
       ...(slips.length ? [slipped.values] : []),
       ...(leftOut.length ? [ringed.values] : []),
     ],
-    where: (plot, index) => `Job ${numbers[index]}, ${duration(at[index], Math.round, 7)} after the start:`,
     drawMore: (plot, colour) => {
       // Releases that were not seen themselves are bars.
       if (high) {
@@ -216,20 +256,7 @@ function raster(stream) {
           context.stroke();
         });
       }
-      if (stream.mark) {
-        const { at: marked, name } = stream.mark;
-        inside(plot, (context) => {
-          const x = plot.valToPos(marked, "x", true);
-          context.strokeStyle = context.fillStyle = colour("--ink");
-          context.lineWidth = devicePixelRatio;
-          context.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
-          context.moveTo(x, plot.bbox.top);
-          context.lineTo(x, plot.bbox.top + plot.bbox.height);
-          context.stroke();
-          context.font = `600 ${12 * devicePixelRatio}px system-ui, sans-serif`;
-          context.fillText(name, x + 5 * devicePixelRatio, plot.bbox.top + 12 * devicePixelRatio);
-        });
-      }
+      mark(stream, plot, colour);
       if (leftOut.length && plot.series[ringsAt].show) {
         inside(plot, (context) => {
           context.strokeStyle = colour("--c5");
@@ -373,6 +400,7 @@ const KINDS = {
   request,
   wcet,
   raster,
+  responses,
   lateness: (stream) => histogram(stream.lateness, stream.raster.lateness ? "lateness" : "separation"),
   cost: (stream) => histogram(stream.cost, "processor time of a job"),
   response: (stream) => histogram(stream.response, "response time"),

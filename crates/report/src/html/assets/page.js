@@ -43,17 +43,19 @@ function filterable(table) {
   const rows = [...table.tBodies[0].rows];
   const texts = new Map(rows.map((row) => [row, `${row.textContent} ${row.dataset.words}`.toLowerCase()]));
   const input = document.getElementById("filter");
+  const folded = document.getElementById("folded");
   const shown = document.getElementById("shown");
   const filter = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    rows.forEach((row) => (row.hidden = !words.every((word) => texts.get(row).includes(word))));
+    const isOut = (row) => row.dataset.folded !== undefined && !folded.checked && words.length === 0;
+    rows.forEach((row) => (row.hidden = isOut(row) || !words.every((word) => texts.get(row).includes(word))));
     const left = rows.filter((row) => !row.hidden).length;
     shown.value =
       left === rows.length
         ? `${count(left)} ${left === 1 ? "task" : "tasks"}`
         : `${count(left)} of ${count(rows.length)} tasks`;
   };
-  input.addEventListener("input", filter);
+  [input, folded].forEach((control) => control?.addEventListener("input", filter));
   input.closest(".controls").hidden = false;
   filter();
 }
@@ -147,14 +149,14 @@ function printable(figures) {
   });
 }
 
-// ---- The worst jobs are shown in the raster of their stream, among the jobs around them.
+// ---- The worst jobs are shown over time, among the jobs around them.
 
 const AROUND = 25;
 
 function showable(figures) {
   document.querySelectorAll("button.show").forEach((button) => {
-    const { stream, job, atUs } = button.dataset;
-    const figure = document.querySelector(`figure[data-kind="raster"][data-stream="${stream}"]`);
+    const { stream, kind, job, atUs } = button.dataset;
+    const figure = document.querySelector(`figure[data-kind="${kind}"][data-stream="${stream}"]`);
     if (!figure) return;
     button.hidden = false;
     button.addEventListener("click", () => {
@@ -164,7 +166,7 @@ function showable(figures) {
       figure.scrollIntoView({ block: "center" });
       plot.draw();
       const [from, until] = plot.kind.limits;
-      const span = ((until - from) / Math.max(1, figures.streams[stream].raster.jobs)) * AROUND;
+      const span = ((until - from) / Math.max(1, figures.streams[stream][kind].jobs)) * AROUND;
       plot.show(at - span, at + span);
       plot.canvas.focus({ preventScroll: true });
     });
