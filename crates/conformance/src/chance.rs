@@ -68,6 +68,11 @@ impl Allowance {
         self.most[jobs.clamp(1, WINDOW) - 1].into()
     }
 
+    /// How many jobs it takes to exceed it.
+    pub fn least_jobs(&self) -> usize {
+        self.most.iter().zip(1..).take_while(|(most, jobs)| usize::from(**most) >= *jobs).count() + 1
+    }
+
     /// Whether so many in so many jobs are beyond chance. Of more jobs than a window has, the share counts.
     pub fn is_exceeded(&self, count: u64, jobs: u64) -> bool {
         let (count, jobs, window) = (u128::from(count), u128::from(jobs), WINDOW as u128);
@@ -112,6 +117,7 @@ mod tests {
     fn what_most_jobs_do_needs_some_jobs() {
         let (median, quartile) = (&*BEYOND_MEDIAN, &*BEYOND_QUARTILE);
         assert_eq!((quartile.of(48), quartile.of(49), quartile.of(1_000)), (48, 48, 813));
+        assert_eq!((median.least_jobs(), quartile.least_jobs()), (20, 49));
         assert_eq!((median.of(19), median.of(20), median.of(1_000)), (19, 19, 575));
         assert!(!median.is_exceeded(575, 1_000) && median.is_exceeded(576, 1_000));
         assert!(!median.is_exceeded(5_750, 10_000) && median.is_exceeded(5_751, 10_000));

@@ -588,6 +588,7 @@ impl Judge {
                 None
             };
             violation.iter().for_each(&mut *each);
+            notes.extend(tally.not_judged());
         }
         notes
     }

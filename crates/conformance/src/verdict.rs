@@ -205,6 +205,19 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// Notes of terms that so few jobs cannot break.
+    pub(crate) fn not_judged(&self) -> impl Iterator<Item = Note> {
+        let too_few = |standing: &Standing| {
+            let least = standing.term.of_most()?.least_jobs();
+            let name = standing.term.name().replace('_', " ");
+            let text = format!("{name} is not judged: {} jobs, it takes {least}", self.jobs);
+            (0 < self.jobs && self.jobs < least as u64).then(|| Note { task: self.task.clone(), text })
+        };
+        self.standings.iter().filter_map(too_few)
+    }
+}
+
 impl Standing {
     pub(crate) fn new(term: Term, agreed: u64) -> Standing {
         let (worst, violations, tolerated, examples) = (None, 0, 0, Vec::new());

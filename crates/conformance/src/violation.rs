@@ -208,6 +208,7 @@ impl Violation {
         Some(match self.term {
             Term::Latency => format!("thread {tid}"),
             Term::ReactionTime | Term::DataAge => format!("instance {job} of {name}"),
+            term if term.of_most().is_some() => format!("jobs up to {job} of thread {tid}"),
             _ => format!("job {job} of thread {tid}"),
         })
     }

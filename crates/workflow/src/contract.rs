@@ -45,16 +45,22 @@ pub fn contract(options: &Options, monitor: &dyn Monitor) -> Result<Contract> {
     }
     let chosen = |name: &str| options.threads.matches(name);
     let limits = Limits { margin, quantile: options.quantile };
-    let Observed { contract, left_out, missing } = Contract::observed(&runs, limits, &chosen);
+    let Observed { contract, left_out, missing, without_period } = Contract::observed(&runs, limits, &chosen);
     if contract.tasks.is_empty() && contract.chains.is_empty() && contract.latencies.is_empty() {
         return Err(Error::target(format!("{all} has nothing to agree on")).advise(
             "a contract is made of threads with at least ten jobs, chains, or scheduling latencies",
         ));
     }
-    if !left_out.is_empty() {
-        let more = if left_out.len() > MOST_NAMES { ", …" } else { "" };
-        let names = left_out.iter().take(MOST_NAMES).map(|name| visible(name)).collect::<Vec<_>>();
-        monitor.hint(&format!("without {}{more}: threads with fewer than ten jobs", names.join(", ")));
+    let listed = |names: &[String]| {
+        let more = if names.len() > MOST_NAMES { ", …" } else { "" };
+        let shown = names.iter().take(MOST_NAMES).map(|name| visible(name)).collect::<Vec<_>>();
+        (!names.is_empty()).then(|| shown.join(", ") + more)
+    };
+    if let Some(names) = listed(&left_out) {
+        monitor.hint(&format!("without {names}: threads with fewer than ten jobs"));
+    }
+    if let Some(names) = listed(&without_period) {
+        monitor.hint(&format!("no period is agreed on for {names}: many jobs were more than a period late"));
     }
     for (name, lacking) in missing.iter().take(MOST_NAMES) {
         let lacking = lacking.iter().map(|run| &*names[*run]).collect::<Vec<_>>().join(", ");

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 /// releases), processor time, response time and suspension; for each chain of a dataflow program, limits
 /// for its times; for each processor, one for its scheduling latency. Limits are the greatest observed
 /// values plus a margin. As further runs have other outliers, the contract also lets a share of the jobs
-/// exceed these limits, and limits the medians of processor time and of the time between releases, with
-/// half of the margin. It is a TOML file with comments, to be edited (docs/contracts.md). punctual check,
-/// watch, prove and table take it.
+/// exceed these limits, and limits the processor time of nearly all jobs and the median time between
+/// releases, with half of the margin. It is a TOML file with comments, to be edited (docs/contracts.md).
+/// punctual check, watch, prove and table take it.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual contract robot.timing.json -o robot.contract.toml

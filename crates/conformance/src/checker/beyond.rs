@@ -6,6 +6,8 @@ use crate::chance::{Allowance, WINDOW};
 use crate::tolerance::Tolerance;
 use crate::verdict::Standing;
 use crate::violation::{Subject, Term, Violation};
+use punctual_extract::Histogram;
+use punctual_model::Duration;
 
 /// The terms that are about most jobs.
 const OF_MOST: [Term; 3] = [Term::QuartileCost, Term::Frequent, Term::Rare];
@@ -20,10 +22,10 @@ pub struct Beyond {
 }
 
 /// Jobs beyond the limit of a term that is about most.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Most {
     jobs: u64,
-    sum: u64,
+    values: Histogram<7>,
 }
 
 impl Beyond {
@@ -55,8 +57,8 @@ impl Beyond {
     /// Counts a job that exceeds the limit of a term that is about most.
     pub fn count(&mut self, term: Term, value: u64) {
         if let Some(place) = OF_MOST.iter().position(|it| *it == term) {
-            let Most { jobs, sum } = &mut self.most[place];
-            (*jobs, *sum) = (*jobs + 1, sum.saturating_add(value));
+            self.most[place].jobs += 1;
+            self.most[place].values.add(Duration::from_ns(value));
         }
     }
 
@@ -68,7 +70,8 @@ impl Beyond {
             if !term.of_most().is_some_and(is_exceeded) {
                 continue;
             }
-            let value = most.sum / most.jobs;
+            // What is typical of those beyond it: neither outliers nor the others count.
+            let Some(value) = most.values.quantiles().map(|it| it.p50_ns.ns()) else { continue };
             let task = findings.tally.task.clone();
             let Some(standing) = findings.tally.standings.iter_mut().find(|it| it.term == term) else {
                 continue;

@@ -101,18 +101,15 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// Whether the main stream has a period, however late its releases were.
+    pub fn has_period(&self) -> bool {
+        primary(self.main).is_some_and(|main| main_period(main).is_some())
+    }
+
     /// The period of the main stream, with a jitter that covers the releases of all streams; `None` if they
     /// have no period worth the name.
     fn periodic(&self, limits: Limits) -> Option<Agreed> {
-        let main = primary(self.main)?;
-        let model = main.arrival.periodic.as_ref()?;
-        if matches!(main.separator.object, Object::Clock { absolute: false, .. }) {
-            // Each sleep begins when a job ends: lateness adds up, without a bound.
-            return None;
-        }
-        if model.choice == Choice::LeastJitter && model.on == PeriodicOn::Release {
-            return None;
-        }
+        let model = main_period(primary(self.main)?)?;
         let mut agreed = Agreed { period: model.period_ns, jitter: Duration::ZERO, skips: 0 };
         for stream in &self.streams {
             agreed.cover(stream, limits);
@@ -162,6 +159,15 @@ impl<'a> Group<'a> {
         });
         more.unwrap_or_default()
     }
+}
+
+/// The periodic model of a stream, if it keeps time.
+fn main_period(main: &Stream) -> Option<&Periodic> {
+    let model = main.arrival.periodic.as_ref()?;
+    // Each sleep begins when a job ends: lateness adds up, without a bound.
+    let drifts = matches!(main.separator.object, Object::Clock { absolute: false, .. });
+    let is_none = model.choice == Choice::LeastJitter && model.on == PeriodicOn::Release;
+    (!drifts && !is_none).then_some(model)
 }
 
 /// A periodic model that grows to cover streams.

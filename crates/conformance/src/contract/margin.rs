@@ -48,10 +48,11 @@ impl Margin {
         }
     }
 
-    /// Halfway between a value and its limit.
+    /// Halfway between a value and its limit, with three digits.
     pub fn half_above_kernel(self, value: Duration) -> Duration {
-        let most = self.above_kernel(value, 1);
-        value + Duration::from_ns(most.saturating_sub(value).ns() / 2)
+        let half = u128::from(value.ns() + self.above_kernel(value, 1).saturating_sub(value).ns() / 2);
+        let unit = last_digit(half);
+        Duration::from_ns((half.div_ceil(unit) * unit) as u64)
     }
 
     /// A limit for values that are at least this one.

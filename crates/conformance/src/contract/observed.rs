@@ -27,6 +27,8 @@ pub struct Observed {
     pub contract: Contract,
     /// Names of threads with too few jobs.
     pub left_out: Vec<String>,
+    /// Names of threads that have a period in a run, but none in the contract.
+    pub without_period: Vec<String>,
     /// Names of threads that some runs do not have, each with the places of these runs.
     pub missing: Vec<(String, Vec<usize>)>,
 }
@@ -59,7 +61,11 @@ impl Contract {
                 |run: &usize| runs[*run].threads.is_some() && !members.iter().any(|(other, _)| other == run);
             match Group::new(&members) {
                 Some(group) => {
-                    observed.contract.tasks.push(group.agreed(name, limits));
+                    let task = group.agreed(name, limits);
+                    if task.period.is_none() && group.has_period() {
+                        observed.without_period.push(name.to_owned());
+                    }
+                    observed.contract.tasks.push(task);
                     let missing: Vec<usize> = (0..runs.len()).filter(lacks).collect();
                     if !missing.is_empty() {
                         observed.missing.push((name.to_owned(), missing));

@@ -65,7 +65,7 @@ fn write_task(task: &ContractTask, text: &mut String) {
     lines.time(
         "quartile_cost",
         task.quartile_cost,
-        "processor time that a quarter of the jobs do not exceed",
+        "at least a quarter of the jobs need no more processor time",
     );
     if let Some(it) = task.median_separation {
         let range = format!("{{ least = {}, most = {} }}", time(it.least), time(it.most));

@@ -168,6 +168,19 @@ fn models_tell_what_records_tell() {
     }
 }
 
+/// Terms that so few jobs cannot break are named.
+#[test]
+fn what_is_not_judged_is_noted() {
+    let program = PROGRAMS[9];
+    let contract = agreed(&[program.run(1)]);
+    let notes = |jobs: u64| {
+        let (_, verdict) = check(&contract, &Program { jobs, ..program }.slower(50).run(2));
+        verdict.notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
+    };
+    assert_eq!(notes(31), ["quartile cost is not judged: 30 jobs, it takes 49"]);
+    assert_eq!(notes(60), Vec::<String>::new());
+}
+
 /// Without a margin nothing is tolerated, and nothing typical is agreed on.
 #[test]
 fn without_a_margin_a_contract_is_what_was_observed() {
