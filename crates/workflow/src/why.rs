@@ -22,6 +22,7 @@ use punctual_conformance::{Contract, ContractTask, Matcher};
 use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::causes::{Causes, Lack, LateTask, Limit};
 use punctual_model::{Duration, Instant, Stream, Task, TimingModel};
+use punctual_report::visible;
 use punctual_trace::{Record, Step};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -328,7 +329,7 @@ impl Jobs {
     /// Lets the jobs of tasks end where a contract says.
     fn end_as_agreed(&self, tasks: &mut [Task]) -> Result<()> {
         let Jobs::Agreed(contract) = self else { return Ok(()) };
-        for task in tasks {
+        for task in &mut *tasks {
             let Some(agreed) = agreed(contract, task) else { continue };
             task.primary = agreed.stream_of(task);
             if let (None, Some(separator)) = (task.primary, &agreed.separator) {
@@ -336,6 +337,13 @@ impl Jobs {
                     format!("thread {} ({}) has no job that ends at {separator}", task.name, task.tid);
                 return Err(Error::usage(problem).advise("punctual show --task lists its separators"));
             }
+        }
+        if !tasks.iter().any(|task| agreed(contract, task).is_some()) {
+            let names: Vec<_> = contract.tasks.iter().map(|task| visible(&task.name)).collect();
+            let problem = format!("no thread belongs to a task of the contract ({})", names.join(", "));
+            return Err(
+                Error::target(problem).advise("tasks name threads; thread = { … } chooses them otherwise")
+            );
         }
         Ok(())
     }

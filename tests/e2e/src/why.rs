@@ -644,6 +644,13 @@ fn kept() -> Result<Outcome> {
     let Some((job, _)) = worst else { return fail(format!("no worst job: {explained}")) };
     let title = job.replacen("job", "Job", 1);
     ensure!(drawn.contains(&title) && drawn.contains("cause runs"), "the page does not draw {title}");
+    let contract = path("other.toml");
+    fs::write(&contract, "[[task]]\nname = \"other\"\ndeadline = \"1 ms\"\n")?;
+    let mut why = punctual(["why", "-q", "--contract"]);
+    why.arg(&contract).arg(&recording);
+    let ended = run(why)?;
+    ended.expect_code(4)?;
+    ensure!(ended.stderr.contains("no thread belongs to a task of the contract"), "{}", ended.stderr);
     // Two halves of the run, as two runs.
     let (first, second, merged) = (path("first.summary"), path("second.summary"), path("both.timing.json"));
     printed(&["summarize", "-q", "--causes", "--until", "0.15", "-o"], &[&first, &recording])?;

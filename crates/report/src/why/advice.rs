@@ -78,12 +78,20 @@ const RULES: &[Rule] = &[
     ),
 ];
 
+/// What only holds for threads that are not real-time.
+const OF_ORDINARY: &[Rule] = &[(
+    |it| it.reason.kind == Kind::LateWakeup,
+    |_| "a real-time policy, or PR_SET_TIMERSLACK: timers of ordinary threads may be late".into(),
+)];
+
 /// Advice against the causes of a task's late jobs, in their order; each piece once.
 pub(crate) fn of(task: &LateTask) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let whole = task.causes.iter().fold(Duration::ZERO, |sum, cause| sum + cause.ns);
     let large = task.causes.iter().filter(|cause| cause.ns.ns() >= whole.ns() / SMALL);
-    for (cause, (applies, advice)) in large.flat_map(|cause| RULES.iter().map(move |rule| (cause, rule))) {
+    let of_ordinary = if task.policy.is_real_time() { &[] } else { OF_ORDINARY };
+    let rules = || of_ordinary.iter().chain(RULES);
+    for (cause, (applies, advice)) in large.flat_map(|cause| rules().map(move |rule| (cause, rule))) {
         if applies(cause) {
             let advice = advice(cause);
             if !all.contains(&advice) {

@@ -32,14 +32,14 @@ pub(crate) fn document(causes: &Causes) -> Value {
 pub fn one_job(task: &LateTask) -> Value {
     let mut job = task.worst.first().map(value).unwrap_or_default();
     job["task"] = json!(task.task);
-    job["evidence"] = json!(task.causes.first().map(words::evidence));
+    job["evidence"] = json!(task.causes.first().map(|cause| words::evidence(task, cause)));
     job
 }
 
 fn one_task(task: &LateTask) -> Value {
     let mut shown = value(&LateTask { worst: Vec::new(), ..task.clone() });
     for (place, cause) in task.causes.iter().enumerate() {
-        shown["causes"][place]["evidence"] = json!(words::evidence(cause));
+        shown["causes"][place]["evidence"] = json!(words::evidence(task, cause));
     }
     shown["advice"] = json!(advice::of(task));
     shown

@@ -77,7 +77,7 @@ fn own(cause: &Cause, task: &LateTask) -> String {
 }
 
 /// Its evidence.
-pub(super) fn evidence(cause: &Cause) -> String {
+pub(super) fn evidence(task: &LateTask, cause: &Cause) -> String {
     let is_known = culprit(&cause.reason).is_some();
     match cause.reason.kind {
         Kind::Preempted => "higher priority on the same processor".into(),
@@ -86,6 +86,9 @@ pub(super) fn evidence(cause: &Cause) -> String {
         Kind::Dispatch => "processor idle or switching".into(),
         Kind::Throttled if is_known => "real-time throttling, or the kernel's fair server".into(),
         Kind::Throttled => "ready, but not given the processor".into(),
+        Kind::LateWakeup if !task.policy.is_real_time() => {
+            "late timer: timer slack, idle states, or the hypervisor".into()
+        }
         Kind::LateWakeup => "late timer: masked interrupts, idle states, or the hypervisor".into(),
         Kind::Own if cause.faulting_jobs > 0 => {
             let faults = counted(cause.faults, "page fault");
