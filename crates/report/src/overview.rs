@@ -40,7 +40,7 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
     let of_one_job = one_job::groups(&few);
     // Of those in groups, a sentence tells.
     let alone = few.len() - of_one_job.iter().map(Vec::len).sum::<usize>();
-    if let Some(hidden) = hidden(alone, folded.len() - few.len()) {
+    if let Some(hidden) = hidden(alone, folded.len() - few.len(), " hidden") {
         text += &crate::paragraph(&format!("{hidden}; punctual show --all lists them"), page);
     } else if model.tasks().is_empty() {
         text += "No task was seen.\n";
@@ -192,15 +192,15 @@ pub(crate) fn fold(task: &Task, thread: u32) -> Option<Fold> {
     }
 }
 
-/// What the reader is told of rows that are not shown at first.
-pub(crate) fn hidden(few_jobs: usize, best_effort: usize) -> Option<String> {
+/// Which rows are not shown at first.
+pub(crate) fn hidden(few_jobs: usize, best_effort: usize, verb: &str) -> Option<String> {
     let parts: Vec<String> = [
         (few_jobs, "task", "fewer than two jobs"),
         (best_effort, "best-effort phase", "of real-time threads"),
     ]
     .iter()
     .filter(|(number, ..)| *number > 0)
-    .map(|(number, noun, which)| format!("{} hidden ({which})", counted(*number as u64, noun)))
+    .map(|(number, noun, which)| format!("{}{verb} ({which})", counted(*number as u64, noun)))
     .collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

@@ -36,7 +36,7 @@ impl CauseRow {
             jobs: cause.jobs,
             time: cause.ns,
             cause: words::cause(cause, task),
-            evidence: words::evidence(cause),
+            evidence: words::evidence(task, cause),
         });
         let others = task.others.map(|others| CauseRow {
             jobs: others.jobs,

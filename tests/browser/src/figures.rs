@@ -354,7 +354,12 @@ fn responses(page: &Opened) -> Result {
     let drawn = page.number(&format!("Math.max(...{data}[1])"))?;
     ensure!(drawn == longest, "{drawn}, and a longest response of {longest}");
     let period = stream.arrival.periodic.as_ref().ok_or("no period")?.period_ns.ns() as f64;
-    page.expect(&format!("{data}[2].every((due) => due === {period})"))
+    page.expect(&format!("{data}[2].every((due) => due === {period})"))?;
+    // Jobs at other separators are due at no time.
+    page.expect(
+        "[...document.querySelectorAll('details figure[data-kind=responses] figcaption')].every((text) => \
+         !text.textContent.includes('was late'))",
+    )
 }
 
 fn raster(page: &Opened) -> Result {

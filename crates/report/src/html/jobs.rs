@@ -4,6 +4,7 @@
 use super::grid::{Grid, signed};
 use super::histogram::Histogram;
 use super::raster::{Point, Raster};
+use crate::derived::primary;
 use crate::shape::Shape;
 use punctual_model::causes::Limit;
 use punctual_model::{Duration, Instant, Job, Release, Separator, Stream, Task, TimingModel, Window};
@@ -106,8 +107,9 @@ pub(crate) struct Due {
 }
 
 /// What late jobs of a task were later than, where the model knows causes; else its deadline, else its
-/// period.
+/// period. Jobs at another separator than its primary one are due at no time.
 pub(crate) fn due(model: &TimingModel, task: &Task, stream: &Stream) -> Option<Due> {
+    primary(task).filter(|primary| std::ptr::eq(*primary, stream))?;
     let late = model.causes.iter().flat_map(|causes| &causes.tasks);
     let late = late.filter(|late| late.tid == task.tid && late.task == task.name);
     let explained =
@@ -122,7 +124,7 @@ pub(crate) fn due(model: &TimingModel, task: &Task, stream: &Stream) -> Option<D
 fn limit(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::Period => Some("period"),
-        Limit::Contract => Some("deadline"),
+        Limit::Contract => Some("limit by contract"),
         Limit::Given | Limit::Longest => Some("limit"),
         Limit::None => None,
     }

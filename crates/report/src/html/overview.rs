@@ -33,7 +33,7 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
     let (ids, urgencies) = threads(model);
     let why = |task: &Task| fold(task, urgencies[&ids.of(task)]);
     let folds = |which| all.iter().filter(|task| why(task) == Some(which)).count();
-    let hidden = hidden(folds(Fold::FewJobs), folds(Fold::BestEffort));
+    let hidden = hidden(folds(Fold::FewJobs), folds(Fold::BestEffort), "");
     html! {
         section #tasks aria-labelledby="tasks-title" {
             h2 #tasks-title { "All tasks" }
@@ -45,7 +45,7 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
                     input #filter type="search" autocomplete="off" spellcheck="false" placeholder="name, \
                      TID, policy, call, command …";
                     @if let Some(hidden) = hidden {
-                        label { input #folded type="checkbox"; " Show all: " (hidden) }
+                        label { input #folded type="checkbox"; " Show also " (hidden) }
                     }
                     output #shown for="filter" {}
                 }

@@ -161,12 +161,15 @@ function showable(figures) {
     button.hidden = false;
     button.addEventListener("click", () => {
       const plot = figures.plot(figure);
-      const at = Number(atUs) * 1000;
+      const data = figures.streams[stream][kind];
+      // Where its point is, if it has one: jobs are drawn at their releases.
+      const place = sums(data.number).indexOf(Number(job));
+      const at = (place < 0 ? Number(atUs) : sums(data.at_us)[place]) * 1000;
       figures.streams[stream].mark = { at, name: `job ${job}` };
       figure.scrollIntoView({ block: "center" });
       plot.draw();
       const [from, until] = plot.kind.limits;
-      const span = ((until - from) / Math.max(1, figures.streams[stream][kind].jobs)) * AROUND;
+      const span = ((until - from) / Math.max(1, data.jobs)) * AROUND;
       plot.show(at - span, at + span);
       plot.canvas.focus({ preventScroll: true });
     });
