@@ -17,13 +17,7 @@ const PERIODS: [&str; 4] = ["2000", "100000", "1000000", "5000000"];
 const SECONDS: &str = "40";
 
 fn main() -> std::process::ExitCode {
-    match run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-alarms: {error}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    punctual_bench::ended(env!("CARGO_BIN_NAME"), run())
 }
 
 fn run() -> Result<(), Error> {

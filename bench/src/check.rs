@@ -13,13 +13,7 @@ use std::time::Instant;
 const ROUNDS: usize = 5;
 
 fn main() -> std::process::ExitCode {
-    match run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-check: {error}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    punctual_bench::ended(env!("CARGO_BIN_NAME"), run())
 }
 
 /// A folder that is gone when this is.

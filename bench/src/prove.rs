@@ -19,13 +19,7 @@ const PERIODS: [(u64, u64); 9] =
     [(1, 3), (2, 2), (5, 17), (10, 25), (20, 25), (50, 3), (100, 20), (200, 1), (1000, 4)];
 
 fn main() -> std::process::ExitCode {
-    match run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-prove: {error}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    punctual_bench::ended(env!("CARGO_BIN_NAME"), run())
 }
 
 /// A file that is gone when this is.

@@ -20,13 +20,7 @@ const ROUNDS: u64 = 5;
 const TICKS_PER_SECOND: f64 = 100.0;
 
 fn main() -> std::process::ExitCode {
-    match run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-replay: {error}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    punctual_bench::ended(env!("CARGO_BIN_NAME"), run())
 }
 
 /// A folder that is gone when this is.

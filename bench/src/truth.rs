@@ -31,13 +31,7 @@ const STOPS: [&str; 4] = ["0.71", "1.43", "2.19", "2.97"];
 const MS: u64 = 1_000_000;
 
 fn main() -> std::process::ExitCode {
-    match run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-truth: {error}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    punctual_bench::ended(env!("CARGO_BIN_NAME"), run())
 }
 
 fn run() -> Result<(), Error> {

@@ -16,13 +16,7 @@ const SETTLING: Duration = Duration::from_secs(15);
 const MEASURED: Duration = Duration::from_secs(30);
 
 fn main() -> std::process::ExitCode {
-    match run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-watch: {error}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    punctual_bench::ended(env!("CARGO_BIN_NAME"), run())
 }
 
 fn run() -> Result<(), Error> {

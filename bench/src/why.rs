@@ -27,13 +27,7 @@ const OFF_CPU: &str = "tracepoint:sched:sched_switch { \
         @off[args->next_comm] = sum(nsecs - @since[args->next_pid]); delete(@since[args->next_pid]); } }";
 
 fn main() -> std::process::ExitCode {
-    match run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-why: {error}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    punctual_bench::ended(env!("CARGO_BIN_NAME"), run())
 }
 
 fn run() -> Result<(), Error> {
