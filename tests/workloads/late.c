@@ -380,6 +380,18 @@ static void print(const struct job *jobs, long count)
 			(long long)jobs[j].cpu, (long long)jobs[j].faults);
 }
 
+// A job that needs nothing but its own time.
+static void do_job(struct job *job, int64_t due, int64_t time)
+{
+	job->due = due;
+	sleep_until(due);
+	job->start = now_ns();
+	int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+	burn(time);
+	job->end = now_ns();
+	job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
+}
+
 // A job that needs more than the runtime gets the rest in the next period.
 static int use_up_budget(struct job *jobs, long count)
 {
@@ -389,28 +401,23 @@ static int use_up_budget(struct job *jobs, long count)
 	int64_t due = now_ns() + 2 * PERIOD;
 	for (long j = 0; j < count; j++, due += PERIOD) {
 		struct job *job = &jobs[j];
-		job->due = due;
 		job->cause = j % APART == APART - 1 && j + 1 < count ? BUDGET : NONE;
-		sleep_until(due);
-		int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
-		burn(job->cause ? runtime * 3 / 2 : USUAL / 2);
-		job->end = now_ns();
-		job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
+		do_job(job, due, job->cause ? runtime * 3 / 2 : USUAL / 2);
 		job->reason = job->cause ? job->end - due - job->cpu : 0;
 	}
 	print(jobs, count);
 	return 0;
 }
 
-// Real-time throttling, or since Linux 6.12 the fair server: when an ordinary thread had nothing
-// from its processor for about a second, it runs for some 50 ms.
+// Real-time throttling, or since Linux 6.12 the fair server: an ordinary thread that has not run
+// for about a second runs for some 50 ms.
 static struct {
 	int64_t from, until;
 } turns[64];
 static _Atomic int turns_seen;
 static _Atomic int64_t hog_began;
 
-// Logs when it runs: each time without a gap is a turn.
+// Logs its turns: stretches of time in which it ran without a gap.
 static void *be_ordinary(void *unused)
 {
 	const int64_t gap = MS / 10;
@@ -458,15 +465,8 @@ static int starve_others(struct job *jobs, long count)
 	pin(0);
 	become_fifo("control", 60);
 	int64_t due = now_ns() + 2 * PERIOD;
-	for (long j = 0; j < count; j++, due += PERIOD) {
-		struct job *job = &jobs[j];
-		job->due = due;
-		sleep_until(due);
-		int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
-		burn(USUAL / 2);
-		job->end = now_ns();
-		job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	}
+	for (long j = 0; j < count; j++, due += PERIOD)
+		do_job(&jobs[j], due, USUAL / 2);
 	over = true;
 	pthread_join(hog, NULL);
 	pthread_join(ordinary, NULL);
@@ -485,15 +485,9 @@ static int wake_late(struct job *jobs, long count)
 	int64_t due = now_ns() + 2 * PERIOD;
 	for (long j = 0; j < count; j++, due += PERIOD) {
 		struct job *job = &jobs[j];
-		job->due = due;
 		job->cause = j % APART == APART - 1 && j + 1 < count ? SLACK : NONE;
 		must(prctl(PR_SET_TIMERSLACK, job->cause ? 2 * PERIOD : 1), "PR_SET_TIMERSLACK");
-		sleep_until(due);
-		job->start = now_ns();
-		int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
-		burn(USUAL / 2);
-		job->end = now_ns();
-		job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
+		do_job(job, due, USUAL / 2);
 		job->reason = job->cause ? job->start - due : 0;
 	}
 	print(jobs, count);

@@ -223,6 +223,9 @@ fn budget() -> Result<Outcome> {
 /// The kernel gives the processor to an ordinary thread that has waited for a second, even if real-time
 /// threads want it.
 fn throttling() -> Result<Outcome> {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("needs two processors");
+    }
     let ended = run(late(&["--"], &["server", "400"]))?;
     ended.expect_code(0)?;
     if !ended.stderr.lines().filter_map(Logged::of).any(|logged| logged.cause == "server") {
@@ -466,6 +469,9 @@ struct Judged {
 impl Judged {
     /// The kernel of some virtual machines does not show all switches.
     fn is_enough(&self) -> Result<Outcome> {
+        if self.late == 0 {
+            return skip("the program was never late");
+        }
         timing(self.many_enough())?;
         Ok(Outcome::Completed)
     }
@@ -490,14 +496,14 @@ fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
     let jobs: Vec<&Value> = explained["jobs"].as_array().into_iter().flatten().collect();
     let instant = |job: &Value, key: &str| job[key].as_u64().unwrap_or_default();
     let all: Vec<Logged> = log.lines().filter_map(Logged::of).collect();
-    let next_ends = all.iter().skip(1).map(|next| next.end).chain([u64::MAX]);
     let (mut judged, mut unknown, mut previous_end) = (0, 0, 0);
-    for (logged, next_end) in all.iter().zip(next_ends) {
+    // No wait ends the last job.
+    for (logged, next) in all.iter().zip(all.iter().skip(1)) {
         let known = logged.known(previous_end);
         previous_end = logged.end;
         let Some(known) = known.filter(|_| logged.response() > PERIOD) else { continue };
         // It ends a moment after the program has looked at its clock; the job after it may have arrived.
-        let ends = logged.end..next_end;
+        let ends = logged.end..next.end;
         let Some(job) = jobs.iter().find(|job| ends.contains(&instant(job, "end_ns"))) else {
             // Without arrivals, a job begins when it is released, perhaps too late to be a late one; and the
             // first jobs of a thread are before its first switch.
@@ -526,8 +532,13 @@ fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
         let too_few = detail.has_calls() && faults < logged.faults;
         ensure!(!too_few, "{faults} page faults, not {}: {job:#}", logged.faults);
     }
-    let is_late = |logged: &&Logged| logged.cause != "none" && logged.response() > PERIOD;
-    let late = all.iter().filter(is_late).count();
+    let is_meant = |logged: &&Logged| match logged.cause {
+        "none" => false,
+        // The kernel may be on time.
+        "server" | "slack" => logged.response() > PERIOD,
+        _ => true,
+    };
+    let late = all.iter().filter(is_meant).count();
     Ok(Judged { judged, unknown, late })
 }
 
