@@ -102,7 +102,7 @@ impl History {
                     let kind = match kind {
                         // The scheduler chose a less urgent thread when this one left, or later: a budget.
                         Kind::Dispatch if at_once || exhausted || later => Kind::Throttled,
-                        // Or it had done so before, when another one wanted the processor, too.
+                        // Or it had done so before, although another thread wanted the processor.
                         Kind::Dispatch if self.has_loss(occupied.favour.known_from, occupied.from) => {
                             Kind::Unknown
                         }

@@ -19,7 +19,7 @@ pub(crate) enum Occupant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Favour {
     pub is_given: bool,
-    /// The events that tell begin here: the processor was idle, so nobody wanted it.
+    /// When the processor was last idle, so that nobody wanted it. Events since then decide.
     pub known_from: Instant,
 }
 

@@ -202,7 +202,7 @@ impl Judged<'_> {
         }
     }
 
-    /// What is about most jobs.
+    /// Judges quartiles and medians.
     fn most(&mut self) {
         let jobs = self.stream.jobs;
         let separation = median_separation_of(self.stream);
@@ -216,7 +216,7 @@ impl Judged<'_> {
             let Some((value, standing)) = value.map(Duration::ns).zip(self.tally.standing(term)) else {
                 continue;
             };
-            // Of too few jobs, chance may move what most do anywhere.
+            // With too few jobs, chance may move a quartile or median anywhere.
             let is_enough = term.of_most().is_some_and(|allowance| allowance.is_exceeded(jobs, jobs));
             if is_enough && standing.is_beyond(value) {
                 let (task, agreed) = (self.tally.task.clone(), standing.agreed);

@@ -203,15 +203,13 @@ impl Tally {
             }
         }
     }
-}
 
-impl Tally {
-    /// Notes of terms that so few jobs cannot break.
+    /// Notes about terms that so few jobs cannot break.
     pub(crate) fn not_judged(&self) -> impl Iterator<Item = Note> {
         let too_few = |standing: &Standing| {
             let least = standing.term.of_most()?.least_jobs();
             let name = standing.term.name().replace('_', " ");
-            let text = format!("{name} is not judged: {} jobs, it takes {least}", self.jobs);
+            let text = format!("too few jobs to judge {name}: {} of {least}", self.jobs);
             (0 < self.jobs && self.jobs < least as u64).then(|| Note { task: self.task.clone(), text })
         };
         self.standings.iter().filter_map(too_few)

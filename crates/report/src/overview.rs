@@ -192,7 +192,7 @@ pub(crate) fn fold(task: &Task, thread: u32) -> Option<Fold> {
     }
 }
 
-/// Which rows are not shown at first.
+/// The rows that are not shown at first, each kind with `verb` after its number.
 pub(crate) fn hidden(few_jobs: usize, best_effort: usize, verb: &str) -> Option<String> {
     let parts: Vec<String> = [
         (few_jobs, "task", "fewer than two jobs"),

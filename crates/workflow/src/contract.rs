@@ -60,7 +60,8 @@ pub fn contract(options: &Options, monitor: &dyn Monitor) -> Result<Contract> {
         monitor.hint(&format!("without {names}: threads with fewer than ten jobs"));
     }
     if let Some(names) = listed(&without_period) {
-        monitor.hint(&format!("no period is agreed on for {names}: many jobs were more than a period late"));
+        let why = "many jobs were more than a period late";
+        monitor.hint(&format!("the contract has no period for {names}: {why}"));
     }
     for (name, lacking) in missing.iter().take(MOST_NAMES) {
         let lacking = lacking.iter().map(|run| &*names[*run]).collect::<Vec<_>>().join(", ");

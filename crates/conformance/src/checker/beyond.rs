@@ -70,7 +70,7 @@ impl Beyond {
             if !term.of_most().is_some_and(is_exceeded) {
                 continue;
             }
-            // What is typical of those beyond it: neither outliers nor the others count.
+            // An outlier does not move their median.
             let Some(value) = most.values.quantiles().map(|it| it.p50_ns.ns()) else { continue };
             let task = findings.tally.task.clone();
             let Some(standing) = findings.tally.standings.iter_mut().find(|it| it.term == term) else {

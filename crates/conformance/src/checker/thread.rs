@@ -150,7 +150,7 @@ impl Thread {
         self.forget_jobs();
     }
 
-    /// Nothing more comes of the jobs so far: judges what most of those did whose window is not complete.
+    /// Nothing more comes of the jobs so far: judges the quartiles and medians of incomplete windows.
     pub fn close_windows(&mut self, tid: u32, tallies: &mut [Tally], at: u64, each: Tell<'_>) {
         let Thread { name, pid, phase, lanes, chosen, .. } = self;
         for Lane { separator, task, jobs, ledger, .. } in lanes {

@@ -1,8 +1,8 @@
 //! What is typical of the jobs of a thread, and how many of them may be otherwise.
 //!
 //! Jobs of the next run may exceed the greatest value of one run, and one outlier in it hides a program that
-//! became slower. So a contract agrees on what nearly all jobs need, which neither outliers nor chance move,
-//! and lets a share of the jobs exceed the limits.
+//! became slower. So a contract limits a lower quartile and a median, which neither outliers nor chance move,
+//! and lets a share of the jobs exceed the other limits.
 
 use super::group::LEAST_JOBS;
 use super::observed::Limits;
@@ -94,8 +94,8 @@ pub fn may_exceed(streams: &[&Stream], Limits { margin, quantile }: Limits) -> O
 /// A limit of the lower quartile of the cost. Half of the margin lies between it and what was observed, so
 /// that a program that is slower by the whole margin exceeds it for certain.
 ///
-/// Disturbances only add to costs, so it begins from the tenth percentile, which those of the observed run
-/// hardly move, and is compared with the quartile, which those of the next run hardly move.
+/// Disturbances only add to costs. They hardly move the tenth percentile of the observed run, from which the
+/// limit is made, nor the quartile of the next run, which is compared with it.
 pub fn quartile_cost(streams: &[&Stream], margin: Margin) -> Option<Duration> {
     let Margin::Percent(_) = margin else { return None };
     let limit = |costs: &Quantiles| {

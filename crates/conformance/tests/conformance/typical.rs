@@ -168,17 +168,29 @@ fn models_tell_what_records_tell() {
     }
 }
 
-/// Terms that so few jobs cannot break are named.
+/// Terms that so few jobs cannot break are noted.
 #[test]
-fn what_is_not_judged_is_noted() {
+fn terms_with_too_few_jobs_are_noted() {
     let program = PROGRAMS[9];
     let contract = agreed(&[program.run(1)]);
     let notes = |jobs: u64| {
         let (_, verdict) = check(&contract, &Program { jobs, ..program }.slower(50).run(2));
         verdict.notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
     };
-    assert_eq!(notes(31), ["quartile cost is not judged: 30 jobs, it takes 49"]);
+    assert_eq!(notes(31), ["too few jobs to judge quartile cost: 30 of 49"]);
     assert_eq!(notes(60), Vec::<String>::new());
+}
+
+/// A thread of which many jobs are more than a period late has no period in a contract, which is told.
+#[test]
+fn a_period_that_is_not_agreed_on_is_named() {
+    let program = Program { cost: 6 * MS, one_in: 8, jobs: 600, ..PROGRAMS[5] };
+    let model = model(&program.run(1));
+    let periodic = model.tasks()[0].streams[0].arrival.periodic.as_ref();
+    assert_eq!(periodic.map(|it| it.period_ns), Some(Duration::from_ms(10)));
+    let limits = Limits { margin: Margin::Percent(Percent::whole(20)), quantile: None };
+    let observed = Contract::observed(&[model], limits, &|_| true);
+    assert_eq!((observed.contract.tasks[0].period, observed.without_period.len()), (None, 1));
 }
 
 /// Without a margin nothing is tolerated, and nothing typical is agreed on.

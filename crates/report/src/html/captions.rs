@@ -64,7 +64,7 @@ pub(crate) fn responses(
     Some(text + &together(&jobs.responses))
 }
 
-/// What a raster leaves out.
+/// How many jobs share points.
 fn together(raster: &Raster) -> String {
     let together = raster.jobs_per_bucket();
     match together > 2 {

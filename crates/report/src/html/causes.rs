@@ -203,7 +203,8 @@ fn chart(model: &TimingModel, job: &LateJob, task: &LateTask, causes: &Causes) -
     }
 }
 
-/// Leads to the job among the others of its thread; the script shows it where these are on the page.
+/// A button that leads to the job among the others of its thread, which the script shows if they are on the
+/// page.
 fn among_others(model: &TimingModel, job: &LateJob, late: &LateTask) -> Markup {
     let mut first = 0;
     for task in model.tasks() {

@@ -1,6 +1,6 @@
 //! The data of the page's script, as one JSON text: curves, scalars, points and counts per stream.
 //!
-//! Hardly more than numbers; text is in the HTML. Ascending lists are written as differences, which are
+//! Text is in the HTML, but for the name of one line. Ascending lists are written as differences, which are
 //! short.
 
 use super::flow::has_curve;
@@ -68,7 +68,7 @@ struct PeriodicData {
     is_dense: bool,
 }
 
-/// Which jobs points are, and when.
+/// The jobs of points, and their times.
 #[derive(Serialize)]
 struct Places {
     /// Differences.
@@ -84,10 +84,10 @@ struct ResponseData {
     #[serde(flatten)]
     places: Places,
     response: Vec<i64>,
-    /// Later than this is late.
+    /// Jobs that take longer are late.
     #[serde(skip_serializing_if = "Option::is_none")]
     due: Option<u64>,
-    /// What that is, in a word.
+    /// The name of that limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     due_is: Option<&'static str>,
 }

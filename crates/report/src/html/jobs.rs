@@ -98,16 +98,16 @@ pub(crate) enum Measure {
     },
 }
 
-/// When a job has to have ended, after its arrival.
+/// Within which time after its arrival a job has to end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Due {
     pub(crate) after: Duration,
-    /// What that is.
+    /// The name of that limit.
     pub(crate) name: &'static str,
 }
 
-/// What late jobs of a task were later than, where the model knows causes; else its deadline, else its
-/// period. Jobs at another separator than its primary one are due at no time.
+/// The limit by which jobs of a task were explained, if the model has causes; else its deadline, else its
+/// period. Only jobs at its primary separator are due.
 pub(crate) fn due(model: &TimingModel, task: &Task, stream: &Stream) -> Option<Due> {
     primary(task).filter(|primary| std::ptr::eq(*primary, stream))?;
     let late = model.causes.iter().flat_map(|causes| &causes.tasks);

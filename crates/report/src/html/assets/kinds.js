@@ -140,7 +140,7 @@ function mark(stream, plot, colour) {
   });
 }
 
-// What figures over time have in common: when the points are, which jobs, and the axis.
+// Common to figures over time: the times of points, their jobs, and the axis.
 function overTime(data) {
   const numbers = sums(data.number);
   const at = sums(data.at_us).map((us) => us * 1000);
@@ -154,7 +154,7 @@ function overTime(data) {
 function responses(stream) {
   const data = stream.responses;
   const { at, kind } = overTime(data);
-  // Far above all jobs, the line would press them to the ground.
+  // A line far above all jobs would flatten them.
   const cut = data.due > 4 * data.response.reduce((most, value) => Math.max(most, value), 0);
   return {
     ...kind,

@@ -162,7 +162,7 @@ function showable(figures) {
     button.addEventListener("click", () => {
       const plot = figures.plot(figure);
       const data = figures.streams[stream][kind];
-      // Where its point is, if it has one: jobs are drawn at their releases.
+      // At its point, if it has one: jobs are drawn at their releases.
       const place = sums(data.number).indexOf(Number(job));
       const at = (place < 0 ? Number(atUs) : sums(data.at_us)[place]) * 1000;
       figures.streams[stream].mark = { at, name: `job ${job}` };
