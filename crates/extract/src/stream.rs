@@ -3,6 +3,7 @@
 
 use crate::curve::DistanceSummary;
 use crate::histogram::Times;
+use crate::modes::Modes;
 use crate::periodic::PeriodicSummary;
 use crate::summary::spread::Spread;
 use crate::suspension::SuspensionSummary;
@@ -11,6 +12,10 @@ use punctual_model as model;
 use punctual_model::{
     Arrival, Disturbance, Execution, Job, Percentiles, Release, Response, Segment, Separator, Sporadic,
 };
+
+/// Fewer releases have a period only if their arrivals are known, or their jitter is less than the period by
+/// this factor.
+const FEW: u64 = 10;
 
 /// How far the curves go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +76,7 @@ pub struct Stream {
     uncertain: u64,
     back_to_back: u64,
     periodic: PeriodicSummary,
+    modes: Modes,
     distances: DistanceSummary,
     costs: CostSummary,
     suspension: SuspensionSummary,
@@ -104,6 +110,7 @@ impl Stream {
             uncertain: 0,
             back_to_back: 0,
             periodic: PeriodicSummary::new(),
+            modes: Modes::default(),
             distances: DistanceSummary::new(options.curve_horizon),
             costs: CostSummary::new(options.wcet_horizon),
             suspension: SuspensionSummary::new(),
@@ -130,6 +137,7 @@ impl Stream {
         self.periodic.skip(behind);
         if self.sums == Sums::Models {
             self.distances.push(release.window);
+            self.modes.push(release);
         }
     }
 
@@ -170,6 +178,7 @@ impl Stream {
         self.uncertain += later.uncertain;
         self.back_to_back += later.back_to_back;
         self.periodic.merge(&later.periodic);
+        self.modes.merge(&later.modes);
         self.distances.merge(&later.distances);
         self.costs.merge(&later.costs);
         self.suspension.merge(&later.suspension);
@@ -207,6 +216,13 @@ impl Stream {
         let curve = self.distances.curve().filter(|_| self.has_curve);
         let separation = self.distances.least_separation();
         let (periodic, lateness) = self.periodic.models();
+        let periodic = periodic.filter(|periodic| self.is_meant(periodic));
+        let modes = self.modes.better_than(periodic.as_ref()).unwrap_or_default();
+        let (periodic, lateness) = match modes.is_empty() {
+            true => (periodic, lateness),
+            // Lateness on a grid that the releases do not keep to.
+            false => (None, lateness.filter(|_| self.periodic.knows_arrivals())),
+        };
         let percentiles = Percentiles {
             lateness,
             cost: self.cost_times.quantiles(),
@@ -222,12 +238,20 @@ impl Stream {
                 periodic,
                 sporadic: separation.map(|min_separation_ns| Sporadic { min_separation_ns }),
                 curve,
+                modes,
             },
             execution: self.execution(),
             suspension: self.suspension.suspension(),
             response: self.response(),
             percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
         }
+    }
+
+    /// Whether the period is more than a way to describe a few releases.
+    fn is_meant(&self, periodic: &model::Periodic) -> bool {
+        let is_regular = periodic.skipped == 0
+            && periodic.usual_jitter().ns().saturating_mul(FEW) <= periodic.period_ns.ns();
+        self.releases >= FEW || self.periodic.knows_arrivals() || is_regular
     }
 
     fn execution(&self) -> Option<Execution> {

@@ -1,6 +1,9 @@
 //! Arrival models: how often a thread's jobs are released, or a dataflow task is activated.
 
+mod modes;
 mod validate;
+
+pub use modes::{Burst, MAX_MODES, Mode, Source};
 
 use crate::section::is_zero;
 use crate::time::{Duration, Instant};
@@ -18,6 +21,10 @@ pub struct Arrival {
     /// Arrival curves; needs two releases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub curve: Option<Curve>,
+    /// Several rates, bursts, or rates that change, if they explain the releases better than one period; then
+    /// there is no periodic model.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub modes: Vec<Mode>,
 }
 
 /// What the offset and jitter of a periodic model are measured on.

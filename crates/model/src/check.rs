@@ -10,6 +10,7 @@
 mod curve;
 mod grid;
 mod jobs;
+mod modes;
 mod percentiles;
 mod periodic;
 mod table;
@@ -18,6 +19,7 @@ mod violation;
 
 pub use curve::{arrival_counts, curve, sporadic};
 pub use jobs::{counts, dynamic_suspension, execution, response, segmented_suspension};
+pub use modes::modes;
 pub use percentiles::percentiles;
 pub use periodic::periodic;
 pub use table::{JobName, TableViolation, table};
@@ -40,6 +42,7 @@ pub fn check_stream(stream: &Stream, releases: &[Release], jobs: &[RecordedJob])
     let arrival = &stream.arrival;
     found.extend(arrival.periodic.iter().flat_map(|model| periodic(model, releases)));
     found.extend(arrival.periodic.iter().flat_map(|model| typical(model, releases)));
+    found.extend(modes(&arrival.modes, releases));
     found.extend(arrival.sporadic.iter().flat_map(|model| sporadic(model, releases)));
     found.extend(arrival.curve.iter().flat_map(|model| curve(model, releases)));
     found.extend(stream.execution.iter().flat_map(|model| execution(model, jobs)));

@@ -7,9 +7,9 @@ use crate::overview::{MAX_JITTER, legend};
 use crate::shape::Shape;
 use crate::slips::{jitters, period_and_slips};
 use crate::table::{Column, Table, Tone, figures, words};
-use crate::text;
 use crate::{Page, paragraph, visible};
-use punctual_model::{Duration, Fraction, Periodic, Stream, Task, ThreadIds, TimingModel};
+use crate::{rates, text};
+use punctual_model::{Duration, Fraction, Mode, Periodic, Source, Stream, Task, ThreadIds, TimingModel};
 use serde::Deserialize;
 
 /// The configuration of one thread.
@@ -177,6 +177,7 @@ fn verdict(row: &Configured, stream: Option<&Stream>) -> Verdict {
         Kind::Bursty => match (Shape::new(stream), row.burst) {
             (Shape::Bursts { jobs, .. }, Some(burst)) if jobs == burst => Verdict::Fits,
             (Shape::Bursts { .. }, None) => Verdict::Fits,
+            (Shape::Modes([mode]), burst) if fits_burst(mode, burst) => Verdict::Fits,
             _ => Verdict::Contradicts,
         },
         Kind::Sporadic => match &stream.arrival.sporadic {
@@ -187,6 +188,12 @@ fn verdict(row: &Configured, stream: Option<&Stream>) -> Verdict {
             None => Verdict::NoPeriod,
         },
     }
+}
+
+fn fits_burst(mode: &Mode, burst: Option<usize>) -> bool {
+    let jobs = |source: &Source| source.burst.map(|burst| burst.jobs as usize);
+    let fits = |jobs: usize| burst.is_none_or(|burst| burst == jobs);
+    matches!(&mode.sources[..], [source] if jobs(source).is_some_and(fits))
 }
 
 fn same_period(row: &Configured, found: &Periodic) -> bool {
@@ -255,6 +262,10 @@ fn arrival(row: &Configured, stream: &Stream) -> (String, String) {
         }
         _ => match Shape::new(stream) {
             Shape::Periodic(periodic) => (period_and_slips(periodic), jitters(periodic)),
+            Shape::Modes(modes) => (
+                rates::short(modes, modes[0].from_ns),
+                rates::jitter(modes).map_or("–".into(), |jitter| at_most(jitter).to_string()),
+            ),
             Shape::Bursts { jobs, span } => (format!("≤ {jobs} in {}", at_least(span)), "–".into()),
             Shape::Sporadic(separation) => (format!("≥ {} apart", at_least(separation)), "–".into()),
             Shape::Unknown => ("–".into(), "–".into()),

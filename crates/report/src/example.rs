@@ -90,6 +90,7 @@ pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
             periodic: Some(periodic(period_ns, jitter_ns)),
             sporadic: Some(Sporadic { min_separation_ns: Duration::from_ns(4_959_000) }),
             curve: Some(Curve { delta_min_ns: spans(-jitter), delta_max_ns: spans(jitter) }),
+            modes: Vec::new(),
         },
         execution: Some(Execution {
             wcet_ns: (1..200).map(|n| Duration::from_us(800 + (n - 1) * 711 + (n - 1) / 9)).collect(),

@@ -31,6 +31,7 @@ mod percentiles;
 mod pool;
 pub mod proof;
 mod prose;
+mod rates;
 pub mod sections;
 mod shape;
 mod slips;

@@ -4,7 +4,7 @@ use crate::derived::{self, utilization};
 use crate::number::{about, agreeing, at_least, at_most, count, counted, frequency};
 use crate::shape::Shape;
 use crate::visible;
-use crate::{percentiles, slips};
+use crate::{percentiles, rates, slips};
 use punctual_model::{
     Call, Choice, Curve, Duration, Instant, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task,
 };
@@ -44,6 +44,7 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
             text.extend(regular(periodic, stream, begin));
             text.push(first_arrival(periodic, begin));
         }
+        (Shape::Modes(modes), _) => text.extend(rates::prose(modes, begin)),
         (shape, periodic) => text.extend(irregular(&shape, periodic.as_ref())),
     }
     let curve = stream.arrival.curve.as_ref();
@@ -64,7 +65,9 @@ fn irregular(shape: &Shape<'_>, periodic: Option<&Periodic>) -> Vec<String> {
             ns(*span)
         ),
         Shape::Sporadic(_) => "Released irregularly: no period fits.".into(),
-        Shape::Periodic(_) | Shape::Unknown => "Too few releases for an arrival model.".into(),
+        Shape::Periodic(_) | Shape::Modes(_) | Shape::Unknown => {
+            "Too few releases for an arrival model.".into()
+        }
     };
     let loose = periodic.map(|periodic| {
         format!(

@@ -7,7 +7,7 @@ use crate::shape::Shape;
 use crate::summed::Summed;
 use crate::table;
 use crate::{Page, text, visible};
-use crate::{busy, clock, one_job, pool};
+use crate::{busy, clock, one_job, pool, rates};
 use punctual_model::{
     Loss, Periodic, Platform, Section, Stream, Task, ThreadId, ThreadIds, Threads, TimingModel,
 };
@@ -145,6 +145,11 @@ pub(crate) fn arrival(stream: &Stream) -> String {
             let every = if frequency(periodic).is_some() { "at" } else { "every" };
             format!("{every} {}, jitter {}", period(periodic), at_most(periodic.usual_jitter()))
         }
+        Shape::Modes(modes) => format!(
+            "{}, jitter {}",
+            rates::short(modes, modes[0].from_ns),
+            at_most(rates::jitter(modes).unwrap_or_default())
+        ),
         Shape::Bursts { jobs, span } => format!("≤ {jobs} in {}", at_least(span)),
         Shape::Sporadic(separation) => format!("≥ {} apart", at_least(separation)),
         Shape::Unknown => "too few releases".into(),

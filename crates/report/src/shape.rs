@@ -1,12 +1,14 @@
 //! Which of a stream's arrival models to show first. All of them hold; this one tells a person most.
 
-use punctual_model::{Duration, Periodic, PeriodicOn, Stream};
+use punctual_model::{Duration, Mode, Periodic, PeriodicOn, Stream};
 
 /// The arrival model to show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Shape<'a> {
     /// One release per period.
     Periodic(&'a Periodic),
+    /// Several rates, bursts of known period, or rates that change.
+    Modes(&'a [Mode]),
     /// At most `jobs` releases in any interval of length `span`, although some of them come close together.
     Bursts {
         /// Releases.
@@ -26,10 +28,13 @@ const LONGEST_BURST: usize = 64;
 const GAP: f64 = 4.0;
 
 impl<'a> Shape<'a> {
-    /// The shape of a stream's arrivals: periodic where releases, or known arrivals, stay within a period of
-    /// it, or nearly all do; else bursts, if there are any; else periodic where the lateness does not wander
-    /// off as it does when releases come at random; else sporadic.
+    /// The shape of a stream's arrivals: its modes, if it has any; periodic where releases, or known
+    /// arrivals, stay within a period of it, or nearly all do; else bursts, if there are any; else periodic
+    /// where the lateness does not wander off as it does when releases come at random; else sporadic.
     pub(crate) fn new(stream: &'a Stream) -> Self {
+        if !stream.arrival.modes.is_empty() {
+            return Shape::Modes(&stream.arrival.modes);
+        }
         let periodic = stream.arrival.periodic.as_ref();
         if let Some(periodic) = periodic.filter(|periodic| off_grid(periodic, stream) < periodic.period_ns) {
             return Shape::Periodic(periodic);

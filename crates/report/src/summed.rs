@@ -107,6 +107,7 @@ fn sum(streams: &[&Stream]) -> Stream {
                 .min()
                 .map(|min_separation_ns| Sporadic { min_separation_ns }),
             curve: None,
+            modes: Vec::new(),
         },
         execution: costs.iter().filter_map(|(cost, _)| cost.wcet_ns.first().copied()).max().map(|greatest| {
             Execution {

@@ -71,6 +71,7 @@ impl Activations {
             periodic: self.periodic.as_ref().and_then(PeriodicSummary::model),
             sporadic: least.map(|least| Sporadic { min_separation_ns: *least }),
             curve,
+            modes: Vec::new(),
         }
     }
 }

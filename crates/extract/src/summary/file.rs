@@ -1,7 +1,8 @@
 //! The file `*.summary`: a magic line, the version, a checksum, and the summary in `postcard`, packed by
 //! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on),
 //! the open jobs of tasks (from version 4 on), and what those took that never waited (from version 5 on).
-//! Separators have names of addresses from version 6 on, and late jobs have causes from version 7 on.
+//! Separators have names of addresses from version 6 on, late jobs have causes from version 7 on, and streams
+//! have modes from version 8 on.
 
 use super::Summary;
 use super::curve::RunNumber;
@@ -12,7 +13,7 @@ use std::fmt;
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;

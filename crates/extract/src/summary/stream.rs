@@ -7,7 +7,7 @@ use super::spread::Spread;
 use crate::histogram::Times;
 use crate::stream::Closed;
 use punctual_model::{
-    self as model, Arrival, Duration, Execution, Instant, MAX_SLIPS, Percentiles, Periodic, PeriodicOn,
+    self as model, Arrival, Duration, Execution, Instant, MAX_SLIPS, Mode, Percentiles, Periodic, PeriodicOn,
     Quantiles, Response, SegmentBound, Separator, Slip, Sporadic, Suspension,
 };
 use serde::{Deserialize, Serialize};
@@ -20,9 +20,40 @@ pub(crate) struct Alone {
     #[serde(with = "json")]
     separator: Separator,
     #[serde(with = "json")]
-    periodic: Option<Periodic>,
+    shape: Shape,
     #[serde(with = "json")]
     lateness: Option<Quantiles>,
+}
+
+/// A periodic model, or modes instead.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Shape {
+    Modes { modes: Vec<Mode> },
+    Periodic(Option<Periodic>),
+}
+
+impl Shape {
+    fn new(arrival: &Arrival) -> Shape {
+        match &arrival.modes[..] {
+            [] => Shape::Periodic(arrival.periodic.clone()),
+            modes => Shape::Modes { modes: modes.to_vec() },
+        }
+    }
+
+    fn periodic(&self) -> Option<Periodic> {
+        match self {
+            Shape::Periodic(periodic) => periodic.clone(),
+            Shape::Modes { .. } => None,
+        }
+    }
+
+    fn modes(&self) -> Vec<Mode> {
+        match self {
+            Shape::Periodic(_) => Vec::new(),
+            Shape::Modes { modes } => modes.clone(),
+        }
+    }
 }
 
 /// One separator's jobs in all runs.
@@ -107,7 +138,7 @@ impl StreamSummary {
             alone: Some(Box::new(Alone {
                 place,
                 separator: model.separator,
-                periodic: model.arrival.periodic.clone(),
+                shape: Shape::new(&model.arrival),
                 lateness: model.percentiles.and_then(|it| it.lateness),
             })),
         }
@@ -198,9 +229,10 @@ impl StreamSummary {
             uncertain_releases: self.uncertain,
             back_to_back: self.back_to_back,
             arrival: Arrival {
-                periodic: alone.map_or_else(|| self.periodic(), |alone| alone.periodic.clone()),
+                periodic: alone.map_or_else(|| self.periodic(), |alone| alone.shape.periodic()),
                 sporadic: self.separation.map(|it| Sporadic { min_separation_ns: Duration::from_ns(it.ns) }),
                 curve: (!delta_min_ns.is_empty()).then_some(model::Curve { delta_min_ns, delta_max_ns }),
+                modes: alone.map(|alone| alone.shape.modes()).unwrap_or_default(),
             },
             execution: (!wcet_ns.is_empty()).then(|| Execution { wcet_ns, mean_ns: self.cost_times.mean() }),
             suspension: self.suspension(),

@@ -10,6 +10,7 @@ mod extractor;
 mod flow;
 mod jobs;
 mod memory;
+mod modes;
 mod periodic;
 mod reference;
 mod replay;

@@ -359,8 +359,8 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 8;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(8)));
+    newer[MAGIC.len()] = 9;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(9)));
     for cut in MAGIC.len()..good.len() {
         assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
     }

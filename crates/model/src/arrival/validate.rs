@@ -1,10 +1,12 @@
 //! Checks that the values of arrival models are consistent.
 
 use super::{
-    Arrival, Curve, Disturbance, LeftOut, MAX_EARLY, MAX_ENDING, MAX_LATE, MAX_SLIPS, Periodic, Slip,
+    Arrival, Curve, Disturbance, Fraction, LeftOut, MAX_EARLY, MAX_ENDING, MAX_LATE, MAX_SLIPS, Periodic,
+    Slip, modes,
 };
 use crate::error::ReadError;
 use crate::section::Valid;
+use crate::time::Duration;
 use crate::valid::{at_most, in_order, never_decreases, not_zero};
 
 impl Arrival {
@@ -12,6 +14,7 @@ impl Arrival {
         if let Some(value) = &self.periodic {
             periodic(&format!("{path}.periodic"), value)?;
         }
+        modes::validate(&format!("{path}.modes"), self)?;
         self.curve.iter().try_for_each(|value| curve(&format!("{path}.curve"), value))
     }
 }
@@ -19,18 +22,7 @@ impl Arrival {
 fn periodic(path: &str, periodic: &Periodic) -> Valid {
     let period = periodic.period_ns.ns();
     not_zero(&format!("{path}.period_ns"), period)?;
-    if let Some(exact) = periodic.period_exact {
-        not_zero(&format!("{path}.period_exact.numerator"), exact.numerator)?;
-        not_zero(&format!("{path}.period_exact.denominator"), exact.denominator)?;
-        let whole = u128::from(period) * u128::from(exact.denominator);
-        if whole.abs_diff(exact.numerator.into()) > exact.denominator.into() {
-            return Err(ReadError::value(
-                format!("{path}.period_exact"),
-                format!("a fraction within 1 ns of `period_ns` ({period})"),
-                format!("{}/{}", exact.numerator, exact.denominator),
-            ));
-        }
-    }
+    exact(path, periodic.period_ns, periodic.period_exact)?;
     slips(path, periodic)?;
     let Some(typical) = &periodic.typical else { return Ok(()) };
     if typical.jitter_ns > periodic.jitter_ns {
@@ -41,6 +33,22 @@ fn periodic(path: &str, periodic: &Periodic) -> Valid {
         ));
     }
     left_out(&format!("{path}.typical.left_out"), &typical.left_out)
+}
+
+/// A fraction that the period is rounded from.
+pub(super) fn exact(path: &str, period: Duration, exact: Option<Fraction>) -> Valid {
+    let Some(exact) = exact else { return Ok(()) };
+    not_zero(&format!("{path}.period_exact.numerator"), exact.numerator)?;
+    not_zero(&format!("{path}.period_exact.denominator"), exact.denominator)?;
+    let whole = u128::from(period.ns()) * u128::from(exact.denominator);
+    if whole.abs_diff(exact.numerator.into()) > exact.denominator.into() {
+        return Err(ReadError::value(
+            format!("{path}.period_exact"),
+            format!("a fraction within 1 ns of `period_ns` ({})", period.ns()),
+            format!("{}/{}", exact.numerator, exact.denominator),
+        ));
+    }
+    Ok(())
 }
 
 /// The first slips, in order: all of them, if there are fewer than can be listed.

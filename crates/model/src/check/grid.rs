@@ -3,7 +3,7 @@
 //!
 //! Exact integers, so that fractions of nanoseconds do not drift.
 
-use crate::arrival::{Periodic, PeriodicOn};
+use crate::arrival::{Fraction, Periodic, PeriodicOn, Source};
 use crate::job::Release;
 use crate::time::Duration;
 
@@ -46,13 +46,22 @@ impl Extent {
 impl Grid {
     /// The period of `model` (the exact one, if it has a valid one) with this offset and jitter.
     pub(super) fn new(model: &Periodic, offset_ns: i64, jitter: Duration) -> Grid {
-        let (numerator, denominator) = match model.period_exact {
+        Grid::of(model.period_ns, model.period_exact, offset_ns, jitter.ns())
+    }
+
+    /// The period and offset of `source` with this jitter.
+    pub(super) fn of_source(source: &Source, jitter: u64) -> Grid {
+        Grid::of(source.period_ns, source.period_exact, source.offset_ns, jitter)
+    }
+
+    fn of(period: Duration, exact: Option<Fraction>, offset_ns: i64, jitter: u64) -> Grid {
+        let (numerator, denominator) = match exact {
             Some(exact) if exact.denominator > 0 => (exact.numerator, exact.denominator),
-            _ => (model.period_ns.ns(), 1),
+            _ => (period.ns(), 1),
         };
         Grid {
             offset: offset_ns.into(),
-            jitter: jitter.ns().into(),
+            jitter: jitter.into(),
             numerator: numerator.into(),
             denominator: denominator.into(),
         }

@@ -40,6 +40,10 @@ pub enum Model {
     Extra,
     /// The list of slips.
     Slips,
+    /// Modes: every release is in the time of one.
+    Modes,
+    /// Modes: every release has an activation of a source.
+    Sources,
     /// Sporadic: least separation of consecutive releases.
     Sporadic,
     /// δ⁻ of this many releases.
@@ -131,6 +135,8 @@ impl fmt::Display for Model {
             Model::Skipped => write!(f, "count of skipped activations"),
             Model::Extra => write!(f, "count of extra releases"),
             Model::Slips => write!(f, "list of slips"),
+            Model::Modes => write!(f, "time of the modes"),
+            Model::Sources => write!(f, "activations of the sources"),
             Model::Sporadic => write!(f, "sporadic separation"),
             Model::DeltaMin(n) => write!(f, "δ⁻({n})"),
             Model::DeltaMax(n) => write!(f, "δ⁺({n})"),

@@ -170,6 +170,27 @@ fn typical() -> impl Strategy<Value = Typical> {
     )
 }
 
+fn mode() -> impl Strategy<Value = Mode> {
+    let burst = option::of((2..u64::MAX, duration()).prop_map(|(jobs, within_ns)| Burst { jobs, within_ns }));
+    let source = (1..u64::MAX, any::<i64>(), duration(), any::<bool>(), any::<u64>(), burst).prop_map(
+        |(period, offset_ns, jitter_ns, has_outliers, activations, burst)| Source {
+            period_ns: Duration::from_ns(period),
+            period_exact: None,
+            offset_ns,
+            jitter_ns,
+            usual_jitter_ns: has_outliers.then_some(Duration::ZERO),
+            activations,
+            burst,
+        },
+    );
+    (any::<u64>(), any::<u64>(), vec(source, 0..3)).prop_map(|(at, releases, sources)| Mode {
+        from_ns: Instant::from_ns(at),
+        until_ns: Instant::from_ns(at),
+        releases,
+        sources,
+    })
+}
+
 fn percentiles() -> impl Strategy<Value = Percentiles> {
     let quantiles = || {
         option::of(rising(6).prop_map(|values| Quantiles {
@@ -190,7 +211,7 @@ fn percentiles() -> impl Strategy<Value = Percentiles> {
 
 fn stream() -> impl Strategy<Value = Stream> {
     let counts = (any::<u32>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let arrival = (option::of(periodic()), option::of(duration()), option::of(curve()));
+    let arrival = (option::of(periodic()), option::of(duration()), option::of(curve()), vec(mode(), 0..3));
     let bound =
         (duration(), duration()).prop_map(|(suspended_ns, cost_ns)| SegmentBound { suspended_ns, cost_ns });
     let suspension = (duration(), vec(vec(bound, 1..4), 0..4));
@@ -201,24 +222,28 @@ fn stream() -> impl Strategy<Value = Stream> {
         |(
             separator,
             (jobs, more, windows, back),
-            (periodic, sporadic, curve),
+            (periodic, sporadic, curve, mut modes),
             (execution, suspension, response),
             percentiles,
-        )| Stream {
-            separator,
-            jobs: jobs.into(),
-            releases: u64::from(jobs) + u64::from(more),
-            uncertain_releases: if windows { jobs.into() } else { 0 },
-            back_to_back: if windows && back { jobs.into() } else { 0 },
-            arrival: Arrival {
-                periodic,
-                sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }),
-                curve,
-            },
-            execution: execution.map(|(wcet_ns, mean_ns)| Execution { wcet_ns, mean_ns }),
-            suspension: suspension.map(|(dynamic_ns, segmented)| Suspension { dynamic_ns, segmented }),
-            response: response.map(|(max_ns, mean_ns)| Response { max_ns, mean_ns }),
-            percentiles,
+        )| {
+            modes.sort_by_key(|mode| mode.from_ns);
+            Stream {
+                separator,
+                jobs: jobs.into(),
+                releases: u64::from(jobs) + u64::from(more),
+                uncertain_releases: if windows { jobs.into() } else { 0 },
+                back_to_back: if windows && back { jobs.into() } else { 0 },
+                arrival: Arrival {
+                    periodic,
+                    sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }),
+                    curve,
+                    modes,
+                },
+                execution: execution.map(|(wcet_ns, mean_ns)| Execution { wcet_ns, mean_ns }),
+                suspension: suspension.map(|(dynamic_ns, segmented)| Suspension { dynamic_ns, segmented }),
+                response: response.map(|(max_ns, mean_ns)| Response { max_ns, mean_ns }),
+                percentiles,
+            }
         },
     )
 }
@@ -386,6 +411,7 @@ fn flow_task(id: u32) -> impl Strategy<Value = FlowTask> {
                     periodic,
                     sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }),
                     curve,
+                    modes: Vec::new(),
                 },
             }
         },

@@ -153,6 +153,7 @@ fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
             periodic: None,
             sporadic: curve.delta_min_ns.first().map(|least| Sporadic { min_separation_ns: *least }),
             curve: Some(curve),
+            modes: Vec::new(),
         },
         execution: Some(Execution { wcet_ns: vec![greatest], mean_ns: None }),
         suspension: Some(Suspension {

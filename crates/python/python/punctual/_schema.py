@@ -279,6 +279,9 @@ class Arrival(TypedDict, total=False):
     # Distance functions, the pseudo-inverses of the arrival curves. Both arrays have the same length and
     # never decrease; delta_min_ns[i] <= delta_max_ns[i].
     curve: ArrivalCurve
+    # Several rates, bursts, or rates that change, in order of time: if they explain the releases better than
+    # one period; then there is no periodic model. Absent if empty.
+    modes: list[Mode]
 
 
 class _Periodic(TypedDict):
@@ -387,6 +390,64 @@ class ArrivalCurve(TypedDict):
     delta_min_ns: list[int]
     # Element i is δ⁺(i+2): the greatest span of i+2 consecutive releases.
     delta_max_ns: list[int]
+
+
+class _Mode(TypedDict):
+    # Latest bound of its first release.
+    from_ns: int
+    # Latest bound of its last release.
+    until_ns: int
+    # Its releases.
+    releases: int
+
+
+class Mode(_Mode, total=False):
+    """A span of time in which the same periodic sources release all jobs."""
+
+    # What releases them. Absent where no sources are known that explain them.
+    sources: list[Source]
+
+
+class _Source(TypedDict):
+    # The period, rounded to whole nanoseconds; greater than zero.
+    period_ns: int
+    # Arrival of the first activation, on the clock of the observation; may lie before its zero.
+    offset_ns: int
+    # Greatest distance from arrival to release.
+    jitter_ns: int
+    # Activations from the first to the last one with a release.
+    activations: int
+
+
+class Source(_Source, total=False):
+    """A periodic source. Activation k, from 0, arrives at offset_ns + k · P, with P the exact period, and
+    releases at most one job, or those of one burst, from then until jitter_ns later, and until the
+    length of a burst after that."""
+
+    # The exact period, if it is not a whole number of nanoseconds: a fraction in lowest terms.
+    period_exact: SourcePeriodExact
+    # The same without a few outliers. Absent if there are none.
+    usual_jitter_ns: int
+    # Present if each activation may release several jobs.
+    burst: SourceBurst
+
+
+class SourcePeriodExact(TypedDict):
+    """The exact period, if it is not a whole number of nanoseconds: a fraction in lowest terms."""
+
+    # Nanoseconds, times the denominator.
+    numerator: int
+    # Greater than zero.
+    denominator: int
+
+
+class SourceBurst(TypedDict):
+    """Present if each activation may release several jobs."""
+
+    # Most jobs: two or more.
+    jobs: int
+    # Greatest time from the first to the last release.
+    within_ns: int
 
 
 class _StreamExecution(TypedDict):
@@ -1565,6 +1626,7 @@ __all__ = [
     "Latency",
     "Measured",
     "MeasuredThread",
+    "Mode",
     "Moment",
     "Monitor",
     "Opening",
@@ -1581,6 +1643,9 @@ __all__ = [
     "Quantiles",
     "SchedulingLatency",
     "Separator",
+    "Source",
+    "SourceBurst",
+    "SourcePeriodExact",
     "Stream",
     "StreamExecution",
     "StreamPercentiles",

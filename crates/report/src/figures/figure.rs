@@ -1,6 +1,6 @@
 //! What a figure is: how one is declared, and its values.
 
-use punctual_model::{Duration, Instant, Periodic, Policy, Separator};
+use punctual_model::{Duration, Instant, Mode, Periodic, Policy, Separator};
 
 /// A displayed quantity.
 #[derive(Clone, Copy, Debug)]
@@ -183,6 +183,8 @@ pub enum Value {
     Exactly(Duration),
     /// An exact period.
     Period(Box<Periodic>),
+    /// Modes, and since when their times are shown.
+    Modes(Vec<Mode>, Instant),
     /// At most so many releases in any interval of this length.
     Burst(usize, Duration),
     /// Releases that are at least so far apart.
@@ -223,6 +225,9 @@ impl Value {
             | Value::Apart(time)
             | Value::Since(time) => Some(time.ns()),
             Value::Period(periodic) => Some(periodic.period_ns.ns()),
+            Value::Modes(modes, _) => {
+                modes.iter().flat_map(|mode| &mode.sources).map(|source| source.period_ns.ns()).next()
+            }
             Value::Count(number) | Value::Number(number) | Value::Id(number) | Value::Share(number) => {
                 Some(*number)
             }

@@ -5,6 +5,7 @@ use super::figure::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, e
 use crate::busy;
 use crate::derived::{left_out, typical, utilization};
 use crate::percentiles;
+use crate::rates;
 use crate::shape::Shape;
 use punctual_model::{EndedBy, Periodic, Stream, Task, ThreadIds};
 
@@ -158,10 +159,12 @@ pub const THREADS: &[Entry<Threads>] = &[
         "Period or arrival",
         Unit::Time,
         Bound::Exact,
-        "The exact period; without one, the most releases in a burst or the least separation of releases.",
+        "The exact period, or several; without one, the most releases in a burst or the least separation of \
+         releases.",
         |row| {
             Some(match Shape::new(row.stream?) {
                 Shape::Periodic(periodic) => Value::Period(Box::new(periodic.clone())),
+                Shape::Modes(modes) => Value::Modes(modes.to_vec(), row.task.from_ns),
                 Shape::Bursts { jobs, span } => Value::Burst(jobs, span),
                 Shape::Sporadic(separation) => Value::Apart(separation),
                 Shape::Unknown => return None,
@@ -182,7 +185,12 @@ pub const THREADS: &[Entry<Threads>] = &[
         Bound::Upper,
         "How late releases are on the periodic grid, at most; a few releases that are far off are left out \
          and counted.",
-        |row| Some(Value::Time(row.periodic()?.usual_jitter())),
+        |row| {
+            Some(Value::Time(match Shape::new(row.stream?) {
+                Shape::Modes(modes) => rates::jitter(modes)?,
+                _ => row.periodic()?.usual_jitter(),
+            }))
+        },
     )
     .table(Keep)
     .page()

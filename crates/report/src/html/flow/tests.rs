@@ -50,12 +50,11 @@ fn flow_task(id: u32, name: &str) -> FlowTask {
         queuing: times(30),
         by_kernel: None,
         arrival: Arrival {
-            periodic: None,
-            sporadic: None,
             curve: Some(Curve {
                 delta_min_ns: vec![us(900), us(1_900)],
                 delta_max_ns: vec![us(1_100), us(2_100)],
             }),
+            ..Arrival::default()
         },
         distances: Vec::new(),
         counts: Vec::new(),

@@ -1,0 +1,479 @@
+//! A mode: a span of time in which the same sources explain the releases.
+
+use crate::hull::{self, Point};
+use crate::modes::fit::{FEWEST, REACH};
+use crate::modes::line::{Hit, Line, Source};
+use crate::modes::piece::{Known, Piece, go_on};
+use crate::modes::releases::Entry;
+
+/// Sources of two pieces are the same if the period differs by this share at most, and the phase by this
+/// share of the period.
+pub(super) const SAME_PERIOD: f64 = 0.02;
+pub(super) const SAME_PHASE: f64 = 2.0 * REACH;
+
+/// Most releases of a mode that belong to no source, before it is given up.
+const MOST_OTHERS: usize = 64;
+
+/// The sources of a span of time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mode {
+    pub first: Entry,
+    pub last: Entry,
+    pub releases: u64,
+    pub sources: Vec<Track>,
+    /// All releases, as long as nothing was joined.
+    pub all: Vec<Entry>,
+}
+
+/// A source in a mode.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Track {
+    /// The lowest floors, and the highest latest bounds, mirrored.
+    pub lower: Vec<Point>,
+    pub upper: Vec<Point>,
+    /// Releases that are far from the others.
+    pub others: Vec<Far>,
+    /// Releases in excess of one per activation.
+    pub extra: u64,
+    /// The first and the last activation.
+    pub first: i64,
+    pub last: i64,
+    /// Activations with a release.
+    pub hits: u64,
+    /// Most releases of an activation, and the longest time from the first to the last one.
+    pub jobs: usize,
+    pub within: i64,
+    /// Where it began, and where it is now.
+    begin: Anchor,
+    end: Anchor,
+}
+
+/// A release that is not near its line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Far {
+    pub activation: i64,
+    pub floor: i64,
+    pub latest: i64,
+}
+
+/// A line found in some hundred releases; times are relative to `origin`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Anchor {
+    origin: i64,
+    line: Line,
+    /// What is to be added to the line's activations.
+    shift: i64,
+    /// The longest burst there.
+    within: f64,
+}
+
+impl Anchor {
+    fn time(&self, at: i64) -> f64 {
+        at.wrapping_sub(self.origin) as f64
+    }
+
+    fn nearest(&self, at: i64) -> (i64, f64) {
+        let (activation, off) = self.line.nearest(self.time(at));
+        (activation.saturating_add(self.shift), off)
+    }
+
+    fn known(&self, origin: i64) -> Known {
+        let at = self.line.at + self.origin.wrapping_sub(origin) as f64;
+        Known { line: Line { at, ..self.line }, within: self.within }
+    }
+
+    fn moved(self, by: i64) -> Anchor {
+        Anchor { shift: self.shift + by, ..self }
+    }
+}
+
+impl Mode {
+    pub fn of_plain(plain: &Plain, entries: &[Entry]) -> Mode {
+        let later = plain.later();
+        let source = Track {
+            lower: later.lower.to_vec(),
+            upper: later.upper.to_vec(),
+            others: Vec::new(),
+            extra: 0,
+            first: 0,
+            last: later.last,
+            hits: later.hits,
+            jobs: 1,
+            within: 0,
+            begin: later.begin,
+            end: later.end,
+        };
+        let (first, last, releases) = (plain.first, plain.last, later.hits);
+        Mode { first, last, releases, sources: vec![source], all: entries.to_vec() }
+    }
+
+    /// Takes a plain mode that follows, if the only source explains it, too.
+    pub fn join_plain(&mut self, plain: &Plain) -> bool {
+        let ([source], later) = (&mut self.sources[..], plain.later()) else { return false };
+        let Some((shift, _)) = source.phase(later.begin, 1) else { return false };
+        source.append(&later, shift);
+        self.last = plain.last;
+        self.releases += later.hits;
+        self.all = Vec::new();
+        true
+    }
+
+    /// The mode of a piece of these releases, whose times are relative to `origin`.
+    pub fn new(entries: &[Entry], origin: i64, piece: &Piece) -> Mode {
+        let inside = &entries[piece.range.clone()];
+        let mut mode = Mode {
+            first: inside[0],
+            last: inside[inside.len() - 1],
+            releases: inside.len() as u64,
+            sources: Vec::with_capacity(piece.fit.sources.len()),
+            all: inside.to_vec(),
+        };
+        mode.sources.extend(piece.fit.sources.iter().map(|source| Track::new(entries, origin, source)));
+        mode.sources.sort_by(|a, b| a.end.line.period.total_cmp(&b.end.line.period));
+        for &at in &piece.fit.others {
+            mode.take_far(&entries[at]);
+        }
+        mode
+    }
+
+    /// A release that belongs to no source counts as one too many of the fastest: sources are in order of
+    /// period.
+    fn take_far(&mut self, entry: &Entry) {
+        if let Some(fastest) = self.sources.first_mut() {
+            let (nearest, off) = fastest.end.nearest(entry.evidence);
+            let activation = if off < 0.0 { nearest - 1 } else { nearest };
+            fastest.extra += u64::from((fastest.first..=fastest.last).contains(&activation));
+            fastest.first = fastest.first.min(activation);
+            fastest.last = fastest.last.max(activation);
+            fastest.others.push(Far { activation, floor: entry.floor, latest: entry.latest });
+        }
+    }
+
+    /// Takes the mode that follows, and what is between, if the same sources explain both.
+    pub fn join(&mut self, between: &[Entry], later: &Mode) -> bool {
+        let Some(shifts) = self.shifts(later) else { return false };
+        if !self.goes_on(between) {
+            return false;
+        }
+        self.absorb(between);
+        for (at, shift) in shifts.iter().enumerate() {
+            let (mine, other) = (shift.0, shift.1);
+            self.sources[mine].append(&later.sources[at].later(), other);
+        }
+        self.last = later.last;
+        self.releases += later.releases;
+        self.all = Vec::new();
+        true
+    }
+
+    /// For each source of a later mode the one that goes on in it, and by how much its activations shift.
+    fn shifts(&self, later: &Mode) -> Option<Vec<(usize, i64)>> {
+        if self.sources.len() != later.sources.len() {
+            return None;
+        }
+        let mut free: Vec<usize> = (0..self.sources.len()).collect();
+        let mut found = Vec::with_capacity(free.len());
+        for source in &later.sources {
+            let (place, shift) = free
+                .iter()
+                .enumerate()
+                .filter_map(|(place, &mine)| {
+                    Some((place, self.sources[mine].phase(source.begin, source.jobs)?))
+                })
+                .min_by(|a, b| a.1.1.total_cmp(&b.1.1))
+                .map(|(place, (shift, _))| (place, shift))?;
+            found.push((free.remove(place), shift));
+        }
+        Some(found)
+    }
+
+    /// Whether nearly all of the next releases go on as this mode does.
+    pub fn goes_on(&self, next: &[Entry]) -> bool {
+        next.len() <= RECENT_OTHERS || self.going_on(next) + RECENT_OTHERS >= next.len()
+    }
+
+    /// The same, looking backwards.
+    pub fn goes_back(&self, before: &[Entry]) -> bool {
+        before.len() <= RECENT_OTHERS || self.going_back(before) + RECENT_OTHERS >= before.len()
+    }
+
+    /// How many of the next releases go on as this mode does.
+    pub fn going_on(&self, next: &[Entry]) -> usize {
+        let Some(first) = self.sources.first() else { return 0 };
+        let origin = first.end.origin;
+        let known: Vec<Known> = self.sources.iter().map(|source| source.end.known(origin)).collect();
+        let times: Vec<f64> = next.iter().map(|entry| entry.evidence.wrapping_sub(origin) as f64).collect();
+        go_on(&known, self.last.evidence.wrapping_sub(origin) as f64, &times)
+    }
+
+    /// How many of the releases before go on as this mode does, looking backwards.
+    pub fn going_back(&self, before: &[Entry]) -> usize {
+        let Some(first) = self.sources.first() else { return 0 };
+        let origin = first.begin.origin;
+        let known: Vec<Known> =
+            self.sources.iter().map(|source| source.begin.known(origin).mirrored()).collect();
+        let mirrored = |at: i64| origin.wrapping_sub(at) as f64;
+        let times: Vec<f64> = before.iter().rev().map(|entry| mirrored(entry.evidence)).collect();
+        go_on(&known, mirrored(self.first.evidence), &times)
+    }
+
+    /// Takes the releases that follow; those that belong to no source are far from one.
+    pub fn absorb(&mut self, next: &[Entry]) {
+        for entry in next {
+            self.take(entry, |track| track.end);
+            self.last = *entry;
+        }
+    }
+
+    /// The same of the releases before.
+    pub fn absorb_before(&mut self, before: &[Entry]) {
+        for entry in before.iter().rev() {
+            self.take(entry, |track| track.begin);
+            self.first = *entry;
+        }
+    }
+
+    fn take(&mut self, entry: &Entry, anchor: impl Fn(&Track) -> Anchor) {
+        self.releases += 1;
+        let near = self.sources.iter_mut().filter_map(|track| {
+            let anchor = anchor(track);
+            let (activation, off) = anchor.known(anchor.origin).explains(anchor.time(entry.evidence));
+            let activation = activation + anchor.shift;
+            let is_free = activation < track.first || activation > track.last || track.jobs > 1;
+            (off <= 1.5 * REACH && is_free).then_some((off, activation, track))
+        });
+        match near.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((_, activation, track)) => track.add(activation, entry),
+            None => self.take_far(entry),
+        }
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.sources.iter().any(|source| source.others.len() > MOST_OTHERS)
+    }
+}
+
+/// Most releases between two pieces of a mode that belong to no source.
+const RECENT_OTHERS: usize = 4;
+
+/// One source with a release for each activation: what most streams are. So this is fast, and keeps only the
+/// strip of a slope that holds all releases.
+pub(super) struct Plain {
+    first: Entry,
+    last: Entry,
+    lower: [Point; 2],
+    upper: [Point; 2],
+    anchor: Anchor,
+}
+
+impl Plain {
+    /// `None` if these releases are something else.
+    pub fn new(entries: &[Entry]) -> Option<Plain> {
+        let count = entries.len().checked_sub(1).filter(|count| *count >= FEWEST)? as i64;
+        let (first, last) = (entries[0], entries[count as usize]);
+        let gaps = entries.windows(2).map(|pair| pair[1].evidence - pair[0].evidence);
+        let (shortest, longest) = gaps.fold((i64::MAX, 0), |(low, high), gap| (gap.min(low), gap.max(high)));
+        if shortest <= 0 || longest / 3 >= shortest / 2 {
+            return None;
+        }
+        let mean = (last.evidence - first.evidence) / count;
+        let (mut period, (mut low, mut high)) = (mean, strip(entries, mean));
+        let width = high - low;
+        if width as f64 > 2.0 * REACH * mean as f64 {
+            return None;
+        }
+        // The strips of neighbours fit each other best if they have the same slope.
+        let slack = width / count;
+        let rounder = (1..=9).map(|digits| rounded(mean, digits)).find(|it| (it - mean).abs() <= slack);
+        if let Some((rounder, strip)) = rounder.map(|period| (period, strip(entries, period)))
+            && strip.1 - strip.0 <= width + width / 4
+        {
+            (period, (low, high)) = (rounder, strip);
+        }
+        let line = Line { at: (low + high) as f64 / 2.0, period: period as f64 };
+        let ends = [0, count].map(|x| (x, first.evidence + x * period));
+        Some(Plain {
+            first,
+            last,
+            lower: ends.map(|(x, due)| Point { x, y: due + low }),
+            upper: ends.map(|(x, due)| Point { x, y: -due - high }),
+            anchor: Anchor { origin: first.evidence, line, shift: 0, within: 0.0 },
+        })
+    }
+
+    fn later(&self) -> Later<'_> {
+        Later {
+            lower: &self.lower,
+            upper: &self.upper,
+            others: &[],
+            extra: 0,
+            last: self.lower[1].x,
+            hits: self.lower[1].x as u64 + 1,
+            jobs: 1,
+            within: 0,
+            begin: self.anchor,
+            end: self.anchor,
+        }
+    }
+}
+
+/// The lowest floor and the highest latest bound, above the first evidence and a line of this slope.
+fn strip(entries: &[Entry], period: i64) -> (i64, i64) {
+    let (mut due, mut low, mut high) = (entries[0].evidence, i64::MAX, i64::MIN);
+    for entry in entries {
+        low = low.min(entry.floor - due);
+        high = high.max(entry.latest - due);
+        due += period;
+    }
+    (low, high)
+}
+
+/// The number with so many significant digits that is nearest.
+fn rounded(number: i64, digits: u32) -> i64 {
+    let unit = 10_i64.pow(number.max(1).ilog10().saturating_sub(digits - 1));
+    (number + unit / 2) / unit * unit
+}
+
+/// A track that may go on from another.
+struct Later<'a> {
+    lower: &'a [Point],
+    upper: &'a [Point],
+    others: &'a [Far],
+    extra: u64,
+    last: i64,
+    hits: u64,
+    jobs: usize,
+    within: i64,
+    begin: Anchor,
+    end: Anchor,
+}
+
+impl Track {
+    fn later(&self) -> Later<'_> {
+        Later {
+            lower: &self.lower,
+            upper: &self.upper,
+            others: &self.others,
+            extra: self.extra,
+            last: self.last,
+            hits: self.hits,
+            jobs: self.jobs,
+            within: self.within,
+            begin: self.begin,
+            end: self.end,
+        }
+    }
+
+    fn new(entries: &[Entry], origin: i64, source: &Source) -> Track {
+        let first = source.hits.iter().find(|hit| !hit.is_shared).map_or(0, |hit| hit.activation);
+        let anchor = Anchor { origin, line: source.line, shift: -first, within: source.within };
+        let mut track = Track {
+            lower: Vec::new(),
+            upper: Vec::new(),
+            others: Vec::new(),
+            extra: 0,
+            first: 0,
+            last: source.hits.iter().rfind(|hit| !hit.is_shared).map_or(0, |hit| hit.activation - first),
+            hits: source.hits.len() as u64,
+            jobs: source.jobs,
+            within: 0,
+            begin: anchor,
+            end: anchor,
+        };
+        let slope = source.line.period as i64;
+        let x = |hit: &Hit| hit.activation - first;
+        let upper = source.hits.iter().map(|hit| Point { x: x(hit), y: -entries[hit.first].latest });
+        track.upper = corners(upper, -slope);
+        if source.jobs == 1 {
+            let lower = source.hits.iter().map(|hit| Point { x: x(hit), y: entries[hit.first].floor });
+            track.lower = corners(lower, slope);
+            return track;
+        }
+        let burst = |hit: &Hit| entries[hit.first..=hit.last].iter();
+        let floor = |hit: &Hit| burst(hit).map(|entry| entry.floor).min().unwrap_or_default();
+        let span = |hit: &Hit| burst(hit).map(|entry| entry.latest - entries[hit.first].latest).max();
+        track.lower = corners(source.hits.iter().map(|hit| Point { x: x(hit), y: floor(hit) }), slope);
+        track.within = source.hits.iter().filter_map(span).max().unwrap_or_default();
+        track
+    }
+
+    /// By how much the activations of the same source later have to be shifted, and how far off they are.
+    fn phase(&self, later: Anchor, jobs: usize) -> Option<(i64, f64)> {
+        let (mine, other) = (self.end.line.period, later.line.period);
+        let start = later.origin.wrapping_add(later.line.due(-later.shift) as i64);
+        let (activation, off) = self.end.nearest(start);
+        let same = (mine - other).abs() <= SAME_PERIOD * mine
+            && off.abs() <= SAME_PHASE
+            && (self.jobs > 1) == (jobs > 1);
+        same.then_some((activation, off.abs()))
+    }
+
+    fn append(&mut self, later: &Later<'_>, shift: i64) {
+        let moved = |point: &Point| Point { x: point.x + shift, ..*point };
+        // Its first activations may be the last ones here.
+        let last = self.last;
+        self.extra += later.extra + last.saturating_sub(shift).saturating_add(1).max(0) as u64;
+        extend(&mut self.lower, later.lower.iter().map(moved));
+        extend(&mut self.upper, later.upper.iter().map(moved));
+        self.others.extend(later.others.iter().map(|far| Far { activation: far.activation + shift, ..*far }));
+        self.last = last.max(later.last + shift);
+        self.hits += later.hits;
+        self.jobs = self.jobs.max(later.jobs);
+        self.within = self.within.max(later.within);
+        self.end = later.end.moved(shift);
+    }
+
+    fn add(&mut self, activation: i64, entry: &Entry) {
+        let (low, high) =
+            (Point { x: activation, y: entry.floor }, Point { x: activation, y: -entry.latest });
+        extend(&mut self.lower, [low]);
+        if self.jobs == 1 {
+            extend(&mut self.upper, [high]);
+        }
+        self.hits += 1;
+        self.first = self.first.min(activation);
+        self.last = self.last.max(activation);
+    }
+}
+
+/// The lower hull of points near a line of this slope. Relative to the line their heights are small, and the
+/// hull has the same corners.
+fn corners(points: impl Iterator<Item = Point> + Clone, slope: i64) -> Vec<Point> {
+    const SMALL: u64 = 1 << 40;
+    let mut kept: Vec<Point> = Vec::with_capacity(16);
+    let mut origin = None;
+    for point in points.clone() {
+        let origin = *origin.get_or_insert(point);
+        let (x, y) = (point.x - origin.x, point.y.wrapping_sub(origin.y));
+        let height = y.wrapping_sub(slope.wrapping_mul(x));
+        if x.unsigned_abs() > SMALL >> 20 || height.unsigned_abs() > SMALL {
+            return hull::lower(points);
+        }
+        while let [.., a, b] = kept[..] {
+            // Products of 20 and 41 bits.
+            let (before, after) = ((b.y - a.y).wrapping_mul(x - b.x), (height - b.y).wrapping_mul(b.x - a.x));
+            if before < after {
+                break;
+            }
+            kept.pop();
+        }
+        kept.push(Point { x, y: height });
+    }
+    let Some(origin) = origin else { return kept };
+    kept.iter().map(|it| Point { x: origin.x + it.x, y: origin.y + slope * it.x + it.y }).collect()
+}
+
+/// Adds points to a hull, wherever they are.
+fn extend(hull: &mut Vec<Point>, points: impl IntoIterator<Item = Point>) {
+    for point in points {
+        if hull.last().is_none_or(|last| last.x < point.x) {
+            hull::push(hull, point);
+            continue;
+        }
+        let mut all = std::mem::take(hull);
+        let place = all.partition_point(|other| (other.x, other.y) < (point.x, point.y));
+        all.insert(place, point);
+        all.dedup_by_key(|point| point.x);
+        *hull = hull::lower(all);
+    }
+}
