@@ -219,7 +219,7 @@ impl Checker {
     pub fn change_contract(&mut self, contract: &Contract) -> Verdict {
         let mut judge = Judge::new(contract);
         judge.locate = self.judge.locate.take();
-        self.settle_all(&mut |_| {});
+        settle_all(std::slice::from_mut(self), &mut |_| {});
         for (tid, thread) in self.judge.threads.drain() {
             let thread = thread.anew();
             judge.threads.insert(tid, thread);
@@ -272,29 +272,35 @@ impl Checker {
 
     /// What came of it and of others that had the same records ([`Checker::shares`]).
     pub fn finish_with(
-        mut self,
+        self,
         others: impl IntoIterator<Item = Checker>,
         lost: u64,
         each: &mut impl FnMut(&Violation),
     ) -> Verdict {
-        self.settle_all(each);
-        others.into_iter().for_each(|other| self.join(other, each));
-        self.judge.keep_first();
-        let notes = self.judge.end(each);
-        let gaps = self.judge.gaps + self.extractor.progress().gaps;
-        let mut verdict = self.judge.verdict(gaps);
+        let mut all: Vec<Checker> = std::iter::once(self).chain(others).collect();
+        settle_all(&mut all, each);
+        let mut whole = all.remove(0);
+        all.into_iter().for_each(|other| whole.join(other));
+        whole.judge.keep_first();
+        let notes = whole.judge.end(each);
+        let gaps = whole.judge.gaps + whole.extractor.progress().gaps;
+        let mut verdict = whole.judge.verdict(gaps);
         verdict.notes.extend(notes);
         verdict.lost = lost;
         verdict
     }
+}
 
-    /// Settles all threads that are left at the end of the records.
-    fn settle_all(&mut self, each: &mut impl FnMut(&Violation)) {
-        let mut threads: Vec<u32> = self.judge.threads.keys().copied().collect();
-        threads.sort_unstable();
-        for tid in threads {
-            self.judge.settle(tid, self.extractor.primary_key(tid), each);
-        }
+/// Settles all threads that are left at the end of the records, in the order in which one checker would.
+fn settle_all(all: &mut [Checker], each: &mut impl FnMut(&Violation)) {
+    let of = |(place, checker): (usize, &Checker)| {
+        checker.judge.threads.keys().map(|tid| (*tid, place)).collect::<Vec<_>>()
+    };
+    let mut threads: Vec<(u32, usize)> = all.iter().enumerate().flat_map(of).collect();
+    threads.sort_unstable();
+    for (tid, place) in threads {
+        let checker = &mut all[place];
+        checker.judge.settle(tid, checker.extractor.primary_key(tid), each);
     }
 }
 

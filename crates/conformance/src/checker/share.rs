@@ -5,7 +5,6 @@
 use super::{Checker, Judge, MAX_NOTES};
 use crate::contract::Contract;
 use crate::verdict::MAX_UNKNOWN;
-use crate::violation::Violation;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -37,9 +36,8 @@ impl Checker {
     }
 
     /// Takes what another one found in its share.
-    pub(super) fn join(&mut self, mut other: Checker, each: &mut impl FnMut(&Violation)) {
+    pub(super) fn join(&mut self, other: Checker) {
         self.judge.gaps += other.extractor.progress().gaps;
-        other.settle_all(each);
         self.judge.join(other.judge);
     }
 }
