@@ -12,6 +12,11 @@ pub(crate) struct Ratio {
     denominator: i128,
 }
 
+/// The quotient, rounded up.
+pub(crate) const fn div_ceil(dividend: i128, divisor: i128) -> i128 {
+    -(-dividend).div_euclid(divisor)
+}
+
 impl Ratio {
     /// `numerator / denominator`; `None` where the denominator is not above zero.
     pub fn new(numerator: i128, denominator: i128) -> Option<Ratio> {

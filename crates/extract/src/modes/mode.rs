@@ -11,6 +11,9 @@ use crate::modes::releases::Entry;
 pub(super) const SAME_PERIOD: f64 = 0.02;
 pub(super) const SAME_PHASE: f64 = 2.0 * REACH;
 
+/// Most digits of a rounded period.
+pub(super) const MOST_DIGITS: u32 = 9;
+
 /// Most releases of a mode that belong to no source, before it is given up.
 const MOST_OTHERS: usize = 64;
 
@@ -284,7 +287,8 @@ impl Plain {
         }
         // The strips of neighbours fit each other best if they have the same slope.
         let slack = width / count;
-        let rounder = (1..=9).map(|digits| rounded(mean, digits)).find(|it| (it - mean).abs() <= slack);
+        let rounder =
+            (1..=MOST_DIGITS).map(|digits| rounded(mean, digits)).find(|it| (it - mean).abs() <= slack);
         if let Some((rounder, strip)) = rounder.map(|period| (period, strip(entries, period)))
             && strip.1 - strip.0 <= width + width / 4
         {
@@ -329,7 +333,7 @@ fn strip(entries: &[Entry], period: i64) -> (i64, i64) {
 }
 
 /// The number with so many significant digits that is nearest.
-fn rounded(number: i64, digits: u32) -> i64 {
+pub(super) fn rounded(number: i64, digits: u32) -> i64 {
     let unit = 10_i64.pow(number.max(1).ilog10().saturating_sub(digits - 1));
     (number + unit / 2) / unit * unit
 }

@@ -1,21 +1,21 @@
 //! From the parts of a stream to its modes, as the timing model has them.
 
 use crate::hull;
-use crate::modes::mode::{Mode, SAME_PERIOD, SAME_PHASE, Track};
+use crate::modes::mode::{MOST_DIGITS, Mode, SAME_PERIOD, SAME_PHASE, Track, rounded};
 use crate::modes::releases::Entry;
 use crate::modes::{Modes, Part};
-use crate::ratio::Ratio;
+use crate::ratio::{Ratio, div_ceil};
 use punctual_model as model;
 use punctual_model::{Burst, Duration, Fraction, Instant};
 
 /// Most releases between two modes that are put down to the first one.
 const FEW: usize = 2;
 
-/// A rounder period may cost this share of the jitter, and so many nanoseconds.
+/// The jitter of a rounder period may be greater by this share, and by so many nanoseconds.
 const DEARER: f64 = 0.5;
 const DEARER_NS: f64 = 1_000.0;
 
-/// What a source, and what the times of a mode, add to the description of a stream, in nats.
+/// The length that each source and each mode adds to the description of a stream, in nats.
 const PRICE: f64 = 30.0;
 
 /// Less jitter than this, in nanoseconds, makes no description shorter.
@@ -29,9 +29,6 @@ const MOST_IRREGULAR: u64 = 5;
 const DENSE: f64 = 0.8;
 const ONE: f64 = 1.05;
 const NEARLY: f64 = 0.03;
-
-/// Most digits of a rounded period.
-const MOST_DIGITS: u32 = 9;
 
 impl Modes {
     /// The modes, if they explain the releases in fewer words than this periodic model does.
@@ -51,8 +48,10 @@ impl Modes {
     /// is no rule at all.
     fn modes(&self) -> Option<Vec<model::Mode>> {
         let parts = settled(self.all()?);
-        let fits = (1..=model::MAX_MODES).contains(&parts.len());
-        fits.then(|| parts.iter().map(mode).collect())?
+        let modes = parts.iter().map(mode).collect::<Option<Vec<_>>>()?;
+        // Latest bounds may run backwards.
+        let instants = modes.iter().flat_map(|mode| [mode.from_ns, mode.until_ns]);
+        ((1..=model::MAX_MODES).contains(&modes.len()) && instants.is_sorted()).then_some(modes)
     }
 }
 
@@ -67,7 +66,7 @@ fn is_one_source(modes: &[model::Mode]) -> bool {
     let period = first.period_ns.ns() as f64;
     let goes_on = |sources: &[model::Source]| match sources {
         [source] if source.burst.is_none() => {
-            let moved = (source.offset_ns - first.offset_ns) as f64 / period;
+            let moved = (source.offset_ns as f64 - first.offset_ns as f64) / period;
             let drift = (source.period_ns.ns() as f64 / period - 1.0).abs();
             drift < SAME_PERIOD && (moved - moved.round()).abs() < SAME_PHASE
         }
@@ -104,7 +103,7 @@ fn length(modes: &[model::Mode]) -> f64 {
 }
 
 fn length_of_one(periodic: &model::Periodic, releases: u64) -> f64 {
-    // Whether an activation comes after the last release is worth so much, if many are skipped.
+    // The entropy of how many activations are skipped before a release.
     let advance = 1.0 + periodic.skipped as f64 / releases as f64;
     let skips = advance * advance.ln() - (advance - 1.0) * (advance - 1.0).max(f64::MIN_POSITIVE).ln();
     2.0 * PRICE + releases as f64 * (lateness(periodic.usual_jitter().ns()) + skips)
@@ -240,18 +239,8 @@ fn period(track: &Track) -> Option<Ratio> {
         .filter_map(|slope| Some((jitter(slope)?, slope)))
         .min_by(|a, b| a.0.total_cmp(&b.0))?;
     let most = best.0 * (1.0 + DEARER) + DEARER_NS;
-    let whole = best.1.rounded();
-    let rounded = (1..=MOST_DIGITS).filter_map(|digits| round(whole, digits));
+    let whole = i64::try_from(best.1.rounded()).ok()?;
+    let rounded = (1..=MOST_DIGITS).map(|digits| Ratio::whole(rounded(whole, digits).into()));
     let mut fitting = rounded.filter(|period| jitter(*period).is_some_and(|jitter| jitter <= most));
     Some(fitting.next().unwrap_or(best.1))
-}
-
-/// The number with so many significant digits that is nearest.
-fn round(number: i128, digits: u32) -> Option<Ratio> {
-    let unit = 10_i128.checked_pow(number.checked_ilog10()?.saturating_sub(digits - 1))?;
-    Some(Ratio::whole((number + unit / 2) / unit * unit))
-}
-
-fn div_ceil(number: i128, by: i128) -> i128 {
-    -(-number).div_euclid(by)
 }

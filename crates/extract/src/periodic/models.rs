@@ -10,7 +10,7 @@ use crate::periodic::resolve::{self, Evidence};
 use crate::periodic::score::{self, Gap, REACH};
 use crate::periodic::segment::Segment;
 use crate::periodic::{FEWEST, PeriodicSummary, give_up, keep_slip, late, nearby};
-use crate::ratio::Ratio;
+use crate::ratio::{Ratio, div_ceil};
 use crate::summary::spread::Spread;
 use punctual_model::{
     self as model, Choice, Disturbance, Duration, FEWEST_TYPICAL, Fraction, Instant, LeftOut, PeriodicOn,
@@ -626,8 +626,4 @@ impl Strip {
         let ((whole, rest), (other_whole, other_rest)) = (parts(self), parts(other));
         (whole, rest * other.scale) <= (other_whole, other_rest * self.scale)
     }
-}
-
-fn div_ceil(dividend: i128, divisor: i128) -> i128 {
-    -(-dividend).div_euclid(divisor)
 }
