@@ -5,24 +5,26 @@ use super::violation::{Bound, Model, Value, Violation};
 use crate::arrival::{Mode, PeriodicOn, Source};
 use crate::job::Release;
 
-/// Checks that each release of a mode with sources has an activation, and that no mode leaves out a release.
+/// Checks that each release is in the time of a mode, and has an activation if the mode has sources.
 ///
-/// A release takes, of the activations that allow it, the one that is allowed for the shortest time from then
-/// on: if that fails, so does every other choice.
+/// Each release takes the activation whose window ends first, of those that allow it: if that fails, every
+/// other choice fails, too.
 pub fn modes(modes: &[Mode], releases: &[Release]) -> Vec<Violation> {
-    let Some((first, last)) = modes.first().zip(modes.last()) else { return Vec::new() };
-    let mut found = Vec::new();
-    for (job, release) in releases.iter().enumerate() {
-        let latest = release.window.latest();
-        if latest < first.from_ns || latest > last.until_ns {
-            let limit = if latest < first.from_ns { first.from_ns } else { last.until_ns };
-            let (allowed, seen) =
-                (Bound::AtLeast(Value::At(limit.ns().into())), Value::At(latest.ns().into()));
-            found.push(Violation::at_job(Model::Modes, job, allowed, seen));
-        }
+    if modes.is_empty() {
+        return Vec::new();
     }
-    found.extend(modes.iter().flat_map(|mode| sources(mode, releases)));
-    found
+    let is_outside = |(_, release): &(usize, &Release)| !modes.iter().any(|mode| is_in(mode, release));
+    let outside = releases.iter().enumerate().filter(is_outside);
+    let outside = outside.map(|(job, release)| nothing_allows(Model::Modes, job, Extent::latest(release)));
+    outside.chain(modes.iter().flat_map(|mode| sources(mode, releases))).collect()
+}
+
+fn is_in(mode: &Mode, release: &Release) -> bool {
+    (mode.from_ns..=mode.until_ns).contains(&release.window.latest())
+}
+
+fn nothing_allows(model: Model, job: usize, extent: Extent) -> Violation {
+    Violation::at_job(model, job, Bound::Exactly(Value::Nothing), Value::At(extent.last))
 }
 
 fn sources(mode: &Mode, releases: &[Release]) -> Vec<Violation> {
@@ -30,10 +32,7 @@ fn sources(mode: &Mode, releases: &[Release]) -> Vec<Violation> {
     if open.is_empty() {
         return Vec::new();
     }
-    let inside = releases.iter().enumerate().filter(|(_, release)| {
-        let latest = release.window.latest();
-        mode.from_ns <= latest && latest <= mode.until_ns
-    });
+    let inside = releases.iter().enumerate().filter(|(_, release)| is_in(mode, release));
     let without = |(job, release): (usize, &Release)| {
         let extent = Extent::new(release, PeriodicOn::Arrival);
         let best = open.iter_mut().filter_map(|source| Some((source.limit(extent)?, source)));
@@ -42,10 +41,7 @@ fn sources(mode: &Mode, releases: &[Release]) -> Vec<Violation> {
                 source.take(extent);
                 None
             }
-            None => {
-                let (allowed, seen) = (Bound::AtMost(Value::Nothing), Value::At(extent.last));
-                Some(Violation::at_job(Model::Sources, job, allowed, seen))
-            }
+            None => Some(nothing_allows(Model::Sources, job, extent)),
         }
     };
     inside.filter_map(without).collect()

@@ -7,6 +7,7 @@ mod dataflow;
 mod generate;
 mod jobs;
 mod latency;
+mod modes;
 mod periodic;
 mod policy;
 mod read;
