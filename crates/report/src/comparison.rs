@@ -8,7 +8,7 @@ use crate::shape::Shape;
 use crate::slips::{jitters, period_and_slips};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, paragraph, visible};
-use crate::{rates, text};
+use crate::{modes, text};
 use punctual_model::{Duration, Fraction, Mode, Periodic, Source, Stream, Task, ThreadIds, TimingModel};
 use serde::Deserialize;
 
@@ -263,8 +263,8 @@ fn arrival(row: &Configured, stream: &Stream) -> (String, String) {
         _ => match Shape::new(stream) {
             Shape::Periodic(periodic) => (period_and_slips(periodic), jitters(periodic)),
             Shape::Modes(modes) => (
-                rates::short(modes, modes[0].from_ns),
-                rates::jitter(modes).map_or("–".into(), |jitter| at_most(jitter).to_string()),
+                modes::short(modes, modes[0].from_ns),
+                modes::jitter(modes).map_or("–".into(), |jitter| at_most(jitter).to_string()),
             ),
             Shape::Bursts { jobs, span } => (format!("≤ {jobs} in {}", at_least(span)), "–".into()),
             Shape::Sporadic(separation) => (format!("≥ {} apart", at_least(separation)), "–".into()),

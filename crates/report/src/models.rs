@@ -4,7 +4,7 @@ use crate::derived::{self, utilization};
 use crate::number::{about, agreeing, at_least, at_most, count, counted, frequency};
 use crate::shape::Shape;
 use crate::visible;
-use crate::{percentiles, rates, slips};
+use crate::{modes, percentiles, slips};
 use punctual_model::{
     Call, Choice, Curve, Duration, Instant, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task,
 };
@@ -44,7 +44,7 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
             text.extend(regular(periodic, stream, begin));
             text.push(first_arrival(periodic, begin));
         }
-        (Shape::Modes(modes), _) => text.extend(rates::prose(modes, begin)),
+        (Shape::Modes(modes), _) => text.extend(modes::prose(modes, begin)),
         (shape, periodic) => text.extend(irregular(&shape, periodic.as_ref())),
     }
     let curve = stream.arrival.curve.as_ref();

@@ -23,7 +23,7 @@ pub(crate) fn short(modes: &[Mode], begin: Instant) -> String {
 }
 
 /// What releases jobs in a mode.
-pub(crate) fn sources(mode: &Mode) -> String {
+fn sources(mode: &Mode) -> String {
     match &mode.sources[..] {
         [] => "irregular".into(),
         sources => sources.iter().map(source).collect::<Vec<_>>().join(" + "),
@@ -65,16 +65,16 @@ pub(crate) fn prose(modes: &[Mode], begin: Instant) -> Vec<String> {
             ),
         };
         let each = mode.sources.iter().map(|source| {
-            let most = match source.usual_jitter_ns {
-                Some(usual) => format!("{}, with outliers {}", at_most(usual), at_most(source.jitter_ns)),
-                None => at_most(source.jitter_ns).to_string(),
+            let with_outliers = match source.usual_jitter_ns {
+                Some(_) => format!(" ({} with outliers)", at_most(source.jitter_ns)),
+                None => String::new(),
             };
-            format!("{} with a jitter of {most}", source.period_ns)
+            format!("{}{with_outliers} for {}", at_most(source.usual_jitter()), source.period_ns)
         });
-        let each = each.collect::<Vec<_>>().join("; ");
+        let each = each.collect::<Vec<_>>().join(", ");
         text.push(match each.is_empty() {
-            true => format!("{times}No sources explain these {}.", counted(mode.releases, "release")),
-            false => format!("{times}Each source: {each}."),
+            true => format!("{times}{} without a known source.", counted(mode.releases, "release")),
+            false => format!("{times}The jitter is at most {each}."),
         });
     }
     text
@@ -101,4 +101,70 @@ fn tenths(mode: &Mode, begin: Instant) -> String {
 
 fn since(at: Instant, begin: Instant) -> String {
     crate::text::since(Duration::from_ns(at.ns().saturating_sub(begin.ns())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::Burst;
+
+    const MS: u64 = 1_000_000;
+
+    fn source(period_ms: u64, offset_ms: i64) -> Source {
+        Source {
+            period_ns: Duration::from_ms(period_ms),
+            period_exact: None,
+            offset_ns: offset_ms * MS as i64,
+            jitter_ns: Duration::from_us(120),
+            usual_jitter_ns: None,
+            activations: 100,
+            burst: None,
+        }
+    }
+
+    fn mode(from_ms: u64, until_ms: u64, sources: Vec<Source>) -> Mode {
+        let at = |ms: u64| Instant::from_ns(ms * MS);
+        Mode { from_ns: at(from_ms), until_ns: at(until_ms), releases: 100, sources }
+    }
+
+    fn shown(modes: &[Mode]) -> String {
+        short(modes, Instant::from_ns(1_000 * MS))
+    }
+
+    #[test]
+    fn modes_are_short_in_a_table() {
+        let two = mode(1_000, 9_000, vec![source(10, 0), source(25, 3)]);
+        assert_eq!(shown(&[two]), "10 ms + 25 ms");
+        let burst = Some(Burst { jobs: 4, within_ns: Duration::from_us(600) });
+        let bursts = mode(1_000, 9_000, vec![Source { burst, ..source(20, 0) }]);
+        assert_eq!(shown(&[bursts]), "4 jobs in 600 µs, every 20 ms");
+        let five = mode(1_000, 4_996, vec![source(5, 1_000)]);
+        let eight = mode(5_004, 9_000, vec![source(8, 5_004)]);
+        assert_eq!(shown(&[five.clone(), eight.clone()]), "5 ms until +4.0 s, then 8 ms");
+        let back = mode(5_002, 9_000, vec![source(5, 5_003)]);
+        assert_eq!(shown(&[five.clone(), back]), "5 ms until +4.0 s, then moved by −2 ms");
+        let gap = mode(5_000, 5_100, Vec::new());
+        let many = [five.clone(), gap.clone(), eight.clone(), gap, five, eight];
+        assert_eq!(
+            shown(&many),
+            "5 ms until +4.0 s, then irregular until +4.1 s, then 8 ms until +8.0 s, then irregular until \
+             +4.1 s, then 2 more"
+        );
+    }
+
+    #[test]
+    fn each_mode_has_its_jitter() {
+        let usual_jitter_ns = Some(Duration::from_us(80));
+        let five = mode(1_000, 4_996, vec![Source { usual_jitter_ns, ..source(5, 1_000) }]);
+        let gap = mode(5_000, 5_100, Vec::new());
+        assert_eq!(
+            prose(&[five, gap], Instant::from_ns(1_000 * MS)),
+            [
+                "Its rate or phase changes: it has 2 modes.",
+                "+0.000000 s to +3.996000 s: 5 ms. \
+                 The jitter is at most 80 µs (120 µs with outliers) for 5 ms.",
+                "+4.000000 s to +4.100000 s: irregular. 100 releases without a known source.",
+            ]
+        );
+    }
 }

@@ -7,7 +7,7 @@ use crate::shape::Shape;
 use crate::summed::Summed;
 use crate::table;
 use crate::{Page, text, visible};
-use crate::{busy, clock, one_job, pool, rates};
+use crate::{busy, clock, modes, one_job, pool};
 use punctual_model::{
     Loss, Periodic, Platform, Section, Stream, Task, ThreadId, ThreadIds, Threads, TimingModel,
 };
@@ -147,8 +147,8 @@ pub(crate) fn arrival(stream: &Stream) -> String {
         }
         Shape::Modes(modes) => format!(
             "{}, jitter {}",
-            rates::short(modes, modes[0].from_ns),
-            at_most(rates::jitter(modes).unwrap_or_default())
+            modes::short(modes, modes[0].from_ns),
+            at_most(modes::jitter(modes).unwrap_or_default())
         ),
         Shape::Bursts { jobs, span } => format!("≤ {jobs} in {}", at_least(span)),
         Shape::Sporadic(separation) => format!("≥ {} apart", at_least(separation)),

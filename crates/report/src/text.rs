@@ -2,7 +2,7 @@
 
 use crate::figures::{Entry, Note, Rounding, Section, Value};
 use crate::number::{about, at_least, at_most, count, counted, period, three_digits};
-use crate::{rates, visible};
+use crate::{modes, visible};
 use punctual_model::{Duration, Object, Policy, Separator};
 
 /// A value, rounded.
@@ -17,7 +17,7 @@ pub(crate) fn value(value: &Value, rounding: Rounding) -> String {
         Value::OrMore(time) => format!("≥ {}", rounded(*time, rounding)),
         Value::Exactly(time) => time.to_string(),
         Value::Period(periodic) => period(periodic),
-        Value::Modes(modes, begin) => rates::short(modes, *begin),
+        Value::Modes(modes, begin) => modes::short(modes, *begin),
         Value::Burst(jobs, span) => format!("≤ {jobs} in {}", at_least(*span)),
         Value::Apart(separation) => format!("≥ {} apart", at_least(*separation)),
         Value::Since(span) => since(*span),

@@ -4,8 +4,8 @@ use super::figure::Fit::{Below, Drop, Keep};
 use super::figure::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, entry};
 use crate::busy;
 use crate::derived::{left_out, typical, utilization};
+use crate::modes;
 use crate::percentiles;
-use crate::rates;
 use crate::shape::Shape;
 use punctual_model::{EndedBy, Periodic, Stream, Task, ThreadIds};
 
@@ -187,7 +187,7 @@ pub const THREADS: &[Entry<Threads>] = &[
          and counted.",
         |row| {
             Some(Value::Time(match Shape::new(row.stream?) {
-                Shape::Modes(modes) => rates::jitter(modes)?,
+                Shape::Modes(modes) => modes::jitter(modes)?,
                 _ => row.periodic()?.usual_jitter(),
             }))
         },
