@@ -8,12 +8,14 @@ mod beyond;
 mod overdue;
 mod several;
 mod share;
+mod sources;
 mod thread;
 
 pub use overdue::GRACE;
+pub use sources::{LEAST_OF_MODE, Sources, longest_gap};
 
 use crate::chance::Allowances;
-use crate::contract::{Answer, Contract, Meant};
+use crate::contract::{Answer, Contract, ContractTask, Meant};
 use crate::releases::Rule;
 use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
@@ -125,6 +127,7 @@ struct Agreed {
     separator: Option<Meant>,
     rule: Option<Rule>,
     several: Several,
+    sources: Option<Sources>,
     tolerance: Tolerance,
     scheduling: Scheduling,
     /// The shortest time that a job may take, of any kind.
@@ -304,6 +307,22 @@ fn settle_all(all: &mut [Checker], each: &mut impl FnMut(&Violation)) {
     }
 }
 
+/// When the next release of a task is due.
+fn rule(task: &ContractTask, sources: Option<&Sources>) -> Option<Rule> {
+    let periodic = task.period.zip(task.jitter);
+    let periodic = periodic.map(|(period, jitter)| {
+        let skips = task.skips.unwrap_or(0);
+        Rule { period, jitter, skips, has_grid: true }
+    });
+    let of_sources = sources.map(|Sources { gap, jitter, .. }| Rule {
+        period: gap.saturating_sub(*jitter),
+        jitter: *jitter,
+        skips: 0,
+        has_grid: false,
+    });
+    periodic.or(of_sources)
+}
+
 fn extractor(sums: Sums) -> Extractor {
     let stream = StreamOptions { sums, ..StreamOptions::without_curves() };
     Extractor::new(Options { stream, merge_transitions: false })
@@ -315,13 +334,14 @@ impl Judge {
         let mut allowances = Allowances::default();
         let agreed = contract.tasks.iter().zip(&tallies).map(|(task, tally)| {
             let pattern = task.pattern();
-            let rule = task.period.zip(task.jitter);
+            let sources = Sources::of(task);
             Agreed {
                 threads: Matcher::new(&pattern),
                 separator: task.separator.as_deref().map(Meant::new),
-                rule: rule.map(|(period, jitter)| Rule { period, jitter, skips: task.skips.unwrap_or(0) }),
+                rule: rule(task, sources.as_ref()),
                 shortest: [task.wcet, task.response, task.deadline, task.proven].into_iter().flatten().min(),
                 several: Several::of(task),
+                sources,
                 tolerance: Tolerance::new(task, &mut allowances),
                 scheduling: Scheduling::of(task),
                 terms: tally.standings.len(),

@@ -5,6 +5,7 @@ mod margin;
 mod observed;
 mod read;
 mod separators;
+mod sources;
 mod typical;
 mod write;
 
@@ -16,9 +17,14 @@ pub(crate) use separators::{Meant, meant, primary};
 pub use typical::Quantile;
 pub(crate) use typical::median_separation_of;
 
+use crate::spans::{Spans, least_of_any};
 use crate::threads::Pattern;
+use punctual_model::arrival::{Burst, Curve};
 use punctual_model::table::{Clock, OnOverrun};
 use punctual_model::{Duration, Percent, Policy, Reservation, Task};
+
+/// Modes of one task.
+const MOST_MODES: usize = 16;
 
 /// What a contract says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +69,9 @@ pub struct ContractTask {
     pub jitter: Option<Duration>,
     /// Activations that may be left out in a row; if absent, none.
     pub skips: Option<u64>,
+    /// What releases its jobs, if that is more than one period: several sources, bursts, or one mode after
+    /// another.
+    pub modes: Vec<ContractMode>,
     /// The least time between two releases.
     pub separation: Option<Duration>,
     /// The least time from a release to the second after it, the third, …; never decreasing.
@@ -105,6 +114,26 @@ pub struct ContractTask {
     pub exclusive: bool,
     /// What happens when it has used its slots.
     pub on_overrun: Option<OnOverrun>,
+}
+
+/// Periodic sources that release the jobs of a task while they last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContractMode {
+    /// One or more.
+    pub sources: Vec<ContractSource>,
+    /// Activations of each that may be left out in a row; if absent, none.
+    pub skips: Option<u64>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractSource {
+    /// From one activation to the next.
+    pub period: Duration,
+    /// The longest time from an activation to its release; without it, the period binds no release.
+    pub jitter: Option<Duration>,
+    /// If each activation may release several jobs.
+    pub burst: Option<Burst>,
 }
 
 /// Limits for the median time from a release to the next.
@@ -163,6 +192,16 @@ impl Answer {
     }
 }
 
+impl ContractMode {
+    /// Its source and skips, if that is one period.
+    pub fn plain(&self) -> Option<(&ContractSource, Option<u64>)> {
+        match &self.sources[..] {
+            [source] if source.burst.is_none() => Some((source, self.skips)),
+            _ => None,
+        }
+    }
+}
+
 impl ContractChain {
     /// Whether it says how long data takes, which is about a dataflow program; else it orders tasks only.
     pub fn has_times(&self) -> bool {
@@ -174,6 +213,38 @@ impl ContractTask {
     /// What its threads must match: its pattern, else its name.
     pub fn pattern(&self) -> Pattern {
         self.thread.clone().unwrap_or_else(|| Pattern::named(&self.name))
+    }
+
+    /// The least times between its releases, of several sources, bursts and modes; `None` if it has none.
+    pub fn curve(&self) -> Option<Curve> {
+        let spans: Vec<Spans> = self.modes.iter().map(Spans::of).collect();
+        let delta_min_ns = least_of_any(&spans);
+        (!spans.is_empty()).then_some(Curve { delta_min_ns, delta_max_ns: Vec::new() })
+    }
+
+    /// Whether it says how often its jobs are released.
+    pub fn has_period(&self) -> bool {
+        self.least_period().is_some()
+    }
+
+    /// Whether its periods bind releases.
+    pub fn has_jitter(&self) -> bool {
+        self.sources().all(|source| source.jitter.is_some())
+            && (!self.modes.is_empty() || self.jitter.is_some())
+    }
+
+    /// The longest time from an activation to its release.
+    pub fn greatest_jitter(&self) -> Option<Duration> {
+        self.jitter.into_iter().chain(self.sources().filter_map(|source| source.jitter)).max()
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &ContractSource> {
+        self.modes.iter().flat_map(|mode| &mode.sources)
+    }
+
+    /// The shortest time between two activations of one source.
+    pub fn least_period(&self) -> Option<Duration> {
+        self.period.into_iter().chain(self.sources().map(|source| source.period)).min()
     }
 
     /// The place of the stream whose jobs were agreed on, among those of a task: at the separator, else the

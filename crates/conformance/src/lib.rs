@@ -12,6 +12,7 @@ mod latency;
 mod models;
 mod releases;
 mod scheduling;
+mod spans;
 mod threads;
 mod tolerance;
 mod verdict;
@@ -20,8 +21,8 @@ mod violation;
 pub use chains::ChainChecker;
 pub use checker::{Checker, GRACE, Locate, TaskThreads};
 pub use contract::{
-    Answer, Contract, ContractChain, ContractProcessor, ContractTask, Faulty, Limits, Margin,
-    MedianSeparation, Observed, Quantile, ThreadChoice,
+    Answer, Contract, ContractChain, ContractMode, ContractProcessor, ContractSource, ContractTask, Faulty,
+    Limits, Margin, MedianSeparation, Observed, Quantile, ThreadChoice,
 };
 pub use latency::LatencyChecker;
 pub use models::check_model;

@@ -5,11 +5,13 @@
 
 use crate::chains::tally_of;
 use crate::chance::Allowances;
+use crate::checker::Sources;
 use crate::contract::{
     Answer, Contract, ContractChain, ContractTask, latency, meant, median_separation_of, primary,
 };
 use crate::latency::processor_name;
 use crate::scheduling::Scheduling;
+use crate::spans::{Spans, least_of_any};
 use crate::threads::{Match, Matcher};
 use crate::tolerance::Tolerance;
 use crate::verdict::{Note, Tally, Verdict};
@@ -150,6 +152,7 @@ impl Judged<'_> {
                 break;
             }
         }
+        self.sources(agreed, doubts);
         let response = stream.response.as_ref().map(|it| it.max_ns.ns());
         let separation = stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns.ns());
         let mut values = vec![
@@ -164,6 +167,28 @@ impl Judged<'_> {
             match standing.is_beyond(value) && !is_exact {
                 true => doubts.push(term),
                 false => self.see(term, value),
+            }
+        }
+    }
+
+    /// Whether releases are too close to each other, or too far apart, for the sources that are agreed on. How
+    /// far apart they are across a change of modes is not agreed on.
+    fn sources(&mut self, agreed: &ContractTask, doubts: &mut Vec<Term>) {
+        let Some(curve) = self.stream.arrival.curve.as_ref().filter(|_| Sources::of(agreed).is_some()) else {
+            return;
+        };
+        let spans: Vec<Spans> = agreed.modes.iter().map(Spans::of).collect();
+        let most = if let [only] = &spans[..] { &only.most[..] } else { &[] };
+        let least = least_of_any(&spans);
+        let close = curve.delta_min_ns.iter().zip(&least).find(|(span, limit)| span < limit);
+        let apart = curve.delta_max_ns.iter().zip(most).find(|(span, limit)| span > limit);
+        for (term, broken) in [(Term::SeparationOfSeveral, close), (Term::GapOfSeveral, apart)] {
+            match broken {
+                Some((value, limit)) if self.stream.uncertain_releases == 0 => {
+                    self.break_once(term, *value, *limit);
+                }
+                Some(_) => doubts.push(term),
+                None => {}
             }
         }
     }

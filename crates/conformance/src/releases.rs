@@ -19,6 +19,9 @@ pub struct Rule {
     pub jitter: Duration,
     /// Activations that may be left out in a row.
     pub skips: u64,
+    /// Whether each release must have an activation a whole number of periods after the one before. If not,
+    /// the period only tells when the next release is due.
+    pub has_grid: bool,
 }
 
 /// How a release breaks the rule.
@@ -59,7 +62,7 @@ impl Releases {
     pub fn next(&mut self, release: Window, rule: &Rule) -> Option<Astray> {
         let latest = i128::from(release.latest().ns());
         let least = i128::from(release.earliest().ns()) - i128::from(rule.jitter.ns());
-        let Some(grid) = self.grid else {
+        let Some(grid) = self.grid.filter(|_| rule.has_grid) else {
             self.grid = Some((least, latest));
             return None;
         };
@@ -134,7 +137,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn rule(period: u64, jitter: u64) -> Rule {
-        Rule { period: Duration::from_ns(period), jitter: Duration::from_ns(jitter), skips: 0 }
+        Rule {
+            period: Duration::from_ns(period),
+            jitter: Duration::from_ns(jitter),
+            skips: 0,
+            has_grid: true,
+        }
     }
 
     fn found(times: &[u64], rule: Rule) -> Vec<Option<Astray>> {

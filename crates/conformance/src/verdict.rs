@@ -1,5 +1,6 @@
 //! What came of a check: how each term of each task stands, and what is to be mentioned.
 
+use crate::checker::Sources;
 use crate::contract::{Answer, ContractTask};
 use crate::violation::{Term, Violation};
 use std::collections::BTreeMap;
@@ -99,6 +100,9 @@ impl Verdict {
 impl Tally {
     /// Nothing yet, of a task.
     pub(crate) fn of(task: &ContractTask) -> Tally {
+        let sources = Sources::of(task);
+        let (least, most) = sources.as_ref().map_or((None, None), Sources::widest);
+        let late = task.jitter.or(sources.as_ref().map(|it| it.jitter));
         let time = |duration: Option<punctual_model::Duration>| duration.map(|it| it.ns());
         let period = time(task.period).filter(|_| task.jitter.is_some());
         let all = [
@@ -108,12 +112,13 @@ impl Tally {
             (Term::Bound, time(task.proven)),
             (Term::Suspension, time(task.suspension)),
             (Term::Early, period),
-            (Term::Late, time(task.jitter).filter(|_| period.is_some())),
+            (Term::Late, time(late).filter(|_| period.is_some() || sources.is_some())),
             (Term::Skipped, period.map(|_| task.skips.unwrap_or(0))),
-            (Term::Overdue, time(task.jitter).filter(|_| period.is_some())),
+            (Term::Overdue, time(late).filter(|_| period.is_some() || sources.is_some())),
             (Term::Separation, time(task.separation)),
             (Term::WcetOfSeveral, time(task.more_wcets.last().copied())),
-            (Term::SeparationOfSeveral, time(task.more_separations.last().copied())),
+            (Term::SeparationOfSeveral, time(task.more_separations.last().copied().max(least))),
+            (Term::GapOfSeveral, time(most)),
             (Term::QuartileCost, time(task.quartile_cost)),
             (Term::Frequent, time(task.median_separation.map(|it| it.least))),
             (Term::Rare, time(task.median_separation.map(|it| it.most))),

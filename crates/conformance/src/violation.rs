@@ -39,6 +39,8 @@ pub enum Term {
     WcetOfSeveral,
     /// The time between a release and one that is not the next.
     SeparationOfSeveral,
+    /// The time between a release and a later one, which periodic sources limit.
+    GapOfSeveral,
     /// The processor time of nearly all jobs: its lower quartile.
     QuartileCost,
     /// Most releases follow the one before too soon.
@@ -70,7 +72,7 @@ pub enum Unit {
 
 impl Term {
     /// Every term.
-    pub const ALL: [Term; 24] = [
+    pub const ALL: [Term; 25] = [
         Term::Wcet,
         Term::Response,
         Term::Deadline,
@@ -86,6 +88,7 @@ impl Term {
         Term::Latency,
         Term::WcetOfSeveral,
         Term::SeparationOfSeveral,
+        Term::GapOfSeveral,
         Term::QuartileCost,
         Term::Frequent,
         Term::Rare,
@@ -115,6 +118,7 @@ impl Term {
             Term::Latency => "latency",
             Term::WcetOfSeveral => "wcet_of_several",
             Term::SeparationOfSeveral => "separation_of_several",
+            Term::GapOfSeveral => "gap_of_several",
             Term::QuartileCost => "quartile_cost",
             Term::Frequent => "frequent",
             Term::Rare => "rare",

@@ -3,6 +3,7 @@
 use super::beyond::Beyond;
 use super::overdue::{GRACE, Told};
 use super::several::Row;
+use super::sources;
 use super::{Agreed, Findings, JOBS_TO_KNOW};
 use crate::releases::{Astray, Releases, Rule};
 use crate::verdict::Tally;
@@ -76,6 +77,7 @@ pub struct Jobs {
     /// What was told of jobs before they ended.
     pub told: Told,
     row: Row,
+    sources: Option<Box<sources::Row>>,
     beyond: Beyond,
     /// Number, release and end of the last job.
     latest: (u64, Instant, Instant),
@@ -363,6 +365,11 @@ impl Jobs {
         }
         if !agreed.several.is_empty() {
             self.row.judge(seen, agreed, &mut self.beyond, findings, subject);
+        }
+        if agreed.sources.is_some() {
+            let is_overdue = astray.is_some();
+            let row = self.sources.get_or_insert_default();
+            row.judge(seen, agreed, is_overdue, &mut self.beyond, findings, subject);
         }
         self.told.ended(seen.number);
         self.latest = (seen.number, job.release.window.latest(), job.end);

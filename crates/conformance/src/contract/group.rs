@@ -2,7 +2,7 @@
 
 use super::observed::Limits;
 use super::separators::{meant, primary, separator_pattern};
-use super::{ContractTask, Margin, typical};
+use super::{ContractTask, Margin, sources, typical};
 use crate::threads::Pattern;
 use punctual_model::arrival::{Curve, MAX_SLIPS, Periodic};
 use punctual_model::{Choice, Duration, Object, PeriodicOn, Separator, Stream, Task, processor_list};
@@ -48,7 +48,12 @@ impl<'a> Group<'a> {
         };
         let periodic = self.periodic(limits);
         let wcet = most(&|stream| typical::cost(stream, quantile));
-        let separations = if periodic.is_some() { Vec::new() } else { self.separations(margin) };
+        let modes = match periodic {
+            Some(_) => None,
+            None => sources::agreed(&self.streams, limits),
+        };
+        let has_grid = periodic.is_some() || modes.is_some();
+        let separations = if has_grid { Vec::new() } else { self.separations(margin) };
         let suspension = most(&|stream| stream.suspension.as_ref().map(|it| it.dynamic_ns));
         let segmented = self.streams.iter().filter_map(|stream| stream.suspension.as_ref());
         let segments = segmented.flat_map(|it| it.segmented.iter().map(Vec::len)).max();
@@ -75,6 +80,7 @@ impl<'a> Group<'a> {
             period: periodic.as_ref().map(|it| it.period),
             jitter: periodic.as_ref().map(|it| margin.above_kernel(it.jitter, 1)),
             skips: periodic.as_ref().map(|it| it.skips).filter(|skips| *skips > 0),
+            modes: modes.unwrap_or_default(),
             separation: separations.first().copied(),
             more_separations: separations.get(1..).unwrap_or_default().to_vec(),
             wcet,

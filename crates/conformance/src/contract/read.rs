@@ -1,8 +1,12 @@
 //! Contracts from text: TOML.
 
-use super::{Answer, Contract, ContractChain, ContractProcessor, ContractTask, MedianSeparation};
+use super::{
+    Answer, Contract, ContractChain, ContractMode, ContractProcessor, ContractSource, ContractTask,
+    MOST_MODES, MedianSeparation,
+};
 use crate::chance::GREATEST_SHARE;
 use crate::threads::Pattern;
+use punctual_model::arrival::Burst;
 use punctual_model::table::{Clock, OnOverrun};
 use punctual_model::{Duration, Percent, Policy, Reservation, processor_list};
 use serde::Deserialize;
@@ -15,6 +19,12 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// Times for several jobs in a row.
 const MOST_IN_A_ROW: usize = 64;
+
+/// Periods of one task, or mode of it.
+const MOST_SOURCES: usize = 8;
+
+/// Jobs of one burst.
+const MOST_OF_BURST: u64 = 10_000;
 
 /// Threads of one task. A proof takes fewer.
 const MOST_THREADS: u64 = 10_000;
@@ -58,7 +68,13 @@ struct RawContract {
 struct RawTask {
     name: Spanned<String>,
     #[serde(default)]
-    period: Option<Spanned<String>>,
+    period: Option<Spanned<Value>>,
+    #[serde(default)]
+    burst: Option<Spanned<u64>>,
+    #[serde(default)]
+    within: Option<Spanned<String>>,
+    #[serde(default)]
+    mode: Vec<Spanned<RawMode>>,
     #[serde(default)]
     wcet: Option<Spanned<Value>>,
     #[serde(default)]
@@ -80,7 +96,7 @@ struct RawTask {
     #[serde(default)]
     separator: Option<Spanned<String>>,
     #[serde(default)]
-    jitter: Option<Spanned<String>>,
+    jitter: Option<Spanned<Value>>,
     #[serde(default)]
     skips: Option<Spanned<u64>>,
     #[serde(default)]
@@ -105,6 +121,20 @@ struct RawTask {
     reservation: Option<Spanned<RawReservation>>,
     #[serde(default)]
     missing: Option<Answer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table of a mode")]
+struct RawMode {
+    period: Option<Spanned<Value>>,
+    #[serde(default)]
+    jitter: Option<Spanned<Value>>,
+    #[serde(default)]
+    burst: Option<Spanned<u64>>,
+    #[serde(default)]
+    within: Option<Spanned<String>>,
+    #[serde(default)]
+    skips: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -206,11 +236,17 @@ impl RawContract {
 
 impl RawTask {
     fn read(self) -> Located<ContractTask> {
-        if let Some(jitter) = self.jitter.as_ref().filter(|_| self.period.is_none()) {
-            return Err((jitter.span(), "jitter needs a period; without one, declare a separation".into()));
-        }
-        if let Some(skips) = self.skips.as_ref().filter(|_| self.period.is_none()) {
-            return Err((skips.span(), "skips are of a period, and there is none".into()));
+        let RawTask { period, jitter, burst, within, skips, .. } = self;
+        let modes = releases(RawMode { period, jitter, burst, within, skips }, self.mode)?;
+        let (plain, modes) = match &modes[..] {
+            [mode] if mode.plain().is_some() => (mode.plain(), Vec::new()),
+            _ => (None, modes),
+        };
+        if let Some(span) = self.separation.as_ref().filter(|_| !modes.is_empty()) {
+            return Err((
+                span.span(),
+                "a task with several periods, bursts or modes has no separation".into(),
+            ));
         }
         let policy = self.policy.as_ref().map(policy).transpose()?;
         if let Some(reservation) = &self.reservation {
@@ -227,9 +263,10 @@ impl RawTask {
             }
         }
         Ok(ContractTask {
-            period: positive(&self.period)?,
-            jitter: duration(&self.jitter)?,
-            skips: self.skips.map(Spanned::into_inner),
+            period: plain.map(|(source, _)| source.period),
+            jitter: plain.and_then(|(source, _)| source.jitter),
+            skips: plain.and_then(|(_, skips)| skips),
+            modes,
             threads: self.threads.as_ref().map(threads).transpose()?,
             separation,
             more_separations,
@@ -256,6 +293,92 @@ impl RawTask {
             on_overrun: self.on_overrun,
             thread: self.thread.map(thread).transpose()?,
         })
+    }
+}
+
+/// What releases the jobs of a task: its own keys, or those of its modes.
+fn releases(own: RawMode, modes: Vec<Spanned<RawMode>>) -> Located<Vec<ContractMode>> {
+    let Some(first) = modes.first() else { return Ok(own.read()?.into_iter().collect()) };
+    if let Some(span) = own.keys().next() {
+        return Err((span, "in a task with modes, this belongs to each [[task.mode]]".into()));
+    }
+    if modes.len() > MOST_MODES {
+        return Err((first.span(), format!("expected at most {MOST_MODES} modes")));
+    }
+    let read = |mode: Spanned<RawMode>| {
+        let span = mode.span();
+        mode.into_inner().read()?.ok_or((span, "a mode needs a period".to_owned()))
+    };
+    modes.into_iter().map(read).collect()
+}
+
+impl RawMode {
+    /// Where its keys are.
+    fn keys(&self) -> impl Iterator<Item = Range<usize>> {
+        let Self { period, jitter, burst, within, skips } = self;
+        let period = period.as_ref().map(Spanned::span);
+        let others = [
+            jitter.as_ref().map(Spanned::span),
+            burst.as_ref().map(Spanned::span),
+            within.as_ref().map(Spanned::span),
+            skips.as_ref().map(Spanned::span),
+        ];
+        std::iter::once(period).chain(others).flatten()
+    }
+
+    /// `None` without a period.
+    fn read(self) -> Located<Option<ContractMode>> {
+        let Some(raw) = &self.period else { return self.without_period() };
+        let (periods, jitters) = (list(raw)?, self.jitter.as_ref().map(list).transpose()?);
+        if periods.iter().any(|period| period.is_zero()) {
+            return Err((raw.span(), "expected a time greater than zero".into()));
+        }
+        if periods.len() > MOST_SOURCES {
+            return Err((raw.span(), format!("expected at most {MOST_SOURCES} periods")));
+        }
+        let jitter_of = |place: usize| match &jitters.as_deref() {
+            Some([one]) => Some(*one),
+            Some(all) => all.get(place).copied(),
+            None => None,
+        };
+        let fits = |all: &Vec<Duration>| [1, periods.len()].contains(&all.len());
+        if let Some(jitter) = self.jitter.as_ref().filter(|_| !jitters.as_ref().is_none_or(fits)) {
+            return Err((jitter.span(), "expected one jitter, or as many as periods".into()));
+        }
+        let burst = self.burst(periods.len())?;
+        let source = |(place, period): (usize, &Duration)| ContractSource {
+            period: *period,
+            jitter: jitter_of(place),
+            burst,
+        };
+        let sources = periods.iter().enumerate().map(source).collect();
+        let skips = self.skips.map(Spanned::into_inner);
+        Ok(Some(ContractMode { sources, skips }))
+    }
+
+    fn burst(&self, periods: usize) -> Located<Option<Burst>> {
+        let problem = match (&self.burst, &self.within) {
+            (None, None) => return Ok(None),
+            (None, Some(within)) => (within.span(), "within is of a burst, and there is none"),
+            (Some(burst), _) if !(2..=MOST_OF_BURST).contains(burst.get_ref()) => {
+                return Err((burst.span(), format!("expected 2 to {MOST_OF_BURST} jobs of a burst")));
+            }
+            (Some(burst), _) if periods > 1 => (burst.span(), "a burst needs one period"),
+            (Some(burst), None) => (burst.span(), "a burst needs within, from its first release to its last"),
+            (Some(burst), Some(within)) => {
+                return Ok(Some(Burst { jobs: *burst.get_ref(), within_ns: time(within)? }));
+            }
+        };
+        Err((problem.0, problem.1.into()))
+    }
+
+    fn without_period(self) -> Located<Option<ContractMode>> {
+        let problem = match (&self.jitter, &self.skips) {
+            (Some(_), _) => "jitter needs a period; without one, declare a separation",
+            (None, Some(_)) => "skips are of a period, and there is none",
+            (None, None) => "a burst needs a period",
+        };
+        self.keys().next().map_or(Ok(None), |span| Err((span, problem.into())))
     }
 }
 
@@ -376,22 +499,27 @@ fn time_of(text: &str) -> Result<Duration, String> {
 /// One time, or those for one, two, … in a row: the first, and the rest.
 fn times(value: &Option<Spanned<Value>>) -> Located<(Option<Duration>, Vec<Duration>)> {
     let Some(value) = value else { return Ok((None, Vec::new())) };
-    let parse = |value: &Value| match value {
-        Value::String(text) => time_of(text),
-        other => Err(format!("expected a time such as \"3ms\", found {}", other.type_str())),
-    };
-    let all = match value.get_ref() {
-        Value::Array(all) => all.iter().map(parse).collect(),
-        one => parse(one).map(|one| vec![one]),
-    };
-    let all = all.map_err(|problem| (value.span(), problem))?;
+    let all = list(value)?;
     if all.len() > MOST_IN_A_ROW || !all.is_sorted() {
         let problem = format!("expected at most {MOST_IN_A_ROW} times, none less than the one before");
         return Err((value.span(), problem));
     }
-    match all.split_first() {
-        Some((first, more)) => Ok((Some(*first), more.to_vec())),
-        None => Err((value.span(), "expected a time".into())),
+    Ok((all.first().copied(), all.get(1..).unwrap_or_default().to_vec()))
+}
+
+/// One time, or several: at least one.
+fn list(value: &Spanned<Value>) -> Located<Vec<Duration>> {
+    let parse = |value: &Value| match value {
+        Value::String(text) => time_of(text),
+        other => Err(format!("expected a time such as \"3ms\", found {}", other.type_str())),
+    };
+    let all: Result<Vec<Duration>, String> = match value.get_ref() {
+        Value::Array(all) => all.iter().map(parse).collect(),
+        one => parse(one).map(|one| vec![one]),
+    };
+    match all {
+        Ok(all) if all.is_empty() => Err((value.span(), "expected a time".into())),
+        all => all.map_err(|problem| (value.span(), problem)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Contracts as text that people edit.
 
-use super::{Contract, ContractChain, ContractProcessor, ContractTask};
+use super::{Contract, ContractChain, ContractMode, ContractProcessor, ContractSource, ContractTask};
 use crate::threads::Pattern;
 use punctual_model::table::OnOverrun;
 use punctual_model::{Duration, Policy};
@@ -52,6 +52,9 @@ fn write_task(task: &ContractTask, text: &mut String) {
     lines.time("period", task.period, "");
     lines.time("jitter", task.jitter, "latest release after its activation");
     lines.number("skips", task.skips, "activations that may be left out in a row");
+    if let [mode] = &task.modes[..] {
+        write_mode(mode, &mut lines);
+    }
     let meaning = ("least time between two releases", "from a release to the next, the second, …");
     lines.times("separation", task.separation, &task.more_separations, meaning);
     let meaning = ("most processor time of a job", "of one job, of two in a row, …");
@@ -92,6 +95,32 @@ fn write_task(task: &ContractTask, text: &mut String) {
         OnOverrun::Tell => "tell",
     });
     lines.text("on_overrun", on_overrun, "");
+    if task.modes.len() > 1 {
+        for mode in &task.modes {
+            text.push_str("\n[[task.mode]]\n");
+            write_mode(mode, &mut Lines(text));
+        }
+    }
+}
+
+/// The keys of a mode; a task with one mode has them itself.
+fn write_mode(mode: &ContractMode, lines: &mut Lines<'_>) {
+    let sources = &mode.sources;
+    let periods: Vec<Duration> = sources.iter().map(|source| source.period).collect();
+    let jitters: Option<Vec<Duration>> = sources.iter().map(|source| source.jitter).collect();
+    let jitters = jitters.unwrap_or_default();
+    let is_one = jitters.windows(2).all(|two| two[0] == two[1]);
+    lines.one_or_all("period", &periods, "");
+    lines.one_or_all(
+        "jitter",
+        if is_one { jitters.get(..1).unwrap_or_default() } else { &jitters },
+        "latest release after its activation",
+    );
+    if let [ContractSource { burst: Some(burst), .. }] = &sources[..] {
+        lines.number("burst", Some(burst.jobs), "most jobs of an activation");
+        lines.time("within", Some(burst.within_ns), "from its first release to its last");
+    }
+    lines.number("skips", mode.skips, "activations that may be left out in a row");
 }
 
 fn write_chain(chain: &ContractChain, text: &mut String) {
@@ -130,10 +159,21 @@ impl Lines<'_> {
     fn times(&mut self, key: &str, first: Option<Duration>, more: &[Duration], meaning: (&str, &str)) {
         match first {
             Some(first) if !more.is_empty() => {
-                let all: Vec<String> = std::iter::once(&first).chain(more).map(|it| time(*it)).collect();
-                self.line(key, format!("[{}]", all.join(", ")), meaning.1);
+                let all: Vec<Duration> = std::iter::once(first).chain(more.iter().copied()).collect();
+                self.one_or_all(key, &all, meaning.1);
             }
             first => self.time(key, first, meaning.0),
+        }
+    }
+
+    fn one_or_all(&mut self, key: &str, all: &[Duration], meaning: &str) {
+        match all {
+            [] => {}
+            [one] => self.time(key, Some(*one), meaning),
+            all => {
+                let all: Vec<String> = all.iter().copied().map(time).collect();
+                self.line(key, format!("[{}]", all.join(", ")), meaning);
+            }
         }
     }
 

@@ -6,17 +6,17 @@ use punctual_conformance::{Answer, Checker, Contract, Term, Verdict, check_model
 use punctual_model::{Call, Duration, Instant, Object, ObjectName, Policy, Separator, Window};
 use punctual_trace::{Activation, Record, Resumed};
 
-const MS: u64 = 1_000_000;
+pub const MS: u64 = 1_000_000;
 
 /// A thread named `thread 0` that sleeps until releases; job i then takes its time.
-struct Thread {
-    records: Vec<Record>,
+pub struct Thread {
+    pub records: Vec<Record>,
     cpu: u64,
     now: u64,
 }
 
 impl Thread {
-    fn new() -> Thread {
+    pub fn new() -> Thread {
         Thread { records: vec![begins(7, 0, 1_000)], cpu: 0, now: 10 * MS }
     }
 
@@ -46,23 +46,23 @@ impl Thread {
         self.now = release + cost;
     }
 
-    fn sleep(&mut self, release: u64, cost: u64) {
+    pub fn sleep(&mut self, release: u64, cost: u64) {
         self.sleep_at(Call::ClockNanosleep, release, cost);
     }
 }
 
-fn contract(terms: &str) -> Contract {
+pub fn contract(terms: &str) -> Contract {
     let text = format!("[[task]]\nname = \"thread 0\"\n{terms}");
     Contract::parse(&text).unwrap_or_else(|faulty| panic!("{faulty:?}"))
 }
 
 /// What is found: term, job, value.
-fn found(contract: &Contract, thread: &Thread) -> Vec<(Term, u64, u64)> {
+pub fn found(contract: &Contract, thread: &Thread) -> Vec<(Term, u64, u64)> {
     let (found, _) = check(contract, &thread.records);
     found.iter().map(|it| (it.term, it.subject.as_ref().map_or(0, |it| it.job), it.value)).collect()
 }
 
-const SLEEP: &str = "separator = \"clock_nanosleep*\"\n";
+pub const SLEEP: &str = "separator = \"clock_nanosleep*\"\n";
 
 #[test]
 fn costs_and_responses() {

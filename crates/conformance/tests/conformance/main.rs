@@ -8,5 +8,6 @@ mod jobs;
 mod kept;
 mod latencies;
 mod overdue;
+mod sources;
 mod text;
 mod typical;

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use punctual_conformance::{
-    Answer, Contract, ContractChain, ContractProcessor, ContractTask, Limits, Margin, MedianSeparation,
-    Pattern,
+    Answer, Contract, ContractChain, ContractMode, ContractProcessor, ContractSource, ContractTask, Limits,
+    Margin, MedianSeparation, Pattern,
 };
 use punctual_model::table::{Clock, OnOverrun};
-use punctual_model::{Duration, Percent, Policy, Reservation};
+use punctual_model::{Burst, Duration, Percent, Policy, Reservation};
 
 fn some<T: std::fmt::Debug + Clone>(it: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
     prop::option::of(it)
@@ -51,6 +51,24 @@ fn thread() -> impl Strategy<Value = Pattern> {
     })
 }
 
+/// None, or what is more than one period.
+fn modes() -> impl Strategy<Value = Vec<ContractMode>> {
+    let burst =
+        some((2..100_u64, time())).prop_map(|it| it.map(|(jobs, within_ns)| Burst { jobs, within_ns }));
+    let mode = (prop::collection::vec((positive(), time()), 1..4), any::<bool>(), burst, some(0..9_u64));
+    let mode = mode.prop_map(|(sources, has_jitter, burst, skips)| {
+        let burst = burst.filter(|_| sources.len() == 1);
+        let source =
+            |(period, jitter)| ContractSource { period, jitter: has_jitter.then_some(jitter), burst };
+        ContractMode { sources: sources.into_iter().map(source).collect(), skips }
+    });
+    prop::collection::vec(mode, 0..4).prop_map(|mut modes| {
+        let is_plain = |mode: &ContractMode| mode.sources.len() == 1 && mode.sources[0].burst.is_none();
+        modes.truncate(if modes.len() == 1 && is_plain(&modes[0]) { 0 } else { modes.len() });
+        modes
+    })
+}
+
 fn task() -> impl Strategy<Value = ContractTask> {
     let times = (some((positive(), some(time()))), some(positive()), some(time()), some(time()));
     let more = (some(time()), some(time()), some(time()), some((positive(), positive(), positive())));
@@ -60,18 +78,22 @@ fn task() -> impl Strategy<Value = ContractTask> {
         prop::sample::select(vec![OnOverrun::Continue, OnOverrun::Skip, OnOverrun::Stop, OnOverrun::Tell]);
     let table = (prop::collection::vec(name(), 0..3), any::<bool>(), some(on_overrun));
     let typical = (some(0..=50_000_u64), some(time()), some((time(), time())));
-    (some(thread()), some(glob()), times, more, scheduling, counts, table, typical).prop_map(
-        |(thread, separator, times, more, scheduling, counts, table, typical)| ContractTask {
+    let known = (some(thread()), some(glob()), modes());
+    (known, times, more, scheduling, counts, table, typical).prop_map(
+        |((thread, separator, modes), times, more, scheduling, counts, table, typical)| ContractTask {
             proven: None,
             name: String::new(),
             thread,
             threads: counts.2.filter(|threads| *threads > 0),
             separator,
-            period: times.0.map(|it| it.0),
-            jitter: times.0.and_then(|it| it.1),
-            skips: counts.0.filter(|_| times.0.is_some()),
-            separation: times.1,
-            more_separations: times.1.map(|first| more_times(first, counts.1)).unwrap_or_default(),
+            period: times.0.filter(|_| modes.is_empty()).map(|it| it.0),
+            jitter: times.0.filter(|_| modes.is_empty()).and_then(|it| it.1),
+            skips: counts.0.filter(|_| times.0.is_some() && modes.is_empty()),
+            separation: times.1.filter(|_| modes.is_empty()),
+            more_separations: (times.1.filter(|_| modes.is_empty()))
+                .map(|first| more_times(first, counts.1))
+                .unwrap_or_default(),
+            modes,
             wcet: times.2,
             more_wcets: times.2.map(|first| more_times(first, counts.2)).unwrap_or_default(),
             response: times.3,

@@ -102,7 +102,7 @@ fn kept(contract: &Contract) -> String {
         (any(&|task| task.suspensions.is_some()), "how often a job sleeps"),
         (any(&|task| task.reservation.is_some()), "reservations"),
         (any(&|task| task.may_exceed.is_some()), "jobs beyond a limit that some may exceed (may_exceed)"),
-        (any(&|task| task.period.is_some() && task.jitter.is_none()), "periods without a jitter"),
+        (any(&|task| task.has_period() && !task.has_jitter()), "periods without a jitter"),
     ];
     let gaps: Vec<&str> = gaps.into_iter().filter(|it| it.0).map(|it| it.1).collect();
     format!(
@@ -179,7 +179,7 @@ fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Task {
         execution: execution.unwrap_or(Execution { wcet_ns: Vec::new(), mean_ns: None }),
         suspension,
         suspensions: agreed.suspensions.unwrap_or(0),
-        jitter: agreed.jitter.unwrap_or(Duration::ZERO),
+        jitter: agreed.greatest_jitter().unwrap_or(Duration::ZERO),
         deadline,
         deadline_is_period,
         gap: gap.filter(|_| scheduling != Scheduling::BestEffort),
@@ -208,6 +208,9 @@ fn scheduling(agreed: &ContractTask) -> (Scheduling, Option<Gap>) {
 }
 
 fn arrivals(agreed: &ContractTask) -> Option<Arrivals> {
+    if let Some(curve) = agreed.curve() {
+        return Some(Arrivals::Curve(curve));
+    }
     let jitter = agreed.jitter.unwrap_or(Duration::ZERO);
     match (agreed.period, agreed.separation) {
         (None, Some(separation)) if !agreed.more_separations.is_empty() => {
@@ -235,7 +238,7 @@ fn deadline(agreed: &ContractTask, options: &Options) -> (Option<Duration>, bool
     let reserved = agreed.reservation.map(|it| it.deadline_ns).filter(|_| is_real_time);
     let separation = agreed.separation.filter(|it| !it.is_zero());
     let told = options.declared(&agreed.name).or(agreed.deadline).or(reserved);
-    let period = agreed.period.or(separation).filter(|_| is_real_time);
+    let period = agreed.least_period().or(separation).filter(|_| is_real_time);
     (told.or(period), told.is_none())
 }
 

@@ -29,6 +29,9 @@ pub fn unmatched_in<'a>(contract: &Contract, choice: &'a Choice) -> Option<&'a s
 }
 
 fn need(task: &ContractTask, choice: &Choice, declared: &Parameters) -> Result<Need, &'static str> {
+    if !task.modes.is_empty() {
+        return Err("it has several periods, bursts or modes, for which a spec has no word");
+    }
     if task.period.is_none() && !task.more_separations.is_empty() {
         return Err("its releases come in bursts, for which a spec has no word");
     }

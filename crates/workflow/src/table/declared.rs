@@ -162,6 +162,10 @@ impl Declared {
         if agreed.jitter.is_some_and(|jitter| !jitter.is_zero()) {
             monitor.warn(&format!("{name}: the table has activations without jitter"));
         }
+        if !agreed.modes.is_empty() {
+            let problem = format!("{name} has several periods, bursts or modes; a table needs one period");
+            return Err(Error::usage(problem).advise("declare one task for each period, or leave it out"));
+        }
         let period = known("period", agreed.period, observed.map(|task| task.period))?;
         let wcet = known("wcet", agreed.wcet, observed.map(|task| task.wcet))?;
         let deadline = agreed.deadline.unwrap_or(period);
