@@ -384,6 +384,7 @@ vm-test: lab
 # The installed files, in minimal systems of Debian 12 and 13.
 vm-systemd: lab
 	@rm -rf $(CARGO_TARGET_DIR)/vm/installed
+	@mkdir -p $(CARGO_TARGET_DIR)/vm
 	@$(MAKE) --silent install DESTDIR=$(CARGO_TARGET_DIR)/vm/installed PREFIX=/usr/local \
 		>$(CARGO_TARGET_DIR)/vm/install.log
 	@$(LAB) systemd --installed $(CARGO_TARGET_DIR)/vm/installed $(RELEASES:%=--release %)

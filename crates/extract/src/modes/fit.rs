@@ -30,6 +30,9 @@ const MORE: usize = 3;
 /// If all sources may be one that is faster, one in so many activations may be without a release.
 const PERFECT: usize = 100;
 
+/// If they leave fewer activations of it without a release than this, they are one.
+const DENSE: f64 = 0.9;
+
 /// Distances between this many releases and as many after each are candidates for a period.
 const ANCHORS: usize = 12;
 const AFTER: usize = 4;
@@ -161,14 +164,16 @@ fn are_doubtful(sources: &[Source]) -> bool {
     else {
         return true;
     };
-    let is_one = (1..=MOST_SOURCES).any(|parts| {
-        let grid = Line { period: fastest.period / parts as f64, ..fastest };
-        let is_on = |line: Line| grid.is_part_of(line) && grid.nearest(line.at).1.abs() < REACH;
-        sources.iter().all(|source| is_on(source.line))
-    });
+    let mut grids = (1..=MOST_SOURCES).map(|parts| Line { period: fastest.period / parts as f64, ..fastest });
+    let is_on = |grid: Line, line: Line| grid.is_part_of(line) && grid.nearest(line.at).1.abs() < REACH;
+    let Some(one) = grids.find(|grid| sources.iter().all(|source| is_on(*grid, source.line))) else {
+        return false;
+    };
     let missed = sources.iter().map(Source::missed).sum::<usize>();
     let hits = sources.iter().map(|source| source.hits.len()).sum::<usize>();
-    is_one && missed > (hits / PERFECT).max(1)
+    // A longer period reaches further: it would hide a change of phase.
+    let share = sources.iter().map(|source| one.period / source.line.period).sum::<f64>();
+    missed > (hits / PERFECT).max(1) || one.period < fastest.period && share > DENSE
 }
 
 /// The fastest source of the releases that belong to none yet.
