@@ -55,8 +55,15 @@ enum Part {
 }
 
 impl Part {
+    fn mode(&self) -> Option<&Mode> {
+        match self {
+            Part::Mode(mode) => Some(mode),
+            _ => None,
+        }
+    }
+
     fn is_mode(&self) -> bool {
-        matches!(self, Part::Mode(_))
+        self.mode().is_some()
     }
 
     /// The first and the last release.
@@ -82,6 +89,8 @@ impl Part {
 pub(crate) struct Modes {
     /// The releases since the last cut, or all.
     tail: Releases,
+    /// With how many of them the next candidate can be decided on; zero if there is none.
+    decide_at: usize,
     /// What most streams, which are short, do not need.
     more: Option<Box<More>>,
     /// Given up: there is no rule, or times are out of range.
@@ -126,21 +135,40 @@ impl Modes {
     #[inline]
     fn take_one(&mut self, entry: Entry) {
         let hash = hash(entry.evidence);
-        let place = self.tail.len() as i64;
         if hash < u64::MAX / RARITY {
-            let candidate = Candidate { place, hash, is_decided: false };
-            self.more.get_or_insert_default().candidates.push(candidate);
+            self.add_candidate(hash);
         }
         self.tail.push(entry);
-        if let Some(more) = &mut self.more
-            && more.candidates.iter().any(|it| !it.is_decided && it.place + WINDOW <= place)
-        {
-            more.decide(&mut self.tail);
-            self.check();
-        }
-        if self.tail.len() > MOST {
+        let count = self.tail.len();
+        if count == self.decide_at {
+            self.decide();
+        } else if count > MOST {
             self.give_up();
         }
+    }
+
+    /// The next release may be a cut.
+    #[cold]
+    fn add_candidate(&mut self, hash: u64) {
+        let candidate = Candidate { place: self.tail.len() as i64, hash, is_decided: false };
+        self.more.get_or_insert_default().candidates.push(candidate);
+        self.plan();
+    }
+
+    #[cold]
+    fn decide(&mut self) {
+        if let Some(more) = &mut self.more {
+            more.decide(&mut self.tail);
+        }
+        self.plan();
+        self.check();
+    }
+
+    /// Finds out when the next candidate can be decided on.
+    fn plan(&mut self) {
+        let candidates = self.more.iter().flat_map(|more| &more.candidates);
+        let next = candidates.filter(|it| !it.is_decided).map(|it| it.place + WINDOW + 1).min();
+        self.decide_at = next.map_or(0, |next| next.max(self.tail.len() as i64 + 1) as usize);
     }
 
     /// Gives up if there are too many parts.
@@ -173,6 +201,7 @@ impl Modes {
         cut.parts.iter().for_each(|part| append(&mut more.parts, part.clone()));
         more.candidates.clone_from(&cut.candidates);
         self.tail = later.tail.clone();
+        self.decide_at = later.decide_at;
         self.check();
     }
 

@@ -217,7 +217,8 @@ impl Stream {
         let separation = self.distances.least_separation();
         let (periodic, lateness) = self.periodic.models();
         let periodic = periodic.filter(|periodic| self.is_meant(periodic));
-        let modes = self.modes.better_than(periodic.as_ref()).unwrap_or_default();
+        let modes =
+            self.modes.better_than(periodic.as_ref(), self.periodic.knows_arrivals()).unwrap_or_default();
         let (periodic, lateness) = match modes.is_empty() {
             true => (periodic, lateness),
             // Lateness on a grid that the releases do not keep to.

@@ -6,8 +6,10 @@
 
 use crate::modes::line::{self, Hit, Line, Source};
 
-/// Most sources of a stream that are told apart.
+/// Most sources of a stream that are told apart; and where there are fewer releases than the second number.
 const MOST_SOURCES: usize = 3;
+const MOST_OF_FEW: usize = 2;
+const FEW: usize = 64;
 
 /// How far from its line a release of a source may be, as a part of the period.
 pub(super) const REACH: f64 = 0.12;
@@ -78,14 +80,19 @@ pub(super) fn fit(times: &[f64]) -> Option<Fit> {
     if times.len() < FEWEST {
         return None;
     }
-    single(times, REGULAR).map(Fit::of).or_else(|| several(times)).or_else(|| {
+    regular_source(times).or_else(|| several(times)).or_else(|| {
         let source = bursts(times).or_else(|| single(times, SKIPPING))?;
         Some(Fit::of(source))
     })
 }
 
+/// One source with a release for nearly each activation, and no other release.
+pub(super) fn regular_source(times: &[f64]) -> Option<Fit> {
+    (times.len() >= FEWEST).then(|| single(times, REGULAR).map(Fit::of))?
+}
+
 /// One source without any other release.
-pub(super) fn single(times: &[f64], least: f64) -> Option<Source> {
+fn single(times: &[f64], least: f64) -> Option<Source> {
     let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
     let (shortest, longest) =
         gaps.clone().fold((f64::MAX, 0.0_f64), |(low, high), gap| (low.min(gap), high.max(gap)));
@@ -126,7 +133,8 @@ fn several(times: &[f64]) -> Option<Fit> {
     let mut free: Vec<usize> = (0..times.len()).collect();
     let mut sources: Vec<Source> = Vec::new();
     let most = (times.len() / OTHERS).max(1);
-    while sources.len() < MOST_SOURCES {
+    let most_sources = if times.len() < FEW { MOST_OF_FEW } else { MOST_SOURCES };
+    while sources.len() < most_sources {
         let source = next(times, &free, &sources)?;
         let mut taken = source.hits.iter().map(|hit| hit.first).peekable();
         let before = free.len();
@@ -164,7 +172,7 @@ fn are_doubtful(sources: &[Source]) -> bool {
     else {
         return true;
     };
-    let mut grids = (1..=MOST_SOURCES).map(|parts| Line { period: fastest.period / parts as f64, ..fastest });
+    let mut grids = (1..=MOST_SOURCES).map(|parts| fastest.divided(parts));
     let is_on = |grid: Line, line: Line| grid.is_part_of(line) && grid.nearest(line.at).1.abs() < REACH;
     let Some(one) = grids.find(|grid| sources.iter().all(|source| is_on(*grid, source.line))) else {
         return false;

@@ -32,6 +32,11 @@ impl Line {
         self.at + activation as f64 * self.period
     }
 
+    /// The same activations and as many between them.
+    pub fn divided(self, parts: usize) -> Line {
+        Line { period: self.period / parts as f64, ..self }
+    }
+
     /// The activation that is nearest to a time, and how far away that is, in periods.
     pub fn nearest(self, time: f64) -> (i64, f64) {
         let exact = (time - self.at) / self.period;

@@ -75,6 +75,15 @@ impl Anchor {
         at.wrapping_sub(self.origin) as f64
     }
 
+    /// By how much the activations of the same source later have to be shifted, and how far off they are.
+    fn phase(&self, later: Anchor) -> Option<(i64, f64)> {
+        let (mine, other) = (self.line.period, later.line.period);
+        let start = later.origin.wrapping_add(later.line.due(-later.shift) as i64);
+        let (activation, off) = self.nearest(start);
+        let is_same = (mine - other).abs() <= SAME_PERIOD * mine && off.abs() <= SAME_PHASE;
+        is_same.then_some((activation, off.abs()))
+    }
+
     fn nearest(&self, at: i64) -> (i64, f64) {
         let (activation, off) = self.line.nearest(self.time(at));
         (activation.saturating_add(self.shift), off)
@@ -251,10 +260,40 @@ impl Mode {
         }
     }
 
+    /// Whether several sources are one that skips some activations: all their activations are its own, too, and
+    /// nearly each of these has a release.
+    pub fn is_thinned(&self) -> bool {
+        let Some(fastest) = self.sources.first() else { return false };
+        let origin = fastest.end.origin;
+        let line = |track: &Track| track.end.known(origin).line;
+        let span = self.last.evidence.wrapping_sub(self.first.evidence) as f64;
+        let lines: Vec<Line> = self.sources.iter().map(line).collect();
+        let are_alike = |two: &[Line]| (two[1].period / two[0].period - 1.0).abs() < ALIKE;
+        let has_alike = lines.windows(2).any(are_alike);
+        (1..=3).map(|parts| line(fastest).divided(parts)).any(|grid| {
+            let share = self.releases as f64 * grid.period / span;
+            let rate = lines.iter().map(|line| grid.period / line.period).sum::<f64>();
+            let is_multiple = |line: &Line| grid.nearest(grid.at + line.period).1.abs() < NEARLY;
+            let is_on_grid = |line: &Line| is_multiple(line) && grid.nearest(line.at).1.abs() < REACH;
+            lines.len() > 1
+                && (has_alike && rate >= NEARLY_ALL && lines.iter().all(is_multiple)
+                    || (DENSE..=ONE).contains(&share) && lines.iter().all(is_on_grid))
+        })
+    }
+
     pub fn is_lost(&self) -> bool {
         self.sources.iter().any(|source| source.others.len() > MOST_OTHERS)
     }
 }
+
+/// Several sources are one that skips activations if so many of its activations have releases, from the first
+/// share to the last one, and all are multiples of it, that nearly. If two of them have nearly the same period,
+/// phases do not matter, which disturbances move; but then it is from the second share on.
+const DENSE: f64 = 0.8;
+const NEARLY_ALL: f64 = 0.95;
+const ONE: f64 = 1.05;
+const NEARLY: f64 = 0.1;
+const ALIKE: f64 = 0.05;
 
 /// Most releases between two pieces of a mode that belong to no source.
 const RECENT_OTHERS: usize = 4;
@@ -401,15 +440,18 @@ impl Track {
         track
     }
 
+    /// Whether a later track may be of the same source: from its beginning or its end, since either may be in
+    /// a disturbed stretch.
+    pub fn may_be(&self, later: &Track) -> bool {
+        let from = [self.end, self.begin];
+        let to = [later.begin, later.end];
+        let same = |from: &Anchor| to.iter().any(|to| from.phase(*to).is_some());
+        from.iter().any(same)
+    }
+
     /// By how much the activations of the same source later have to be shifted, and how far off they are.
     fn phase(&self, later: Anchor, jobs: usize) -> Option<(i64, f64)> {
-        let (mine, other) = (self.end.line.period, later.line.period);
-        let start = later.origin.wrapping_add(later.line.due(-later.shift) as i64);
-        let (activation, off) = self.end.nearest(start);
-        let same = (mine - other).abs() <= SAME_PERIOD * mine
-            && off.abs() <= SAME_PHASE
-            && (self.jobs > 1) == (jobs > 1);
-        same.then_some((activation, off.abs()))
+        self.end.phase(later).filter(|_| (self.jobs > 1) == (jobs > 1))
     }
 
     fn append(&mut self, later: &Later<'_>, shift: i64) {

@@ -1,7 +1,8 @@
 //! Cuts some hundred releases into pieces that the same sources explain.
 
-use crate::modes::fit::{Fit, REACH, fit};
-use crate::modes::line::{Line, Source};
+use crate::modes::fit::{self, Fit, REACH};
+use crate::modes::line::{self, Line, Source};
+use crate::modes::query::{LEAST_JITTER, PRICE, skipping};
 use std::ops::Range;
 
 /// The first releases that tell sources: as many as are needed for several, and for one.
@@ -57,30 +58,56 @@ impl Known {
     }
 }
 
-/// One piece if the same sources explain everything, unless one or two shorter ones do with no more sources;
-/// else those at the beginning and at the end.
+/// One piece if the same sources explain everything, unless those at the beginning and at the end explain it
+/// in fewer words.
 pub(super) fn pieces(times: &[f64]) -> Vec<Piece> {
-    let whole = fit(times);
-    let number = whole.as_ref().map_or(usize::MAX, |fit| fit.sources.len());
-    let two = if number > 1 { ends(times) } else { Vec::new() };
-    let sources = two.iter().map(|piece| piece.fit.sources.len()).sum::<usize>();
-    let missing = times.len() - two.iter().map(|piece| piece.range.len()).sum::<usize>();
-    // Another source in between would leave no long stretch to fewer sources.
-    let is_better = sources <= number && missing <= 1 || sources < number && missing * 4 < times.len();
-    match whole {
-        Some(fit) if !is_better => vec![trimmed(times.len(), fit)],
-        _ => two,
+    let fit = fit::fit(times);
+    let is_plain =
+        |fit: &Fit| matches!(&fit.sources[..], [source] if source.missed() * 8 <= source.hits.len());
+    let is_plain = fit.as_ref().is_some_and(is_plain);
+    let whole = fit.map(|fit| vec![trimmed(times.len(), fit)]);
+    if let (Some(whole), true) = (&whole, is_plain) {
+        return whole.clone();
     }
+    let regular = |times: &[f64]| fit::regular_source(times);
+    let others = [ends(times, &fit::fit), ends(times, &regular)];
+    let all = whole.into_iter().chain(others).map(|pieces| (length(times, &pieces), pieces));
+    all.min_by(|one, other| one.0.total_cmp(&other.0)).map_or_else(Vec::new, |(_, pieces)| pieces)
 }
 
+/// What it takes to describe releases by pieces: their sources, how late each release is, and how many
+/// activations are left out before it.
+fn length(times: &[f64], pieces: &[Piece]) -> f64 {
+    let anywhere = (times[times.len() - 1] - times[0]).ln();
+    let of_source = |source: &Source| {
+        let hits = source.hits.len() as f64;
+        let spread = line::through_middle(times, &source.hits).map_or(source.line.period, |it| 2.0 * it.1);
+        let late = spread.max(LEAST_JITTER as f64).ln();
+        let skips = skipping(source.missed() as f64 / hits);
+        PRICE + hits * (late + skips)
+    };
+    let of_piece = |piece: &Piece| {
+        let Fit { sources, others } = &piece.fit;
+        PRICE + sources.iter().map(of_source).sum::<f64>() + others.len() as f64 * anywhere
+    };
+    let outside = times.len() - pieces.iter().map(|piece| piece.range.len()).sum::<usize>();
+    pieces.iter().map(of_piece).sum::<f64>() + outside as f64 * anywhere
+}
+
+/// Finds sources.
+type Find<'a> = &'a dyn Fn(&[f64]) -> Option<Fit>;
+
 /// The longest pieces at the beginning and at the end.
-fn ends(times: &[f64]) -> Vec<Piece> {
-    let first = grown(times);
+fn ends(times: &[f64], find: Find<'_>) -> Vec<Piece> {
+    let first = grown(times, find);
     let mirrored: Vec<f64> = times.iter().rev().map(|time| -time).collect();
     let begin = first.as_ref().map_or(0, |first| first.range.end);
-    let last = grown(&mirrored).and_then(|last| {
+    let last = grown(&mirrored, find).and_then(|last| {
         let from = (times.len() - last.range.end).max(begin);
-        let mut fit = fit(&times[from..])?;
+        let mut fit = find(&times[from..])?;
+        if fit.sources.len() > 1 && times.len() - from < SEVERAL {
+            return None;
+        }
         fit.sources.iter_mut().flat_map(|source| &mut source.hits).for_each(|hit| {
             hit.first += from;
             hit.last += from;
@@ -105,17 +132,23 @@ fn trimmed(count: usize, mut fit: Fit) -> Piece {
 }
 
 /// The longest piece at the beginning.
-fn grown(times: &[f64]) -> Option<Piece> {
+fn grown(times: &[f64], find: Find<'_>) -> Option<Piece> {
     FIRST.into_iter().filter(|first| *first < times.len()).find_map(|first| {
-        let found = fit(&times[..first])?;
+        let found = find(&times[..first])?;
         if found.sources.len() > 1 && first < SEVERAL {
             return None;
         }
         let known: Vec<Known> = found.sources.iter().map(Known::of).collect();
         let more = go_on(&known, times[first - 1], &times[first..]);
-        let until = first + more;
-        let fit = if more > 0 { fit(&times[..until])? } else { found };
-        Some(trimmed(until, fit))
+        // Releases of another period may go on, too, for a while: then fewer of them.
+        let untils =
+            (0..usize::BITS).map(|halved| first + (more >> halved)).take_while(|until| *until > first);
+        let several = found.sources.len() > 1;
+        let mut longer = untils.take(if several { 1 } else { usize::MAX });
+        match longer.find_map(|until| Some(trimmed(until, find(&times[..until])?))) {
+            None if several && more > 0 => None,
+            longer => longer.or_else(|| Some(trimmed(first, found))),
+        }
     })
 }
 

@@ -12,101 +12,145 @@ use punctual_model::{Burst, Duration, Fraction, Instant};
 const FEW: usize = 2;
 
 /// The jitter of a rounder period may be greater by this share, and by so many nanoseconds.
-const DEARER: f64 = 0.5;
+const DEARER: f64 = 0.2;
 const DEARER_NS: f64 = 1_000.0;
 
 /// The length that each source and each mode adds to the description of a stream, in nats.
-const PRICE: f64 = 30.0;
+pub(super) const PRICE: f64 = 30.0;
 
 /// Less jitter than this, in nanoseconds, makes no description shorter.
-const LEAST_JITTER: u64 = 1_000;
+pub(super) const LEAST_JITTER: u64 = 1_000;
 
 /// Of the releases, one in so many may be in no mode with sources.
 const MOST_IRREGULAR: u64 = 5;
 
-/// Several sources are one if so many of its activations have releases, from the first share to the second
-/// one, and each of their periods is so near to a multiple of its own.
-const DENSE: f64 = 0.8;
-const ONE: f64 = 1.05;
-const NEARLY: f64 = 0.03;
+/// Of the releases that the slower sources add to those of the fastest one, this share is seen at least:
+/// others coincide.
+const OWN: f64 = 0.4;
+
+/// Releases this far from their activations, as a share of the period, do not tell several sources.
+const BLURRED: f64 = 0.5;
 
 impl Modes {
     /// The modes, if they explain the releases in fewer words than this periodic model does.
-    pub fn better_than(&self, periodic: Option<&model::Periodic>) -> Option<Vec<model::Mode>> {
-        let modes = self.modes()?;
+    pub fn better_than(
+        &self,
+        periodic: Option<&model::Periodic>,
+        knows_arrivals: bool,
+    ) -> Option<Vec<model::Mode>> {
+        if std::env::var("DBG").is_ok() {
+            eprintln!("lost {}", self.is_lost);
+            if let Some(all) = self.all() {
+                for p in settled(all) {
+                    eprintln!(
+                        "  {} {:?}",
+                        p.releases(),
+                        p.mode().map(|m| m
+                            .sources
+                            .iter()
+                            .map(|s| (
+                                s.hits,
+                                s.last - s.first + 1,
+                                s.others.len(),
+                                source(s).map(|s| (s.period_ns, s.jitter_ns, s.usual_jitter_ns))
+                            ))
+                            .collect::<Vec<_>>())
+                    );
+                }
+            }
+        }
+        let parts = settled(self.all()?);
+        if are_one_source(&parts) || parts.iter().filter_map(Part::mode).any(Mode::is_thinned) {
+            return None;
+        }
+        let modes = modes(&parts)?;
         let releases = |modes: &[&model::Mode]| modes.iter().map(|mode| mode.releases).sum::<u64>();
         let irregular: Vec<&model::Mode> = modes.iter().filter(|mode| mode.sources.is_empty()).collect();
         let all = releases(&modes.iter().collect::<Vec<_>>());
         let is_plain = is_one_source(&modes)
             || releases(&irregular) * MOST_IRREGULAR > all
-            || modes.iter().any(is_thinned);
+            || !modes.iter().all(|mode| tells_several(mode, knows_arrivals));
         let is_shorter = || periodic.is_none_or(|periodic| length(&modes) < length_of_one(periodic, all));
         (!is_plain && is_shorter()).then_some(modes)
     }
-
-    /// The modes, each with its sources; without sources where nothing explains the releases. `None` if there
-    /// is no rule at all.
-    fn modes(&self) -> Option<Vec<model::Mode>> {
-        let parts = settled(self.all()?);
-        let modes = parts.iter().map(mode).collect::<Option<Vec<_>>>()?;
-        // Latest bounds may run backwards.
-        let instants = modes.iter().flat_map(|mode| [mode.from_ns, mode.until_ns]);
-        ((1..=model::MAX_MODES).contains(&modes.len()) && instants.is_sorted()).then_some(modes)
-    }
 }
 
-/// Whether a single source explains all modes that have any: between them it was disturbed.
+/// The modes, each with its sources; without sources where nothing explains the releases.
+fn modes(parts: &[Part]) -> Option<Vec<model::Mode>> {
+    let modes = parts.iter().map(mode).collect::<Option<Vec<_>>>()?;
+    // Latest bounds may run backwards.
+    let instants = modes.iter().flat_map(|mode| [mode.from_ns, mode.until_ns]);
+    ((1..=model::MAX_MODES).contains(&modes.len()) && instants.is_sorted()).then_some(modes)
+}
+
+/// Whether each mode goes on with the only source of the one before, after it was disturbed; or nothing has a
+/// source.
+fn are_one_source(parts: &[Part]) -> bool {
+    let modes: Vec<&Mode> = parts.iter().filter_map(Part::mode).collect();
+    let is_plain = |mode: &&Mode| matches!(&mode.sources[..], [source] if source.jobs == 1);
+    modes.iter().all(is_plain) && modes.windows(2).all(|two| two[0].sources[0].may_be(&two[1].sources[0]))
+}
+
+/// Whether the only source of the longest mode explains all others that have any.
 fn is_one_source(modes: &[model::Mode]) -> bool {
-    let mut sources = modes.iter().map(|mode| &mode.sources[..]).filter(|sources| !sources.is_empty());
-    let first = match sources.next() {
-        Some([first]) if first.burst.is_none() => first,
-        None => return true,
-        _ => return false,
+    let with_sources = || modes.iter().filter(|mode| !mode.sources.is_empty());
+    let Some([longest]) = with_sources().max_by_key(|mode| mode.releases).map(|mode| &mode.sources[..])
+    else {
+        return false;
     };
-    let period = first.period_ns.ns() as f64;
-    let goes_on = |sources: &[model::Source]| match sources {
+    let period = longest.period_ns.ns() as f64;
+    let goes_on = |mode: &model::Mode| match &mode.sources[..] {
         [source] if source.burst.is_none() => {
-            let moved = (source.offset_ns as f64 - first.offset_ns as f64) / period;
+            let moved = (source.offset_ns as f64 - longest.offset_ns as f64) / period;
             let drift = (source.period_ns.ns() as f64 / period - 1.0).abs();
             drift < SAME_PERIOD && (moved - moved.round()).abs() < SAME_PHASE
         }
         _ => false,
     };
-    sources.all(goes_on)
+    longest.burst.is_none() && with_sources().all(goes_on)
 }
 
-/// Whether several sources are one that skips some activations: all their periods are multiples of its own,
-/// and nearly each of its activations has a release.
-fn is_thinned(mode: &model::Mode) -> bool {
-    let periods = mode.sources.iter().map(|source| source.period_ns.ns() as f64);
-    let Some(fastest) = periods.clone().reduce(f64::min).filter(|_| mode.sources.len() > 1) else {
-        return false;
+/// Whether the releases of a mode are those of several sources, if it has several: there are more than the
+/// fastest one has activations, and each is near one.
+fn tells_several(mode: &model::Mode, knows_arrivals: bool) -> bool {
+    let sources = &mode.sources;
+    let Some(fastest) = sources.iter().min_by_key(|source| source.period_ns).filter(|_| sources.len() > 1)
+    else {
+        return true;
     };
-    let span = (mode.until_ns.ns() - mode.from_ns.ns()) as f64;
-    (1..=3).map(|parts| fastest / f64::from(parts)).any(|period| {
-        let off = |other: f64| (other / period - (other / period).round()).abs();
-        let share = mode.releases as f64 * period / span;
-        (DENSE..=ONE).contains(&share) && periods.clone().all(|other| off(other) < NEARLY)
-    })
+    let share = |source: &model::Source| fastest.period_ns.ns() as f64 / source.period_ns.ns() as f64;
+    let others = sources.iter().map(share).sum::<f64>() - 1.0;
+    let is_near =
+        |source: &model::Source| (source.usual_jitter().ns() as f64) < BLURRED * source.period_ns.ns() as f64;
+    mode.releases as f64 >= fastest.activations as f64 * (1.0 + OWN * others)
+        && (knows_arrivals || sources.iter().all(is_near))
 }
 
 /// What it takes to describe the modes: their sources, and how late each release is.
 fn length(modes: &[model::Mode]) -> f64 {
     let each = modes.iter().map(|mode| {
-        let usual = mode.sources.iter().map(|source| source.usual_jitter().ns()).max();
+        let all = mode.sources.iter().map(|source| source.activations as f64).sum::<f64>();
+        let of_source =
+            |source: &model::Source| source.activations as f64 / all * lateness(source.usual_jitter().ns());
         // Without sources a release may be anywhere.
-        let span = mode.until_ns.ns() - mode.from_ns.ns();
-        let spread = usual.unwrap_or(span);
-        PRICE * (1 + mode.sources.len()) as f64 + mode.releases as f64 * lateness(spread)
+        let each = match mode.sources.is_empty() {
+            true => lateness(mode.until_ns.ns() - mode.from_ns.ns()),
+            false => mode.sources.iter().map(of_source).sum(),
+        };
+        PRICE * (1 + mode.sources.len()) as f64 + mode.releases as f64 * each
     });
     each.sum()
 }
 
 fn length_of_one(periodic: &model::Periodic, releases: u64) -> f64 {
-    // The entropy of how many activations are skipped before a release.
-    let advance = 1.0 + periodic.skipped as f64 / releases as f64;
-    let skips = advance * advance.ln() - (advance - 1.0) * (advance - 1.0).max(f64::MIN_POSITIVE).ln();
+    let skips = skipping(periodic.skipped as f64 / releases as f64);
     2.0 * PRICE + releases as f64 * (lateness(periodic.usual_jitter().ns()) + skips)
+}
+
+/// The entropy of how many activations are left out before a release, in nats, if so many are on average.
+pub(super) fn skipping(skipped: f64) -> f64 {
+    let advance = 1.0 + skipped;
+    advance * advance.ln() - skipped * skipped.max(f64::MIN_POSITIVE).ln()
 }
 
 fn lateness(jitter: u64) -> f64 {

@@ -94,7 +94,7 @@ fn superposed(periods: &[u64], share: f64, releases_wanted: u64, random: &mut Ra
 
 #[test]
 fn rates_are_told_apart() {
-    let mut random = Random(0x5eed_0001);
+    let mut random = Random(102_947_001);
     let mut found = 0;
     for _ in 0..200 {
         let wanted = mix(&mut random);
@@ -116,7 +116,7 @@ fn rates_are_told_apart() {
 
 #[test]
 fn modes_are_found_and_none_is_invented() {
-    let mut random = Random(0x5eed_0002);
+    let mut random = Random(102_947_002);
     let (mut found, mut invented) = (0, 0);
     for _ in 0..200 {
         let (first, share) = (period(&mut random, 1e6, 1e8), 0.05 * random.unit());
@@ -171,7 +171,7 @@ fn modes_are_found_and_none_is_invented() {
 
 #[test]
 fn bursts_are_found() {
-    let mut random = Random(0x5eed_0003);
+    let mut random = Random(102_947_003);
     let mut found = 0;
     for _ in 0..200 {
         let (period, jobs) = (period(&mut random, 5e6, 2e8), 2 + random.below(7));
@@ -193,7 +193,7 @@ fn bursts_are_found() {
 
 #[test]
 fn random_releases_have_no_modes() {
-    let mut random = Random(0x5eed_0004);
+    let mut random = Random(102_947_004);
     let mut invented = 0;
     for case in 0..1_000 {
         let (mean, count) = (period(&mut random, 1e6, 1e8) as f64, 20 + random.below(1_500));
