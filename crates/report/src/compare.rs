@@ -5,6 +5,7 @@
 //! difference between configurations is marked where the ranges do not overlap. A single run has no spread,
 //! and no difference to it is marked.
 
+mod arrivals;
 mod axis;
 mod boxes;
 mod comparison;

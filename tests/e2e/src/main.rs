@@ -29,6 +29,7 @@ mod names;
 mod periods;
 mod probes;
 mod proven;
+mod rates;
 mod recordings;
 mod ros2;
 mod run;
@@ -123,6 +124,7 @@ fn trials() -> Vec<Trial> {
             lttng::ALONE,
             periods::ALONE,
             proven::ALONE,
+            rates::ALONE,
             recordings::ALONE,
             survives::ALONE,
             trace_cmd::ALONE,

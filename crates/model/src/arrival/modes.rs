@@ -57,6 +57,14 @@ pub struct Burst {
     pub within_ns: Duration,
 }
 
+impl Arrival {
+    /// The shortest time between two activations of one source, if any is periodic.
+    pub fn shortest_period(&self) -> Option<Duration> {
+        let of_modes = self.modes.iter().flat_map(|mode| &mode.sources).map(|source| source.period_ns);
+        self.periodic.iter().map(|periodic| periodic.period_ns).chain(of_modes).min()
+    }
+}
+
 impl Source {
     /// The jitter without outliers.
     pub fn usual_jitter(&self) -> Duration {

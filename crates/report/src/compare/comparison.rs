@@ -18,6 +18,8 @@ pub struct Comparison {
     pub(super) grouping: Grouping,
     /// What is missing in runs, in words.
     pub(super) lacking: Vec<String>,
+    /// What releases the jobs of threads with several rates, bursts or modes, in words.
+    pub(super) arrivals: Vec<String>,
     /// On each configuration but the first.
     pub(super) verdicts: Vec<Verdict>,
 }
@@ -37,9 +39,11 @@ impl Comparison {
             return Err(NothingInCommon(found.collect()));
         }
         let grouping = Grouping::new(inputs, by);
+        let configurations = Configuration::all(inputs, &grouping);
         let mut comparison = Comparison {
             names: configuration::names(inputs),
-            configurations: Configuration::all(inputs, &grouping),
+            arrivals: super::arrivals::all(inputs, &configurations),
+            configurations,
             sections,
             grouping,
             lacking: configuration::lacking(inputs),

@@ -14,6 +14,8 @@ struct Document<'a> {
     configurations: Vec<Configuration<'a>>,
     figures: Vec<Figure<'a>>,
     decisions: Vec<String>,
+    /// Of threads with several rates, bursts or modes.
+    releases: &'a [String],
 }
 
 /// On a configuration, compared with the first.
@@ -163,6 +165,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
         configurations: configurations.collect(),
         figures,
         decisions: super::decisions::all(comparison),
+        releases: &comparison.arrivals,
     };
     // Numbers, text and lists alone: there is nothing in it that JSON could not say.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"

@@ -61,6 +61,7 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
             ));
         }
     }
+    text.extend(comparison.arrivals.iter().cloned());
     text.extend(comparison.lacking.iter().cloned());
     text.extend(alone(comparison));
     if comparison.grouping.is_assumed {

@@ -4,7 +4,7 @@ use super::{By, Comparison, Input, Outcome, decisions};
 use crate::{Page, example};
 use proptest::prelude::*;
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask, Latency, Times, Worst, WorstPath};
-use punctual_model::{Arrival, Duration, Instant};
+use punctual_model::{Arrival, Duration, Instant, Mode, Source};
 
 /// Microseconds, all that a run is made of here: medians and greatest values.
 #[derive(Clone, Debug)]
@@ -401,6 +401,38 @@ fn runs_of_threads_are_grouped_by_folder() {
 ";
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     assert!(words(&narrow).contains(&words(rows)), "{narrow}");
+}
+
+/// A thread with modes has no period to compare: a sentence says what releases its jobs.
+#[test]
+fn several_rates_are_compared_in_words() {
+    let input = |name: &str, periods: &[u64]| {
+        let mut task = example::task("loop", 1_202, 80);
+        let source = |period: &u64| Source {
+            period_ns: Duration::from_ms(*period),
+            period_exact: None,
+            offset_ns: 0,
+            jitter_ns: Duration::from_us(40),
+            usual_jitter_ns: None,
+            activations: 100,
+            burst: None,
+        };
+        let arrival = &mut task.streams[0].arrival;
+        let at = Instant::from_ns;
+        let sources = periods.iter().map(source).collect();
+        arrival.modes = vec![Mode { from_ns: at(0), until_ns: at(1_000), releases: 100, sources }];
+        arrival.periodic = None;
+        Input { name: name.into(), model: example::model(vec![task]) }
+    };
+    let sentence = |inputs: &[Input]| {
+        let found = text(&Comparison::new(inputs, &[]).expect("threads"));
+        found.lines().find(|line| line.starts_with("Releases of")).map(str::to_owned)
+    };
+    let (two, other) = (input("two", &[10, 25]), input("other", &[10, 20]));
+    let differ = "Releases of loop: 10 ms + 25 ms (two); 10 ms + 20 ms (other).";
+    assert_eq!(sentence(&[two.clone(), other]).as_deref(), Some(differ));
+    let same = "Releases of loop: 10 ms + 25 ms, in all.";
+    assert_eq!(sentence(&[two.clone(), Input { name: "again".into(), ..two }]).as_deref(), Some(same));
 }
 
 /// With both jitters, percentiles and long names.

@@ -101,8 +101,8 @@ fn deadline(observed: &threads::Task, options: &Options) -> (Option<Duration>, b
     let reserved = observed.reservation.filter(|_| stream.is_some()).map(|it| it.deadline_ns);
     let told = options.declared(&observed.name).or(reserved);
     let period = stream.and_then(|stream| {
-        let periodic = stream.arrival.periodic.as_ref().map(|it| it.period_ns);
-        periodic.or(stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns))
+        let period = stream.arrival.shortest_period();
+        period.or(stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns))
     });
     (told.or(period), told.is_none())
 }

@@ -1,0 +1,77 @@
+//! Threads with several rates, bursts, and rates and phases that change: what their models say, and contracts
+//! of them.
+
+use crate::model::{describe, only_task, primary};
+use crate::run::{directory, punctual, workload};
+use crate::{Outcome, Result, Test, ensure, fail};
+use punctual_model::{Mode, TimingModel};
+use punctual_test_support::run;
+use std::path::Path;
+
+/// Above ordinary threads: they are released when they say.
+pub const ALONE: &[(&str, Test)] = &[("rates::threads_with_several_rates", several)];
+
+const MS: u64 = 1_000_000;
+
+/// Their arrivals are known, so however late the machine released them, their rates are exact.
+fn several() -> Result<Outcome> {
+    let directory = directory()?;
+    let file = |name: &str| directory.path().join(name);
+    let model = observed(&file("first.json"))?;
+    for (thread, expected) in [
+        ("two", &[&[(5, 1), (7, 1)][..]][..]),
+        ("changes", &[&[(5, 1)], &[(8, 1)]]),
+        ("bursts", &[&[(20, 4)]]),
+        ("jumps", &[&[(10, 1)], &[(10, 1)]]),
+        ("one", &[]),
+    ] {
+        let found = modes(&model, thread)?;
+        let wanted: Vec<Vec<(u64, u64)>> = expected.iter().map(|mode| mode.to_vec()).collect();
+        if found != wanted {
+            return fail(format!("{thread} has {found:?} instead of {wanted:?}: {}", describe(&model)));
+        }
+    }
+    let one = primary(only_task(&model, "one")?)?.arrival.periodic.as_ref().map(|it| it.period_ns.ns());
+    ensure!(one == Some(10 * MS), "the period of `one` is {one:?}");
+    // A contract of them has the same, and the run keeps to it.
+    let contract = file("rates.toml");
+    let mut agree = punctual(["contract", "--margin", "0%", "-o"]);
+    agree.arg(&contract).arg(file("first.json"));
+    run(agree)?.expect_code(0)?;
+    let text = std::fs::read_to_string(&contract).map_err(|error| error.to_string());
+    let text = text.or_else(fail)?;
+    for (thread, term) in
+        [("two", "period = [\"5ms\", \"7ms\"]"), ("bursts", "burst = 4"), ("changes", "task.mode")]
+    {
+        // A thread that was more than half a period late may have kept to less.
+        ensure!(text.contains(term) || was_late(&model, thread)?, "no {term}: {text}");
+    }
+    let mut check = punctual(["check"]);
+    check.arg(&contract).arg(file("first.json"));
+    run(check)?.expect_code(0)?;
+    Ok(Outcome::Completed)
+}
+
+fn observed(file: &Path) -> Result<TimingModel> {
+    let mut extract = punctual(["extract", "--quiet", "-o"]);
+    extract.arg(file).arg("--").arg(workload("rates"));
+    run(extract)?.expect_code(0)?;
+    crate::model::read(file)
+}
+
+fn was_late(model: &TimingModel, thread: &str) -> Result<bool> {
+    let is_late = |it: &punctual_model::Source| it.jitter_ns.ns() * 2 > it.period_ns.ns();
+    let modes = &primary(only_task(model, thread)?)?.arrival.modes;
+    Ok(modes.iter().flat_map(|mode| &mode.sources).any(is_late))
+}
+
+/// Period in milliseconds and jobs of each source, of each mode of a thread.
+fn modes(model: &TimingModel, thread: &str) -> Result<Vec<Vec<(u64, u64)>>> {
+    let of = |mode: &Mode| {
+        let source = |it: &punctual_model::Source| {
+            (it.period_ns.ns().div_ceil(MS), it.burst.map_or(1, |burst| burst.jobs))
+        };
+        mode.sources.iter().map(source).collect()
+    };
+    Ok(primary(only_task(model, thread)?)?.arrival.modes.iter().map(of).collect())
+}
