@@ -1,5 +1,6 @@
 //! The section `threads`: the observation, and every task with its models.
 
+mod regular;
 mod section;
 mod validate;
 

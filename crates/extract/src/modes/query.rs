@@ -24,6 +24,24 @@ pub(super) const LEAST_JITTER: u64 = 1_000;
 /// Of the releases, one in so many may be in no mode with sources.
 const MOST_IRREGULAR: u64 = 5;
 
+/// Between two modes of one source, a backlog is released at any rate, in a few releases, in a few periods of
+/// the source, or with nearly the same period; and so are one in this many releases of all. It has fewer than
+/// one in so many releases of the longest mode.
+const FEW_OF_BACKLOG: u64 = 64;
+const SHORT: f64 = 8.0;
+const FEW_OF_ALL: u64 = 20;
+const CATCHING_UP: f64 = 0.06;
+const MOST_DISTURBED: u64 = 5;
+
+/// Releases this far from their activations, as a share of the period, do not tell the phase.
+const BLURRED_PHASE: f64 = 0.2;
+
+/// More modes of one period are a phase that always moves.
+const MOST_MOVES: usize = 4;
+
+/// Fewest activations of one of several sources.
+const FEWEST_ACTIVATIONS: u64 = 8;
+
 /// Of the releases that the slower sources add to those of the fastest one, this share is seen at least:
 /// others coincide.
 const OWN: f64 = 0.4;
@@ -38,27 +56,6 @@ impl Modes {
         periodic: Option<&model::Periodic>,
         knows_arrivals: bool,
     ) -> Option<Vec<model::Mode>> {
-        if std::env::var("DBG").is_ok() {
-            eprintln!("lost {}", self.is_lost);
-            if let Some(all) = self.all() {
-                for p in settled(all) {
-                    eprintln!(
-                        "  {} {:?}",
-                        p.releases(),
-                        p.mode().map(|m| m
-                            .sources
-                            .iter()
-                            .map(|s| (
-                                s.hits,
-                                s.last - s.first + 1,
-                                s.others.len(),
-                                source(s).map(|s| (s.period_ns, s.jitter_ns, s.usual_jitter_ns))
-                            ))
-                            .collect::<Vec<_>>())
-                    );
-                }
-            }
-        }
         let parts = settled(self.all()?);
         if are_one_source(&parts) || parts.iter().filter_map(Part::mode).any(Mode::is_thinned) {
             return None;
@@ -91,23 +88,46 @@ fn are_one_source(parts: &[Part]) -> bool {
     modes.iter().all(is_plain) && modes.windows(2).all(|two| two[0].sources[0].may_be(&two[1].sources[0]))
 }
 
-/// Whether the only source of the longest mode explains all others that have any.
+/// The source of a mode that has one, without bursts.
+fn only(mode: &model::Mode) -> Option<&model::Source> {
+    match &mode.sources[..] {
+        [source] if source.burst.is_none() => Some(source),
+        _ => None,
+    }
+}
+
+/// Whether one source explains all modes: that of the most exact one, which was disturbed in between, and caught
+/// up; or one whose phase moves again and again, as that of a thread that sleeps for a time does.
 fn is_one_source(modes: &[model::Mode]) -> bool {
     let with_sources = || modes.iter().filter(|mode| !mode.sources.is_empty());
-    let Some([longest]) = with_sources().max_by_key(|mode| mode.releases).map(|mode| &mode.sources[..])
-    else {
-        return false;
+    // The one that tells the period most exactly; a backlog does not.
+    let most = with_sources().map(|mode| mode.releases).max().unwrap_or(0);
+    let long = with_sources().filter(|mode| mode.releases >= FEW_OF_BACKLOG.max(most / FEW_OF_ALL));
+    let doubt = |source: &model::Source| source.usual_jitter().ns().max(1) as f64 / source.activations as f64;
+    let exact = long.filter_map(only).min_by(|a, b| doubt(a).total_cmp(&doubt(b)));
+    let Some(exact) = exact else { return false };
+    let period = exact.period_ns.ns() as f64;
+    let drift = |source: &model::Source| (source.period_ns.ns() as f64 / period - 1.0).abs();
+    let goes_on = |mode: &model::Mode| {
+        only(mode).filter(|source| drift(source) < SAME_PERIOD).is_some_and(|source| {
+            let moved = (source.offset_ns as f64 - exact.offset_ns as f64) / period;
+            let is_blurred = source.usual_jitter().ns() as f64 > BLURRED_PHASE * period;
+            is_blurred || (moved - moved.round()).abs() < SAME_PHASE
+        })
     };
-    let period = longest.period_ns.ns() as f64;
-    let goes_on = |mode: &model::Mode| match &mode.sources[..] {
-        [source] if source.burst.is_none() => {
-            let moved = (source.offset_ns as f64 - longest.offset_ns as f64) / period;
-            let drift = (source.period_ns.ns() as f64 / period - 1.0).abs();
-            drift < SAME_PERIOD && (moved - moved.round()).abs() < SAME_PHASE
-        }
-        _ => false,
+    let catches_up = |mode: &model::Mode| {
+        mode.sources.is_empty()
+            || mode.releases < FEW_OF_BACKLOG
+            || ((mode.until_ns.ns() - mode.from_ns.ns()) as f64) < SHORT * period
+            || matches!(&mode.sources[..], [source] if drift(source) < CATCHING_UP)
     };
-    longest.burst.is_none() && with_sources().all(goes_on)
+    let all = modes.iter().map(|mode| mode.releases).sum::<u64>();
+    let others = || modes.iter().filter(|mode| !goes_on(mode));
+    let disturbed = others().map(|mode| mode.releases).sum::<u64>();
+    let ends_same = [with_sources().next(), with_sources().next_back()].into_iter().flatten().all(goes_on);
+    let moves = with_sources().all(|mode| only(mode).is_some_and(|it| drift(it) < SAME_PERIOD));
+    ends_same && others().all(catches_up) && disturbed * MOST_DISTURBED <= all
+        || moves && with_sources().count() > MOST_MOVES
 }
 
 /// Whether the releases of a mode are those of several sources, if it has several: there are more than the
@@ -123,6 +143,7 @@ fn tells_several(mode: &model::Mode, knows_arrivals: bool) -> bool {
     let is_near =
         |source: &model::Source| (source.usual_jitter().ns() as f64) < BLURRED * source.period_ns.ns() as f64;
     mode.releases as f64 >= fastest.activations as f64 * (1.0 + OWN * others)
+        && sources.iter().all(|source| source.activations >= FEWEST_ACTIVATIONS)
         && (knows_arrivals || sources.iter().all(is_near))
 }
 

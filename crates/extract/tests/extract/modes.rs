@@ -1,6 +1,7 @@
 //! Streams of several rates, bursts, and rates that change: simulated with seeds of their own, which no
 //! constant was chosen by.
 
+use crate::common::accuracy::{ROWS, summary};
 use crate::common::release::exact;
 use proptest::prelude::*;
 use punctual_extract::stream::{Circumstances, Options, Stream};
@@ -9,6 +10,9 @@ use punctual_model::{Arrival, Release, Separator};
 use punctual_test_support::Random;
 
 const MS: u64 = 1_000_000;
+
+/// Of the traces with one period.
+const SERIES: u64 = 78;
 
 /// Instants in nanoseconds, in order.
 fn releases(mut times: Vec<u64>) -> Vec<Release> {
@@ -267,5 +271,22 @@ proptest! {
         let whole = summed(&all).to_model(Separator::SUSPENSION);
         prop_assert_eq!(&left.to_model(Separator::SUSPENSION).arrival, &whole.arrival);
         prop_assert_eq!(&right.to_model(Separator::SUSPENSION).arrival, &whole.arrival);
+    }
+}
+
+/// Of the traces by which periods are judged, with skips, stalls, backlogs, windows and heavy lateness, none
+/// with one period has modes, and all keep their period.
+#[test]
+fn one_period_with_noise_has_no_modes() {
+    for row in ROWS {
+        for case in 0..(row.traces / 6).min(30) {
+            let trace = row.trace_of(SERIES, case);
+            let releases = trace.releases();
+            let arrival = arrival(&releases);
+            if trace.period.is_some() {
+                assert_eq!(periods(&arrival), Vec::<Vec<u64>>::new(), "{}: {case}", row.name);
+                assert_eq!(arrival.periodic, summary(&releases).model(), "{}: {case}", row.name);
+            }
+        }
     }
 }
