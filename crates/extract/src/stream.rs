@@ -219,13 +219,17 @@ impl Stream {
         let periodic = periodic.filter(|periodic| self.is_meant(periodic));
         let modes =
             self.modes.better_than(periodic.as_ref(), self.periodic.knows_arrivals()).unwrap_or_default();
-        let periodic = periodic.filter(|_| modes.is_empty());
+        let (periodic, lateness) = match modes.is_empty() {
+            true => (periodic, lateness),
+            // Lateness on a grid that the releases do not keep to.
+            false => (None, lateness.filter(|_| self.periodic.knows_arrivals())),
+        };
         let percentiles = Percentiles {
             lateness,
             cost: self.cost_times.quantiles(),
             response: self.response_times.quantiles(),
         };
-        let mut stream = model::Stream {
+        model::Stream {
             separator,
             jobs: self.jobs(),
             releases: self.releases,
@@ -240,18 +244,8 @@ impl Stream {
             execution: self.execution(),
             suspension: self.suspension.suspension(),
             response: self.response(),
-            percentiles: Some(percentiles),
-        };
-        let has_period = stream.arrival.periodic.as_ref().is_some_and(|it| stream.has_period(it));
-        if !has_period {
-            stream.arrival.periodic = None;
-            stream.percentiles = Some(Percentiles {
-                lateness: percentiles.lateness.filter(|_| self.periodic.knows_arrivals()),
-                ..percentiles
-            });
+            percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
         }
-        stream.percentiles = stream.percentiles.filter(|it| *it != Percentiles::default());
-        stream
     }
 
     /// Whether the period is more than a way to describe a few releases.

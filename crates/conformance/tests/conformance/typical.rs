@@ -184,7 +184,7 @@ fn terms_with_too_few_jobs_are_noted() {
 /// A thread of which many jobs are more than a period late has no period in a contract, which is told.
 #[test]
 fn a_period_that_is_not_agreed_on_is_named() {
-    let program = Program { cost: 6 * MS, one_in: 8, jobs: 3_000, ..PROGRAMS[5] };
+    let program = Program { cost: 6 * MS, one_in: 8, jobs: 600, ..PROGRAMS[5] };
     let model = model(&program.run(1));
     let periodic = model.tasks()[0].streams[0].arrival.periodic.as_ref();
     assert_eq!(periodic.map(|it| it.period_ns), Some(Duration::from_ms(10)));

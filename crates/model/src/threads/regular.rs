@@ -6,14 +6,6 @@ use crate::arrival::{Periodic, PeriodicOn};
 use crate::time::Duration;
 
 impl Stream {
-    /// Whether the period is one that the thread has: its releases keep to it, or at least do not wander off as
-    /// they do if they come at random; and it does not skip more activations than it has releases.
-    pub fn has_period(&self, periodic: &Periodic) -> bool {
-        let is_known = periodic.on == PeriodicOn::Arrival;
-        (is_known || periodic.skipped <= self.releases)
-            && (self.keeps_to(periodic) || self.wanders_little_from(periodic))
-    }
-
     /// Whether releases, or known arrivals, stay within a period of the grid, or nearly all do.
     pub fn keeps_to(&self, periodic: &Periodic) -> bool {
         // A few releases that were not seen may have been early or late by a whole period.
