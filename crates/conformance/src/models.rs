@@ -171,8 +171,8 @@ impl Judged<'_> {
         }
     }
 
-    /// Whether releases are too close to each other, or too far apart, for the sources that are agreed on. How
-    /// far apart they are across a change of modes is not agreed on.
+    /// Whether releases are too close to each other, or too far apart, for the sources that are agreed on.
+    /// How far apart they are across a change of modes is not agreed on.
     fn sources(&mut self, agreed: &ContractTask, doubts: &mut Vec<Term>) {
         let Some(curve) = self.stream.arrival.curve.as_ref().filter(|_| Sources::of(agreed).is_some()) else {
             return;

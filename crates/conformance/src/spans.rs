@@ -1,10 +1,10 @@
-//! How close to each other, and how far apart, the releases of periodic sources may be: the distance functions
-//! δ⁻ and δ⁺ of several sources, bursts and modes that were agreed on.
+//! How close to each other, and how far apart, the releases of periodic sources may be: the distance
+//! functions δ⁻ and δ⁺ of several sources, bursts and modes that were agreed on.
 //!
-//! Of any releases in a row, no more lie in a window than the sources release there, and no fewer. Two sources
-//! whose activations coincide may have one job between them, so the least number is that of all activations
-//! without those that may coincide. Nothing needs to be known of the phases: what breaks these limits breaks
-//! the contract whatever they are.
+//! Of any releases in a row, no more lie in a window than the sources release there, and no fewer. Two
+//! sources whose activations coincide may have one job between them, so the least number is that of all
+//! activations without those that may coincide. Nothing needs to be known of the phases: what breaks these
+//! limits breaks the contract whatever they are.
 //!
 //! A period in whole nanoseconds may be a rounded one: limits allow for one nanosecond with each activation.
 
@@ -195,8 +195,8 @@ mod tests {
         assert_eq!(ms(&Spans::of(&mode(&[(10 * MS, 12 * MS)], 0)).most), [32, 52, 72, 92, 112, 132]);
     }
 
-    /// 10 and 25 ms have one release in common every 50 ms, at most: in 50 ms there are five or more releases,
-    /// and eight or fewer.
+    /// 10 and 25 ms have one release in common every 50 ms, at most: in 50 ms there are five or more
+    /// releases, and eight or fewer.
     #[test]
     fn two_periods() {
         let spans = Spans::of(&mode(&[(10 * MS, 0), (25 * MS, 0)], 0));
@@ -236,8 +236,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the phases are, however late the releases: they keep to the limits, with and without skips,
-        /// and with one job for two activations.
+        /// Whatever the phases are, however late the releases: they keep to the limits, with and without
+        /// skips, and with one job for two activations.
         #[test]
         fn sources_keep_to_their_limits(
             all in prop::collection::vec(simulated(), 1..4),

@@ -1,10 +1,10 @@
 //! Releases of several periodic sources, bursts and modes, against the limits of how close and how far apart
 //! they may be: a window of the last ones, in constant memory.
 //!
-//! One mode: a row of releases that breaks a limit is a violation, and the next one begins a new row. Several
-//! modes: as long as a row keeps to the limits of one mode, it is in that mode. A release that breaks them may
-//! be the first ones of another mode, which is known after some more. If no other mode explains them, it was a
-//! violation.
+//! One mode: a row of releases that breaks a limit is a violation, and the next one begins a new row.
+//! Several modes: as long as a row keeps to the limits of one mode, it is in that mode. A release that
+//! breaks them may be the first ones of another mode, which is known after some more. If no other mode
+//! explains them, it was a violation.
 
 use super::beyond::Beyond;
 use super::{Agreed, Findings};

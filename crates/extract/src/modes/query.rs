@@ -96,8 +96,8 @@ fn only(mode: &model::Mode) -> Option<&model::Source> {
     }
 }
 
-/// Whether one source explains all modes: that of the most exact one, which was disturbed in between, and caught
-/// up; or one whose phase moves again and again, as that of a thread that sleeps for a time does.
+/// Whether one source explains all modes: that of the most exact one, which was disturbed in between, and
+/// caught up; or one whose phase moves again and again, as that of a thread that sleeps for a time does.
 fn is_one_source(modes: &[model::Mode]) -> bool {
     let with_sources = || modes.iter().filter(|mode| !mode.sources.is_empty());
     // The one that tells the period most exactly; a backlog does not.

@@ -1,5 +1,5 @@
-//! Whether the releases of a stream keep to the period that was found: some period has the least jitter of any
-//! releases, even of random ones.
+//! Whether the releases of a stream keep to the period that was found: some period has the least jitter of
+//! any releases, even of random ones.
 
 use super::Stream;
 use crate::arrival::{Periodic, PeriodicOn};
@@ -22,10 +22,10 @@ impl Stream {
         periodic.usual_jitter().as_secs_f64() < most
     }
 
-    /// How far off the grid jobs were due at least. Where arrivals are known, a job that was released late was
-    /// also done late: what of the jitter is within the greatest response time is the machine's lateness,
-    /// however many periods long, and the grid is as certain as before. What is beyond it are arrivals that
-    /// keep to no grid.
+    /// How far off the grid jobs were due at least. Where arrivals are known, a job that was released late
+    /// was also done late: what of the jitter is within the greatest response time is the machine's
+    /// lateness, however many periods long, and the grid is as certain as before. What is beyond it are
+    /// arrivals that keep to no grid.
     pub fn off_grid(&self, periodic: &Periodic) -> Duration {
         match (periodic.on, &self.response) {
             (PeriodicOn::Arrival, Some(response)) => periodic.usual_jitter().saturating_sub(response.max_ns),
