@@ -33,7 +33,7 @@ pub fn agreed(streams: &[&Stream], limits: Limits) -> Option<Vec<ContractMode>> 
         [only] => skips(only, streams().copied())?,
         modes if modes.len() > super::MOST_MODES => return None,
         modes => {
-            let spans: Vec<Spans> = modes.iter().map(|mode| Spans::of(mode)).collect();
+            let spans: Vec<Spans> = modes.iter().map(Spans::of).collect();
             let gap = |stream: &&Stream| stream.arrival.curve.as_ref()?.delta_max_ns.first().copied();
             let longest = streams().filter_map(gap).max()?;
             if Some(longest) > longest_gap(&spans) {
