@@ -41,7 +41,8 @@ impl Spans {
 /// δ⁻ of releases that are in one of these modes each, with any changes between them.
 pub fn least_of_any(modes: &[Spans]) -> Vec<Duration> {
     let mut all: Vec<Duration> = Vec::new();
-    for gaps in 0..MOST_GAPS {
+    let most = if modes.is_empty() { 0 } else { MOST_GAPS };
+    for gaps in 0..most {
         let within = modes.iter().filter_map(|mode| mode.least.get(gaps).copied()).min();
         // A change: the gap across it may have any length.
         let changed = (0..gaps).map(|before| {
@@ -220,6 +221,7 @@ mod tests {
         // Three releases of which each belongs to another mode.
         assert_eq!(ms(&least_of_any(&modes)), [0, 0, 0, 0, 0, 0]);
         assert_eq!(ms(&least_of_any(&modes[..1])), [5, 10, 15, 20, 25, 30]);
+        assert!(least_of_any(&[]).is_empty());
     }
 
     /// Source, skipped activations at each, and how late its releases are, as shares of what is allowed.
