@@ -3,7 +3,9 @@
 use super::{Options, jobs, primary};
 use punctual_analysis::{Arrivals, Gap, Scheduling, Task};
 use punctual_model::arrival::Curve;
-use punctual_model::{Duration, Execution, Percent, Policy, Stream, processor_list, threads};
+use punctual_model::{
+    Arrival, Duration, Execution, Percent, PeriodicOn, Policy, Stream, processor_list, threads,
+};
 
 /// Threads with fewer jobs get no verdict.
 const LEAST_JOBS: u64 = 10;
@@ -19,8 +21,6 @@ pub(super) fn task(observed: &threads::Task, options: &Options) -> Task {
     let execution = stream.and_then(|stream| stream.execution.clone());
     let arrivals = stream.and_then(|stream| arrivals(observed, stream));
     let gap = gap(observed, scheduling, &processors, execution.is_some(), arrivals.is_some());
-    let periodic = stream.and_then(|stream| stream.arrival.periodic.as_ref());
-    let on_arrival = periodic.filter(|it| it.on == punctual_model::PeriodicOn::Arrival);
     let (deadline, deadline_is_period) = deadline(observed, options);
     let suspension = stream.and_then(|stream| stream.suspension.as_ref());
     let segments = suspension.and_then(|it| it.segmented.iter().map(Vec::len).max());
@@ -32,12 +32,27 @@ pub(super) fn task(observed: &threads::Task, options: &Options) -> Task {
         execution: execution.unwrap_or(Execution { wcet_ns: Vec::new(), mean_ns: None }),
         suspension: suspension.map_or(Duration::ZERO, |it| it.dynamic_ns),
         suspensions: segments.map_or(0, |most| most.saturating_sub(1) as u64),
-        jitter: on_arrival.map_or(Duration::ZERO, |it| it.jitter_ns),
+        jitter: stream.map_or(Duration::ZERO, jitter),
         deadline,
         deadline_is_period,
         gap,
     };
     task.with_cost_scaled(Percent::WHOLE + options.margin.parts(), Percent::WHOLE)
+}
+
+/// The longest time from a known arrival to its release, since responses count from arrivals. Of a stream with
+/// modes, the model has lateness only if arrivals are known; where no source explains them, a release is at
+/// most as late as the longest response.
+fn jitter(stream: &Stream) -> Duration {
+    let Arrival { periodic, modes, .. } = &stream.arrival;
+    let on_arrival = periodic.as_ref().filter(|it| it.on == PeriodicOn::Arrival).map(|it| it.jitter_ns);
+    let knows_arrivals = stream.percentiles.is_some_and(|percentiles| percentiles.lateness.is_some());
+    let of_sources = modes.iter().flat_map(|mode| &mode.sources).map(|source| source.jitter_ns).max();
+    let of_modes = match modes.iter().all(|mode| !mode.sources.is_empty()) {
+        true => of_sources,
+        false => stream.response.as_ref().map(|it| it.max_ns).max(of_sources),
+    };
+    on_arrival.or(of_modes.filter(|_| knows_arrivals)).unwrap_or(Duration::ZERO)
 }
 
 /// Releases without a limit.
