@@ -1,4 +1,4 @@
-// Threads that sleep until points in time which follow several rules at once:
+// Threads with several rates, bursts, and rates and phases that change:
 //
 //   rates [SECONDS]
 //
@@ -68,9 +68,11 @@ int main(int argc, char **argv)
 	span = (argc > 1 ? atoi(argv[1]) : 4) * SECOND;
 	beginning = now_ns() + 300 * MS;
 	pthread_t all[COUNT];
-	for (int i = 0; i < COUNT; i++)
-		if (pthread_create(all + i, NULL, run, (void *)(intptr_t)i))
-			die("pthread_create", 0);
+	for (int i = 0; i < COUNT; i++) {
+		int error = pthread_create(all + i, NULL, run, (void *)(intptr_t)i);
+		if (error)
+			die("pthread_create", error);
+	}
 	for (int i = 0; i < COUNT; i++)
 		pthread_join(all[i], NULL);
 	return 0;

@@ -1,6 +1,5 @@
 //! The section `threads`: the observation, and every task with its models.
 
-mod regular;
 mod section;
 mod validate;
 

@@ -1,5 +1,4 @@
-//! Threads with several rates, bursts, and rates and phases that change: what their models say, and contracts
-//! of them.
+//! Models and contracts of threads with several rates, bursts, and rates and phases that change.
 
 use crate::model::{describe, only_task, primary};
 use crate::run::{directory, punctual, workload};
@@ -8,7 +7,7 @@ use punctual_model::{Mode, TimingModel};
 use punctual_test_support::run;
 use std::path::Path;
 
-/// Above ordinary threads: they are released when they say.
+/// Its threads have real-time priorities.
 pub const ALONE: &[(&str, Test)] = &[("rates::threads_with_several_rates", several)];
 
 const MS: u64 = 1_000_000;
@@ -26,7 +25,8 @@ fn several() -> Result<Outcome> {
         ("one", &[]),
     ] {
         let found = modes(&model, thread)?;
-        let wanted: Vec<Vec<(u64, u64)>> = expected.iter().map(|mode| mode.to_vec()).collect();
+        let in_ns = |mode: &&[(u64, u64)]| mode.iter().map(|(ms, jobs)| (ms * MS, *jobs)).collect();
+        let wanted: Vec<Vec<(u64, u64)>> = expected.iter().map(in_ns).collect();
         if found != wanted {
             return fail(format!("{thread} has {found:?} instead of {wanted:?}: {}", describe(&model)));
         }
@@ -43,7 +43,7 @@ fn several() -> Result<Outcome> {
     for (thread, term) in
         [("two", "period = [\"5ms\", \"7ms\"]"), ("bursts", "burst = 4"), ("changes", "task.mode")]
     {
-        // A thread that was more than half a period late may have kept to less.
+        // The contract of a thread that was more than half a period late may have separations instead.
         ensure!(text.contains(term) || was_late(&model, thread)?, "no {term}: {text}");
     }
     let mut check = punctual(["check"]);
@@ -65,12 +65,11 @@ fn was_late(model: &TimingModel, thread: &str) -> Result<bool> {
     Ok(modes.iter().flat_map(|mode| &mode.sources).any(is_late))
 }
 
-/// Period in milliseconds and jobs of each source, of each mode of a thread.
+/// Period in nanoseconds and jobs of each source, by mode.
 fn modes(model: &TimingModel, thread: &str) -> Result<Vec<Vec<(u64, u64)>>> {
     let of = |mode: &Mode| {
-        let source = |it: &punctual_model::Source| {
-            (it.period_ns.ns().div_ceil(MS), it.burst.map_or(1, |burst| burst.jobs))
-        };
+        let source =
+            |it: &punctual_model::Source| (it.period_ns.ns(), it.burst.map_or(1, |burst| burst.jobs));
         mode.sources.iter().map(source).collect()
     };
     Ok(primary(only_task(model, thread)?)?.arrival.modes.iter().map(of).collect())

@@ -1,10 +1,9 @@
 //! Releases of several periodic sources, bursts and modes, against the limits of how close and how far apart
 //! they may be: a window of the last ones, in constant memory.
 //!
-//! One mode: a row of releases that breaks a limit is a violation, and the next one begins a new row.
-//! Several modes: as long as a row keeps to the limits of one mode, it is in that mode. A release that
-//! breaks them may be the first ones of another mode, which is known after some more. If no other mode
-//! explains them, it was a violation.
+//! With one mode, a row of releases that breaks a limit is a violation, and a new row begins after it. With
+//! several, a row is in a mode for as long as it keeps to its limits. A release that breaks them may be the
+//! first one of another mode: after ten more releases, it is either in that mode or a violation.
 
 use super::beyond::Beyond;
 use super::{Agreed, Findings};
@@ -15,13 +14,13 @@ use punctual_extract::JobSeen;
 use punctual_model::{Disturbance, Duration, Window};
 use std::collections::VecDeque;
 
-/// As many releases show a mode.
+/// The number of releases after which a change of mode is certain.
 pub const LEAST_OF_MODE: u64 = 10;
 
 /// What is agreed on of the sources of a task.
 pub struct Sources {
     modes: Vec<Spans>,
-    /// After so long without a release, one is missing.
+    /// The longest time without a release.
     pub gap: Duration,
     /// The greatest jitter of a source.
     pub jitter: Duration,
@@ -39,9 +38,9 @@ pub struct Row {
     since: Vec<u64>,
     /// The mode of the releases so far.
     mode: usize,
-    /// The first ones, which keep to the limits of the mode before, too, and may belong to it.
+    /// How many of the first releases may belong to the mode before, since they keep to its limits, too.
     shared: u64,
-    /// Whether a release was missed that may still come.
+    /// Whether a release is missing that may still come.
     may_have_extra: bool,
     pending: Option<Pending>,
 }
@@ -64,9 +63,8 @@ struct Broken {
 impl Sources {
     /// `None` if there are none, or if a period binds no release.
     pub fn of(task: &ContractTask) -> Option<Sources> {
-        let sources = || task.modes.iter().flat_map(|mode| &mode.sources);
-        let jitters: Option<Vec<Duration>> = sources().map(|source| source.jitter).collect();
-        let jitter = jitters?.into_iter().max()?;
+        let is_judged = !task.modes.is_empty() && task.has_jitter();
+        let jitter = task.greatest_jitter().filter(|_| is_judged)?;
         let modes: Vec<Spans> = task.modes.iter().map(Spans::of).collect();
         let gap = longest_gap(&modes)?;
         Some(Sources { modes, gap, jitter })
@@ -131,7 +129,7 @@ impl Row {
         for (place, mode) in modes.iter().enumerate() {
             let known = usize::try_from(self.count - self.since[place]).unwrap_or(MOST_GAPS);
             let earlier = self.releases.iter().rev().take(known);
-            // One release more than the sources have is as close as one less.
+            // With one release too many, n + 1 may be as close to each other as n otherwise.
             let extra = [Duration::ZERO].iter().take(usize::from(self.may_have_extra));
             let limits = extra.chain(&mode.least).zip(&mode.most);
             let mut broken = earlier.zip(limits).enumerate().filter_map(|(gaps, (before, limits))| {
@@ -165,7 +163,7 @@ impl Row {
         of_mode
     }
 
-    /// Follows which mode the row is in; returns what no mode explains.
+    /// Finds the mode of the row; returns a broken limit that no mode explains.
     fn follow(&mut self, broken: Option<Broken>, subject: &dyn Fn() -> Subject) -> Option<(Broken, Subject)> {
         let now = self.count - 1;
         if let (Some(broken), None) = (broken, &self.pending) {

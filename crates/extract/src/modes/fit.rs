@@ -6,7 +6,7 @@
 
 use crate::modes::line::{self, Hit, Line, Source};
 
-/// Most sources of a stream that are told apart; and where there are fewer releases than the second number.
+/// Most sources that are told apart, and most among fewer releases than `FEW`.
 const MOST_SOURCES: usize = 3;
 const MOST_OF_FEW: usize = 2;
 const FEW: usize = 64;
@@ -32,7 +32,7 @@ const MORE: usize = 3;
 /// If all sources may be one that is faster, one in so many activations may be without a release.
 const PERFECT: usize = 100;
 
-/// If they leave fewer activations of it without a release than this, they are one.
+/// Sources that together have more than this share of the activations of a faster one are that one.
 const DENSE: f64 = 0.9;
 
 /// Distances between this many releases and as many after each are candidates for a period.

@@ -260,8 +260,7 @@ impl Mode {
         }
     }
 
-    /// Whether several sources are one that skips some activations: all their activations are its own, too,
-    /// and nearly each of these has a release.
+    /// Whether the sources are a single one with skipped activations.
     pub fn is_thinned(&self) -> bool {
         let Some(fastest) = self.sources.first() else { return false };
         let origin = fastest.end.origin;
@@ -286,9 +285,10 @@ impl Mode {
     }
 }
 
-/// Several sources are one that skips activations if so many of its activations have releases, from the
-/// first share to the last one, and all are multiples of it, that nearly. If two of them have nearly the
-/// same period, phases do not matter, which disturbances move; but then it is from the second share on.
+/// Several sources are a single one with skipped activations if their periods are multiples of its period
+/// (within `NEARLY`), and if the share of its activations with a release is from `DENSE` to `ONE`. If two of
+/// them have nearly the same period, their phases are ignored, because disturbances shift them; the share must
+/// then be `NEARLY_ALL` or more.
 const DENSE: f64 = 0.8;
 const NEARLY_ALL: f64 = 0.95;
 const ONE: f64 = 1.05;

@@ -24,33 +24,36 @@ pub(super) const LEAST_JITTER: u64 = 1_000;
 /// Of the releases, one in so many may be in no mode with sources.
 const MOST_IRREGULAR: u64 = 5;
 
-/// Between two modes of one source, a backlog is released at any rate, in a few releases, in a few periods of
-/// the source, or with nearly the same period; and so are one in this many releases of all. It has fewer than
-/// one in so many releases of the longest mode.
+/// A mode between two modes of the same source is a backlog if it has fewer releases than this, lasts for fewer
+/// periods of the source, or has nearly the same period.
 const FEW_OF_BACKLOG: u64 = 64;
 const SHORT: f64 = 8.0;
-const FEW_OF_ALL: u64 = 20;
 const CATCHING_UP: f64 = 0.06;
+
+/// At most one release in this number is in backlogs.
 const MOST_DISTURBED: u64 = 5;
 
-/// Releases this far from their activations, as a share of the period, do not tell the phase.
+/// A mode with fewer than one in this number of the releases of the longest mode is not used as a reference.
+const FEW_OF_ALL: u64 = 20;
+
+/// The greatest jitter, in periods, from which the phase can be determined.
 const BLURRED_PHASE: f64 = 0.2;
 
-/// More modes of one period are a phase that always moves.
+/// The most modes with the same period. With more, the phase drifts.
 const MOST_MOVES: usize = 4;
 
 /// Fewest activations of one of several sources.
 const FEWEST_ACTIVATIONS: u64 = 8;
 
-/// Of the releases that the slower sources add to those of the fastest one, this share is seen at least:
-/// others coincide.
+/// The least share of the activations of slower sources that have releases of their own; others coincide with
+/// those of the fastest source.
 const OWN: f64 = 0.4;
 
-/// Releases this far from their activations, as a share of the period, do not tell several sources.
+/// The greatest jitter, in periods, with which several sources can be told apart.
 const BLURRED: f64 = 0.5;
 
 impl Modes {
-    /// The modes, if they explain the releases in fewer words than this periodic model does.
+    /// The modes, if their description of the releases is shorter than that by this periodic model.
     pub fn better_than(
         &self,
         periodic: Option<&model::Periodic>,
@@ -66,7 +69,7 @@ impl Modes {
         let all = releases(&modes.iter().collect::<Vec<_>>());
         let is_plain = is_one_source(&modes)
             || releases(&irregular) * MOST_IRREGULAR > all
-            || !modes.iter().all(|mode| tells_several(mode, knows_arrivals));
+            || !modes.iter().all(|mode| has_plausible_sources(mode, knows_arrivals));
         let is_shorter = || periodic.is_none_or(|periodic| length(&modes) < length_of_one(periodic, all));
         (!is_plain && is_shorter()).then_some(modes)
     }
@@ -80,8 +83,7 @@ fn modes(parts: &[Part]) -> Option<Vec<model::Mode>> {
     ((1..=model::MAX_MODES).contains(&modes.len()) && instants.is_sorted()).then_some(modes)
 }
 
-/// Whether each mode goes on with the only source of the one before, after it was disturbed; or nothing has a
-/// source.
+/// Whether the same source, disturbed in between, explains all modes; true if there are none.
 fn are_one_source(parts: &[Part]) -> bool {
     let modes: Vec<&Mode> = parts.iter().filter_map(Part::mode).collect();
     let is_plain = |mode: &&Mode| matches!(&mode.sources[..], [source] if source.jobs == 1);
@@ -96,11 +98,11 @@ fn only(mode: &model::Mode) -> Option<&model::Source> {
     }
 }
 
-/// Whether one source explains all modes: that of the most exact one, which was disturbed in between, and
-/// caught up; or one whose phase moves again and again, as that of a thread that sleeps for a time does.
+/// Whether one source explains all modes. It may have been disturbed and have caught up since, or its phase may
+/// drift, like that of a thread that sleeps for a time rather than until one.
 fn is_one_source(modes: &[model::Mode]) -> bool {
     let with_sources = || modes.iter().filter(|mode| !mode.sources.is_empty());
-    // The one that tells the period most exactly; a backlog does not.
+    // The reference is the mode with the most precise period; backlogs are too short.
     let most = with_sources().map(|mode| mode.releases).max().unwrap_or(0);
     let long = with_sources().filter(|mode| mode.releases >= FEW_OF_BACKLOG.max(most / FEW_OF_ALL));
     let doubt = |source: &model::Source| source.usual_jitter().ns().max(1) as f64 / source.activations as f64;
@@ -130,9 +132,9 @@ fn is_one_source(modes: &[model::Mode]) -> bool {
         || moves && with_sources().count() > MOST_MOVES
 }
 
-/// Whether the releases of a mode are those of several sources, if it has several: there are more than the
-/// fastest one has activations, and each is near one.
-fn tells_several(mode: &model::Mode, knows_arrivals: bool) -> bool {
+/// Whether several sources of a mode are plausible: they have enough releases, and all are near their
+/// activations.
+fn has_plausible_sources(mode: &model::Mode, knows_arrivals: bool) -> bool {
     let sources = &mode.sources;
     let Some(fastest) = sources.iter().min_by_key(|source| source.period_ns).filter(|_| sources.len() > 1)
     else {
