@@ -286,9 +286,9 @@ impl Mode {
 }
 
 /// Several sources are a single one with skipped activations if their periods are multiples of its period
-/// (within `NEARLY`), and if the share of its activations with a release is from `DENSE` to `ONE`. If two of
-/// them have nearly the same period, their phases are ignored, because disturbances shift them; the share must
-/// then be `NEARLY_ALL` or more.
+/// (within `NEARLY`), and if the share of its activations with a release is from `DENSE` to `ONE`. If two
+/// of them have nearly the same period, their phases are ignored, because disturbances shift them; the
+/// share must then be `NEARLY_ALL` or more.
 const DENSE: f64 = 0.8;
 const NEARLY_ALL: f64 = 0.95;
 const ONE: f64 = 1.05;

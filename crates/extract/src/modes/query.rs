@@ -24,8 +24,8 @@ pub(super) const LEAST_JITTER: u64 = 1_000;
 /// Of the releases, one in so many may be in no mode with sources.
 const MOST_IRREGULAR: u64 = 5;
 
-/// A mode between two modes of the same source is a backlog if it has fewer releases than this, lasts for fewer
-/// periods of the source, or has nearly the same period.
+/// A mode between two modes of the same source is a backlog if it has fewer releases than this, lasts for
+/// fewer periods of the source, or has nearly the same period.
 const FEW_OF_BACKLOG: u64 = 64;
 const SHORT: f64 = 8.0;
 const CATCHING_UP: f64 = 0.06;
@@ -98,8 +98,8 @@ fn only(mode: &model::Mode) -> Option<&model::Source> {
     }
 }
 
-/// Whether one source explains all modes. It may have been disturbed and have caught up since, or its phase may
-/// drift, like that of a thread that sleeps for a time rather than until one.
+/// Whether one source explains all modes. It may have been disturbed and have caught up since, or its phase
+/// may drift, like that of a thread that sleeps for a time rather than until one.
 fn is_one_source(modes: &[model::Mode]) -> bool {
     let with_sources = || modes.iter().filter(|mode| !mode.sources.is_empty());
     // The reference is the mode with the most precise period; backlogs are too short.

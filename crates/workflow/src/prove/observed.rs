@@ -40,9 +40,9 @@ pub(super) fn task(observed: &threads::Task, options: &Options) -> Task {
     task.with_cost_scaled(Percent::WHOLE + options.margin.parts(), Percent::WHOLE)
 }
 
-/// The longest time from a known arrival to its release, since responses count from arrivals. Of a stream with
-/// modes, the model has lateness only if arrivals are known; where no source explains them, a release is at
-/// most as late as the longest response.
+/// The longest time from a known arrival to its release, since responses count from arrivals. Of a stream
+/// with modes, the model has lateness only if arrivals are known; where no source explains them, a release
+/// is at most as late as the longest response.
 fn jitter(stream: &Stream) -> Duration {
     let Arrival { periodic, modes, .. } = &stream.arrival;
     let on_arrival = periodic.as_ref().filter(|it| it.on == PeriodicOn::Arrival).map(|it| it.jitter_ns);
@@ -120,4 +120,37 @@ fn deadline(observed: &threads::Task, options: &Options) -> (Option<Duration>, b
         period.or(stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns))
     });
     (told.or(period), told.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_extract::stream::{Circumstances, Options, Stream as Summary};
+    use punctual_model::{Instant, Release, Separator, Window};
+
+    /// Up to 0.3 ms after their arrivals: timers of 10 and 25 ms, and a change of rate.
+    #[test]
+    fn the_jitter_of_several_sources_covers_every_release() {
+        const MS: u64 = 1_000_000;
+        let late = |number: u64| number * 7_919 % 300 * 1_000;
+        let every = |period: u64, from: u64, until: u64| {
+            (0..(until - from) / period).map(move |number| (from + number * period, late(number)))
+        };
+        let two = every(10 * MS, MS, 5_000 * MS).chain(every(25 * MS, 3 * MS, 5_000 * MS));
+        let changed = every(5 * MS, MS, 2_000 * MS).chain(every(8 * MS, 2_003 * MS, 5_000 * MS));
+        for mut arrivals in [two.collect::<Vec<_>>(), changed.collect()] {
+            arrivals.sort_unstable();
+            let mut summary = Summary::new(&Options::default());
+            for (arrival, late) in &arrivals {
+                let window = Window::at(Instant::from_ns(arrival + late));
+                let release = Release { window, arrival: Some(Instant::from_ns(*arrival)) };
+                summary.release(&release, Circumstances::default());
+            }
+            let stream = summary.to_model(Separator::SUSPENSION);
+            assert!(!stream.arrival.modes.is_empty() && stream.arrival.periodic.is_none());
+            let latest = arrivals.iter().map(|(_, late)| *late).max().expect("releases");
+            let jitter = jitter(&stream).ns();
+            assert!((latest..latest + MS).contains(&jitter), "{jitter} of {latest}");
+        }
+    }
 }
