@@ -21,7 +21,8 @@ pub(crate) const KAPPA: f64 = 50.0;
 
 /// Digits that a slip costs, and a release that is left out.
 const SLIP: f64 = 0.5;
-/// A slip that the 16 releases around it agree on. It is then certain although few releases follow.
+/// A slip that the 16 releases around it agree on, or a part of one that they agree on a few releases later.
+/// It is then certain although few releases follow.
 const AGREED: f64 = 0.1;
 /// One more, fewer than 16 releases after another: that some were skipped is certain, only not after which.
 const NEAR: f64 = 0.02;
@@ -609,11 +610,16 @@ impl Resolver<'_> {
     fn price(&self, at: usize, rise: i64, after_rise: bool) -> f64 {
         if rise > 0 && after_rise && self.is_short(at - 1) {
             NEAR
-        } else if rise > 0 && rise == self.segments[at].gap.shift {
+        } else if rise > 0 && (rise == self.segments[at].gap.shift || rise < self.agreed_soon(at)) {
             AGREED
         } else {
             SLIP
         }
+    }
+
+    /// The shift that the releases around the next gap agree on, if that is near: a part of it may be here.
+    fn agreed_soon(&self, at: usize) -> i64 {
+        self.segments.get(at + 1).filter(|_| self.is_short(at)).map_or(0, |next| next.gap.shift)
     }
 
     fn is_short(&self, at: usize) -> bool {
@@ -711,23 +717,23 @@ impl Resolver<'_> {
     fn steps(&self, number: usize, shifts: &[i64], cost: &[f64], digit: f64) -> Vec<(usize, f64)> {
         let count = shifts.len();
         let cheaper = |at: usize| if cost[count + at] < cost[at] { count + at } else { at };
-        let least_of = |from: std::ops::Range<usize>| {
-            from.map(cheaper).reduce(|best, at| if cost[at] < cost[best] { at } else { best })
-        };
+        let lower = |best: usize, at: usize| if cost[at] < cost[best] { at } else { best };
+        let least_of = |from: std::ops::Range<usize>| from.map(cheaper).reduce(lower);
         let way = |from: Option<usize>, digits: f64| from.map(|from| (from, cost[from] + digits * digit));
         let best = |ways: [Option<(usize, f64)>; 3], at: usize| {
             let ways = ways.into_iter().flatten();
             ways.reduce(|best, way| if way.1 < best.1 { way } else { best }).unwrap_or((at, f64::INFINITY))
         };
-        let agreed = self.segments[number].gap.shift;
+        let (agreed, soon) = (self.segments[number].gap.shift, self.agreed_soon(number));
         let is_near = self.is_short(number - 1);
         let level =
             |at: usize| best([way(Some(cheaper(at)), 0.0), way(least_of(at + 1..count), SLIP), None], at);
         let risen = |at: usize| {
-            let before = shifts.binary_search(&(shifts[at] - agreed)).ok().filter(|_| agreed > 0);
+            let is_certain = |rise: i64| rise == agreed || rise < soon;
+            let certain = (0..at).filter(|before| is_certain(shifts[at] - shifts[*before])).map(cheaper);
             let near = (0..at).map(|before| count + before).filter(|_| is_near);
-            let near = near.reduce(|best, at| if cost[at] < cost[best] { at } else { best });
-            best([way(least_of(0..at), SLIP), way(before.map(cheaper), AGREED), way(near, NEAR)], at)
+            let (certain, near) = (certain.reduce(lower), near.reduce(lower));
+            best([way(least_of(0..at), SLIP), way(certain, AGREED), way(near, NEAR)], at)
         };
         (0..count).map(level).chain((0..count).map(risen)).collect()
     }

@@ -168,7 +168,10 @@ fn skips_in_a_row_are_certain_on_arrivals() {
 /// Several slips a few releases apart are told apart: jitter is not the sum of what they skip.
 #[test]
 fn slips_near_each_other_are_told_apart() {
-    let cases: [&[(u64, u64)]; 3] = [
+    let cases: [&[(u64, u64)]; 6] = [
+        &[(1_000, 1), (1_001, 1)],
+        &[(1_000, 2), (1_001, 1)],
+        &[(1_000, 1), (1_001, 3)],
         &[(1_000, 1), (1_001, 1), (1_002, 1), (1_003, 1)],
         &[(1_000, 5), (1_004, 5), (1_007, 5), (1_012, 6)],
         &[(1_000, 1), (1_005, 1), (1_010, 1), (1_015, 1), (1_020, 1), (1_025, 1), (1_030, 1)],

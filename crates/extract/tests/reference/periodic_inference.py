@@ -362,6 +362,10 @@ def is_near(segments, i):
     """Whether a slip before a segment costs less, if there was one before the segment before."""
     return segments[i - 1].n < 2 * REACH
 
+def agreed_soon(segments, i):
+    """The shift that the releases around the next gap agree on, if that is near: a part of it may be before this segment."""
+    return segments[i + 1].shift if i + 1 < len(segments) and segments[i].n < 2 * REACH else 0
+
 def price(segments, shifts):
     """Digits that the slips of these shifts cost."""
     rises, total = [b - a for a, b in zip(shifts, shifts[1:])], 0.0
@@ -369,7 +373,7 @@ def price(segments, shifts):
         if rise > 0 and before > 0 and is_near(segments, i):
             total += NEAR
         elif rise:
-            total += AGREED if rise > 0 and rise == segments[i].shift else SLIP
+            total += AGREED if rise > 0 and (rise == segments[i].shift or rise < agreed_soon(segments, i)) else SLIP
     return total
 
 def assign(segments, period, n, unknown):
@@ -394,7 +398,7 @@ def assign(segments, period, n, unknown):
                     steps[k, 0], steps[k, 1] = (cost[k, 0], (k, 0)), (cost[k, 1], (k, 1))
                     continue
                 lower, higher = [cheaper(j) for j in shifts if j < k], [cheaper(j) for j in shifts if j > k]
-                agreed = [cheaper(k - s.shift)] if s.shift > 0 and (k - s.shift, 0) in cost else []
+                agreed = [cheaper(j) for j in shifts if j < k and (k - j == s.shift or k - j < agreed_soon(segments, i))]
                 near = [(j, 1) for j in shifts if j < k] if is_near(segments, i) else []
                 steps[k, 0] = min(way([cheaper(k)], 0) + way(higher, SLIP), key=lambda one: one[0])
                 steps[k, 1] = min(way(lower, SLIP) + way(agreed, AGREED) + way(near, NEAR) + [(math.inf, (k, 0))], key=lambda one: one[0])
