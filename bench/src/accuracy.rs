@@ -1,7 +1,8 @@
 //! Measures how often the inference finds the periods and slips of simulated tasks, beside the published
 //! algorithm.
 //!
-//! `bench-accuracy` prints the table, of ten series, and writes it to the documentation. With `--series
+//! `bench-accuracy` prints two tables, one of ten series with a period, one of streams with several rates, bursts or
+//! modes, and writes them to the documentation. With `--series
 //! FIRST-LAST` it prints counts of other series, which have other seeds; with `--dump FOLDER` it writes the
 //! traces of the first one as CSV (earliest and latest bound of each release) with the truth of each, for
 //! other implementations.
@@ -11,6 +12,9 @@ mod accuracy;
 #[path = "../../crates/extract/tests/extract/common/lime.rs"]
 mod lime;
 #[allow(dead_code, reason = "the tests use more than this")]
+#[path = "../../crates/extract/tests/extract/common/mixed.rs"]
+mod mixed;
+#[allow(dead_code, reason = "the tests use more than this")]
 #[path = "../../crates/extract/tests/extract/common/noise.rs"]
 mod noise;
 #[path = "../../crates/extract/tests/extract/common/release.rs"]
@@ -19,8 +23,11 @@ mod release;
 mod simulated;
 
 use accuracy::{Counts, NS_PERIODS, ROWS, judge, judge_published};
+use mixed::Mixed;
 use punctual_bench::{Error, document};
-use punctual_model::Fraction;
+use punctual_extract::stream::{Circumstances, Options, Stream};
+use punctual_model::{Fraction, Separator};
+use punctual_test_support::Random;
 use simulated::whole;
 use std::fmt::Write as _;
 use std::fs;
@@ -33,7 +40,10 @@ const HEAD: [&str; 6] =
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => measure(),
+        [] => {
+            measure()?;
+            measure_modes()
+        }
         ["--series", range] => count_others(range),
         ["--dump", folder] => dump(Path::new(folder)),
         _ => Err("usage: bench-accuracy [--series FIRST-LAST | --dump FOLDER]".into()),
@@ -79,6 +89,62 @@ fn measure() -> Result<(), Error> {
         rows.push(cells.map(str::to_owned));
     }
     document::publish("accuracy", "make bench-accuracy", &HEAD, &rows)
+}
+
+/// Streams of each kind.
+const STREAMS: u64 = 1_000;
+
+/// Seeds of the streams with modes: of no test.
+const SEED: u64 = 815_112_801;
+
+/// Simulates a stream by its number.
+type Simulate = fn(&mut Random, u64) -> Mixed;
+
+fn measure_modes() -> Result<(), Error> {
+    const KINDS: [(&str, u64, Simulate); 5] = [
+        ("two or three rates", 950, |random, _| mixed::several_rates(random)),
+        ("one rate, then another", 950, |random, _| mixed::change_of_rate(random)),
+        ("bursts", 950, |random, _| mixed::bursts(random)),
+        ("one rate, with skips and delays", STREAMS, |random, _| mixed::one_rate(random)),
+        ("no rate", STREAMS, mixed::no_rate),
+    ];
+    let rows = (SEED..).zip(KINDS).map(|(seed, (name, least, simulate))| {
+        let mut random = Random(seed);
+        let (mut right, mut other, mut period, mut published) = (0_u64, 0_u64, 0_u64, 0_u64);
+        for number in 0..STREAMS {
+            let stream = simulate(&mut random, number);
+            let mut sum = Stream::new(&Options::default());
+            stream.releases.iter().for_each(|release| sum.release(release, Circumstances::default()));
+            let found = sum.to_model(Separator::SUSPENSION).arrival;
+            right += u64::from(stream.is_named_by(&found));
+            other += u64::from(!found.modes.is_empty() && !stream.is_named_by(&found));
+            period += u64::from(found.periodic.is_some());
+            published += u64::from(names_one(&stream));
+        }
+        let cells = [STREAMS, right, other, period, published].map(|it| it.to_string());
+        let [streams, right, other, period, published] = cells;
+        // With one rate, the table above compares them.
+        let published = if name.starts_with("one rate, with") { String::new() } else { published };
+        [name.to_owned(), streams, right, goal(least, STREAMS), other, period, published]
+    });
+    document::publish("modes", "make bench-accuracy", &MODES_HEAD, &rows.collect::<Vec<_>>())
+}
+
+const MODES_HEAD: [&str; 7] = [
+    "streams",
+    "number",
+    "named as they are",
+    "goal",
+    "named otherwise",
+    "one period in the file",
+    "LiME's algorithm: a period of the stream",
+];
+
+/// Whether the one period that the published algorithm finds is one of the stream's.
+fn names_one(stream: &Mixed) -> bool {
+    let times: Vec<u64> = stream.releases.iter().map(|release| release.window.latest().ns()).collect();
+    let found = lime::infer(&times).period as f64;
+    stream.modes.iter().flatten().any(|period| (found / *period as f64 - 1.0).abs() < 0.01)
 }
 
 /// A row of the table.

@@ -6,12 +6,23 @@ use punctual_model::{Duration, Instant, Mode, Source};
 /// Most modes that are listed.
 const MOST: usize = 4;
 
-/// `10 ms + 25 ms`, `5 ms until +4.0 s, then 8 ms`, `4 jobs in 0.6 ms, every 20 ms`; times since `begin`.
+/// `10 ms + 25 ms`, `5 ms until +4.0 s, then 8 ms`, `4 jobs in 0.6 ms, every 20 ms`, `5 ms or 8 ms, 12
+/// changes`; times since `begin`.
 pub(crate) fn short(modes: &[Mode], begin: Instant) -> String {
+    let kinds = kinds(modes);
+    if !have_times(modes) || modes.len() > MOST && kinds.len() < MOST {
+        let changes = modes.len().saturating_sub(kinds.len().max(1)) as u64;
+        let kinds = kinds.into_iter().map(sources).collect::<Vec<_>>().join(" or ");
+        return if changes == 0 { kinds } else { format!("{kinds}, {} changes", modes.len() - 1) };
+    }
     let mut parts: Vec<String> = Vec::new();
     for (at, mode) in modes.iter().take(MOST).enumerate() {
-        let what = match at.checked_sub(1).and_then(|before| jump(&modes[before], mode)) {
+        let before = &modes[..at];
+        let what = match before.last().and_then(|before| jump(before, mode)) {
             Some(jump) => format!("moved by {jump}"),
+            None if !mode.sources.is_empty() && before.iter().any(|other| other.is_like(mode)) => {
+                format!("{} again", sources(mode))
+            }
             None => sources(mode),
         };
         parts.push(if at + 1 < modes.len() { format!("{what} until {}", tenths(mode, begin)) } else { what });
@@ -20,6 +31,22 @@ pub(crate) fn short(modes: &[Mode], begin: Instant) -> String {
         parts.push(format!("{} more", modes.len() - MOST));
     }
     parts.join(", then ")
+}
+
+/// The first mode of each kind.
+fn kinds(modes: &[Mode]) -> Vec<&Mode> {
+    let mut kinds: Vec<&Mode> = Vec::new();
+    for mode in modes {
+        if !kinds.iter().any(|kind| kind.is_like(mode)) {
+            kinds.push(mode);
+        }
+    }
+    kinds
+}
+
+/// Whether it is known when each mode was: not of several runs.
+fn have_times(modes: &[Mode]) -> bool {
+    modes.iter().any(|mode| mode.until_ns > Instant::from_ns(0))
 }
 
 /// What releases jobs in a mode.
@@ -50,13 +77,15 @@ pub(crate) fn prose(modes: &[Mode], begin: Instant) -> Vec<String> {
             format!("Released by {} periodic sources: {}.", only.sources.len(), sources(only))
         }
         [only] => format!("Released in bursts: {}.", sources(only)),
-        _ => format!("Its rate or phase changes: it has {} modes.", modes.len()),
+        _ if have_times(modes) => format!("Its rate or phase changes: it has {} modes.", modes.len()),
+        _ => format!("The runs differ, or its rate changes: it has {} modes.", modes.len()),
     }];
     for (at, mode) in modes.iter().enumerate() {
         let moved = at.checked_sub(1).and_then(|before| jump(&modes[before], mode));
         let moved = moved.map_or(String::new(), |jump| format!(", moved by {jump}"));
         let times = match modes.len() {
             1 => String::new(),
+            _ if !have_times(modes) => format!("{}: ", sources(mode)),
             _ => format!(
                 "{} to {}: {}{moved}. ",
                 since(mode.from_ns, begin),
@@ -144,7 +173,17 @@ mod tests {
         let back = mode(5_002, 9_000, vec![source(5, 5_003)]);
         assert_eq!(shown(&[five.clone(), back]), "5 ms until +4.0 s, then moved by −2 ms");
         let gap = mode(5_000, 5_100, Vec::new());
-        let many = [five.clone(), gap.clone(), eight.clone(), gap, five, eight];
+        let again = mode(9_004, 12_000, vec![source(5, 9_004)]);
+        assert_eq!(
+            shown(&[five.clone(), eight.clone(), again.clone()]),
+            "5 ms until +4.0 s, then 8 ms until +8.0 s, then 5 ms again"
+        );
+        let often = [&five, &eight, &again, &eight, &five].map(Clone::clone);
+        assert_eq!(shown(&often), "5 ms or 8 ms, 4 changes");
+        let of_runs = [&five, &eight].map(|it| mode(0, 0, it.sources.clone()));
+        assert_eq!(shown(&of_runs), "5 ms or 8 ms");
+        let twenty = mode(9_004, 12_000, vec![source(20, 9_004)]);
+        let many = [five.clone(), gap.clone(), eight.clone(), gap, five, twenty];
         assert_eq!(
             shown(&many),
             "5 ms until +4.0 s, then irregular until +4.1 s, then 8 ms until +8.0 s, then irregular until \

@@ -45,10 +45,16 @@ const TRIES: usize = 3;
 
 /// A shorter period may share releases with other sources, if one comes where it is due by chance with at
 /// most the first probability, and so many do with at most the second one. If the longer period is a multiple
-/// of another source's, all come with one, or none does: timers that were started together.
+/// of another source's, all come with one, or none does: then its activations must be as close to that
+/// source's as those of timers that were started together, compared with how far releases are from them, and
+/// with the period.
 const ONE_BY_CHANCE: f64 = 0.15;
 const ALL_BY_CHANCE: f64 = 1e-4;
-const TOGETHER: f64 = 0.4;
+const TOGETHER: f64 = 0.6;
+const TOGETHER_AT_MOST: f64 = 0.1;
+
+/// What is so close, in periods, is together even without any jitter.
+const CLOSE: f64 = 0.005;
 const MOST_PARTS: i64 = 8;
 
 /// Releases of a burst are closer to each other than bursts are by this factor at least, and this share of
@@ -295,7 +301,7 @@ fn matched(times: &[f64], free: &[usize], line: Line, reach: f64) -> Option<(Vec
 /// come together with those of the sources before: timers of 10 and 25 ms expire together every 50 ms.
 fn shorter(times: &[f64], free: &[usize], taken: &[Source], source: &Source, spread: f64) -> Option<Source> {
     let fastest = taken.iter().map(|other| other.line.period).reduce(f64::min)?;
-    let reach = 2.0 * spread + 0.005 * source.line.period.min(fastest);
+    let reach = 2.0 * spread + CLOSE * source.line.period.min(fastest);
     let by_chance = taken.iter().map(|other| 2.0 * reach / other.line.period).sum::<f64>();
     let all: Vec<usize> = (0..times.len()).collect();
     (2..=MOST_PARTS).rev().find_map(|parts| {
@@ -303,14 +309,25 @@ fn shorter(times: &[f64], free: &[usize], taken: &[Source], source: &Source, spr
         if taken.iter().any(|other| other.line.contains(line) || line.contains(other.line)) {
             return None;
         }
+        let multiple = taken.iter().find(|other| other.line.is_part_of(source.line));
+        let reach = multiple.map_or(reach, |_| 1.5 * REACH * line.period);
         let (mut hits, due) = matched(times, &all, line, reach)?;
         hits.iter_mut().for_each(|hit| hit.is_shared = free.binary_search(&hit.first).is_err());
-        let shared = hits.iter().filter(|hit| hit.is_shared).count();
-        let is_multiple = taken.iter().any(|other| other.line.is_part_of(source.line));
-        let most = if is_multiple { TOGETHER } else { ONE_BY_CHANCE };
-        let is_meant = by_chance < most && by_chance.powi(shared as i32) < ALL_BY_CHANCE;
+        let shared: Vec<f64> =
+            hits.iter().filter(|hit| hit.is_shared).map(|hit| line.due(hit.activation)).collect();
+        let is_meant = match multiple {
+            Some(other) => are_together(times, other, &shared, spread),
+            None => by_chance < ONE_BY_CHANCE && by_chance.powi(shared.len() as i32) < ALL_BY_CHANCE,
+        };
         (is_meant && is_regular(hits.len(), due)).then(|| Source::new(line, hits))
     })
+}
+
+/// Whether activations at these times, with releases up to `spread` away, are activations of a source, too.
+fn are_together(times: &[f64], source: &Source, dues: &[f64], spread: f64) -> bool {
+    let Some((_, other)) = line::through_middle(times, &source.hits) else { return false };
+    let most = (TOGETHER * (spread + other) / source.line.period + CLOSE).min(TOGETHER_AT_MOST);
+    dues.iter().all(|due| source.line.nearest(*due).1.abs() < most)
 }
 
 /// Bursts that begin periodically: gaps within them are much shorter than those between them.

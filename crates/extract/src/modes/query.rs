@@ -77,7 +77,9 @@ impl Modes {
 
 /// The modes, each with its sources; without sources where nothing explains the releases.
 fn modes(parts: &[Part]) -> Option<Vec<model::Mode>> {
-    let modes = parts.iter().map(mode).collect::<Option<Vec<_>>>()?;
+    let tracks = || parts.iter().filter_map(Part::mode).flat_map(|mode| &mode.sources);
+    let likely = tracks().map(Likely::of).collect::<Option<Vec<_>>>()?;
+    let modes = parts.iter().map(|part| mode(part, &likely)).collect::<Option<Vec<_>>>()?;
     // Latest bounds may run backwards.
     let instants = modes.iter().flat_map(|mode| [mode.from_ns, mode.until_ns]);
     ((1..=model::MAX_MODES).contains(&modes.len()) && instants.is_sorted()).then_some(modes)
@@ -236,9 +238,10 @@ fn settle(settled: &mut Vec<Part>, mut mode: Box<Mode>) {
     }
 }
 
-fn mode(part: &Part) -> Option<model::Mode> {
+fn mode(part: &Part, likely: &[Likely]) -> Option<model::Mode> {
     let (first, last) = part.ends();
     let at = |entry: Entry| u64::try_from(entry.latest).ok().map(Instant::from_ns);
+    let source = |track: &Track| source(track, shared(track, likely)?);
     let sources = match part {
         Part::Mode(mode) => mode.sources.iter().map(source).collect::<Option<Vec<_>>>()?,
         _ => Vec::new(),
@@ -246,9 +249,8 @@ fn mode(part: &Part) -> Option<model::Mode> {
     Some(model::Mode { from_ns: at(first)?, until_ns: at(last)?, releases: part.releases(), sources })
 }
 
-/// The source with the roundest period that explains its releases nearly as well as any.
-fn source(track: &Track) -> Option<model::Source> {
-    let period = period(track)?;
+/// The source with this period.
+fn source(track: &Track, period: Ratio) -> Option<model::Source> {
     let strip = strip(track, period)?;
     let (offset, usual) = (strip.bottom.div_euclid(strip.scale), strip.height());
     // Lines of releases that are far off, and of all before an extra one.
@@ -298,16 +300,43 @@ fn strip(track: &Track, period: Ratio) -> Option<Strip> {
     Some(Strip { bottom, top, scale: period.denominator() })
 }
 
-fn period(track: &Track) -> Option<Ratio> {
-    let jitter = |period: Ratio| strip(track, period).map(|strip| strip.height() as f64);
-    let slopes = hull::slopes(&track.lower).chain(hull::slopes(&track.upper).map(Ratio::negated));
-    let best = slopes
-        .filter(|slope| slope.is_positive())
-        .filter_map(|slope| Some((jitter(slope)?, slope)))
-        .min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let most = best.0 * (1.0 + DEARER) + DEARER_NS;
-    let whole = i64::try_from(best.1.rounded()).ok()?;
-    let rounded = (1..=MOST_DIGITS).map(|digits| Ratio::whole(rounded(whole, digits).into()));
-    let mut fitting = rounded.filter(|period| jitter(*period).is_some_and(|jitter| jitter <= most));
-    Some(fitting.next().unwrap_or(best.1))
+fn jitter(track: &Track, period: Ratio) -> Option<f64> {
+    strip(track, period).map(|strip| strip.height() as f64)
+}
+
+/// The roundest period that explains the releases of a source nearly as well as any.
+struct Likely<'a> {
+    track: &'a Track,
+    period: Ratio,
+    /// The greatest jitter with which a period explains them nearly as well.
+    most: f64,
+}
+
+impl Likely<'_> {
+    fn of(track: &Track) -> Option<Likely<'_>> {
+        let slopes = hull::slopes(&track.lower).chain(hull::slopes(&track.upper).map(Ratio::negated));
+        let best = slopes
+            .filter(|slope| slope.is_positive())
+            .filter_map(|slope| Some((jitter(track, slope)?, slope)))
+            .min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let most = best.0 * (1.0 + DEARER) + DEARER_NS;
+        let likely = |period| Likely { track, period, most };
+        let whole = i64::try_from(best.1.rounded()).ok()?;
+        let mut rounded = (1..=MOST_DIGITS).map(|digits| likely(Ratio::whole(rounded(whole, digits).into())));
+        Some(rounded.find(|it| it.may_have(it.period)).unwrap_or(likely(best.1)))
+    }
+
+    fn may_have(&self, period: Ratio) -> bool {
+        jitter(self.track, period).is_some_and(|jitter| jitter <= self.most)
+    }
+}
+
+/// The period of a source: of those that it may have, the one that most sources may have. So a mode that comes
+/// again has the period that it had before.
+fn shared(track: &Track, likely: &[Likely]) -> Option<Ratio> {
+    let own = likely.iter().find(|likely| std::ptr::eq(likely.track, track))?;
+    let periods = likely.iter().rev().map(|other| other.period).filter(|period| own.may_have(*period));
+    let votes = |period: &Ratio| likely.iter().filter(|other| other.may_have(*period)).count();
+    // Of equals the first one.
+    periods.max_by_key(votes)
 }

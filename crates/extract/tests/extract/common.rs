@@ -2,6 +2,7 @@
 
 pub mod accuracy;
 pub mod lime;
+pub mod mixed;
 pub mod noise;
 pub mod records;
 pub mod release;
