@@ -7,6 +7,7 @@ mod blame;
 pub(crate) mod curve;
 mod file;
 mod json;
+mod kinds;
 mod period;
 pub(crate) mod spread;
 pub(crate) mod stream;

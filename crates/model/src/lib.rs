@@ -39,7 +39,7 @@ pub use latency::SchedulingLatency;
 pub use percent::{NoPercent, Percent};
 pub use percentiles::{Percentiles, QUANTILE_ERROR_PARTS, Quantiles};
 pub use policy::{Policy, Reservation};
-pub use processors::processor_list;
+pub use processors::{either_list_of_processors, list_of_processors, processor_list};
 pub use section::{Loss, MergeError, Section, Span};
 pub use separator::{Call, FileClass, Object, ObjectName, Separator, wait};
 pub use table::{Table, TableJob, TableRun, TableTask};

@@ -21,6 +21,26 @@ pub fn processor_list(text: &str) -> Option<Vec<u32>> {
     Some(processors)
 }
 
+/// Processors as such a list.
+pub fn list_of_processors(mut processors: Vec<u32>) -> String {
+    processors.sort_unstable();
+    processors.dedup();
+    let ranges = processors.chunk_by(|one, next| *next == one + 1);
+    let range = |range: &[u32]| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => range.iter().map(u32::to_string).collect(),
+    };
+    ranges.map(range).collect::<Vec<_>>().join(",")
+}
+
+/// The processors of either list; nothing if one of them is none.
+pub fn either_list_of_processors(one: &str, other: &str) -> String {
+    match (processor_list(one), processor_list(other)) {
+        (Some(one), Some(other)) => list_of_processors([one, other].concat()),
+        _ => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +52,7 @@ mod tests {
         for wrong in ["", "a", "2-1", "1-", "0,,1", "65536", "0-4294967295"] {
             assert_eq!(processor_list(wrong), None, "{wrong:?}");
         }
+        assert_eq!(either_list_of_processors("0,2", "1,7"), "0-2,7");
+        assert_eq!(either_list_of_processors("0,2", ""), "");
     }
 }

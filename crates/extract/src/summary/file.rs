@@ -2,18 +2,18 @@
 //! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on),
 //! the open jobs of tasks (from version 4 on), and what those took that never waited (from version 5 on).
 //! Separators have names of addresses from version 6 on, late jobs have causes from version 7 on, and streams
-//! have modes from version 8 on.
+//! have modes from version 8 on, those of several runs from version 9 on.
 
 use super::Summary;
 use super::curve::RunNumber;
-use punctual_model::Causes;
+use punctual_model::{Causes, Mode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;
@@ -26,6 +26,8 @@ const WITHOUT_OPEN_JOBS: u32 = 3;
 const WITHOUT_BUSY: u32 = 4;
 /// The last version without causes of late jobs.
 const WITHOUT_CAUSES: u32 = 6;
+/// The last version without modes of several runs.
+const WITHOUT_KINDS: u32 = 8;
 
 /// Zstandard's own default: higher levels save 2 % and take twice as long.
 const LEVEL: i32 = 3;
@@ -74,6 +76,10 @@ impl fmt::Display for FileError {
     }
 }
 
+/// Modes of a stream of several runs, as JSON, with the number of the stream among all.
+#[derive(Serialize, Deserialize)]
+struct Kinds(u64, #[serde(with = "super::json")] Vec<Mode>);
+
 /// Causes, as JSON.
 #[derive(Serialize, Deserialize)]
 struct Written(#[serde(with = "super::json")] Option<Causes>);
@@ -85,7 +91,10 @@ impl Summary {
         let open: Vec<Option<u64>> = self.tasks.iter().map(|task| task.open).collect();
         let busy: Vec<Option<u64>> = self.tasks.iter().map(|task| task.busy).collect();
         let causes = Written(self.causes.clone());
-        let all = (self, programs, open, busy, causes);
+        let streams = (0..).zip(self.tasks.iter().flat_map(|task| &task.streams));
+        let of_several = streams.filter(|(_, it)| it.alone.is_none() && !it.kinds.is_empty());
+        let kinds: Vec<Kinds> = of_several.map(|(number, it)| Kinds(number, it.kinds.clone())).collect();
+        let all = (self, programs, open, busy, causes, kinds);
         let body = pack(&postcard::to_allocvec(&all).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
@@ -160,6 +169,18 @@ impl Summary {
             let causes: Written;
             (causes, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
             summary.causes = causes.0;
+        }
+        let mut streams: Vec<_> = summary.tasks.iter_mut().flat_map(|task| &mut task.streams).collect();
+        streams.iter_mut().for_each(|stream| stream.kinds = stream.modes_alone().unwrap_or_default());
+        if version > WITHOUT_KINDS {
+            let kinds: Vec<Kinds>;
+            (kinds, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
+            for Kinds(number, kinds) in kinds {
+                let stream = usize::try_from(number).ok().and_then(|number| streams.get_mut(number));
+                let stream = stream.filter(|stream| stream.alone.is_none());
+                let none = || FileError::Invalid("it has modes of a stream that has none".into());
+                stream.ok_or_else(none)?.kinds = kinds;
+            }
         }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));

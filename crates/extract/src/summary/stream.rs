@@ -2,6 +2,7 @@
 
 use super::curve::{Curve, Extreme, Keep, RunNumber};
 use super::json;
+use super::kinds;
 use super::period::{self, Period};
 use super::spread::Spread;
 use crate::histogram::Times;
@@ -88,6 +89,9 @@ pub(crate) struct StreamSummary {
     skipped: u64,
     extra: u64,
     slips: Vec<(u64, i64)>,
+    /// Modes of all runs that have any. In the file, those of streams of a single task are `alone`.
+    #[serde(skip)]
+    pub kinds: Vec<Mode>,
 }
 
 impl StreamSummary {
@@ -135,6 +139,7 @@ impl StreamSummary {
                 .flat_map(|it| &it.slips)
                 .map(|it| (it.at_ns.ns(), it.activations))
                 .collect(),
+            kinds: kinds::of(&model.arrival.modes),
             alone: Some(Box::new(Alone {
                 place,
                 separator: model.separator,
@@ -189,6 +194,18 @@ impl StreamSummary {
         self.slips.extend(&other.slips);
         self.slips.sort_unstable();
         self.slips.truncate(MAX_SLIPS);
+        kinds::merge(&mut self.kinds, other.kinds.iter().cloned());
+    }
+
+    /// Its modes, if it is of a single task.
+    pub fn modes_alone(&self) -> Option<Vec<Mode>> {
+        self.alone.as_ref().map(|alone| kinds::of(&alone.shape.modes()))
+    }
+
+    /// The modes of several tasks, if each of them has modes.
+    fn modes(&self) -> Vec<Mode> {
+        let releases = self.kinds.iter().map(|mode| u128::from(mode.releases)).sum::<u128>();
+        if releases == self.releases.into() { self.kinds.clone() } else { Vec::new() }
     }
 
     fn merge_segments(&mut self, others: &[Vec<(u64, u64)>]) {
@@ -217,6 +234,7 @@ impl StreamSummary {
         );
         let wcet_ns = durations(&mut self.wcet.never_falling());
         let alone = self.alone.as_deref();
+        let modes = alone.map_or_else(|| self.modes(), |alone| alone.shape.modes());
         let percentiles = Percentiles {
             lateness: alone.map_or_else(|| self.lateness.quantiles(), |alone| alone.lateness),
             cost: self.cost_times.quantiles(),
@@ -229,10 +247,13 @@ impl StreamSummary {
             uncertain_releases: self.uncertain,
             back_to_back: self.back_to_back,
             arrival: Arrival {
-                periodic: alone.map_or_else(|| self.periodic(), |alone| alone.shape.periodic()),
+                periodic: match alone {
+                    Some(alone) => alone.shape.periodic(),
+                    None => self.periodic().filter(|_| modes.is_empty()),
+                },
                 sporadic: self.separation.map(|it| Sporadic { min_separation_ns: Duration::from_ns(it.ns) }),
                 curve: (!delta_min_ns.is_empty()).then_some(model::Curve { delta_min_ns, delta_max_ns }),
-                modes: alone.map(|alone| alone.shape.modes()).unwrap_or_default(),
+                modes,
             },
             execution: (!wcet_ns.is_empty()).then(|| Execution { wcet_ns, mean_ns: self.cost_times.mean() }),
             suspension: self.suspension(),
@@ -298,6 +319,7 @@ impl StreamSummary {
             (self.least.values.len() == self.greatest.values.len(), "curves of the same length"),
             (self.spread.as_ref().is_none_or(|it| it.is_valid(runs)), "the corners of a hull"),
             (period::are_valid(&self.periods), "periods in order"),
+            (kinds::are_valid(&self.kinds), "modes in order, without times"),
             (self.has_valid_slips(), "the first slips, in order, and as many as are counted"),
             (self.has_valid_segments(), "as many bounds as segments"),
             (self.primary_jobs <= self.jobs(), "no more jobs of primary streams than jobs"),

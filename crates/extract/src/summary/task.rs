@@ -7,7 +7,7 @@ use crate::extractor::Ended;
 use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
     self as model, Duration, EndedBy, Instant, Object, Policy, Reservation, Separator, ThreadId, ThreadIds,
-    processor_list,
+    either_list_of_processors, list_of_processors, processor_list,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -144,7 +144,7 @@ impl TaskSummary {
             })),
             runs: 1,
             tasks: 1,
-            affinity: processor_list(&task.affinity).map(list).unwrap_or_default(),
+            affinity: processor_list(&task.affinity).map(list_of_processors).unwrap_or_default(),
             from: task.from_ns.ns(),
             until: task.until_ns.ns(),
             ended_by: Some(task.ended_by),
@@ -167,10 +167,7 @@ impl TaskSummary {
         self.alone = None;
         self.runs = self.runs.saturating_add(other.runs);
         self.tasks = self.tasks.saturating_add(other.tasks);
-        self.affinity = match (processor_list(&self.affinity), processor_list(&other.affinity)) {
-            (Some(mine), Some(theirs)) => list([mine, theirs].concat()),
-            _ => String::new(),
-        };
+        self.affinity = either_list_of_processors(&self.affinity, &other.affinity);
         self.from = self.from.min(other.from);
         self.until = self.until.max(other.until);
         self.ended_by = self.ended_by.filter(|mine| other.ended_by == Some(*mine));
@@ -280,16 +277,4 @@ fn number_objects(streams: &mut [StreamSummary]) {
             other => Object::Address { address: counts[place].1.into(), name: other.name() },
         };
     }
-}
-
-/// Processors as a list of ranges.
-fn list(mut processors: Vec<u32>) -> String {
-    processors.sort_unstable();
-    processors.dedup();
-    let ranges = processors.chunk_by(|one, next| *next == one + 1);
-    let range = |range: &[u32]| match range {
-        [first, .., last] => format!("{first}-{last}"),
-        _ => range.iter().map(u32::to_string).collect(),
-    };
-    ranges.map(range).collect::<Vec<_>>().join(",")
 }

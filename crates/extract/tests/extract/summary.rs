@@ -9,7 +9,7 @@ use punctual_model::causes::{Causes, LateTask};
 use punctual_model::check::{arrival_counts, check_stream};
 use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
-    Call, Duration, Instant, Object, ObjectName, Platform, Policy, Release, Separator, Stream, Task,
+    Call, Duration, Instant, Mode, Object, ObjectName, Platform, Policy, Release, Separator, Stream, Task,
     TimingModel,
 };
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
@@ -359,8 +359,8 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 9;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(9)));
+    newer[MAGIC.len()] = 10;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(10)));
     for cut in MAGIC.len()..good.len() {
         assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
     }
@@ -425,6 +425,43 @@ fn causes_of_late_jobs_add_up() {
     let causes = all.to_model().causes.expect("causes");
     let sums = (causes.tasks[0].jobs, causes.tasks[0].late, causes.tasks[0].causes[0].ns.ns());
     assert_eq!((causes.tasks.len(), sums), (1, (12, 2, 8)));
+}
+
+/// Jobs of timers of these periods, in milliseconds, released up to 0.1 ms late.
+fn timers(periods: &[u64]) -> Vec<Seen> {
+    let mut at: Vec<u64> = periods
+        .iter()
+        .flat_map(|ms| (0..600).map(move |job| 500_000 * ms + job * ms * 1_000_000 + job * 7_919 % 100_000))
+        .filter(|at| *at < 600_000_000 * periods[0])
+        .collect();
+    at.sort_unstable();
+    at.into_iter().map(Seen::at).collect()
+}
+
+#[test]
+fn modes_of_several_runs_are_those_of_each() {
+    let of = |number, periods: &[u64]| summary(number, &thread(7, "loop", &timers(periods)), 32);
+    let both = [of(0, &[5, 7]), of(1, &[10, 25]), of(2, &[5, 7])];
+    let read = |summary: &Summary| Summary::from_bytes(&summary.to_bytes()).expect("a summary");
+    let all = merged(both.iter().map(read));
+    assert_eq!(read(&all).to_bytes(), all.to_bytes());
+    assert_eq!(merged(both.into_iter().rev()).to_bytes(), all.to_bytes());
+    let arrival = |summary: &Summary| {
+        let model = summary.to_model();
+        let task = &model.tasks()[0];
+        task.streams[task.primary.expect("a primary stream")].arrival.clone()
+    };
+    let shown = arrival(&all);
+    let periods =
+        |mode: &Mode| mode.sources.iter().map(|it| it.period_ns.ns() / 1_000_000).collect::<Vec<_>>();
+    let seen: Vec<_> = shown.modes.iter().map(periods).collect();
+    assert_eq!((seen, &shown.periodic), (vec![vec![5, 7], vec![10, 25]], &None));
+    let jitter = |mode: &Mode| mode.sources[0].jitter_ns.ns();
+    assert!((90_000..101_000).contains(&jitter(&shown.modes[0])), "{:?}", shown.modes);
+    // Not all have modes.
+    let some = merged([all, of(3, &[10])]);
+    assert_eq!(arrival(&some).modes, []);
+    assert!(arrival(&some).periodic.is_some());
 }
 
 #[test]
