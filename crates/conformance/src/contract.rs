@@ -126,7 +126,7 @@ pub struct ContractMode {
 }
 
 /// One of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContractSource {
     /// From one activation to the next.
     pub period: Duration,

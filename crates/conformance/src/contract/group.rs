@@ -53,6 +53,9 @@ impl<'a> Group<'a> {
             None => sources::agreed(&self.streams, limits),
         };
         let has_grid = periodic.is_some() || modes.is_some();
+        // A source whose phase jumps: one mode, and no more than a period.
+        let plain = modes.as_deref().and_then(sources::only);
+        let modes = modes.filter(|_| plain.is_none());
         let separations = if has_grid { Vec::new() } else { self.separations(margin) };
         let suspension = most(&|stream| stream.suspension.as_ref().map(|it| it.dynamic_ns));
         let segmented = self.streams.iter().filter_map(|stream| stream.suspension.as_ref());
@@ -77,9 +80,16 @@ impl<'a> Group<'a> {
             thread: (!is_plain).then_some(pattern),
             threads: Some(at_once(&threads)).filter(|threads| *threads > 1),
             separator: self.separator.clone(),
-            period: periodic.as_ref().map(|it| it.period),
-            jitter: periodic.as_ref().map(|it| margin.above_kernel(it.jitter, 1)),
-            skips: periodic.as_ref().map(|it| it.skips).filter(|skips| *skips > 0),
+            period: periodic.as_ref().map(|it| it.period).or(plain.map(|(source, _)| source.period)),
+            jitter: periodic
+                .as_ref()
+                .map(|it| margin.above_kernel(it.jitter, 1))
+                .or(plain.and_then(|(source, _)| source.jitter)),
+            skips: periodic
+                .as_ref()
+                .map(|it| it.skips)
+                .or(plain.and_then(|(_, skips)| skips))
+                .filter(|skips| *skips > 0),
             modes: modes.unwrap_or_default(),
             separation: separations.first().copied(),
             more_separations: separations.get(1..).unwrap_or_default().to_vec(),

@@ -15,12 +15,8 @@ pub fn agreed(streams: &[&Stream], limits: Limits) -> Option<Vec<ContractMode>> 
     let mut agreed: Vec<ContractMode> = Vec::new();
     let streams = || streams.iter().filter(|stream| stream.releases > 1);
     for stream in streams() {
-        let modes = &stream.arrival.modes;
-        let is_change = |two: &[Mode]| !two[0].is_like(&two[1]);
-        if modes.is_empty() || !modes.windows(2).all(is_change) {
-            return None;
-        }
-        for mode in modes {
+        let modes = without_jumps(&stream.arrival.modes)?;
+        for mode in &modes {
             let mode = observed(mode, modes.len() > 1, limits)?;
             match agreed.iter_mut().find(|other| periods(other) == periods(&mode)) {
                 Some(other) => widen(other, &mode),
@@ -42,6 +38,53 @@ pub fn agreed(streams: &[&Stream], limits: Limits) -> Option<Vec<ContractMode>> 
         }
     }
     Some(agreed)
+}
+
+/// The source of a task that has one, without bursts, and the activations that it may leave out in a row.
+pub fn only(modes: &[ContractMode]) -> Option<(ContractSource, Option<u64>)> {
+    match modes {
+        [ContractMode { sources, skips }] => match sources[..] {
+            [source] if source.burst.is_none() => Some((source, *skips)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The modes, with a jitter that covers jumps of the phase in place of the jumps. `None` if there are no modes,
+/// or if such a jitter says little.
+fn without_jumps(modes: &[Mode]) -> Option<Vec<Mode>> {
+    let mut joined: Vec<Mode> = Vec::with_capacity(modes.len());
+    for mode in modes {
+        match joined.last_mut() {
+            Some(last) if last.is_like(mode) => join(last, mode)?,
+            _ => joined.push(mode.clone()),
+        }
+    }
+    (!joined.is_empty()).then_some(joined)
+}
+
+/// Goes on with a source of the same period and another phase.
+fn join(mode: &mut Mode, later: &Mode) -> Option<()> {
+    let ([source], [other]) = (&mut mode.sources[..], &later.sources[..]) else { return None };
+    if source.burst.is_some() {
+        return None;
+    }
+    let period = i128::from(source.period_ns.ns());
+    let moved = (i128::from(other.offset_ns) - i128::from(source.offset_ns)).rem_euclid(period);
+    let moved = if moved > period / 2 { moved - period } else { moved };
+    let reach = |jitter: Duration, other: Duration| {
+        let (begin, end) = (moved.min(0), i128::from(jitter.ns()).max(moved + i128::from(other.ns())));
+        (end - begin < period / 2).then(|| u64::try_from(end - begin).ok().map(Duration::from_ns))?
+    };
+    let usual = reach(source.usual_jitter(), other.usual_jitter())?;
+    source.jitter_ns = reach(source.jitter_ns, other.jitter_ns)?;
+    source.usual_jitter_ns = Some(usual);
+    source.offset_ns += i64::try_from(moved.min(0)).ok()?;
+    source.activations += other.activations;
+    mode.releases += later.releases;
+    mode.until_ns = later.until_ns;
+    Some(())
 }
 
 /// What was observed of a mode; of one of several, only if what it left out is known.

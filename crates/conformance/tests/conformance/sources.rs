@@ -135,6 +135,22 @@ fn observed_modes_are_agreed_on() {
     assert_eq!(check_model(&contract, &observed).violations(), 0);
 }
 
+/// A phase that jumps is jitter: the contract has one period.
+#[test]
+fn a_jump_of_the_phase_is_agreed_on_as_jitter() {
+    let parts = [(20, 2_000), (2_013, 4_000)];
+    let releases = parts.iter().flat_map(|(from, until)| every(10 * MS, from * MS, until * MS));
+    let stream = thread(releases.collect());
+    let observed = model(&stream.records);
+    let contract = Contract::from(&observed);
+    let task = &contract.tasks[0];
+    assert_eq!((task.period, &task.modes[..]), (Some(Duration::from_ms(10)), &[][..]), "{contract:#?}");
+    let jitter = task.jitter.expect("a jitter");
+    assert!((3 * MS..4 * MS).contains(&jitter.ns()), "{jitter}");
+    assert_eq!(found(&contract, &stream), []);
+    assert_eq!(check_model(&contract, &observed).violations(), 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
