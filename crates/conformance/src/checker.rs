@@ -182,7 +182,7 @@ impl Checker {
             Record::Exit { tid, sequence, at } | Record::Last { tid, sequence, at } => {
                 judge.end_of(*tid, *sequence, *at, extractor, each);
             }
-            Record::Task(task) if task.begin != Begin::Seen => {
+            Record::Task(task) if task.begin != Begin::Seen && extractor.ends_task(record) => {
                 judge.end_of(task.tid, task.sequence, task.at, extractor, each);
             }
             _ => {}

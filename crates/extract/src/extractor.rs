@@ -7,7 +7,9 @@ use crate::run::Run;
 use crate::stream::Options as StreamOptions;
 use crate::summary::stream::StreamSummary;
 use crate::task::{JobSeen, Task};
-use punctual_model::{self as model, ClockStep, Duration, EndedBy, Instant, Separator};
+use punctual_model::{
+    self as model, ClockStep, Duration, EndedBy, Instant, Separator, either_list_of_processors,
+};
 use punctual_trace::{Activation, Begin, Record, TaskRecord};
 use rustc_hash::FxHashMap;
 
@@ -16,12 +18,15 @@ use rustc_hash::FxHashMap;
 const MAX_TASKS: usize = 5_000;
 const MAX_TASKS_WITH_JOBS: usize = 10_000;
 
+/// So many changes of affinity in a row end a task. A thread that goes on changing it is one task.
+const MOST_MOVES: u32 = 2;
+
 /// What to extract.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Horizons of the curves.
     pub stream: StreamOptions,
-    /// Whether a task goes on after a change of policy, priority or affinity.
+    /// Whether a task goes on after any change of policy, priority or affinity.
     pub merge_transitions: bool,
 }
 
@@ -52,11 +57,13 @@ struct Thread {
     renamed: Option<String>,
     /// Whether the command line was read in the kernel; read later, it may be that of a later exec.
     command_known: bool,
+    /// Changes of affinity in a row that began its last tasks.
+    moves: u32,
 }
 
 impl Thread {
     fn new(task: Task, next: u32) -> Self {
-        Self { task, next, renamed: None, command_known: false }
+        Self { task, next, renamed: None, command_known: false, moves: 0 }
     }
 
     /// Its task as far as it has been observed: with all streams, or with the primary one alone.
@@ -271,15 +278,27 @@ impl Extractor {
 
     /// Whether a thread's current task ends with this record, or ended before it because records are missing.
     pub fn ends_task(&self, record: &Record) -> bool {
+        if let Record::Task(task) = record {
+            return !self.goes_on(task);
+        }
         let (tid, sequence) = match record {
             Record::Activation(activation) => (activation.tid, activation.sequence),
             Record::Renamed { tid, sequence, .. }
             | Record::Command { tid, sequence, .. }
             | Record::Busy { tid, sequence, .. } => (*tid, *sequence),
-            Record::Task(_) | Record::Exit { .. } | Record::Last { .. } => return true,
+            Record::Exit { .. } | Record::Last { .. } => return true,
             _ => return false,
         };
         self.threads.get(&tid).is_some_and(|thread| thread.next != sequence)
+    }
+
+    /// Whether a thread's current task goes on although its parameters change.
+    fn goes_on(&self, record: &TaskRecord) -> bool {
+        let moves_on = |thread: &Thread| record.begin == Begin::Affinity && thread.moves >= MOST_MOVES;
+        let is_asked = self.options.merge_transitions && !matches!(record.begin, Begin::Exec | Begin::Seen);
+        self.threads
+            .get(&record.tid)
+            .is_some_and(|thread| thread.next == record.sequence && (is_asked || moves_on(thread)))
     }
 
     /// The number that a thread's next record must have, and its jobs that have not ended by the records so
@@ -343,11 +362,10 @@ impl Extractor {
             Begin::Affinity => EndedBy::AffinityChange,
             Begin::Exec | Begin::Seen => EndedBy::Exec,
         };
-        let lost = self.threads.get(&record.tid).is_none_or(|thread| thread.next != record.sequence);
-        if lost {
+        let goes_on = self.goes_on(record);
+        if self.threads.get(&record.tid).is_some_and(|thread| thread.next != record.sequence) {
             self.gap(record.tid, record.sequence);
         }
-        let merge = self.options.merge_transitions && ended_by != EndedBy::Exec && !lost;
         let Some(mut thread) = self.threads.remove(&record.tid) else {
             // The record that introduced the thread was lost.
             self.gaps += 1;
@@ -363,18 +381,22 @@ impl Extractor {
             }
         }
         thread.take_name();
-        if merge {
-            let at = thread.task.about().at;
-            *thread.task.about_mut() = TaskRecord { at, ..record.clone() };
+        if goes_on {
+            let TaskRecord { at, affinity, .. } = thread.task.about();
+            let affinity = match self.options.merge_transitions {
+                true => record.affinity.clone(),
+                false => either_list_of_processors(affinity, &record.affinity),
+            };
+            *thread.task.about_mut() = TaskRecord { at: *at, affinity, ..record.clone() };
             thread.task.merge_transition();
             self.threads.insert(record.tid, thread);
             return;
         }
         let phase = thread.task.phase() + 1;
+        let moves = if record.begin == Begin::Affinity { thread.moves + 1 } else { 0 };
         self.keep(thread.end(record.at, ended_by, self.summarizes));
-        let mut thread = Thread::new(Task::new(record.clone(), phase), next);
-        thread.command_known = true;
-        self.threads.insert(record.tid, thread);
+        let thread = Thread::new(Task::new(record.clone(), phase), next);
+        self.threads.insert(record.tid, Thread { command_known: true, moves, ..thread });
     }
 
     /// Introduces a thread whose beginning is not among these records.

@@ -267,6 +267,34 @@ fn merged_transitions_leave_one_task_with_the_latest_parameters() {
 }
 
 #[test]
+fn a_thread_that_changes_its_affinity_again_and_again_is_one_task() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    for turn in 0..30_u32 {
+        let Record::Task(mut moved) =
+            begins(1 + 5 * turn, 50 + 4_000 * u64::from(turn), Begin::Affinity, Policy::Fifo)
+        else {
+            unreachable!("a task record")
+        };
+        moved.affinity = ["0", "2-3", "5"][turn as usize % 3].into();
+        records.push(Record::Task(moved));
+        records.extend(periodic(2 + 5 * turn, 100 + 4_000 * u64::from(turn), 4));
+    }
+    let tasks = extract(&records);
+    let seen: Vec<_> =
+        tasks.iter().map(|task| (task.affinity.as_str(), task.merged_transitions, task.ended_by)).collect();
+    assert_eq!(
+        seen[1..],
+        [("0", 0, EndedBy::AffinityChange), ("0,2-3,5", 28, EndedBy::ObservationEnd)],
+        "{seen:?}"
+    );
+    let stream = &tasks[2].streams[0];
+    assert_eq!(
+        (stream.releases, stream.arrival.periodic.as_ref().map(|it| it.period_ns.ns())),
+        (116, Some(1_000))
+    );
+}
+
+#[test]
 fn tasks_are_capped_and_counted() {
     let mut extractor = Extractor::new(options());
     extractor.record(&begins(0, 0, Begin::Seen, Policy::Fifo));
