@@ -199,9 +199,9 @@ impl Task {
         // One that sleeps has no job between sleeps.
         let awake = self.open_jobs().find(|job| job.separator == Separator::SUSPENSION)?;
         let last = awake.release.window.earliest();
-        let stream = primary?;
-        let response = stream.response.as_ref().map(|it| it.max_ns);
-        let known = response.or(stream.execution.as_ref()?.wcet_ns.first().copied())?;
-        Some(until.since(last)).filter(|open| *open > known)
+        let response = |stream: &model::Stream| stream.response.as_ref().map(|it| it.max_ns);
+        let cost = |stream: &model::Stream| stream.execution.as_ref()?.wcet_ns.first().copied();
+        let known = primary.and_then(|stream| response(stream).or(cost(stream)));
+        Some(until.since(last)).filter(|open| *open > known.unwrap_or(Duration::ZERO))
     }
 }

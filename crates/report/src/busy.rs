@@ -1,17 +1,23 @@
-//! Real-time threads that never wait. They have no jobs and so no figures, but may keep everything else from
-//! a processor.
+//! Real-time threads that never wait, or have ceased to. No figure of a job tells of that time, in which they may
+//! keep everything else from a processor.
 
 use crate::figures::Note;
 use crate::text;
 use punctual_model::{Duration, Task};
 
-/// Tasks observed for a shorter time are not mentioned: every thread runs for a moment before it first waits.
+/// Shorter times are not mentioned: every thread runs for a moment before it first waits, and before it ends.
 const LEAST: Duration = Duration::from_ms(100);
 
-/// What a row says of a task that never waited; `None` of others.
+/// What a row says of a task that never waited, or had ceased to when it ended; `None` of others.
 pub(crate) fn note(task: &Task) -> Option<Note> {
     let observed = task.until_ns.since(task.from_ns);
-    let cpu = task.busy_ns.filter(|_| task.policy.is_real_time() && observed >= LEAST)?;
+    if !task.policy.is_real_time() || observed < LEAST {
+        return None;
+    }
+    if let Some(awake) = task.open_ns.filter(|open| *open >= LEAST) {
+        return Some(Note::Awake(awake));
+    }
+    let cpu = task.busy_ns?;
     // Readings of the account and of the clock are not of the same instant: at most all.
     let share = (cpu.ns() as f64 / observed.ns() as f64).min(1.0);
     let percent = (share * 100.0).round() as u64;
@@ -49,6 +55,15 @@ mod tests {
         let budget = busy("0-1", Duration::from_ms(400));
         assert_eq!(words(&budget).as_deref(), Some("never waits, 20 % of a CPU"));
         assert_eq!(without_jobs(&pinned), "It has no jobs: it never waits, 100 % of CPU 1.");
+    }
+
+    #[test]
+    fn one_that_ceased_to_wait_has_a_note() {
+        let mut once = busy("1", Duration::ZERO);
+        (once.busy_ns, once.open_ns) = (None, Some(Duration::from_ms(1_900)));
+        assert_eq!(without_jobs(&once), "It has no jobs: it has been awake for the last 1.9 s.");
+        once.open_ns = Some(Duration::from_ms(2));
+        assert_eq!(note(&once), None);
     }
 
     #[test]

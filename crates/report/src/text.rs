@@ -93,6 +93,8 @@ pub(crate) fn note(note: &Note) -> String {
         Note::NeverWaits { percent, processor: Some(cpu) } => {
             format!("never waits, {percent} % of CPU {cpu}")
         }
+        Note::Awake(time) => format!("has been awake for the last {}", about(*time)),
+        Note::Changes(number) => format!("{} merged", counted(*number, "change")),
         Note::NeverWaits { percent, processor: None } => format!("never waits, {percent} % of a CPU"),
         Note::EndedByLoss => "ended by loss".into(),
         Note::SeparatorsCapped => "separators capped".into(),

@@ -156,28 +156,37 @@ fn short() -> Result<Outcome> {
     })
 }
 
-/// It has no jobs, and is not hidden; a recording tells the same.
+/// A thread that never waits has no jobs, and one that ceases to wait has none of that time. Neither is hidden; a
+/// recording tells the same.
 fn never_waits() -> Result<Outcome> {
+    has_note("0", "never waits, ")?;
+    has_note("1", "has been awake for the last ")?;
+    has_note("9", "has been awake for the last ")?;
+    Ok(Outcome::Completed)
+}
+
+/// A thread that spins after so many jobs has a row with this note.
+fn has_note(jobs: &str, note: &str) -> Result<()> {
+    let arguments = ["--for", "0.5", "--jobs", jobs];
     let directory = directory()?;
     let recording = directory.path().join("spin");
     let mut record = punctual(["record", "--quiet", "-o"]);
-    record.arg(&recording).arg("--").args([&workload("spin"), "--for", "0.5"]);
+    record.arg(&recording).arg("--").arg(workload("spin")).args(arguments);
     run(record)?.expect_code(0)?;
     let mut replay = punctual(["replay"]);
     replay.arg(&recording);
     let live = {
         let mut extract = punctual(["extract", "--"]);
-        extract.args([&workload("spin"), "--for", "0.5"]);
+        extract.arg(workload("spin")).args(arguments);
         run(extract)?
     };
     for ended in [live, run(replay)?] {
         ended.expect_code(0)?;
-        let has_row =
-            ended.stdout.lines().any(|line| line.starts_with("spin") && line.contains("never waits, "));
-        ensure!(has_row, "a thread that spins has no row: {}", ended.all());
+        let has_row = ended.stdout.lines().any(|line| line.starts_with("spin") && line.contains(note));
+        ensure!(has_row, "no row with `{note}`: {}", ended.all());
         ensure!(!ended.all().contains("hidden"), "it is called hidden: {}", ended.all());
     }
-    Ok(Outcome::Completed)
+    Ok(())
 }
 
 /// 50 jobs become due at once; before the step, none of them was.

@@ -360,6 +360,10 @@ pub enum Note {
         /// The only one that it may use.
         processor: Option<u32>,
     },
+    /// It has not waited for so long, and no job tells of that.
+    Awake(Duration),
+    /// Changes of policy, priority or affinity that did not end the task.
+    Changes(u64),
     /// Records were lost, so that the task ends.
     EndedByLoss,
     /// Some separators share a stream.

@@ -75,6 +75,9 @@ impl<'a> ThreadRow<'a> {
             Phases::Sum { phases, policies } => notes.push(Note::Phases { phases, policies }),
         }
         notes.extend(busy::note(task));
+        if task.merged_transitions > 0 {
+            notes.push(Note::Changes(task.merged_transitions));
+        }
         if task.ended_by == EndedBy::Loss {
             notes.push(Note::EndedByLoss);
         }
