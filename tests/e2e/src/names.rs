@@ -7,16 +7,21 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-pub const ALL: &[(&str, Test)] = &[("names::of_semaphores", semaphores)];
+pub const ALL: &[(&str, Test)] = &[
+    ("names::of_semaphores", || semaphores("gate", "gate")),
+    ("names::of_semaphores_in_libraries", || semaphores("gate_in_library", "libgate.so")),
+];
 
 /// The semaphores of tests/workloads/gate.c, and who waits for them.
-const WAITS: [(&str, &str); 3] = [("loop", "gate:next"), ("loop", "gate:answered"), ("helper", "gate:asked")];
+const WAITS: [(&str, &str); 3] = [("loop", "next"), ("loop", "answered"), ("helper", "asked")];
 
-/// The contract of one run is applied to a second one: recorded, replayed and watched.
-fn semaphores() -> Result<Outcome> {
+/// The contract of one run is applied to a second one: recorded, replayed and watched. The semaphores lie in
+/// `module`.
+fn semaphores(program: &str, module: &str) -> Result<Outcome> {
     let folder = directory()?;
     let file = |name: &str| folder.path().join(name);
-    let gate = workload("gate");
+    let gate = workload(program);
+    let named = |symbol: &str| format!("{module}:{symbol}");
     for number in ["1", "2"] {
         let (model, replayed) = (format!("{number}.timing.json"), format!("{number}.replayed.timing.json"));
         let mut extract = punctual(["extract", "-q", "-o"]);
@@ -28,8 +33,8 @@ fn semaphores() -> Result<Outcome> {
         run(replay)?.expect_code(0)?;
         for name in [model, replayed] {
             let waits = waits(&file(&name))?;
-            for (thread, lock) in WAITS {
-                let jobs = waits.get(&(thread.to_owned(), lock.to_owned()));
+            for (thread, symbol) in WAITS {
+                let jobs = waits.get(&(thread.to_owned(), named(symbol)));
                 ensure!(jobs > Some(&0), "{name}: {waits:?}");
             }
         }
@@ -38,18 +43,19 @@ fn semaphores() -> Result<Outcome> {
     contract.arg(file("whole.toml")).arg(file("1.timing.json"));
     run(contract)?.expect_code(0)?;
     let whole = fs::read_to_string(file("whole.toml"))?;
-    timing(is_named(&whole))?;
+    timing(is_named(&whole, module))?;
 
     // Of the names alone, since times differ from run to run.
     let separators = |lock: &str| {
-        let tasks = [("loop", lock), ("helper", "gate:asked")].map(|(name, lock)| {
+        let tasks = [("loop", lock), ("helper", "asked")].map(|(name, lock)| {
+            let lock = named(lock);
             format!(
                 "[[task]]\nname = {name:?}\nseparator = \"futex_wait_bitset {lock}\"\nresponse = \"1h\"\n"
             )
         });
         format!("tasks_without_jobs = \"violation\"\n{}", tasks.concat())
     };
-    for (lock, code) in [("gate:next", 0), ("gate:answered", 0), ("gate:asked", 8), ("gate:other", 8)] {
+    for (lock, code) in [("next", 0), ("answered", 0), ("asked", 8), ("other", 8)] {
         let contract = file("names.toml");
         fs::write(&contract, separators(lock))?;
         for input in ["2", "2.timing.json"] {
@@ -61,14 +67,14 @@ fn semaphores() -> Result<Outcome> {
             judged(&all["inputs"][0], lock, code)?;
         }
     }
-    fs::write(file("names.toml"), separators("gate:answered"))?;
+    fs::write(file("names.toml"), separators("answered"))?;
     let mut watch = punctual(["watch", "--json", "--no-journal"]);
     watch.arg(file("names.toml")).args(["--", &gate, "semaphores", "--jobs", "100"]);
     let watched = run(watch)?;
     watched.expect_code(0)?;
     let end = watched.stdout.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
     let Some(end) = end.filter(|end| end["event"] == "end") else { return fail(watched.all()) };
-    judged(&end["outcome"]["inputs"][0], "gate:answered", 0)?;
+    judged(&end["outcome"]["inputs"][0], "answered", 0)?;
     Ok(Outcome::Completed)
 }
 
@@ -94,8 +100,8 @@ fn judged(input: &Value, lock: &str, code: i32) -> Result {
 }
 
 /// Whether each thread has a separator with a name, as far as jobs came in time.
-fn is_named(contract: &str) -> Result {
-    let named = contract.matches("separator = \"futex_wait_bitset gate:").count();
+fn is_named(contract: &str, module: &str) -> Result {
+    let named = contract.matches(&format!("separator = \"futex_wait_bitset {module}:")).count();
     ensure!(named == 2 && !contract.contains("futex_wait_bitset *"), "{contract}");
     Ok(())
 }
