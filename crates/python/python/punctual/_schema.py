@@ -139,8 +139,9 @@ class Task(_Task, total=False):
     # The recording that the task comes from, where the file is about several; of a task of several runs
     # (docs/fleets.md), how many. Absent otherwise.
     recording: str
-    # Changes of policy, priority or affinity that were not to end the task (--merge-transitions); its
-    # parameters are those after the last. Absent where there were none.
+    # Changes of policy, priority or affinity that did not end the task: with --merge-transitions all of them,
+    # its parameters being those after the last; without, those of affinity from the third in a row on, its
+    # affinity having the processors of all. Absent where there were none.
     merged_transitions: int
     # For how long the last job had been open when the task ended, since the thread last woke up. Only where
     # that is longer than every response time of the primary stream: the models do not tell of that job.
