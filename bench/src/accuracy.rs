@@ -115,10 +115,11 @@ fn measure_modes() -> Result<(), Error> {
             let stream = simulate(&mut random, number);
             let mut sum = Stream::new(&Options::default());
             stream.releases.iter().for_each(|release| sum.release(release, Circumstances::default()));
-            let found = sum.to_model(Separator::SUSPENSION).arrival;
-            right += u64::from(stream.is_named_by(&found));
-            other += u64::from(!found.modes.is_empty() && !stream.is_named_by(&found));
-            period += u64::from(found.periodic.is_some());
+            let model = sum.to_model(Separator::SUSPENSION);
+            let is_named = stream.is_named_by(&model.arrival);
+            right += u64::from(is_named);
+            other += u64::from(!model.arrival.modes.is_empty() && !is_named);
+            period += u64::from(model.nearly_regular().is_some());
             published += u64::from(names_one(&stream));
         }
         let cells = [STREAMS, right, other, period, published].map(|it| it.to_string());
@@ -136,7 +137,7 @@ const MODES_HEAD: [&str; 7] = [
     "named as they are",
     "goal",
     "named otherwise",
-    "one period in the file",
+    "one period printed",
     "LiME's algorithm: a period of the stream",
 ];
 

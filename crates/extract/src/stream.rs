@@ -229,7 +229,7 @@ impl Stream {
             cost: self.cost_times.quantiles(),
             response: self.response_times.quantiles(),
         };
-        model::Stream {
+        let mut stream = model::Stream {
             separator,
             jobs: self.jobs(),
             releases: self.releases,
@@ -245,7 +245,13 @@ impl Stream {
             suspension: self.suspension.suspension(),
             response: self.response(),
             percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
+        };
+        if stream.is_random() {
+            let without = |percentiles| Percentiles { lateness: None, ..percentiles };
+            stream.arrival.periodic = None;
+            stream.percentiles = stream.percentiles.map(without).filter(|it| *it != Percentiles::default());
         }
+        stream
     }
 
     /// Whether the period is more than a way to describe a few releases.

@@ -1,6 +1,7 @@
 //! Arrival models: how often a thread's jobs are released, or a dataflow task is activated.
 
 mod modes;
+mod regular;
 mod validate;
 
 pub use modes::{Burst, MAX_MODES, Mode, Source};

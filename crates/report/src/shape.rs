@@ -1,6 +1,6 @@
 //! Which of a stream's arrival models to show first. All of them hold; this one tells a person most.
 
-use punctual_model::{Duration, Mode, Periodic, PeriodicOn, Stream};
+use punctual_model::{Duration, Mode, Periodic, Stream};
 
 /// The arrival model to show.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,56 +35,18 @@ impl<'a> Shape<'a> {
         if !stream.arrival.modes.is_empty() {
             return Shape::Modes(&stream.arrival.modes);
         }
-        let periodic = stream.arrival.periodic.as_ref();
-        if let Some(periodic) = periodic.filter(|periodic| off_grid(periodic, stream) < periodic.period_ns) {
-            return Shape::Periodic(periodic);
-        }
-        // A few releases that were not seen may have been early or late by a whole period: that makes no
-        // bursts of a periodic task.
-        let few = stream.uncertain_releases > 0 && stream.uncertain_releases * 20 < stream.releases;
-        if let Some(periodic) =
-            periodic.filter(|periodic| few && periodic.usual_jitter().ns() < 3 * periodic.period_ns.ns())
-        {
-            return Shape::Periodic(periodic);
-        }
-        if let Some(periodic) = periodic.filter(|periodic| mostly_in_time(periodic, stream)) {
+        if let Some(periodic) = stream.regular() {
             return Shape::Periodic(periodic);
         }
         if let Some(bursts) = stream.arrival.curve.as_ref().and_then(|curve| bursts(&curve.delta_min_ns)) {
             return bursts;
         }
-        if let Some(periodic) = periodic.filter(|periodic| keeps_time(periodic, stream.releases)) {
+        if let Some(periodic) = stream.nearly_regular() {
             return Shape::Periodic(periodic);
         }
         let sporadic = stream.arrival.sporadic.as_ref();
         sporadic.map_or(Shape::Unknown, |sporadic| Shape::Sporadic(sporadic.min_separation_ns))
     }
-}
-
-/// How far off the grid jobs were due at least. Where arrivals are known, a job that was released late was
-/// also done late: what of the jitter is within the greatest response time is the machine's lateness, however
-/// many periods long, and the grid is as certain as before. What is beyond it are arrivals that keep to no
-/// grid.
-pub(crate) fn off_grid(periodic: &Periodic, stream: &Stream) -> Duration {
-    match (periodic.on, &stream.response) {
-        (PeriodicOn::Arrival, Some(response)) => periodic.usual_jitter().saturating_sub(response.max_ns),
-        _ => periodic.usual_jitter(),
-    }
-}
-
-/// Whether nine of ten releases come within half a period of the grid, so that the others are the exception:
-/// after a stop, say. Releases that come at random, or several at once, lie anywhere.
-fn mostly_in_time(periodic: &Periodic, stream: &Stream) -> bool {
-    let lateness = stream.percentiles.and_then(|percentiles| percentiles.lateness);
-    // Lateness after known arrivals does not tell whether those keep to a grid.
-    periodic.on == PeriodicOn::Release
-        && lateness.is_some_and(|lateness| lateness.p90_ns.ns() < periodic.period_ns.ns() / 2)
-}
-
-/// Random gaps add up like a random walk, so their jitter grows with the square root of the number of
-/// releases; that of a periodic task with a few very late releases does not.
-fn keeps_time(periodic: &Periodic, releases: u64) -> bool {
-    periodic.usual_jitter().as_secs_f64() < periodic.period_ns.as_secs_f64() * (releases as f64).sqrt() / 10.0
 }
 
 /// The number of releases after which the next one takes longest, compared with the span of those before.
@@ -101,7 +63,7 @@ fn bursts<'a>(delta_min: &[Duration]) -> Option<Shape<'a>> {
 mod tests {
     use super::*;
     use crate::example;
-    use punctual_model::{Curve, Response};
+    use punctual_model::{Curve, PeriodicOn, Response};
 
     fn stream(jitter_us: u64, delta_min_us: &[u64], releases: u64) -> Stream {
         let spans: Vec<Duration> = delta_min_us.iter().copied().map(Duration::from_us).collect();

@@ -4,7 +4,6 @@
 use crate::derived::typical;
 use crate::number::{agreeing, at_most, count, counted, period};
 use crate::percentiles::is_requested;
-use crate::shape::off_grid;
 use crate::text::since;
 use punctual_model::{
     Disturbance, Duration, FEWEST_TYPICAL, Instant, LeftOut, MAX_SLIPS, Object, Periodic, Slip, Stream,
@@ -101,7 +100,7 @@ pub(crate) fn limit(periodic: &Periodic, stream: &Stream, p999: Duration) -> Opt
 fn drift(periodic: &Periodic, stream: &Stream) -> Option<&'static str> {
     match stream.separator.object {
         Object::Clock { absolute: false, .. } => Some("each sleep begins when the job before it has ended"),
-        _ if is_requested(periodic, stream) && off_grid(periodic, stream) > Duration::ZERO => {
+        _ if is_requested(periodic, stream) && stream.off_grid(periodic) > Duration::ZERO => {
             Some("the times that the thread requests keep to no grid")
         }
         _ => None,

@@ -127,7 +127,11 @@ impl StreamSummary {
             response: model.response.as_ref().map(|it| extreme(it.max_ns)),
             cost_times: closed.cost_times,
             response_times: closed.response_times,
-            lateness: closed.lateness,
+            lateness: model
+                .percentiles
+                .and_then(|it| it.lateness)
+                .map(|_| closed.lateness)
+                .unwrap_or_default(),
             spread: closed.spread,
             periods: periodic.map(|it| Period::new(it, model.releases)).into_iter().collect(),
             knows_arrivals: closed.knows_arrivals,
