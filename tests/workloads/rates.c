@@ -48,7 +48,8 @@ static int64_t one(int64_t last)
 static const struct {
 	const char *name;
 	rule *next;
-} threads[] = {{"two", two}, {"changes", changes}, {"bursts", bursts}, {"jumps", jumps}, {"one", one}};
+} threads[] = {
+	{"two", two}, {"changes", changes}, {"bursts", bursts}, {"jumps", jumps}, {"one", one}};
 
 enum { COUNT = sizeof threads / sizeof *threads };
 
