@@ -41,6 +41,18 @@ impl Beyond {
 
     /// Counts a job that exceeds the limit of the term at `place`. Returns whether that breaks the contract.
     pub fn breaks(&mut self, place: usize, standing: &mut Standing, value: u64, rule: &Tolerance) -> bool {
+        self.all_break(1, place, standing, value, rule)
+    }
+
+    /// The same of one that stands for so many jobs.
+    pub fn all_break(
+        &mut self,
+        jobs: u64,
+        place: usize,
+        standing: &mut Standing,
+        value: u64,
+        rule: &Tolerance,
+    ) -> bool {
         if rule.is_certain(standing.term, value, standing.agreed) {
             return true;
         }
@@ -48,7 +60,7 @@ impl Beyond {
         if self.counts.len() <= place {
             self.counts.resize(place + 1, 0);
         }
-        self.counts[place] += 1;
+        self.counts[place] += jobs;
         let is_broken = allowance.is_exceeded(self.counts[place], self.jobs);
         standing.tolerated += u64::from(!is_broken);
         is_broken

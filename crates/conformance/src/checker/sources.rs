@@ -116,7 +116,9 @@ impl Row {
         let standings = &mut findings.tally.standings;
         let Some(place) = standings.iter().position(|it| it.term == broken.term) else { return };
         let (value, agreed_on) = (broken.value.ns(), broken.limit.ns());
-        if beyond.breaks(place, &mut standings[place], value, &agreed.tolerance) {
+        // Of several modes, a row that is in none of them is a violation only after so many jobs.
+        let jobs = if sources.modes.len() > 1 { LEAST_OF_MODE + 1 } else { 1 };
+        if beyond.all_break(jobs, place, &mut standings[place], value, &agreed.tolerance) {
             let (task, term) = (findings.tally.task.clone(), broken.term);
             findings.found(Violation { task, term, subject: Some(subject), value, agreed: agreed_on });
         }

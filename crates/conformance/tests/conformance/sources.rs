@@ -4,7 +4,7 @@ use crate::jobs::{MS, SLEEP, Thread, contract, found};
 use crate::kept::model;
 use proptest::prelude::*;
 use punctual_conformance::{Contract, Limits, Margin, Term, check_model};
-use punctual_model::Duration;
+use punctual_model::{Duration, Percent};
 
 const US: u64 = 1_000;
 
@@ -133,6 +133,14 @@ fn observed_modes_are_agreed_on() {
     assert_eq!(periods, [5, 8], "{contract:#?}");
     assert_eq!(found(&contract, &stream), []);
     assert_eq!(check_model(&contract, &observed).violations(), 0);
+    // Some jobs may exceed a limit, but not all of another rate.
+    let limits = Limits { margin: Margin::Percent(Percent::whole(20)), quantile: None };
+    let contract = Contract::observed(&[observed], limits, &|_| true).contract;
+    assert_eq!(found(&contract, &stream), []);
+    for period in [3, 12, 20] {
+        let other = thread(every(period * MS, 20 * MS, 6_000 * MS).collect());
+        assert!(terms(&found(&contract, &other)).len() == 1, "{period}");
+    }
 }
 
 /// A phase that jumps is jitter: the contract has one period.
