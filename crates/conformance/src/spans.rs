@@ -8,6 +8,7 @@
 //!
 //! A period in whole nanoseconds may be a rounded one: limits allow for one nanosecond with each activation.
 
+use crate::checker::LEAST_OF_MODE;
 use crate::contract::{ContractMode, ContractSource};
 use punctual_model::Duration;
 
@@ -39,21 +40,22 @@ impl Spans {
 }
 
 /// δ⁻ of releases that are in one of these modes each, with any changes between them.
+///
+/// Releases of one mode may follow those of another at once. The mode then lasts for [`LEAST_OF_MODE`] releases
+/// or more, some of which may belong to the other mode, too: then nothing is between those that neither limits.
+/// So one gap in that many may be zero, and the others are of parts of modes, however short.
 pub fn least_of_any(modes: &[Spans]) -> Vec<Duration> {
-    let mut all: Vec<Duration> = Vec::new();
-    let most = if modes.is_empty() { 0 } else { MOST_GAPS };
-    for gaps in 0..most {
-        let within = modes.iter().filter_map(|mode| mode.least.get(gaps).copied()).min();
-        // A change: the gap across it may have any length.
-        let changed = (0..gaps).map(|before| {
-            let after = (gaps - before - 1).checked_sub(1).map_or(Duration::ZERO, |after| all[after]);
-            all[before] + after
-        });
-        let changed = changed.chain((gaps > 0).then(|| all[gaps - 1])).min().filter(|_| modes.len() > 1);
-        let first = (gaps == 0 && modes.len() > 1).then_some(Duration::ZERO);
-        all.extend(within.into_iter().chain(changed).chain(first).min());
+    if let [only] = modes {
+        return only.least.clone();
     }
-    all
+    let within = |gaps: usize| modes.iter().filter_map(|mode| mode.least.get(gaps - 1).copied()).min();
+    let mut parts = vec![Duration::ZERO];
+    while let gaps @ 1..=MOST_GAPS = parts.len() {
+        let last = (1..=gaps).filter_map(|last| Some(parts[gaps - last] + within(last)?)).min();
+        let Some(least) = last else { return Vec::new() };
+        parts.push(least);
+    }
+    (1..=MOST_GAPS).map(|gaps| parts[gaps - gaps.div_ceil(LEAST_OF_MODE as usize)]).collect()
 }
 
 /// A source in nanoseconds.
@@ -218,8 +220,10 @@ mod tests {
     #[test]
     fn a_change_of_mode_has_any_length() {
         let modes = [Spans::of(&mode(&[(5 * MS, 0)], 0)), Spans::of(&mode(&[(8 * MS, 0)], 0))];
-        // Three releases of which each belongs to another mode.
-        assert_eq!(ms(&least_of_any(&modes)), [0, 0, 0, 0, 0, 0]);
+        // Two releases of which each belongs to another mode. After that, the mode goes on for a while.
+        let spans = least_of_any(&modes);
+        assert_eq!(ms(&spans), [0, 5, 10, 15, 20, 25]);
+        assert_eq!(ms(&spans[9..]), [45, 45, 50, 55, 60, 65]);
         assert_eq!(ms(&least_of_any(&modes[..1])), [5, 10, 15, 20, 25, 30]);
         assert!(least_of_any(&[]).is_empty());
     }
