@@ -233,9 +233,13 @@ impl ContractTask {
             && (!self.modes.is_empty() || self.jitter.is_some())
     }
 
-    /// The longest time from an activation to its release.
+    /// The longest time from an activation to its release, or to the last one of its burst.
     pub fn greatest_jitter(&self) -> Option<Duration> {
-        self.jitter.into_iter().chain(self.sources().filter_map(|source| source.jitter)).max()
+        let last = |source: &ContractSource| {
+            let within = source.burst.map_or(Duration::ZERO, |burst| burst.within_ns);
+            source.jitter.map(|jitter| jitter + within)
+        };
+        self.jitter.into_iter().chain(self.sources().filter_map(last)).max()
     }
 
     fn sources(&self) -> impl Iterator<Item = &ContractSource> {

@@ -45,7 +45,8 @@ pub fn contract(options: &Options, monitor: &dyn Monitor) -> Result<Contract> {
     }
     let chosen = |name: &str| options.threads.matches(name);
     let limits = Limits { margin, quantile: options.quantile };
-    let Observed { contract, left_out, missing, without_period } = Contract::observed(&runs, limits, &chosen);
+    let Observed { contract, left_out, missing, without_period, awake } =
+        Contract::observed(&runs, limits, &chosen);
     if contract.tasks.is_empty() && contract.chains.is_empty() && contract.latencies.is_empty() {
         return Err(Error::target(format!("{all} has nothing to agree on")).advise(
             "a contract is made of threads with at least ten jobs, chains, or scheduling latencies",
@@ -60,8 +61,13 @@ pub fn contract(options: &Options, monitor: &dyn Monitor) -> Result<Contract> {
         monitor.hint(&format!("without {names}: threads with fewer than ten jobs"));
     }
     if let Some(names) = listed(&without_period) {
-        let why = "many jobs were more than a period late";
+        let why = "some releases keep to none, or were more than a period late";
         monitor.hint(&format!("the contract has no period for {names}: {why}"));
+    }
+    for (name, time) in awake.iter().take(MOST_NAMES) {
+        let name = visible(name);
+        monitor
+            .hint(&format!("{name} had not waited for {time} at its end: its contract does not allow that"));
     }
     for (name, lacking) in missing.iter().take(MOST_NAMES) {
         let lacking = lacking.iter().map(|run| &*names[*run]).collect::<Vec<_>>().join(", ");

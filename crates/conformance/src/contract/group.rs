@@ -117,15 +117,21 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Whether the main stream has a period, however late its releases were.
+    /// Whether the main stream has a period or modes, however late its releases were.
     pub fn has_period(&self) -> bool {
-        primary(self.main).is_some_and(|main| main_period(main).is_some())
+        primary(self.main).is_some_and(|main| main_period(main).is_some() || !main.arrival.modes.is_empty())
+    }
+
+    /// The longest time at its end in which a thread did not wait, and of which no job tells.
+    pub fn awake(&self) -> Option<Duration> {
+        self.members.iter().filter_map(|(_, task)| task.open_ns).max()
     }
 
     /// The period of the main stream, with a jitter that covers the releases of all streams; `None` if they
     /// have no period worth the name.
     fn periodic(&self, limits: Limits) -> Option<Agreed> {
-        let model = main_period(primary(self.main)?)?;
+        let main = primary(self.main)?;
+        let model = main_period(main).filter(|_| main.nearly_regular().is_some())?;
         let mut agreed = Agreed { period: model.period_ns, jitter: Duration::ZERO, skips: 0 };
         for stream in &self.streams {
             agreed.cover(stream, limits);

@@ -27,8 +27,10 @@ pub struct Observed {
     pub contract: Contract,
     /// Names of threads with too few jobs.
     pub left_out: Vec<String>,
-    /// Names of threads that have a period in a run, but none in the contract.
+    /// Names of threads that have a period or modes in a run, but none in the contract.
     pub without_period: Vec<String>,
+    /// Threads that had ceased to wait at their ends, and for how long: the contract does not tell of that.
+    pub awake: Vec<(String, Duration)>,
     /// Names of threads that some runs do not have, each with the places of these runs.
     pub missing: Vec<(String, Vec<usize>)>,
 }
@@ -62,7 +64,8 @@ impl Contract {
             match Group::new(&members) {
                 Some(group) => {
                     let task = group.agreed(name, limits);
-                    if task.period.is_none() && group.has_period() {
+                    observed.awake.extend(group.awake().map(|time| (name.to_owned(), time)));
+                    if !task.has_period() && group.has_period() {
                         observed.without_period.push(name.to_owned());
                     }
                     observed.contract.tasks.push(task);

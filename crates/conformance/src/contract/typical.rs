@@ -7,7 +7,7 @@
 use super::group::LEAST_JOBS;
 use super::observed::Limits;
 use super::{Margin, MedianSeparation};
-use punctual_model::arrival::Periodic;
+use punctual_model::arrival::{Periodic, PeriodicOn};
 use punctual_model::{Duration, Percent, Quantiles, Stream};
 
 /// A quantile that timing models have.
@@ -65,9 +65,19 @@ pub fn response(stream: &Stream, quantile: Option<Quantile>) -> Option<Duration>
     Some(value(stream.percentiles.as_ref().and_then(|it| it.response.as_ref()), greatest, quantile))
 }
 
-/// Lateness of a release.
+/// Lateness of a release after its activation.
 pub fn jitter(stream: &Stream, model: &Periodic, quantile: Option<Quantile>) -> Duration {
-    value(stream.percentiles.as_ref().and_then(|it| it.lateness.as_ref()), model.jitter_ns, quantile)
+    let lateness = stream.percentiles.as_ref().and_then(|it| it.lateness.as_ref());
+    let after_arrival = value(lateness, model.jitter_ns, quantile);
+    (after_arrival + arrivals_off_grid(stream, model)).min(model.jitter_ns)
+}
+
+/// Lateness is that after known arrivals: how far those are off the grid.
+fn arrivals_off_grid(stream: &Stream, model: &Periodic) -> Duration {
+    match model.on {
+        PeriodicOn::Arrival => stream.off_grid(model),
+        PeriodicOn::Release => Duration::ZERO,
+    }
 }
 
 /// Disturbances last longer than a job, and some runs have them and others do not: a smaller share would rest
@@ -135,7 +145,7 @@ pub fn median_separation_of(stream: &Stream) -> Option<MedianSeparation> {
 /// with slips, differ from the period by no more than that.
 fn by_grid(stream: &Stream) -> Option<MedianSeparation> {
     let model = stream.arrival.periodic.as_ref()?;
-    let late = stream.percentiles.as_ref()?.lateness.as_ref()?.p90_ns;
+    let late = stream.percentiles.as_ref()?.lateness.as_ref()?.p90_ns + arrivals_off_grid(stream, model);
     let slips = model.skipped.saturating_add(model.extra);
     let period = model.period_ns;
     (late < period && slips.saturating_mul(4) <= stream.releases)
