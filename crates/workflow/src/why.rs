@@ -332,7 +332,9 @@ impl Jobs {
         for task in &mut *tasks {
             let Some(agreed) = agreed(contract, task) else { continue };
             task.primary = agreed.stream_of(task);
-            if let (None, Some(separator)) = (task.primary, &agreed.separator) {
+            // A phase may have had no time for a job.
+            let has_jobs = task.streams.iter().any(|stream| stream.jobs > 0);
+            if let (None, Some(separator), true) = (task.primary, &agreed.separator, has_jobs) {
                 let problem =
                     format!("thread {} ({}) has no job that ends at {separator}", task.name, task.tid);
                 return Err(Error::usage(problem).advise("punctual show --task lists its separators"));

@@ -87,7 +87,13 @@ pub fn around(path: &Path, name: &JobName, monitor: &dyn Monitor) -> Result<Arou
         },
     )?;
     drop(progress);
-    let several: Vec<String> = found.iter().map(|it| format!("{}:{}", it.thread, name.number)).collect();
+    let mut several: Vec<String> = found.iter().map(|it| format!("{}:{}", it.thread, name.number)).collect();
+    several.sort_unstable();
+    several.dedup();
+    if found.len() > 1 && several.len() == 1 {
+        monitor.hint(&format!("{} jobs have the name {}: the longest is shown", found.len(), several[0]));
+    }
+    found.sort_by_key(|it| it.end.since(it.begin));
     match (found.pop(), several.len()) {
         (Some(found), 1) => Ok(found),
         (None, _) => {
