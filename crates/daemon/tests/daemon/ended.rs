@@ -69,7 +69,7 @@ fn ready() -> (Daemon, Client) {
     // Whose thread has taken nothing, owes nothing.
     let sleeper = Sleeper::start();
     let spec = client.schedule(most(), sleeper.tid());
-    until("its measuring", || enforced(&mut client, spec)["jobs"] == json!(0));
+    until("its measuring", || enforced(&mut client, spec)["jobs"].is_u64());
     client.ask("DetachThread", json!({ "spec": spec }));
     release(&mut client, spec);
     (daemon, client)
