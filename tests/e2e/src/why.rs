@@ -1,5 +1,7 @@
 //! Why jobs were late, against a program that knows.
 
+mod as_lttng;
+
 use crate::disturbed::rows;
 use crate::run::{Ended, directory, punctual, run, workload};
 use crate::tool::tool;
@@ -24,6 +26,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("why::timers_with_slack", slack),
     ("why::causes_are_told_at_once", told),
     ("why::causes_in_a_trace_of_perf", in_a_trace_of_perf),
+    ("why::causes_in_a_trace_of_lttng", in_a_trace_of_lttng),
     ("why::perf_sched_timehist_agrees", timehist),
     ("why::causes_in_a_trace_of_trace_cmd", in_a_trace_of_trace_cmd),
     ("why::what_was_lost_is_no_reason", what_was_lost),
@@ -289,6 +292,30 @@ fn in_a_trace_by_perf(buffer: &str, detail: Detail) -> Result<Outcome> {
     in_a_trace(perf, &data, detail)
 }
 
+/// What LTTng's kernel tracer would have written of the events that perf recorded: it cannot be built for
+/// every kernel.
+fn in_a_trace_of_lttng() -> Result<Outcome> {
+    let folder = directory()?;
+    let data = folder.path().join("perf.data");
+    let (Some(recorder), Some(mut script)) = (perf(&data, "16M"), tool("perf", &["script", "-i"])) else {
+        return skip("no perf here");
+    };
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip("the numbers of system calls are those of x86-64");
+    }
+    let log = match recorded(recorder, &data, QUIETLY)? {
+        Recorded::Log(log) => log,
+        Recorded::Not(why) => return skip(why),
+    };
+    script.arg(&data).args(as_lttng::OPTIONS);
+    let printed = run(script)?;
+    printed.expect_code(0)?;
+    let trace = folder.path().join("lttng");
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    as_lttng::write(&printed.stdout, &trace, processors as u32)?;
+    explained(&trace, &log, Detail::SwitchesOnly)
+}
+
 /// perf, to record what a program does.
 fn perf(data: &Path, buffer: &str) -> Option<Command> {
     let events = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_process_exit,\
@@ -413,17 +440,35 @@ const IN_BURSTS: &str = "storm=$1; shift; \"$@\" & late=$!
     while kill -0 $late; do timeout 0.1 \"$storm\" >/dev/null; sleep 0.3; done 2>/dev/null
     wait $late";
 
-fn in_a_trace(mut recorder: Command, data: &Path, detail: Detail) -> Result<Outcome> {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return skip("needs two processors");
-    }
+fn in_a_trace(recorder: Command, data: &Path, detail: Detail) -> Result<Outcome> {
     let how = if detail == Detail::WithGaps { IN_BURSTS } else { QUIETLY };
+    match recorded(recorder, data, how)? {
+        Recorded::Log(log) => explained(data, &log, detail),
+        Recorded::Not(why) => skip(why),
+    }
+}
+
+/// What the program logged while it was recorded, or why it was not.
+enum Recorded {
+    Log(String),
+    Not(String),
+}
+
+fn recorded(mut recorder: Command, data: &Path, how: &str) -> Result<Recorded> {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return Ok(Recorded::Not("needs two processors".into()));
+    }
     recorder.args(["sh", "-c", how, "sh", &workload("pingpong"), &workload("late"), "200"]);
     let recorded = run(recorder)?;
     if !data.exists() {
-        let said = recorded.stderr.lines().next().unwrap_or_default().to_owned();
-        return skip(format!("cannot record here: {said}"));
+        let said = recorded.stderr.lines().next().unwrap_or_default();
+        return Ok(Recorded::Not(format!("cannot record here: {said}")));
     }
+    Ok(Recorded::Log([recorded.stdout, recorded.stderr].concat()))
+}
+
+/// Judges what is said of a recording by the program's own log.
+fn explained(data: &Path, log: &str, detail: Detail) -> Result<Outcome> {
     let mut why = punctual::<&str>([]);
     why.args(["why", "--json", "--worst", "1000", "--thread", "control"]).arg(data);
     let ended = run(why)?;
@@ -431,8 +476,7 @@ fn in_a_trace(mut recorder: Command, data: &Path, detail: Detail) -> Result<Outc
         return skip("what was lost has the loop itself in it");
     }
     ended.expect_code(0)?;
-    let log = [recorded.stdout, recorded.stderr].concat();
-    let judged = judge(&ended.json()?, &log, detail)?;
+    let judged = judge(&ended.json()?, log, detail)?;
     match detail {
         Detail::WithGaps => judged.has_gaps(),
         _ => judged.is_enough(),
