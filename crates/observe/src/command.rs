@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -115,6 +116,9 @@ pub fn no_command() -> Error {
 /// The error where a command cannot be started.
 pub fn cannot_start(name: &OsStr, error: &std::io::Error) -> Error {
     let why = match error.kind() {
+        _ if Path::new(name).is_dir() => {
+            "it is a folder; punctual replay makes models of a recording".to_owned()
+        }
         std::io::ErrorKind::NotFound => "there is no such program; give its path, or check PATH".to_owned(),
         std::io::ErrorKind::PermissionDenied => "it may not be executed; is it a program?".to_owned(),
         _ => error.to_string(),

@@ -6,7 +6,7 @@ use super::drawn::{Drawn, Fact};
 use super::scale::{Scale, percent};
 use super::stack::{BAR_HEIGHT, Drawable, drawn_parts, named_parts};
 use crate::figures::CAUSES;
-use crate::number::{about, at_most, count};
+use crate::number::{at_most, count, three_digits};
 use crate::prose::begin;
 use crate::text::since;
 use crate::visible;
@@ -79,11 +79,15 @@ fn bar(task: &LateTask) -> Markup {
         .map(|(cause, row)| Drawable {
             class: class(cause.reason.kind),
             name: row.cause,
-            duration: about(row.time),
+            duration: three_digits(row.time),
         })
         .collect();
     if let Some(others) = task.others {
-        parts.push(Drawable { class: "unknown", name: "other causes".into(), duration: about(others.ns) });
+        parts.push(Drawable {
+            class: "unknown",
+            name: "other causes".into(),
+            duration: three_digits(others.ns),
+        });
     }
     let whole = parts.iter().fold(Duration::ZERO, |sum, part| sum + part.duration);
     let scale = Scale::linear(whole);

@@ -2,8 +2,8 @@
 
 use super::words::{PAGE_FAULT, culprit, has_owner};
 use crate::visible;
-use punctual_model::Duration;
 use punctual_model::causes::{Cause, Kind, LateTask};
+use punctual_model::{Duration, Policy};
 
 /// Causes of less than this part of all time are not worth advice.
 const SMALL: u64 = 20;
@@ -19,10 +19,11 @@ const RULES: &[Rule] = &[
     (
         |it| it.reason.kind == Kind::Queued,
         |it| {
-            format!(
-                "give {} another priority: under FIFO, threads of equal priority run until they block",
-                name(it)
-            )
+            let until = match it.reason.policy {
+                Some(Policy::Rr) => "RR, threads of equal priority take turns",
+                _ => "FIFO, threads of equal priority run until they block",
+            };
+            format!("give {} another priority: under {until}", name(it))
         },
     ),
     (

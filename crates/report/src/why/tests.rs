@@ -107,6 +107,10 @@ fn advice_follows_from_causes() {
     let advice = advice::of(&why().tasks[0]);
     assert_eq!(advice.len(), 2, "{advice:?}");
     assert!(advice[0].contains("t90") && advice[1].contains("mlockall"), "{advice:?}");
+    let mut queued = cause(1, 5_000, 0, part(Kind::Queued, Some(20), 0, 5_000));
+    queued.reason.policy = Some(Policy::Rr);
+    let [advice] = &advice::of(&task(10, 40, 1, vec![queued], vec![]))[..] else { panic!("one piece") };
+    assert!(advice.contains("under RR"), "{advice}");
     let mut blocked = part(Kind::Blocked, Some(20), 0, 5_000);
     let parts = vec![part(Kind::Preempted, Some(50), 0, 5_000)];
     let thread = "t20\u{1b}".to_owned();
