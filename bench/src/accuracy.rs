@@ -1,8 +1,8 @@
 //! Measures how often the inference finds the periods and slips of simulated tasks, beside the published
 //! algorithm.
 //!
-//! `bench-accuracy` prints two tables, one of ten series with a period, one of streams with several rates, bursts or
-//! modes, and writes them to the documentation. With `--series
+//! `bench-accuracy` prints two tables, one of ten series with a period, one of streams with several rates, bursts
+//! or modes, and writes them to the documentation. With `--modes` it makes only the second; with `--series
 //! FIRST-LAST` it prints counts of other series, which have other seeds; with `--dump FOLDER` it writes the
 //! traces of the first one as CSV (earliest and latest bound of each release) with the truth of each, for
 //! other implementations.
@@ -44,9 +44,10 @@ fn main() -> Result<(), Error> {
             measure()?;
             measure_modes()
         }
+        ["--modes"] => measure_modes(),
         ["--series", range] => count_others(range),
         ["--dump", folder] => dump(Path::new(folder)),
-        _ => Err("usage: bench-accuracy [--series FIRST-LAST | --dump FOLDER]".into()),
+        _ => Err("usage: bench-accuracy [--modes | --series FIRST-LAST | --dump FOLDER]".into()),
     }
 }
 
