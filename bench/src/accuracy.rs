@@ -1,11 +1,11 @@
 //! Measures how often the inference finds the periods and slips of simulated tasks, beside the published
 //! algorithm.
 //!
-//! `bench-accuracy` prints two tables, one of ten series with a period, one of streams with several rates, bursts
-//! or modes, and writes them to the documentation. With `--modes` it makes only the second; with `--series
-//! FIRST-LAST` it prints counts of other series, which have other seeds; with `--dump FOLDER` it writes the
-//! traces of the first one as CSV (earliest and latest bound of each release) with the truth of each, for
-//! other implementations.
+//! `bench-accuracy` prints two tables, one of ten series with a period, one of streams with several rates,
+//! bursts or modes, and writes them to the documentation. With `--modes` it makes only the second; with
+//! `--series FIRST-LAST` it prints counts of other series, which have other seeds; with `--dump FOLDER` it
+//! writes the traces of the first one as CSV (earliest and latest bound of each release) with the truth of
+//! each, for other implementations.
 
 #[path = "../../crates/extract/tests/extract/common/accuracy.rs"]
 mod accuracy;

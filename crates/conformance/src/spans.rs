@@ -41,9 +41,9 @@ impl Spans {
 
 /// δ⁻ of releases that are in one of these modes each, with any changes between them.
 ///
-/// Releases of one mode may follow those of another at once. The mode then lasts for [`LEAST_OF_MODE`] releases
-/// or more, some of which may belong to the other mode, too: then nothing is between those that neither limits.
-/// So one gap in that many may be zero, and the others are of parts of modes, however short.
+/// Releases of one mode may follow those of another at once. The mode then lasts for [`LEAST_OF_MODE`]
+/// releases or more, some of which may belong to the other mode, too: then nothing is between those that
+/// neither limits. So one gap in that many may be zero, and the others are of parts of modes, however short.
 pub fn least_of_any(modes: &[Spans]) -> Vec<Duration> {
     if let [only] = modes {
         return only.least.clone();

@@ -156,8 +156,8 @@ fn short() -> Result<Outcome> {
     })
 }
 
-/// A thread that never waits has no jobs, and one that ceases to wait has none of that time. Neither is hidden; a
-/// recording tells the same.
+/// A thread that never waits has no jobs, and one that ceases to wait has none of that time. Neither is
+/// hidden; a recording tells the same.
 fn never_waits() -> Result<Outcome> {
     has_note("0", "never waits, ")?;
     has_note("1", "has been awake for the last ")?;

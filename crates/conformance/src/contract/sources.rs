@@ -51,8 +51,8 @@ pub fn only(modes: &[ContractMode]) -> Option<(ContractSource, Option<u64>)> {
     }
 }
 
-/// The modes, with a jitter that covers jumps of the phase in place of the jumps. `None` if there are no modes,
-/// or if such a jitter says little.
+/// The modes, with a jitter that covers jumps of the phase in place of the jumps. `None` if there are no
+/// modes, or if such a jitter says little.
 fn without_jumps(modes: &[Mode]) -> Option<Vec<Mode>> {
     let mut joined: Vec<Mode> = Vec::with_capacity(modes.len());
     for mode in modes {

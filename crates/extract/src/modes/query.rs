@@ -331,8 +331,8 @@ impl Likely<'_> {
     }
 }
 
-/// The period of a source: of those that it may have, the one that most sources may have. So a mode that comes
-/// again has the period that it had before.
+/// The period of a source: of those that it may have, the one that most sources may have. So a mode that
+/// comes again has the period that it had before.
 fn shared(track: &Track, likely: &[Likely]) -> Option<Ratio> {
     let own = likely.iter().find(|likely| std::ptr::eq(likely.track, track))?;
     let periods = likely.iter().rev().map(|other| other.period).filter(|period| own.may_have(*period));

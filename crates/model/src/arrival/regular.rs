@@ -6,8 +6,8 @@ use crate::threads::Stream;
 use crate::time::Duration;
 
 impl Stream {
-    /// The periodic model, if known arrivals stay within a period of it, or releases clearly within one, or nearly
-    /// all do. (Some twenty releases at random come within nine tenths of some period now and then.)
+    /// The periodic model, if known arrivals stay within a period of it, or releases clearly within one, or
+    /// nearly all do. (Some twenty releases at random come within nine tenths of some period now and then.)
     pub fn regular(&self) -> Option<&Periodic> {
         let periodic = self.arrival.periodic.as_ref()?;
         // A few releases that were not seen may have been early or late by a whole period: that makes no
@@ -42,8 +42,8 @@ impl Stream {
         self.arrival.periodic.as_ref().is_some_and(is_fitted) && self.nearly_regular().is_none()
     }
 
-    /// How far off the grid jobs were due at least. Where arrivals are known, a job that was released late was
-    /// also done late: what of the jitter is within the greatest response time is the machine's lateness,
+    /// How far off the grid jobs were due at least. Where arrivals are known, a job that was released late
+    /// was also done late: what of the jitter is within the greatest response time is the machine's lateness,
     /// however many periods long, and the grid is as certain as before. What is beyond it are arrivals that
     /// keep to no grid.
     pub fn off_grid(&self, periodic: &Periodic) -> Duration {

@@ -24,7 +24,8 @@ pub fn write(script: &str, folder: &Path, processors: u32) -> Result {
     Ok(())
 }
 
-/// `[001] 6307.392047136: sched:sched_switch: prev_comm=…`: the processor, the time, and what LTTng would write.
+/// `[001] 6307.392047136: sched:sched_switch: prev_comm=…`: the processor, the time, and what LTTng would
+/// write.
 fn read(line: &str) -> Option<(u32, u64, Option<Event>)> {
     let (cpu, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
     let (time, rest) = rest.trim_start().split_once(": ")?;
