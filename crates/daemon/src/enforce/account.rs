@@ -96,18 +96,40 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(1));
         let then = account.look().unwrap();
         assert!(then.has_blocked && !then.sleeps && then.from >= first.now, "{then:?}");
-        let sleeper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let mut account = Account::open(sleeper.id()).unwrap();
-        while !account.look().unwrap().sleeps {
+        let mut sleeper = Sleeper(std::process::Command::new("sleep").arg("1000").spawn().unwrap());
+        let number = sleeper.0.id();
+        let mut account = Account::open(number).unwrap();
+        // It may sleep while it starts, too.
+        while !(is_in_its_sleep(number) && account.look().unwrap().sleeps) {
             std::thread::yield_now();
         }
         // What it took before it slept is told by the look that saw it asleep.
         let asleep = account.look().unwrap();
         assert!(asleep.sleeps && (asleep.took, asleep.has_blocked) == (0, false), "{asleep:?}");
-        let mut sleeper = sleeper;
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
+        sleeper.end();
         assert!(account.look().is_err());
-        assert!(Account::open(sleeper.id()).is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH)));
+        assert!(Account::open(number).is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH)));
+    }
+
+    /// Where the kernel does not tell, any sleep counts.
+    fn is_in_its_sleep(number: u32) -> bool {
+        let call = std::fs::read_to_string(format!("/proc/{number}/syscall"));
+        call.map_or(true, |call| call.split(' ').next() == Some(&libc::SYS_clock_nanosleep.to_string()))
+    }
+
+    /// A process that does not outlive the test: it would keep the test's output open.
+    struct Sleeper(std::process::Child);
+
+    impl Sleeper {
+        fn end(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            self.end();
+        }
     }
 }
