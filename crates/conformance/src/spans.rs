@@ -242,6 +242,36 @@ mod tests {
     }
 
     proptest! {
+        /// Modes of ten releases or more, one right after another, and a part of one at either end.
+        #[test]
+        fn modes_one_after_another_keep_to_the_limits(
+            (one, other) in ((100..3_000_u64, 0.0..0.9_f64), (100..3_000_u64, 0.0..0.9_f64)),
+            runs in prop::collection::vec(prop::collection::vec(0.0..1.0_f64, 10..25), 2..8),
+            (first, last) in (1..10_usize, 1..10_usize),
+        ) {
+            let sources = [one, other].map(|(period, jitter)| (period, share(period, jitter)));
+            let modes = sources.map(|source| Spans::of(&mode(&[source], 0)));
+            let (mut releases, mut begin) = (Vec::new(), 10_000);
+            for (number, late) in runs.iter().enumerate() {
+                let (period, jitter) = sources[number % 2];
+                let count = match number {
+                    0 => first,
+                    _ if number + 1 == runs.len() => last,
+                    _ => late.len(),
+                };
+                let run = (0_u64..).zip(&late[..count]).map(|(job, late)| job * period + share(jitter, *late));
+                let run: Vec<u64> = run.collect();
+                releases.extend(run.iter().map(|at| begin + at - run[0]));
+                begin = releases[releases.len() - 1];
+            }
+            releases.sort_unstable();
+            let limits = least_of_any(&modes);
+            for (gaps, limit) in (1..).zip(&limits) {
+                let closest = releases.windows(gaps + 1).map(|all| all[gaps] - all[0]).min();
+                prop_assert!(closest.is_none_or(|it| it >= limit.ns()), "{gaps}: {closest:?}, {limit}");
+            }
+        }
+
         /// Whatever the phases are, however late the releases: they keep to the limits, with and without
         /// skips, and with one job for two activations.
         #[test]
