@@ -1,7 +1,7 @@
 //! Everything known about one task, in words: the plain statement first, the literature's term and the exact
 //! figure in parentheses.
 
-use crate::busy::without_jobs;
+use crate::busy::{self, without_jobs};
 use crate::derived::{is_merged, primary};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
@@ -205,6 +205,9 @@ pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
         ));
     }
     let Some(stream) = primary(task) else { return text };
+    if let Some(note) = busy::note(task) {
+        text.push(format!("When the task ended, it {}: no job tells of that time.", crate::text::note(&note)));
+    }
     let windows = stream.uncertain_releases.saturating_sub(stream.back_to_back);
     if windows > 0 {
         text.push(format!(
