@@ -259,8 +259,8 @@ mod tests {
                     _ if number + 1 == runs.len() => last,
                     _ => late.len(),
                 };
-                let run = (0_u64..).zip(&late[..count]).map(|(job, late)| job * period + share(jitter, *late));
-                let run: Vec<u64> = run.collect();
+                let after = |(job, late): (u64, &f64)| job * period + share(jitter, *late);
+                let run: Vec<u64> = (0_u64..).zip(&late[..count]).map(after).collect();
                 releases.extend(run.iter().map(|at| begin + at - run[0]));
                 begin = releases[releases.len() - 1];
             }
