@@ -2,7 +2,7 @@
 
 use super::observed::Limits;
 use super::separators::{meant, primary, separator_pattern};
-use super::{ContractTask, Margin, sources, typical};
+use super::{ContractSource, ContractTask, Margin, sources, typical};
 use crate::threads::Pattern;
 use punctual_model::arrival::{Curve, MAX_SLIPS, Periodic};
 use punctual_model::{Choice, Duration, Object, PeriodicOn, Separator, Stream, Task, processor_list};
@@ -53,9 +53,13 @@ impl<'a> Group<'a> {
             None => sources::agreed(&self.streams, limits),
         };
         let has_grid = periodic.is_some() || modes.is_some();
-        // A source whose phase jumps: one mode, and no more than a period.
+        // A source whose phase jumps has one mode: that is a period.
         let plain = modes.as_deref().and_then(sources::only);
         let modes = modes.filter(|_| plain.is_none());
+        let grid = periodic.map_or(plain, |Agreed { period, jitter, skips }| {
+            let jitter = Some(margin.above_kernel(jitter, 1));
+            Some((ContractSource { period, jitter, burst: None }, Some(skips)))
+        });
         let separations = if has_grid { Vec::new() } else { self.separations(margin) };
         let suspension = most(&|stream| stream.suspension.as_ref().map(|it| it.dynamic_ns));
         let segmented = self.streams.iter().filter_map(|stream| stream.suspension.as_ref());
@@ -80,16 +84,9 @@ impl<'a> Group<'a> {
             thread: (!is_plain).then_some(pattern),
             threads: Some(at_once(&threads)).filter(|threads| *threads > 1),
             separator: self.separator.clone(),
-            period: periodic.as_ref().map(|it| it.period).or(plain.map(|(source, _)| source.period)),
-            jitter: periodic
-                .as_ref()
-                .map(|it| margin.above_kernel(it.jitter, 1))
-                .or(plain.and_then(|(source, _)| source.jitter)),
-            skips: periodic
-                .as_ref()
-                .map(|it| it.skips)
-                .or(plain.and_then(|(_, skips)| skips))
-                .filter(|skips| *skips > 0),
+            period: grid.map(|(source, _)| source.period),
+            jitter: grid.and_then(|(source, _)| source.jitter),
+            skips: grid.and_then(|(_, skips)| skips).filter(|skips| *skips > 0),
             modes: modes.unwrap_or_default(),
             separation: separations.first().copied(),
             more_separations: separations.get(1..).unwrap_or_default().to_vec(),
@@ -122,7 +119,7 @@ impl<'a> Group<'a> {
         primary(self.main).is_some_and(|main| main_period(main).is_some() || !main.arrival.modes.is_empty())
     }
 
-    /// The longest time at its end in which a thread did not wait, and of which no job tells.
+    /// The longest time that a thread had not waited for when it ended. No job covers it.
     pub fn awake(&self) -> Option<Duration> {
         self.members.iter().filter_map(|(_, task)| task.open_ns).max()
     }

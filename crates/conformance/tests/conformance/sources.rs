@@ -3,8 +3,9 @@
 use crate::jobs::{MS, SLEEP, Thread, contract, found};
 use crate::kept::model;
 use proptest::prelude::*;
-use punctual_conformance::{Contract, Limits, Margin, Term, check_model};
-use punctual_model::{Duration, Percent};
+use punctual_conformance::{Contract, Limits, Margin, Quantile, Term, check_model};
+use punctual_model::{Duration, Instant, Percent};
+use punctual_trace::Record;
 
 const US: u64 = 1_000;
 
@@ -140,6 +141,45 @@ fn observed_modes_are_agreed_on() {
     for period in [3, 12, 20] {
         let other = thread(every(period * MS, 20 * MS, 6_000 * MS).collect());
         assert!(terms(&found(&contract, &other)).len() == 1, "{period}");
+    }
+}
+
+/// A thread that was released `late` after each of these known arrivals.
+fn arriving(arrivals: &[u64], late: impl Fn(usize) -> u64) -> Thread {
+    let mut thread = Thread::new();
+    arrivals.iter().enumerate().for_each(|(number, at)| thread.sleep(at + late(number), 100 * US));
+    for (record, at) in thread.records[1..].iter_mut().zip(arrivals) {
+        let Record::Activation(activation) = record else { unreachable!("a sleep") };
+        activation.arrival = Some(Instant::from_ns(*at));
+    }
+    thread
+}
+
+/// Whatever is made of a run is kept by it: bursts of which later jobs are late, and arrivals on no grid.
+#[test]
+fn a_run_keeps_to_its_own_contract() {
+    let jobs = |burst: u64| (0..3).map(move |job| burst * 20 * MS + job * 1_500 * US);
+    let bursts: Vec<u64> = (1..300).flat_map(jobs).collect();
+    // Now and then the last job of a burst is.
+    let late = |number: usize| if number % 99 == 50 { 3 * MS } else { number as u64 * 7_919 % 200 * US };
+    let (mut at, mut random) = (10 * MS, 7_u64);
+    let skewed: Vec<u64> = (0..900)
+        .map(|_| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            at += if random >> 62 > 0 { 3 * MS } else { 12 * MS } + (random >> 32) % (MS / 2);
+            at
+        })
+        .collect();
+    let threads = [arriving(&bursts, late), arriving(&skewed, |number| number as u64 * 7_919 % 60 * US)];
+    let margin = Margin::Percent(Percent::whole(20));
+    for (place, thread) in threads.iter().enumerate() {
+        let observed = [model(&thread.records)];
+        for quantile in [None, Some(Quantile::P50), Some(Quantile::P999)] {
+            let contract = Contract::observed(&observed, Limits { margin, quantile }, &|_| true).contract;
+            assert_eq!(found(&contract, thread), [], "{place} {quantile:?}: {}", contract.to_toml());
+        }
+        let contract = Contract::from(&observed[0]);
+        assert_eq!(found(&contract, thread), [], "{place}: {}", contract.to_toml());
     }
 }
 
