@@ -1,4 +1,4 @@
-// The program of gate.c in a library: what threads wait on lies there.
+// Runs the program of gate.c from a library, where its locks are.
 int gate_main(int argc, char **argv);
 
 int main(int argc, char **argv)

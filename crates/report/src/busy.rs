@@ -1,5 +1,5 @@
-//! Real-time threads that never wait, or have ceased to. No figure of a job tells of that time, in which they
-//! may keep everything else from a processor.
+//! Real-time threads that never wait, or have ceased to. No job covers that time, in which they may keep
+//! everything else from a processor.
 
 use crate::figures::Note;
 use crate::text;

@@ -206,10 +206,7 @@ pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
     }
     let Some(stream) = primary(task) else { return text };
     if let Some(note) = busy::note(task) {
-        text.push(format!(
-            "When the task ended, it {}: no job tells of that time.",
-            crate::text::note(&note)
-        ));
+        text.push(format!("When the task ended, it {}; no job covers that time.", crate::text::note(&note)));
     }
     let windows = stream.uncertain_releases.saturating_sub(stream.back_to_back);
     if windows > 0 {

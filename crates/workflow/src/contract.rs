@@ -66,8 +66,9 @@ pub fn contract(options: &Options, monitor: &dyn Monitor) -> Result<Contract> {
     }
     for (name, time) in awake.iter().take(MOST_NAMES) {
         let name = visible(name);
-        monitor
-            .hint(&format!("{name} had not waited for {time} at its end: its contract does not allow that"));
+        monitor.hint(&format!(
+            "{name} had run for {time} without waiting when it ended; its contract does not allow that"
+        ));
     }
     for (name, lacking) in missing.iter().take(MOST_NAMES) {
         let lacking = lacking.iter().map(|run| &*names[*run]).collect::<Vec<_>>().join(", ");

@@ -332,7 +332,7 @@ impl Jobs {
         for task in &mut *tasks {
             let Some(agreed) = agreed(contract, task) else { continue };
             task.primary = agreed.stream_of(task);
-            // A phase may have had no time for a job.
+            // A phase may be too short for a job.
             let has_jobs = task.streams.iter().any(|stream| stream.jobs > 0);
             if let (None, Some(separator), true) = (task.primary, &agreed.separator, has_jobs) {
                 let problem =

@@ -292,8 +292,8 @@ fn in_a_trace_by_perf(buffer: &str, detail: Detail) -> Result<Outcome> {
     in_a_trace(perf, &data, detail)
 }
 
-/// What LTTng's kernel tracer would have written of the events that perf recorded: it cannot be built for
-/// every kernel.
+/// Events that perf recorded, converted to a trace of LTTng's kernel tracer, which cannot be built for every
+/// kernel.
 fn in_a_trace_of_lttng() -> Result<Outcome> {
     let folder = directory()?;
     let data = folder.path().join("perf.data");
@@ -448,7 +448,7 @@ fn in_a_trace(recorder: Command, data: &Path, detail: Detail) -> Result<Outcome>
     }
 }
 
-/// What the program logged while it was recorded, or why it was not.
+/// The program's log, or the reason why it could not be recorded.
 enum Recorded {
     Log(String),
     Not(String),
@@ -467,7 +467,7 @@ fn recorded(mut recorder: Command, data: &Path, how: &str) -> Result<Recorded> {
     Ok(Recorded::Log([recorded.stdout, recorded.stderr].concat()))
 }
 
-/// Judges what is said of a recording by the program's own log.
+/// Judges the causes found in a recording by the program's own log.
 fn explained(data: &Path, log: &str, detail: Detail) -> Result<Outcome> {
     let mut why = punctual::<&str>([]);
     why.args(["why", "--json", "--worst", "1000", "--thread", "control"]).arg(data);

@@ -116,7 +116,7 @@ impl Row {
         let standings = &mut findings.tally.standings;
         let Some(place) = standings.iter().position(|it| it.term == broken.term) else { return };
         let (value, agreed_on) = (broken.value.ns(), broken.limit.ns());
-        // Of several modes, a row that is in none of them is a violation only after so many jobs.
+        // With several modes, a violation is found only after so many jobs that are in none of them.
         let jobs = if sources.modes.len() > 1 { LEAST_OF_MODE + 1 } else { 1 };
         if beyond.all_break(jobs, place, &mut standings[place], value, &agreed.tolerance) {
             let (task, term) = (findings.tally.task.clone(), broken.term);

@@ -29,7 +29,7 @@ pub struct Observed {
     pub left_out: Vec<String>,
     /// Names of threads that have a period or modes in a run, but none in the contract.
     pub without_period: Vec<String>,
-    /// Threads that had ceased to wait at their ends, and for how long: the contract does not tell of that.
+    /// Threads that had ceased to wait when they ended, and how long before. No limit covers that time.
     pub awake: Vec<(String, Duration)>,
     /// Names of threads that some runs do not have, each with the places of these runs.
     pub missing: Vec<(String, Vec<usize>)>,

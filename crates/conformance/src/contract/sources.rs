@@ -52,7 +52,7 @@ pub fn only(modes: &[ContractMode]) -> Option<(ContractSource, Option<u64>)> {
 }
 
 /// The modes, with a jitter that covers jumps of the phase in place of the jumps. `None` if there are no
-/// modes, or if such a jitter says little.
+/// modes, or if such a jitter is half a period or more.
 fn without_jumps(modes: &[Mode]) -> Option<Vec<Mode>> {
     let mut joined: Vec<Mode> = Vec::with_capacity(modes.len());
     for mode in modes {

@@ -111,7 +111,7 @@ mod tests {
         assert!(Account::open(number).is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH)));
     }
 
-    /// Where the kernel does not tell, any sleep counts.
+    /// Where the kernel does not show the system call, any sleep counts.
     fn is_in_its_sleep(number: u32) -> bool {
         let call = std::fs::read_to_string(format!("/proc/{number}/syscall"));
         call.map_or(true, |call| call.split(' ').next() == Some(&libc::SYS_clock_nanosleep.to_string()))

@@ -53,7 +53,7 @@ const ALL_BY_CHANCE: f64 = 1e-4;
 const TOGETHER: f64 = 0.6;
 const TOGETHER_AT_MOST: f64 = 0.1;
 
-/// What is so close, in periods, is together even without any jitter.
+/// Activations this close, in periods, coincide even without jitter.
 const CLOSE: f64 = 0.005;
 const MOST_PARTS: i64 = 8;
 

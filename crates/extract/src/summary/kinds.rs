@@ -3,7 +3,7 @@
 use punctual_model::arrival::MAX_MODES;
 use punctual_model::{Burst, Duration, Instant, Mode, Source};
 
-/// What makes modes of two runs the same: the periods of the sources, and the jobs of bursts.
+/// Modes of two runs are the same if the periods of the sources and the jobs of bursts are.
 type Key = Vec<(Duration, Option<u64>)>;
 
 fn key(mode: &Mode) -> Key {
@@ -39,7 +39,7 @@ pub(crate) fn merge(kinds: &mut Vec<Mode>, others: impl IntoIterator<Item = Mode
     kinds.truncate(MAX_MODES);
 }
 
-/// Allows what another source with this period allows.
+/// Widens a source to cover another one of the same period.
 fn widen(source: &mut Source, other: &Source) {
     let usual = source.usual_jitter().max(other.usual_jitter());
     source.jitter_ns = source.jitter_ns.max(other.jitter_ns);

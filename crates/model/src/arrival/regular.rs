@@ -1,5 +1,5 @@
-//! Whether a periodic model says when jobs come. All models of a stream hold, but that of random releases has
-//! a jitter of many periods.
+//! Whether a period is useful for predicting releases. Every periodic model holds, but the one of random
+//! releases has a jitter of many periods.
 
 use super::{Choice, Periodic, PeriodicOn};
 use crate::threads::Stream;
@@ -7,7 +7,7 @@ use crate::time::Duration;
 
 impl Stream {
     /// The periodic model, if known arrivals stay within a period of it, or releases clearly within one, or
-    /// nearly all do. (Some twenty releases at random come within nine tenths of some period now and then.)
+    /// nearly all do. (Twenty random releases are occasionally within nine tenths of some period.)
     pub fn regular(&self) -> Option<&Periodic> {
         let periodic = self.arrival.periodic.as_ref()?;
         // A few releases that were not seen may have been early or late by a whole period: that makes no
@@ -34,7 +34,7 @@ impl Stream {
         self.regular().or_else(|| self.arrival.periodic.as_ref().filter(keeps_time))
     }
 
-    /// Whether the period means nothing: the releases say only which period makes their jitter least.
+    /// Whether the period is meaningless: only the least jitter speaks for it, and that is large.
     pub fn is_random(&self) -> bool {
         let is_fitted = |periodic: &Periodic| {
             periodic.choice == Choice::LeastJitter && periodic.on == PeriodicOn::Release

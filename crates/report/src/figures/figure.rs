@@ -360,7 +360,7 @@ pub enum Note {
         /// The only one that it may use.
         processor: Option<u32>,
     },
-    /// It has not waited for so long, and no job tells of that.
+    /// For how long it had not waited when it ended. No job covers that time.
     Awake(Duration),
     /// Changes of policy, priority or affinity that did not end the task.
     Changes(u64),

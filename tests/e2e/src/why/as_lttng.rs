@@ -1,11 +1,11 @@
-//! Writes what perf recorded as LTTng's kernel tracer would have.
+//! Converts events that perf recorded to a trace of LTTng's kernel tracer.
 
 use crate::{Result, fail};
 use punctual_test_lttng::ctf::{Value, Writer};
 use punctual_test_lttng::kernel;
 use std::path::Path;
 
-/// What `perf script` prints of each event.
+/// The fields of each event that `perf script` prints.
 pub const OPTIONS: [&str; 3] = ["--ns", "-F", "cpu,time,event,trace"];
 
 /// An event of LTTng: its class, and its fields.

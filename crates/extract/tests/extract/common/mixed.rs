@@ -9,10 +9,10 @@ const MS: u64 = 1_000_000;
 /// When the first activation may come.
 const BEGIN: u64 = 1_000 * MS;
 
-/// A stream, and what is right.
+/// A stream, and its correct model.
 pub struct Mixed {
     pub releases: Vec<Release>,
-    /// The periods of each mode, ascending; no mode where one period describes the stream, or none does.
+    /// The periods of each mode, ascending. Empty if one period describes the stream, or none does.
     pub modes: Vec<Vec<u64>>,
     /// The jobs of a burst.
     pub jobs: Option<u64>,
@@ -166,7 +166,7 @@ pub fn one_rate(random: &mut Random) -> Mixed {
     Mixed { releases: releases(times), modes: Vec::new(), jobs: None, about }
 }
 
-/// No rate at all: exponential, uniform, or work in a chain.
+/// Random releases: exponential or uniform distances, or the work of a chain.
 pub fn no_rate(random: &mut Random, case: u64) -> Mixed {
     let (mean, count) = (period(random, 1e6, 1e8) as f64, 20 + random.below(1_500));
     let mut at = BEGIN;
