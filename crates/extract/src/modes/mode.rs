@@ -4,6 +4,7 @@ use crate::hull::{self, Point};
 use crate::modes::fit::{FEWEST, REACH};
 use crate::modes::line::{Hit, Line, Source};
 use crate::modes::piece::{Known, Piece, go_on};
+use crate::modes::query::LEAST_JITTER;
 use crate::modes::releases::Entry;
 
 /// Sources of two pieces are the same if the period differs by this share at most, and the phase by this
@@ -46,6 +47,8 @@ pub(super) struct Track {
     /// Most releases of an activation, and the longest time from the first to the last one.
     pub jobs: usize,
     pub within: i64,
+    /// How far, at most, known arrivals are from their line, or its pieces from each other.
+    off: i64,
     /// Where it began, and where it is now.
     begin: Anchor,
     end: Anchor,
@@ -70,18 +73,26 @@ struct Anchor {
     within: f64,
 }
 
+/// From a line to that of the same source later.
+#[derive(Clone, Copy, Debug)]
+struct Shift {
+    activations: i64,
+    /// How far they are from each other, in periods.
+    off: f64,
+}
+
 impl Anchor {
     fn time(&self, at: i64) -> f64 {
         at.wrapping_sub(self.origin) as f64
     }
 
     /// By how much the activations of the same source later have to be shifted, and how far off they are.
-    fn phase(&self, later: Anchor) -> Option<(i64, f64)> {
+    fn phase(&self, later: Anchor) -> Option<Shift> {
         let (mine, other) = (self.line.period, later.line.period);
         let start = later.origin.wrapping_add(later.line.due(-later.shift) as i64);
         let (activation, off) = self.nearest(start);
         let is_same = (mine - other).abs() <= SAME_PERIOD * mine && off.abs() <= SAME_PHASE;
-        is_same.then_some((activation, off.abs()))
+        is_same.then_some(Shift { activations: activation, off: off.abs() })
     }
 
     fn nearest(&self, at: i64) -> (i64, f64) {
@@ -112,6 +123,7 @@ impl Mode {
             hits: later.hits,
             jobs: 1,
             within: 0,
+            off: later.off,
             begin: later.begin,
             end: later.end,
         };
@@ -122,7 +134,7 @@ impl Mode {
     /// Takes a plain mode that follows, if the only source explains it, too.
     pub fn join_plain(&mut self, plain: &Plain) -> bool {
         let ([source], later) = (&mut self.sources[..], plain.later()) else { return false };
-        let Some((shift, _)) = source.phase(later.begin, 1) else { return false };
+        let Some(shift) = source.phase(later.begin, 1) else { return false };
         source.append(&later, shift);
         self.last = plain.last;
         self.releases += later.hits;
@@ -168,9 +180,8 @@ impl Mode {
             return false;
         }
         self.absorb(between);
-        for (at, shift) in shifts.iter().enumerate() {
-            let (mine, other) = (shift.0, shift.1);
-            self.sources[mine].append(&later.sources[at].later(), other);
+        for (source, (mine, shift)) in later.sources.iter().zip(shifts) {
+            self.sources[mine].append(&source.later(), shift);
         }
         self.last = later.last;
         self.releases += later.releases;
@@ -179,7 +190,7 @@ impl Mode {
     }
 
     /// For each source of a later mode the one that goes on in it, and by how much its activations shift.
-    fn shifts(&self, later: &Mode) -> Option<Vec<(usize, i64)>> {
+    fn shifts(&self, later: &Mode) -> Option<Vec<(usize, Shift)>> {
         if self.sources.len() != later.sources.len() {
             return None;
         }
@@ -192,8 +203,7 @@ impl Mode {
                 .filter_map(|(place, &mine)| {
                     Some((place, self.sources[mine].phase(source.begin, source.jobs)?))
                 })
-                .min_by(|a, b| a.1.1.total_cmp(&b.1.1))
-                .map(|(place, (shift, _))| (place, shift))?;
+                .min_by(|a, b| a.1.off.total_cmp(&b.1.off))?;
             found.push((free.remove(place), shift));
         }
         Some(found)
@@ -283,6 +293,11 @@ impl Mode {
     pub fn is_lost(&self) -> bool {
         self.sources.iter().any(|source| source.others.len() > MOST_OTHERS)
     }
+
+    /// Whether each source explains its known arrivals to the microsecond, however late the releases were.
+    pub fn is_exact(&self) -> bool {
+        self.sources.iter().all(|source| source.off <= LEAST_JITTER as i64 && source.others.is_empty())
+    }
 }
 
 /// Several sources are a single one with skipped activations if their periods are multiples of its period
@@ -306,6 +321,7 @@ pub(super) struct Plain {
     lower: [Point; 2],
     upper: [Point; 2],
     anchor: Anchor,
+    off: i64,
 }
 
 impl Plain {
@@ -333,7 +349,11 @@ impl Plain {
         {
             (period, (low, high)) = (rounder, strip);
         }
-        let line = Line { at: (low + high) as f64 / 2.0, period: period as f64 };
+        let known = |entry: &Entry| is_known(entry).then_some((entry.evidence, entry.evidence));
+        let arrivals =
+            if is_known(&first) || is_known(&last) { heights(entries, period, known) } else { None };
+        let (from, to) = arrivals.unwrap_or((low, high));
+        let line = Line { at: (from + to) as f64 / 2.0, period: period as f64 };
         let ends = [0, count].map(|x| (x, first.evidence + x * period));
         Some(Plain {
             first,
@@ -341,6 +361,7 @@ impl Plain {
             lower: ends.map(|(x, due)| Point { x, y: due + low }),
             upper: ends.map(|(x, due)| Point { x, y: -due - high }),
             anchor: Anchor { origin: first.evidence, line, shift: 0, within: 0.0 },
+            off: to - from,
         })
     }
 
@@ -354,6 +375,7 @@ impl Plain {
             hits: self.lower[1].x as u64 + 1,
             jobs: 1,
             within: 0,
+            off: self.off,
             begin: self.anchor,
             end: self.anchor,
         }
@@ -362,13 +384,30 @@ impl Plain {
 
 /// The lowest floor and the highest latest bound, above the first evidence and a line of this slope.
 fn strip(entries: &[Entry], period: i64) -> (i64, i64) {
+    heights(entries, period, |entry| Some((entry.floor, entry.latest))).unwrap_or_default()
+}
+
+/// The lowest and the highest point of releases, above the first evidence and a line of this slope.
+#[inline]
+fn heights(
+    entries: &[Entry],
+    period: i64,
+    ends: impl Fn(&Entry) -> Option<(i64, i64)>,
+) -> Option<(i64, i64)> {
     let (mut due, mut low, mut high) = (entries[0].evidence, i64::MAX, i64::MIN);
     for entry in entries {
-        low = low.min(entry.floor - due);
-        high = high.max(entry.latest - due);
+        if let Some((from, to)) = ends(entry) {
+            low = low.min(from - due);
+            high = high.max(to - due);
+        }
         due += period;
     }
-    (low, high)
+    (low <= high).then_some((low, high))
+}
+
+/// Whether the arrival is known.
+fn is_known(entry: &Entry) -> bool {
+    entry.evidence < entry.latest
 }
 
 /// The number with so many significant digits that is nearest.
@@ -387,6 +426,7 @@ struct Later<'a> {
     hits: u64,
     jobs: usize,
     within: i64,
+    off: i64,
     begin: Anchor,
     end: Anchor,
 }
@@ -402,6 +442,7 @@ impl Track {
             hits: self.hits,
             jobs: self.jobs,
             within: self.within,
+            off: self.off,
             begin: self.begin,
             end: self.end,
         }
@@ -410,6 +451,10 @@ impl Track {
     fn new(entries: &[Entry], origin: i64, source: &Source) -> Track {
         let first = source.hits.iter().find(|hit| !hit.is_shared).map_or(0, |hit| hit.activation);
         let anchor = Anchor { origin, line: source.line, shift: -first, within: source.within };
+        let off = |hit: &Hit| {
+            let off = anchor.time(entries[hit.first].evidence) - source.line.due(hit.activation);
+            if is_known(&entries[hit.first]) { off.abs() as i64 } else { 0 }
+        };
         let mut track = Track {
             lower: Vec::new(),
             upper: Vec::new(),
@@ -420,22 +465,27 @@ impl Track {
             hits: source.hits.len() as u64,
             jobs: source.jobs,
             within: 0,
+            off: source.hits.iter().map(off).max().unwrap_or(0),
             begin: anchor,
             end: anchor,
         };
         let slope = source.line.period as i64;
         let x = |hit: &Hit| hit.activation - first;
-        let upper = source.hits.iter().map(|hit| Point { x: x(hit), y: -entries[hit.first].latest });
-        track.upper = corners(upper, -slope);
         if source.jobs == 1 {
             let lower = source.hits.iter().map(|hit| Point { x: x(hit), y: entries[hit.first].floor });
+            let upper = source.hits.iter().map(|hit| Point { x: x(hit), y: -entries[hit.first].latest });
             track.lower = corners(lower, slope);
+            track.upper = corners(upper, -slope);
             return track;
         }
         let burst = |hit: &Hit| entries[hit.first..=hit.last].iter();
         let floor = |hit: &Hit| burst(hit).map(|entry| entry.floor).min().unwrap_or_default();
-        let span = |hit: &Hit| burst(hit).map(|entry| entry.latest - entries[hit.first].latest).max();
+        // A late release makes jitter, not a longer burst.
+        let since = |hit: &Hit, entry: &Entry| entry.evidence - entries[hit.first].evidence;
+        let latest = |hit: &Hit| burst(hit).map(|entry| entry.latest - since(hit, entry)).max().unwrap_or(0);
+        let span = |hit: &Hit| burst(hit).map(|entry| since(hit, entry)).max();
         track.lower = corners(source.hits.iter().map(|hit| Point { x: x(hit), y: floor(hit) }), slope);
+        track.upper = corners(source.hits.iter().map(|hit| Point { x: x(hit), y: -latest(hit) }), -slope);
         track.within = source.hits.iter().filter_map(span).max().unwrap_or_default();
         track
     }
@@ -450,11 +500,13 @@ impl Track {
     }
 
     /// By how much the activations of the same source later have to be shifted, and how far off they are.
-    fn phase(&self, later: Anchor, jobs: usize) -> Option<(i64, f64)> {
+    fn phase(&self, later: Anchor, jobs: usize) -> Option<Shift> {
         self.end.phase(later).filter(|_| (self.jobs > 1) == (jobs > 1))
     }
 
-    fn append(&mut self, later: &Later<'_>, shift: i64) {
+    fn append(&mut self, later: &Later<'_>, shift: Shift) {
+        let off = (shift.off * self.end.line.period) as i64;
+        let shift = shift.activations;
         let moved = |point: &Point| Point { x: point.x + shift, ..*point };
         // Its first activations may be the last ones here.
         let last = self.last;
@@ -466,6 +518,7 @@ impl Track {
         self.hits += later.hits;
         self.jobs = self.jobs.max(later.jobs);
         self.within = self.within.max(later.within);
+        self.off = self.off.max(later.off).max(off);
         self.end = later.end.moved(shift);
     }
 

@@ -64,13 +64,17 @@ impl Modes {
             return None;
         }
         let modes = modes(&parts)?;
+        let is_exact = knows_arrivals && parts.iter().all(|part| part.mode().is_some_and(Mode::is_exact));
         let releases = |modes: &[&model::Mode]| modes.iter().map(|mode| mode.releases).sum::<u64>();
         let irregular: Vec<&model::Mode> = modes.iter().filter(|mode| mode.sources.is_empty()).collect();
         let all = releases(&modes.iter().collect::<Vec<_>>());
-        let is_plain = is_one_source(&modes)
+        let is_plain = is_one_source(&modes, is_exact)
             || releases(&irregular) * MOST_IRREGULAR > all
             || !modes.iter().all(|mode| has_plausible_sources(mode, knows_arrivals));
-        let is_shorter = || periodic.is_none_or(|periodic| length(&modes) < length_of_one(periodic, all));
+        let is_shorter = || {
+            // The jitter of exact arrivals says nothing about them.
+            is_exact || periodic.is_none_or(|periodic| length(&modes) < length_of_one(periodic, all))
+        };
         (!is_plain && is_shorter()).then_some(modes)
     }
 }
@@ -102,7 +106,7 @@ fn only(mode: &model::Mode) -> Option<&model::Source> {
 
 /// Whether one source explains all modes. It may have been disturbed and have caught up since, or its phase
 /// may drift, like that of a thread that sleeps for a time rather than until one.
-fn is_one_source(modes: &[model::Mode]) -> bool {
+fn is_one_source(modes: &[model::Mode], is_exact: bool) -> bool {
     let with_sources = || modes.iter().filter(|mode| !mode.sources.is_empty());
     // The reference is the mode with the most precise period; backlogs are too short.
     let most = with_sources().map(|mode| mode.releases).max().unwrap_or(0);
@@ -115,7 +119,7 @@ fn is_one_source(modes: &[model::Mode]) -> bool {
     let goes_on = |mode: &model::Mode| {
         only(mode).filter(|source| drift(source) < SAME_PERIOD).is_some_and(|source| {
             let moved = (source.offset_ns as f64 - exact.offset_ns as f64) / period;
-            let is_blurred = source.usual_jitter().ns() as f64 > BLURRED_PHASE * period;
+            let is_blurred = !is_exact && source.usual_jitter().ns() as f64 > BLURRED_PHASE * period;
             is_blurred || (moved - moved.round()).abs() < SAME_PHASE
         })
     };

@@ -7,7 +7,7 @@ use crate::common::release::exact;
 use proptest::prelude::*;
 use punctual_extract::stream::{Circumstances, Options, Stream};
 use punctual_model::check::modes;
-use punctual_model::{Arrival, Release, Separator};
+use punctual_model::{Arrival, Instant, Release, Separator, Window};
 use punctual_test_support::Random;
 
 const MS: u64 = 1_000_000;
@@ -91,6 +91,42 @@ fn timers_that_start_together_are_told_apart() {
             [vec![one * MS, other * MS]],
             "{one} {other} {is_late}"
         );
+    }
+}
+
+/// Known arrivals tell their sources exactly, however late the machine was.
+#[test]
+fn known_arrivals_are_exact_however_late() {
+    let mut random = Random(102_947_008);
+    let every = |period: u64| move |job: u64| job * period * MS;
+    let jump = |job: u64| job * 10 * MS + if job < 200 { 0 } else { 3 * MS };
+    let change = |job: u64| (job * 5 + job.saturating_sub(200) * 3) * MS;
+    let burst = |job: u64| (job / 4) * 20 * MS + job % 4 * 200_000;
+    let skipping = |job: u64| (job + job / 7) * 10 * MS;
+    let rules: [(&dyn Fn(u64) -> u64, &[u64]); 5] = [
+        (&jump, &[10 * MS, 10 * MS]),
+        (&change, &[5 * MS, 8 * MS]),
+        (&burst, &[20 * MS]),
+        (&every(10), &[]),
+        (&skipping, &[]),
+    ];
+    for ((rule, wanted), stall) in rules.into_iter().flat_map(|it| [5, 12, 30].map(|ms| (it, ms * MS))) {
+        let mut all: Vec<Release> = Vec::new();
+        let mut stalled = 0;
+        for arrival in (0..400).map(|job| 1_000 * MS + rule(job)) {
+            if random.below(60) == 0 {
+                stalled = arrival + random.below(stall);
+            }
+            let at = (arrival + random.below(100_000)).max(stalled);
+            let at = at.max(all.last().map_or(0, |last| last.window.latest().ns() + 50_000));
+            let window = Window::at(Instant::from_ns(at));
+            all.push(Release { arrival: Some(Instant::from_ns(arrival)), window });
+        }
+        let found = arrival(&all);
+        assert_eq!(periods(&found).concat(), wanted, "{stall}: {found:?}");
+        if let Some(burst) = found.modes.first().and_then(|mode| mode.sources[0].burst) {
+            assert_eq!((burst.jobs, burst.within_ns.ns()), (4, 600_000));
+        }
     }
 }
 
