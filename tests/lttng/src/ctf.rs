@@ -17,8 +17,8 @@ pub enum Type {
     I32,
     /// A string.
     Text,
-    /// 16 bytes.
-    Gid,
+    /// So many bytes.
+    Bytes(usize),
     /// 16 bytes of text.
     Comm,
     /// Six times 64 bits, unsigned.
@@ -36,8 +36,8 @@ pub enum Value {
     I32(i32),
     /// Of [`Type::Text`] or [`Type::Comm`].
     Text(String),
-    /// Of [`Type::Gid`].
-    Gid([u8; 16]),
+    /// Of [`Type::Bytes`].
+    Bytes(Vec<u8>),
     /// Of [`Type::Arguments`].
     Arguments([u64; 6]),
 }
@@ -249,7 +249,7 @@ fn put(bytes: &mut Vec<u8>, of: Type, value: &Value, is_big: bool) {
             comm[..text.len()].copy_from_slice(text.as_bytes());
             bytes.extend(comm);
         }
-        (Type::Gid, Value::Gid(gid)) => bytes.extend(gid),
+        (Type::Bytes(count), Value::Bytes(value)) if value.len() == count => bytes.extend(value),
         (Type::Arguments, Value::Arguments(arguments)) => {
             arguments.iter().for_each(|value| put_u64(bytes, *value, is_big));
         }
@@ -334,7 +334,7 @@ fn fields(of: &[(&str, Type)]) -> String {
             Type::I64 => format!("\t\t{} _{name};\n", integer(64, 1, 10)),
             Type::I32 => format!("\t\t{} _{name};\n", integer(32, 1, 10)),
             Type::Text => format!("\t\tstring _{name};\n"),
-            Type::Gid => format!("\t\t{} _{name}[16];\n", integer(8, 0, 16)),
+            Type::Bytes(count) => format!("\t\t{} _{name}[{count}];\n", integer(8, 0, 10)),
             Type::Comm => format!("\t\t{character} _{name}[16];\n"),
             Type::Arguments => format!("\t\t{} _{name}[6];\n", integer(64, 0, 10)),
         }

@@ -1,6 +1,6 @@
-//! The events of ros2_tracing (Jazzy and newer), and of CARET, as LTTng-UST declares them.
+//! The events of ros2_tracing (Humble, Jazzy and newer), and of CARET, as LTTng-UST declares them.
 
-use crate::ctf::Type::{Gid, I32, I64, Text, U64};
+use crate::ctf::Type::{Bytes, I32, I64, Text, U64};
 use crate::ctf::{Class, Layout, Type, Value};
 
 /// Who publishes time stamps how.
@@ -8,8 +8,10 @@ use crate::ctf::{Class, Layout, Type, Value};
 pub enum Tracer {
     /// `rmw_publish` and `rmw_take` have the time stamp; requests and responses, as in Kilted and newer.
     Jazzy,
-    /// `rmw_publish` has none.
+    /// `rmw_publish` has the message alone, as in Humble and Iron; Cyclone DDS adds its own events.
     Humble,
+    /// The same, of a middleware without events.
+    HumbleAlone,
     /// CARET: `dds_bind_addr_to_stamp` and `dispatch_subscription_callback`.
     Caret,
 }
@@ -17,7 +19,7 @@ pub enum Tracer {
 /// Context of events, as `ros2 trace` asks for it.
 pub const CONTEXT: &[(&str, Type)] = &[("vpid", I32), ("vtid", I32), ("procname", Type::Comm)];
 
-const COMMON: [Class; 22] = [
+const COMMON: [Class; 20] = [
     (
         "ros2:rcl_node_init",
         &[("node_handle", U64), ("rmw_handle", U64), ("node_name", Text), ("namespace", Text)],
@@ -48,7 +50,6 @@ const COMMON: [Class; 22] = [
     ("ros2:rclcpp_timer_callback_added", &[("timer_handle", U64), ("callback", U64)]),
     ("ros2:rclcpp_timer_link_node", &[("timer_handle", U64), ("node_handle", U64)]),
     ("ros2:rclcpp_callback_register", &[("callback", U64), ("symbol", Text)]),
-    ("ros2:rclcpp_publish", &[("publisher_handle", U64), ("message", U64)]),
     ("ros2:rclcpp_intra_publish", &[("publisher_handle", U64), ("message", U64)]),
     ("ros2:rcl_publish", &[("publisher_handle", U64), ("message", U64)]),
     ("ros2:callback_start", &[("callback", U64), ("is_intra_process", I32)]),
@@ -66,7 +67,6 @@ const COMMON: [Class; 22] = [
         &[("service_handle", U64), ("node_handle", U64), ("rmw_service_handle", U64), ("service_name", Text)],
     ),
     ("ros2:rclcpp_service_callback_added", &[("service_handle", U64), ("callback", U64)]),
-    ("ros2:rmw_publisher_init", &[("rmw_publisher_handle", U64), ("gid", Gid)]),
 ];
 
 const TAKE: Class = (
@@ -75,7 +75,7 @@ const TAKE: Class = (
 );
 
 const fn with<const N: usize>(more: [Class; N]) -> [Class; 32] {
-    assert!(N <= 10);
+    assert!(N <= 12);
     let mut all = [("ros2:unused", &[] as &[(&str, Type)]); 32];
     let mut index = 0;
     while index < COMMON.len() {
@@ -92,8 +92,10 @@ const fn with<const N: usize>(more: [Class; N]) -> [Class; 32] {
 
 static JAZZY: [Class; 32] = with([
     TAKE,
+    PUBLISH,
+    ("ros2:rmw_subscription_init", &[("rmw_subscription_handle", U64), ("gid", Bytes(16))]),
     ("ros2:rmw_publish", &[("rmw_publisher_handle", U64), ("message", U64), ("timestamp", I64)]),
-    ("ros2:rmw_client_init", &[("rmw_client_handle", U64), ("gid", Gid)]),
+    ("ros2:rmw_client_init", &[("rmw_client_handle", U64), ("gid", Bytes(16))]),
     (
         "ros2:rcl_client_init",
         &[("client_handle", U64), ("node_handle", U64), ("rmw_client_handle", U64), ("service_name", Text)],
@@ -104,7 +106,7 @@ static JAZZY: [Class; 32] = with([
         &[
             ("rmw_service_handle", U64),
             ("request", U64),
-            ("client_gid", Gid),
+            ("client_gid", Bytes(16)),
             ("sequence_number", I64),
             ("taken", I32),
         ],
@@ -114,7 +116,7 @@ static JAZZY: [Class; 32] = with([
         &[
             ("rmw_service_handle", U64),
             ("response", U64),
-            ("client_gid", Gid),
+            ("client_gid", Bytes(16)),
             ("sequence_number", I64),
             ("timestamp", I64),
         ],
@@ -132,9 +134,30 @@ static JAZZY: [Class; 32] = with([
     ("ros2:rclcpp_executor_get_next_ready", &[]),
     ("ros2:rclcpp_executor_wait_for_work", &[("timeout", I64)]),
 ]);
-static HUMBLE: [Class; 32] =
-    with([TAKE, ("ros2:rmw_publish", &[("rmw_publisher_handle", U64), ("message", U64)])]);
+const HUMBLE: [Class; 5] = [
+    TAKE,
+    ("ros2:rclcpp_publish", &[("message", U64)]),
+    ("ros2:rmw_publish", &[("message", U64)]),
+    ("ros2:rmw_publisher_init", &[("rmw_publisher_handle", U64), ("gid", Bytes(24))]),
+    ("ros2:rmw_subscription_init", &[("rmw_subscription_handle", U64), ("gid", Bytes(24))]),
+];
+static HUMBLE_ALONE: [Class; 32] = with(HUMBLE);
+static HUMBLE_CYCLONE: [Class; 32] = with([
+    HUMBLE[0],
+    HUMBLE[1],
+    HUMBLE[2],
+    HUMBLE[3],
+    HUMBLE[4],
+    (
+        "dds:create_writer",
+        &[("writer", U64), ("topic_name", Text), ("gid_prefix", Bytes(12)), ("gid_entity", Bytes(4))],
+    ),
+    ("dds:write_pre", &[("writer", U64), ("data", U64)]),
+    ("dds:write", &[("writer", U64), ("timestamp", I64)]),
+]);
+const PUBLISH: Class = ("ros2:rclcpp_publish", &[("publisher_handle", U64), ("message", U64)]);
 static CARET: [Class; 32] = with([
+    PUBLISH,
     ("ros2_caret:dds_write", &[("message", U64)]),
     ("ros2_caret:dds_bind_addr_to_stamp", &[("addr", U64), ("source_stamp", U64)]),
     (
@@ -148,7 +171,8 @@ impl Tracer {
     pub fn classes(self) -> &'static [Class] {
         match self {
             Tracer::Jazzy => &JAZZY,
-            Tracer::Humble => &HUMBLE,
+            Tracer::Humble => &HUMBLE_CYCLONE,
+            Tracer::HumbleAlone => &HUMBLE_ALONE,
             Tracer::Caret => &CARET,
         }
     }

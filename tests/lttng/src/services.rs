@@ -1,7 +1,7 @@
 //! A service of ROS 2 and two clients, simulated: requests, responses, and what a client's callback
 //! publishes. It keeps books of the chains through them.
 
-use crate::ctf::Value::{Gid, I32, I64, Text, U64};
+use crate::ctf::Value::{Bytes, I32, I64, Text, U64};
 use crate::ctf::{Layout, Value, Writer};
 use crate::random::Random;
 use crate::ros2::Event;
@@ -51,7 +51,7 @@ pub struct Services {
 }
 
 fn gid(client: usize) -> Value {
-    Gid([client as u8 + 1; 16])
+    Bytes(vec![client as u8 + 1; 16])
 }
 
 impl Services {

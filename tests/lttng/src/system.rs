@@ -2,7 +2,7 @@
 //! queues that overflow, transport that reorders, messages within a process, variables, and an executor with
 //! several threads. It keeps books of its chains.
 
-use crate::ctf::Value::{I32, I64, Text, U64};
+use crate::ctf::Value::{Bytes, I32, I64, Text, U64};
 use crate::ctf::{Layout, Value, Writer};
 use crate::random::Random;
 use crate::ros2::{Event, Tracer};
@@ -38,6 +38,9 @@ const NODES: [(&str, &str, usize); 7] = [
 const PROCESSES: [(i32, &str, i32); 3] =
     [(1000, "sensors", 1), (2000, "perception", 2), (3000, "control", 1)];
 const MS: u64 = 1_000_000;
+
+/// The callback that logs, with Humble.
+const LOGGING: usize = 8;
 
 const CALLBACKS: [Callback; 9] = [
     timer("/camera:timer-10ms", 0, 10, Some(0), (300, 700)),
@@ -272,8 +275,14 @@ impl System {
             let fields = vec![U64(handle(1, node)), U64(1), Text((*name).into()), Text((*namespace).into())];
             self.event(at, 0, callback, 0, "ros2:rcl_node_init", fields);
         }
+        if self.tracer == Tracer::Humble {
+            self.discover(at);
+        }
         for (number, callback) in CALLBACKS.iter().enumerate() {
             let node = handle(1, callback.node);
+            if let (Some(topic), Tracer::Humble) = (callback.publishes, self.tracer) {
+                self.declare_writer(at, number, handle(4, number), &format!("rt{}", TOPICS[topic]));
+            }
             if let Some(topic) = callback.publishes {
                 let fields = vec![
                     U64(handle(2, number)),
@@ -305,26 +314,73 @@ impl System {
         }
     }
 
+    fn declare_writer(&mut self, at: u64, callback: usize, writer: u64, topic: &str) {
+        let fields = vec![U64(writer), Text(topic.into()), Bytes(vec![1; 12]), Bytes(vec![3; 4])];
+        self.event(at, 0, callback, 0, "dds:create_writer", fields);
+    }
+
+    /// The middleware's own subscription and publications, and those of the actuator's log, which nobody
+    /// declares but as a writer.
+    fn discover(&mut self, at: u64) {
+        let (writer, reader) = (handle(14, 0), handle(14, 1));
+        let fields = vec![U64(reader), Bytes(vec![1; 24])];
+        self.event(at, 0, LOGGING, 0, "ros2:rmw_subscription_init", fields);
+        self.declare_writer(at + 1, LOGGING, writer, "ros_discovery_info");
+        self.declare_writer(at + 2, LOGGING, handle(14, 2), "rt/rosout");
+        self.event(at + 3, 0, LOGGING, 0, "ros2:rmw_publish", vec![U64(0x7FFC_0000)]);
+        self.write_sample(at + 4, 0, (LOGGING, 0), writer, 5);
+        self.event(at + 6, 0, LOGGING, 0, "ros2:rmw_take", vec![U64(reader), U64(1), I64(5), I32(1)]);
+    }
+
+    fn write_sample(
+        &mut self,
+        at: u64,
+        cpu: u32,
+        (callback, thread): (usize, usize),
+        writer: u64,
+        stamp: u64,
+    ) {
+        self.event(at, cpu, callback, thread, "dds:write_pre", vec![U64(writer), U64(0x7FFD_0000)]);
+        let fields = vec![U64(writer), I64(stamp as i64)];
+        self.event(at + 1, cpu, callback, thread, "dds:write", fields);
+    }
+
+    /// A line of the log: its publisher has another address than when it was made.
+    fn log(&mut self, at: u64, cpu: u32, callback: usize, thread: usize) {
+        let message = U64(0x7FFC_1000);
+        let fields = vec![U64(handle(14, 3)), message.clone()];
+        self.event(at, cpu, callback, thread, "ros2:rcl_publish", fields);
+        self.event(at, cpu, callback, thread, "ros2:rmw_publish", vec![message]);
+        self.write_sample(at, cpu, (callback, thread), handle(14, 2), 1_700_000_000_000_000_000 + at);
+        *self.books.topics.entry("/rosout").or_default() += 1;
+    }
+
     fn declare_subscription(&mut self, at: u64, number: usize, node: u64, topic: usize) {
         let (subscription, object) = (handle(7, number), handle(9, number));
         let fields =
             vec![U64(subscription), U64(node), U64(handle(8, number)), Text(TOPICS[topic].into()), U64(10)];
         self.event(at + 2, 0, number, 0, "ros2:rcl_subscription_init", fields);
-        self.event(
-            at + 3,
-            0,
-            number,
-            0,
-            "ros2:rclcpp_subscription_init",
-            vec![U64(subscription), U64(object)],
-        );
-        let fields = vec![U64(object), U64(handle(5, number))];
-        self.event(at + 4, 0, number, 0, "ros2:rclcpp_subscription_callback_added", fields);
+        let callback = U64(handle(5, number));
+        let mut makes = vec![
+            ("ros2:rclcpp_subscription_init", vec![U64(subscription), U64(object)]),
+            ("ros2:rclcpp_subscription_callback_added", vec![U64(object), callback.clone()]),
+        ];
         if CALLBACKS[number].is_intra {
-            let (ring, buffer) = (handle(10, number), handle(11, number));
-            self.event(at + 5, 0, number, 0, "ros2:rclcpp_buffer_to_ipb", vec![U64(ring), U64(buffer)]);
-            let fields = vec![U64(buffer), U64(object)];
-            self.event(at + 6, 0, number, 0, "ros2:rclcpp_ipb_to_subscription", fields);
+            // The side within the process comes first, and belongs to the subscription last.
+            let (ring, buffer, intra) = (handle(10, number), handle(11, number), handle(12, number));
+            makes[1].1[1] = U64(handle(13, number));
+            makes.splice(
+                0..0,
+                [
+                    ("ros2:rclcpp_buffer_to_ipb", vec![U64(ring), U64(buffer)]),
+                    ("ros2:rclcpp_ipb_to_subscription", vec![U64(buffer), U64(intra)]),
+                    ("ros2:rclcpp_subscription_callback_added", vec![U64(intra), callback]),
+                    ("ros2:rclcpp_subscription_init", vec![U64(subscription), U64(intra)]),
+                ],
+            );
+        }
+        for (place, (class, fields)) in makes.into_iter().enumerate() {
+            self.event(at + 3 + place as u64, 0, number, 0, class, fields);
         }
     }
 
@@ -482,16 +538,22 @@ impl System {
             );
         }
         // Others, outside the process, may want the same message.
-        self.event(now + 4, cpu, callback, thread, "ros2:rclcpp_publish", vec![U64(publisher), U64(address)]);
-        self.event(now + 5, cpu, callback, thread, "ros2:rcl_publish", vec![U64(publisher), U64(address)]);
+        let is_humble = matches!(self.tracer, Tracer::Humble | Tracer::HumbleAlone);
+        let both = vec![U64(publisher), U64(address)];
+        let fields = if is_humble { vec![U64(address)] } else { both.clone() };
+        self.event(now + 4, cpu, callback, thread, "ros2:rclcpp_publish", fields);
+        self.event(now + 5, cpu, callback, thread, "ros2:rcl_publish", both);
         let rmw = U64(handle(3, callback));
         match self.tracer {
             Tracer::Jazzy => {
                 let fields = vec![rmw, U64(address), I64(stamp as i64)];
                 self.event(now + 7, cpu, callback, thread, "ros2:rmw_publish", fields);
             }
-            Tracer::Humble => {
-                self.event(now + 7, cpu, callback, thread, "ros2:rmw_publish", vec![rmw, U64(address)]);
+            Tracer::Humble | Tracer::HumbleAlone => {
+                self.event(now + 6, cpu, callback, thread, "ros2:rmw_publish", vec![U64(address)]);
+                if self.tracer == Tracer::Humble {
+                    self.write_sample(now + 6, cpu, (callback, thread), handle(4, callback), stamp);
+                }
             }
             Tracer::Caret => {
                 self.event(now + 6, cpu, callback, thread, "ros2_caret:dds_write", vec![U64(address)]);
@@ -521,6 +583,9 @@ impl System {
     fn end(&mut self, now: u64, callback: usize) {
         let run = self.running.remove(&callback).expect("it runs");
         let of = CALLBACKS[callback];
+        if callback == LOGGING && self.tracer == Tracer::Humble {
+            self.log(now - 10, run.cpu, callback, run.thread);
+        }
         self.event(now, run.cpu, callback, run.thread, "ros2:callback_end", vec![U64(handle(5, callback))]);
         self.busy[NODES[of.node].2][run.thread] = false;
         self.nodes_busy[of.node] = false;

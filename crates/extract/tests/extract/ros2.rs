@@ -85,7 +85,9 @@ fn agrees(found: &Found, books: &Books) {
 
 #[test]
 fn every_latency_is_that_of_the_books() {
-    for (seed, tracer) in [Tracer::Jazzy, Tracer::Caret, Tracer::Jazzy].into_iter().enumerate() {
+    for (seed, tracer) in
+        [Tracer::Jazzy, Tracer::Caret, Tracer::Humble, Tracer::Jazzy].into_iter().enumerate()
+    {
         let (place, books) = simulated(tracer, tracer.layout(), seed as u64);
         let found = import(place.path(), &Variables::Assumed, Some(&chains(&books)));
         assert!(books.dropped > 20, "queues overflow: {}", books.dropped);
@@ -167,7 +169,7 @@ fn variables_that_are_declared_replace_those_assumed() {
 
 #[test]
 fn without_time_stamps_nothing_is_guessed() {
-    let (place, books) = simulated(Tracer::Humble, Tracer::Humble.layout(), 5);
+    let (place, books) = simulated(Tracer::HumbleAlone, Tracer::HumbleAlone.layout(), 5);
     let found = import(place.path(), &Variables::Assumed, Some(&chains(&books)));
     assert!(found.latencies.iter().flatten().all(Vec::is_empty), "{:?}", found.latencies);
     assert!(

@@ -151,6 +151,7 @@ impl Trace {
             },
             progress,
         )?;
+        follow.finish();
         match failed {
             Some(error) => Err(error),
             None => Ok((totals, follow)),

@@ -24,6 +24,10 @@ pub enum Call {
         rmw: Handle,
         topic: String,
     },
+    /// The middleware made a subscription; without [`Call::Subscription`] it is its own.
+    RmwSubscription {
+        rmw: Handle,
+    },
     /// `object` is the C++ side of a subscription.
     SubscriptionObject {
         subscription: Handle,
@@ -75,9 +79,19 @@ pub enum Call {
         publisher: Handle,
         message: Handle,
     },
+    /// Before Jazzy it names no publisher, and the time stamp follows from the middleware.
     RmwPublish {
-        rmw: Handle,
+        rmw: Option<Handle>,
         stamp: Option<u64>,
+    },
+    /// A writer of the middleware (Cyclone DDS, Fast DDS) serves this topic.
+    Writer {
+        writer: Handle,
+        topic: String,
+    },
+    Written {
+        writer: Handle,
+        stamp: u64,
     },
     /// The message being published has this time stamp.
     Stamp {
@@ -186,6 +200,7 @@ names! {
     Publisher "rcl_publisher_init" ["publisher_handle" "rmw_publisher_handle" "topic_name"];
     Subscription "rcl_subscription_init"
         ["subscription_handle" "node_handle" "rmw_subscription_handle" "topic_name"];
+    RmwSubscription "rmw_subscription_init" ["rmw_subscription_handle"];
     SubscriptionObject "rclcpp_subscription_init" ["subscription_handle" "subscription"];
     SubscriptionCallback "rclcpp_subscription_callback_added" ["subscription" "callback"];
     Service "rcl_service_init" ["service_handle" "node_handle" "rmw_service_handle" "service_name"];
@@ -200,6 +215,8 @@ names! {
     IntraPublish "rclcpp_intra_publish" ["publisher_handle" "message"];
     Publish "rcl_publish" ["publisher_handle" "message"];
     RmwPublish "rmw_publish" ["rmw_publisher_handle" "timestamp"];
+    Writer "create_writer" ["writer" "topic_name"];
+    Written "write" ["writer" "timestamp"];
     Stamp "dds_bind_addr_to_stamp" ["addr" "source_stamp|source_timestamp"];
     CopyAddress "dds_bind_addr_to_addr" ["addr_from" "addr_to"];
     CopyMessage "message_construct" ["original_message" "constructed_message"];
@@ -224,6 +241,17 @@ pub fn is_ros(class: &Class) -> bool {
     matches!(class.name.split_once(':'), Some(("ros2" | "ros2_caret", _)))
 }
 
+/// The event's name without its provider, if it is of ROS 2 or of the middleware below.
+fn name_of(class: &Class) -> Option<&str> {
+    let (provider, name) = class.name.split_once(':')?;
+    let is_middleware = matches!(name, "create_writer" | "write");
+    match provider {
+        "ros2" | "ros2_caret" => Some(name).filter(|_| !is_middleware),
+        "dds" => Some(name).filter(|_| is_middleware),
+        _ => None,
+    }
+}
+
 impl Kinds {
     /// Of all events of a reader; or says what is missing from them.
     pub fn new(reader: &Reader) -> Result<Kinds, String> {
@@ -239,12 +267,12 @@ impl Kinds {
         names.into_iter().any(|name| self.kinds.iter().flatten().any(|kind| kind.name == name))
     }
 
-    /// Whether a kind of event of this name has this field, by its place in the table.
+    /// Whether publications have time stamps.
     pub fn has_stamps(&self) -> bool {
         let has = |name, place: usize| {
             self.kinds.iter().flatten().any(|kind| kind.name == name && kind.fields[place].is_some())
         };
-        has(Name::RmwPublish, 1) || has(Name::Stamp, 1)
+        has(Name::RmwPublish, 1) || has(Name::Stamp, 1) || has(Name::Written, 1)
     }
 
     /// What an event means, and in which thread; `None` if it says nothing here.
@@ -264,13 +292,13 @@ impl Kinds {
 }
 
 fn kind(class: &Class, pids: &[Option<u32>]) -> Result<Option<Kind>, String> {
-    let Some((_, event)) = class.name.split_once(':').filter(|_| is_ros(class)) else { return Ok(None) };
+    let Some(event) = name_of(class) else { return Ok(None) };
     let Some((_, name, wanted)) = NAMES.iter().find(|(name, ..)| *name == event) else { return Ok(None) };
     let mut fields = [None; 4];
     for (field, names) in fields.iter_mut().zip(*wanted) {
         *field = names.split('|').find_map(|name| class.field(name));
-        // Before Jazzy, what is published had no time stamp.
-        if field.is_none() && !(*name == Name::RmwPublish && *names == "timestamp") {
+        // Before Jazzy it had neither.
+        if field.is_none() && *name != Name::RmwPublish {
             return Err(format!("its event {} has no field {names}", class.name));
         }
     }
@@ -299,6 +327,7 @@ impl Kind {
                 rmw: number(2)?,
                 topic: text(3)?,
             },
+            Name::RmwSubscription => Call::RmwSubscription { rmw: number(0)? },
             Name::SubscriptionObject => {
                 Call::SubscriptionObject { subscription: number(0)?, object: number(1)? }
             }
@@ -316,7 +345,9 @@ impl Kind {
             Name::Buffer => Call::Buffer { buffer: number(0)?, object: number(1)? },
             Name::IntraPublish => Call::IntraPublish { publisher: number(0)?, message: number(1)? },
             Name::Publish => Call::Publish { publisher: number(0)?, message: number(1)? },
-            Name::RmwPublish => Call::RmwPublish { rmw: number(0)?, stamp: number(1).filter(|it| *it != 0) },
+            Name::RmwPublish => Call::RmwPublish { rmw: number(0), stamp: number(1).filter(|it| *it != 0) },
+            Name::Writer => Call::Writer { writer: number(0)?, topic: text(1)? },
+            Name::Written => Call::Written { writer: number(0)?, stamp: number(1)? },
             Name::Stamp => Call::Stamp { message: number(0)?, stamp: number(1)? },
             Name::CopyAddress | Name::CopyMessage => Call::Copy { from: number(0)?, to: number(1)? },
             Name::Enqueue => Call::Enqueue { ring: number(0)?, index: number(1)? },

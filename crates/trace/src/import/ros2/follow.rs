@@ -83,6 +83,11 @@ struct State {
     taken: Option<Taken>,
     /// The publication at hand.
     published: Option<Published>,
+    /// A publication of an unknown publisher, and the callback that it was in. The middleware may name its
+    /// topic.
+    unnamed: Option<Option<usize>>,
+    /// The middleware is about to write what was published beneath `rcl`.
+    is_written: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +160,11 @@ impl Follow {
             Call::Publish { publisher, message } => {
                 self.publish_between(at, thread, (publisher, message), graph, out);
             }
-            Call::RmwPublish { rmw, stamp } => self.rmw_publish(at, thread, rmw, stamp, graph, out),
+            Call::RmwPublish { rmw: Some(rmw), stamp } => {
+                self.rmw_publish(at, thread, rmw, stamp, graph, out);
+            }
+            Call::RmwPublish { rmw: None, .. } => self.rmw_publish_unnamed(thread),
+            Call::Written { writer, stamp } => self.written(at, thread, (writer, stamp), graph, out),
             Call::Stamp { message, stamp } => self.stamp(thread, message, stamp),
             Call::Copy { from, to } => self.copy(thread, from, to),
             Call::Enqueue { ring, index } => self.enqueue(thread, ring, index),
@@ -166,6 +175,9 @@ impl Follow {
             }
             Call::Take { rmw, stamp } => {
                 let task = graph.rmw_subscription(thread, rmw);
+                if task.is_none() && graph.is_own(thread, rmw) {
+                    return true;
+                }
                 let message = self.stamped(task, stamp, graph);
                 self.take(at, thread, task, message, graph);
             }
@@ -181,7 +193,8 @@ impl Follow {
             }
             Call::Request { rmw, sequence } => {
                 let Some((topic, _, client)) = graph.known_client(thread, rmw) else {
-                    self.unknown_publisher(thread);
+                    self.unnamed(thread);
+                    self.give_up_unnamed(thread);
                     return true;
                 };
                 let number = self.push(at, thread, topic, graph, out);
@@ -246,27 +259,47 @@ impl Follow {
         graph: &mut Graph,
         out: Out,
     ) {
-        let Some(topic) = topic else {
-            self.unknown_publisher(thread);
-            return self.forget_published(thread);
-        };
+        let Some(topic) = topic else { return self.unnamed(thread) };
+        self.give_up_unnamed(thread);
         let number = self.push(at, thread, topic, graph, out);
         self.messages.at((thread.pid, message), topic, number);
         let published = Published { publisher, message, topic, number, is_intra, has_stamp: false };
         self.threads.entry(thread).or_default().published = Some(published);
     }
 
-    /// Somebody published, and nobody knows on which topic.
-    fn unknown_publisher(&mut self, thread: Thread) {
-        self.unknown.publishers += 1;
-        let stack = self.threads.get(&thread).map(|state| &state.stack);
-        self.open.unknown_publishers.extend(stack.and_then(|stack| stack.last()).map(|(task, ..)| *task));
+    /// Somebody published, and nobody knows on which topic so far.
+    fn unnamed(&mut self, thread: Thread) {
+        self.give_up_unnamed(thread);
+        let state = self.threads.entry(thread).or_default();
+        state.published = None;
+        state.unnamed = Some(state.stack.last().map(|(task, ..)| *task));
     }
 
-    fn forget_published(&mut self, thread: Thread) {
-        if let Some(state) = self.threads.get_mut(&thread) {
+    /// `rmw_publish` before Jazzy: the message of the `rcl_publish` before, or one of the middleware's own, as
+    /// long as a writer does not name its topic.
+    fn rmw_publish_unnamed(&mut self, thread: Thread) {
+        let state = self.threads.entry(thread).or_default();
+        let is_at_hand = state.published.is_some_and(|published| !published.has_stamp);
+        if !is_at_hand && state.unnamed.is_none() {
             state.published = None;
+            state.is_written = true;
         }
+    }
+
+    /// Nobody named the topic.
+    fn give_up_unnamed(&mut self, thread: Thread) {
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        state.is_written = false;
+        if let Some(task) = state.unnamed.take() {
+            self.unknown.publishers += 1;
+            self.open.unknown_publishers.extend(task);
+        }
+    }
+
+    /// The trace has ended.
+    pub fn finish(&mut self) {
+        let threads: Vec<Thread> = self.threads.keys().copied().collect();
+        threads.into_iter().for_each(|thread| self.give_up_unnamed(thread));
     }
 
     /// `rcl_publish`: the message that was just published within the process, or another.
@@ -317,6 +350,35 @@ impl Follow {
         (published.has_stamp, published.is_intra) = (true, false);
         if let Some(stamp) = stamp {
             self.messages.stamp(published.topic, stamp, published.number);
+        }
+    }
+
+    /// The middleware wrote the message at hand, or another: replies, and its own.
+    fn written(
+        &mut self,
+        at: Instant,
+        thread: Thread,
+        (writer, stamp): (Handle, u64),
+        graph: &mut Graph,
+        out: Out,
+    ) {
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        let topic = graph.writer(thread, writer);
+        let is_same = |published: Published| {
+            !published.has_stamp
+                && !published.is_intra
+                && topic.is_none_or(|topic| topic == Some(published.topic))
+        };
+        if state.published.is_some_and(is_same) {
+            return self.stamp_published(thread, Some(stamp));
+        }
+        // One that belongs to no topic of ROS is nobody's publication.
+        if let (true, Some(topic)) = (state.unnamed.is_some() || state.is_written, topic) {
+            (state.unnamed, state.is_written) = (None, false);
+            if topic.is_some() {
+                self.publish(at, thread, topic, (0, 0, false), graph, out);
+                self.stamp_published(thread, Some(stamp));
+            }
         }
     }
 
@@ -427,6 +489,7 @@ impl Follow {
         takes: Option<(usize, Option<u64>)>,
         out: Out,
     ) {
+        self.give_up_unnamed(thread);
         let instance = next(&mut self.instances, task, self.gap_until.is_some());
         let state = self.threads.entry(thread).or_default();
         state.stack.push((task, instance, callback));
@@ -441,6 +504,7 @@ impl Follow {
     }
 
     fn end(&mut self, at: Instant, thread: Thread, callback: Handle, out: Out) {
+        self.give_up_unnamed(thread);
         let state = self.threads.entry(thread).or_default();
         let Some(place) = state.stack.iter().rposition(|(_, _, of)| *of == Some(callback)) else {
             self.unknown.ends += 1;

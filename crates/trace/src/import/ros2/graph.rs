@@ -2,11 +2,14 @@
 
 use super::calls::{Call, Handle, Owner, Thread};
 use super::table::Table;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Most objects of a kind; a trace with more is not of one system.
 const MOST: usize = 1 << 20;
+
+/// Most callbacks and buffers of an object; rclcpp gives it one of each.
+const MOST_GIVEN: usize = 4;
 
 /// Topics that every node has, and that carry no data of the application.
 const OF_EVERY_NODE: [&str; 3] = ["/rosout", "/parameter_events", "/clock"];
@@ -60,6 +63,13 @@ struct Publisher {
     handle: Handle,
 }
 
+/// What a subscription's object is given.
+#[derive(Clone, Copy, Debug)]
+enum Given {
+    Callback(Handle),
+    Buffer(Handle),
+}
+
 /// An object of one process.
 type Of = (u32, Handle);
 
@@ -75,8 +85,12 @@ pub struct Graph {
     nodes_by_handle: Table<Of, usize>,
     publishers: Table<Of, usize>,
     rmw_publishers: Table<Of, Publisher>,
+    /// The topic of a writer of the middleware; `None` where it is none of ROS.
+    writers: Table<Of, Option<usize>>,
     subscriptions: Table<Of, usize>,
     rmw_subscriptions: Table<Of, usize>,
+    /// All subscriptions that the middleware made.
+    made: FxHashSet<Of>,
     objects: Table<Of, usize>,
     services: Table<Of, usize>,
     rmw_services: Table<Of, usize>,
@@ -89,6 +103,11 @@ pub struct Graph {
     callbacks: Table<Of, usize>,
     rings: Table<Of, Handle>,
     buffers: Table<Of, usize>,
+    /// What an object was given before it was said to be a subscription's: rclcpp makes the side within the
+    /// process so.
+    early: FxHashMap<Of, Vec<Given>>,
+    /// Whether the trace has subscriptions of nodes.
+    has_subscriptions: bool,
     is_second: bool,
 }
 
@@ -106,15 +125,24 @@ impl Graph {
                 self.publishers.define(of(*publisher), || topic);
                 self.rmw_publishers.define(of(*rmw), || Publisher { topic, handle: *publisher });
             }
+            Call::Writer { writer, topic } => {
+                let topic = topic.strip_prefix("rt/").map(|topic| self.topic(&format!("/{topic}")));
+                self.writers.define(of(*writer), || topic);
+            }
             Call::Subscription { subscription, node, rmw, topic } => {
                 let topic = self.topic(topic);
                 let task = self.task(of(*node), Cause::Topic(topic));
+                self.has_subscriptions = true;
                 self.subscriptions.define(of(*subscription), || task);
                 self.rmw_subscriptions.define(of(*rmw), || task);
             }
+            Call::RmwSubscription { rmw } => _ = self.made.insert(of(*rmw)),
             Call::SubscriptionObject { subscription, object } => {
                 if let Some(task) = self.subscriptions.get(&of(*subscription)) {
                     self.objects.define(of(*object), || task);
+                    for given in self.early.remove(&of(*object)).unwrap_or_default() {
+                        self.give(thread.pid, task, given);
+                    }
                 }
             }
             Call::Service { service, node, rmw, name } => {
@@ -135,25 +163,44 @@ impl Graph {
                     self.tasks[task].node = Some(node);
                 }
             }
+            Call::Callback { of: Owner::SubscriptionObject, handle, callback } => {
+                self.give_object(of(*handle), Given::Callback(*callback));
+            }
             Call::Callback { of: owner, handle, callback } => {
-                let table = match owner {
-                    Owner::SubscriptionObject => &self.objects,
-                    Owner::Service => &self.services,
-                    Owner::Timer => &self.timers,
-                };
+                let table = if *owner == Owner::Service { &self.services } else { &self.timers };
                 if let Some(task) = table.get(&of(*handle)) {
-                    self.callbacks.define(of(*callback), || task);
+                    self.give(thread.pid, task, Given::Callback(*callback));
                 }
             }
             Call::RingBuffer { ring, buffer } => self.rings.define(of(*ring), || *buffer),
-            Call::Buffer { buffer, object } => {
-                if let Some(task) = self.objects.get(&of(*object)) {
-                    self.buffers.define(of(*buffer), || task);
-                }
-            }
+            Call::Buffer { buffer, object } => self.give_object(of(*object), Given::Buffer(*buffer)),
             _ => {}
         }
-        self.nodes.len().max(self.topics.len()).max(self.tasks.len()) < MOST
+        self.nodes
+            .len()
+            .max(self.topics.len())
+            .max(self.tasks.len())
+            .max(self.early.len())
+            .max(self.made.len())
+            < MOST
+    }
+
+    fn give(&mut self, pid: u32, task: usize, given: Given) {
+        match given {
+            Given::Callback(callback) => self.callbacks.define((pid, callback), || task),
+            Given::Buffer(buffer) => self.buffers.define((pid, buffer), || task),
+        }
+    }
+
+    /// The object may be a subscription's already, or become one: its address may have been another's.
+    fn give_object(&mut self, object: Of, given: Given) {
+        if let Some(task) = self.objects.get(&object) {
+            self.give(object.0, task, given);
+        }
+        let early = self.early.entry(object).or_default();
+        if early.len() < MOST_GIVEN {
+            early.push(given);
+        }
     }
 
     /// A client has a topic for its responses alone, as those to others do not reach it.
@@ -199,6 +246,8 @@ impl Graph {
         self.is_second = true;
         self.nodes_by_handle.rewind();
         self.rmw_publishers.rewind();
+        self.writers.rewind();
+        self.early.clear();
         self.client_ids.rewind();
         self.clients.rewind();
         self.responses.rewind();
@@ -245,8 +294,18 @@ impl Graph {
         self.rmw_publishers.get(&(thread.pid, rmw)).map(|publisher| (publisher.topic, publisher.handle))
     }
 
+    /// The topic of a writer of the middleware; within, `None` if it is none of ROS.
+    pub fn writer(&self, thread: Thread, writer: Handle) -> Option<Option<usize>> {
+        self.writers.get(&(thread.pid, writer))
+    }
+
     pub fn rmw_subscription(&self, thread: Thread, rmw: Handle) -> Option<usize> {
         self.rmw_subscriptions.get(&(thread.pid, rmw))
+    }
+
+    /// Whether a subscription is the middleware's own: it was made, and belongs to no node.
+    pub fn is_own(&self, thread: Thread, rmw: Handle) -> bool {
+        self.has_subscriptions && self.made.contains(&(thread.pid, rmw))
     }
 
     pub fn rmw_service(&self, thread: Thread, rmw: Handle) -> Option<usize> {
