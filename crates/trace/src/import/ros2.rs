@@ -120,7 +120,9 @@ impl Trace {
         each: Each,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(Totals, Follow), Error> {
-        let mut follow = Follow::default();
+        let zero = i64::try_from(self.reader.clock().1).unwrap_or(0);
+        let mut follow =
+            if self.kinds.has_stamps() { Follow::default() } else { Follow::without_stamps(zero) };
         let mut failed = None;
         let totals = self.reader.read(
             &mut |item| {
@@ -195,8 +197,9 @@ impl Trace {
         );
         if !self.kinds.has_stamps() {
             notes.say(
-                "its publications have no time stamps, so messages between processes cannot be followed: \
-                 ros2_tracing of Jazzy or newer has them, or CARET",
+                "its publications have no time stamps: a message is assumed to be the last one published on \
+                 its topic before its own stamp, and no chain through it is end-to-end. ros2_tracing of Jazzy \
+                 or newer has them, Cyclone DDS (dds:write), or CARET",
             );
         }
     }

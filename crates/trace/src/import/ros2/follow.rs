@@ -8,7 +8,7 @@ use super::graph::Graph;
 use super::messages::{Messages, Sent};
 use super::open::{Open, Taker};
 use punctual_model::Instant;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An executor within a callback is another one.
 pub type Producer = (Thread, u32);
@@ -118,6 +118,10 @@ pub struct Follow {
     /// Pushes by topic, and instances by task.
     pushes: Vec<u64>,
     instances: Vec<u64>,
+    /// Where publications have no time stamps: from the trace's clock to that of the messages' stamps.
+    to_stamps: Option<i64>,
+    /// Tasks whose messages were found by the order of publications and time stamps.
+    pub assumed: FxHashSet<usize>,
     /// Events may be missing until then.
     gap_until: Option<Instant>,
     pub unknown: Unknown,
@@ -137,6 +141,11 @@ fn next(counts: &mut Vec<u64>, index: usize, is_behind_missing: bool) -> u64 {
 }
 
 impl Follow {
+    /// Follows a trace whose publications have no time stamps, by the order of publications and stamps.
+    pub fn without_stamps(to_stamps: i64) -> Follow {
+        Follow { to_stamps: Some(to_stamps), ..Follow::default() }
+    }
+
     /// Takes what a thread did. False if there are too many threads.
     pub fn call(&mut self, at: Instant, thread: Thread, call: &Call, graph: &mut Graph, out: Out) -> bool {
         if self.gap_until.is_some_and(|until| at >= until) {
@@ -178,7 +187,10 @@ impl Follow {
                 if task.is_none() && graph.is_own(thread, rmw) {
                     return true;
                 }
-                let message = self.stamped(task, stamp, graph);
+                let message = match self.to_stamps {
+                    Some(_) => self.likely(task, stamp, graph),
+                    None => self.stamped(task, stamp, graph),
+                };
                 self.take(at, thread, task, message, graph);
             }
             Call::Dispatch { callback, stamp } => {
@@ -263,6 +275,9 @@ impl Follow {
         self.give_up_unnamed(thread);
         let number = self.push(at, thread, topic, graph, out);
         self.messages.at((thread.pid, message), topic, number);
+        if let Some(to_stamps) = self.to_stamps {
+            self.messages.sent(topic, (at.ns() as i64).saturating_add(to_stamps), number);
+        }
         let published = Published { publisher, message, topic, number, is_intra, has_stamp: false };
         self.threads.entry(thread).or_default().published = Some(published);
     }
@@ -408,6 +423,15 @@ impl Follow {
     fn stamped(&self, task: Option<usize>, stamp: u64, graph: &Graph) -> Sent {
         task.and_then(|task| graph.input(task))
             .map_or(Sent::NotSeen, |topic| self.messages.stamped(topic, stamp))
+    }
+
+    /// The message on the topic of a task that was published last before this time stamp.
+    fn likely(&mut self, task: Option<usize>, stamp: u64, graph: &Graph) -> Sent {
+        let Some((task, topic)) = task.and_then(|task| Some((task, graph.input(task)?))) else {
+            return Sent::NotSeen;
+        };
+        self.assumed.insert(task);
+        self.messages.likely(topic, stamp as i64)
     }
 
     fn take(&mut self, at: Instant, thread: Thread, task: Option<usize>, message: Sent, graph: &Graph) {

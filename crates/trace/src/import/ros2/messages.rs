@@ -10,6 +10,8 @@ const MOST_STAMPS: usize = 1 << 12;
 const MOST_REQUESTS: usize = 1 << 14;
 const MOST_ADDRESSES: usize = 1 << 14;
 const MOST_SLOTS: usize = 1 << 18;
+/// Longest time from a publication's event to its time stamp, in nanoseconds; it takes microseconds.
+const LONGEST_WRITE: i64 = 10_000_000;
 /// Topics with messages.
 const MOST_TOPICS: usize = 1 << 16;
 
@@ -65,6 +67,8 @@ type RequestId = ([u8; 16], u64);
 #[derive(Debug)]
 pub struct Messages {
     stamps: FxHashMap<usize, Recent<u64, Sent>>,
+    /// By topic, in order: when messages without a time stamp were sent, on the clock of time stamps.
+    unstamped: FxHashMap<usize, VecDeque<(i64, u64)>>,
     requests: Recent<RequestId, u64>,
     responses: Recent<RequestId, u64>,
     addresses: Recent<Address, (usize, u64)>,
@@ -75,6 +79,7 @@ impl Default for Messages {
     fn default() -> Messages {
         Messages {
             stamps: FxHashMap::default(),
+            unstamped: FxHashMap::default(),
             requests: Recent::new(MOST_REQUESTS),
             responses: Recent::new(MOST_REQUESTS),
             addresses: Recent::new(MOST_ADDRESSES),
@@ -98,6 +103,28 @@ impl Messages {
     #[inline]
     pub fn stamped(&self, topic: usize, stamp: u64) -> Sent {
         self.stamps.get(&topic).and_then(|recent| recent.get(&stamp)).unwrap_or(Sent::NotSeen)
+    }
+
+    /// A push had no time stamp.
+    pub fn sent(&mut self, topic: usize, at: i64, number: u64) {
+        if self.unstamped.len() < MOST_TOPICS || self.unstamped.contains_key(&topic) {
+            let recent = self.unstamped.entry(topic).or_default();
+            recent.push_back((at, number));
+            if recent.len() > MOST_STAMPS {
+                recent.pop_front();
+            }
+        }
+    }
+
+    /// The push that this time stamp probably belongs to: the last one before.
+    pub fn likely(&self, topic: usize, stamp: i64) -> Sent {
+        let recent = self.unstamped.get(&topic);
+        let last = recent.and_then(|sent| {
+            let count = sent.partition_point(|(at, _)| *at <= stamp);
+            sent.get(count.checked_sub(1)?)
+        });
+        let is_near = |(at, _): &&(i64, u64)| stamp - at <= LONGEST_WRITE;
+        last.filter(is_near).map_or(Sent::NotSeen, |(_, number)| Sent::Number(*number))
     }
 
     pub fn at(&mut self, address: Address, topic: usize, number: u64) {

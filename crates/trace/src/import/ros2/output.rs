@@ -212,7 +212,10 @@ impl Plan {
         about.tasks = names.iter().map(|(task, name)| (tasks[task], name.clone())).collect();
         for (task, number) in &tasks {
             let channel = graph.input(*task).and_then(|topic| topics.get(&topic));
-            about.inputs.extend(channel.map(|channel| input(*channel, *number, Arming::default())));
+            let input = channel.map(|channel| input(*channel, *number, Arming::default()));
+            about.inputs.extend(input);
+            let is_assumed = follow.assumed.contains(task);
+            about.assumed.extend(input.filter(|_| is_assumed).map(|input| input.connection));
         }
         let within = (*variables == Variables::Assumed).then(|| open::within_nodes(graph, &names)).flatten();
         for ends in follow.open.ends(graph, &follow.unknown, &names).into_iter().chain(within) {
