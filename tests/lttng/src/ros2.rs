@@ -10,8 +10,8 @@ pub enum Tracer {
     Jazzy,
     /// `rmw_publish` has the message alone, as in Humble and Iron; Cyclone DDS adds its own events.
     Humble,
-    /// The same, of a middleware without events.
-    HumbleAlone,
+    /// The same, of a middleware without events; with those of messages within a process.
+    Iron,
     /// CARET: `dds_bind_addr_to_stamp` and `dispatch_subscription_callback`.
     Caret,
 }
@@ -19,7 +19,7 @@ pub enum Tracer {
 /// Context of events, as `ros2 trace` asks for it.
 pub const CONTEXT: &[(&str, Type)] = &[("vpid", I32), ("vtid", I32), ("procname", Type::Comm)];
 
-const COMMON: [Class; 20] = [
+const COMMON: [Class; 21] = [
     (
         "ros2:rcl_node_init",
         &[("node_handle", U64), ("rmw_handle", U64), ("node_name", Text), ("namespace", Text)],
@@ -50,6 +50,7 @@ const COMMON: [Class; 20] = [
     ("ros2:rclcpp_timer_callback_added", &[("timer_handle", U64), ("callback", U64)]),
     ("ros2:rclcpp_timer_link_node", &[("timer_handle", U64), ("node_handle", U64)]),
     ("ros2:rclcpp_callback_register", &[("callback", U64), ("symbol", Text)]),
+    ("ros2:rclcpp_publish", &[("message", U64)]),
     ("ros2:rclcpp_intra_publish", &[("publisher_handle", U64), ("message", U64)]),
     ("ros2:rcl_publish", &[("publisher_handle", U64), ("message", U64)]),
     ("ros2:callback_start", &[("callback", U64), ("is_intra_process", I32)]),
@@ -92,7 +93,6 @@ const fn with<const N: usize>(more: [Class; N]) -> [Class; 32] {
 
 static JAZZY: [Class; 32] = with([
     TAKE,
-    PUBLISH,
     ("ros2:rmw_subscription_init", &[("rmw_subscription_handle", U64), ("gid", Bytes(16))]),
     ("ros2:rmw_publish", &[("rmw_publisher_handle", U64), ("message", U64), ("timestamp", I64)]),
     ("ros2:rmw_client_init", &[("rmw_client_handle", U64), ("gid", Bytes(16))]),
@@ -134,20 +134,18 @@ static JAZZY: [Class; 32] = with([
     ("ros2:rclcpp_executor_get_next_ready", &[]),
     ("ros2:rclcpp_executor_wait_for_work", &[("timeout", I64)]),
 ]);
-const HUMBLE: [Class; 5] = [
+const HUMBLE: [Class; 4] = [
     TAKE,
-    ("ros2:rclcpp_publish", &[("message", U64)]),
     ("ros2:rmw_publish", &[("message", U64)]),
     ("ros2:rmw_publisher_init", &[("rmw_publisher_handle", U64), ("gid", Bytes(24))]),
     ("ros2:rmw_subscription_init", &[("rmw_subscription_handle", U64), ("gid", Bytes(24))]),
 ];
-static HUMBLE_ALONE: [Class; 32] = with(HUMBLE);
+static IRON: [Class; 32] = with(HUMBLE);
 static HUMBLE_CYCLONE: [Class; 32] = with([
     HUMBLE[0],
     HUMBLE[1],
     HUMBLE[2],
     HUMBLE[3],
-    HUMBLE[4],
     (
         "dds:create_writer",
         &[("writer", U64), ("topic_name", Text), ("gid_prefix", Bytes(12)), ("gid_entity", Bytes(4))],
@@ -155,9 +153,7 @@ static HUMBLE_CYCLONE: [Class; 32] = with([
     ("dds:write_pre", &[("writer", U64), ("data", U64)]),
     ("dds:write", &[("writer", U64), ("timestamp", I64)]),
 ]);
-const PUBLISH: Class = ("ros2:rclcpp_publish", &[("publisher_handle", U64), ("message", U64)]);
 static CARET: [Class; 32] = with([
-    PUBLISH,
     ("ros2_caret:dds_write", &[("message", U64)]),
     ("ros2_caret:dds_bind_addr_to_stamp", &[("addr", U64), ("source_stamp", U64)]),
     (
@@ -172,7 +168,7 @@ impl Tracer {
         match self {
             Tracer::Jazzy => &JAZZY,
             Tracer::Humble => &HUMBLE_CYCLONE,
-            Tracer::HumbleAlone => &HUMBLE_ALONE,
+            Tracer::Iron => &IRON,
             Tracer::Caret => &CARET,
         }
     }

@@ -314,6 +314,11 @@ impl System {
         }
     }
 
+    /// Whether the tracer shows messages within a process.
+    fn shows_rings(&self) -> bool {
+        !matches!(self.tracer, Tracer::Caret | Tracer::Humble)
+    }
+
     fn declare_writer(&mut self, at: u64, callback: usize, writer: u64, topic: &str) {
         let fields = vec![U64(writer), Text(topic.into()), Bytes(vec![1; 12]), Bytes(vec![3; 4])];
         self.event(at, 0, callback, 0, "dds:create_writer", fields);
@@ -365,7 +370,7 @@ impl System {
             ("ros2:rclcpp_subscription_init", vec![U64(subscription), U64(object)]),
             ("ros2:rclcpp_subscription_callback_added", vec![U64(object), callback.clone()]),
         ];
-        if CALLBACKS[number].is_intra {
+        if CALLBACKS[number].is_intra && self.shows_rings() {
             // The side within the process comes first, and belongs to the subscription last.
             let (ring, buffer, intra) = (handle(10, number), handle(11, number), handle(12, number));
             makes[1].1[1] = U64(handle(13, number));
@@ -463,7 +468,7 @@ impl System {
         let of = CALLBACKS[callback];
         let at = now + 400;
         let stamp = message.stamp;
-        if of.is_intra && self.tracer != Tracer::Caret {
+        if of.is_intra && self.shows_rings() {
             let fields = vec![U64(handle(10, callback)), U64(message.slot), U64(1)];
             self.event(at, cpu, callback, thread, "ros2:rclcpp_ring_buffer_dequeue", fields);
         } else if self.tracer == Tracer::Caret {
@@ -517,7 +522,7 @@ impl System {
         let intra = CALLBACKS.iter().position(|it| it.is_intra && it.input == Ok(topic));
         *self.books.topics.entry(TOPICS[topic]).or_default() += 1;
         let stamp = 1_700_000_000_000_000_000 + now + 7;
-        if let (Some(reader), true) = (intra, self.tracer != Tracer::Caret) {
+        if let (Some(reader), true) = (intra, self.shows_rings()) {
             let slot = self.slots[reader] % 10;
             self.slots[reader] += 1;
             self.event(
@@ -538,18 +543,15 @@ impl System {
             );
         }
         // Others, outside the process, may want the same message.
-        let is_humble = matches!(self.tracer, Tracer::Humble | Tracer::HumbleAlone);
-        let both = vec![U64(publisher), U64(address)];
-        let fields = if is_humble { vec![U64(address)] } else { both.clone() };
-        self.event(now + 4, cpu, callback, thread, "ros2:rclcpp_publish", fields);
-        self.event(now + 5, cpu, callback, thread, "ros2:rcl_publish", both);
+        self.event(now + 4, cpu, callback, thread, "ros2:rclcpp_publish", vec![U64(address)]);
+        self.event(now + 5, cpu, callback, thread, "ros2:rcl_publish", vec![U64(publisher), U64(address)]);
         let rmw = U64(handle(3, callback));
         match self.tracer {
             Tracer::Jazzy => {
                 let fields = vec![rmw, U64(address), I64(stamp as i64)];
                 self.event(now + 7, cpu, callback, thread, "ros2:rmw_publish", fields);
             }
-            Tracer::Humble | Tracer::HumbleAlone => {
+            Tracer::Humble | Tracer::Iron => {
                 self.event(now + 6, cpu, callback, thread, "ros2:rmw_publish", vec![U64(address)]);
                 if self.tracer == Tracer::Humble {
                     self.write_sample(now + 6, cpu, (callback, thread), handle(4, callback), stamp);
@@ -563,7 +565,7 @@ impl System {
         }
         let is_to = |reader: &usize| {
             let of = &CALLBACKS[*reader];
-            of.input == Ok(topic) && (!of.is_intra || self.tracer == Tracer::Caret)
+            of.input == Ok(topic) && (!of.is_intra || !self.shows_rings())
         };
         let readers: Vec<usize> = (0..CALLBACKS.len()).filter(is_to).collect();
         for reader in readers {

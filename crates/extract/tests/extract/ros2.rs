@@ -170,7 +170,7 @@ fn variables_that_are_declared_replace_those_assumed() {
 /// By the order of publications and time stamps, which need not be right.
 #[test]
 fn without_time_stamps_chains_are_assumed() {
-    let (place, books) = simulated(Tracer::HumbleAlone, Tracer::HumbleAlone.layout(), 5);
+    let (place, books) = simulated(Tracer::Iron, Tracer::Iron.layout(), 5);
     let found = import(place.path(), &declared(), Some(&chains(&books)));
     agrees(&found, &books);
     assert_eq!(whole_and_not(&found)[0], Vec::<String>::new());
@@ -180,8 +180,8 @@ fn without_time_stamps_chains_are_assumed() {
         found.written.notes
     );
     // On another clock no message is near, and none is assumed.
-    let layout = Layout { offset: 0, ..Tracer::HumbleAlone.layout() };
-    let (place, books) = simulated(Tracer::HumbleAlone, layout, 5);
+    let layout = Layout { offset: 0, ..Tracer::Iron.layout() };
+    let (place, books) = simulated(Tracer::Iron, layout, 5);
     let found = import(place.path(), &declared(), Some(&chains(&books)));
     assert!(found.latencies.iter().flatten().all(Vec::is_empty), "{:?}", found.latencies);
 }
