@@ -113,6 +113,8 @@ fn discarded_events_make_nothing_wrong() {
         let books = system.write(&place.path().join("trace"), layout, 60_000).unwrap();
         let found = import(place.path(), &Variables::Assumed, Some(&chains(&books)));
         assert!(found.dataflow.discarded_events > 0);
+        let said = format!("{} × events that the tracer discarded", found.dataflow.discarded_events);
+        assert!(found.written.notes.iter().any(|note| note.starts_with(&said)), "{:?}", found.written.notes);
         for (chain, [reactions, ages]) in books.chains.iter().zip(&found.latencies) {
             let wrong = |seen: &[(u64, u64)], truth: &[(u64, u64)]| {
                 let wrong: Vec<_> = seen.iter().filter(|it| !truth.contains(it)).copied().collect();
@@ -298,6 +300,29 @@ fn chains_of_an_unknown_subscription_are_not_called_end_to_end() {
         assert!(parts.iter().all(|chain| chain.starts_with("callback-0x")), "{parts:?}");
         let whys: Vec<&str> = found.dataflow.openings.iter().map(|it| it.why.as_str()).collect();
         assert!(whys.iter().any(|why| why.contains("making is not in the trace")), "{whys:?}");
+    }
+}
+
+/// A processor's file was lost: its index, or the number of the next one, shows it.
+#[test]
+fn where_a_stream_is_missing_no_chain_is_called_end_to_end() {
+    let none = Variables::Declared(Vec::new());
+    for (lost, has_its_index) in [("channel0_0", false), ("channel0_1", true), ("channel0_3", true)] {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("trace");
+        System::new(Tracer::Jazzy, 1).write(&folder, Tracer::Jazzy.layout(), 10_000).unwrap();
+        std::fs::create_dir(folder.join("index")).unwrap();
+        for number in 0..4 {
+            std::fs::write(folder.join(format!("index/channel0_{number}.idx")), "").unwrap();
+        }
+        assert!(!whole_and_not(&import(place.path(), &none, None))[0].is_empty());
+        std::fs::remove_file(folder.join(lost)).unwrap();
+        if !has_its_index {
+            std::fs::remove_file(folder.join(format!("index/{lost}.idx"))).unwrap();
+        }
+        let found = import(place.path(), &none, None);
+        assert_eq!(whole_and_not(&found)[0], Vec::<String>::new());
+        assert!(found.written.notes[0].starts_with(lost), "{:?}", found.written.notes);
     }
 }
 

@@ -4,6 +4,7 @@ use super::document::Document;
 use super::{metadata, parse};
 use crate::import::{Error, ErrorKind};
 use crate::source::Stream;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,8 @@ pub struct Found {
     pub folder: PathBuf,
     pub document: Document,
     pub streams: Vec<Stream>,
+    /// Names of streams that were there once.
+    pub missing: Vec<String>,
 }
 
 /// Whether there is a trace in this folder, or below it.
@@ -84,7 +87,32 @@ fn open(folder: PathBuf) -> Result<Found, Error> {
         }
     }
     streams.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(Found { folder, document, streams })
+    let missing = missing(&folder, &streams);
+    Ok(Found { folder, document, streams, missing })
+}
+
+/// Streams of LTTng that are not there: its index has them, or streams of later processors are there.
+fn missing(folder: &Path, streams: &[Stream]) -> Vec<String> {
+    // Others, and snapshots, number their files otherwise.
+    let Ok(index) = fs::read_dir(folder.join("index")) else { return Vec::new() };
+    let file = |stream: &Stream| Some(Path::new(&stream.name).file_name()?.to_string_lossy().into_owned());
+    let names: BTreeSet<String> = streams.iter().filter_map(file).collect();
+    let mut expected = BTreeSet::new();
+    for name in index.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+        expected.extend(name.strip_suffix(".idx").map(str::to_owned));
+    }
+    for (channel, last) in names.iter().filter_map(|name| of_processor(name)) {
+        if channel.rsplit_once('_').is_none_or(|(_, number)| number.parse::<usize>().is_err()) {
+            expected.extend((0..last.min(MOST_STREAMS)).map(|number| format!("{channel}_{number}")));
+        }
+    }
+    expected.into_iter().filter(|name| !names.contains(name)).collect()
+}
+
+/// Channel and processor of a stream's file.
+fn of_processor(name: &str) -> Option<(&str, usize)> {
+    let (channel, number) = name.rsplit_once('_')?;
+    Some((channel, number.parse().ok()?))
 }
 
 /// What the bytes of `metadata` say.

@@ -24,6 +24,8 @@ pub struct Reader {
     classes: Vec<Class>,
     /// Each with the index of its trace.
     streams: Vec<(usize, Stream)>,
+    /// Names of streams that were there once, each with the index of its trace.
+    missing: Vec<(usize, String)>,
 }
 
 /// An event.
@@ -92,6 +94,18 @@ pub struct Lost {
     pub packets: u64,
 }
 
+impl Lost {
+    /// A stream that is not there at all.
+    fn of_stream(trace: usize) -> Lost {
+        Lost { at: Instant::from_ns(0), until: Instant::from_ns(u64::MAX), trace, events: 0, packets: 1 }
+    }
+
+    /// Whether a whole stream is missing: then any event may be, from the beginning to the end.
+    pub fn is_of_stream(&self) -> bool {
+        *self == Lost::of_stream(self.trace)
+    }
+}
+
 /// A stream of packets, of one processor and channel: in one file, or in several.
 #[derive(Clone, Debug)]
 pub struct Extent {
@@ -142,17 +156,20 @@ impl Reader {
         let document = find::document(metadata).map_err(|why| Error::malformed(&folder, why))?;
         let numbered = (0..).zip(streams).collect();
         let streams = Source::in_memory(metadata, numbered).streams;
-        Reader::new(&folder, vec![Found { folder: folder.clone(), document, streams }])
+        let found = Found { folder: folder.clone(), document, streams, missing: Vec::new() };
+        Reader::new(&folder, vec![found])
     }
 
     fn new(folder: &Path, found: Vec<Found>) -> Result<Reader, Error> {
-        let (mut plans, mut classes, mut streams) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, Found { folder, document, streams: of_trace }) in found.into_iter().enumerate() {
-            let plan = Plan::new(document, index, &mut classes);
-            plans.push(plan.map_err(|why| Error::malformed(&folder.join("metadata"), why))?);
-            streams.extend(of_trace.into_iter().map(|stream| (index, stream)));
+        let (mut plans, mut classes) = (Vec::new(), Vec::new());
+        let (mut streams, mut missing) = (Vec::new(), Vec::new());
+        for (index, found) in found.into_iter().enumerate() {
+            let plan = Plan::new(found.document, index, &mut classes);
+            plans.push(plan.map_err(|why| Error::malformed(&found.folder.join("metadata"), why))?);
+            streams.extend(found.streams.into_iter().map(|stream| (index, stream)));
+            missing.extend(found.missing.into_iter().map(|name| (index, name)));
         }
-        Ok(Reader { folder: folder.to_owned(), plans, classes, streams })
+        Ok(Reader { folder: folder.to_owned(), plans, classes, streams, missing })
     }
 
     /// All classes of events of all traces.
@@ -187,9 +204,16 @@ impl Reader {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Totals, Error> {
         let mut cursors = self.cursors()?;
-        self.merge(&mut cursors, each, progress).map_err(|(index, error)| self.failed(index, &error))?;
-        let mut totals = Totals { extents: self.extents_of(&cursors), ..Totals::default() };
+        let mut totals = Totals { packets: self.missing.len() as u64, ..Totals::default() };
         let mut damages = Damages::default();
+        for (trace, name) in &self.missing {
+            damages.push(Damage::new(name, 0, "the file is missing, and with it all events of a processor"));
+            if !each(&Item::Lost(Lost::of_stream(*trace))) {
+                return Ok(totals);
+            }
+        }
+        self.merge(&mut cursors, each, progress).map_err(|(index, error)| self.failed(index, &error))?;
+        totals.extents = self.extents_of(&cursors);
         for cursor in cursors {
             totals.events += cursor.found.events;
             totals.discarded = totals.discarded.saturating_add(cursor.found.discarded);

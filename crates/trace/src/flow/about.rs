@@ -117,6 +117,9 @@ pub struct About {
     pub has_seen_inputs: bool,
     /// Those of `inputs` that are a guess.
     pub assumed: BTreeSet<Connection>,
+    /// Events that the tracer of an imported trace discarded, whose threads nobody knows: each stream counts
+    /// at least one of them.
+    pub discarded: Option<u64>,
     /// Where tasks or connections may be missing all the same.
     pub openings: Vec<Opening>,
     /// Barriers, by channel.
@@ -142,6 +145,7 @@ impl Default for About {
             has_all_inputs: false,
             has_told_takes: false,
             has_seen_inputs: false,
+            discarded: None,
             assumed: BTreeSet::new(),
             openings: Vec::new(),
             barriers: BTreeMap::new(),

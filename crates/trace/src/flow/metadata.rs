@@ -104,6 +104,7 @@ fn env(text: &mut String, about: &About) {
         value.iter().for_each(|value| line(key, quoted(value)));
     }
     about.executors.iter().for_each(|executors| line("executors", executors.to_string()));
+    about.discarded.iter().for_each(|events| line("discarded", events.to_string()));
     about.producers.iter().for_each(|(number, name)| line(&format!("producer_{number}"), quoted(name)));
     about.threads.iter().for_each(|(number, thread)| line(&format!("thread_{number}"), thread.to_string()));
     about.inputs.iter().enumerate().for_each(|(number, input)| {
@@ -177,6 +178,7 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
         platform: values.text("env.platform").map(str::to_owned),
         policy: values.text("env.policy").map(str::to_owned),
         executors: values.number("env.executors").and_then(|number| number.try_into().ok()),
+        discarded: values.number("env.discarded"),
         ..About::default()
     };
     let named = values.text("clock.description").or(values.text("clock.name")).or(values.word("clock.name"));

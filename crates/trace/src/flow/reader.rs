@@ -132,6 +132,7 @@ impl Reader {
             damages.extend(cursor.damages.into_list());
         }
         totals.events -= merge.parts;
+        totals.discarded = self.about.discarded.unwrap_or(totals.discarded);
         totals.damages = damages.into_list();
         Ok(totals)
     }

@@ -105,6 +105,7 @@ impl Trace {
             self,
             (&graph, survey, &follow),
             variables,
+            totals.discarded,
             &mut notes,
         )?;
         self.pass(&mut graph, &mut |_, at, producer, step| output.step(at, producer, step), &mut |bytes| {
@@ -141,7 +142,10 @@ impl Trace {
                     // The kernel's losses do not matter to callbacks.
                     Item::Lost(lost) if self.reader.env(lost.trace, "domain") == Some("kernel") => true,
                     Item::Lost(lost) => {
-                        follow.lose(lost.at, lost.until, (lost.events, lost.packets), out);
+                        // No number tells how many of a whole stream: what is there is followed, and every
+                        // chain is open.
+                        let until = if lost.is_of_stream() { lost.at } else { lost.until };
+                        follow.lose(lost.at, until, (lost.events, lost.packets), out);
                         true
                     }
                 };

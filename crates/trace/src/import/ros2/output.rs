@@ -77,9 +77,11 @@ impl Output {
         trace: &Trace,
         (graph, survey, follow): (&Graph, Survey, &Follow),
         variables: &Variables,
+        discarded: u64,
         notes: &mut Notes,
     ) -> Result<Output, Error> {
-        let plan = Plan::new(path, trace, (graph, survey, follow), variables, notes)?;
+        let mut plan = Plan::new(path, trace, (graph, survey, follow), variables, notes)?;
+        plan.about.discarded = (discarded > 0).then_some(discarded);
         let share = (PACKETS / plan.order.len().max(1)).clamp(LEAST_PACKET, MOST_PACKET);
         // Whole events behind the header.
         let packet_bytes = share / 8 * 8;
