@@ -1,6 +1,8 @@
 //! `trace.dat` of trace-cmd (ftrace) with scheduler tracepoints, and system calls where it has them (`-e
 //! raw_syscalls`).
 
+mod begin;
+mod buffers;
 mod bytes;
 mod file;
 mod pages;
@@ -12,12 +14,14 @@ use super::summary::{Imported, Options};
 use super::table::Machine;
 use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads, say_unread};
 use crate::{About, Record, Totals};
+use begin::Begin;
+use buffers::Twins;
 use bytes::Bytes;
+use file::Header;
 pub use file::MAGIC;
-use file::{Header, Statistics};
 use punctual_model::{Instant, Platform};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -58,24 +62,27 @@ impl Trace {
 
     fn of_bytes(path: &Path, bytes: Bytes, options: &Options) -> Result<Trace, Error> {
         let malformed = |why: String| Error::malformed(path, why);
-        let header = file::header(&bytes).map_err(malformed)?;
-        let has = |name: &str| header.formats.values().any(|format| format.name == name);
-        if !has(SWITCH) {
+        let mut header = file::header(&bytes).map_err(malformed)?;
+        if !has(&header, SWITCH) {
             let why = "it has no tracepoint sched:sched_switch; record with trace-cmd record -C mono -e \
                 sched_switch -e sched_waking -e raw_syscalls";
             return Err(malformed(why.to_owned()));
         }
-        let clock = clock(&header.clock).map_err(malformed)?;
+        let clock_name = buffers::choose(&mut header, &bytes).map_err(malformed)?;
+        let clock = clock(&clock_name).map_err(malformed)?;
         let mut notes = Notes::default();
         let begin = Begin::find(&bytes, &header).map_err(malformed)?;
         let from = begin.cut.as_ref().map_or(begin.first, |cut| cut.at);
-        let about = about(&header, clock, from, &mut notes);
+        let mut about = about(&header, clock, from, &mut notes);
+        if about.platform.machine.is_empty() {
+            about.platform.machine = header.machine_by_symbols(&bytes).unwrap_or_default().to_owned();
+        }
         let machine = Machine::from_name(&about.platform.machine);
-        LACKS.say(&mut notes, has(ENTER), has(LEND), machine.is_some());
-        if !has(BORN) {
+        LACKS.say(&mut notes, has(&header, ENTER), has(&header, LEND), machine.is_some());
+        if !has(&header, BORN) {
             notes.say("which process a thread belongs to is not known (-e task_newtask would tell)");
         }
-        for it in header.statistics.iter().filter(|it| it.dropped > 0) {
+        for it in header.cpus.iter().filter_map(|cpu| header.statistics(cpu)).filter(|it| it.dropped > 0) {
             notes.say(format!(
                 "events of processor {} for which there was no room: {}; where they are missing is not \
                  known, and costs may be too low there (trace-cmd record -b makes more room)",
@@ -103,12 +110,14 @@ impl Trace {
         each: &mut dyn FnMut(&Record) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Imported, Error> {
-        let Trace { path, bytes, header, about, cut, mut threads, mut notes } = self;
+        let Trace { path, bytes, header, about, cut, threads, mut notes } = self;
+        let mut taker = Taker { threads, header: &header, renamed: HashMap::new() };
         let (mut goes_on, mut until, mut lost, mut events) = (true, about.from, 0_u64, 0_u64);
         let mut before = 0_u64;
         let mut out = |record: Record| goes_on = goes_on && each(&record);
         // The last event of each processor, and where its gap begins, if it is in one.
         let mut reached = vec![(about.from, None); header.cpus.len()];
+        let mut twins = Twins::new(&header);
         let mut merge = Merge::new(&bytes, &header).map_err(|why| Error::malformed(&path, why))?;
         while let Some(item) = merge.next(&bytes) {
             match item {
@@ -119,8 +128,11 @@ impl Trace {
                     }
                     until = until.max(Instant::from_ns(at));
                     reached[stream].0 = until;
+                    let buffer = header.cpus[stream].buffer;
                     let stream = &merge.streams[stream];
-                    take(&mut threads, &header, stream.cpu, until, stream.bytes(&place), &mut out);
+                    if !twins.is_twin(buffer, stream.cpu, at, stream.bytes(&place)) {
+                        taker.take(stream.cpu, until, stream.bytes(&place), &mut out);
+                    }
                 }
                 Item::Gap { events, damage, stream, is_first } => {
                     // What was written over before the beginning is no gap in what follows.
@@ -129,14 +141,14 @@ impl Trace {
                         let (last, gap) = &mut reached[stream];
                         gap.get_or_insert(*last);
                     }
-                    threads.lose();
+                    taker.threads.lose();
                     if let Some(damage) = damage {
                         let cpu = merge.streams[stream].cpu;
                         notes.say(format!("processor {cpu}, {damage}; tasks end there"));
                     }
                 }
                 Item::GapEnds { at, stream } => {
-                    threads.lose();
+                    taker.threads.lose();
                     let until = Instant::from_ns(at);
                     if let Some(since) = reached[stream].1.take() {
                         out(Record::Lost { since, until });
@@ -151,7 +163,7 @@ impl Trace {
         for since in reached.into_iter().filter_map(|(_, gap)| gap) {
             out(Record::Lost { since, until: Instant::from_ns(u64::MAX) });
         }
-        notes.say_unseen(threads.finish(until, &mut out));
+        notes.say_unseen(taker.threads.finish(until, &mut out));
         let others = ("events without a description", header.undescribed.get());
         say_unread(&mut notes, header.formats.values(), others);
         cut.iter().for_each(|cut| notes.say_cut(cut, before));
@@ -163,47 +175,84 @@ impl Trace {
     }
 }
 
-/// Takes an event of a known format.
-fn take(
-    threads: &mut Threads,
-    header: &Header,
-    cpu: u32,
-    at: Instant,
-    bytes: &[u8],
-    out: &mut dyn FnMut(Record),
-) {
-    let number = bytes.first_chunk().map(|number| u16::from_le_bytes(*number));
-    let Some(format) = number.and_then(|number| header.formats.get(&number)) else {
-        header.undescribed.set(header.undescribed.get() + 1);
-        return;
-    };
-    let tid = number_of(format, "common_pid", bytes);
-    match format.name.as_str() {
-        BORN => {
-            const CLONE_THREAD: i64 = 0x1_0000;
-            let is_thread =
-                format.number("clone_flags", bytes).is_some_and(|flags| flags & CLONE_THREAD != 0);
-            let child = number_of(format, "pid", bytes);
-            // A creator of before the recording is taken for its process, as it is where it is named.
-            let process = if is_thread && tid > 0 { threads.process(tid).unwrap_or(tid) } else { child };
-            threads.born(process, child);
-        }
-        "sched_process_exec" => {
-            if let Some(file) = format.far_text("filename", bytes) {
-                const LONGEST: usize = 15;
-                let name = file.rsplit('/').next().unwrap_or_default();
-                let name: String = name.chars().take(LONGEST).collect();
-                threads.name(threads.process(tid).unwrap_or(tid), tid, &name, Some(at), out);
+/// The threads, and what is kept of them besides.
+struct Taker<'a> {
+    threads: Threads,
+    header: &'a Header,
+    /// Names that threads have given themselves since they last entered or left a call or a processor: to
+    /// execute a program gives it one, and that is not the name of the task before.
+    renamed: HashMap<i32, String>,
+}
+
+impl Taker<'_> {
+    /// Takes an event of a known format.
+    fn take(&mut self, cpu: u32, at: Instant, bytes: &[u8], out: &mut dyn FnMut(Record)) {
+        let header = self.header;
+        let number = bytes.first_chunk().map(|number| u16::from_le_bytes(*number));
+        let Some(format) = number.and_then(|number| header.formats.get(&number)) else {
+            header.undescribed.set(header.undescribed.get() + 1);
+            return;
+        };
+        let tid = number_of(format, "common_pid", bytes);
+        let seen = Seen { at, cpu, pid: 0, tid, format, bytes };
+        match format.name.as_str() {
+            BORN => self.born(&seen),
+            "sched_process_exec" => self.executed(&seen, out),
+            "task_rename" => self.renamed(&seen, out),
+            _ => {
+                self.settle(tid, out);
+                self.threads.sample(&seen, out);
             }
         }
-        "task_rename" => {
-            if let Some(name) = format.text("newcomm", bytes) {
-                let tid = number_of(format, "pid", bytes);
-                threads.name(threads.process(tid).unwrap_or(tid), tid, &name, None, out);
-            }
-        }
-        _ => threads.sample(&Seen { at, cpu, pid: 0, tid, format, bytes }, out),
     }
+
+    fn born(&mut self, seen: &Seen) {
+        const CLONE_THREAD: i64 = 0x1_0000;
+        let Seen { tid, format, bytes, .. } = *seen;
+        let is_thread = format.number("clone_flags", bytes).is_some_and(|flags| flags & CLONE_THREAD != 0);
+        let child = number_of(format, "pid", bytes);
+        // A creator of before the recording is taken for its process, as it is where it is named.
+        let process = if is_thread && tid > 0 { self.threads.process(tid).unwrap_or(tid) } else { child };
+        self.threads.born(process, child);
+    }
+
+    fn executed(&mut self, seen: &Seen, out: &mut dyn FnMut(Record)) {
+        // As the kernel cuts it.
+        const LONGEST: usize = 15;
+        let own = self.renamed.remove(&seen.tid);
+        if let Some(name) = own.or_else(|| seen.format.far_file_name("filename", seen.bytes, LONGEST)) {
+            self.name(seen.tid, &name, Some(seen.at), out);
+        }
+        self.threads.sample(seen, out);
+    }
+
+    fn renamed(&mut self, seen: &Seen, out: &mut dyn FnMut(Record)) {
+        let Some(name) = seen.format.text("newcomm", seen.bytes) else { return };
+        let tid = number_of(seen.format, "pid", seen.bytes);
+        self.settle(tid, out);
+        match tid == seen.tid {
+            true => _ = self.renamed.insert(tid, name),
+            false => self.name(tid, &name, None, out),
+        }
+    }
+
+    /// The name that it gave itself is that of the task that goes on.
+    fn settle(&mut self, tid: i32, out: &mut dyn FnMut(Record)) {
+        if self.renamed.is_empty() {
+            return;
+        }
+        if let Some(name) = self.renamed.remove(&tid) {
+            self.name(tid, &name, None, out);
+        }
+    }
+
+    fn name(&mut self, tid: i32, name: &str, executed: Option<Instant>, out: &mut dyn FnMut(Record)) {
+        self.threads.name(self.threads.process(tid).unwrap_or(tid), tid, name, executed, out);
+    }
+}
+
+fn has(header: &Header, name: &str) -> bool {
+    header.formats.values().any(|format| format.name == name)
 }
 
 fn number_of(format: &Format, field: &str, bytes: &[u8]) -> i32 {
@@ -285,45 +334,6 @@ impl Merge {
     }
 }
 
-/// Where the events of the processors begin.
-struct Begin {
-    /// The first event of all.
-    first: Instant,
-    /// The latest first event of the processors that were written over (`trace-cmd start`, then `extract`).
-    cut: Option<Cut>,
-}
-
-impl Begin {
-    /// Looks at the first event of each processor. That of one that was idle comes late, and means nothing.
-    fn find(bytes: &Bytes, header: &Header) -> Result<Begin, String> {
-        let (mut first, mut latest, mut cpus) = (None, 0, Vec::new());
-        for cpu in &header.cpus {
-            let mut stream = Stream::new(bytes, header, cpu)?;
-            let is_its = |it: &Statistics| it.cpu == cpu.number && it.overrun > 0;
-            let mut is_cut = header.statistics.iter().any(is_its);
-            let at = loop {
-                match stream.next(bytes) {
-                    Some(Next::Event { at, .. }) => break Some(at),
-                    Some(Next::Missed(_)) => is_cut = true,
-                    Some(Next::Damage(_)) => {}
-                    None => break None,
-                }
-            };
-            let Some(at) = at else { continue };
-            first = Some(first.map_or(at, |first: u64| first.min(at)));
-            if is_cut {
-                latest = latest.max(at);
-                cpus.push(cpu.number);
-            }
-        }
-        cpus.sort_unstable();
-        let names = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let of = format!("processor{} {names}", if cpus.len() == 1 { "" } else { "s" });
-        let cut = Cut { of, at: Instant::from_ns(latest) };
-        Ok(Begin { first: Instant::from_ns(first.unwrap_or(0)), cut: (!cpus.is_empty()).then_some(cut) })
-    }
-}
-
 /// The name of the clock of a timing model; an error if its times are no nanoseconds.
 fn clock(name: &str) -> Result<&'static str, String> {
     match name {
@@ -354,9 +364,10 @@ fn about(header: &Header, clock: &str, from: Instant, notes: &mut Notes) -> Abou
     }
     // `Linux HOST RELEASE MACHINE`
     let words: Vec<&str> = header.uname.split_whitespace().collect();
+    let cpus: HashSet<u32> = header.cpus.iter().map(|cpu| cpu.number).collect();
     let word = |at: usize| words.get(at).copied().unwrap_or_default().to_owned();
     About {
-        platform: Platform { kernel: word(2), machine: word(3), cpus: header.cpus.len() as u32 },
+        platform: Platform { kernel: word(2), machine: word(3), cpus: cpus.len() as u32 },
         host: word(1),
         source: format!("trace-cmd {}", header.version).trim_end().to_owned(),
         clock: clock.to_owned(),

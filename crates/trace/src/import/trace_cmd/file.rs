@@ -12,6 +12,7 @@ pub const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 /// More are damage.
 const MOST_CPUS: u32 = 1 << 13;
 const MOST_SECTIONS: usize = 10_000;
+const MOST_BUFFERS: usize = 1_000;
 
 /// Most bytes of all sections together, unpacked.
 const MOST_UNPACKED: u64 = 256 << 20;
@@ -28,6 +29,7 @@ mod option {
     pub const TIME_SHIFT: u16 = 12;
     pub const HEADER_INFO: u16 = 16;
     pub const EVENT_FORMATS: u16 = 18;
+    pub const KALLSYMS: u16 = 19;
 }
 
 /// The data of a processor.
@@ -36,6 +38,25 @@ pub struct Cpu {
     pub number: u32,
     pub offset: u64,
     pub size: u64,
+    /// Whether they are packed.
+    pub is_packed: bool,
+    /// The buffer that they are of, by its place in the list.
+    pub buffer: usize,
+}
+
+/// A ring buffer: the main one, or that of an instance (`trace-cmd record -B`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// Empty for the main one.
+    pub name: String,
+    pub clock: String,
+}
+
+impl Buffer {
+    /// A clock that is not named is ftrace's own.
+    fn new(name: String, clock: String) -> Buffer {
+        Buffer { name, clock: if clock.is_empty() { "local".to_owned() } else { clock } }
+    }
 }
 
 /// How pages of the ring buffer are laid out.
@@ -49,9 +70,14 @@ pub struct Layout {
 }
 
 /// What became of the events of a processor (`per_cpu/cpuN/stats`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
+    /// The name of its buffer.
+    buffer: String,
     pub cpu: u32,
+    /// Handed to trace-cmd, and still to be.
+    pub read: u64,
+    pub entries: u64,
     /// Written over by later ones.
     pub overrun: u64,
     /// Left out, for there was no room.
@@ -60,14 +86,17 @@ pub struct Statistics {
 
 impl Statistics {
     /// Of the text; `None` if it does not say of which processor.
-    fn parse(text: &str) -> Option<Statistics> {
+    fn parse(text: &str, buffer: &str) -> Option<Statistics> {
         let lines = || text.lines().filter_map(|line| line.split_once(':'));
         let number = |name: &str| {
             let mut values = lines().filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim());
             values.next().and_then(|value| value.parse::<u64>().ok())
         };
         Some(Statistics {
+            buffer: buffer.to_owned(),
             cpu: u32::try_from(number("CPU")?).ok()?,
+            read: number("read events").unwrap_or(0),
+            entries: number("entries").unwrap_or(0),
             overrun: number("overrun").unwrap_or(0),
             dropped: number("dropped events")
                 .unwrap_or(0)
@@ -81,24 +110,34 @@ pub struct Header {
     pub formats: HashMap<u16, Format>,
     pub layout: Layout,
     pub packing: Packing,
-    /// Whether the data of processors are packed.
-    pub is_packed: bool,
-    pub clock: String,
     pub uname: String,
     pub version: String,
+    pub buffers: Vec<Buffer>,
+    /// Those of all buffers.
     pub cpus: Vec<Cpu>,
     /// Events whose number has no format.
     pub undescribed: Cell<u64>,
-    /// What the kernel said of the ring buffers of the main instance when the recording ended.
-    pub statistics: Vec<Statistics>,
     /// What is left out.
-    pub notes: Vec<&'static str>,
-    /// Whether the statistics that follow are of another instance.
-    is_of_instance: bool,
+    pub notes: Vec<String>,
+    /// What the kernel said of the ring buffers when the recording ended.
+    statistics: Vec<Statistics>,
+    /// The buffer that the statistics are of which follow.
+    current: String,
+    /// The clock of a buffer that does not name one.
+    clock: String,
+    /// Where the kernel's symbols are: their section, or their bytes.
+    symbols: Option<Symbols>,
     /// Bytes of sections so far, unpacked.
     unpacked: u64,
     /// Options of which there is one, as far as they have been read.
     been: HashSet<u16>,
+}
+
+/// Where the kernel's symbols are.
+#[derive(Clone, Copy, Debug)]
+enum Symbols {
+    Section(u64),
+    Bytes(u64, u64),
 }
 
 /// Reads the headers.
@@ -117,20 +156,21 @@ pub fn header(bytes: &Bytes) -> Result<Header, String> {
         formats: HashMap::new(),
         layout: Layout { page: page as usize, commit: 8, data: 16 },
         packing: Packing::None,
-        is_packed: false,
-        clock: String::new(),
         uname: String::new(),
         version: String::new(),
+        buffers: Vec::new(),
         cpus: Vec::new(),
         undescribed: Cell::new(0),
-        statistics: Vec::new(),
-        is_of_instance: false,
         notes: Vec::new(),
+        statistics: Vec::new(),
+        current: String::new(),
+        clock: String::new(),
+        symbols: None,
         unpacked: 0,
         been: HashSet::new(),
     };
     match version.as_str() {
-        "6" => header.read_6(&mut cursor)?,
+        "6" => header.read_6(&mut cursor, bytes)?,
         "7" => header.read_7(&mut cursor, bytes)?,
         other => return Err(format!("version {other} of the format is not read here: 6 and 7 are")),
     }
@@ -139,7 +179,7 @@ pub fn header(bytes: &Bytes) -> Result<Header, String> {
 }
 
 impl Header {
-    fn read_6(&mut self, cursor: &mut Cursor) -> Result<(), String> {
+    fn read_6(&mut self, cursor: &mut Cursor, bytes: &Bytes) -> Result<(), String> {
         self.header_info(cursor)?;
         let count = cursor.word()?;
         for _ in 0..count {
@@ -148,13 +188,24 @@ impl Header {
         }
         self.event_formats(cursor)?;
         // Symbols, formats of printk, names of processes.
-        for _ in 0..2 {
-            let length = cursor.word()?;
-            cursor.skip(length.into())?;
-        }
+        let length = cursor.word()?;
+        self.symbols = Some(Symbols::Bytes(cursor.at, length.into()));
+        cursor.skip(length.into())?;
+        let length = cursor.word()?;
+        cursor.skip(length.into())?;
         let length = cursor.long()?;
         cursor.skip(length)?;
         let cpus = count_of_cpus(cursor.word()?)?;
+        let instances = self.buffer_6(cursor, cpus, String::new())?;
+        for instance in instances {
+            self.instance_6(&instance, cpus, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// A buffer's options, and where its data are. Returns the options that tell of instances.
+    fn buffer_6(&mut self, cursor: &mut Cursor, cpus: u32, name: String) -> Result<Vec<Vec<u8>>, String> {
+        let mut instances = Vec::new();
         let mut kind = cursor.take(10)?;
         if kind == b"options  \0" {
             loop {
@@ -165,7 +216,7 @@ impl Header {
                 let length = cursor.word()?;
                 let data = cursor.take(length.into())?;
                 match id {
-                    option::BUFFER => self.note("buffers of instances"),
+                    option::BUFFER if instances.len() < MOST_BUFFERS => instances.push(data),
                     _ => self.option(id, &data),
                 }
             }
@@ -176,11 +227,29 @@ impl Header {
                 "it has no events as they were recorded, only text (trace-cmd record has them)".to_owned()
             );
         }
+        let buffer = self.buffers.len();
         for number in 0..cpus {
             let (offset, size) = (cursor.long()?, cursor.long()?);
-            self.cpus.push(Cpu { number, offset, size });
+            self.cpus.push(Cpu { number, offset, size, is_packed: false, buffer });
         }
-        Ok(())
+        let clock = clock_6(cursor).unwrap_or_else(|| self.clock.clone());
+        self.buffers.push(Buffer::new(name, clock));
+        Ok(instances)
+    }
+
+    /// The buffer of an instance, by its option: where it is, its name, and how many processors it has if they
+    /// are not as many as in the main one.
+    fn instance_6(&mut self, option: &[u8], cpus: u32, bytes: &Bytes) -> Result<(), String> {
+        let at = long(option);
+        let mut parts = option.get(8..).unwrap_or_default().splitn(2, |byte| *byte == 0);
+        let name = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+        if at == 0 {
+            // It was never written.
+            return Ok(());
+        }
+        let own = parts.next().and_then(|rest| rest.first_chunk()).map(|count| u32::from_le_bytes(*count));
+        let cpus = count_of_cpus(own.unwrap_or(cpus))?;
+        self.buffer_6(&mut Cursor::new(bytes, at), cpus, name).map(|_| ())
     }
 
     fn read_7(&mut self, cursor: &mut Cursor, bytes: &Bytes) -> Result<(), String> {
@@ -221,7 +290,8 @@ impl Header {
                 let section = Bytes::Memory(self.section(bytes, long(&data))?);
                 self.event_formats(&mut Cursor::new(&section, 0))?;
             }
-            option::BUFFER => self.buffer(data, bytes)?,
+            option::BUFFER => self.buffer_7(data, bytes)?,
+            option::KALLSYMS => self.symbols = Some(Symbols::Section(long(&data))),
             _ => self.option(id, &data),
         }
         Ok(())
@@ -256,31 +326,32 @@ impl Header {
         }
     }
 
-    /// The data of a buffer: of the main one.
-    fn buffer(&mut self, data: Vec<u8>, bytes: &Bytes) -> Result<(), String> {
+    /// The data of a buffer.
+    fn buffer_7(&mut self, data: Vec<u8>, bytes: &Bytes) -> Result<(), String> {
         let data = Bytes::Memory(data);
         let mut cursor = Cursor::new(&data, 0);
         let (section, name, clock) = (cursor.long()?, cursor.text()?, cursor.text()?);
-        if !name.is_empty() {
-            self.note("buffers of instances");
-            return Ok(());
+        let called = if name.is_empty() { "the main buffer".to_owned() } else { format!("buffer {name}") };
+        if self.buffers.iter().any(|buffer| buffer.name == name) {
+            return Err(format!("{called} is listed twice"));
         }
-        self.only_once(option::BUFFER, "the main buffer")?;
-        self.clock = clock;
+        if self.buffers.len() >= MOST_BUFFERS {
+            return Err(format!("it has more than {MOST_BUFFERS} buffers"));
+        }
         let page = cursor.word()?;
-        if page as usize != self.layout.page {
-            return Err(format!(
-                "page size {page} of the buffer is not {}, that of the file",
-                self.layout.page
-            ));
-        }
-        for _ in 0..count_of_cpus(cursor.word()?)? {
-            let (number, offset, size) = (cursor.word()?, cursor.long()?, cursor.long()?);
-            self.cpus.push(Cpu { number, offset, size });
+        let count = count_of_cpus(cursor.word()?)?;
+        if page as usize != self.layout.page && count > 0 {
+            let size = self.layout.page;
+            return Err(format!("page size {page} of {called} is not {size}, that of the file"));
         }
         let mut flags = Cursor::new(bytes, section);
         flags.half()?;
-        self.is_packed = flags.half()? & 1 != 0;
+        let (is_packed, buffer) = (flags.half()? & 1 != 0, self.buffers.len());
+        for _ in 0..count {
+            let (number, offset, size) = (cursor.word()?, cursor.long()?, cursor.long()?);
+            self.cpus.push(Cpu { number, offset, size, is_packed, buffer });
+        }
+        self.buffers.push(Buffer::new(name, clock));
         Ok(())
     }
 
@@ -291,16 +362,16 @@ impl Header {
             // All that there are; the one in use in brackets.
             option::TRACECLOCK if self.clock.is_empty() => {
                 let text = text();
-                let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-                self.clock = chosen.map_or(text.clone(), |(clock, _)| clock.to_owned());
+                self.clock = chosen(&text).unwrap_or(text);
             }
             option::CPUSTAT => {
                 let text = text();
                 // Those of the main buffer come first, without a name.
-                self.is_of_instance |= text.starts_with("Buffer:");
+                if let Some(name) = text.strip_prefix("Buffer:") {
+                    self.current = name.trim().to_owned();
+                }
                 let is_new = self.statistics.len() < MOST_CPUS as usize;
-                let of_main = Statistics::parse(&text).filter(|_| is_new && !self.is_of_instance);
-                self.statistics.extend(of_main);
+                self.statistics.extend(Statistics::parse(&text, &self.current).filter(|_| is_new));
             }
             option::UNAME => self.uname = text(),
             option::VERSION => self.version = text().split(' ').next().unwrap_or_default().to_owned(),
@@ -310,10 +381,29 @@ impl Header {
         }
     }
 
-    fn note(&mut self, what: &'static str) {
-        if !self.notes.contains(&what) {
-            self.notes.push(what);
+    fn note(&mut self, what: &str) {
+        if !self.notes.iter().any(|note| note == what) {
+            self.notes.push(what.to_owned());
         }
+    }
+
+    /// What the kernel said of a processor's ring buffer.
+    pub fn statistics(&self, cpu: &Cpu) -> Option<&Statistics> {
+        let name = &self.buffers.get(cpu.buffer)?.name;
+        self.statistics.iter().find(|it| it.cpu == cpu.number && it.buffer == *name)
+    }
+
+    /// The machine, by the kernel's symbols, as uname(1) names it: `trace-cmd split` keeps them only.
+    pub fn machine_by_symbols(&mut self, bytes: &Bytes) -> Option<&'static str> {
+        let symbols = match self.symbols? {
+            Symbols::Section(at) => self.section(bytes, at).ok()?,
+            Symbols::Bytes(at, length) => bytes.read(at, length).ok()?,
+        };
+        symbols.split(|byte| *byte == b'\n').find_map(|line| {
+            let name = line.rsplit(|byte| *byte == b' ').next()?;
+            let of = |prefix: &[u8]| name.starts_with(prefix);
+            (of(b"__x64_sys_").then_some("x86_64")).or(of(b"__arm64_sys_").then_some("aarch64"))
+        })
     }
 
     fn header_info(&mut self, cursor: &mut Cursor) -> Result<(), String> {
@@ -355,6 +445,21 @@ impl Header {
     }
 }
 
+/// The clock that is named behind a table of data, in brackets.
+fn clock_6(cursor: &mut Cursor) -> Option<String> {
+    const LONGEST: u64 = 256;
+    let length = cursor.long().ok().filter(|length| *length <= LONGEST)?;
+    let text = cursor.take(length).ok()?;
+    let text = String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned();
+    chosen(&text)
+}
+
+/// The one in brackets.
+fn chosen(text: &str) -> Option<String> {
+    let (clock, _) = text.split_once('[')?.1.split_once(']')?;
+    Some(clock.to_owned())
+}
+
 fn count_of_cpus(count: u32) -> Result<u32, String> {
     match count <= MOST_CPUS {
         true => Ok(count),
@@ -365,7 +470,7 @@ fn count_of_cpus(count: u32) -> Result<u32, String> {
 /// Whether each processor is listed once, with data of its own that lie within a file of this length.
 fn check_cpus(cpus: &[Cpu], length: u64) -> Result<(), String> {
     let mut numbers = HashSet::new();
-    if let Some(cpu) = cpus.iter().find(|cpu| !numbers.insert(cpu.number)) {
+    if let Some(cpu) = cpus.iter().find(|cpu| !numbers.insert((cpu.buffer, cpu.number))) {
         return Err(format!("processor {} is listed twice", cpu.number));
     }
     if let Some(cpu) = cpus.iter().find(|cpu| cpu.offset.saturating_add(cpu.size) > length) {

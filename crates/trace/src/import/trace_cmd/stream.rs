@@ -64,17 +64,17 @@ impl Stream {
         let mut stream = Stream {
             cpu: cpu.number,
             layout: header.layout,
-            packing: header.is_packed.then_some(header.packing),
+            packing: cpu.is_packed.then_some(header.packing),
             most,
             begin: cpu.offset,
             at: cpu.offset,
-            end: cpu.offset + cpu.size + if header.is_packed { COUNT } else { 0 },
+            end: cpu.offset + cpu.size + if cpu.is_packed { COUNT } else { 0 },
             blocks: 0,
             block: Vec::new(),
             from: 0,
             page: Page::default(),
         };
-        if header.is_packed && cpu.size > 0 {
+        if cpu.is_packed && cpu.size > 0 {
             stream.blocks = stream.word(bytes)?;
         }
         Ok(stream)

@@ -41,11 +41,14 @@ impl Format {
         Some(u64::from_le_bytes(all.get(8 * index..8 * index + 8)?.try_into().ok()?))
     }
 
-    /// A text that the record has elsewhere: the field says where, and how long.
-    pub fn far_text(&self, field: &str, record: &[u8]) -> Option<String> {
+    /// The last part of a path that the record has elsewhere (the field says where, and how long), of at most
+    /// so many bytes.
+    pub fn far_file_name(&self, field: &str, record: &[u8], most: usize) -> Option<String> {
         let place = self.number(field, record)? as u32;
         let (at, length) = ((place & 0xffff) as usize, (place >> 16) as usize);
-        Some(until_zero(record.get(at..at + length)?))
+        let path = record.get(at..at + length)?.split(|byte| *byte == 0).next()?;
+        let name = path.rsplit(|byte| *byte == b'/').next()?;
+        Some(until_zero(&name[..name.len().min(most)]))
     }
 
     /// A text with a zero at its end.
@@ -104,7 +107,8 @@ pub fn formats(section: &[u8]) -> HashMap<u16, Format> {
 fn field(text: &str) -> Option<(String, Field)> {
     let mut parts = text.split(';').map(str::trim);
     let declaration = parts.next()?;
-    let name = declaration.split('[').next()?.rsplit([' ', '*']).next()?.to_owned();
+    // `char comm[16]`, and `__data_loc char[] filename`.
+    let name = declaration.rsplit([' ', '*']).next()?.split('[').next()?.to_owned();
     let mut value = |name: &str| parts.next()?.strip_prefix(name)?.parse::<usize>().ok();
     let (offset, size) = (value("offset:")?, value("size:")?);
     let signed = value("signed:").is_some_and(|signed| signed == 1);
@@ -119,7 +123,8 @@ mod tests {
         318\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:char \
         comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t \
         pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:unsigned long \
-        args[2];\toffset:28;\tsize:16;\tsigned:0;\n\nprint fmt: \"comm=%s\", REC->comm\n\xff\xfename: \
+        args[2];\toffset:28;\tsize:16;\tsigned:0;\n\tfield:__data_loc char[] \
+        filename;\toffset:44;\tsize:4;\tsigned:0;\n\nprint fmt: \"comm=%s\", REC->comm\n\xff\xfename: \
         broken\nID: x\n";
 
     #[test]
@@ -127,7 +132,7 @@ mod tests {
         let formats = formats(SECTION);
         assert_eq!(formats.len(), 1);
         let format = &formats[&318];
-        let mut record = vec![0; 44];
+        let mut record = vec![0; 48];
         record[..2].copy_from_slice(&318_u16.to_le_bytes());
         record[8..12].copy_from_slice(b"task");
         record[24..28].copy_from_slice(&(-1_i32).to_le_bytes());
@@ -141,6 +146,11 @@ mod tests {
             (Some(-1), Some(318))
         );
         assert_eq!((format.element("args", 1, &record), format.element("args", 2, &record)), (Some(7), None));
+        let file_name = |record: &[u8]| format.far_file_name("filename", record, 4);
+        assert_eq!(file_name(&record).as_deref(), Some(""));
+        record.extend(b"/bin/second\0");
+        record[44..48].copy_from_slice(&(48 | 12_u32 << 16).to_le_bytes());
+        assert_eq!((file_name(&record).as_deref(), file_name(&record[..50])), (Some("seco"), None));
         assert_eq!((format.number("pid", &record[..26]), format.number("none", &record)), (None, None));
     }
 }

@@ -134,6 +134,12 @@ impl Threads {
                     self.ended(tid, seen.at, out);
                 }
             }
+            // A program that another thread than the first one executes takes the number of the first.
+            "sched_process_exec" => {
+                if let Some(before) = seen.tid("old_pid").filter(|before| Some(*before) != seen.tid("pid")) {
+                    self.ended(before, seen.at, out);
+                }
+            }
             _ => seen.format.count_unread(),
         }
     }

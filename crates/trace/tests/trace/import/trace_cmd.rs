@@ -2,7 +2,9 @@
 
 use super::perf::{FIFO_60, IDLE, SLEEP, periodic};
 use super::perf_file::{File, SLEEPS};
-use super::trace_dat::{Event, Kind, PAGE, file, option, pages, with_option_in_6, with_options};
+use super::trace_dat::{
+    Event, Kind, PAGE, executed, file, option, pages, renamed, with_instance, with_option_in_6, with_options,
+};
 use super::{activations, losses, mutations};
 use crate::fuzz::trace_dat;
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
@@ -157,6 +159,88 @@ fn what_is_read_begins_where_no_processor_was_written_over_any_more() {
     );
 }
 
+/// `trace-cmd record -m` keeps the newest events of each processor, and there are fewer than the kernel gave.
+#[test]
+fn a_file_of_the_newest_events_begins_where_no_processor_lacks_any() {
+    let events = periodic(20).samples();
+    let (own, quiet): (Vec<&Event>, Vec<&Event>) =
+        (events.iter().filter(|event| event.0 >= 110_000_000).collect(), events.iter().take(3).collect());
+    let data = [pages(&own, &[]), pages(&quiet, &[])];
+    let begin = |entries: usize, read: usize| {
+        let text = format!("CPU: 0\nentries: {entries}\noverrun: 0\nread events: {read}\n\0");
+        let file = with_option_in_6(file(Kind::Six, "mono", &data), &option(2, text.as_bytes()));
+        let (about, _, imported) = import(file).expect("imported");
+        let is_said = imported.notes.iter().any(|note| {
+            note.starts_with("the beginning of processor 0 was written over: what is read begins at 0.110001")
+        });
+        (about.from.ns() / 1_000, is_said)
+    };
+    let count = own.len();
+    // What was in the buffer when the kernel was asked is in the file, or is not.
+    for (entries, read) in [(0, count), (3, count - 3), (3, count), (0, 0)] {
+        assert_eq!(begin(entries, read), (10_001, false), "{entries} and {read} of {count}");
+    }
+    for (entries, read) in [(0, count + 1), (3, count - 2), (count, count + 9)] {
+        assert_eq!(begin(entries, read), (110_001, true), "{entries} and {read} of {count}");
+    }
+}
+
+#[test]
+fn the_buffers_of_instances_are_read() {
+    let data = cpus(&periodic(8).samples());
+    let none = [vec![], vec![]];
+    for kind in [Kind::Six, Kind::Seven("none")] {
+        let whole = import(file(kind, "mono", &data)).expect("imported");
+        let with = |main: &[Vec<u8>], clocks: (&str, &str)| {
+            import(with_instance(kind, file(kind, clocks.0, main), "foo", clocks.1, &data)).expect("imported")
+        };
+        let same = |(about, records, _): &(About, Vec<Record>, Imported)| {
+            assert_eq!((about, records), (&whole.0, &whole.1), "{kind:?}");
+        };
+        same(&with(&none, ("mono", "mono")));
+        // The main one is empty, so its clock does not matter.
+        same(&with(&none, ("local", "mono")));
+        // Each event is in both.
+        same(&with(&data, ("mono", "mono")));
+        // Another clock cannot be read together with it: the one that has the switches is.
+        let other = with(&data, ("mono", "boot"));
+        same(&other);
+        let said = "it has events of the buffer foo, by another clock (boot), which are left out";
+        assert!(other.2.notes.iter().any(|note| note == said), "{:?}", other.2.notes);
+        let calls: Vec<Event> = periodic(8).samples().into_iter().filter(|event| event.3[0] != 44).collect();
+        let main = cpus(&calls);
+        let other = with(&main, ("local", "mono"));
+        same(&other);
+        let said = "it has events of the main buffer, by another clock (local), which are left out";
+        assert!(other.2.notes.iter().any(|note| note == said), "{:?}", other.2.notes);
+    }
+}
+
+/// `trace-cmd split` leaves out what uname(1) says.
+#[test]
+fn the_machine_is_known_by_the_kernels_symbols() {
+    let data = cpus(&periodic(8).samples());
+    let named = file(Kind::Six, "mono", &data);
+    let place = named.windows(7).position(|bytes| bytes == b"Linux m").expect("its name") - 6;
+    let (about, ..) = import(named.clone()).expect("imported");
+    let without = |symbols: &[u8]| {
+        let mut bytes = named.clone();
+        // Another kind of option.
+        bytes[place] = 99;
+        let at = bytes.windows(9).position(|bytes| bytes == b"options  ").expect("options") - 20;
+        bytes[at..at + 4].copy_from_slice(&(symbols.len() as u32).to_le_bytes());
+        bytes.splice(at + 4..at + 4, symbols.iter().copied());
+        let data = bytes.windows(10).position(|bytes| bytes == b"flyrecord\0").expect("data") + 10;
+        let first = u64::from_le_bytes(bytes[data..data + 8].try_into().expect("8 bytes")) as usize;
+        bytes.drain(first..first + symbols.len());
+        import(bytes).expect("imported").0.platform.machine
+    };
+    let symbols = |name: &str| format!("ffff0000 T _text\nffff0001 T {name}\n").into_bytes();
+    assert_eq!(without(&symbols("__x64_sys_read")), about.platform.machine);
+    assert_eq!(without(&symbols("__arm64_sys_read")), "aarch64");
+    assert_eq!((without(&symbols("sys_read")), without(&[])), (String::new(), String::new()));
+}
+
 fn refused(bytes: Vec<u8>, why: &str) {
     let error = import(bytes).map(|_| ()).expect_err(why);
     assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains(why), "{error}");
@@ -219,6 +303,46 @@ fn threads_belong_to_the_process_of_their_creator() {
     // Nothing says that the creator is not the first thread of its process.
     assert_eq!(processes(CLONE_THREAD), [(40, 40), (41, 40)]);
     assert_eq!(processes(0), [(40, 40), (41, 41)]);
+}
+
+/// What becomes of threads 40 and 41, of FIFO 60: their tasks and other names.
+fn stories(more: Vec<Event>) -> Vec<String> {
+    let mut perf = File::default();
+    for job in 0..3 {
+        perf.switch(job * 1_000 + 10, (0, 120, 0), (40, FIFO_60))
+            .switch(job * 1_000 + 20, (40, FIFO_60, SLEEPS), (41, FIFO_60))
+            .switch(job * 1_000 + 30, (41, FIFO_60, SLEEPS), IDLE);
+    }
+    let mut events = [perf.samples(), more].concat();
+    events.sort_by_key(|(ns, ..)| *ns);
+    let all: Vec<&Event> = events.iter().collect();
+    let (_, records, _) = import(file(Kind::Six, "mono", &[pages(&all, &[])])).expect("imported");
+    let story = |record: &Record| match record {
+        Record::Task(task) => Some(format!("{} {:?} {}", task.tid, task.begin, task.name)),
+        Record::Renamed { tid, name, .. } => Some(format!("{tid} is {name}")),
+        Record::Exit { tid, .. } => Some(format!("{tid} ends")),
+        _ => None,
+    };
+    records.iter().filter_map(story).collect()
+}
+
+#[test]
+fn a_program_that_is_executed_begins_a_task() {
+    let begin = ["40 Seen thread-40", "41 Seen thread-41"];
+    let with = |rest: &[&'static str]| [&begin[..], rest].concat();
+    assert_eq!(stories(vec![]), begin);
+    // The name is that of the file, as the kernel cuts it.
+    let file = "/tmp/with a name that is long";
+    assert_eq!(stories(vec![executed(1_015, (40, 40), file)]), with(&["40 Exec with a name tha"]));
+    // Its new name, which comes first, is not that of the task before.
+    let both = |between: u64| vec![renamed(between, 40, 40, "second"), executed(1_015, (40, 40), "/fd/5")];
+    assert_eq!(stories(both(1_012)), with(&["40 Exec second"]));
+    // Names that it has otherwise are, whoever gave them.
+    assert_eq!(stories(both(15)), [begin[0], "40 is second", begin[1], "40 Exec 5"]);
+    assert_eq!(stories(vec![renamed(1_025, 41, 40, "other")]), with(&["40 is other"]));
+    // Executed by another thread than the first: that one's number is gone.
+    let by_other = stories(vec![executed(1_025, (40, 41), "/bin/last")]);
+    assert_eq!(by_other, with(&["40 Exec last", "41 ends"]));
 }
 
 #[test]

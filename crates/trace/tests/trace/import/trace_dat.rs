@@ -81,10 +81,44 @@ const BORN: &str = "name: task_newtask\nID: 305\nformat:
 print fmt: \"\"
 ";
 
+/// The execution of a program, and another name.
+const EXECUTED: &str = "name: sched_process_exec\nID: 308\nformat:
+\tfield:__data_loc char[] filename;\toffset:8;\tsize:4;\tsigned:0;
+\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;
+\tfield:pid_t old_pid;\toffset:16;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+";
+const RENAMED: &str = "name: task_rename\nID: 309\nformat:
+\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:char newcomm[16];\toffset:28;\tsize:16;\tsigned:0;
+
+print fmt: \"\"
+";
+
+/// A thread executes this file; it had the other number before.
+pub fn executed(us: u64, (tid, before): (i32, i32), file: &str) -> Event {
+    let mut bytes = [&308_u16.to_le_bytes()[..], &[0; 6]].concat();
+    let place = 20 | (file.len() as u32 + 1) << 16;
+    bytes.extend(place.to_le_bytes());
+    bytes.extend([tid, before].map(i32::to_le_bytes).concat());
+    bytes.extend(file.bytes().chain([0]));
+    (us * 1_000, 0, tid, bytes)
+}
+
+/// One thread gives another, or itself, a name.
+pub fn renamed(us: u64, by: i32, tid: i32, name: &str) -> Event {
+    let mut bytes = [&309_u16.to_le_bytes()[..], &[0; 6], &tid.to_le_bytes()].concat();
+    bytes.resize(28, 0);
+    bytes.extend(name.bytes());
+    bytes.resize(48, 0);
+    (us * 1_000, 0, by, bytes)
+}
+
 fn formats() -> Vec<u8> {
     let common = "format:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
     let known = FORMATS.split_inclusive("print fmt: \"\"\n").filter(|text| text.contains("ID:"));
-    let all: Vec<&str> = known.chain([BORN]).collect();
+    let all: Vec<&str> = known.chain([BORN, EXECUTED, RENAMED]).collect();
     let mut bytes = 1_u32.to_le_bytes().to_vec();
     bytes.extend(b"all\0");
     bytes.extend((all.len() as u32).to_le_bytes());
@@ -116,6 +150,40 @@ pub fn with_options(mut bytes: Vec<u8>, options: &[u8], size: u64) -> Vec<u8> {
     bytes.extend(options);
     bytes.extend(option(0, &[0; 8]));
     bytes
+}
+
+/// With the buffer of an instance.
+pub fn with_instance(kind: Kind, bytes: Vec<u8>, name: &str, clock: &str, cpus: &[Vec<u8>]) -> Vec<u8> {
+    let places = |mut place: u64| -> Vec<[u64; 2]> {
+        let mut next = |data: &Vec<u8>| (place, place += data.len() as u64).0;
+        cpus.iter().map(|data| [next(data), data.len() as u64]).collect()
+    };
+    if let Kind::Six = kind {
+        let at = bytes.len() as u64;
+        let named = [&at.to_le_bytes()[..], name.as_bytes(), b"\0"].concat();
+        let mut all = with_option_in_6(bytes, &option(3, &named));
+        let clock = sized(&format!("[{clock}]"));
+        let data = at + 10 + 16 * cpus.len() as u64 + clock.len() as u64;
+        all.extend(b"flyrecord\0");
+        places(data).iter().flatten().for_each(|number| all.extend(number.to_le_bytes()));
+        all.extend(clock);
+        cpus.iter().for_each(|data| all.extend(data));
+        return all;
+    }
+    let head = name.len() + clock.len() + 18;
+    let size = head + 20 * cpus.len() + 6;
+    let section = (bytes.len() + 16 + size + 14) as u64;
+    let mut buffer = [&section.to_le_bytes()[..], name.as_bytes(), b"\0", clock.as_bytes(), b"\0"].concat();
+    buffer.extend((PAGE as u32).to_le_bytes());
+    buffer.extend((cpus.len() as u32).to_le_bytes());
+    for (number, place) in places(section + 16).iter().enumerate() {
+        buffer.extend((number as u32).to_le_bytes());
+        place.iter().for_each(|number| buffer.extend(number.to_le_bytes()));
+    }
+    let mut all = with_options(bytes, &option(3, &buffer), size as u64 + 14);
+    all.extend([[3, 0, 0, 0, 0, 0, 0, 0], [0; 8]].concat());
+    cpus.iter().for_each(|data| all.extend(data));
+    all
 }
 
 pub fn option(id: u16, data: &[u8]) -> Vec<u8> {
