@@ -75,7 +75,13 @@ impl Notes {
 
     /// Says which switches are missing, and what that does to costs.
     pub fn say_unseen(&mut self, unseen: Unseen) {
-        let Unseen { gets, leaves } = unseen;
+        let Unseen { accounted, gets, leaves } = unseen;
+        if accounted > 0 {
+            self.say(format!(
+                "{accounted} times a thread got or left a processor unseen: its time there is the kernel's \
+                 account (sched_stat_runtime)"
+            ));
+        }
         if gets > 0 {
             self.say(format!(
                 "{gets} times a thread left, or used, a processor that it had not been seen to get: its time \

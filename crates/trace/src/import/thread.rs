@@ -92,6 +92,11 @@ pub struct Thread {
     /// another thread got the one that it has now.
     idle_until: Instant,
     unseen: Unseen,
+    /// The kernel's last account of its processor time (`sched_stat_runtime`), or where it left a processor since,
+    /// and what was counted then.
+    account: Option<(Instant, Duration)>,
+    /// What waits for the next one.
+    guess: Option<Guess>,
     /// Processor time in the last record.
     recorded_cpu: Duration,
     woken: Option<Instant>,
@@ -105,9 +110,18 @@ pub struct Thread {
     within: Option<Within>,
 }
 
+/// A stretch on a processor whose beginning was not seen: after the one time, and before the other.
+#[derive(Clone, Copy, Debug)]
+struct Guess {
+    after: Instant,
+    before: Instant,
+}
+
 /// Switches that must have happened and are not in the trace: virtual machines hide some of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
+    /// Either, where the kernel's account says how long it ran; not counted below.
+    pub accounted: u64,
     /// Of a thread that gets a processor.
     pub gets: u64,
     /// Of one that leaves it.
@@ -116,6 +130,7 @@ pub struct Unseen {
 
 impl AddAssign for Unseen {
     fn add_assign(&mut self, other: Unseen) {
+        self.accounted += other.accounted;
         self.gets += other.gets;
         self.leaves += other.leaves;
     }
@@ -137,6 +152,8 @@ impl Thread {
             running_since: None,
             idle_until: at,
             unseen: Unseen::default(),
+            account: None,
+            guess: None,
             recorded_cpu: Duration::ZERO,
             woken: None,
             waking: None,
@@ -255,6 +272,33 @@ impl Thread {
         }
     }
 
+    /// The kernel says how long it ran since the last time that it said so, or since it got its processor. It
+    /// does so at the latest where the thread leaves.
+    pub fn account(&mut self, at: Instant, ran: Duration, out: Out) {
+        if self.state != State::Running && at <= self.idle_until {
+            return;
+        }
+        self.run(at, out);
+        if self.guess.take().is_some() {
+            self.unseen.gets -= 1;
+            self.unseen.accounted += 1;
+            self.settle(at, ran);
+        }
+        self.account = Some((at, self.cpu_now(at)));
+    }
+
+    /// Of a stretch whose beginning was not seen, what the kernel says counts.
+    fn settle(&mut self, at: Instant, ran: Duration) {
+        let (before, counted) = self.account.unwrap_or((self.idle_until, self.cpu));
+        let counted = counted.max(self.recorded_cpu);
+        self.cpu = counted + ran.min(at.since(before));
+        self.running_since = Some(at);
+        // The call that it has entered since then.
+        if let Some(within) = self.within.as_mut().filter(|within| within.at > before) {
+            within.cpu = counted.max(self.cpu.saturating_sub(at.since(within.at)));
+        }
+    }
+
     /// Switches that it made and that are missing, so far.
     pub fn unseen(&self) -> Unseen {
         self.unseen
@@ -318,9 +362,11 @@ impl Thread {
     fn forget(&mut self) {
         self.within = None;
         self.state = State::Unknown;
-        self.running_since = None;
+        (self.running_since, self.guess) = (None, None);
         (self.woken, self.waking) = (None, None);
         self.cpu = self.cpu.max(self.recorded_cpu);
+        // What the kernel says next is of after that.
+        self.account = self.account.map(|(at, _)| (at, self.cpu));
     }
 
     /// It ended.
@@ -342,7 +388,7 @@ impl Thread {
     }
 
     /// A thread that does something runs, whether or not it was seen to get a processor. If it was not, all
-    /// the time counts in which it may have had one.
+    /// the time counts in which it may have had one, unless the kernel's account will say it.
     fn run(&mut self, at: Instant, out: Out) {
         let since = match self.state {
             State::Running => return,
@@ -350,18 +396,30 @@ impl Thread {
             State::Preempted => self.idle_until,
             State::Asleep => self.woken_since_stop().map_or(self.idle_until, |it| it.max(self.idle_until)),
         };
-        self.unseen.gets += u64::from(self.state != State::Unknown);
+        let since = since.min(at);
+        let is_guess = self.state != State::Unknown;
+        self.unseen.gets += u64::from(is_guess);
         self.wake_up(at, out);
         self.state = State::Running;
-        self.running_since = Some(since.min(at));
+        self.guess = is_guess.then_some(Guess { after: since, before: at });
+        self.running_since = Some(if is_guess && self.account.is_some() { at } else { since });
     }
 
     /// What it ran counts.
     fn stop_running(&mut self, at: Instant) {
+        self.count_guess();
         if let Some(since) = self.running_since.take() {
             self.cpu += at.since(since);
         }
         self.idle_until = self.idle_until.max(at);
+        self.account = self.account.map(|_| (at, self.cpu));
+    }
+
+    /// The kernel's account is missing, too.
+    fn count_guess(&mut self) {
+        if let (Some(guess), Some(_)) = (self.guess.take(), self.account) {
+            self.cpu += guess.before.since(guess.after);
+        }
     }
 
     fn woken_since_stop(&self) -> Option<Instant> {
@@ -375,7 +433,13 @@ impl Thread {
     /// It gets a processor though it had one: a stop was not seen. In a call that can block that was most
     /// likely a sleep.
     fn miss_stop(&mut self, at: Instant, since: Instant) {
-        self.unseen.leaves += 1;
+        self.count_guess();
+        // Where it left, the kernel said how long it had run.
+        let account = self.account.map(|(at, _)| at).filter(|account| *account >= since);
+        match account {
+            Some(_) => self.unseen.accounted += 1,
+            None => self.unseen.leaves += 1,
+        }
         match &mut self.within {
             Some(within) if within.entry.always && within.first_stop.is_none() => {
                 let woken = self.woken.filter(|woken| *woken > within.at && *woken <= at);
@@ -387,9 +451,10 @@ impl Thread {
                 within.start = at;
                 self.cpu = within.cpu;
             }
-            // How long it was away is not known, so all of it counts.
-            _ => self.cpu += at.since(since),
+            // How long it was away may not be known: then all of it counts.
+            _ => self.cpu += account.unwrap_or(at).since(since),
         }
+        self.account = self.account.map(|_| (at, self.cpu));
     }
 
     fn fall_asleep(&mut self, at: Instant, kind: u8) {

@@ -107,7 +107,7 @@ fn costs(events: impl FnOnce(&mut Thread, Out)) -> (Vec<u64>, Unseen) {
 /// Virtual machines hide some switches from tracers.
 #[test]
 fn a_processor_that_it_was_not_seen_to_get_counts_from_the_last_event_before() {
-    let gets = |gets| Unseen { gets, leaves: 0 };
+    let gets = |gets| Unseen { gets, ..Unseen::default() };
     // From its wake-up, the last switch of the processor, and its migration.
     let from = |event: fn(&mut Thread)| {
         costs(|thread, out| {
@@ -134,6 +134,80 @@ fn a_processor_that_it_was_not_seen_to_get_counts_from_the_last_event_before() {
     assert_eq!(seen, (vec![49], gets(2)));
 }
 
+/// The kernel says how long a thread has run where it leaves its processor, and in between.
+#[test]
+fn the_kernels_account_counts_where_switches_are_missing() {
+    fn us(us: u64) -> Duration {
+        Duration::from_us(us)
+    }
+    let unseen = |accounted, gets, leaves| Unseen { accounted, gets, leaves };
+    // It has been accounted for before: what is seen counts, not what the kernel says.
+    let after = |events: fn(&mut Thread, Out)| {
+        costs(|thread, out| {
+            thread.switch_in(at(20), 0, out);
+            thread.account(at(28), us(11), out);
+            thread.switch_out(at(30), 0, ASLEEP, out);
+            events(thread, out);
+        })
+    };
+    // It was not seen to be woken, nor to get the processor.
+    let seen = after(|thread, out| {
+        thread.leave(at(110), Some(0), out);
+        thread.enter(at(112), sleep(200), out);
+        thread.account(at(115), us(12), out);
+        thread.switch_out(at(116), 0, ASLEEP, out);
+        thread.switch_in(at(205), 0, out);
+        thread.leave(at(206), Some(0), out);
+    });
+    assert_eq!(seen, (vec![10, 13], unseen(1, 0, 0)));
+    // The account itself is the first sign of it; a second one goes on from there.
+    let seen = after(|thread, out| {
+        thread.account(at(115), us(12), out);
+        thread.account(at(120), us(5), out);
+        thread.switch_out(at(121), 0, ASLEEP, out);
+    });
+    assert_eq!(seen, (vec![10, 18], unseen(1, 0, 0)));
+    // A call that ends at once in between has the time up to its beginning.
+    let seen = after(|thread, out| {
+        thread.leave(at(110), Some(0), out);
+        thread.enter(at(112), sleep(100), out);
+        thread.account(at(115), us(12), out);
+        thread.leave(at(117), Some(0), out);
+        thread.switch_out(at(120), 0, ASLEEP, out);
+    });
+    assert_eq!(seen, (vec![10, 9, 8], unseen(1, 0, 0)));
+    // More than there was time for is damage.
+    let seen = after(|thread, out| {
+        thread.account(at(115), us(500), out);
+        thread.switch_out(at(116), 0, ASLEEP, out);
+    });
+    assert_eq!(seen, (vec![10, 86], unseen(1, 0, 0)));
+    // Where that is missing as well, all the time counts.
+    let seen = after(|thread, out| {
+        thread.leave(at(110), Some(0), out);
+        thread.switch_out(at(116), 0, ASLEEP, out);
+        thread.account(at(220), us(7), out);
+        thread.switch_out(at(221), 0, ASLEEP, out);
+    });
+    assert_eq!(seen, (vec![10, 86, 8], unseen(1, 1, 0)));
+    // It had left where the kernel said so, before it got the processor again.
+    let seen = after(|thread, out| {
+        thread.switch_in(at(100), 0, out);
+        thread.account(at(104), us(5), out);
+        thread.switch_in(at(150), 0, out);
+        thread.account(at(157), us(8), out);
+        thread.switch_out(at(158), 0, ASLEEP, out);
+    });
+    assert_eq!(seen, (vec![10, 12], unseen(1, 0, 0)));
+    // One that comes late says nothing new.
+    let seen = after(|thread, out| {
+        thread.account(at(30), us(10), out);
+        thread.switch_in(at(100), 0, out);
+        thread.switch_out(at(110), 0, ASLEEP, out);
+    });
+    assert_eq!(seen, (vec![10, 10], unseen(0, 0, 0)));
+}
+
 #[test]
 fn a_processor_that_it_was_not_seen_to_leave_counts_all_the_time() {
     let seen = costs(|thread, out| {
@@ -142,7 +216,7 @@ fn a_processor_that_it_was_not_seen_to_leave_counts_all_the_time() {
         thread.switch_in(at(131), 0, out);
         thread.switch_out(at(141), 0, ASLEEP, out);
     });
-    assert_eq!(seen, (vec![40], Unseen { gets: 0, leaves: 1 }));
+    assert_eq!(seen, (vec![40], Unseen { leaves: 1, ..Unseen::default() }));
 }
 
 /// It was woken at 100, ran and slept again until 140, and neither switch is in the trace.
@@ -155,7 +229,7 @@ fn a_job_of_which_only_the_wake_ups_were_seen_counts_until_the_next() {
         thread.switch_in(at(141), 0, out);
         thread.switch_out(at(150), 0, ASLEEP, out);
     });
-    assert_eq!(seen, (vec![40, 9], Unseen { gets: 1, leaves: 1 }));
+    assert_eq!(seen, (vec![40, 9], Unseen { gets: 1, leaves: 1, ..Unseen::default() }));
 }
 
 /// Its task ends at the gap, and so does what is known of it.

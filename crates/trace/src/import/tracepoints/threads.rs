@@ -6,7 +6,7 @@ use super::super::table::{self, Machine};
 use super::super::thread::{Out, Thread, Unseen};
 use super::format::Format;
 use crate::{Begin, TaskRecord};
-use punctual_model::Instant;
+use punctual_model::{Duration, Instant};
 use std::collections::{HashMap, HashSet};
 
 /// Processors that are followed.
@@ -110,6 +110,7 @@ impl Threads {
                     followed.thread.leave(seen.at, seen.number("ret"), out);
                 }
             }
+            "sched_stat_runtime" => self.account(seen, out),
             "sched_migrate_task" => {
                 let tid = seen.tid("pid");
                 if let Some(followed) = tid.and_then(|tid| self.followed.get_mut(&tid)) {
@@ -191,6 +192,16 @@ impl Threads {
         let arguments = [argument(0), argument(1), argument(2), argument(3), argument(4), argument(5)];
         let entry = table::entry(machine, number, arguments, followed.priority == -1, seen.at);
         followed.thread.enter(seen.at, entry, out);
+    }
+
+    /// The kernel accounts for the time of a thread that runs, here or on another processor.
+    fn account(&mut self, seen: &Seen, out: Out) {
+        let ran = seen.number("runtime").and_then(|ran| u64::try_from(ran).ok());
+        let (Some(tid), Some(ran)) = (seen.tid("pid"), ran) else { return };
+        let switched = self.last_switch(seen.cpu).filter(|_| seen.tid == tid);
+        let Some(followed) = self.followed.get_mut(&tid) else { return };
+        switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
+        followed.thread.account(seen.at, Duration::from_ns(ran), out);
     }
 
     /// The thread that runs where something is seen, if it is followed.

@@ -128,6 +128,39 @@ fn a_job_without_its_first_switch_has_no_cost_of_zero() {
     assert!(said.len() == 1 && said[0].starts_with("2 times a thread left"), "{said:?}");
 }
 
+/// `perf record --exclude-perf` does not see a thread get the processor from perf, nor be woken meanwhile. The
+/// kernel's own account tells how long it ran.
+#[test]
+fn costs_are_the_kernels_account_where_switches_are_missing() {
+    let imported_with = |has_accounts: bool| {
+        let mut file = File::default();
+        for job in 1..=20 {
+            let release = job * 1_500;
+            if job % 5 != 0 {
+                file.waking(release, 0, 40).switch(release + 5, (0, 120, 0), (40, FIFO_60));
+            }
+            file.leave(release + 7, 40, SLEEP, 0).enter(release + 9, 40, SLEEP, [1, 1, 0x7ffc_0000, 0, 0, 0]);
+            if has_accounts {
+                file.runtime(release + 13, 40, 12);
+            }
+            file.switch(release + 14, (40, FIFO_60, SLEEPS), IDLE).round();
+        }
+        imported(&file).expect("imported")
+    };
+    let jobs = |records: &[Record]| {
+        let cpu: Vec<_> = activations(records).iter().map(|seen| seen.cpu.ns() / 1_000).collect();
+        cpu.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()
+    };
+    let said = |imported: &Imported, what: &str| imported.notes.iter().any(|note| note.starts_with(what));
+    let (records, with) = imported_with(true);
+    assert_eq!(jobs(&records), (2..=20).map(|job| if job % 5 == 0 { 13 } else { 9 }).collect::<Vec<_>>());
+    assert!(said(&with, "4 times a thread got or left a processor unseen: "), "{:?}", with.notes);
+    assert!(!with.notes.iter().any(|note| note.contains("too high")), "{:?}", with.notes);
+    let (records, without) = imported_with(false);
+    let most = jobs(&records).into_iter().max();
+    assert!(most == Some(1_500) && said(&without, "4 times a thread left, or used"), "{:?}", without.notes);
+}
+
 #[test]
 fn totals_and_platform_are_imported() {
     let folder = folder(&[]);

@@ -8,6 +8,7 @@ pub const EXIT: u16 = 303;
 pub const LEND: u16 = 304;
 pub const RUNTIME: u16 = 306;
 pub const MIGRATE: u16 = 307;
+pub const FREE: u16 = 310;
 
 /// As the kernel describes them.
 pub const FORMATS: &str = "name: sched_switch\nID: 300\nformat:
@@ -45,10 +46,16 @@ name: sched_pi_setprio\nID: 304\nformat:
 
 print fmt: \"\"
 name: sched_stat_runtime\nID: 306\nformat:
-\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;
+\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;
+\tfield:u64 runtime;\toffset:16;\tsize:8;\tsigned:0;
 
 print fmt: \"\"
 name: sched_migrate_task\nID: 307\nformat:
+\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+name: sched_process_free\nID: 310\nformat:
 \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
 
 print fmt: \"\"
@@ -140,9 +147,16 @@ impl File {
         self
     }
 
+    /// The kernel's account of a thread that runs.
+    pub fn runtime(&mut self, us: u64, tid: i32, ran_us: u64) -> &mut Self {
+        let ran = (ran_us * 1_000).to_le_bytes();
+        self.sample(us, tid, RUNTIME, &[&[0; 4], &tid.to_le_bytes()[..], &ran].concat());
+        self
+    }
+
     /// What no importer reads.
-    pub fn runtime(&mut self, us: u64, tid: i32) -> &mut Self {
-        self.sample(us, 0, RUNTIME, &tid.to_le_bytes());
+    pub fn free(&mut self, us: u64, tid: i32) -> &mut Self {
+        self.sample(us, 0, FREE, &tid.to_le_bytes());
         self
     }
 

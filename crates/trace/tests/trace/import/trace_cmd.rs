@@ -75,14 +75,14 @@ fn the_same_events_are_the_same_records_as_from_perf() {
 #[test]
 fn events_that_are_not_read_are_counted() {
     let mut perf = periodic(2);
-    perf.runtime(40_000, 40).runtime(40_001, 40).undescribed(40_002);
+    perf.free(40_000, 40).free(40_001, 40).undescribed(40_002);
     let folder = super::folder(&[]);
     let path = folder.path().join("perf.data");
     fs::write(&path, perf.bytes()).expect("written");
     let said =
         |notes: &[String]| notes.iter().filter(|it| it.contains("not read")).cloned().collect::<Vec<_>>();
     let (_, imported) = super::import(&path).expect("imported");
-    let other = "3 events of 2 kinds are not read: sched_stat_runtime (2), ";
+    let other = "3 events of 2 kinds are not read: sched_process_free (2), ";
     assert_eq!(said(&imported.notes), [format!("{other}samples of other events (1)")]);
     let (_, _, imported) = import(file(Kind::Six, "mono", &cpus(&perf.samples()))).expect("imported");
     assert_eq!(said(&imported.notes), [format!("{other}events without a description (1)")]);
