@@ -1,11 +1,17 @@
-//! Reads any trace in CTF 1.8, such as those of LTTng: its metadata, and its events merged by time. Our own
-//! recordings have a reader of their own ([`crate::ctf`]).
+//! Reads any trace in CTF 1.8 or CTF 2, such as those of LTTng: its metadata, and its events merged by time.
+//! Our own recordings have a reader of their own ([`crate::ctf`]).
+//!
+//! The versions differ in their metadata only. Both become the same types: TSDL by `parse`, JSON by
+//! `fragments`.
 //!
 //! What is cut off or damaged is left out and said; the rest is read.
 
 mod bits;
+mod builder;
 mod document;
 mod find;
+mod fragments;
+mod json;
 mod metadata;
 mod nodes;
 mod packets;

@@ -257,7 +257,7 @@ fn put(bytes: &mut Vec<u8>, of: Type, value: &Value, is_big: bool) {
     }
 }
 
-const UUID: [u8; 16] = *b"punctual's tests";
+pub(crate) const UUID: [u8; 16] = *b"punctual's tests";
 
 /// The text of the metadata, as `lttng-sessiond` writes it.
 pub fn metadata(layout: &Layout) -> String {

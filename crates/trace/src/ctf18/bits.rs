@@ -76,6 +76,28 @@ impl<'a> Bits<'a> {
         Ok(value as u64 & mask)
     }
 
+    /// An integer in LEB128, and how many bits of it there are: seven in each byte.
+    pub fn variable(&mut self, signed: bool) -> Result<(u64, u32), Stop> {
+        let (mut value, mut bits) = (0_u128, 0);
+        loop {
+            let byte = self.unsigned(8, false)?;
+            value |= u128::from(byte & 0x7F) << bits;
+            bits += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+            if bits >= 70 {
+                return Err(Stop::Nonsense("an integer has more than 64 bits"));
+            }
+        }
+        let unused = 128 - bits;
+        let found = match signed {
+            true => i64::try_from((value << unused) as i128 >> unused).ok().map(|value| value as u64),
+            false => u64::try_from(value).ok(),
+        };
+        found.map(|value| (value, bits)).ok_or(Stop::Nonsense("an integer has more than 64 bits"))
+    }
+
     /// So many whole bytes: their place among the bytes at hand.
     #[inline]
     pub fn bytes(&mut self, length: u64) -> Result<(usize, usize), Stop> {
@@ -144,6 +166,22 @@ mod tests {
             prop_assert_eq!(read.unsigned(bits, is_big), Ok(expected));
             prop_assert_eq!(read.at(), at + u64::from(bits));
         }
+    }
+
+    #[test]
+    fn variable_integers_end_where_a_byte_says_so() {
+        let read = |bytes: &[u8], signed| Bits::new(bytes, 0, 0, 8 * bytes.len() as u64).variable(signed);
+        assert_eq!(read(&[0xE5, 0x8E, 0x26], false), Ok((624_485, 21)));
+        assert_eq!(read(&[0xC0, 0xBB, 0x78], true), Ok((-123_456_i64 as u64, 21)));
+        assert_eq!((read(&[0x7F], false), read(&[0x7F], true)), (Ok((127, 7)), Ok((u64::MAX, 7))));
+        let most = [[0xFF; 9].as_slice(), &[1]].concat();
+        assert_eq!(read(&most, false), Ok((u64::MAX, 70)));
+        assert!(matches!(read(&most, true), Err(Stop::Nonsense(_))));
+        let least = [[0x80; 9].as_slice(), &[0x7F]].concat();
+        assert_eq!(read(&least, true), Ok((i64::MIN as u64, 70)));
+        assert!(matches!(read(&least, false), Err(Stop::Nonsense(_))));
+        assert!(matches!(read(&[0x80; 20], false), Err(Stop::Nonsense(_))));
+        assert_eq!(read(&[0x80; 3], false), Err(Stop::End));
     }
 
     #[test]

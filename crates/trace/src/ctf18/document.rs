@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 /// A whole trace, as declared.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
+    /// CTF 2: roles say what integers mean. In CTF 1.8 names say it, and LTTng puts an underscore before
+    /// those of events.
+    pub is_ctf2: bool,
     /// Whether integers are big-endian where they do not say so themselves.
     pub is_big: bool,
     pub packet_header: Option<Type>,

@@ -1,7 +1,7 @@
 //! Finds the traces of a session: an LTTng session has one for the kernel, and one or more of user space.
 
 use super::document::Document;
-use super::{metadata, parse};
+use super::{fragments, metadata, parse};
 use crate::import::{Error, ErrorKind};
 use crate::source::Stream;
 use std::collections::BTreeSet;
@@ -118,6 +118,9 @@ fn of_processor(name: &str) -> Option<(&str, usize)> {
 /// What the bytes of `metadata` say.
 pub fn document(bytes: &[u8]) -> Result<Document, String> {
     let text = metadata::text(bytes)?;
+    if fragments::begin(&text) {
+        return fragments::read(&text).map_err(|why| fragments::not_understood(&why));
+    }
     parse::parse(&text).map_err(|problem| {
         let line = 1 + memchr::memchr_iter(b'\n', &text[..problem.offset.min(text.len())]).count();
         format!("its TSDL cannot be understood, line {line}: {}", problem.what)

@@ -1,15 +1,10 @@
 //! Parses TSDL whole: every type must be understood. Unknown attributes are passed over.
 
 use super::document::{Clock, Document, EventClass, StreamClass};
-use super::types::{Enumeration, Float, Integer, Label, Struct, Type, Variant};
+use super::types::{self, Enumeration, Float, Integer, Label, Length, Location, MOST_NESTED, Roles, Type};
 use crate::tsdl::{Lexer, Token, number};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Deepest nesting of types and blocks.
-const MOST_NESTED: usize = 48;
-/// Greatest alignment, in bits.
-const MOST_ALIGN: u64 = 1 << 15;
 
 /// Where the text cannot be understood, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +74,11 @@ impl Block {
 impl<'a> Parser<'a> {
     fn fail<T>(&self, what: impl Into<String>) -> Parsed<T> {
         Err(Problem { offset: self.lexer.at, what: what.into() })
+    }
+
+    /// What was found here, or why it cannot be.
+    fn here<T>(&self, found: Result<T, String>) -> Parsed<T> {
+        found.map_err(|what| Problem { offset: self.lexer.at, what })
     }
 
     fn peek(&mut self) -> Option<&Token<'a>> {
@@ -324,10 +324,10 @@ impl<'a> Parser<'a> {
             self.expect(b']')?;
         }
         let wrap = |of: Type, length: String| match number(&length) {
-            Some(length) => Type::Array(Rc::new(of), length),
-            None => Type::Sequence(Rc::new(of), length),
+            Some(length) => Type::array(1, of, Length::Fixed(length)),
+            None => Type::array(1, of, Length::Of(Location::Named(length))),
         };
-        Ok((name, lengths.into_iter().rev().fold(of, wrap)))
+        Ok((name, self.here(lengths.into_iter().rev().try_fold(of, wrap))?))
     }
 
     /// A type that begins with a word of the language; `None` for a name.
@@ -355,33 +355,26 @@ impl<'a> Parser<'a> {
 
     fn integer(&mut self) -> Parsed<Integer> {
         let block = self.block()?;
-        let bits = block.number("size").and_then(|bits| u32::try_from(bits).ok());
-        let Some(bits) = bits.filter(|bits| (1..=64).contains(bits)) else {
+        let Some(bits) = types::integer_bits(block.number("size")) else {
             return self.fail("an integer has not 1 to 64 bits");
         };
         let align = self.align(block.number("align").unwrap_or(if bits % 8 == 0 { 8 } else { 1 }))?;
         let signed = matches!(block.value("signed"), Some("true" | "TRUE" | "1"));
         // `clock.NAME.value`
-        let clock = block.value("map").map(|map| map.trim_start_matches("clock.").trim_end_matches(".value"));
-        Ok(Integer { bits, align, signed, is_big: is_big(&block), clock: clock.map(str::to_owned) })
+        let roles = Roles { is_clock: block.value("map").is_some(), ..Roles::default() };
+        Ok(Integer { bits, align, signed, is_big: is_big(&block), roles })
     }
 
     fn float(&mut self) -> Parsed<Float> {
         let block = self.block()?;
         let digits = |key| block.number(key).unwrap_or(0);
-        let bits = digits("exp_dig").saturating_add(digits("mant_dig"));
-        if ![32, 64].contains(&bits) {
-            return self.fail(format!("floating-point numbers of {bits} bits are not read here"));
-        }
+        let bits = self.here(types::float_bits(digits("exp_dig").saturating_add(digits("mant_dig"))))?;
         let align = self.align(block.number("align").unwrap_or(1))?;
-        Ok(Float { bits: bits as u32, align, is_big: is_big(&block) })
+        Ok(Float { bits, align, is_big: is_big(&block) })
     }
 
     fn align(&self, align: u64) -> Parsed<u64> {
-        match align.is_power_of_two() && align <= MOST_ALIGN {
-            true => Ok(align),
-            false => self.fail(format!("an alignment of {align} bits")),
-        }
+        self.here(types::align(align))
     }
 
     /// Behind `struct`, `enum` or `variant`: the name, if there is one.
@@ -405,7 +398,7 @@ impl<'a> Parser<'a> {
             least = self.align(least)?;
             self.expect(b')')?;
         }
-        let found = Type::Struct(Rc::new(Struct::new(least, fields)));
+        let found = self.here(Type::structure(least, fields))?;
         if let Some(name) = name {
             self.declare(format!("struct {name}"), found.clone());
         }
@@ -494,7 +487,7 @@ impl<'a> Parser<'a> {
         let tag = if self.accept(b'<') {
             let tag = self.word()?;
             self.expect(b'>')?;
-            Some(tag)
+            Some(Location::Named(tag))
         } else {
             None
         };
@@ -506,7 +499,7 @@ impl<'a> Parser<'a> {
                 _ => return self.fail("this is no variant"),
             }
         };
-        let found = Type::Variant(Rc::new(Variant { tag, options }));
+        let found = self.here(Type::variant(tag, options, None))?;
         if let Some(name) = name {
             self.declare(format!("variant {name}"), found.clone());
         }

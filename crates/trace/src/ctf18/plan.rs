@@ -1,11 +1,14 @@
 //! One trace made ready to read: what its packets and each class of its events consist of.
 
+use super::builder::{Builder, TOO_LARGE};
 use super::document::{Clock, Document, StreamClass};
-use super::nodes::{Builder, Named, Node};
+use super::fragments;
+use super::nodes::Node;
 use std::collections::{BTreeMap, HashMap};
 
-/// Most classes of events.
+/// Most classes of events, and most nodes of all of them.
 const MOST_CLASSES: usize = 1 << 16;
+const MOST_NODES: usize = 1 << 19;
 
 /// Where a value of an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +96,16 @@ impl StreamPlan {
 impl Plan {
     /// Prepares a trace; its classes go behind those of the traces before.
     pub fn new(document: Document, trace: usize, classes: &mut Vec<Class>) -> Result<Plan, String> {
-        let mut packet = Builder::new(document.is_big);
+        let is_ctf2 = document.is_ctf2;
+        let plan = Plan::prepare(document, trace, classes);
+        plan.map_err(|why| if is_ctf2 { fragments::not_understood(&why) } else { why })
+    }
+
+    fn prepare(document: Document, trace: usize, classes: &mut Vec<Class>) -> Result<Plan, String> {
+        let mut packet = Builder::new(document.is_big, document.is_ctf2);
         let header = packet.scope("trace.packet.header", &document.packet_header)?;
         let mut plan = Plan {
-            packet: PacketPlan { header, names: names(&packet.named, "trace.packet.header.") },
+            packet: PacketPlan { header, names: said(&mut packet, "trace.packet.header.") },
             streams: BTreeMap::new(),
             is_big: document.is_big,
             has_times: false,
@@ -117,23 +126,30 @@ impl Plan {
             plan.has_times |= builder.has_clock;
             builders.insert(id, builder);
         }
+        let mut nodes = 0;
         for event in document.events {
             let (Some(stream), Some(builder)) =
                 (plan.streams.get_mut(&event.stream), builders.get(&event.stream))
             else {
                 continue;
             };
+            let before = builder.places();
             let mut builder = builder.clone();
-            let context = builder.scope("event.context", &event.context)?;
-            let fields = builder.scope("event.fields", &event.fields)?;
+            let of_event = |why: String| format!("the event {}: {why}", event.name);
+            let context = builder.scope("event.context", &event.context).map_err(of_event)?;
+            let fields = builder.scope("event.fields", &event.fields).map_err(of_event)?;
             plan.places = plan.places.max(builder.places());
+            nodes += builder.places() - before;
+            if nodes > MOST_NODES {
+                return Err(TOO_LARGE.into());
+            }
             if classes.len() == MOST_CLASSES {
                 return Err(format!("it has more than {MOST_CLASSES} kinds of events"));
             }
-            let mut contexts = names(&builder.named, "stream.event.context.");
-            contexts.extend(names(&builder.named, "event.context."));
+            let mut contexts = names(&builder, "stream.event.context.");
+            contexts.extend(names(&builder, "event.context."));
             stream.classes.insert(event.id, classes.len());
-            let names = names(&builder.named, "event.fields.");
+            let names = names(&builder, "event.fields.");
             classes.push(Class { name: event.name, trace, context, fields, names, contexts });
         }
         Ok(plan)
@@ -142,14 +158,26 @@ impl Plan {
 
 fn stream(builder: &mut Builder, class: &StreamClass) -> Result<StreamPlan, String> {
     let packet_context = builder.scope("stream.packet.context", &class.packet_context)?;
+    let names = said(builder, "stream.packet.context.");
     let event_header = builder.scope("stream.event.header", &class.event_header)?;
     let event_context = builder.scope("stream.event.context", &class.event_context)?;
-    let names = names(&builder.named, "stream.packet.context.");
     Ok(StreamPlan { packet_context, event_header, event_context, names, classes: HashMap::new() })
 }
 
-/// Names below a root, without one underscore at the front, and their places.
-fn names(named: &[Named], root: &str) -> HashMap<String, usize> {
-    let below = named.iter().filter_map(|named| Some((named.path.strip_prefix(root)?, named.place)));
-    below.map(|(name, place)| (name.strip_prefix('_').unwrap_or(name).to_owned(), place)).collect()
+/// Places of what a packet says, by the names of CTF 1.8.
+fn said(builder: &mut Builder, root: &str) -> HashMap<String, usize> {
+    match builder.is_ctf2 {
+        true => std::mem::take(&mut builder.said),
+        false => names(builder, root),
+    }
+}
+
+/// Names below a root, and their places; those of CTF 1.8 without one underscore at the front.
+fn names(builder: &Builder, root: &str) -> HashMap<String, usize> {
+    let below = builder.named.iter().filter_map(|named| Some((named.path.strip_prefix(root)?, named.place)));
+    let plain = |name: &'_ str| match builder.is_ctf2 {
+        true => name.to_owned(),
+        false => name.strip_prefix('_').unwrap_or(name).to_owned(),
+    };
+    below.map(|(name, place)| (plain(name), place)).collect()
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Events by name, gaps, and what else was found.
-fn read(reader: &Reader) -> (BTreeMap<String, u64>, Vec<Lost>, Totals) {
+pub fn read(reader: &Reader) -> (BTreeMap<String, u64>, Vec<Lost>, Totals) {
     let (mut counts, mut gaps, mut last) = (BTreeMap::new(), Vec::new(), 0);
     let mut each = |item: &Item<'_>| {
         match item {
@@ -49,20 +49,24 @@ fn babeltrace(folder: &Path) -> Option<BTreeMap<String, u64>> {
     Some(counts)
 }
 
-fn simulated(layout: Layout, events: u64) -> (tempfile::TempDir, u64) {
+pub fn simulated(layout: Layout, events: u64) -> (tempfile::TempDir, u64) {
     let place = tempfile::tempdir().unwrap();
     let books = System::new(Tracer::Jazzy, 1).write(place.path(), layout, events).unwrap();
     (place, books.events)
 }
 
-/// The sample beside the repository, which is not ours to ship.
-fn sample() -> Option<PathBuf> {
-    let of = |folder: &Path| folder.join("shared/data/ros2/end_to_end_sample");
+/// A folder of `shared/data` beside the repository, which is not ours to ship.
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let of = |folder: &Path| folder.join("shared/data").join(name);
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(of).find(|path| path.is_dir());
     if found.is_none() {
-        eprintln!("SKIPPED: shared/data/ros2/end_to_end_sample is not beside the repository");
+        skipped!("shared/data/{name} is not beside the repository");
     }
     found
+}
+
+fn sample() -> Option<PathBuf> {
+    shared("ros2/end_to_end_sample")
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn the_sample_of_caret_is_imported() {
 }
 
 /// The streams and the metadata, to be changed.
-fn bytes(folder: &Path) -> (Vec<u8>, Vec<Vec<u8>>) {
+pub fn bytes(folder: &Path) -> (Vec<u8>, Vec<Vec<u8>>) {
     let streams = (0..4).map(|cpu| fs::read(stream_path(folder, cpu)).unwrap()).collect();
     (fs::read(folder.join("metadata")).unwrap(), streams)
 }

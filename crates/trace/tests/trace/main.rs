@@ -12,6 +12,7 @@ macro_rules! skipped {
 
 mod ctf;
 mod ctf18;
+mod ctf2;
 mod flow;
 mod fuzz;
 mod import;

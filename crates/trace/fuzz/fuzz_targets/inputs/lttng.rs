@@ -1,5 +1,5 @@
-//! Reads an input as a trace in CTF 1.8, and as one of ROS 2. Called by the fuzzer and by `tests/fuzz.rs`;
-//! `tests/ctf18` opens changed traces with it.
+//! Reads an input as a trace in CTF 1.8 or CTF 2, and as one of ROS 2. Called by the fuzzer and by
+//! `tests/fuzz.rs`; `tests/ctf18` and `tests/ctf2` open changed traces with it.
 
 use punctual_trace::ctf18::{Item, Reader};
 use punctual_trace::import::ros2::{Trace, is_ros};

@@ -27,11 +27,18 @@ fn types_are_understood() {
     let Type::Enumeration(id) = of("id") else { panic!() };
     let ranges: Vec<_> = id.labels.iter().map(|it| (it.name.as_str(), it.from, it.until)).collect();
     assert_eq!(ranges, [("a", 0, 30), ("b", 31, 31), ("c", 32, 32), ("d e", -3, -3)]);
-    assert!(matches!(of("p"), Type::Array(_, 2)));
-    assert!(matches!(of("m"), Type::Sequence(_, length) if length == "n"));
-    assert!(matches!(of("t"), Type::Array(inner, 2) if matches!(**inner, Type::Array(_, 3))));
+    let array = |of: &Type| match of {
+        Type::Array(of) => of.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(array(of("p")).length, Length::Fixed(2)));
+    assert!(matches!(&array(of("m")).length, Length::Of(Location::Named(length)) if length == "n"));
+    assert!(matches!(array(of("t")).length, Length::Fixed(2)));
+    assert!(matches!(array(&array(of("t")).element).length, Length::Fixed(3)));
     assert_eq!(of("inner").align(), 32);
-    assert!(matches!(of("v"), Type::Variant(it) if it.tag.as_deref() == Some("id") && it.options.len() == 2));
+    let Type::Variant(v) = of("v") else { panic!() };
+    assert!(matches!(&v.tag, Some(Location::Named(tag)) if tag == "id"));
+    assert_eq!((v.options.len(), &v.ranges), (2, &None));
 }
 
 #[test]
@@ -69,4 +76,16 @@ fn what_is_not_understood_is_an_error_with_its_place() {
     }
     let deep = format!("event {{ fields := {} }};", "struct { ".repeat(100_000));
     assert_eq!(parse(deep.as_bytes()).expect_err("deep").what, "types are nested too deep");
+}
+
+#[test]
+fn types_that_nest_by_their_names_are_an_error() {
+    let mut by_name = String::from("typealias integer { size = 8; } := t0;");
+    for level in 1..100_000 {
+        by_name.push_str(&format!("typealias struct {{ t{} a; }} := t{level};", level - 1));
+    }
+    let by_length = format!("typedef integer {{ size = 8; }} x{};", "[1]".repeat(100_000));
+    for text in [by_name, by_length] {
+        assert_eq!(parse(text.as_bytes()).expect_err("deep").what, "types are nested too deep");
+    }
 }
