@@ -310,7 +310,8 @@ pub struct Jobs {
   punctual import run.data && punctual replay run.recording
   punctual import ~/.ros/tracing/run1 -o run1 && punctual chains run1"))]
 pub struct Import {
-    /// The trace: a folder of LTTng (ROS 2, CARET) or of LiME, or a perf.data or trace.dat file
+    /// The trace: a folder of LTTng (ROS 2, CARET) or of LiME, a perf.data or trace.dat file, or the text of
+    /// ftrace, trace-cmd report, perf script or systrace
     #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub source: PathBuf,
 
@@ -328,6 +329,10 @@ pub struct Import {
     /// Import threads that are not real-time too
     #[arg(long)]
     pub include_best_effort: bool,
+
+    /// The machine that it was recorded on, where the trace does not say it: for its system calls
+    #[arg(long, value_name = "NAME", value_parser = ["x86_64", "aarch64"])]
+    pub machine: Option<String>,
 
     /// ROS 2: data go from one callback to another of the same node, which reads the newest; or none. Without
     /// it, from those that publish nothing to those that publish

@@ -1,8 +1,8 @@
 //! Imports other tools' traces as records. What a source lacks is reported, not guessed.
 //!
 //! [`thread`] turns plain events (calls entered and left, threads switched and woken) into activations, as
-//! the eBPF programs do in the kernel. Each format has its own module: [`lime`], [`lttng`], [`perf`] and
-//! [`trace_cmd`]; and [`ros2`], whose traces become those of dataflow programs.
+//! the eBPF programs do in the kernel. Each format has its own module: [`lime`], [`lttng`], [`perf`],
+//! [`trace_cmd`] and [`text`]; and [`ros2`], whose traces become those of dataflow programs.
 
 mod bystanders;
 mod error;
@@ -15,6 +15,7 @@ pub mod ros2;
 mod summary;
 mod switched;
 mod table;
+mod text;
 mod thread;
 mod trace_cmd;
 mod tracepoints;
@@ -27,6 +28,7 @@ use std::path::Path;
 pub use error::{Error, ErrorKind};
 pub use lttng::has_kernel;
 pub use summary::{Imported, Options};
+pub use table::Machine;
 
 /// A trace to be imported.
 pub struct Import {
@@ -39,6 +41,7 @@ enum Source {
     Lime(Box<lime::Folder>),
     Lttng(Box<lttng::Trace>),
     Perf(Box<perf::Trace>),
+    Text(Box<text::Trace>),
     TraceCmd(Box<trace_cmd::Trace>),
 }
 
@@ -65,10 +68,12 @@ impl Import {
                 Ok(Import { source: Source::Perf(Box::new(trace)), about, bytes })
             }
             Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Err(Error::io(path, &error)),
+            _ if text::is_text(path)? => Ok(Import::from_text(text::Trace::open(path, options)?)),
             _ => Err(Error::new(
                 ErrorKind::NotATrace,
                 format!(
-                    "{} is neither a perf.data file, nor a trace.dat file, nor a folder of LTTng or LiME",
+                    "{} is neither a perf.data file, nor a trace.dat file, nor a text of ftrace or perf script, \
+                     nor a folder of LTTng or LiME",
                     path.display()
                 ),
             )),
@@ -78,6 +83,16 @@ impl Import {
     /// Takes the contents of a `trace.dat`, which `path` names in messages.
     pub fn of_trace_dat(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Import, Error> {
         Ok(Import::of_trace_cmd(trace_cmd::Trace::in_memory(path, bytes, options)?))
+    }
+
+    /// Takes a text of ftrace or perf script, which `path` names in messages.
+    pub fn of_text(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Import, Error> {
+        Ok(Import::from_text(text::Trace::in_memory(path, bytes, options)?))
+    }
+
+    fn from_text(trace: text::Trace) -> Import {
+        let (about, bytes) = (trace.about().clone(), trace.bytes());
+        Import { source: Source::Text(Box::new(trace)), about, bytes }
     }
 
     fn of_trace_cmd(trace: trace_cmd::Trace) -> Import {
@@ -113,6 +128,7 @@ impl Import {
             Source::Lime(folder) => folder.run(each, progress),
             Source::Lttng(trace) => trace.run(each, progress),
             Source::Perf(trace) => trace.run(each, progress),
+            Source::Text(trace) => trace.run(each, progress),
             Source::TraceCmd(trace) => trace.run(each, progress),
         }
     }

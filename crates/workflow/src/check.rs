@@ -111,7 +111,7 @@ impl Input {
     }
 
     fn recognise(path: &Path, options: &Options) -> Result<Input> {
-        let trace_options = TraceOptions { include_best_effort: true };
+        let trace_options = TraceOptions { include_best_effort: true, ..TraceOptions::default() };
         if path.is_dir() {
             if let Ok(reader) = open_trace(path) {
                 let trace = Trace::new(reader, path, &[], FlowOptions { curve_horizon: 1 })?;

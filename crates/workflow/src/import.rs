@@ -12,6 +12,7 @@ use punctual_trace::import::ros2::{self, Written};
 use punctual_trace::import::{Import, Options as TraceOptions, has_kernel};
 use std::path::{Path, PathBuf};
 
+pub use punctual_trace::import::Machine;
 pub use punctual_trace::import::ros2::Variables;
 
 /// What to import.
@@ -24,8 +25,16 @@ pub struct Options {
     pub threads: ThreadFilter,
     /// Import threads that are not real-time too.
     pub include_best_effort: bool,
+    /// The machine that it was recorded on, where the trace does not say it.
+    pub machine: Option<Machine>,
     /// Data between callbacks of a node, in a trace of ROS 2.
     pub variables: Variables,
+}
+
+impl Options {
+    fn of_trace(&self) -> TraceOptions {
+        TraceOptions { include_best_effort: self.include_best_effort, machine: self.machine }
+    }
 }
 
 /// What came of an import.
@@ -118,9 +127,10 @@ fn import_kernel(options: &Options, monitor: &dyn Monitor) -> Result<Option<Reco
         folder: RecordingFolder::new(Path::new(&path), options.folder.replaces())?,
         threads: options.threads.clone(),
         include_best_effort: true,
+        machine: options.machine,
         variables: Variables::Assumed,
     };
-    let import = Import::of_session(&kernel.source, reader, &TraceOptions { include_best_effort: true })?;
+    let import = Import::of_session(&kernel.source, reader, &kernel.of_trace())?;
     record(&kernel, import, monitor).map(Some)
 }
 
@@ -142,8 +152,7 @@ fn own(source: &Path) -> Error {
 
 /// Imports threads.
 fn import_threads(options: &Options, monitor: &dyn Monitor) -> Result<Recorded> {
-    let import =
-        Import::open(&options.source, &TraceOptions { include_best_effort: options.include_best_effort })?;
+    let import = Import::open(&options.source, &options.of_trace())?;
     record(options, import, monitor)
 }
 

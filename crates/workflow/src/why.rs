@@ -161,6 +161,7 @@ fn imported(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Opti
         folder: RecordingFolder::new(&folder, false)?,
         threads: options.choice.threads.clone(),
         include_best_effort: false,
+        machine: None,
         variables: Variables::Assumed,
     };
     import::import(&import, monitor)?;

@@ -20,7 +20,7 @@ pub fn has_models_of(own: &Path, trace: &Path, folder: &Path) -> Result {
     Ok(())
 }
 
-fn model(folder: &Path) -> Result<TimingModel> {
+pub fn model(folder: &Path) -> Result<TimingModel> {
     let mut replay = punctual(["replay", "-q", "--json"]);
     replay.arg(folder);
     let ended = run(replay)?;

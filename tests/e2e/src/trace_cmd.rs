@@ -1,9 +1,11 @@
 //! trace-cmd and Punctual record the same threads at once; the import has the models of our own recording.
 
-use crate::imported::has_models_of;
+use crate::imported::{has_models_of, model};
+use crate::model::primary;
 use crate::run::{directory, punctual, run, workload};
 use crate::tool::tool;
-use crate::{Outcome, Result, Test, in_context, skip};
+use crate::{Outcome, Result, Test, ensure, fail, in_context, skip};
+use punctual_model::{Duration, Stream};
 use std::path::Path;
 use std::process::Command;
 
@@ -65,6 +67,36 @@ fn at_once() -> Result<Outcome> {
         }
         let imported = directory.path().join("imported");
         in_context(&format!("version {version}"), has_models_of(&own, &data, &imported))?;
+        let text = directory.path().join("report.txt");
+        let mut report = Command::new("trace-cmd");
+        report.args(["report", "-i"]).arg(&data);
+        std::fs::write(&text, run(report)?.stdout).or_else(|error| fail(error.to_string()))?;
+        in_context("as text", has_figures_of(&imported, &text, &directory.path().join("text")))?;
     }
     Ok(Outcome::Completed)
+}
+
+/// What is printed has the figures of what was recorded, to the microsecond.
+fn has_figures_of(imported: &Path, text: &Path, folder: &Path) -> Result {
+    let mut import = punctual(["import", "--machine", std::env::consts::ARCH, "-o"]);
+    import.arg(folder).arg(text);
+    run(import)?.expect_code(0)?;
+    let (of_data, of_text) = (model(imported)?, model(folder)?);
+    ensure!(of_text.tasks.len() == of_data.tasks.len(), "{} tasks", of_text.tasks.len());
+    for (task, printed) in of_data.tasks.iter().zip(&of_text.tasks) {
+        let (stream, printed) = (primary(task)?, primary(printed)?);
+        let figures = |it: &Stream| (it.separator.key(), it.jobs, it.releases);
+        ensure!(figures(stream) == figures(printed), "{:?} and {:?}", figures(stream), figures(printed));
+        let (one, other) = (worst(stream), worst(printed));
+        let are_near = one.iter().zip(&other).all(|(one, other)| one.abs_diff(*other) <= 3_000);
+        ensure!(are_near, "{one:?} and {other:?}");
+    }
+    Ok(())
+}
+
+/// The greatest cost and response, in nanoseconds.
+fn worst(stream: &Stream) -> [u64; 2] {
+    let cost = stream.execution.as_ref().and_then(|it| it.wcet_ns.first());
+    let response = stream.response.as_ref().map(|it| &it.max_ns);
+    [cost, response].map(|it| it.map_or(0, |it: &Duration| it.ns()))
 }

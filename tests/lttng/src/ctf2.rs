@@ -171,7 +171,7 @@ impl Make {
 
     fn field(self, of: Type) -> Value {
         let signed = |bits| self.sized("fixed-length-signed-integer", bits, 8);
-        let array = |length: u64, bits| {
+        let array = |length: usize, bits| {
             let element = self.integer(bits, 8, &[]);
             json!({ "type": "static-length-array", "length": length, "element-field-class": element })
         };
@@ -180,7 +180,7 @@ impl Make {
             Type::I64 => signed(64),
             Type::I32 => signed(32),
             Type::Text => json!({ "type": "null-terminated-string" }),
-            Type::Gid => array(16, 8),
+            Type::Bytes(count) => array(count, 8),
             Type::Comm => json!({ "type": "static-length-string", "length": 16, "encoding": "utf-8" }),
             Type::Arguments => array(6, 64),
         }

@@ -4,7 +4,7 @@ use super::{options, record};
 use crate::args;
 use crate::console::Console;
 use crate::failure::{Code, Failure};
-use punctual_workflow::import::{Imported, Options, Variables, import};
+use punctual_workflow::import::{Imported, Machine, Options, Variables, import};
 use punctual_workflow::{RecordingFolder, derived_path};
 
 pub fn run(arguments: args::Import) -> Result<(), Failure> {
@@ -14,6 +14,7 @@ pub fn run(arguments: args::Import) -> Result<(), Failure> {
         folder: RecordingFolder::new(&output, arguments.force)?,
         threads: options::threads(&arguments.threads)?,
         include_best_effort: arguments.include_best_effort,
+        machine: arguments.machine.as_deref().and_then(Machine::from_name),
         variables: variables(&arguments.variables)?,
         source: arguments.source,
     };

@@ -77,7 +77,7 @@ impl Trace {
         if about.from.ns() == 0 {
             about.from = first_sample(path)?;
         }
-        let machine = Machine::from_name(&about.platform.machine);
+        let machine = Machine::from_name(&about.platform.machine).or(options.machine);
         let has = |name: &str| formats.values().any(|format| format.name == name);
         LACKS.say(&mut notes, has(ENTER), has(LEND), machine.is_some());
         let threads = Threads::new(options.include_best_effort, machine);

@@ -1,5 +1,6 @@
 //! What an import is asked for, and what it returns.
 
+use super::table::Machine;
 use crate::Totals;
 use punctual_model::Instant;
 
@@ -8,6 +9,8 @@ use punctual_model::Instant;
 pub struct Options {
     /// Also threads under SCHED_OTHER and the like.
     pub include_best_effort: bool,
+    /// The machine that it was recorded on, where the trace does not say it.
+    pub machine: Option<Machine>,
 }
 
 /// Summary of an import.

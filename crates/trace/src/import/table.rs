@@ -8,7 +8,9 @@ use punctual_model::{Call, Duration, FileClass, Instant, Object, Separator};
 /// A machine whose numbers of system calls are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
+    /// x86-64.
     X86,
+    /// 64-bit Arm.
     Arm,
 }
 
@@ -19,6 +21,14 @@ impl Machine {
             "x86_64" => Some(Machine::X86),
             "aarch64" => Some(Machine::Arm),
             _ => None,
+        }
+    }
+
+    /// Its name there.
+    pub fn name(self) -> &'static str {
+        match self {
+            Machine::X86 => "x86_64",
+            Machine::Arm => "aarch64",
         }
     }
 

@@ -77,7 +77,7 @@ impl Trace {
         if about.platform.machine.is_empty() {
             about.platform.machine = header.machine_by_symbols(&bytes).unwrap_or_default().to_owned();
         }
-        let machine = Machine::from_name(&about.platform.machine);
+        let machine = Machine::from_name(&about.platform.machine).or(options.machine);
         LACKS.say(&mut notes, has(&header, ENTER), has(&header, LEND), machine.is_some());
         if !has(&header, BORN) {
             notes.say("which process a thread belongs to is not known (-e task_newtask would tell)");

@@ -21,7 +21,7 @@ fn told(reader: &Reader, layout: &Layout) -> Vec<String> {
     let field = |event: &Event<'_>, of: Type, field| match of {
         Type::U64 | Type::I64 | Type::I32 => format!("{:?}", event.signed(field)),
         Type::Text | Type::Comm => format!("{:?}", event.text(field)),
-        Type::Gid => format!("{:?}", event.bytes(field)),
+        Type::Bytes(_) => format!("{:?}", event.bytes(field)),
         Type::Arguments => "numbers".into(),
     };
     let mut told = Vec::new();

@@ -9,6 +9,8 @@ pub mod flow;
 pub mod lttng;
 #[path = "../../fuzz/fuzz_targets/inputs/reader.rs"]
 pub mod reader;
+#[path = "../../fuzz/fuzz_targets/inputs/text.rs"]
+pub mod text;
 #[path = "../../fuzz/fuzz_targets/inputs/trace_dat.rs"]
 pub mod trace_dat;
 
@@ -16,6 +18,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
 const READER: FuzzTarget = FuzzTarget { name: "reader", folder: FOLDER, read: reader::read };
 const FLOW: FuzzTarget = FuzzTarget { name: "flow", folder: FOLDER, read: flow::read };
 const LTTNG: FuzzTarget = FuzzTarget { name: "lttng", folder: FOLDER, read: lttng::read };
+const TEXT: FuzzTarget = FuzzTarget { name: "text", folder: FOLDER, read: text::read };
 const TRACE_DAT: FuzzTarget = FuzzTarget { name: "trace_dat", folder: FOLDER, read: trace_dat::read };
 
 #[test]
@@ -46,6 +49,16 @@ fn lttng_reads_its_corpus() {
 #[test]
 fn lttng_survives_mutations() {
     LTTNG.reads_mutations(20_000);
+}
+
+#[test]
+fn text_reads_its_corpus() {
+    TEXT.reads_corpus();
+}
+
+#[test]
+fn text_survives_mutations() {
+    TEXT.reads_mutations(10_000);
 }
 
 #[test]

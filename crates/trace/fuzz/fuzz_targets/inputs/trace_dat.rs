@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Reads all of it.
 pub fn read(data: &[u8]) {
-    let options = Options { include_best_effort: true };
+    let options = Options { include_best_effort: true, ..Options::default() };
     let Ok(import) = Import::of_trace_dat(Path::new("(memory)"), data.to_vec(), &options) else { return };
     let from = import.about().from;
     let imported = import.run(&mut |_| true, &mut |_| {});

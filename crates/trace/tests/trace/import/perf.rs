@@ -273,7 +273,8 @@ fn threads_are_followed_from_becoming_real_time_until_their_end() {
     let directory = folder(&[]);
     let path = directory.path().join("perf.data");
     fs::write(&path, file.bytes()).expect("written");
-    let (records, _) = import_with(&path, &Options { include_best_effort: true }).expect("imported");
+    let (records, _) =
+        import_with(&path, &Options { include_best_effort: true, ..Options::default() }).expect("imported");
     assert_eq!(tasks(&records)[0].at, at(100));
 }
 
@@ -474,7 +475,8 @@ fn a_recording_made_on_this_machine_is_imported() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(original) = recorded_by_perf(folder.path()) else { return };
     let path = folder.path().join("perf.data");
-    let (records, imported) = import_with(&path, &Options { include_best_effort: true }).expect("imported");
+    let (records, imported) =
+        import_with(&path, &Options { include_best_effort: true, ..Options::default() }).expect("imported");
     assert!(!imported.notes.iter().any(|note| note.contains("cannot be read")), "{:?}", imported.notes);
     assert!(
         tasks(&records).iter().any(|task| task.name == "sleep" && task.pid != 0),

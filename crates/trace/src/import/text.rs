@@ -1,0 +1,283 @@
+//! Traces as text: of ftrace (`/sys/kernel/tracing/trace`), of `trace-cmd report`, of `perf script`, and in
+//! pages of systrace.
+//!
+//! What a line says is put into a record of the tracepoint, so that the rest is as with perf and trace-cmd.
+
+mod events;
+mod line;
+
+use super::error::{Error, ErrorKind};
+use super::notes::{Cut, Notes};
+use super::summary::{Imported, Options};
+use super::table::Machine;
+use super::tracepoints::{LEND, Lacks, SWITCH, Threads};
+use crate::{About, Record, Totals};
+use events::Events;
+use line::{Line, Style};
+use punctual_model::{Instant, Platform};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Longest line that is read as one.
+const MOST_LINE: u64 = 64 << 10;
+
+/// How far the first event may be from the beginning: pages have a program before it.
+const MOST_BEFORE: u64 = 64 << 20;
+
+/// What such texts do not say.
+const LACKS: Lacks = Lacks {
+    tool: "the text",
+    lend: "sched_pi_setprio",
+    calls: "an ftrace with sched_switch, sched_waking and raw_syscalls",
+};
+
+/// A text with events.
+pub struct Trace {
+    path: PathBuf,
+    text: Text,
+    about: About,
+    cut: Option<Cut>,
+    threads: Threads,
+    notes: Notes,
+    bytes: u64,
+}
+
+/// What is known from a first look at all of it.
+#[derive(Debug, Default)]
+struct Survey {
+    /// The first event of each processor.
+    first: BTreeMap<u32, Instant>,
+    /// Kinds of events.
+    kinds: BTreeSet<String>,
+    /// Whether the kernel had written over some events.
+    is_overwritten: bool,
+    style: Option<Style>,
+    bytes: u64,
+    /// Whether times have nanoseconds.
+    is_fine: bool,
+}
+
+/// Where the text is.
+enum Text {
+    File,
+    Memory(Vec<u8>),
+}
+
+/// The lines of a text, as far as each can be kept.
+struct Lines<'a> {
+    reader: Box<dyn BufRead + 'a>,
+    line: Vec<u8>,
+    done: u64,
+}
+
+impl<'a> Lines<'a> {
+    fn open(path: &Path, text: &'a Text) -> Result<Lines<'a>, Error> {
+        let reader: Box<dyn BufRead> = match text {
+            Text::File => {
+                let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+                Box::new(BufReader::with_capacity(1 << 16, file))
+            }
+            Text::Memory(bytes) => Box::new(&bytes[..]),
+        };
+        Ok(Lines { reader, line: Vec::new(), done: 0 })
+    }
+
+    /// The next line, without its end.
+    fn next(&mut self, path: &Path) -> Result<Option<std::borrow::Cow<'_, str>>, Error> {
+        self.line.clear();
+        let mut part = self.reader.by_ref().take(MOST_LINE);
+        let count = part.read_until(b'\n', &mut self.line).map_err(|error| Error::io(path, &error))?;
+        self.done += count as u64;
+        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        Ok((count > 0).then(|| String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line))))
+    }
+}
+
+/// Whether there is an event in such a text.
+pub fn is_text(path: &Path) -> Result<bool, Error> {
+    let mut lines = Lines::open(path, &Text::File)?;
+    while lines.done < MOST_BEFORE {
+        match lines.next(path)? {
+            Some(text) if line::parse(&text).is_some() => return Ok(true),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    Ok(false)
+}
+
+impl Survey {
+    fn of(path: &Path, text: &Text) -> Result<Survey, Error> {
+        let mut survey = Survey::default();
+        let mut lines = Lines::open(path, text)?;
+        while let Some(text) = lines.next(path)? {
+            survey.take(&text);
+        }
+        survey.bytes = lines.done;
+        Ok(survey)
+    }
+
+    fn take(&mut self, text: &str) {
+        match line::parse(text) {
+            Some(Line::Event(event)) => {
+                self.first.entry(event.cpu).or_insert(event.at);
+                self.style.get_or_insert(event.style);
+                self.is_fine |= event.at.ns() % 1_000 != 0;
+                if !self.kinds.contains(event.name) {
+                    self.kinds.insert(event.name.to_owned());
+                }
+            }
+            Some(Line::Lost { .. }) => {}
+            None => self.is_overwritten |= line::is_overwritten(text),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.kinds.contains(name)
+    }
+
+    /// From where on the events of all processors are there.
+    fn cut(&self) -> Option<Cut> {
+        let latest = self.first.values().max().filter(|_| self.is_overwritten)?;
+        let cut_off = self.first.iter().filter(|(_, at)| *at < latest).count();
+        (cut_off < self.first.len() && self.first.len() > 1)
+            .then(|| Cut { of: "some processors".to_owned(), at: *latest })
+    }
+}
+
+impl Trace {
+    /// Looks through the text.
+    pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
+        Trace::new(path, Text::File, options)
+    }
+
+    /// The same of a text in memory.
+    pub fn in_memory(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Trace, Error> {
+        Trace::new(path, Text::Memory(bytes), options)
+    }
+
+    fn new(path: &Path, text: Text, options: &Options) -> Result<Trace, Error> {
+        let survey = Survey::of(path, &text)?;
+        if !survey.has(SWITCH) {
+            let why =
+                format!("{}: it has no event {SWITCH}, without which nobody knows who ran", path.display());
+            return Err(Error::new(ErrorKind::Malformed, why));
+        }
+        let mut notes = Notes::default();
+        let machine = options.machine;
+        let has_calls = survey.has("sys_enter");
+        LACKS.say(&mut notes, has_calls, survey.has(LEND), machine.is_some());
+        if has_calls && machine.is_none() {
+            notes.say("a text does not say its machine: --machine x86_64 or aarch64 names it");
+        }
+        if !survey.has("task_newtask") && survey.style == Some(Style::Ftrace) {
+            notes.say("which process a thread belongs to is not known (task_newtask would tell)");
+        }
+        if !survey.is_fine {
+            notes.say("its times are whole microseconds: figures are no finer");
+        }
+        notes.say("it does not say its clock, nor its kernel");
+        let cut = survey.cut();
+        let first = survey.first.values().min().copied().unwrap_or(Instant::from_ns(0));
+        let about = About {
+            platform: Platform {
+                kernel: String::new(),
+                machine: machine.map_or("", Machine::name).to_owned(),
+                cpus: survey.first.len() as u32,
+            },
+            host: String::new(),
+            source: survey.style.map_or("text", Style::tool).to_owned(),
+            clock: survey.style.map_or("", Style::clock).to_owned(),
+            clock_zero: None,
+            from: cut.as_ref().map_or(first, |cut| cut.at),
+            switches: true,
+            latency: false,
+        };
+        let threads = Threads::new(options.include_best_effort, machine);
+        Ok(Trace { path: path.to_owned(), text, about, cut, threads, notes, bytes: survey.bytes })
+    }
+
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Hands on everything, in the order of the lines.
+    pub fn run(
+        mut self,
+        each: &mut dyn FnMut(&Record) -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Imported, Error> {
+        let mut lines = Lines::open(&self.path, &self.text)?;
+        let mut taker = Taker { reached: BTreeMap::new(), until: self.about.from, lost: 0 };
+        let mut events = Events::default();
+        let (mut goes_on, mut count, mut before) = (true, 0_u64, 0_u64);
+        let begin = self.cut.as_ref().map_or(Instant::from_ns(0), |cut| cut.at);
+        let mut out = |record: Record| goes_on = goes_on && each(&record);
+        while let Some(text) = lines.next(&self.path)? {
+            match line::parse(&text) {
+                Some(Line::Event(event)) if event.at < begin => before += 1,
+                Some(Line::Event(event)) => {
+                    taker.reach(&event, &mut self.threads, &mut self.notes, &mut out);
+                    events.take(&event, taker.until, &mut self.threads, &mut out);
+                }
+                Some(Line::Lost { cpu, events }) => {
+                    taker.lost = taker.lost.saturating_add(events);
+                    taker.reached.entry(cpu).or_insert((self.about.from, false)).1 = true;
+                    self.threads.lose();
+                }
+                None => {}
+            }
+            count += 1;
+            if count % 65_536 == 0 {
+                progress(lines.done);
+            }
+        }
+        for (since, _) in taker.reached.into_values().filter(|(_, is_in_gap)| *is_in_gap) {
+            out(Record::Lost { since, until: Instant::from_ns(u64::MAX) });
+        }
+        let mut notes = self.notes;
+        notes.say_unseen(self.threads.finish(taker.until, &mut out));
+        events.say(&mut notes);
+        self.cut.iter().for_each(|cut| notes.say_cut(cut, before));
+        if taker.lost > 0 {
+            notes.say(format!("events lost: at least {}; tasks end there", taker.lost));
+        }
+        let totals = Totals { lost: taker.lost, ..Totals::default() };
+        Ok(Imported { until: taker.until, totals, notes: notes.into_list() })
+    }
+}
+
+/// How far the lines have come.
+struct Taker {
+    /// The last event of each processor, and whether events are missing since.
+    reached: BTreeMap<u32, (Instant, bool)>,
+    until: Instant,
+    lost: u64,
+}
+
+impl Taker {
+    fn reach(
+        &mut self,
+        event: &line::Event<'_>,
+        threads: &mut Threads,
+        notes: &mut Notes,
+        out: &mut dyn FnMut(Record),
+    ) {
+        if event.at < self.until {
+            notes.count("events out of order: taken at the time of the one before");
+        }
+        self.until = self.until.max(event.at);
+        let (last, is_in_gap) = self.reached.entry(event.cpu).or_insert((self.until, false));
+        if std::mem::take(is_in_gap) {
+            threads.lose();
+            out(Record::Lost { since: *last, until: self.until });
+        }
+        *last = self.until;
+    }
+}

@@ -1,0 +1,335 @@
+//! From the fields of a line to a record of its tracepoint, and to who runs.
+
+use super::super::notes::Notes;
+use super::super::tracepoints::{Format, Seen, Threads, formats};
+use super::line::Event;
+use crate::Record;
+use punctual_model::Instant;
+use std::collections::HashMap;
+
+/// What a field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Number,
+    /// Letters, or the number itself.
+    State,
+    Name,
+    /// Six arguments of a call.
+    Arguments,
+}
+
+impl Kind {
+    fn size(self) -> usize {
+        match self {
+            Kind::Number | Kind::State => 8,
+            Kind::Name => 32,
+            Kind::Arguments => 48,
+        }
+    }
+}
+
+use Kind::{Arguments, Name, Number, State};
+
+/// Tracepoints that are read, with the fields of each as they stand in the text, in order.
+const KNOWN: &[(&str, &[(&str, Kind)])] = &[
+    (
+        "sched_switch",
+        &[
+            ("prev_comm=", Name),
+            ("prev_pid=", Number),
+            ("prev_prio=", Number),
+            ("prev_state=", State),
+            ("next_comm=", Name),
+            ("next_pid=", Number),
+            ("next_prio=", Number),
+        ],
+    ),
+    ("sched_waking", &[("comm=", Name), ("pid=", Number), ("prio=", Number)]),
+    ("sched_wakeup", &[("comm=", Name), ("pid=", Number), ("prio=", Number)]),
+    ("sched_wakeup_new", &[("comm=", Name), ("pid=", Number), ("prio=", Number)]),
+    ("sched_migrate_task", &[("comm=", Name), ("pid=", Number)]),
+    ("sched_stat_runtime", &[("comm=", Name), ("pid=", Number), ("runtime=", Number)]),
+    ("sched_pi_setprio", &[("comm=", Name), ("pid=", Number), ("oldprio=", Number), ("newprio=", Number)]),
+    ("sched_process_exit", &[("comm=", Name), ("pid=", Number)]),
+    ("sched_process_exec", &[("filename=", Name), ("pid=", Number), ("old_pid=", Number)]),
+    ("task_newtask", &[("pid=", Number), ("comm=", Name)]),
+    ("task_rename", &[("pid=", Number), ("oldcomm=", Name), ("newcomm=", Name)]),
+    ("sys_enter", &[("id=", Number), ("args=", Arguments)]),
+    ("sys_exit", &[("id=", Number), ("ret=", Number)]),
+];
+
+/// Bytes before the first field; the flags are among them.
+const COMMON: usize = 8;
+const FLAGS: usize = 2;
+/// As the kernel has them: in an interrupt.
+const IN_INTERRUPT: u8 = 0x08;
+
+/// All tracepoints, and what was not read.
+pub struct Events {
+    known: HashMap<&'static str, (Format, &'static [(&'static str, Kind)])>,
+    /// Events of other kinds, by name.
+    others: HashMap<String, u64>,
+    unreadable: u64,
+    record: Vec<u8>,
+}
+
+impl Default for Events {
+    fn default() -> Events {
+        let mut found = formats(description().as_bytes());
+        let numbered = KNOWN.iter().zip(1_u16..);
+        let known = numbered.filter_map(|((name, fields), id)| Some((*name, (found.remove(&id)?, *fields))));
+        Events { known: known.collect(), others: HashMap::new(), unreadable: 0, record: Vec::new() }
+    }
+}
+
+/// The tracepoints as the kernel describes them, with fields as they are laid out here.
+fn description() -> String {
+    let mut text = String::new();
+    for ((name, fields), id) in KNOWN.iter().zip(1..) {
+        text += &format!("name: {name}\nID: {id}\nformat:\n");
+        text += &format!("\tfield:unsigned char common_flags;\toffset:{FLAGS};\tsize:1;\tsigned:0;\n");
+        let mut offset = COMMON;
+        for (field, kind) in *fields {
+            let size = kind.size();
+            let field = field.trim_end_matches('=');
+            text += &format!("\tfield:long {field};\toffset:{offset};\tsize:{size};\tsigned:1;\n");
+            offset += size;
+        }
+        text += "print fmt: \"\"\n";
+    }
+    text
+}
+
+impl Events {
+    /// Takes an event at this time.
+    pub fn take(
+        &mut self,
+        event: &Event<'_>,
+        at: Instant,
+        threads: &mut Threads,
+        out: &mut dyn FnMut(Record),
+    ) {
+        const MOST_OTHERS: usize = 10_000;
+        let Some((format, fields)) = self.known.get(event.name) else {
+            if self.others.len() < MOST_OTHERS || self.others.contains_key(event.name) {
+                *self.others.entry(event.name.to_owned()).or_default() += 1;
+            }
+            return;
+        };
+        self.record.clear();
+        self.record.resize(COMMON, 0);
+        // Where a line does not say so, who was interrupted is not known to be the waker.
+        self.record[FLAGS] = if event.is_in_interrupt == Some(false) { 0 } else { IN_INTERRUPT };
+        if !encode(event.name, event.fields, fields, &mut self.record) {
+            self.unreadable += 1;
+            return;
+        }
+        let bytes = &self.record;
+        let number = |field: &str| format.number(field, bytes).and_then(|number| i32::try_from(number).ok());
+        let seen = Seen { at, cpu: event.cpu, pid: event.pid, tid: event.tid, format, bytes };
+        match (event.name, number("pid")) {
+            ("task_newtask", Some(child)) => {
+                let is_thread = value(event.fields, "clone_flags=").is_some_and(is_of_thread);
+                let of = |tid: i32| threads.process(tid).unwrap_or(tid);
+                let process = if is_thread && event.tid > 0 { of(event.tid) } else { child };
+                threads.born(process, child);
+            }
+            ("task_rename", Some(tid)) => rename(format.text("newcomm", bytes), tid, None, threads, out),
+            ("sched_process_exec", Some(tid)) => {
+                let path = value(event.fields, "filename=").unwrap_or_default();
+                rename(Some(file_name(path)), tid, Some(at), threads, out);
+                threads.sample(&seen, out);
+            }
+            _ => threads.sample(&seen, out),
+        }
+    }
+
+    /// Notes what was not read.
+    pub fn say(&self, notes: &mut Notes) {
+        let others = self.others.iter().map(|(name, count)| (name.as_str(), *count));
+        let unread = self.known.values().map(|(format, _)| (format.name.as_str(), format.unread.get()));
+        let unreadable = ("lines whose fields are not understood", self.unreadable);
+        notes.say_unread(others.chain(unread).chain([unreadable]));
+    }
+}
+
+fn rename(
+    name: Option<String>,
+    tid: i32,
+    executed: Option<Instant>,
+    threads: &mut Threads,
+    out: &mut dyn FnMut(Record),
+) {
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        let pid = threads.process(tid).unwrap_or(tid);
+        threads.name(pid, tid, &name, executed, out);
+    }
+}
+
+/// The last part of a path, as the kernel cuts it.
+fn file_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().chars().take(15).collect()
+}
+
+fn is_of_thread(flags: &str) -> bool {
+    const CLONE_THREAD: u64 = 0x1_0000;
+    u64::from_str_radix(flags.trim_start_matches("0x"), 16).is_ok_and(|flags| flags & CLONE_THREAD != 0)
+}
+
+/// Puts the fields into a record; false if one is not there.
+fn encode(name: &str, text: &str, fields: &[(&str, Kind)], record: &mut Vec<u8>) -> bool {
+    match name {
+        "sys_enter" | "sys_exit" => return call(text, name == "sys_enter", record),
+        "sched_switch" if !text.contains("prev_pid=") => return short_switch(text, record),
+        "sched_waking" | "sched_wakeup" | "sched_wakeup_new" if !text.contains("pid=") => {
+            return short_thread(text, record).is_some();
+        }
+        _ => {}
+    }
+    let mut rest = text;
+    for (place, (field, kind)) in fields.iter().enumerate() {
+        let Some(at) = field_at(rest, field) else { return false };
+        let found = &rest[at + field.len()..];
+        // A name may have spaces: it ends where the next field begins.
+        let end = match (kind, fields.get(place + 1)) {
+            (Name, Some((next, _))) => field_at(found, next).and_then(|at| at.checked_sub(1)),
+            _ => found.find(' '),
+        };
+        let (value, after) = found.split_at(end.unwrap_or(found.len()));
+        rest = after;
+        if !put(*kind, value, record) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Where a field begins: at the beginning, or behind a space.
+fn field_at(text: &str, field: &str) -> Option<usize> {
+    text.match_indices(field).map(|(at, _)| at).find(|at| *at == 0 || text.as_bytes()[at - 1] == b' ')
+}
+
+fn put(kind: Kind, value: &str, record: &mut Vec<u8>) -> bool {
+    let number = match kind {
+        Name => {
+            let mut name = [0; 32];
+            let length = value.len().min(31);
+            name[..length].copy_from_slice(&value.as_bytes()[..length]);
+            record.extend(name);
+            return true;
+        }
+        State => Some(state(value)),
+        Number | Arguments => value.parse::<i64>().ok(),
+    };
+    number.iter().for_each(|number| record.extend(number.to_le_bytes()));
+    number.is_some()
+}
+
+/// The state of a thread that leaves its processor, as the kernel's number.
+fn state(letters: &str) -> i64 {
+    if let Ok(number) = letters.parse() {
+        return number;
+    }
+    let bit = |letter: char| match letter {
+        'S' => 0x1,
+        'D' => 0x2,
+        'T' => 0x4,
+        't' => 0x8,
+        'X' | 'x' => 0x10,
+        'Z' => 0x20,
+        'P' => 0x40,
+        'I' => 0x80,
+        '+' => 0x100,
+        _ => 0,
+    };
+    letters.chars().map(bit).fold(0, |all, bit| all | bit)
+}
+
+/// The value of a field.
+fn value<'a>(text: &'a str, field: &str) -> Option<&'a str> {
+    text[field_at(text, field)? + field.len()..].split_whitespace().next()
+}
+
+/// `NR 230 (1, 1, 7ffc0000, 0, 0, 0)`, or `NR 230 = 0`.
+fn call(text: &str, enters: bool, record: &mut Vec<u8>) -> bool {
+    let Some(rest) = text.strip_prefix("NR ") else { return false };
+    let Some((number, rest)) = rest.split_once(' ') else { return false };
+    if !put(Number, number, record) {
+        return false;
+    }
+    if !enters {
+        return rest.strip_prefix("= ").is_some_and(|result| put(Number, result.trim(), record));
+    }
+    let Some(arguments) = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
+        return false;
+    };
+    let mut arguments = arguments.split(", ").map(|it| u64::from_str_radix(it, 16).ok());
+    for _ in 0..6 {
+        let Some(argument) = arguments.next().unwrap_or(Some(0)) else { return false };
+        record.extend(argument.to_le_bytes());
+    }
+    true
+}
+
+/// `name:18 [0] S ==> other:6315 [120]`
+fn short_switch(text: &str, record: &mut Vec<u8>) -> bool {
+    let Some((from, to)) = text.split_once(" ==> ") else { return false };
+    let Some(left) = short_thread(from, record) else { return false };
+    put(State, left.trim(), record) && short_thread(to, record).is_some()
+}
+
+/// `name:18 [0]`; and what follows.
+fn short_thread<'a>(text: &'a str, record: &mut Vec<u8>) -> Option<&'a str> {
+    let (who, rest) = text.split_once(" [")?;
+    let (name, tid) = who.rsplit_once(':')?;
+    let (priority, rest) = rest.split_once(']')?;
+    (put(Name, name, record) && put(Number, tid, record) && put(Number, priority, record)).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(name: &str, text: &str) -> Option<(Format, Vec<u8>)> {
+        let mut events = Events::default();
+        let (format, fields) = events.known.remove(name)?;
+        let mut record = vec![0; COMMON];
+        encode(name, text, fields, &mut record).then_some((format, record))
+    }
+
+    #[test]
+    fn switches_are_read_in_both_forms() {
+        let long = "prev_comm=my task prev_pid=7 prev_prio=9 prev_state=R+ ==> next_comm=b=c next_pid=8 \
+                    next_prio=120";
+        let raw = "prev_comm=my task prev_pid=7 prev_prio=9 prev_state=256 next_comm=b=c next_pid=8 \
+                   next_prio=120";
+        for text in [long, raw] {
+            let (format, record) = fields("sched_switch", text).expect("a switch");
+            let number = |field| format.number(field, &record);
+            assert_eq!(format.text("prev_comm", &record).as_deref(), Some("my task"));
+            assert_eq!(format.text("next_comm", &record).as_deref(), Some("b=c"));
+            assert_eq!(["prev_pid", "prev_prio", "prev_state"].map(number), [7, 9, 0x100].map(Some));
+            assert_eq!(["next_pid", "next_prio"].map(number), [8, 120].map(Some));
+        }
+        let (format, record) = fields("sched_switch", "a:b:18 [-1] D ==> c d:6 [120]").expect("a switch");
+        let number = |field| format.number(field, &record);
+        assert_eq!(format.text("prev_comm", &record).as_deref(), Some("a:b"));
+        assert_eq!(["prev_pid", "prev_prio", "prev_state", "next_pid"].map(number), [18, -1, 2, 6].map(Some));
+    }
+
+    #[test]
+    fn calls_and_their_results_are_read() {
+        let (format, record) = fields("sys_enter", "NR 230 (1, 1, 7ffc00000000, 0, 0, 5)").expect("a call");
+        assert_eq!(format.number("id", &record), Some(230));
+        let arguments: Vec<u64> = (0..6).map(|index| format.element("args", index, &record).unwrap_or(0)).collect();
+        assert_eq!(arguments, [1, 1, 0x7ffc_0000_0000, 0, 0, 5]);
+        let (format, record) = fields("sys_exit", "NR 230 = -516").expect("a result");
+        assert_eq!(format.number("ret", &record), Some(-516));
+        for broken in ["", "NR", "NR x (1)", "NR 1 (g)", "NR 1 = ", "id=1"] {
+            assert!(
+                fields("sys_enter", broken).is_none() && fields("sys_exit", broken).is_none(),
+                "{broken}"
+            );
+        }
+    }
+}

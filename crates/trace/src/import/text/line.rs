@@ -1,0 +1,179 @@
+//! A line of such a text: who, on which processor, when, which event.
+
+use punctual_model::Instant;
+
+/// What a line tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    Event(Event<'a>),
+    /// The tracer had no room for so many events of a processor.
+    Lost {
+        cpu: u32,
+        events: u64,
+    },
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// The thread that ran there, and its process where the line has it; 0 if not.
+    pub tid: i32,
+    pub pid: i32,
+    pub cpu: u32,
+    /// Whether it came from an interrupt, where the line says so.
+    pub is_in_interrupt: Option<bool>,
+    pub at: Instant,
+    /// The event's name, without its subsystem.
+    pub name: &'a str,
+    pub fields: &'a str,
+    pub style: Style,
+}
+
+/// Whose text it is, by how it names threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `name-tid`: ftrace, trace-cmd, systrace.
+    Ftrace,
+    /// `name tid` or `name pid/tid`: perf.
+    Perf,
+}
+
+impl Style {
+    pub fn tool(self) -> &'static str {
+        match self {
+            Style::Ftrace => "ftrace (text)",
+            Style::Perf => "perf script",
+        }
+    }
+
+    pub fn clock(self) -> &'static str {
+        match self {
+            Style::Ftrace => "ftrace local",
+            Style::Perf => "perf",
+        }
+    }
+}
+
+/// Whether a header says that the kernel had written over events: of those written, fewer are in the buffer.
+pub fn is_overwritten(text: &str) -> bool {
+    let Some((_, counts)) = text.split_once("entries-in-buffer/entries-written:") else { return false };
+    let mut counts = counts.split_whitespace().next().unwrap_or_default().split('/');
+    let mut count = || counts.next()?.parse::<u64>().ok();
+    matches!((count(), count()), (Some(kept), Some(written)) if kept < written)
+}
+
+/// What a line tells; `None` if it is no event.
+pub fn parse(text: &str) -> Option<Line<'_>> {
+    if let Some(lost) = text.trim_start().strip_prefix("CPU:") {
+        return lost_events(lost);
+    }
+    // A name may have brackets, too.
+    text.match_indices('[').find_map(|(at, _)| event(&text[..at], &text[at + 1..])).map(Line::Event)
+}
+
+/// `3 [LOST 12 EVENTS]`
+fn lost_events(text: &str) -> Option<Line<'_>> {
+    let (cpu, rest) = text.split_once(" [LOST ")?;
+    let events = rest.split(' ').next()?;
+    Some(Line::Lost { cpu: cpu.trim().parse().ok()?, events: events.parse().unwrap_or(1) })
+}
+
+fn event<'a>(who: &'a str, rest: &'a str) -> Option<Event<'a>> {
+    let (cpu, rest) = rest.split_once(']')?;
+    let cpu = cpu.parse().ok()?;
+    let (tid, pid, style) = thread(who.trim())?;
+    let (mut time, mut rest) = word(rest)?;
+    let mut flags = None;
+    if !time.ends_with(':') {
+        flags = Some(time);
+        (time, rest) = word(rest)?;
+    }
+    let at = instant(time.strip_suffix(':')?)?;
+    let (name, fields) = word(rest)?;
+    let name = name.strip_suffix(':')?;
+    let name = name.rsplit(':').next().filter(|name| !name.is_empty())?;
+    let is_in_interrupt = flags.and_then(is_in_interrupt);
+    Some(Event { tid, pid, cpu, is_in_interrupt, at, name, fields: fields.trim(), style })
+}
+
+/// Thread and process.
+fn thread(who: &str) -> Option<(i32, i32, Style)> {
+    let (who, pid) = match who.strip_suffix(')').and_then(|who| who.rsplit_once('(')) {
+        Some((who, process)) => (who.trim_end(), process.trim().parse().unwrap_or(0)),
+        None => (who, 0),
+    };
+    let last = who.rsplit(char::is_whitespace).next()?;
+    let (process, tid) = last.split_once('/').unwrap_or(("0", last));
+    if let (Ok(process), Ok(tid), true) = (process.parse(), tid.parse(), last.len() < who.len()) {
+        return Some((tid, process, Style::Perf));
+    }
+    Some((who.rsplit_once('-')?.1.parse().ok()?, pid, Style::Ftrace))
+}
+
+fn word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// `d.h2.`: the third letter.
+fn is_in_interrupt(flags: &str) -> Option<bool> {
+    let level = flags.as_bytes().get(2)?;
+    Some(matches!(level, b'h' | b's' | b'H' | b'z' | b'Z'))
+}
+
+/// Seconds with a fraction.
+fn instant(text: &str) -> Option<Instant> {
+    let (seconds, fraction) = text.split_once('.')?;
+    let digits = u32::try_from(fraction.len()).ok().filter(|digits| (1..=9).contains(digits))?;
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(seconds) || !is_number(fraction) {
+        return None;
+    }
+    let fraction = fraction.parse::<u64>().ok()? * 10_u64.pow(9 - digits);
+    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction).map(Instant::from_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Option<(i32, i32, u32, Option<bool>, u64, &str, &str)> {
+        match parse(text)? {
+            Line::Event(it) => {
+                Some((it.tid, it.pid, it.cpu, it.is_in_interrupt, it.at.ns(), it.name, it.fields))
+            }
+            Line::Lost { .. } => None,
+        }
+    }
+
+    #[test]
+    fn lines_are_read_as_tools_write_them() {
+        let at = 15_737_407_162_000;
+        assert_eq!(
+            told("            bash-6532    [001] d.h2. 15737.407162: sys_enter: NR 33 (b, 1)"),
+            Some((6532, 0, 1, Some(true), at, "sys_enter", "NR 33 (b, 1)"))
+        );
+        assert_eq!(
+            told("  my-[x] 7-12 ( 1230) [003] ..... 15737.407162: sched_switch: a ==> b"),
+            Some((12, 1230, 3, Some(false), at, "sched_switch", "a ==> b"))
+        );
+        assert_eq!(
+            told(
+                "     migration/0-18    [000] 15737.407162: sched_switch:         x:18 [0] S ==> y:6315 [120]"
+            ),
+            Some((18, 0, 0, None, at, "sched_switch", "x:18 [0] S ==> y:6315 [120]"))
+        );
+        assert_eq!(
+            told("lto cgu.10  5022/5023 [000] 15737.407162042:      sched:sched_waking: comm=a pid=18"),
+            Some((5023, 5022, 0, None, at + 42, "sched_waking", "comm=a pid=18"))
+        );
+        assert_eq!(parse("CPU:1 [LOST 12 EVENTS]"), Some(Line::Lost { cpu: 1, events: 12 }));
+        for other in ["", "# tracer: nop", "cpus=2", "a-1 [000] 1.5: func <-caller", "[", "x-1 [0] 1.x: y: z"]
+        {
+            assert_eq!(parse(other), None, "{other}");
+        }
+        assert!(is_overwritten("# entries-in-buffer/entries-written: 140080/250280   #P:4"));
+        assert!(!is_overwritten("# entries-in-buffer/entries-written: 56145/56145   #P:2"));
+    }
+}
