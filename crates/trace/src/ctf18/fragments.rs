@@ -64,7 +64,8 @@ fn lines(text: &[u8]) -> usize {
 /// An error without its place.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
+    let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+    reason.replace("EOF while parsing", "the text ends within")
 }
 
 #[derive(Default)]
@@ -123,7 +124,7 @@ impl Reader {
     }
 
     fn trace(&mut self, of: Fragment) -> Result<(), String> {
-        let header = self.root(of.packet_header_field_class)?;
+        let header = self.root("packet-header", of.packet_header_field_class)?;
         self.document.is_big = header.as_ref().is_some_and(begins_big);
         self.document.packet_header = header;
         let entries = of.environment.into_iter().map(|(name, value)| (name, value.to_string()));
@@ -159,9 +160,10 @@ impl Reader {
             }
         }
         let class = StreamClass {
-            packet_context: self.root(of.packet_context_field_class)?,
-            event_header: self.root(of.event_record_header_field_class)?,
-            event_context: self.root(of.event_record_common_context_field_class)?,
+            packet_context: self.root("packet-context", of.packet_context_field_class)?,
+            event_header: self.root("event-record-header", of.event_record_header_field_class)?,
+            event_context: self
+                .root("event-record-common-context", of.event_record_common_context_field_class)?,
         };
         self.document.streams.insert(number(of.id)?, class);
         Ok(())
@@ -173,8 +175,8 @@ impl Reader {
         let class = EventClass {
             id: number(of.id)?,
             stream: of.data_stream_class_id.unwrap_or(0),
-            context: self.root(of.specific_context_field_class).map_err(in_event)?,
-            fields: self.root(of.payload_field_class).map_err(in_event)?,
+            context: self.root("specific-context", of.specific_context_field_class).map_err(in_event)?,
+            fields: self.root("payload", of.payload_field_class).map_err(in_event)?,
             name,
         };
         self.document.events.push(class);
@@ -182,11 +184,12 @@ impl Reader {
     }
 
     /// The fields of a scope.
-    fn root(&self, of: Option<Class>) -> Result<Option<Type>, String> {
-        match of.map(|of| self.class(of)).transpose()? {
-            Some(Type::Struct(of)) => Ok(Some(Type::Struct(of))),
-            Some(_) => Err("the fields of a scope are no structure".into()),
-            None => Ok(None),
+    fn root(&self, scope: &str, of: Option<Class>) -> Result<Option<Type>, String> {
+        match of.map(|of| self.class(of)).transpose() {
+            Ok(None) => Ok(None),
+            Ok(Some(Type::Struct(of))) => Ok(Some(Type::Struct(of))),
+            Ok(Some(_)) => Err(format!("{scope}: it is no structure")),
+            Err(why) => Err(format!("{scope}: {why}")),
         }
     }
 

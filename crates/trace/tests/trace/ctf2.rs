@@ -358,6 +358,46 @@ fn changed_metadata_give_errors_or_less() {
     }
 }
 
+/// Where all parts of a value are.
+fn parts(of: &Json, at: &str, all: &mut Vec<String>) {
+    match of {
+        Json::Object(of) => of.iter().for_each(|(key, of)| parts(of, &format!("{at}/{key}"), all)),
+        Json::Array(of) => of.iter().enumerate().for_each(|(key, of)| parts(of, &format!("{at}/{key}"), all)),
+        _ => {}
+    }
+    all.push(at.to_owned());
+}
+
+/// Puts a copy of another part, or an extreme number, in the place of a part.
+fn exchange(all: &mut Json, mutator: &mut Mutator) {
+    let mut places = Vec::new();
+    parts(all, "", &mut places);
+    let other = all.pointer(&places[mutator.below(places.len())]).unwrap().clone();
+    let extremes =
+        [json!(0), json!(1), json!(65), json!(1_u64 << 33), json!(u64::MAX), json!(-1), json!(null)];
+    let new = extremes.get(mutator.below(2 * extremes.len())).cloned().unwrap_or(other);
+    *all.pointer_mut(&places[mutator.below(places.len())]).unwrap() = new;
+}
+
+#[test]
+fn metadata_with_exchanged_parts_give_errors_or_less() {
+    let mut mutator = Mutator::new(9);
+    for name in ["ctf2", "ctf2_fields"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/lttng");
+        let data = fs::read(folder.join(name)).unwrap();
+        let (metadata, stream) = data[2..].split_at(usize::from(u16::from_le_bytes([data[0], data[1]])));
+        let text: Vec<u8> = metadata.iter().copied().filter(|byte| *byte != 0x1e).collect();
+        let fragments = serde_json::Deserializer::from_slice(&text).into_iter().map(Result::unwrap);
+        let fragments = Json::Array(fragments.collect());
+        for _ in 0..1_000 {
+            let mut changed = fragments.clone();
+            (0..=mutator.below(4)).for_each(|_| exchange(&mut changed, &mut mutator));
+            let changed: String = changed.as_array().into_iter().flatten().map(Json::to_string).collect();
+            input::open(changed.as_bytes(), vec![stream.to_vec()]);
+        }
+    }
+}
+
 #[test]
 fn locations_that_lead_nowhere_are_an_error() {
     let fields = json!([

@@ -101,7 +101,7 @@ fn what_is_not_understood_is_an_error_with_its_place() {
             "3 to 2 is no range of numbers",
         ),
     ] {
-        let expected = format!("line 1, event-record-class: e: x: {why}");
+        let expected = format!("line 1, event-record-class: e: payload: x: {why}");
         assert_eq!(with(&payload(class)).expect_err(class), expected);
     }
 }
@@ -111,6 +111,7 @@ fn fragments_that_are_not_understood_are_an_error() {
     for (fragments, why) in [
         ("\n{\"type\":\"song\"}", "line 2, song: fragments of this type are not known"),
         ("{}", "line 1: missing field `type`"),
+        ("{\n", "line 2: the text ends within an object"),
         ("\n\u{1e}\n{\"type\":\"x\",\n\"id\":}", "line 4: expected value"),
         ("\n[]", "line 2: there should be a fragment, which begins with {"),
         (r#"{"type":"clock-class","id":"c"}"#, "line 1, clock-class: it has no frequency"),
@@ -129,7 +130,7 @@ fn fragments_that_are_not_understood_are_an_error() {
         ),
         (
             r#"{"type":"trace-class","packet-header-field-class":{"type":"null-terminated-string"}}"#,
-            "line 1, trace-class: the fields of a scope are no structure",
+            "line 1, trace-class: packet-header: it is no structure",
         ),
         (
             r#"{"type":"clock-class","id":"a","frequency":1}{"type":"clock-class","id":"b","frequency":1}
