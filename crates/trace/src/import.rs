@@ -51,6 +51,9 @@ impl Import {
         if path.is_dir() && ctf18::holds_trace(path) {
             return Import::of_session(path, ctf18::Reader::open(path)?, options);
         }
+        if let Some(file) = perf::in_folder(path)? {
+            return Import::of_perf(&file, options);
+        }
         if path.is_dir() {
             let folder = lime::Folder::open(path)?;
             let (about, bytes) = (folder.about().clone(), folder.bytes());
@@ -63,9 +66,7 @@ impl Import {
                 Ok(Import::of_trace_cmd(trace_cmd::Trace::open(path, options)?))
             }
             Ok(()) if magic.starts_with(b"PERFILE2") || magic.starts_with(b"2ELIFREP") => {
-                let trace = perf::Trace::open(path, options)?;
-                let (about, bytes) = (trace.about().clone(), trace.bytes());
-                Ok(Import { source: Source::Perf(Box::new(trace)), about, bytes })
+                Import::of_perf(path, options)
             }
             Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Err(Error::io(path, &error)),
             _ if text::is_text(path)? => Ok(Import::from_text(text::Trace::open(path, options)?)),
@@ -93,6 +94,12 @@ impl Import {
     fn from_text(trace: text::Trace) -> Import {
         let (about, bytes) = (trace.about().clone(), trace.bytes());
         Import { source: Source::Text(Box::new(trace)), about, bytes }
+    }
+
+    fn of_perf(path: &Path, options: &Options) -> Result<Import, Error> {
+        let trace = perf::Trace::open(path, options)?;
+        let (about, bytes) = (trace.about().clone(), trace.bytes());
+        Ok(Import { source: Source::Perf(Box::new(trace)), about, bytes })
     }
 
     fn of_trace_cmd(trace: trace_cmd::Trace) -> Import {

@@ -2,20 +2,21 @@
 //! 'sched:*,raw_syscalls:*'`).
 
 mod header;
+mod pipe;
 mod source;
 
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads, formats, say_unread};
+use super::tracepoints::{Calls, Format, LEND, Lacks, SWITCH, Seen, Threads, formats, say_unread};
 use crate::{About, Record, Totals};
 use linux_perf_data::linux_perf_event_reader::{
     EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
 };
 use linux_perf_data::{Feature, PerfFile, PerfFileReader, PerfFileRecord, PerfRecordIter};
 use punctual_model::{Instant, Platform};
-use source::Source;
+use source::{Content, Source};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
@@ -79,8 +80,9 @@ impl Trace {
         }
         let machine = Machine::from_name(&about.platform.machine).or(options.machine);
         let has = |name: &str| formats.values().any(|format| format.name == name);
-        LACKS.say(&mut notes, has(ENTER), has(LEND), machine.is_some());
-        let threads = Threads::new(options.include_best_effort, machine);
+        let calls = Calls::of(formats.values());
+        LACKS.say(&mut notes, calls, has(LEND), machine.is_some());
+        let threads = Threads::new(options.include_best_effort, machine, calls);
         let (from, reached) = (about.from, HashMap::new());
         let conversion =
             Conversion { formats, notes, threads, until: from, reached, from, lost: 0, others: 0 };
@@ -213,6 +215,20 @@ impl Conversion {
     }
 }
 
+/// The file with the records in a folder that perf made (`perf record --kcore`); an error if they are in several
+/// files (`--threads`).
+pub fn in_folder(path: &Path) -> Result<Option<PathBuf>, Error> {
+    let file = path.join("data");
+    let mut magic = [0; 8];
+    let is_perf = path.is_dir()
+        && File::open(&file).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
+        && (&magic == b"PERFILE2" || &magic == b"2ELIFREP");
+    match is_perf {
+        true if path.join("data.0").exists() => Err(Error::malformed(path, header::SPLIT)),
+        is_perf => Ok(is_perf.then_some(file)),
+    }
+}
+
 /// The content of a record. The library multiplies a length of the file by eight without looking, which
 /// panics where that is checked.
 fn parse<'a>(record: &RawEventRecord<'a>) -> Result<EventRecord<'a>, std::io::Error> {
@@ -231,8 +247,13 @@ fn open(path: &Path) -> Result<Opened, Error> {
             "it was recorded on a big-endian machine, whose tracepoints cannot be read here",
         ));
     }
-    let data = header::check(&file, bytes).map_err(|why| Error::malformed(path, why))?;
-    let mut source = Source::new(file, data);
+    let malformed = |why: String| Error::malformed(path, why);
+    let content = match pipe::is_one(&file) {
+        true => pipe::content(file, bytes).map_err(malformed)?,
+        false => Content::whole(file, bytes),
+    };
+    let (data, bytes) = (header::check(&content).map_err(malformed)?, content.length());
+    let mut source = Source::new(content, data);
     let position = source.position();
     std::io::Seek::rewind(&mut source).map_err(|error| Error::io(path, &error))?;
     let PerfFileReader { perf_file, record_iter } =

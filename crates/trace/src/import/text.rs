@@ -10,7 +10,7 @@ use super::error::{Error, ErrorKind};
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{LEND, Lacks, SWITCH, Threads};
+use super::tracepoints::{Calls, LEND, Lacks, SWITCH, Threads};
 use crate::{About, Record, Totals};
 use events::Events;
 use line::{Line, Style};
@@ -167,9 +167,9 @@ impl Trace {
         }
         let mut notes = Notes::default();
         let machine = options.machine;
-        let has_calls = survey.has("sys_enter");
-        LACKS.say(&mut notes, has_calls, survey.has(LEND), machine.is_some());
-        if has_calls && machine.is_none() {
+        let calls = if survey.has("sys_enter") { Calls::All } else { Calls::None };
+        LACKS.say(&mut notes, calls, survey.has(LEND), machine.is_some());
+        if calls == Calls::All && machine.is_none() {
             notes.say("a text does not say its machine: --machine x86_64 or aarch64 names it");
         }
         if !survey.has("task_newtask") && survey.style == Some(Style::Ftrace) {
@@ -195,7 +195,7 @@ impl Trace {
             switches: true,
             latency: false,
         };
-        let threads = Threads::new(options.include_best_effort, machine);
+        let threads = Threads::new(options.include_best_effort, machine, calls);
         Ok(Trace { path: path.to_owned(), text, about, cut, threads, notes, bytes: survey.bytes })
     }
 

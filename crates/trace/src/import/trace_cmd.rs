@@ -12,7 +12,7 @@ use super::error::Error;
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{ENTER, Format, LEND, Lacks, SWITCH, Seen, Threads, say_unread};
+use super::tracepoints::{Calls, Format, LEND, Lacks, SWITCH, Seen, Threads, say_unread};
 use crate::{About, Record, Totals};
 use begin::Begin;
 use buffers::Twins;
@@ -78,7 +78,8 @@ impl Trace {
             about.platform.machine = header.machine_by_symbols(&bytes).unwrap_or_default().to_owned();
         }
         let machine = Machine::from_name(&about.platform.machine).or(options.machine);
-        LACKS.say(&mut notes, has(&header, ENTER), has(&header, LEND), machine.is_some());
+        let calls = Calls::of(header.formats.values());
+        LACKS.say(&mut notes, calls, has(&header, LEND), machine.is_some());
         if !has(&header, BORN) {
             notes.say("which process a thread belongs to is not known (-e task_newtask would tell)");
         }
@@ -92,7 +93,7 @@ impl Trace {
         for what in &header.notes {
             notes.say(format!("it has {what}, which are left out"));
         }
-        let threads = Threads::new(options.include_best_effort, machine);
+        let threads = Threads::new(options.include_best_effort, machine, calls);
         Ok(Trace { path: path.to_owned(), bytes, header, about, cut: begin.cut, threads, notes })
     }
 

@@ -5,13 +5,37 @@ mod format;
 mod threads;
 
 use super::notes::Notes;
+use format::ENTER_ONE;
 pub use format::{Format, formats, place};
 pub use threads::{Seen, Threads};
 
 /// Tracepoints that say who ran when.
 pub const SWITCH: &str = "sched_switch";
 /// Those of system calls.
-pub const ENTER: &str = "sys_enter";
+const ENTER: &str = "sys_enter";
+/// Which tracepoints of system calls there are: those of all calls at once (`raw_syscalls`), or else those of
+/// each call (`syscalls`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    None,
+    Each,
+    All,
+}
+
+impl Calls {
+    pub fn of<'a>(formats: impl Iterator<Item = &'a Format>) -> Calls {
+        let mut calls = Calls::None;
+        for format in formats {
+            match format.name.as_str() {
+                ENTER => return Calls::All,
+                name if name.starts_with(ENTER_ONE) => calls = Calls::Each,
+                _ => {}
+            }
+        }
+        calls
+    }
+}
+
 /// What tells a priority that a lock lends from one that was set.
 pub const LEND: &str = "sched_pi_setprio";
 
@@ -32,8 +56,8 @@ pub struct Lacks {
 
 impl Lacks {
     /// Notes what is missing.
-    pub fn say(&self, notes: &mut Notes, has_calls: bool, has_loans: bool, is_known_machine: bool) {
-        let Lacks { tool, lend, calls } = self;
+    pub fn say(&self, notes: &mut Notes, calls: Calls, has_loans: bool, is_known_machine: bool) {
+        let Lacks { tool, lend, calls: how } = self;
         notes.say(format!(
             "{tool} does not say: which of FIFO and RR a thread is under (taken as FIFO), reservations, \
              affinity, command lines"
@@ -45,14 +69,14 @@ impl Lacks {
             ));
         }
         notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
-        match (has_calls, is_known_machine) {
-            (false, _) => {
-                notes.say(format!("it has no system calls: every sleep divides jobs; {calls} has them"));
+        match (calls, is_known_machine) {
+            (Calls::None, _) => {
+                notes.say(format!("it has no system calls: every sleep divides jobs; {how} has them"));
             }
-            (true, false) => {
+            (_, false) => {
                 notes.say("the system calls of its machine are not known here: every sleep divides jobs")
             }
-            (true, true) => {
+            (_, true) => {
                 notes.say("until when a thread sleeps is behind a pointer: arrivals are not known");
                 notes.say(
                     "what a descriptor is, and whether it blocks, is not known: a read, accept or receive \

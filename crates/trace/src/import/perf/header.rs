@@ -1,21 +1,25 @@
 //! The header of a perf.data file, looked at before the library reads it: it takes the sizes that stand there
 //! at their word.
 
-use std::fs::File;
+use super::source::Content;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 /// Where the sections and the flags of features are in the header.
 const SECTIONS: [u64; 3] = [24, 40, 56];
 const DATA: u64 = 40;
 const FLAGS: u64 = 72;
 
+/// Of a recording in several files.
+pub const SPLIT: &str = "perf record --threads wrote its events into several files, which are not read here; \
+    record without --threads";
+
 /// What to do about a file that is not whole.
 const WHOLE: &str = "copy all of it, or run perf record to its end (Ctrl-C ends it well)";
 
 /// Where the records are; or says what of the file lies outside of it, or is impossible.
-pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
+pub fn check(file: &Content) -> Result<Range<u64>, String> {
+    let bytes = file.length();
     let number = |at: u64| {
         let mut number = [0; 8];
         file.read_exact_at(&mut number, at).map(|()| u64::from_le_bytes(number))
@@ -29,14 +33,6 @@ pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
             format!("byte {at}: {what} does not lie within the file: {why}; {WHOLE}")
         })
     };
-    const PIPE: u64 = 16;
-    if number(8).map_err(cut_off)? == PIPE {
-        return Err(
-            "perf wrote it to a pipe, which leaves out what is needed here; record into a file with \
-            perf record -o FILE"
-                .to_owned(),
-        );
-    }
     for at in SECTIONS {
         within(at, "a section")?;
     }
@@ -64,6 +60,9 @@ pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
             return Err("it is compressed, which is not read here; record without -z".to_owned());
         }
         let (offset, size) = within(place, "a section")?;
+        if feature == FOLDER && size >= 8 && number(offset).map_err(cut_off)? == 1 {
+            return Err(SPLIT.to_owned());
+        }
         all += size;
         if all > bytes {
             return Err(format!("byte {place}: the sections are larger than the file"));
@@ -85,24 +84,26 @@ pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
     Ok(data)
 }
 
-/// Features whose content is read: texts of the machine, and what was recorded.
+/// Features whose content is read: the descriptions of tracepoints, texts of the machine, and what was recorded.
+pub const TRACING_DATA: u64 = 1;
 const HOST: u64 = 3;
 const ARCHITECTURE: u64 = 6;
-const EVENTS: u64 = 12;
+pub const EVENTS: u64 = 12;
+const FOLDER: u64 = 24;
 const COMPRESSED: u64 = 27;
 
-fn word(file: &File, at: u64) -> io::Result<u64> {
+fn word(file: &Content, at: u64) -> io::Result<u64> {
     let mut word = [0; 4];
     file.read_exact_at(&mut word, at).map(|()| u64::from(u32::from_le_bytes(word)))
 }
 
 /// Whether a text with its length in front fits.
-fn text(file: &File, offset: u64, size: u64) -> io::Result<bool> {
+fn text(file: &Content, offset: u64, size: u64) -> io::Result<bool> {
     Ok(size >= 4 && word(file, offset)? <= size - 4)
 }
 
 /// Whether each event has room for its description, its name and its numbers.
-fn events(file: &File, offset: u64, size: u64) -> io::Result<bool> {
+fn events(file: &Content, offset: u64, size: u64) -> io::Result<bool> {
     let end = offset + size;
     let (count, attribute) = (word(file, offset)?, word(file, offset + 4)?);
     let mut at = offset + 8;

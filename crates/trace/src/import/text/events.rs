@@ -321,7 +321,8 @@ mod tests {
     fn calls_and_their_results_are_read() {
         let (format, record) = fields("sys_enter", "NR 230 (1, 1, 7ffc00000000, 0, 0, 5)").expect("a call");
         assert_eq!(format.number("id", &record), Some(230));
-        let arguments: Vec<u64> = (0..6).map(|index| format.element("args", index, &record).unwrap_or(0)).collect();
+        let arguments: Vec<u64> =
+            (0..6).map(|index| format.element("args", index, &record).unwrap_or(0)).collect();
         assert_eq!(arguments, [1, 1, 0x7ffc_0000_0000, 0, 0, 5]);
         let (format, record) = fields("sys_exit", "NR 230 = -516").expect("a result");
         assert_eq!(format.number("ret", &record), Some(-516));

@@ -12,11 +12,21 @@ pub struct Field {
     signed: bool,
 }
 
+/// Where the arguments of one system call are.
+const ARGUMENTS: usize = 16;
+const MOST_ARGUMENTS: usize = 6;
+
+/// How the names of the tracepoints of one system call begin.
+pub const ENTER_ONE: &str = "sys_enter_";
+pub const EXIT_ONE: &str = "sys_exit_";
+
 /// A tracepoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
     pub name: String,
     fields: HashMap<String, Field>,
+    /// Of a tracepoint of one system call: how many arguments it has.
+    arguments: usize,
     /// How many of its events were not read.
     pub unread: Cell<u64>,
 }
@@ -25,6 +35,23 @@ impl Format {
     /// Counts an event that is not read.
     pub fn count_unread(&self) {
         self.unread.set(self.unread.get() + 1);
+    }
+
+    /// An argument of a system call, by a tracepoint of all of them or of this one; 0 beyond the last.
+    pub fn argument(&self, index: usize, record: &[u8]) -> u64 {
+        if index >= self.arguments {
+            return self.element("args", index, record).unwrap_or(0);
+        }
+        let bytes = record.get(ARGUMENTS + 8 * index..).and_then(|bytes| bytes.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
+    /// Counts the arguments, each of which has a field behind the number of the call.
+    fn count_arguments(&mut self) {
+        let has = |index: usize| {
+            self.fields.values().any(|field| field.offset == ARGUMENTS + 8 * index && field.size == 8)
+        };
+        self.arguments = (0..MOST_ARGUMENTS).take_while(|index| has(*index)).count();
     }
 
     /// A number.
@@ -85,7 +112,7 @@ pub fn formats(section: &[u8]) -> HashMap<u16, Format> {
     let mut current: Option<(Option<u16>, Format)> = None;
     for line in text.split('\n') {
         // A description follows binary data without a line's end.
-        if let Some((_, name)) = line.rsplit_once("name: ") {
+        if let Some((_, name)) = line.rsplit_once("name: ").filter(|(_, name)| is_name(name)) {
             current = Some((None, Format { name: name.trim().to_owned(), ..Format::default() }));
             continue;
         }
@@ -95,12 +122,21 @@ pub fn formats(section: &[u8]) -> HashMap<u16, Format> {
         } else if let Some((name, field)) = line.trim_start().strip_prefix("field:").and_then(field) {
             format.fields.insert(name, field);
         } else if line.starts_with("print fmt:") {
-            if let Some((Some(number), format)) = current.take() {
+            if let Some((Some(number), mut format)) = current.take() {
+                if format.name.starts_with(ENTER_ONE) {
+                    format.count_arguments();
+                }
                 formats.insert(number, format);
             }
         }
     }
     formats
+}
+
+/// Whether this is the name of a tracepoint. The line may be how one is printed: `"filename: 0x%08lx"`.
+fn is_name(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty() && text.chars().all(|letter| letter.is_alphanumeric() || "_-.:".contains(letter))
 }
 
 /// A line of a description: declaration, offset, size and whether it is signed, with semicolons between.
@@ -124,7 +160,7 @@ mod tests {
         comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t \
         pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:unsigned long \
         args[2];\toffset:28;\tsize:16;\tsigned:0;\n\tfield:__data_loc char[] \
-        filename;\toffset:44;\tsize:4;\tsigned:0;\n\nprint fmt: \"comm=%s\", REC->comm\n\xff\xfename: \
+        filename;\toffset:44;\tsize:4;\tsigned:0;\n\nprint fmt: \"name: 0x%lx\", REC->comm\n\xff\xfename: \
         broken\nID: x\n";
 
     #[test]

@@ -4,7 +4,8 @@ use super::super::bystanders::{Bystanders, Shown};
 use super::super::switched::{self, MOST_GONE};
 use super::super::table::{self, Machine};
 use super::super::thread::{Out, Thread, Unseen};
-use super::format::Format;
+use super::Calls;
+use super::format::{ENTER_ONE, EXIT_ONE, Format};
 use crate::{Begin, TaskRecord};
 use punctual_model::{Duration, Instant};
 use std::collections::{HashMap, HashSet};
@@ -49,6 +50,8 @@ struct Followed {
 pub struct Threads {
     include_best_effort: bool,
     machine: Option<Machine>,
+    /// Which tracepoints of system calls are read.
+    calls: Calls,
     followed: HashMap<i32, Followed>,
     bystanders: Bystanders,
     /// Threads that have ended; a number comes up again only with a birth.
@@ -64,10 +67,11 @@ pub struct Threads {
 }
 
 impl Threads {
-    pub fn new(include_best_effort: bool, machine: Option<Machine>) -> Threads {
+    pub fn new(include_best_effort: bool, machine: Option<Machine>, calls: Calls) -> Threads {
         Threads {
             include_best_effort,
             machine,
+            calls,
             followed: HashMap::new(),
             bystanders: Bystanders::default(),
             gone: HashSet::new(),
@@ -105,11 +109,7 @@ impl Threads {
                 }
             }
             "sys_enter" => self.enter(seen, out),
-            "sys_exit" => {
-                if let Some(followed) = self.current(seen) {
-                    followed.thread.leave(seen.at, seen.number("ret"), out);
-                }
-            }
+            "sys_exit" => self.leave(seen, out),
             "sched_stat_runtime" => self.account(seen, out),
             "sched_migrate_task" => {
                 let tid = seen.tid("pid");
@@ -141,6 +141,8 @@ impl Threads {
                     self.ended(before, seen.at, out);
                 }
             }
+            name if self.calls == Calls::Each && name.starts_with(ENTER_ONE) => self.enter(seen, out),
+            name if self.calls == Calls::Each && name.starts_with(EXIT_ONE) => self.leave(seen, out),
             _ => seen.format.count_unread(),
         }
     }
@@ -182,16 +184,24 @@ impl Threads {
     }
 
     fn enter(&mut self, seen: &Seen, out: Out) {
-        let (Some(machine), Some(number)) = (self.machine, seen.number("id")) else { return };
+        let number =
+            || seen.number("id").or_else(|| seen.number("__syscall_nr")).or_else(|| seen.number("nr"));
+        let (Some(machine), Some(number)) = (self.machine, number()) else { return };
         let Some(followed) = self.current(seen) else { return };
         if table::restarts(machine, number) {
             followed.thread.restart(seen.at, out);
             return;
         }
-        let argument = |index| seen.format.element("args", index, seen.bytes).unwrap_or(0);
+        let argument = |index| seen.format.argument(index, seen.bytes);
         let arguments = [argument(0), argument(1), argument(2), argument(3), argument(4), argument(5)];
         let entry = table::entry(machine, number, arguments, followed.priority == -1, seen.at);
         followed.thread.enter(seen.at, entry, out);
+    }
+
+    fn leave(&mut self, seen: &Seen, out: Out) {
+        if let Some(followed) = self.current(seen) {
+            followed.thread.leave(seen.at, seen.number("ret"), out);
+        }
     }
 
     /// The kernel accounts for the time of a thread that runs, here or on another processor.

@@ -1,9 +1,9 @@
 //! What perf records: files with a known truth, and what it records on this machine.
 
-use super::perf_file::{DIES, File, IDLES, IS_PREEMPTED, SLEEPS, WAITS_FOR_DISK};
+use super::perf_file::{Calls, DIES, File, IDLES, IS_PREEMPTED, SLEEPS, WAITS_FOR_DISK};
 use super::{activations, folder, import, import_with, losses, mutations};
 use punctual_model::{Call, Duration, FileClass, Instant, Object, Policy, Separator, Window};
-use punctual_trace::import::{Error, ErrorKind, Imported, Options};
+use punctual_trace::import::{Error, ErrorKind, Import, Imported, Options};
 use punctual_trace::{Begin, Record, Step, TaskRecord};
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,11 @@ fn tasks(records: &[Record]) -> Vec<&TaskRecord> {
 /// Thread 40 of period 10 ms: 1 ms of work with a sleep for the disk of 200 µs in it. Its calls come before
 /// the switches that they cause.
 pub fn periodic(jobs: u64) -> File {
-    let mut file = File::default();
+    periodic_with(Calls::All, jobs)
+}
+
+fn periodic_with(calls: Calls, jobs: u64) -> File {
+    let mut file = File::with(calls);
     file.name(0, 39, 40, "control", false);
     for job in 1..=jobs {
         let arrival = job * 10_000;
@@ -159,6 +163,20 @@ fn costs_are_the_kernels_account_where_switches_are_missing() {
     let (records, without) = imported_with(false);
     let most = jobs(&records).into_iter().max();
     assert!(most == Some(1_500) && said(&without, "4 times a thread left, or used"), "{:?}", without.notes);
+}
+
+/// `-e 'syscalls:sys_enter_*,syscalls:sys_exit_*'` instead of `raw_syscalls:*`, or as well.
+#[test]
+fn the_tracepoints_of_each_call_say_the_same_as_those_of_all() {
+    let (expected, _) = imported(&periodic(20)).expect("imported");
+    let (one, said) = imported(&periodic_with(Calls::One, 20)).expect("imported");
+    assert_eq!(one, expected);
+    assert!(said.notes.iter().all(|note| !note.contains("system calls") && !note.contains("not read")));
+    // Both say the same twice.
+    let (both, said) = imported(&periodic_with(Calls::Both, 20)).expect("imported");
+    assert_eq!(both, expected);
+    let unread = "40 events of 2 kinds are not read: sys_enter_clock_nanosleep (20), ";
+    assert!(said.notes.iter().any(|note| note.starts_with(unread)), "{:?}", said.notes);
 }
 
 #[test]
@@ -401,10 +419,12 @@ fn damage_is_reported_with_its_place() {
     refused(&bytes[..20], "cut off in its header; copy all of it, or run perf record to its end");
     let patched = |at: usize, with: &[u8]| [&bytes[..at], with, &bytes[at + with.len()..]].concat();
     refused(&patched(48, &[0; 8]), "killed while it recorded");
-    refused(
-        &patched(8, &16_u64.to_le_bytes()),
-        "to a pipe, which leaves out what is needed here; record into a file with perf record -o FILE",
-    );
+    refused(&patched(8, &16_u64.to_le_bytes()), "no event follows what perf writes to a pipe");
+    let piped = whole.piped();
+    refused(&piped[..200], "cut off before the first event");
+    let place = piped.windows(4).position(|bytes| bytes == [66, 0, 0, 0]).expect("descriptions") + 8;
+    let large = [&piped[..place], &[0xff; 4], &piped[place + 4..]].concat();
+    refused(&large, "descriptions of events cannot be 4294967295 bytes long");
     refused(&patched(0, b"2ELIFREP"), "big-endian");
     refused(&patched(72, &(1_u64 << 27).to_le_bytes()), "without -z");
     let name = bytes.windows(12).position(|bytes| bytes == b"sched_switch").expect("its name");
@@ -422,6 +442,42 @@ fn sizes_in_the_file_are_checked() {
         "{:?}",
         imported.notes
     );
+}
+
+/// `perf record -o - > FILE`: what is in the header of a file is in records in front.
+#[test]
+fn what_perf_wrote_to_a_pipe_is_read() {
+    let mut file = periodic(20);
+    let of = |bytes: &[u8]| {
+        let directory = folder(&[]);
+        let path = directory.path().join("perf.data");
+        fs::write(&path, bytes).expect("written");
+        let about = Import::open(&path, &Options::default()).expect("opened").about().clone();
+        let (records, imported) = import(&path).expect("imported");
+        (about, records, imported.until)
+    };
+    assert_eq!(of(&file.piped()), of(&file.bytes()));
+    file.lost(900_000, 5);
+    assert_eq!(of(&file.piped()), of(&file.bytes()));
+    let directory = folder(&[]);
+    let path = directory.path().join("changed.data");
+    mutations(&periodic(3).piped(), 500, |bytes| {
+        fs::write(&path, bytes).expect("written");
+        let _ = super::import(&path);
+    });
+}
+
+/// A folder with one file of records, or several.
+#[test]
+fn folders_of_perf_are_read_if_they_have_one_file() {
+    let folder = folder(&[]);
+    fs::write(folder.path().join("data"), periodic(20).bytes()).expect("written");
+    let (records, _) = import(folder.path()).expect("imported");
+    assert_eq!(activations(&records).len(), 60);
+    fs::write(folder.path().join("data.0"), []).expect("written");
+    let error = import(folder.path()).expect_err("refused");
+    let is_said = error.to_string().contains("perf record --threads wrote its events into several files");
+    assert!(error.kind() == ErrorKind::Malformed && is_said, "{error}");
 }
 
 #[test]

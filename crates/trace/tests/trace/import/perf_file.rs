@@ -61,6 +61,35 @@ name: sched_process_free\nID: 310\nformat:
 print fmt: \"\"
 ";
 
+/// Those of one system call, of which each has its own.
+const OF_ONE_CALL: &str = "name: sys_enter_clock_nanosleep\nID: 311\nformat:
+\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:const clockid_t which_clock;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:int flags;\toffset:24;\tsize:8;\tsigned:0;
+\tfield:const struct __kernel_timespec * rqtp;\toffset:32;\tsize:8;\tsigned:0;
+\tfield:struct __kernel_timespec * rmtp;\toffset:40;\tsize:8;\tsigned:0;
+
+print fmt: \"\"
+name: sys_exit_clock_nanosleep\nID: 312\nformat:
+\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;
+
+print fmt: \"\"
+";
+
+/// Which tracepoints of system calls are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calls {
+    /// Those of all calls at once.
+    #[default]
+    All,
+    /// That of clock_nanosleep(2).
+    One,
+    Both,
+}
+
+const CLOCK_NANOSLEEP: i64 = 230;
+
 /// What goes to sleep, is preempted, or dies, as tracepoints report it.
 pub const SLEEPS: i64 = 1;
 pub const WAITS_FOR_DISK: i64 = 2;
@@ -72,9 +101,15 @@ pub const IS_PREEMPTED: i64 = 0x100;
 #[derive(Default)]
 pub struct File {
     data: Vec<u8>,
+    calls: Calls,
 }
 
 impl File {
+    /// With these system calls.
+    pub fn with(calls: Calls) -> File {
+        File { calls, ..File::default() }
+    }
+
     fn record(&mut self, kind: u32, misc: u16, body: &[u8]) {
         let mut body = body.to_vec();
         body.resize(body.len().next_multiple_of(8), 0);
@@ -133,12 +168,23 @@ impl File {
 
     pub fn enter(&mut self, us: u64, tid: i32, call: i64, arguments: [u64; 6]) -> &mut Self {
         let arguments: Vec<u8> = arguments.iter().flat_map(|argument| argument.to_le_bytes()).collect();
-        self.sample(us, tid, ENTER, &[&call.to_le_bytes()[..], &arguments].concat());
+        if self.calls != Calls::All && call == CLOCK_NANOSLEEP {
+            self.sample(us, tid, 311, &[&call.to_le_bytes()[..], &arguments[..32]].concat());
+        }
+        if self.calls != Calls::One {
+            self.sample(us, tid, ENTER, &[&call.to_le_bytes()[..], &arguments].concat());
+        }
         self
     }
 
     pub fn leave(&mut self, us: u64, tid: i32, call: i64, result: i64) -> &mut Self {
-        self.sample(us, tid, EXIT, &[call.to_le_bytes(), result.to_le_bytes()].concat());
+        let fields = [call.to_le_bytes(), result.to_le_bytes()].concat();
+        if self.calls != Calls::All && call == CLOCK_NANOSLEEP {
+            self.sample(us, tid, 312, &fields);
+        }
+        if self.calls != Calls::One {
+            self.sample(us, tid, EXIT, &fields);
+        }
         self
     }
 
@@ -224,8 +270,8 @@ impl File {
         samples
     }
 
-    /// The whole file.
-    pub fn bytes(&self) -> Vec<u8> {
+    /// The description of an event, and what is known of the machine and of events, by the number of each.
+    fn parts(&self) -> (Vec<u8>, Vec<(u64, Vec<u8>)>) {
         // Tracepoints, with thread, time, processor and what they say, in all records.
         let mut attribute = Vec::new();
         for word in [2_u32, 64] {
@@ -247,8 +293,12 @@ impl File {
         events.extend(1_u32.to_le_bytes());
         events.extend(text("sched:sched_switch"));
         events.extend(17_u64.to_le_bytes());
-        let features = [
-            (1, FORMATS.as_bytes().to_vec()),
+        let of_all = |text: &&str| self.calls != Calls::One || !text.starts_with("name: sys_");
+        let formats: String = FORMATS.split_inclusive("print fmt: \"\"\n").filter(of_all).collect();
+        let formats = formats + OF_ONE_CALL;
+        let formats = if self.calls == Calls::All { FORMATS.to_owned() } else { formats };
+        let features = vec![
+            (1, formats.into_bytes()),
             (3, text("machine")),
             (4, text("6.12.0-rt")),
             (5, text("6.1")),
@@ -256,6 +306,12 @@ impl File {
             (7, [4_u32.to_le_bytes(), 2_u32.to_le_bytes()].concat()),
             (12, events),
         ];
+        (attribute, features)
+    }
+
+    /// The whole file.
+    pub fn bytes(&self) -> Vec<u8> {
+        let (_, features) = self.parts();
         const HEADER: u64 = 104;
         let data = (HEADER, self.data.len() as u64);
         let table = data.0 + data.1;
@@ -273,5 +329,22 @@ impl File {
         }
         features.iter().for_each(|(_, bytes)| file.extend(bytes));
         file
+    }
+
+    /// The same as perf writes it to a pipe.
+    pub fn piped(&self) -> Vec<u8> {
+        let (attribute, features) = self.parts();
+        let mut front = File::default();
+        front.record(64, 0, &[&attribute[..], &17_u64.to_le_bytes()].concat());
+        for (feature, bytes) in features.iter().filter(|(feature, _)| ![1, 12].contains(feature)) {
+            front.record(80, 0, &[&feature.to_le_bytes()[..], bytes].concat());
+        }
+        for (_, bytes) in features.iter().filter(|(feature, _)| *feature == 1) {
+            let mut formats = bytes.clone();
+            formats.resize(formats.len().next_multiple_of(8), 0);
+            front.record(66, 0, &(formats.len() as u32).to_le_bytes());
+            front.data.extend(formats);
+        }
+        [&b"PERFILE2"[..], &16_u64.to_le_bytes(), &front.data, &self.data].concat()
     }
 }
