@@ -6,6 +6,7 @@ mod threads;
 use super::error::{Error, ErrorKind};
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
+use super::tracepoints::NO_WAKES;
 use crate::ctf18::{Class, Extent, Item, Reader};
 use crate::{About, Record, Totals};
 use calls::Kinds;
@@ -227,7 +228,7 @@ fn say_what_is_missing(notes: &mut Notes, kinds: &Kinds) {
     }
     notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
     if !kinds.has("sched_waking") && !kinds.has("sched_wakeup") {
-        notes.say("it has no wake-ups: releases are windows (lttng enable-event -k sched_waking)");
+        notes.say(NO_WAKES);
     }
     if !kinds.has_calls() {
         notes.say("it has no system calls: every sleep divides jobs (lttng enable-event -k --syscall -a)");

@@ -9,7 +9,7 @@ use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{Calls, Format, LEND, Lacks, SWITCH, Seen, Threads, formats, say_unread};
+use super::tracepoints::{Calls, Format, Lacks, SWITCH, Seen, Threads, formats, say_unread};
 use crate::{About, Record, Totals};
 use linux_perf_data::linux_perf_event_reader::{
     EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
@@ -81,7 +81,7 @@ impl Trace {
         let machine = Machine::from_name(&about.platform.machine).or(options.machine);
         let has = |name: &str| formats.values().any(|format| format.name == name);
         let calls = Calls::of(formats.values());
-        LACKS.say(&mut notes, calls, has(LEND), machine.is_some());
+        LACKS.say(&mut notes, calls, &has, machine.is_some());
         let threads = Threads::new(options.include_best_effort, machine, calls);
         let (from, reached) = (about.from, HashMap::new());
         let conversion =

@@ -10,7 +10,7 @@ use super::error::{Error, ErrorKind};
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{Calls, LEND, Lacks, SWITCH, Threads};
+use super::tracepoints::{Calls, Lacks, SWITCH, Threads};
 use crate::{About, Record, Totals};
 use events::Events;
 use line::{Line, Style};
@@ -168,7 +168,7 @@ impl Trace {
         let mut notes = Notes::default();
         let machine = options.machine;
         let calls = if survey.has("sys_enter") { Calls::All } else { Calls::None };
-        LACKS.say(&mut notes, calls, survey.has(LEND), machine.is_some());
+        LACKS.say(&mut notes, calls, &|name| survey.has(name), machine.is_some());
         if calls == Calls::All && machine.is_none() {
             notes.say("a text does not say its machine: --machine x86_64 or aarch64 names it");
         }

@@ -92,8 +92,8 @@ pub struct Thread {
     /// another thread got the one that it has now.
     idle_until: Instant,
     unseen: Unseen,
-    /// The kernel's last account of its processor time (`sched_stat_runtime`), or where it left a processor since,
-    /// and what was counted then.
+    /// The kernel's last account of its processor time (`sched_stat_runtime`), or where it left a processor
+    /// since, and what was counted then.
     account: Option<(Instant, Duration)>,
     /// What waits for the next one.
     guess: Option<Guess>,

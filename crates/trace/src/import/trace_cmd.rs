@@ -12,7 +12,7 @@ use super::error::Error;
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{Calls, Format, LEND, Lacks, SWITCH, Seen, Threads, say_unread};
+use super::tracepoints::{Calls, Format, Lacks, SWITCH, Seen, Threads, say_unread};
 use crate::{About, Record, Totals};
 use begin::Begin;
 use buffers::Twins;
@@ -79,7 +79,7 @@ impl Trace {
         }
         let machine = Machine::from_name(&about.platform.machine).or(options.machine);
         let calls = Calls::of(header.formats.values());
-        LACKS.say(&mut notes, calls, has(&header, LEND), machine.is_some());
+        LACKS.say(&mut notes, calls, &|name| has(&header, name), machine.is_some());
         if !has(&header, BORN) {
             notes.say("which process a thread belongs to is not known (-e task_newtask would tell)");
         }

@@ -37,12 +37,16 @@ impl Calls {
 }
 
 /// What tells a priority that a lock lends from one that was set.
-pub const LEND: &str = "sched_pi_setprio";
+const LEND: &str = "sched_pi_setprio";
 
 /// Notes how many events were not read: of known tracepoints, and others.
 pub fn say_unread<'a>(notes: &mut Notes, formats: impl Iterator<Item = &'a Format>, others: (&str, u64)) {
     notes.say_unread(formats.map(|format| (format.name.as_str(), format.unread.get())).chain([others]));
 }
+
+/// What a trace without wake-ups costs.
+pub const NO_WAKES: &str = "it has no wake-ups (sched_waking): when a thread was released is known only to \
+                            lie between two events, and responses are the worst case";
 
 /// What a tool's recording may lack, and what would add it.
 pub struct Lacks {
@@ -55,18 +59,21 @@ pub struct Lacks {
 }
 
 impl Lacks {
-    /// Notes what is missing.
-    pub fn say(&self, notes: &mut Notes, calls: Calls, has_loans: bool, is_known_machine: bool) {
+    /// Notes what is missing; `has` says whether there are events of this name.
+    pub fn say(&self, notes: &mut Notes, calls: Calls, has: &dyn Fn(&str) -> bool, is_known_machine: bool) {
         let Lacks { tool, lend, calls: how } = self;
         notes.say(format!(
             "{tool} does not say: which of FIFO and RR a thread is under (taken as FIFO), reservations, \
              affinity, command lines"
         ));
-        if !has_loans {
+        if !has(LEND) {
             notes.say(format!(
                 "priorities are those of the moment: one that a lock lends a thread begins a task \
                  ({lend} would tell)"
             ));
+        }
+        if !has("sched_waking") && !has("sched_wakeup") {
+            notes.say(NO_WAKES);
         }
         notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
         match (calls, is_known_machine) {
@@ -83,6 +90,23 @@ impl Lacks {
                      divides jobs only where it slept",
                 );
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_without_wake_ups_says_so() {
+        const LACKS: Lacks = Lacks { tool: "it", lend: "that", calls: "this" };
+        for (events, is_said) in
+            [(&["sched_switch"][..], true), (&["sched_waking"], false), (&["sched_wakeup"], false)]
+        {
+            let mut notes = Notes::default();
+            LACKS.say(&mut notes, Calls::All, &|name| events.contains(&name), true);
+            assert_eq!(notes.into_list().iter().any(|note| note == NO_WAKES), is_said, "{events:?}");
         }
     }
 }

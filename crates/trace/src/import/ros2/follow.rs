@@ -290,8 +290,8 @@ impl Follow {
         state.unnamed = Some(state.stack.last().map(|(task, ..)| *task));
     }
 
-    /// `rmw_publish` before Jazzy: the message of the `rcl_publish` before, or one of the middleware's own, as
-    /// long as a writer does not name its topic.
+    /// `rmw_publish` before Jazzy: the message of the `rcl_publish` before, or one of the middleware's own
+    /// unless a writer names its topic.
     fn rmw_publish_unnamed(&mut self, thread: Thread) {
         let state = self.threads.entry(thread).or_default();
         let is_at_hand = state.published.is_some_and(|published| !published.has_stamp);

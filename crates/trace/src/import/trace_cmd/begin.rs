@@ -65,8 +65,8 @@ impl First<'_> {
     }
 }
 
-/// Whether the kernel handed out more events of a processor than the file has: `trace-cmd record -m` keeps the
-/// newest. Those that were still in the ring buffer when it was asked may have been written afterwards or not.
+/// Whether the kernel handed out more events of a processor than the file has: `trace-cmd record -m` keeps
+/// the newest. Those still in the ring buffer when it was asked may have been written afterwards or not.
 fn lacks_events(bytes: &Bytes, header: &Header, cpu: &Cpu) -> Result<bool, String> {
     let Some(Statistics { read, entries, .. }) = header.statistics(cpu).filter(|it| it.read > 0) else {
         return Ok(false);

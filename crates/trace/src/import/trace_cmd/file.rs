@@ -237,8 +237,8 @@ impl Header {
         Ok(instances)
     }
 
-    /// The buffer of an instance, by its option: where it is, its name, and how many processors it has if they
-    /// are not as many as in the main one.
+    /// The buffer of an instance, by its option: where it is, its name, and how many processors it has if
+    /// they are not as many as in the main one.
     fn instance_6(&mut self, option: &[u8], cpus: u32, bytes: &Bytes) -> Result<(), String> {
         let at = long(option);
         let mut parts = option.get(8..).unwrap_or_default().splitn(2, |byte| *byte == 0);

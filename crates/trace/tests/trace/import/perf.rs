@@ -132,8 +132,8 @@ fn a_job_without_its_first_switch_has_no_cost_of_zero() {
     assert!(said.len() == 1 && said[0].starts_with("2 times a thread left"), "{said:?}");
 }
 
-/// `perf record --exclude-perf` does not see a thread get the processor from perf, nor be woken meanwhile. The
-/// kernel's own account tells how long it ran.
+/// `perf record --exclude-perf` does not see a thread get the processor from perf, nor be woken meanwhile.
+/// The kernel's own account tells how long it ran.
 #[test]
 fn costs_are_the_kernels_account_where_switches_are_missing() {
     let imported_with = |has_accounts: bool| {
