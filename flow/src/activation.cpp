@@ -74,9 +74,24 @@ void Channel::pass() noexcept
 // Called without the lock.
 void Channel::push() noexcept
 {
+	begin_push();
+	end_push();
+}
+
+void Channel::begin_push() noexcept
+{
 	scheduler_->lock_.lock();
+}
+
+void Channel::end_push() noexcept
+{
 	Activation::push(&object_);
 	scheduler_->unlock_and_wake();
+}
+
+void Channel::cancel_push() noexcept
+{
+	scheduler_->lock_.unlock();
 }
 
 // Called without the lock.

@@ -202,6 +202,71 @@ void everything_is_there(unsigned executors)
 	free_reading(&read);
 }
 
+// Pushes its number again and again, as soon as the other one does.
+class Pusher : public flow::Task {
+public:
+	static constexpr int times = 3000;
+	using Values = flow::Queue<int, 2 * times>;
+
+	Pusher(flow::Scheduler &scheduler, const char *name, flow::Channel &input, Values &values,
+		int number, std::atomic<int> &begun)
+	    : Task(scheduler, name), input_(*this, input), values_(values), number_(number),
+	      begun_(begun)
+	{
+	}
+	void execute() override
+	{
+		++begun_;
+		while (begun_ != 2)
+			continue;
+		for (int push = 0; push < times; ++push)
+			must(values_.push(number_));
+	}
+
+private:
+	flow::Input input_;
+	Values &values_;
+	int number_;
+	std::atomic<int> &begun_;
+};
+
+// The k-th value that is popped is that of the k-th push, whoever pushes.
+void values_are_in_the_order_of_their_events()
+{
+	flow::Scheduler scheduler;
+	Pusher::Values queue(scheduler, "queue");
+	flow::Channel signal(scheduler, "signal");
+	std::atomic<int> begun{0};
+	Pusher one(scheduler, "one", signal, queue, 0, begun),
+		other(scheduler, "other", signal, queue, 1, begun);
+	remove_trace(folder.c_str());
+	flow::Settings settings;
+	settings.executors = 2;
+	settings.trace = folder.c_str();
+	must(scheduler.start(settings));
+	signal.push();
+	must(scheduler.stop());
+
+	reading read = read_trace(folder.c_str());
+	CHECK(read.complaints == 0 && read.discarded == 0);
+	std::vector<std::uint32_t> producers(2 * Pusher::times, UINT32_MAX);
+	for (std::size_t index = 0; index < read.count; ++index) {
+		const seen &event = read.events[index];
+		if (event.kind == PUSH && event.object == queue.id())
+			producers.at(event.number) = event.producer;
+	}
+	std::uint32_t of[2] = {UINT32_MAX, UINT32_MAX};
+	int value = 0;
+	for (std::uint32_t producer : producers) {
+		CHECK(queue.pop(value));
+		if (of[value] == UINT32_MAX)
+			of[value] = producer;
+		CHECK(producer == of[value]);
+	}
+	CHECK(of[0] != of[1]);
+	free_reading(&read);
+}
+
 void what_has_no_room_is_counted()
 {
 	Graph graph;
@@ -520,6 +585,7 @@ int main(int count, char **arguments)
 	folder = arguments[1];
 	for (unsigned executors : {1u, 2u, 4u})
 		everything_is_there(executors);
+	values_are_in_the_order_of_their_events();
 	what_has_no_room_is_counted();
 	each_start_has_a_trace_of_its_own();
 	inputs_are_described();

@@ -177,6 +177,12 @@ public:
 	void push() noexcept;
 
 protected:
+	// A push in two steps. What is stored between them and its event are one: no other push
+	// comes between.
+	void begin_push() noexcept;
+	void end_push() noexcept;
+	void cancel_push() noexcept;
+
 	// Drops the data; called by Scheduler::reset.
 	virtual void clear() noexcept
 	{
@@ -217,11 +223,12 @@ public:
 	// Any thread.
 	void push(const T &value) noexcept
 	{
+		begin_push();
 		{
 			Locked locked(lock_);
 			value_ = value;
 		}
-		Channel::push();
+		end_push();
 	}
 
 	// The newest value, or the initial one. Any thread.
@@ -259,13 +266,12 @@ public:
 	// thread.
 	Status push(T value) noexcept
 	{
-		{
-			Locked locked(lock_);
-			if (size_ == capacity)
-				return {Error::full, name()};
-			values_[(first_ + size_++) % capacity] = static_cast<T &&>(value);
+		begin_push();
+		if (!store(static_cast<T &&>(value))) {
+			cancel_push();
+			return {Error::full, name()};
 		}
-		Channel::push();
+		end_push();
 		return {};
 	}
 
@@ -296,6 +302,15 @@ protected:
 	}
 
 private:
+	bool store(T &&value) noexcept
+	{
+		Locked locked(lock_);
+		if (size_ == capacity)
+			return false;
+		values_[(first_ + size_++) % capacity] = static_cast<T &&>(value);
+		return true;
+	}
+
 	mutable Lock lock_;
 	std::size_t first_ = 0;
 	std::size_t size_ = 0;
