@@ -55,7 +55,8 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
         return wakeups::measure(options, unsupported.reason, stop, monitor);
     }
     let cpus = processors::choose(&options.cpus)?;
-    let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
+    let threads =
+        options.measure.map(|period| MeasuringThreads::start(&cpus, period, monitor)).transpose()?;
     let what = observe::Options {
         processors: cpus.clone(),
         threshold: options.threshold.map(ns),

@@ -3,6 +3,7 @@
 //! it was due it runs in user space.
 
 use crate::error::{Error, ErrorKind, Result, plain_reason};
+use crate::monitor::Monitor;
 use punctual_model::{Duration as Ns, Instant};
 use std::io;
 use std::sync::Arc;
@@ -65,8 +66,13 @@ impl Lateness {
 }
 
 impl MeasuringThreads {
-    /// One on each of these processors, which wakes up once in `period`.
-    pub fn start(cpus: &[u32], period: Duration) -> Result<MeasuringThreads> {
+    /// One on each of these processors, which wakes up once in `period`. They must not wait for a page that
+    /// was taken from them.
+    pub fn start(cpus: &[u32], period: Duration, monitor: &dyn Monitor) -> Result<MeasuringThreads> {
+        if let Err(error) = lock_memory() {
+            let why = plain_reason(&error);
+            monitor.warn(&format!("cannot lock memory ({why}): page faults may count as lateness"));
+        }
         let mut all = MeasuringThreads {
             shared: Arc::new(Shared::new()),
             cpus: cpus.to_vec(),
@@ -128,6 +134,17 @@ impl Drop for MeasuringThreads {
             // It does nothing that could fail, and there is nothing to do if it has.
             let _ = thread.join();
         }
+        // SAFETY: takes no arguments.
+        unsafe { libc::munlockall() };
+    }
+}
+
+/// Keeps every page that the process has touched, or will.
+fn lock_memory() -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

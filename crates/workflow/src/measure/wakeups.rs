@@ -32,7 +32,8 @@ pub(super) fn measure(
     monitor: &dyn Monitor,
 ) -> Result<Outcome> {
     let cpus = processors::choose(&options.cpus)?;
-    let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
+    let threads =
+        options.measure.map(|period| MeasuringThreads::start(&cpus, period, monitor)).transpose()?;
     let begun = || {
         threads.iter().for_each(|threads| threads.begin(platform::now()));
         (Counters::read(), processors::remaining(&cpus, &options.cpus, monitor))
