@@ -108,6 +108,32 @@ impl Execution {
     }
 }
 
+/// The least that bounds for 1, 2, … jobs in a row come to together, for as many as `entries`: short rows
+/// may be bounded more tightly than the long one that they make up, and a row takes no more than a longer
+/// one. Some sequence of jobs reaches it.
+pub fn together_at_most(bounds: &[Duration], entries: usize) -> Vec<Duration> {
+    let mut closed: Vec<Duration> = Vec::with_capacity(entries);
+    for count in (1..=entries).filter(|_| !bounds.is_empty()) {
+        let given = bounds.get(count - 1..).and_then(|longer| longer.iter().min());
+        let split = (1..=count / 2).map(|part| closed[part - 1] + closed[count - part - 1]);
+        closed.extend(split.chain(given.copied()).min());
+    }
+    closed
+}
+
+/// The greatest that least spans of 1, 2, … gaps come to together, for as many as `entries`: a long span is
+/// no shorter than the short ones in it. Some sequence of releases is as dense.
+pub fn together_at_least(spans: &[Duration], entries: usize) -> Vec<Duration> {
+    let mut closed: Vec<Duration> = Vec::with_capacity(entries);
+    for count in (1..=entries).filter(|_| !spans.is_empty()) {
+        let given = spans.get(count - 1).copied();
+        let split = (1..=count / 2).map(|part| closed[part - 1] + closed[count - part - 1]);
+        let before = closed.last().copied();
+        closed.extend(split.chain(given).chain(before).max());
+    }
+    closed
+}
+
 /// The value for `n` of a table of those for 1, 2, … (zero for 0): as many whole tables as fit, plus the
 /// entry for the remainder. `None` if the table is empty.
 fn extend(table: &[Duration], n: u64) -> Option<u128> {
@@ -132,4 +158,47 @@ fn gaps_within(table: &[Duration], limit: u64) -> Option<u64> {
     let rest = limit % last;
     let part = table.partition_point(|value| value.ns() <= rest) as u64;
     whole.checked_mul(table.len() as u64)?.checked_add(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The greatest (`most`) or least sum of so many numbers in a row, up to 4 each, where every shorter row
+    /// keeps to its bound.
+    fn brute_force(bounds: &[u64], count: usize, most: bool) -> u64 {
+        // Others follow, which may take no time.
+        let keeps = |row: &[u64]| {
+            let zeros = if most { bounds.len() } else { 0 };
+            let row: Vec<u64> = row.iter().copied().chain(std::iter::repeat_n(0, zeros)).collect();
+            let sums = |length: usize| row.windows(length).map(|part| part.iter().sum::<u64>());
+            let mut all = (1..=bounds.len()).flat_map(|length| sums(length).map(move |sum| (length, sum)));
+            all.all(|(length, sum)| if most { sum <= bounds[length - 1] } else { sum >= bounds[length - 1] })
+        };
+        let rows = (0..5_usize.pow(count as u32)).map(|number| {
+            (0..count).map(|place| (number / 5_usize.pow(place as u32) % 5) as u64).collect::<Vec<u64>>()
+        });
+        let sums = rows.filter(|row| keeps(row)).map(|row| row.iter().sum::<u64>());
+        if most { sums.max() } else { sums.min() }.expect("one keeps to them")
+    }
+
+    #[test]
+    fn bounds_together_are_those_of_all_sequences() {
+        let ns = |list: &[u64]| list.iter().map(|ns| Duration::from_ns(*ns)).collect::<Vec<_>>();
+        for bounds in [[2, 3, 4], [4, 1, 7], [3, 6, 9], [4, 8, 5], [1, 9, 9], [3, 4, 10]] {
+            let (most, least) = (together_at_most(&ns(&bounds), 6), together_at_least(&ns(&bounds), 6));
+            for count in 1..=6 {
+                assert_eq!(most[count - 1].ns(), brute_force(&bounds, count, true), "{bounds:?} {count}");
+                // Numbers up to 4 can keep to no greater bounds.
+                if bounds.iter().zip(1..).all(|(bound, length)| *bound <= 4 * length) {
+                    assert_eq!(
+                        least[count - 1].ns(),
+                        brute_force(&bounds, count, false),
+                        "{bounds:?} {count}"
+                    );
+                }
+            }
+        }
+        assert_eq!((together_at_most(&[], 3), together_at_least(&[], 3)), (Vec::new(), ns(&[])));
+    }
 }

@@ -30,7 +30,7 @@ mod write;
 pub use arrival::*;
 pub use causes::Causes;
 pub use check::{MAX_SEGMENTS, RecordedJob, Violation, check_stream};
-pub use curve::Reach;
+pub use curve::{Reach, together_at_least, together_at_most};
 pub use dataflow::Dataflow;
 pub use error::ReadError;
 pub use file::{FORMAT, Platform, TimingModel, VERSION};

@@ -82,8 +82,8 @@ fn has_figures_of(imported: &Path, text: &Path, folder: &Path) -> Result {
     import.arg(folder).arg(text);
     run(import)?.expect_code(0)?;
     let (of_data, of_text) = (model(imported)?, model(folder)?);
-    ensure!(of_text.tasks.len() == of_data.tasks.len(), "{} tasks", of_text.tasks.len());
-    for (task, printed) in of_data.tasks.iter().zip(&of_text.tasks) {
+    ensure!(of_text.tasks().len() == of_data.tasks().len(), "{} tasks", of_text.tasks().len());
+    for (task, printed) in of_data.tasks().iter().zip(of_text.tasks()) {
         let (stream, printed) = (primary(task)?, primary(printed)?);
         let figures = |it: &Stream| (it.separator.key(), it.jobs, it.releases);
         ensure!(figures(stream) == figures(printed), "{:?} and {:?}", figures(stream), figures(printed));

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use punctual_analysis::{Arrivals, Gap, Platform, Scheduling, System, Task, Thread};
 use punctual_conformance::{Answer, Contract, ContractTask};
 use punctual_model::arrival::Curve;
-use punctual_model::{Duration, Execution, Policy, TimingModel};
+use punctual_model::{Duration, Execution, Policy, TimingModel, together_at_least, together_at_most};
 
 /// Each thread's bound names all that delay it: more would take too much memory.
 const MOST_THREADS: u64 = 2_000;
@@ -152,6 +152,9 @@ fn without_latency(system: &System) -> Option<String> {
     })
 }
 
+/// So many jobs in a row are bounded by all that is agreed on of fewer; more by this many at a time.
+const TOGETHER: usize = 256;
+
 /// What the analysis needs of a task, or what of that is missing.
 fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Task {
     let (scheduling, unscheduled) = scheduling(agreed);
@@ -215,7 +218,8 @@ fn arrivals(agreed: &ContractTask) -> Option<Arrivals> {
     match (agreed.period, agreed.separation) {
         (None, Some(separation)) if !agreed.more_separations.is_empty() => {
             let all = std::iter::once(separation).chain(agreed.more_separations.iter().copied());
-            Some(Arrivals::Curve(Curve { delta_min_ns: all.collect(), delta_max_ns: Vec::new() }))
+            let delta_min_ns = together_at_least(&all.collect::<Vec<_>>(), TOGETHER);
+            Some(Arrivals::Curve(Curve { delta_min_ns, delta_max_ns: Vec::new() }))
         }
         (Some(period), _) => Some(Arrivals::Periodic { period: least_period(period), jitter }),
         (None, Some(separation)) => Some(Arrivals::Sporadic { separation }),
@@ -224,7 +228,8 @@ fn arrivals(agreed: &ContractTask) -> Option<Arrivals> {
 }
 
 fn execution(agreed: &ContractTask) -> Option<Execution> {
-    let wcet_ns = std::iter::once(agreed.wcet?).chain(agreed.more_wcets.iter().copied()).collect();
+    let all: Vec<Duration> = std::iter::once(agreed.wcet?).chain(agreed.more_wcets.iter().copied()).collect();
+    let wcet_ns = if all.len() == 1 { all } else { together_at_most(&all, TOGETHER) };
     Some(Execution { wcet_ns, mean_ns: None })
 }
 
@@ -257,6 +262,14 @@ mod tests {
         assert_eq!(least_period(ns(23_219_955)), ns(23_219_954));
         assert_eq!(least_period(ns(10_000_000)), ns(10_000_000));
         assert_eq!(least_period(ns(1)), ns(1));
+    }
+
+    #[test]
+    fn a_long_row_is_bounded_by_the_short_ones_in_it() {
+        let text = "[[task]]\nname = \"a\"\nwcet = [\"2ms\", \"10ms\"]\nseparation = [\"5ms\", \"6ms\"]\n";
+        let task = &contract(text).tasks[0];
+        assert_eq!(execution(task).and_then(|it| it.wcet(3)), Some(Duration::from_ms(6)));
+        assert_eq!(arrivals(task).map(|it| it.span(4)), Some(Duration::from_ms(15).ns()));
     }
 
     #[test]
