@@ -215,8 +215,8 @@ impl Conversion {
     }
 }
 
-/// The file with the records in a folder that perf made (`perf record --kcore`); an error if they are in several
-/// files (`--threads`).
+/// The file with the records in a folder that perf made (`perf record --kcore`); an error if they are in
+/// several files (`--threads`).
 pub fn in_folder(path: &Path) -> Result<Option<PathBuf>, Error> {
     let file = path.join("data");
     let mut magic = [0; 8];

@@ -84,7 +84,8 @@ pub fn check(file: &Content) -> Result<Range<u64>, String> {
     Ok(data)
 }
 
-/// Features whose content is read: the descriptions of tracepoints, texts of the machine, and what was recorded.
+/// Features whose content is read: the descriptions of tracepoints, texts of the machine, and what was
+/// recorded.
 pub const TRACING_DATA: u64 = 1;
 const HOST: u64 = 3;
 const ARCHITECTURE: u64 = 6;

@@ -1,5 +1,5 @@
-//! What perf wrote to a pipe (`perf record -o -`): the header is in records in front of the others. They are put
-//! where they are in a file.
+//! What perf wrote to a pipe (`perf record -o -`): the header is in records in front of the others. They are
+//! put where they are in a file.
 
 use super::header::{EVENTS, TRACING_DATA};
 use super::source::Content;

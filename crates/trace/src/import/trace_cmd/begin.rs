@@ -76,9 +76,12 @@ fn lacks_events(bytes: &Bytes, header: &Header, cpu: &Cpu) -> Result<bool, Strin
     let mut count = 0_u64;
     while count < all {
         match stream.next(bytes) {
-            Some(Next::Event { .. }) => count += 1,
+            Some(Next::Event { .. }) => match stream.count_rest() {
+                Some(rest) => count += 1 + rest,
+                // How many it had is not known.
+                None => return Ok(false),
+            },
             Some(Next::Missed(_)) => {}
-            // How many it had is not known.
             Some(Next::Damage(_)) => return Ok(false),
             None => return Ok(count != *read),
         }

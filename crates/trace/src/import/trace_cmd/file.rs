@@ -230,7 +230,7 @@ impl Header {
         let buffer = self.buffers.len();
         for number in 0..cpus {
             let (offset, size) = (cursor.long()?, cursor.long()?);
-            self.cpus.push(Cpu { number, offset, size, is_packed: false, buffer });
+            self.add(Cpu { number, offset, size, is_packed: false, buffer })?;
         }
         let clock = clock_6(cursor).unwrap_or_else(|| self.clock.clone());
         self.buffers.push(Buffer::new(name, clock));
@@ -326,6 +326,11 @@ impl Header {
         }
     }
 
+    fn add(&mut self, cpu: Cpu) -> Result<(), String> {
+        self.cpus.push(cpu);
+        count_of_cpus(self.cpus.len() as u32).map(|_| ())
+    }
+
     /// The data of a buffer.
     fn buffer_7(&mut self, data: Vec<u8>, bytes: &Bytes) -> Result<(), String> {
         let data = Bytes::Memory(data);
@@ -349,7 +354,7 @@ impl Header {
         let (is_packed, buffer) = (flags.half()? & 1 != 0, self.buffers.len());
         for _ in 0..count {
             let (number, offset, size) = (cursor.word()?, cursor.long()?, cursor.long()?);
-            self.cpus.push(Cpu { number, offset, size, is_packed, buffer });
+            self.add(Cpu { number, offset, size, is_packed, buffer })?;
         }
         self.buffers.push(Buffer::new(name, clock));
         Ok(())
@@ -463,7 +468,7 @@ fn chosen(text: &str) -> Option<String> {
 fn count_of_cpus(count: u32) -> Result<u32, String> {
     match count <= MOST_CPUS {
         true => Ok(count),
-        false => Err(format!("it has {count} processors, more than {MOST_CPUS}")),
+        false => Err(format!("it has data of {count} processors, more than {MOST_CPUS}")),
     }
 }
 

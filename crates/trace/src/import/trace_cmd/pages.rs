@@ -84,6 +84,25 @@ impl Page {
         Ok(None)
     }
 
+    /// How many events are left, without looking at them; `None` if an entry does not fit. That was the page.
+    pub fn count(&mut self, bytes: &[u8]) -> Option<u64> {
+        let mut count = 0;
+        let mut at = std::mem::replace(&mut self.at, self.end);
+        while at < self.end {
+            let head = self.word(bytes, at)?;
+            let kind = head & 31;
+            at += match kind {
+                1..=28 => 4 + 4 * kind as usize,
+                PADDING if head >> 5 == 0 => break,
+                PADDING => 4 + self.word(bytes, at + 4)? as usize,
+                TIME_EXTEND | TIME_STAMP => 8,
+                _ => 4 + (self.word(bytes, at + 4)?.max(4) as usize).next_multiple_of(4),
+            };
+            count += u64::from(kind < PADDING);
+        }
+        (at <= self.end).then_some(count)
+    }
+
     fn event(&mut self, delta: u64, from: usize, length: usize) -> Result<Option<Event>, ()> {
         let Some(end) = from.checked_add(length).filter(|end| *end <= self.end) else {
             return self.give_up();
@@ -150,6 +169,9 @@ mod tests {
             PADDING,
             77,
         ];
+        let bytes = page(0, 0, &words);
+        let mut counted = Page::new(&bytes, LAYOUT).expect("a page");
+        assert_eq!((counted.count(&bytes), counted.count(&bytes)), (Some(3), Some(0)));
         let long = 1_005 + (1 << 27) + 17;
         let (found, is_whole) = events(&page(1_000, 0, &words));
         assert_eq!(found, [(1_005, 8), (long, 8), (long + 4, 4)]);
@@ -161,6 +183,10 @@ mod tests {
     #[test]
     fn what_does_not_fit_ends_the_page() {
         assert_eq!(events(&page(0, 0, &[1, 5, 9, 1])), (vec![(0, 4)], false));
+        for words in [&[1, 5, 9, 1][..], &[0, u32::MAX, 1]] {
+            let bytes = page(0, 0, words);
+            assert_eq!(Page::new(&bytes, LAYOUT).expect("a page").count(&bytes), None);
+        }
         assert_eq!(events(&page(0, 0, &[0, u32::MAX, 1])), (vec![], false));
         assert_eq!(events(&page(0, 0, &[PADDING | 1 << 5, u32::MAX])), (vec![], true));
         assert!(Page::new(&page(0, 1 << 20, &[]), LAYOUT).is_none());

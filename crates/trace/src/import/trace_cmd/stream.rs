@@ -90,6 +90,12 @@ impl Stream {
         &self.block[self.from..][place.clone()]
     }
 
+    /// Leaves out the events that are left of this page, and counts them; `None` if it cannot be read.
+    pub fn count_rest(&mut self) -> Option<u64> {
+        let page = self.block.get(self.from..).unwrap_or_default();
+        self.page.count(&page[..page.len().min(self.layout.page)])
+    }
+
     /// What comes next; `None` at the end.
     pub fn next(&mut self, bytes: &Bytes) -> Option<Next> {
         loop {

@@ -525,6 +525,28 @@ fn recorded_by_perf(folder: &Path) -> Option<Vec<u8>> {
     }
 }
 
+/// What this machine's perf writes to a pipe, with a tracepoint for each call.
+#[test]
+fn a_pipe_of_this_machine_is_imported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let events = "sched:sched_switch,sched:sched_waking,sched:sched_stat_runtime,\
+                  syscalls:sys_enter_clock_nanosleep,syscalls:sys_exit_clock_nanosleep";
+    let recorded = Command::new("perf")
+        .args(["record", "-q", "-a", "-e", events, "--exclude-perf", "-o", "-", "--", "sleep", "0.05"])
+        .output();
+    let Some(output) = recorded.ok().filter(|output| output.status.success()) else {
+        skipped!("perf cannot record here");
+        return;
+    };
+    let path = folder.path().join("perf.pipe");
+    fs::write(&path, &output.stdout).expect("written");
+    let (records, imported) = import_with(&path, &Options { include_best_effort: true }).expect("imported");
+    assert!(!imported.notes.iter().any(|note| note.contains("cannot be read")), "{:?}", imported.notes);
+    assert!(tasks(&records).iter().any(|task| task.name == "sleep"), "the command is among the threads");
+    let calls = activations(&records).into_iter().filter(|seen| seen.separator.call == Call::ClockNanosleep);
+    assert!(calls.count() > 0, "its call is known");
+}
+
 /// What this machine's perf writes is read to its end, and changes of it do not hurt.
 #[test]
 fn a_recording_made_on_this_machine_is_imported() {
