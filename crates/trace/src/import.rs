@@ -73,8 +73,8 @@ impl Import {
             _ => Err(Error::new(
                 ErrorKind::NotATrace,
                 format!(
-                    "{} is neither a perf.data file, nor a trace.dat file, nor a text of ftrace or perf script, \
-                     nor a folder of LTTng or LiME",
+                    "{} is neither a perf.data file, nor a trace.dat file, nor a text of ftrace or perf \
+                     script, nor a folder of LTTng or LiME",
                     path.display()
                 ),
             )),

@@ -202,8 +202,8 @@ impl Trace {
         if !self.kinds.has_stamps() {
             notes.say(
                 "its publications have no time stamps: a message is assumed to be the last one published on \
-                 its topic before its own stamp, and no chain through it is end-to-end. ros2_tracing of Jazzy \
-                 or newer has them, Cyclone DDS (dds:write), or CARET",
+                 its topic before its own stamp, and no chain through it is end-to-end. Stamps are in \
+                 ros2_tracing of Jazzy or newer, in Cyclone DDS (dds:write), and in CARET",
             );
         }
     }
