@@ -443,7 +443,7 @@ pub struct Timeline {
   punctual chains run.trace --chain camera,vision,control -o run.timing.json
   punctual chains run.trace --graph run.dot && dot -Tsvg run.dot -o run.svg"))]
 pub struct Chains {
-    /// The trace (a folder)
+    /// The trace (a folder): Punctual's own, or LTTng's of ROS 2, which is imported for this
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
 

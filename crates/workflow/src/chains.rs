@@ -10,6 +10,7 @@ pub use lists::{List, Lists};
 
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
+use crate::import::{self, Temporary};
 use crate::inputs::{DIFFERENT_TIMES, clock_mismatch};
 use crate::model_file::{display_name, read_model};
 use crate::monitor::{Monitor, Unit};
@@ -62,6 +63,8 @@ pub struct Analysed {
 
 /// Inputs that were opened and fit together.
 pub struct Analyser {
+    /// The folder of a trace that was imported for this.
+    _imported: Option<Temporary>,
     trace: Trace,
     kernel: Option<Recording>,
     /// A model of threads, used instead of those of the recording.
@@ -121,9 +124,13 @@ impl Analyser {
     /// Opens the inputs and checks that they fit together.
     pub fn open(options: Options, monitor: &dyn Monitor) -> Result<Analyser> {
         let flow = FlowOptions { curve_horizon: options.curve_horizon };
-        let (path, beside) = match probes::parts(&options.trace) {
-            Some([trace, recording]) => (trace, Some(recording)),
-            None => (options.trace.clone(), None),
+        let imported = import::for_the_moment(&options.trace, &options.threads, monitor)?;
+        let (path, beside) = match (&imported, probes::parts(&options.trace)) {
+            (Some(Temporary { program, .. }), _) => {
+                (program.path.clone(), program.kernel.as_ref().map(|kernel| kernel.path.clone()))
+            }
+            (None, Some([trace, recording])) => (trace, Some(recording)),
+            (None, None) => (options.trace.clone(), None),
         };
         let trace = Trace::open(&path, &options.chains, flow)?.within(options.range);
         let kernel = options.kernel.or(beside);
@@ -139,7 +146,7 @@ impl Analyser {
             options.threads.refuse_without_threads(&display_name(&options.trace))?;
         }
         let Options { threads, deadlines, lists, .. } = options;
-        Ok(Analyser { trace, kernel, beside, threads, deadlines, lists })
+        Ok(Analyser { _imported: imported, trace, kernel, beside, threads, deadlines, lists })
     }
 
     /// Reads the inputs, makes the timing model and judges the deadlines.

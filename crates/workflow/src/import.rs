@@ -11,6 +11,7 @@ use punctual_trace::ctf18::{Reader, holds_trace};
 use punctual_trace::import::ros2::{self, Written};
 use punctual_trace::import::{Import, Options as TraceOptions, has_kernel};
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 pub use punctual_trace::import::Machine;
 pub use punctual_trace::import::ros2::Variables;
@@ -92,6 +93,40 @@ pub fn import(options: &Options, monitor: &dyn Monitor) -> Result<Imported> {
         return Err(Error::usage(format!("--variable is for traces of ROS 2, and {source} is none")));
     }
     import_threads(options, monitor).map(Imported::Threads)
+}
+
+/// A trace of ROS 2 that is imported to a folder which goes with this.
+pub(crate) struct Temporary {
+    _place: TempDir,
+    /// What is in the folder.
+    pub program: Dataflow,
+}
+
+/// Imports this trace for the moment; `None` if it is none of ROS 2.
+pub(crate) fn for_the_moment(
+    source: &Path,
+    threads: &ThreadFilter,
+    monitor: &dyn Monitor,
+) -> Result<Option<Temporary>> {
+    if !(source.is_dir() && holds_trace(source)) {
+        return Ok(None);
+    }
+    // Whoever reads our own traces knows best what is wrong with one.
+    let Some(reader) = Reader::open(source).ok().filter(|it| !is_own(it) && ros2::is_ros(it)) else {
+        return Ok(None);
+    };
+    let place = tempfile::Builder::new().prefix("punctual-").tempdir();
+    let place = place.map_err(|error| Error::io("make", "a temporary folder", &error))?;
+    let options = Options {
+        source: source.to_owned(),
+        folder: RecordingFolder::new(&place.path().join("imported"), false)?,
+        threads: threads.clone(),
+        include_best_effort: false,
+        machine: None,
+        variables: Variables::Assumed,
+    };
+    let program = import_ros(&options, reader, monitor)?;
+    Ok(Some(Temporary { _place: place, program }))
 }
 
 /// Imports a trace of ROS 2, and one of the kernel beside it.

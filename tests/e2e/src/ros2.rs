@@ -34,6 +34,12 @@ fn agrees(write: impl FnOnce(&Path) -> std::io::Result<Books>) -> Result<Outcome
     chains.arg(&trace).arg("--passages-out").arg(&passages);
     run(chains)?.expect_code(0)?;
     let found = fs::read_to_string(&passages)?;
+    // Without an import of its own it is the same.
+    let at_once = directory.path().join("at_once.csv");
+    let mut chains = punctual(["chains"]);
+    chains.arg(&session).arg("--passages-out").arg(&at_once);
+    run(chains)?.expect_code(0)?;
+    ensure!(fs::read_to_string(&at_once)? == found, "chains of the session differ from those of the import");
     for chain in &books.chains {
         let name = chain.tasks.join(" → ");
         for (latency, mut expected) in [("reaction", chain.reactions()), ("age", chain.ages())] {

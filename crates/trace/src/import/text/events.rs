@@ -5,7 +5,7 @@ use super::super::tracepoints::{Format, Seen, Threads, formats};
 use super::line::Event;
 use crate::Record;
 use punctual_model::Instant;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// What a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +66,9 @@ const IN_INTERRUPT: u8 = 0x08;
 
 /// All tracepoints, and what was not read.
 pub struct Events {
-    known: HashMap<&'static str, (Format, &'static [(&'static str, Kind)])>,
+    known: FxHashMap<&'static str, (Format, &'static [(&'static str, Kind)])>,
     /// Events of other kinds, by name.
-    others: HashMap<String, u64>,
+    others: FxHashMap<String, u64>,
     unreadable: u64,
     record: Vec<u8>,
 }
@@ -78,7 +78,7 @@ impl Default for Events {
         let mut found = formats(description().as_bytes());
         let numbered = KNOWN.iter().zip(1_u16..);
         let known = numbered.filter_map(|((name, fields), id)| Some((*name, (found.remove(&id)?, *fields))));
-        Events { known: known.collect(), others: HashMap::new(), unreadable: 0, record: Vec::new() }
+        Events { known: known.collect(), others: FxHashMap::default(), unreadable: 0, record: Vec::new() }
     }
 }
 

@@ -64,7 +64,7 @@ pub fn is_overwritten(text: &str) -> bool {
 
 /// What a line tells; `None` if it is no event.
 pub fn parse(text: &str) -> Option<Line<'_>> {
-    if let Some(lost) = text.trim_start().strip_prefix("CPU:") {
+    if let Some(lost) = text.trim_ascii_start().strip_prefix("CPU:") {
         return lost_events(lost);
     }
     // A name may have brackets, too.
@@ -81,7 +81,7 @@ fn lost_events(text: &str) -> Option<Line<'_>> {
 fn event<'a>(who: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let (cpu, rest) = rest.split_once(']')?;
     let cpu = cpu.parse().ok()?;
-    let (tid, pid, style) = thread(who.trim())?;
+    let (tid, pid, style) = thread(who.trim_ascii())?;
     let (mut time, mut rest) = word(rest)?;
     let mut flags = None;
     if !time.ends_with(':') {
@@ -93,16 +93,16 @@ fn event<'a>(who: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let name = name.strip_suffix(':')?;
     let name = name.rsplit(':').next().filter(|name| !name.is_empty())?;
     let is_in_interrupt = flags.and_then(is_in_interrupt);
-    Some(Event { tid, pid, cpu, is_in_interrupt, at, name, fields: fields.trim(), style })
+    Some(Event { tid, pid, cpu, is_in_interrupt, at, name, fields: fields.trim_ascii(), style })
 }
 
 /// Thread and process.
 fn thread(who: &str) -> Option<(i32, i32, Style)> {
     let (who, pid) = match who.strip_suffix(')').and_then(|who| who.rsplit_once('(')) {
-        Some((who, process)) => (who.trim_end(), process.trim().parse().unwrap_or(0)),
+        Some((who, process)) => (who.trim_ascii_end(), process.trim_ascii().parse().unwrap_or(0)),
         None => (who, 0),
     };
-    let last = who.rsplit(char::is_whitespace).next()?;
+    let last = who.rsplit(' ').next()?;
     let (process, tid) = last.split_once('/').unwrap_or(("0", last));
     if let (Ok(process), Ok(tid), true) = (process.parse(), tid.parse(), last.len() < who.len()) {
         return Some((tid, process, Style::Perf));
@@ -111,8 +111,8 @@ fn thread(who: &str) -> Option<(i32, i32, Style)> {
 }
 
 fn word(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_start();
-    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let text = text.trim_ascii_start();
+    let end = text.bytes().position(|byte| byte.is_ascii_whitespace()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 

@@ -540,7 +540,8 @@ fn a_pipe_of_this_machine_is_imported() {
     };
     let path = folder.path().join("perf.pipe");
     fs::write(&path, &output.stdout).expect("written");
-    let (records, imported) = import_with(&path, &Options { include_best_effort: true }).expect("imported");
+    let (records, imported) =
+        import_with(&path, &Options { include_best_effort: true, ..Options::default() }).expect("imported");
     assert!(!imported.notes.iter().any(|note| note.contains("cannot be read")), "{:?}", imported.notes);
     assert!(tasks(&records).iter().any(|task| task.name == "sleep"), "the command is among the threads");
     let calls = activations(&records).into_iter().filter(|seen| seen.separator.call == Call::ClockNanosleep);
