@@ -195,7 +195,8 @@ impl Trace {
             switches: true,
             latency: false,
         };
-        let threads = Threads::new(options.include_best_effort, machine, calls);
+        let threads = Threads::new(options.include_best_effort, machine, calls)
+            .named_by_switches(!survey.has("task_rename"));
         Ok(Trace { path: path.to_owned(), text, about, cut, threads, notes, bytes: survey.bytes })
     }
 

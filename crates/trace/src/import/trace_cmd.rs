@@ -35,6 +35,8 @@ const LACKS: Lacks = Lacks {
 
 /// The creation of a thread, with its flags.
 const BORN: &str = "task_newtask";
+/// A thread gets another name.
+const RENAMED: &str = "task_rename";
 
 /// A file that trace-cmd recorded.
 pub struct Trace {
@@ -93,7 +95,8 @@ impl Trace {
         for what in &header.notes {
             notes.say(format!("it has {what}, which are left out"));
         }
-        let threads = Threads::new(options.include_best_effort, machine, calls);
+        let threads = Threads::new(options.include_best_effort, machine, calls)
+            .named_by_switches(!has(&header, RENAMED));
         Ok(Trace { path: path.to_owned(), bytes, header, about, cut: begin.cut, threads, notes })
     }
 
@@ -199,7 +202,7 @@ impl Taker<'_> {
         match format.name.as_str() {
             BORN => self.born(&seen),
             "sched_process_exec" => self.executed(&seen, out),
-            "task_rename" => self.renamed(&seen, out),
+            RENAMED => self.renamed(&seen, out),
             _ => {
                 self.settle(tid, out);
                 self.threads.sample(&seen, out);

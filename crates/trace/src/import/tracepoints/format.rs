@@ -56,15 +56,13 @@ impl Format {
 
     /// A number.
     pub fn number(&self, field: &str, record: &[u8]) -> Option<i64> {
-        let field = self.fields.get(field)?;
-        let bytes = record.get(field.offset..field.offset.checked_add(field.size)?)?;
-        number(bytes, field.signed)
+        let signed = self.fields.get(field)?.signed;
+        number(self.bytes(field, record)?, signed)
     }
 
     /// One number of an array of them.
     pub fn element(&self, field: &str, index: usize, record: &[u8]) -> Option<u64> {
-        let field = self.fields.get(field)?;
-        let all = record.get(field.offset..field.offset.checked_add(field.size)?)?;
+        let all = self.bytes(field, record)?;
         Some(u64::from_le_bytes(all.get(8 * index..8 * index + 8)?.try_into().ok()?))
     }
 
@@ -80,9 +78,20 @@ impl Format {
 
     /// A text with a zero at its end.
     pub fn text(&self, field: &str, record: &[u8]) -> Option<String> {
+        Some(until_zero(self.bytes(field, record)?))
+    }
+
+    /// The same, unless it is this one.
+    pub fn text_other_than(&self, known: &str, field: &str, record: &[u8]) -> Option<String> {
+        let bytes = self.bytes(field, record)?;
+        let is_same =
+            bytes.strip_prefix(known.as_bytes()).is_some_and(|rest| rest.first().is_none_or(|it| *it == 0));
+        (!is_same).then(|| until_zero(bytes))
+    }
+
+    fn bytes<'a>(&self, field: &str, record: &'a [u8]) -> Option<&'a [u8]> {
         let field = self.fields.get(field)?;
-        let bytes = record.get(field.offset..field.offset.checked_add(field.size)?)?;
-        Some(until_zero(bytes))
+        record.get(field.offset..field.offset.checked_add(field.size)?)
     }
 }
 

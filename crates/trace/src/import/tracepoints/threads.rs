@@ -58,6 +58,8 @@ pub struct Threads {
     gone: HashSet<i32>,
     pids: HashMap<i32, i32>,
     names: HashMap<i32, String>,
+    /// Whether no event tells that a thread gets another name.
+    names_by_switches: bool,
     /// The priorities that threads have for as long as they hold a lock that a more urgent one waits for.
     lent: HashMap<i32, i64>,
     /// When each processor had its last switch.
@@ -77,10 +79,16 @@ impl Threads {
             gone: HashSet::new(),
             pids: HashMap::new(),
             names: HashMap::new(),
+            names_by_switches: false,
             lent: HashMap::new(),
             switched: Vec::new(),
             unseen: Unseen::default(),
         }
+    }
+
+    /// The same for a trace without events of names that threads give themselves: their switches have them.
+    pub fn named_by_switches(self, names_by_switches: bool) -> Threads {
+        Threads { names_by_switches, ..self }
     }
 
     /// Takes a tracepoint.
@@ -90,6 +98,10 @@ impl Threads {
         }
         match seen.format.name.as_str() {
             "sched_switch" => {
+                if self.names_by_switches {
+                    self.is_called(seen.tid("prev_pid"), "prev_comm", seen, out);
+                    self.is_called(seen.tid("next_pid"), "next_comm", seen, out);
+                }
                 self.leave_processor(seen, out);
                 self.get_processor(seen, out);
                 self.switch(seen.cpu, seen.at);
@@ -268,6 +280,18 @@ impl Threads {
             }
         }
         self.followed.get_mut(&tid)
+    }
+
+    /// A thread may have named itself since it was named here.
+    fn is_called(&mut self, tid: Option<i32>, field: &str, seen: &Seen, out: Out) {
+        let Some((tid, name)) = tid.and_then(|tid| Some((tid, self.names.get_mut(&tid)?))) else { return };
+        let other = seen.format.text_other_than(name, field, seen.bytes).filter(|other| !other.is_empty());
+        let Some(other) = other else { return };
+        match self.followed.get_mut(&tid) {
+            Some(followed) => followed.thread.rename(&other, out),
+            None => self.bystanders.forget(tid as u32),
+        }
+        *name = other;
     }
 
     /// A thread has this name, and belongs to this process; by another program that it executes, or
