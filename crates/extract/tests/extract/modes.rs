@@ -103,7 +103,8 @@ fn known_arrivals_are_exact_however_late() {
     let change = |job: u64| (job * 5 + job.saturating_sub(200) * 3) * MS;
     let burst = |job: u64| (job / 4) * 20 * MS + job % 4 * 200_000;
     let skipping = |job: u64| (job + job / 7) * 10 * MS;
-    let rules: [(&dyn Fn(u64) -> u64, &[u64]); 5] = [
+    type Rule<'a> = (&'a dyn Fn(u64) -> u64, &'a [u64]);
+    let rules: [Rule<'_>; 5] = [
         (&jump, &[10 * MS, 10 * MS]),
         (&change, &[5 * MS, 8 * MS]),
         (&burst, &[20 * MS]),

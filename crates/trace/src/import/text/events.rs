@@ -30,8 +30,11 @@ impl Kind {
 
 use Kind::{Arguments, Name, Number, State};
 
+/// How a field begins in the text, and what it is.
+type Field = (&'static str, Kind);
+
 /// Tracepoints that are read, with the fields of each as they stand in the text, in order.
-const KNOWN: &[(&str, &[(&str, Kind)])] = &[
+const KNOWN: &[(&str, &[Field])] = &[
     (
         "sched_switch",
         &[
@@ -66,7 +69,7 @@ const IN_INTERRUPT: u8 = 0x08;
 
 /// All tracepoints, and what was not read.
 pub struct Events {
-    known: FxHashMap<&'static str, (Format, &'static [(&'static str, Kind)])>,
+    known: FxHashMap<&'static str, (Format, &'static [Field])>,
     /// Events of other kinds, by name.
     others: FxHashMap<String, u64>,
     unreadable: u64,
@@ -177,7 +180,7 @@ fn is_of_thread(flags: &str) -> bool {
 }
 
 /// Puts the fields into a record; false if one is not there.
-fn encode(name: &str, text: &str, fields: &[(&str, Kind)], record: &mut Vec<u8>) -> bool {
+fn encode(name: &str, text: &str, fields: &[Field], record: &mut Vec<u8>) -> bool {
     match name {
         "sys_enter" | "sys_exit" => return call(text, name == "sys_enter", record),
         "sched_switch" if !text.contains("prev_pid=") => return short_switch(text, record),

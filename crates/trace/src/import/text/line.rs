@@ -138,10 +138,12 @@ fn instant(text: &str) -> Option<Instant> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Option<(i32, i32, u32, Option<bool>, u64, &str, &str)> {
+    type Told<'a> = ([i32; 2], u32, Option<bool>, u64, [&'a str; 2]);
+
+    fn told(text: &str) -> Option<Told<'_>> {
         match parse(text)? {
             Line::Event(it) => {
-                Some((it.tid, it.pid, it.cpu, it.is_in_interrupt, it.at.ns(), it.name, it.fields))
+                Some(([it.tid, it.pid], it.cpu, it.is_in_interrupt, it.at.ns(), [it.name, it.fields]))
             }
             Line::Lost { .. } => None,
         }
@@ -152,21 +154,21 @@ mod tests {
         let at = 15_737_407_162_000;
         assert_eq!(
             told("            bash-6532    [001] d.h2. 15737.407162: sys_enter: NR 33 (b, 1)"),
-            Some((6532, 0, 1, Some(true), at, "sys_enter", "NR 33 (b, 1)"))
+            Some(([6532, 0], 1, Some(true), at, ["sys_enter", "NR 33 (b, 1)"]))
         );
         assert_eq!(
             told("  my-[x] 7-12 ( 1230) [003] ..... 15737.407162: sched_switch: a ==> b"),
-            Some((12, 1230, 3, Some(false), at, "sched_switch", "a ==> b"))
+            Some(([12, 1230], 3, Some(false), at, ["sched_switch", "a ==> b"]))
         );
         assert_eq!(
             told(
                 "     migration/0-18    [000] 15737.407162: sched_switch:         x:18 [0] S ==> y:6315 [120]"
             ),
-            Some((18, 0, 0, None, at, "sched_switch", "x:18 [0] S ==> y:6315 [120]"))
+            Some(([18, 0], 0, None, at, ["sched_switch", "x:18 [0] S ==> y:6315 [120]"]))
         );
         assert_eq!(
             told("lto cgu.10  5022/5023 [000] 15737.407162042:      sched:sched_waking: comm=a pid=18"),
-            Some((5023, 5022, 0, None, at + 42, "sched_waking", "comm=a pid=18"))
+            Some(([5023, 5022], 0, None, at + 42, ["sched_waking", "comm=a pid=18"]))
         );
         assert_eq!(parse("CPU:1 [LOST 12 EVENTS]"), Some(Line::Lost { cpu: 1, events: 12 }));
         for other in ["", "# tracer: nop", "cpus=2", "a-1 [000] 1.5: func <-caller", "[", "x-1 [0] 1.x: y: z"]
