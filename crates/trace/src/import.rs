@@ -59,6 +59,10 @@ impl Import {
             let (about, bytes) = (folder.about().clone(), folder.bytes());
             return Ok(Import { source: Source::Lime(Box::new(folder)), about, bytes });
         }
+        if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+            let why = format!("{} is no file: a pipe has to be saved to one first", path.display());
+            return Err(Error::new(ErrorKind::NotATrace, why));
+        }
         let mut magic = [0; 10];
         let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
         match read {

@@ -13,6 +13,8 @@ pub struct Stream {
     pub number: u64,
     pub name: String,
     pub length: u64,
+    /// How long its index says that it is, if it has one.
+    pub indexed: Option<u64>,
     place: Place,
 }
 
@@ -78,6 +80,7 @@ impl Source {
             number,
             name: format!("stream_{number}"),
             length: bytes.len() as u64,
+            indexed: None,
             place: Place::Memory(bytes),
         };
         let mut streams: Vec<Stream> = streams.into_iter().map(stream).collect();
@@ -120,7 +123,7 @@ impl Stream {
     /// A file of any name.
     pub fn at(path: PathBuf, length: u64) -> Stream {
         let name = path.to_string_lossy().into_owned();
-        Stream { number: 0, name, length, place: Place::File(path) }
+        Stream { number: 0, name, length, indexed: None, place: Place::File(path) }
     }
 
     /// The stream in this file of a folder; `None` for other files.
@@ -131,7 +134,7 @@ impl Stream {
         };
         let path = entry.path();
         let about = fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?;
-        let stream = Stream { number, name, length: about.len(), place: Place::File(path) };
+        let stream = Stream { number, name, length: about.len(), indexed: None, place: Place::File(path) };
         Ok(about.is_file().then_some(stream))
     }
 

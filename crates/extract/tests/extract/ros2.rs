@@ -326,6 +326,42 @@ fn where_a_stream_is_missing_no_chain_is_called_end_to_end() {
     }
 }
 
+/// As LTTng writes it, for a stream of packets of a page.
+fn write_index(folder: &Path, stream: &str) -> u64 {
+    let length = std::fs::metadata(folder.join(stream)).unwrap().len();
+    let words = [0xC1F1_DCC1_u32, 1, 1, 72].map(u32::to_be_bytes).concat();
+    let packets = (0..length / 4_096).flat_map(|packet| {
+        let mut entry = [(packet * 4_096).to_be_bytes(), (8 * 4_096_u64).to_be_bytes()].concat();
+        entry.resize(72, 0);
+        entry
+    });
+    let index: Vec<u8> = words.into_iter().chain(packets).collect();
+    std::fs::create_dir_all(folder.join("index")).unwrap();
+    std::fs::write(folder.join(format!("index/{stream}.idx")), index).unwrap();
+    length
+}
+
+/// Between two packets, so that it looks whole: the index tells.
+#[test]
+fn a_stream_that_is_cut_off_is_noticed() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("trace");
+    let books = System::new(Tracer::Jazzy, 1).write(&folder, Tracer::Jazzy.layout(), 60_000).unwrap();
+    let length = write_index(&folder, "channel0_2");
+    let whole = import(place.path(), &declared(), Some(&chains(&books)));
+    agrees(&whole, &books);
+    let file = std::fs::File::options().write(true).open(folder.join("channel0_2")).unwrap();
+    file.set_len(length / 2 / 4_096 * 4_096).unwrap();
+    let found = import(place.path(), &declared(), Some(&chains(&books)));
+    let says = |note: &String| note.contains("channel0_2") && note.contains("the file ends here");
+    assert!(found.written.notes.iter().any(says), "{:?}", found.written.notes);
+    for (chain, [reactions, ages]) in books.chains.iter().zip(&found.latencies) {
+        assert!(ages.iter().all(|age| chain.ages().contains(age)), "{:?}", chain.tasks);
+        assert!(reactions.iter().all(|it| chain.reactions().contains(it)), "{:?}", chain.tasks);
+    }
+    assert_eq!(whole_and_not(&found)[0], Vec::<String>::new());
+}
+
 #[test]
 fn where_events_are_missing_no_chain_is_called_end_to_end() {
     let found = imported(System::new(Tracer::Jazzy, 1).with_losses(3_000));

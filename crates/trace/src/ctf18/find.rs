@@ -87,8 +87,28 @@ fn open(folder: PathBuf) -> Result<Found, Error> {
         }
     }
     streams.sort_by(|one, other| one.name.cmp(&other.name));
+    for stream in &mut streams {
+        stream.indexed = indexed(&folder, &stream.name);
+    }
     let missing = missing(&folder, &streams);
     Ok(Found { folder, document, streams, missing })
+}
+
+/// How long a stream is, as its index of LTTng says: a header of four words of 32 bits, of which the last is
+/// the size of an entry, and an entry for each packet, which begins with its byte and its size in bits.
+fn indexed(folder: &Path, stream: &str) -> Option<u64> {
+    const MAGIC: u32 = 0xC1F1_DCC1;
+    const HEADER: usize = 16;
+    let name = Path::new(stream).file_name()?.to_string_lossy();
+    let path = folder.join("index").join(format!("{name}.idx"));
+    let bytes = fs::metadata(&path).ok().filter(|about| about.len() <= MOST_METADATA);
+    let bytes = bytes.and_then(|_| fs::read(path).ok())?;
+    let word = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    let long = |at: usize| Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    let size = word(12).filter(|size| word(0) == Some(MAGIC) && *size >= 16)? as usize;
+    let entries = (bytes.len() - HEADER) / size;
+    let last = HEADER + entries.checked_sub(1)? * size;
+    long(last)?.checked_add(long(last + 8)? / 8)
 }
 
 /// Streams of LTTng that are not there: its index has them, or streams of later processors are there.

@@ -91,6 +91,8 @@ pub struct Cursor<'a> {
     discarded: Option<u64>,
     /// Whether any packet made sense.
     has_packets: bool,
+    /// How long the index says that the file is, as long as that was not compared.
+    indexed: Option<u64>,
     /// Packets that were left out, wholly or in part, since the last that was taken.
     left_out: u64,
     state: State,
@@ -117,6 +119,7 @@ impl<'a> Cursor<'a> {
             classes,
             stream,
             bytes: stream.open()?,
+            indexed: stream.indexed,
             window: Vec::new(),
             window_at: 0,
             window_size: window,
@@ -177,6 +180,7 @@ impl<'a> Cursor<'a> {
                 }
                 continue;
             }
+            self.compare_with_index();
             self.head = match std::mem::take(&mut self.left_out) {
                 0 => Head::End,
                 _ if self.is_foreign() => {
@@ -186,6 +190,16 @@ impl<'a> Cursor<'a> {
                 packets => Head::Lost { events: 0, packets, until: u64::MAX },
             };
             return Ok(());
+        }
+    }
+
+    /// A file that was cut off between two packets looks whole.
+    fn compare_with_index(&mut self) {
+        if let Some(indexed) = self.indexed.take().filter(|indexed| *indexed > self.stream.length) {
+            let what = format!("the file ends here, and its index has packets up to byte {indexed}");
+            self.damages.push(Damage::new(&self.stream.name, self.stream.length, what));
+            self.left_out += 1;
+            self.found.packets += 1;
         }
     }
 

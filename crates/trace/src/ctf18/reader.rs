@@ -99,11 +99,6 @@ impl Lost {
     fn of_stream(trace: usize) -> Lost {
         Lost { at: Instant::from_ns(0), until: Instant::from_ns(u64::MAX), trace, events: 0, packets: 1 }
     }
-
-    /// Whether a whole stream is missing: then any event may be, from the beginning to the end.
-    pub fn is_of_stream(&self) -> bool {
-        *self == Lost::of_stream(self.trace)
-    }
 }
 
 /// A stream of packets, of one processor and channel: in one file, or in several.

@@ -142,10 +142,7 @@ impl Trace {
                     // The kernel's losses do not matter to callbacks.
                     Item::Lost(lost) if self.reader.env(lost.trace, "domain") == Some("kernel") => true,
                     Item::Lost(lost) => {
-                        // No number tells how many of a whole stream: what is there is followed, and every
-                        // chain is open.
-                        let until = if lost.is_of_stream() { lost.at } else { lost.until };
-                        follow.lose(lost.at, until, (lost.events, lost.packets), out);
+                        follow.lose(lost.at, lost.until, (lost.events, lost.packets), out);
                         true
                     }
                 };

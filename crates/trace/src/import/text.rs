@@ -14,7 +14,7 @@ use super::tracepoints::{Calls, Lacks, SWITCH, Threads};
 use crate::{About, Record, Totals};
 use events::Events;
 use line::{Line, Style};
-use punctual_model::{Instant, Platform};
+use punctual_model::{Duration, Instant, Platform};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -22,6 +22,12 @@ use std::path::{Path, PathBuf};
 
 /// Longest line that is read as one.
 const MOST_LINE: u64 = 64 << 10;
+
+/// Processors that begin so many nanoseconds apart are worth a note.
+const APART: u64 = 10_000_000;
+
+/// At most one event in so many comes after a later one, as those of two processors may.
+const MOST_BACKWARD: u64 = 100;
 
 /// How far the first event may be from the beginning: pages have a program before it.
 const MOST_BEFORE: u64 = 64 << 20;
@@ -45,7 +51,7 @@ pub struct Trace {
 }
 
 /// What is known from a first look at all of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Survey {
     /// The first event of each processor.
     first: BTreeMap<u32, Instant>,
@@ -57,6 +63,14 @@ struct Survey {
     bytes: u64,
     /// Whether times have nanoseconds.
     is_fine: bool,
+    /// Whether any line has the process of its thread.
+    has_processes: bool,
+    /// Whether a header says how many events were written over.
+    has_counts: bool,
+    /// The latest event so far, all events, and those before that one.
+    latest: Instant,
+    events: u64,
+    backward: u64,
 }
 
 /// Where the text is.
@@ -110,7 +124,19 @@ pub fn is_text(path: &Path) -> Result<bool, Error> {
 
 impl Survey {
     fn of(path: &Path, text: &Text) -> Result<Survey, Error> {
-        let mut survey = Survey::default();
+        let mut survey = Survey {
+            first: BTreeMap::new(),
+            kinds: BTreeSet::new(),
+            is_overwritten: false,
+            style: None,
+            bytes: 0,
+            is_fine: false,
+            has_processes: false,
+            has_counts: false,
+            latest: Instant::from_ns(0),
+            events: 0,
+            backward: 0,
+        };
         let mut lines = Lines::open(path, text)?;
         while let Some(text) = lines.next(path)? {
             survey.take(&text);
@@ -125,17 +151,30 @@ impl Survey {
                 self.first.entry(event.cpu).or_insert(event.at);
                 self.style.get_or_insert(event.style);
                 self.is_fine |= event.at.ns() % 1_000 != 0;
+                self.has_processes |= event.pid > 0;
+                self.events += 1;
+                self.backward += u64::from(event.at < self.latest);
+                self.latest = self.latest.max(event.at);
                 if !self.kinds.contains(event.name) {
                     self.kinds.insert(event.name.to_owned());
                 }
             }
             Some(Line::Lost { .. }) => {}
-            None => self.is_overwritten |= line::is_overwritten(text),
+            None => {
+                let is_overwritten = line::is_overwritten(text);
+                self.has_counts |= is_overwritten.is_some();
+                self.is_overwritten |= is_overwritten.unwrap_or(false);
+            }
         }
     }
 
     fn has(&self, name: &str) -> bool {
         self.kinds.contains(name)
+    }
+
+    /// How much later the last processor begins than the first one.
+    fn apart(&self) -> Option<Duration> {
+        Some(self.first.values().max()?.since(*self.first.values().min()?))
     }
 
     /// From where on the events of all processors are there.
@@ -165,6 +204,15 @@ impl Trace {
                 format!("{}: it has no event {SWITCH}, without which nobody knows who ran", path.display());
             return Err(Error::new(ErrorKind::Malformed, why));
         }
+        if survey.backward > survey.events / MOST_BACKWARD {
+            let Survey { backward, events, .. } = survey;
+            let why = format!(
+                "{}: its lines are not in the order of time ({backward} of {events} go back): sort them, or \
+                 print absolute times",
+                path.display()
+            );
+            return Err(Error::new(ErrorKind::Malformed, why));
+        }
         let mut notes = Notes::default();
         let machine = options.machine;
         let calls = if survey.has("sys_enter") { Calls::All } else { Calls::None };
@@ -172,8 +220,23 @@ impl Trace {
         if calls == Calls::All && machine.is_none() {
             notes.say("a text does not say its machine: --machine x86_64 or aarch64 names it");
         }
-        if !survey.has("task_newtask") && survey.style == Some(Style::Ftrace) {
-            notes.say("which process a thread belongs to is not known (task_newtask would tell)");
+        match survey.style {
+            Some(Style::Ftrace) if !survey.has("task_newtask") => {
+                notes.say("which process a thread belongs to is not known (task_newtask would tell)");
+            }
+            Some(Style::Perf) if !survey.has_processes => notes.say(
+                "which process a thread belongs to is not known (perf script -F \
+                 comm,pid,tid,cpu,time,event,trace would tell)",
+            ),
+            _ => {}
+        }
+        if survey.style == Some(Style::Perf) {
+            notes.say("what perf lost is in its text only by perf script --show-lost-events");
+        }
+        if let Some(apart) = survey.apart().filter(|apart| !survey.has_counts && apart.ns() > APART) {
+            notes.say(format!(
+                "its processors begin {apart} apart: where events were written over before, costs may be too high"
+            ));
         }
         if !survey.is_fine {
             notes.say("its times are whole microseconds: figures are no finer");
@@ -228,8 +291,7 @@ impl Trace {
                     events.take(&event, taker.until, &mut self.threads, &mut out);
                 }
                 Some(Line::Lost { cpu, events }) => {
-                    taker.lost = taker.lost.saturating_add(events);
-                    taker.reached.entry(cpu).or_insert((self.about.from, false)).1 = true;
+                    taker.lose(cpu, events);
                     self.threads.lose();
                 }
                 None => {}
@@ -256,8 +318,9 @@ impl Trace {
 
 /// How far the lines have come.
 struct Taker {
-    /// The last event of each processor, and whether events are missing since.
-    reached: BTreeMap<u32, (Instant, bool)>,
+    /// The last event of each processor, and whether events are missing since; those of any processor under
+    /// `None`.
+    reached: BTreeMap<Option<u32>, (Instant, bool)>,
     until: Instant,
     lost: u64,
 }
@@ -274,11 +337,18 @@ impl Taker {
             notes.count("events out of order: taken at the time of the one before");
         }
         self.until = self.until.max(event.at);
-        let (last, is_in_gap) = self.reached.entry(event.cpu).or_insert((self.until, false));
-        if std::mem::take(is_in_gap) {
-            threads.lose();
-            out(Record::Lost { since: *last, until: self.until });
+        for cpu in [None, Some(event.cpu)] {
+            let (last, is_in_gap) = self.reached.entry(cpu).or_insert((self.until, false));
+            if std::mem::take(is_in_gap) {
+                threads.lose();
+                out(Record::Lost { since: *last, until: self.until });
+            }
+            *last = self.until;
         }
-        *last = self.until;
+    }
+
+    fn lose(&mut self, cpu: Option<u32>, events: u64) {
+        self.lost = self.lost.saturating_add(events);
+        self.reached.entry(cpu).or_insert((self.until, false)).1 = true;
     }
 }

@@ -299,6 +299,11 @@ impl Thread {
         }
     }
 
+    /// Whether it has a processor, as far as was seen.
+    pub fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
     /// Switches that it made and that are missing, so far.
     pub fn unseen(&self) -> Unseen {
         self.unseen

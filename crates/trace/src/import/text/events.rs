@@ -6,6 +6,7 @@ use super::line::Event;
 use crate::Record;
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// What a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,8 @@ pub struct Events {
     known: FxHashMap<&'static str, (Format, &'static [Field])>,
     /// Events of other kinds, by name.
     others: FxHashMap<String, u64>,
-    unreadable: u64,
+    /// Events whose fields are not understood, by name.
+    unreadable: BTreeMap<String, u64>,
     record: Vec<u8>,
 }
 
@@ -81,7 +83,12 @@ impl Default for Events {
         let mut found = formats(description().as_bytes());
         let numbered = KNOWN.iter().zip(1_u16..);
         let known = numbered.filter_map(|((name, fields), id)| Some((*name, (found.remove(&id)?, *fields))));
-        Events { known: known.collect(), others: FxHashMap::default(), unreadable: 0, record: Vec::new() }
+        Events {
+            known: known.collect(),
+            others: FxHashMap::default(),
+            unreadable: BTreeMap::new(),
+            record: Vec::new(),
+        }
     }
 }
 
@@ -124,7 +131,7 @@ impl Events {
         // Where a line does not say so, who was interrupted is not known to be the waker.
         self.record[FLAGS] = if event.is_in_interrupt == Some(false) { 0 } else { IN_INTERRUPT };
         if !encode(event.name, event.fields, fields, &mut self.record) {
-            self.unreadable += 1;
+            *self.unreadable.entry(event.name.to_owned()).or_default() += 1;
             return;
         }
         let bytes = &self.record;
@@ -151,8 +158,10 @@ impl Events {
     pub fn say(&self, notes: &mut Notes) {
         let others = self.others.iter().map(|(name, count)| (name.as_str(), *count));
         let unread = self.known.values().map(|(format, _)| (format.name.as_str(), format.unread.get()));
-        let unreadable = ("lines whose fields are not understood", self.unreadable);
-        notes.say_unread(others.chain(unread).chain([unreadable]));
+        notes.say_unread(others.chain(unread));
+        for (name, count) in &self.unreadable {
+            notes.say(format!("{count} lines of {name} are left out: their fields are not understood"));
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use punctual_model::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     Event(Event<'a>),
-    /// The tracer had no room for so many events of a processor.
+    /// The tracer had no room for so many events, of this processor where it says so.
     Lost {
-        cpu: u32,
+        cpu: Option<u32>,
         events: u64,
     },
 }
@@ -55,11 +55,11 @@ impl Style {
 }
 
 /// Whether a header says that the kernel had written over events: of those written, fewer are in the buffer.
-pub fn is_overwritten(text: &str) -> bool {
-    let Some((_, counts)) = text.split_once("entries-in-buffer/entries-written:") else { return false };
-    let mut counts = counts.split_whitespace().next().unwrap_or_default().split('/');
-    let mut count = || counts.next()?.parse::<u64>().ok();
-    matches!((count(), count()), (Some(kept), Some(written)) if kept < written)
+/// `None` if the line is no such header.
+pub fn is_overwritten(text: &str) -> Option<bool> {
+    let (_, counts) = text.split_once("entries-in-buffer/entries-written:")?;
+    let (kept, written) = counts.split_whitespace().next()?.split_once('/')?;
+    Some(kept.parse::<u64>().ok()? < written.parse().ok()?)
 }
 
 /// What a line tells; `None` if it is no event.
@@ -67,15 +67,23 @@ pub fn parse(text: &str) -> Option<Line<'_>> {
     if let Some(lost) = text.trim_ascii_start().strip_prefix("CPU:") {
         return lost_events(lost);
     }
+    if let Some((_, lost)) = text.split_once("PERF_RECORD_LOST") {
+        return Some(Line::Lost {
+            cpu: None,
+            events: lost.trim_start_matches(" lost ").parse().unwrap_or(1),
+        });
+    }
     // A name may have brackets, too.
     text.match_indices('[').find_map(|(at, _)| event(&text[..at], &text[at + 1..])).map(Line::Event)
 }
 
-/// `3 [LOST 12 EVENTS]`
+/// `3 [LOST 12 EVENTS]` of ftrace, `3 [12 EVENTS DROPPED]` of trace-cmd.
 fn lost_events(text: &str) -> Option<Line<'_>> {
-    let (cpu, rest) = text.split_once(" [LOST ")?;
-    let events = rest.split(' ').next()?;
-    Some(Line::Lost { cpu: cpu.trim().parse().ok()?, events: events.parse().unwrap_or(1) })
+    let (cpu, rest) = text.split_once(" [")?;
+    let rest = rest.strip_suffix(']')?;
+    let events = rest.strip_prefix("LOST ").and_then(|rest| rest.strip_suffix(" EVENTS"));
+    let events = events.or_else(|| rest.strip_suffix(" EVENTS DROPPED"))?;
+    Some(Line::Lost { cpu: Some(cpu.trim_ascii().parse().ok()?), events: events.parse().unwrap_or(1) })
 }
 
 fn event<'a>(who: &'a str, rest: &'a str) -> Option<Event<'a>> {
@@ -170,12 +178,17 @@ mod tests {
             told("lto cgu.10  5022/5023 [000] 15737.407162042:      sched:sched_waking: comm=a pid=18"),
             Some(([5023, 5022], 0, None, at + 42, ["sched_waking", "comm=a pid=18"]))
         );
-        assert_eq!(parse("CPU:1 [LOST 12 EVENTS]"), Some(Line::Lost { cpu: 1, events: 12 }));
+        for text in ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]"] {
+            assert_eq!(parse(text), Some(Line::Lost { cpu: Some(1), events: 12 }));
+        }
+        let of_perf = "  swapper     0 [000]  1.5: PERF_RECORD_LOST lost 84";
+        assert_eq!(parse(of_perf), Some(Line::Lost { cpu: None, events: 84 }));
         for other in ["", "# tracer: nop", "cpus=2", "a-1 [000] 1.5: func <-caller", "[", "x-1 [0] 1.x: y: z"]
         {
             assert_eq!(parse(other), None, "{other}");
         }
-        assert!(is_overwritten("# entries-in-buffer/entries-written: 140080/250280   #P:4"));
-        assert!(!is_overwritten("# entries-in-buffer/entries-written: 56145/56145   #P:2"));
+        let counts =
+            |counts: &str| is_overwritten(&format!("# entries-in-buffer/entries-written: {counts}   #P:4"));
+        assert_eq!(["140080/250280", "5/5", "x"].map(counts), [Some(true), Some(false), None]);
     }
 }

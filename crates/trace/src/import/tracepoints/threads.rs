@@ -223,7 +223,10 @@ impl Threads {
         let switched = self.last_switch(seen.cpu).filter(|_| seen.tid == tid);
         let Some(followed) = self.followed.get_mut(&tid) else { return };
         switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
-        followed.thread.account(seen.at, Duration::from_ns(ran), out);
+        // Of one that runs elsewhere, it says nothing of this processor.
+        if seen.tid == tid || followed.thread.is_running() {
+            followed.thread.account(seen.at, Duration::from_ns(ran), out);
+        }
     }
 
     /// The thread that runs where something is seen, if it is followed.

@@ -525,6 +525,9 @@ fn recorded_by_perf(folder: &Path) -> Option<Vec<u8>> {
     }
 }
 
+/// Not every wake-up and not every switch is in a trace.
+const TEN_SLEEPS: &str = "for turn in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done";
+
 /// What this machine's perf writes to a pipe, with a tracepoint for each call.
 #[test]
 fn a_pipe_of_this_machine_is_imported() {
@@ -532,7 +535,7 @@ fn a_pipe_of_this_machine_is_imported() {
     let events = "sched:sched_switch,sched:sched_waking,sched:sched_stat_runtime,\
                   syscalls:sys_enter_clock_nanosleep,syscalls:sys_exit_clock_nanosleep";
     let recorded = Command::new("perf")
-        .args(["record", "-q", "-a", "-e", events, "--exclude-perf", "-o", "-", "--", "sleep", "0.05"])
+        .args(["record", "-q", "-a", "-e", events, "--exclude-perf", "-o", "-", "--", "sh", "-c", TEN_SLEEPS])
         .output();
     let Some(output) = recorded.ok().filter(|output| output.status.success()) else {
         skipped!("perf cannot record here");
