@@ -235,7 +235,8 @@ impl Trace {
         }
         if let Some(apart) = survey.apart().filter(|apart| !survey.has_counts && apart.ns() > APART) {
             notes.say(format!(
-                "its processors begin {apart} apart: where events were written over before, costs may be too high"
+                "its processors begin {apart} apart: where events were written over before, costs may be too \
+                 high"
             ));
         }
         if !survey.is_fine {
