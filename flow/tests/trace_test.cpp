@@ -130,8 +130,10 @@ void check_events(reading &read, unsigned executors, const Graph &graph,
 		});
 	std::vector<std::uint32_t> pushes(16), activations(16), starts(16), stops(16);
 	std::vector<std::uint32_t> by(16);
-	// The tick of the last push, or end of a run: what an activation comes from.
+	// The tick of the last push, or end of a run: what an activation comes from. Before the
+	// first one, what was pushed before the start activates.
 	std::uint64_t cause = 0;
+	std::uint32_t early = 0;
 	for (std::size_t index = 0; index < read.count; ++index) {
 		const seen &event = read.events[index];
 		std::uint32_t object = event.object;
@@ -142,7 +144,8 @@ void check_events(reading &read, unsigned executors, const Graph &graph,
 			cause = event.ticks;
 			break;
 		case ACTIVATION:
-			CHECK(event.ticks == cause);
+			early += cause == 0;
+			CHECK(event.ticks == cause || cause == 0);
 			CHECK(activations[object] == stops[object]);
 			CHECK(event.number == activations[object]++ % 16384);
 			break;
@@ -167,7 +170,7 @@ void check_events(reading &read, unsigned executors, const Graph &graph,
 		CHECK(stops[graph.tasks[task]->id()] == ran[task]);
 	}
 	CHECK(pushes[graph.middle.id()] == ran[0] + ran[1] + ran[2]);
-	CHECK(pushes[graph.tick.id()] >= ran[4]);
+	CHECK(pushes[graph.tick.id()] + early >= ran[4]);
 }
 
 void everything_is_there(unsigned executors)
@@ -325,6 +328,8 @@ void each_start_has_a_trace_of_its_own()
 		remove_trace(folder.c_str());
 		const std::vector<std::uint32_t> before = instances(graph);
 		CHECK(before[0] == run);
+		// As the timer may push while the scheduler stops.
+		graph.tick.push();
 		must(graph.scheduler.start(settings));
 		graph.source[0].push();
 		graph.tasks[0]->wait(1);
