@@ -262,8 +262,26 @@ fn value<'a>(text: &'a str, field: &str) -> Option<&'a str> {
     text[field_at(text, field)? + field.len()..].split_whitespace().next()
 }
 
+/// `id=230 args=ARRAY[01, 00, …]`, or `id=230 ret=0`: as `trace-cmd report -R` has it.
+fn raw_call(text: &str, enters: bool, record: &mut Vec<u8>) -> bool {
+    let both = [value(text, "id="), value(text, "ret=")];
+    let mut put_number = |number: Option<&str>| number.is_some_and(|number| put(Number, number, record));
+    if !enters {
+        return both.into_iter().all(put_number);
+    }
+    let arguments = text.split_once("args=ARRAY[").and_then(|(_, rest)| rest.strip_suffix(']'));
+    let bytes = arguments.and_then(|all| all.split(", ").map(|it| u8::from_str_radix(it, 16).ok()).collect());
+    let bytes: Option<Vec<u8>> = bytes;
+    let is_whole = put_number(both[0]) && bytes.as_ref().is_some_and(|bytes| bytes.len() == Arguments.size());
+    record.extend(bytes.into_iter().flatten());
+    is_whole
+}
+
 /// `NR 230 (1, 1, 7ffc0000, 0, 0, 0)`, or `NR 230 = 0`.
 fn call(text: &str, enters: bool, record: &mut Vec<u8>) -> bool {
+    if text.starts_with("id=") {
+        return raw_call(text, enters, record);
+    }
     let Some(rest) = text.strip_prefix("NR ") else { return false };
     let Some((number, rest)) = rest.split_once(' ') else { return false };
     if !put(Number, number, record) {
@@ -336,9 +354,17 @@ mod tests {
         let arguments: Vec<u64> =
             (0..6).map(|index| format.element("args", index, &record).unwrap_or(0)).collect();
         assert_eq!(arguments, [1, 1, 0x7ffc_0000_0000, 0, 0, 5]);
-        let (format, record) = fields("sys_exit", "NR 230 = -516").expect("a result");
-        assert_eq!(format.number("ret", &record), Some(-516));
-        for broken in ["", "NR", "NR x (1)", "NR 1 (g)", "NR 1 = ", "id=1"] {
+        for result in ["NR 230 = -516", "id=230 ret=-516"] {
+            let (format, record) = fields("sys_exit", result).expect("a result");
+            assert_eq!(format.number("ret", &record), Some(-516));
+        }
+        let bytes = [["01, 00, 00, 00, 00, 00, 00, 80"; 5].join(", "), ["ff"; 8].join(", ")].join(", ");
+        let (format, record) = fields("sys_enter", &format!("id=230 args=ARRAY[{bytes}]")).expect("a call");
+        let argument = |index| format.element("args", index, &record);
+        assert_eq!((argument(0), argument(5)), (Some(0x8000_0000_0000_0001), Some(u64::MAX)));
+        for broken in
+            ["", "NR", "NR x (1)", "NR 1 (g)", "NR 1 = ", "id=1", "id=1 args=ARRAY[01]", "id=1 args=ARRAY[x"]
+        {
             assert!(
                 fields("sys_enter", broken).is_none() && fields("sys_exit", broken).is_none(),
                 "{broken}"
