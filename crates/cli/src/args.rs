@@ -330,7 +330,7 @@ pub struct Import {
     #[arg(long)]
     pub include_best_effort: bool,
 
-    /// The machine that it was recorded on, where the trace does not say it: for its system calls
+    /// Machine it was recorded on, if the trace does not name it; decides the numbers of system calls
     #[arg(long, value_name = "NAME", value_parser = ["x86_64", "aarch64"])]
     pub machine: Option<String>,
 

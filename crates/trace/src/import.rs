@@ -60,7 +60,7 @@ impl Import {
             return Ok(Import { source: Source::Lime(Box::new(folder)), about, bytes });
         }
         if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-            let why = format!("{} is no file: a pipe has to be saved to one first", path.display());
+            let why = format!("{} is not a regular file: save a pipe to a file first", path.display());
             return Err(Error::new(ErrorKind::NotATrace, why));
         }
         let mut magic = [0; 10];

@@ -13,7 +13,7 @@ pub struct Stream {
     pub number: u64,
     pub name: String,
     pub length: u64,
-    /// How long its index says that it is, if it has one.
+    /// Its length by its index, if it has one.
     pub indexed: Option<u64>,
     place: Place,
 }

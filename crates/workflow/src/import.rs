@@ -26,7 +26,7 @@ pub struct Options {
     pub threads: ThreadFilter,
     /// Import threads that are not real-time too.
     pub include_best_effort: bool,
-    /// The machine that it was recorded on, where the trace does not say it.
+    /// The machine it was recorded on, if the trace does not name it.
     pub machine: Option<Machine>,
     /// Data between callbacks of a node, in a trace of ROS 2.
     pub variables: Variables,

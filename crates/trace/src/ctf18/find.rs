@@ -94,8 +94,8 @@ fn open(folder: PathBuf) -> Result<Found, Error> {
     Ok(Found { folder, document, streams, missing })
 }
 
-/// How long a stream is, as its index of LTTng says: a header of four words of 32 bits, of which the last is
-/// the size of an entry, and an entry for each packet, which begins with its byte and its size in bits.
+/// The length of a stream by its LTTng index: a header of four 32-bit words, the last of which is the size of
+/// an entry, and an entry for each packet, which begins with the packet's offset and its size in bits.
 fn indexed(folder: &Path, stream: &str) -> Option<u64> {
     const MAGIC: u32 = 0xC1F1_DCC1;
     const HEADER: usize = 16;

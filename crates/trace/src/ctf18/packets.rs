@@ -91,7 +91,7 @@ pub struct Cursor<'a> {
     discarded: Option<u64>,
     /// Whether any packet made sense.
     has_packets: bool,
-    /// How long the index says that the file is, as long as that was not compared.
+    /// The file's length by its index, until it has been compared.
     indexed: Option<u64>,
     /// Packets that were left out, wholly or in part, since the last that was taken.
     left_out: u64,

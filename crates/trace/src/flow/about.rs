@@ -117,8 +117,8 @@ pub struct About {
     pub has_seen_inputs: bool,
     /// Those of `inputs` that are a guess.
     pub assumed: BTreeSet<Connection>,
-    /// Events that the tracer of an imported trace discarded, whose threads nobody knows: each stream counts
-    /// at least one of them.
+    /// Events that the tracer of an imported trace discarded. Their threads are unknown, so each stream
+    /// counts at least one, and the sum of the streams is too high.
     pub discarded: Option<u64>,
     /// Where tasks or connections may be missing all the same.
     pub openings: Vec<Opening>,

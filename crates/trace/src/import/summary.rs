@@ -9,7 +9,7 @@ use punctual_model::Instant;
 pub struct Options {
     /// Also threads under SCHED_OTHER and the like.
     pub include_best_effort: bool,
-    /// The machine that it was recorded on, where the trace does not say it.
+    /// The machine it was recorded on, if the trace does not name it.
     pub machine: Option<Machine>,
 }
 

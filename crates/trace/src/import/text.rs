@@ -1,7 +1,7 @@
 //! Traces as text: of ftrace (`/sys/kernel/tracing/trace`), of `trace-cmd report`, of `perf script`, and in
 //! pages of systrace.
 //!
-//! What a line says is put into a record of the tracepoint, so that the rest is as with perf and trace-cmd.
+//! Each line becomes a record of its tracepoint. From there on, all is as with perf and trace-cmd.
 
 mod events;
 mod line;
@@ -32,7 +32,7 @@ const MOST_BACKWARD: u64 = 100;
 /// How far the first event may be from the beginning: pages have a program before it.
 const MOST_BEFORE: u64 = 64 << 20;
 
-/// What such texts do not say.
+/// What these texts lack.
 const LACKS: Lacks = Lacks {
     tool: "the text",
     lend: "sched_pi_setprio",
@@ -50,14 +50,14 @@ pub struct Trace {
     bytes: u64,
 }
 
-/// What is known from a first look at all of it.
+/// Facts about the whole text, from a first pass.
 #[derive(Debug)]
 struct Survey {
     /// The first event of each processor.
     first: BTreeMap<u32, Instant>,
     /// Kinds of events.
     kinds: BTreeSet<String>,
-    /// Whether the kernel had written over some events.
+    /// Whether the kernel had overwritten some events.
     is_overwritten: bool,
     style: Option<Style>,
     bytes: u64,
@@ -65,7 +65,7 @@ struct Survey {
     is_fine: bool,
     /// Whether any line has the process of its thread.
     has_processes: bool,
-    /// Whether a header says how many events were written over.
+    /// Whether a header counts the events that were overwritten.
     has_counts: bool,
     /// The latest event so far, all events, and those before that one.
     latest: Instant,
@@ -207,7 +207,7 @@ impl Trace {
         if survey.backward > survey.events / MOST_BACKWARD {
             let Survey { backward, events, .. } = survey;
             let why = format!(
-                "{}: its lines are not in the order of time ({backward} of {events} go back): sort them, or \
+                "{}: its lines are not in time order ({backward} of {events} go back in time): sort them, or \
                  print absolute times",
                 path.display()
             );
@@ -218,7 +218,9 @@ impl Trace {
         let calls = if survey.has("sys_enter") { Calls::All } else { Calls::None };
         LACKS.say(&mut notes, calls, &|name| survey.has(name), machine.is_some());
         if calls == Calls::All && machine.is_none() {
-            notes.say("a text does not say its machine: --machine x86_64 or aarch64 names it");
+            notes.say(
+                "it does not name the machine it was recorded on: give it with --machine x86_64 or aarch64",
+            );
         }
         match survey.style {
             Some(Style::Ftrace) if !survey.has("task_newtask") => {
@@ -231,7 +233,7 @@ impl Trace {
             _ => {}
         }
         if survey.style == Some(Style::Perf) {
-            notes.say("what perf lost is in its text only by perf script --show-lost-events");
+            notes.say("lost events appear in it only with perf script --show-lost-events");
         }
         if let Some(apart) = survey.apart().filter(|apart| !survey.has_counts && apart.ns() > APART) {
             notes.say(format!(
@@ -240,9 +242,9 @@ impl Trace {
             ));
         }
         if !survey.is_fine {
-            notes.say("its times are whole microseconds: figures are no finer");
+            notes.say("its times are in whole microseconds, and so are the figures");
         }
-        notes.say("it does not say its clock, nor its kernel");
+        notes.say("it names neither its clock nor its kernel");
         let cut = survey.cut();
         let first = survey.first.values().min().copied().unwrap_or(Instant::from_ns(0));
         let about = About {

@@ -31,7 +31,7 @@ impl Kind {
 
 use Kind::{Arguments, Name, Number, State};
 
-/// How a field begins in the text, and what it is.
+/// The beginning of a field in the text, and its kind.
 type Field = (&'static str, Kind);
 
 /// Tracepoints that are read, with the fields of each as they stand in the text, in order.
@@ -128,7 +128,7 @@ impl Events {
         };
         self.record.clear();
         self.record.resize(COMMON, 0);
-        // Where a line does not say so, who was interrupted is not known to be the waker.
+        // Without flags, the thread that ran is not known to be the waker.
         self.record[FLAGS] = if event.is_in_interrupt == Some(false) { 0 } else { IN_INTERRUPT };
         if !encode(event.name, event.fields, fields, &mut self.record) {
             *self.unreadable.entry(event.name.to_owned()).or_default() += 1;

@@ -2,11 +2,11 @@
 
 use punctual_model::Instant;
 
-/// What a line tells.
+/// The content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     Event(Event<'a>),
-    /// The tracer had no room for so many events, of this processor where it says so.
+    /// The tracer had no room for this many events, on this processor if the line names one.
     Lost {
         cpu: Option<u32>,
         events: u64,
@@ -20,7 +20,7 @@ pub struct Event<'a> {
     pub tid: i32,
     pub pid: i32,
     pub cpu: u32,
-    /// Whether it came from an interrupt, where the line says so.
+    /// Whether it came from an interrupt, if the line has flags.
     pub is_in_interrupt: Option<bool>,
     pub at: Instant,
     /// The event's name, without its subsystem.
@@ -29,7 +29,7 @@ pub struct Event<'a> {
     pub style: Style,
 }
 
-/// Whose text it is, by how it names threads.
+/// The tool that printed the text, known by how it names threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// `name-tid`: ftrace, trace-cmd, systrace.
@@ -54,15 +54,15 @@ impl Style {
     }
 }
 
-/// Whether a header says that the kernel had written over events: of those written, fewer are in the buffer.
-/// `None` if the line is no such header.
+/// Whether the kernel had overwritten events, by the header that counts those written and those still in the
+/// buffer; `None` if the line is not that header.
 pub fn is_overwritten(text: &str) -> Option<bool> {
     let (_, counts) = text.split_once("entries-in-buffer/entries-written:")?;
     let (kept, written) = counts.split_whitespace().next()?.split_once('/')?;
     Some(kept.parse::<u64>().ok()? < written.parse().ok()?)
 }
 
-/// What a line tells; `None` if it is no event.
+/// Parses a line; `None` if it is not an event.
 pub fn parse(text: &str) -> Option<Line<'_>> {
     if let Some(lost) = text.trim_ascii_start().strip_prefix("CPU:") {
         return lost_events(lost);

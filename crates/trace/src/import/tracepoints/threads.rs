@@ -58,7 +58,7 @@ pub struct Threads {
     gone: HashSet<i32>,
     pids: HashMap<i32, i32>,
     names: HashMap<i32, String>,
-    /// Whether no event tells that a thread gets another name.
+    /// Whether the trace has no events of renamed threads.
     names_by_switches: bool,
     /// The priorities that threads have for as long as they hold a lock that a more urgent one waits for.
     lent: HashMap<i32, i64>,
@@ -223,7 +223,7 @@ impl Threads {
         let switched = self.last_switch(seen.cpu).filter(|_| seen.tid == tid);
         let Some(followed) = self.followed.get_mut(&tid) else { return };
         switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
-        // Of one that runs elsewhere, it says nothing of this processor.
+        // The account of a thread that runs elsewhere does not put it on this processor.
         if seen.tid == tid || followed.thread.is_running() {
             followed.thread.account(seen.at, Duration::from_ns(ran), out);
         }
