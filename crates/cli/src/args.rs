@@ -339,6 +339,10 @@ pub struct Import {
     #[arg(long = "variable", value_name = "WRITER,READER")]
     pub variables: Vec<String>,
 
+    /// Print what the trace had and lacks as JSON
+    #[arg(long)]
+    pub json: bool,
+
     /// Print warnings and errors only
     #[arg(short, long)]
     pub quiet: bool,

@@ -6,6 +6,7 @@
 //! Quantities are declared once, in [`figures`], and rounded so that they stay true: upper bounds up, lower
 //! bounds down.
 
+mod account;
 mod analysed;
 pub mod blame;
 mod busy;
@@ -43,6 +44,7 @@ pub mod timeline;
 pub mod tt;
 pub mod why;
 
+pub use account::{account, account_json};
 pub use checklist::{Item, Standing, checklist};
 pub use comparison::{Configured, Kind, comparison, configured};
 pub use number::{counted, few};

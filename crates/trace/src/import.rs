@@ -4,6 +4,7 @@
 //! the eBPF programs do in the kernel. Each format has its own module: [`lime`], [`lttng`], [`perf`],
 //! [`trace_cmd`] and [`text`]; and [`ros2`], whose traces become those of dataflow programs.
 
+mod account;
 mod bystanders;
 mod error;
 mod lime;
@@ -25,6 +26,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use account::{Account, Events, Lack, Use};
 pub use error::{Error, ErrorKind};
 pub use lttng::has_kernel;
 pub use summary::{Imported, Options};

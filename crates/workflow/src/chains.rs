@@ -127,7 +127,7 @@ impl Analyser {
         let imported = import::for_the_moment(&options.trace, &options.threads, monitor)?;
         let (path, beside) = match (&imported, probes::parts(&options.trace)) {
             (Some(Temporary { program, .. }), _) => {
-                (program.path.clone(), program.kernel.as_ref().map(|kernel| kernel.path.clone()))
+                (program.path.clone(), program.kernel.as_ref().map(|kernel| kernel.recorded.path.clone()))
             }
             (None, Some([trace, recording])) => (trace, Some(recording)),
             (None, None) => (options.trace.clone(), None),

@@ -7,6 +7,7 @@ use crate::chains::Trace;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::guard::tell_unproven;
+use crate::import::warn_of_lacks;
 use crate::inputs::open_trace;
 use crate::measure::log;
 use crate::model_file::{Given, read_model};
@@ -175,6 +176,7 @@ impl Input {
                 let imported = import.run(&mut each, &mut |done| progress.set(done))?;
                 drop(progress);
                 imported.notes.iter().for_each(|note| monitor.warn(&format!("{name}: {note}")));
+                warn_of_lacks(name, &imported.account, monitor);
                 let mut verdict = checker.finish(imported.totals.lost, &mut |_| {});
                 let unchecked = Unchecked { chains: true, latencies: true, tasks: false };
                 verdict.notes.extend(unchecked.note(contract));

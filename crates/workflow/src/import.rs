@@ -9,7 +9,8 @@ use punctual_report::counted;
 use punctual_trace::Record;
 use punctual_trace::ctf18::{Reader, holds_trace};
 use punctual_trace::import::ros2::{self, Written};
-use punctual_trace::import::{Import, Options as TraceOptions, has_kernel};
+use punctual_trace::import::{Account, Import, Options as TraceOptions, has_kernel};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -41,9 +42,17 @@ impl Options {
 /// What came of an import.
 pub enum Imported {
     /// A recording of threads.
-    Threads(Recorded),
+    Threads(Threads),
     /// The trace of a dataflow program, and a recording of the kernel beside it if there was one.
     Dataflow(Dataflow),
+}
+
+/// A recording of threads.
+pub struct Threads {
+    /// What was written.
+    pub recorded: Recorded,
+    /// What was in the source, and what it lacks.
+    pub account: Account,
 }
 
 /// The trace of a dataflow program.
@@ -53,7 +62,7 @@ pub struct Dataflow {
     /// What is in it.
     pub written: Written,
     /// The recording of the threads.
-    pub kernel: Option<Recorded>,
+    pub kernel: Option<Threads>,
 }
 
 impl Dataflow {
@@ -67,7 +76,8 @@ impl Dataflow {
             counted(*channels as u64, "channel"),
             counted(*executors as u64, "thread"),
         ];
-        let kernel = self.kernel.as_ref().map(|kernel| format!(" --kernel {}", kernel.path.display()));
+        let kernel =
+            self.kernel.as_ref().map(|kernel| format!(" --kernel {}", kernel.recorded.path.display()));
         format!(
             "{path}: {} of {}; punctual chains {path}{}",
             counted(*events, "event"),
@@ -126,7 +136,15 @@ pub(crate) fn for_the_moment(
         variables: Variables::Assumed,
     };
     let program = import_ros(&options, reader, monitor)?;
+    warn_of_lacks(source.display(), &program.written.account, monitor);
     Ok(Some(Temporary { _place: place, program }))
+}
+
+/// Says what is missing that could have been recorded.
+pub(crate) fn warn_of_lacks(source: impl Display, account: &Account, monitor: &dyn Monitor) {
+    for lack in account.lacks.iter().filter(|lack| lack.is_recordable) {
+        monitor.warn(&format!("{source} lacks {}: {}", lack.what, lack.cost));
+    }
 }
 
 /// Imports a trace of ROS 2, and one of the kernel beside it.
@@ -149,7 +167,7 @@ fn import_ros(options: &Options, reader: Reader, monitor: &dyn Monitor) -> Resul
 }
 
 /// Imports the kernel's trace beside one of ROS 2 into a folder of its own, `.kernel` behind the name.
-fn import_kernel(options: &Options, monitor: &dyn Monitor) -> Result<Option<Recorded>> {
+fn import_kernel(options: &Options, monitor: &dyn Monitor) -> Result<Option<Threads>> {
     let reader = Reader::open(&options.source)?;
     if !has_kernel(&reader) {
         return Ok(None);
@@ -186,13 +204,13 @@ fn own(source: &Path) -> Error {
 }
 
 /// Imports threads.
-fn import_threads(options: &Options, monitor: &dyn Monitor) -> Result<Recorded> {
+fn import_threads(options: &Options, monitor: &dyn Monitor) -> Result<Threads> {
     let import = Import::open(&options.source, &options.of_trace())?;
     record(options, import, monitor)
 }
 
 /// Makes a recording of what is imported.
-fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Recorded> {
+fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Threads> {
     let source = options.source.display();
     let about = import.about().clone();
     let progress = monitor.begin("importing", import.bytes(), Unit::Bytes);
@@ -228,5 +246,6 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Re
             false => error.advise("--include-best-effort imports the others too"),
         });
     };
-    writer.finish(imported.until, imported.totals)
+    let recorded = writer.finish(imported.until, imported.totals)?;
+    Ok(Threads { recorded, account: imported.account })
 }

@@ -12,7 +12,7 @@ pub(crate) use live::Explainer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::ThreadFilter;
 use crate::folder::RecordingFolder;
-use crate::import::{self, Variables};
+use crate::import::{self, Imported, Variables};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
@@ -164,7 +164,9 @@ fn imported(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Opti
         machine: None,
         variables: Variables::Assumed,
     };
-    import::import(&import, monitor)?;
+    if let Imported::Threads(threads) = import::import(&import, monitor)? {
+        import::warn_of_lacks(options.recording.display(), &threads.account, monitor);
+    }
     Ok((Recording::open(&folder, &options.range)?, Some(place)))
 }
 

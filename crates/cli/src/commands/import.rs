@@ -4,8 +4,12 @@ use super::{options, record};
 use crate::args;
 use crate::console::Console;
 use crate::failure::{Code, Failure};
-use punctual_workflow::import::{Imported, Machine, Options, Variables, import};
+use crate::output::print;
+use crate::terminal;
+use punctual_report::{account, account_json};
+use punctual_workflow::import::{Imported, Machine, Options, Threads, Variables, import};
 use punctual_workflow::{RecordingFolder, derived_path};
+use serde_json::{Value, json};
 
 pub fn run(arguments: args::Import) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
@@ -18,10 +22,22 @@ pub fn run(arguments: args::Import) -> Result<(), Failure> {
         variables: variables(&arguments.variables)?,
         source: arguments.source,
     };
-    let summary = match import(&options, &console)? {
-        Imported::Threads(recorded) => record::summary(&recorded, true),
-        Imported::Dataflow(dataflow) => dataflow.summary(),
+    let source = options.source.display().to_string();
+    let (accounts, summary) = match import(&options, &console)? {
+        Imported::Threads(Threads { recorded, account }) => (vec![account], record::summary(&recorded, true)),
+        Imported::Dataflow(dataflow) => {
+            let summary = dataflow.summary();
+            let kernel = dataflow.kernel.map(|kernel| kernel.account);
+            (std::iter::once(dataflow.written.account).chain(kernel).collect(), summary)
+        }
     };
+    if arguments.json {
+        let all: Vec<Value> = accounts.iter().map(account_json).collect();
+        print(&format!("{:#}\n", json!({ "source": source, "recording": output, "traces": all })))?;
+    } else if !arguments.quiet {
+        let page = terminal::page();
+        print(&accounts.iter().map(|it| account(it, &page)).collect::<Vec<_>>().join("\n"))?;
+    }
     console.note(&summary);
     Ok(())
 }

@@ -289,6 +289,39 @@ fn a_folder_that_holds_recordings_is_not_called_one() {
     assert!(refused(&inside).contains("holds a recording or trace of Punctual's own; name the"));
 }
 
+#[test]
+fn an_import_says_what_the_trace_had_and_lacks() {
+    let fixture = Fixture::new();
+    let source = fixture.path("ftrace.txt");
+    let line = |at: u32, event: &str| format!("  loop-40  [000] d..2.  10.{at:06}: {event}\n");
+    let sleeps = "sched_switch: prev_comm=loop prev_pid=40 prev_prio=39 prev_state=S ==> next_comm=swapper \
+                  next_pid=0 next_prio=120";
+    let lines = line(7, "timer_start: timer=1") + &line(8, sleeps) + &line(9, "timer_start: timer=1");
+    fs::write(&source, lines).expect("written");
+    let import = |options: &[&str]| {
+        let folder = fixture.path("imported");
+        let imported = run(&[&["import", &source, "-o", &folder, "--force"], options].concat());
+        assert!(imported.status.success(), "{imported:?}");
+        imported
+    };
+    let table = import(&[]);
+    let printed = text(&table.stdout);
+    let rows: Vec<&str> = printed.lines().collect();
+    let starts = |start: &str| rows.iter().any(|row| row.starts_with(start));
+    assert!(
+        starts("execution times  sched_switch 1") && starts("not read         timer_start 2"),
+        "{rows:?}"
+    );
+    let lacks = |row: &&str| row.contains(" system calls ") && row.ends_with(" every sleep ends a job");
+    assert!(rows.iter().any(lacks), "{rows:?}");
+    assert!(rows.last().is_some_and(|row| row.starts_with("To record what is missing: trace-cmd ")));
+    assert!(import(&["--quiet"]).stdout.is_empty());
+    let json: serde_json::Value = serde_json::from_slice(&import(&["--json"]).stdout).expect("JSON");
+    let [trace] = json["traces"].as_array().expect("traces").as_slice() else { panic!("{json}") };
+    assert_eq!(trace["events"][0]["name"], "timer_start");
+    assert!(trace["missing"].as_array().is_some_and(|all| all.iter().any(|it| it["what"] == "sched_waking")));
+}
+
 fn full() -> File {
     OpenOptions::new().write(true).open("/dev/full").expect("/dev/full")
 }

@@ -176,11 +176,8 @@ fn without_time_stamps_chains_are_assumed() {
     let found = import(place.path(), &declared(), Some(&chains(&books)));
     agrees(&found, &books);
     assert_eq!(whole_and_not(&found)[0], Vec::<String>::new());
-    assert!(
-        found.written.notes.iter().any(|note| note.contains("no time stamps")),
-        "{:?}",
-        found.written.notes
-    );
+    let lacks = &found.written.account.lacks;
+    assert!(lacks.iter().any(|lack| lack.what == "time stamps of publications"), "{lacks:?}");
     // On another clock no message is near, and none is assumed.
     let layout = Layout { offset: 0, ..Tracer::Iron.layout() };
     let (place, books) = simulated(Tracer::Iron, layout, 5);

@@ -4,6 +4,7 @@
 mod event;
 mod infos;
 
+use super::account::{Account, Lack, Use};
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::objects::{Objects, Problem};
@@ -18,6 +19,20 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What its recordings never have.
+const LACKS: [Lack; 3] = [
+    Lack::fact(
+        Use::ExecutionTimes,
+        "the kernel's own account",
+        "they are sums of what is between switches: where the trace lacks one, they are too high",
+    ),
+    Lack::fact(Use::Releases, "who woke whom", "causes of late jobs end at the sleep"),
+    Lack::fact(Use::Threads, "machine, kernel, lost events", "a gap goes unnoticed"),
+];
+
+/// Records what LiME does not.
+const COMMAND: &str = "punctual record -- PROGRAM";
 
 /// A folder that LiME recorded.
 pub struct Folder {
@@ -151,9 +166,6 @@ impl Folder {
         each: &mut dyn FnMut(&Record) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Imported, Error> {
-        self.notes.say("LiME does not say: machine, kernel, who woke whom, how many events were lost");
-        self.notes
-            .say("processor time is the sum of the stretches between switches, not the kernel's account");
         self.notes.say(
             "times are CLOCK_BOOTTIME; where a sleep until a time of CLOCK_MONOTONIC does not fit \
                 that, its arrival is left out",
@@ -168,8 +180,12 @@ impl Folder {
         );
         let mut goes_on = true;
         let mut taken = 0_u64;
+        let mut kinds = BTreeMap::new();
         while let Some(Reverse((_, index))) = order.pop() {
             let follow = &mut threads[index];
+            if let Some((name, used_for)) = follow.next_kind() {
+                kinds.entry(name).or_insert((0_u64, used_for)).0 += 1;
+            }
             follow.take(notes, &mut |record| goes_on = goes_on && each(&record))?;
             if !goes_on {
                 break;
@@ -191,13 +207,21 @@ impl Folder {
             }
         }
         notes.say_unseen(unseen);
-        Ok(Imported { until, totals: Totals { lost, ..Totals::default() }, notes: self.notes.into_list() })
+        let totals = Totals { lost, ..Totals::default() };
+        let kinds = kinds.into_iter().map(|(name, (count, used_for))| (name, count, used_for));
+        let account = Account::new(kinds, LACKS.into_iter(), COMMAND);
+        Ok(Imported { until, totals, account, notes: self.notes.into_list() })
     }
 }
 
 impl Follow {
     fn next_at(&self) -> Option<Instant> {
         self.current.as_ref()?.next.as_ref().map(|(at, _)| *at)
+    }
+
+    /// The kind of the event at hand.
+    fn next_kind(&self) -> Option<(&'static str, Option<Use>)> {
+        self.current.as_ref()?.next.as_ref().map(|(_, event)| event.kind())
     }
 
     fn position(&self) -> u64 {

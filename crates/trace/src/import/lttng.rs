@@ -3,16 +3,20 @@
 mod calls;
 mod threads;
 
+use super::account::{Account, Known, Use};
 use super::error::{Error, ErrorKind};
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
-use super::tracepoints::NO_WAKES;
-use crate::ctf18::{Class, Extent, Item, Reader};
+use crate::ctf18::{Extent, Item, Reader};
 use crate::{About, Record, Totals};
 use calls::Kinds;
 use punctual_model::{Duration, Instant, Platform};
 use std::path::{Path, PathBuf};
 use threads::Threads;
+
+/// Records all that is read.
+const COMMAND: &str =
+    "lttng enable-event -k 'sched_*,irq_*,timer_hrtimer_*' && lttng enable-event -k --syscall -a";
 
 /// A stream that ends so much before others is suspicious.
 const SAME_END: Duration = Duration::from_ms(100);
@@ -57,8 +61,7 @@ impl Trace {
                 "its events have no times: in its metadata, no field of their headers is mapped to a clock";
             return Err(Error::malformed(path, why));
         }
-        let mut notes = Notes::default();
-        say_what_is_missing(&mut notes, &kinds);
+        let notes = Notes::default();
         let cut = cut(&reader, &reader.extents()?);
         let about = about(&reader, cut.as_ref().map_or_else(|| first(&reader), |cut| cut.at));
         let threads = Threads::new(options.include_best_effort);
@@ -84,7 +87,7 @@ impl Trace {
         let (mut lost, mut gap_until) = (0_u64, None);
         let begin = self.cut.as_ref().map_or(Instant::from_ns(0), |cut| cut.at);
         let mut before = 0_u64;
-        let mut unread = vec![0_u64; reader.classes().len()];
+        let mut counts = vec![0_u64; reader.classes().len()];
         let totals = reader.read(
             &mut |item| {
                 let out: &mut dyn FnMut(Record) = &mut |record| goes_on = goes_on && each(&record);
@@ -93,6 +96,7 @@ impl Trace {
                         before += u64::from(is_kernel(reader, reader.classes()[event.class].trace));
                     }
                     Item::Event(event) => {
+                        counts[event.class] += 1;
                         if let Some((seen, happening)) = kinds.happening(event) {
                             until = until.max(event.at);
                             // Up to here, too.
@@ -100,8 +104,6 @@ impl Trace {
                                 threads.lose();
                             }
                             threads.take(&seen, happening, out);
-                        } else if !kinds.is_read(event.class) {
-                            unread[event.class] += 1;
                         }
                     }
                     Item::Lost(gap) if is_kernel(reader, gap.trace) && gap.until > begin => {
@@ -118,9 +120,7 @@ impl Trace {
         )?;
         let unseen = threads.finish(until, &mut |record| goes_on = goes_on && each(&record));
         self.notes.say_unseen(unseen);
-        let of_kernel = |(class, _): &(&Class, u64)| is_kernel(reader, class.trace);
-        let unread = reader.classes().iter().zip(unread).filter(of_kernel);
-        self.notes.say_unread(unread.map(|(class, count)| (class.name.as_str(), count)));
+        let account = account(reader, kinds, &counts);
         for damage in &totals.damages {
             let damage = damage.to_string();
             let below = damage.strip_prefix(&*self.path.to_string_lossy());
@@ -137,7 +137,7 @@ impl Trace {
             self.notes.say(format!("packets missing or damaged: {}; tasks end there", totals.packets));
         }
         let totals = Totals { lost, ..Totals::default() };
-        Ok(Imported { until, totals, notes: self.notes.into_list() })
+        Ok(Imported { until, totals, account, notes: self.notes.into_list() })
     }
 }
 
@@ -215,28 +215,15 @@ fn first(reader: &Reader) -> Instant {
     first
 }
 
-fn say_what_is_missing(notes: &mut Notes, kinds: &Kinds) {
-    notes.say(
-        "LTTng does not say: which of FIFO and RR a thread is under (taken as FIFO), reservations, affinity, \
-         command lines",
-    );
-    if !kinds.has("sched_pi_setprio") {
-        notes.say(
-            "priorities are those of the moment: one that a lock lends a thread begins a task \
-             (sched_pi_setprio would tell)",
-        );
-    }
-    notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
-    if !kinds.has("sched_waking") && !kinds.has("sched_wakeup") {
-        notes.say(NO_WAKES);
-    }
-    if !kinds.has_calls() {
-        notes.say("it has no system calls: every sleep divides jobs (lttng enable-event -k --syscall -a)");
-    } else {
-        notes.say("until when a thread sleeps is behind a pointer: arrivals are not known");
-        notes.say(
-            "what a descriptor is, and whether it blocks, is not known: a read, accept or receive divides \
-             jobs only where it slept",
-        );
-    }
+/// What the kernel's traces had: so many events of each class.
+fn account(reader: &Reader, kinds: &Kinds, counts: &[u64]) -> Account {
+    let classes = reader.classes().iter().zip(counts).enumerate();
+    let of_kernel = classes.filter(|(_, (class, _))| is_kernel(reader, class.trace));
+    let all = of_kernel.map(|(place, (class, count))| {
+        let name = class.name.as_str();
+        (name, *count, Use::of_event(name).filter(|_| kinds.is_read(place)))
+    });
+    let processes = kinds.has("sched_process_fork") || kinds.has("lttng_statedump_process_state");
+    let known = Known { calls: kinds.has_calls(), machine: true, processes };
+    Account::of_kernel(all, &|name| kinds.has(name), known, COMMAND)
 }

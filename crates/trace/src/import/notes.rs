@@ -2,14 +2,10 @@
 
 use super::thread::Unseen;
 use punctual_model::Instant;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Most different notes; a broken source could cause any number.
 const MOST: usize = 100;
-
-/// Kinds of events that are named.
-const NAMED: usize = 5;
 
 /// Where a trace begins of which some parts begin later than others, as flight recorders write over them.
 #[derive(Clone, Debug)]
@@ -45,21 +41,6 @@ impl Notes {
             self.counted.insert(what.to_owned(), 1);
         } else {
             self.others += 1;
-        }
-    }
-
-    /// Says how many events were not read: those of each kind, the most frequent ones by name.
-    pub fn say_unread<'a>(&mut self, kinds: impl Iterator<Item = (&'a str, u64)>) {
-        let mut kinds: Vec<(&str, u64)> = kinds.filter(|(_, count)| *count > 0).collect();
-        kinds.sort_unstable_by_key(|(name, count)| (Reverse(*count), *name));
-        let all = kinds.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
-        let named = kinds.iter().take(NAMED).map(|(name, count)| format!("{name} ({count})"));
-        let named = named.collect::<Vec<_>>().join(", ");
-        match kinds.len() {
-            0 => {}
-            1 => self.say(format!("events that are not read: {named}")),
-            few @ 2..=NAMED => self.say(format!("{all} events of {few} kinds are not read: {named}")),
-            many => self.say(format!("{all} events of {many} kinds are not read, mostly {named}")),
         }
     }
 
@@ -108,26 +89,4 @@ impl Notes {
 /// An instant as tools print it.
 fn seconds(at: Instant) -> String {
     format!("{}.{:09}", at.ns() / 1_000_000_000, at.ns() % 1_000_000_000)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_that_are_not_read_are_counted() {
-        let say = |kinds: &[(&str, u64)]| {
-            let mut notes = Notes::default();
-            notes.say_unread(kinds.iter().copied());
-            notes.into_list().join("; ")
-        };
-        assert_eq!(say(&[("none", 0)]), "");
-        assert_eq!(say(&[("none", 0), ("timer_start", 3)]), "events that are not read: timer_start (3)");
-        assert_eq!(
-            say(&[("b", 2), ("c", 5), ("a", 2)]),
-            "9 events of 3 kinds are not read: c (5), a (2), b (2)"
-        );
-        let many: Vec<_> = ["a", "b", "c", "d", "e", "f"].into_iter().zip(1..).collect();
-        assert_eq!(say(&many), "21 events of 6 kinds are not read, mostly f (6), e (5), d (4), c (3), b (2)");
-    }
 }

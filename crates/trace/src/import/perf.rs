@@ -5,11 +5,12 @@ mod header;
 mod pipe;
 mod source;
 
+use super::account::{Account, Known, Use};
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{Calls, Format, Lacks, SWITCH, Seen, Threads, formats, say_unread};
+use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, formats, kinds};
 use crate::{About, Record, Totals};
 use linux_perf_data::linux_perf_event_reader::{
     EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
@@ -25,12 +26,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// What perf's own tracepoints do not say.
-const LACKS: Lacks = Lacks {
-    tool: "perf",
-    lend: "sched:sched_pi_setprio",
-    calls: "perf record -e 'sched:*,raw_syscalls:*' -a",
-};
+/// Records all that is read.
+const COMMAND: &str = "perf record -a -k CLOCK_MONOTONIC -e 'sched:*,raw_syscalls:*' -- PROGRAM";
 
 /// A file that perf recorded.
 pub struct Trace {
@@ -43,6 +40,7 @@ pub struct Trace {
 /// Turns events into records.
 struct Conversion {
     formats: HashMap<u16, Format>,
+    known: Known,
     notes: Notes,
     threads: Threads,
     /// The latest event so far.
@@ -53,6 +51,8 @@ struct Conversion {
     lost: u64,
     /// Samples of what is no known tracepoint.
     others: u64,
+    /// Names, beginnings and ends of threads.
+    births: u64,
 }
 
 /// As the library gives it, with how far it has been read, and how far there is.
@@ -79,13 +79,22 @@ impl Trace {
             about.from = first_sample(path)?;
         }
         let machine = Machine::from_name(&about.platform.machine).or(options.machine);
-        let has = |name: &str| formats.values().any(|format| format.name == name);
         let calls = Calls::of(formats.values());
-        LACKS.say(&mut notes, calls, &has, machine.is_some());
         let threads = Threads::new(options.include_best_effort, machine, calls);
         let (from, reached) = (about.from, HashMap::new());
-        let conversion =
-            Conversion { formats, notes, threads, until: from, reached, from, lost: 0, others: 0 };
+        let known = Known { calls: calls != Calls::None, machine: machine.is_some(), processes: true };
+        let conversion = Conversion {
+            formats,
+            known,
+            notes,
+            threads,
+            until: from,
+            reached,
+            from,
+            lost: 0,
+            others: 0,
+            births: 0,
+        };
         Ok(Trace { path: path.to_path_buf(), opened, about, conversion })
     }
 
@@ -144,12 +153,19 @@ impl Conversion {
                 }
             }
             Ok(EventRecord::Comm(comm)) => {
+                self.births += 1;
                 let name = comm.name.as_slice();
                 let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
                 self.threads.name(comm.pid, comm.tid, &name, comm.is_execve.then_some(at), out);
             }
-            Ok(EventRecord::Fork(fork)) => self.threads.born(fork.pid, fork.tid),
-            Ok(EventRecord::Exit(exit)) => self.threads.ended(exit.tid, at, out),
+            Ok(EventRecord::Fork(fork)) => {
+                self.births += 1;
+                self.threads.born(fork.pid, fork.tid);
+            }
+            Ok(EventRecord::Exit(exit)) => {
+                self.births += 1;
+                self.threads.ended(exit.tid, at, out);
+            }
             Ok(EventRecord::Lost(gap)) => out(self.lose(gap.count, cpu, at)),
             Ok(EventRecord::Raw(raw)) if raw.record_type == RecordType::LOST_SAMPLES => {
                 let bytes = raw.data.as_slice();
@@ -175,6 +191,7 @@ impl Conversion {
             self.others += 1;
             return false;
         };
+        format.count();
         let seen = Seen {
             at: given.max(self.until),
             cpu: sample.cpu.unwrap_or(0),
@@ -206,12 +223,18 @@ impl Conversion {
 
     fn finish(mut self, out: &mut dyn FnMut(Record)) -> Imported {
         self.notes.say_unseen(self.threads.finish(self.until, out));
-        say_unread(&mut self.notes, self.formats.values(), ("samples of other events", self.others));
         if self.lost > 0 {
             self.notes.say(format!("events lost: {}; tasks end there", self.lost));
         }
         let totals = Totals { lost: self.lost, ..Totals::default() };
-        Imported { until: self.until, totals, notes: self.notes.into_list() }
+        let others = [
+            ("samples of other events", self.others, None),
+            ("COMM, FORK and EXIT records", self.births, Some(Use::Threads)),
+        ];
+        let has = |name: &str| self.formats.values().any(|format| format.name == name);
+        let all = kinds(self.formats.values()).chain(others);
+        let account = Account::of_kernel(all, &has, self.known, COMMAND);
+        Imported { until: self.until, totals, account, notes: self.notes.into_list() }
     }
 }
 

@@ -12,7 +12,9 @@ mod program;
 mod survey;
 mod table;
 
+use super::account::{Account, Lack, Use};
 use super::error::Error;
+use super::lttng::has_kernel;
 use super::notes::Notes;
 use crate::ctf18::{Item, Reader, Totals};
 use calls::Kinds;
@@ -23,6 +25,32 @@ use std::path::{Path, PathBuf};
 use survey::Survey;
 
 pub use output::Written;
+
+/// Publications without time stamps.
+const NO_STAMPS: Lack = Lack::events(
+    Use::Messages,
+    "time stamps of publications",
+    "a message is assumed to be the last one published on its topic before its own stamp, and no chain \
+     through it is end-to-end; ros2_tracing of Jazzy, Cyclone DDS (dds:write) and CARET have stamps",
+);
+const NO_EXECUTORS: Lack = Lack::events(
+    Use::Callbacks,
+    "ros2:rclcpp_executor_*",
+    "responses of services are not followed: nothing shows which callback took one",
+);
+const NO_KERNEL: Lack = Lack::events(
+    Use::ExecutionTimes,
+    "sched_switch and sched_waking of the kernel",
+    "whether a callback ran or waited is not known",
+);
+const NO_VARIABLES: Lack = Lack::fact(
+    Use::Messages,
+    "data that pass within a node",
+    "chains through nodes with several callbacks rest on what --variable declares",
+);
+
+/// Records all that is read.
+const COMMAND: &str = "ros2 trace -k sched_switch sched_waking -u 'ros2:*' 'dds:*'";
 
 /// From which callback to which data goes within a node, without a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +70,14 @@ pub struct Trace {
     path: PathBuf,
     reader: Reader,
     kinds: Kinds,
+}
+
+/// What came of following a trace.
+struct Passed {
+    totals: Totals,
+    follow: Follow,
+    /// How many events there were of each class.
+    counts: Vec<u64>,
 }
 
 /// Whether a trace has events of ROS 2.
@@ -69,9 +105,9 @@ impl Trace {
 
     /// What the trace lacks, without writing anything.
     pub fn lacks(&self) -> Result<Vec<String>, Error> {
-        let (totals, follow) = self.pass(&mut Graph::default(), &mut |_, _, _, _| Ok(()), &mut |_| {})?;
+        let passed = self.pass(&mut Graph::default(), &mut |_, _, _, _| Ok(()), &mut |_| {})?;
         let mut notes = Notes::default();
-        self.say(&mut notes, &totals, &follow);
+        self.say(&mut notes, &passed);
         Ok(notes.into_list())
     }
 
@@ -84,7 +120,7 @@ impl Trace {
     ) -> Result<Written, Error> {
         let mut graph = Graph::default();
         let mut survey = Survey::default();
-        let (totals, follow) = self.pass(
+        let passed = self.pass(
             &mut graph,
             &mut |item, _, producer, step| {
                 survey.step(producer, step);
@@ -96,35 +132,31 @@ impl Trace {
             progress,
         )?;
         let mut notes = Notes::default();
-        self.say(&mut notes, &totals, &follow);
+        self.say(&mut notes, &passed);
         let half = self.reader.bytes();
         graph.rewind();
         let mut output = output::Output::create(
             folder,
             &self.path,
             self,
-            (&graph, survey, &follow),
+            (&graph, survey, &passed.follow),
             variables,
-            totals.discarded,
+            passed.totals.discarded,
             &mut notes,
         )?;
         self.pass(&mut graph, &mut |_, at, producer, step| output.step(at, producer, step), &mut |bytes| {
             progress(half + bytes);
         })?;
-        output.finish(notes)
+        Ok(Written { account: self.account(&passed.counts), ..output.finish(notes)? })
     }
 
     /// Follows the trace from its beginning to its end.
-    fn pass(
-        &self,
-        graph: &mut Graph,
-        each: Each,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<(Totals, Follow), Error> {
+    fn pass(&self, graph: &mut Graph, each: Each, progress: &mut dyn FnMut(u64)) -> Result<Passed, Error> {
         let zero = i64::try_from(self.reader.clock().1).unwrap_or(0);
         let mut follow =
             if self.kinds.has_stamps() { Follow::default() } else { Follow::without_stamps(zero) };
         let mut failed = None;
+        let mut counts = vec![0_u64; self.reader.classes().len()];
         let totals = self.reader.read(
             &mut |item| {
                 let out: Out = &mut |at, producer, step| {
@@ -133,12 +165,12 @@ impl Trace {
                     }
                 };
                 let has_room = match item {
-                    Item::Event(event) => match self.kinds.call(event, &self.reader) {
-                        Some((thread, call)) => {
+                    Item::Event(event) => {
+                        counts[event.class] += 1;
+                        self.kinds.call(event, &self.reader).is_none_or(|(thread, call)| {
                             graph.declare(thread, &call) && follow.call(event.at, thread, &call, graph, out)
-                        }
-                        None => true,
-                    },
+                        })
+                    }
                     // The kernel's losses do not matter to callbacks.
                     Item::Lost(lost) if self.reader.env(lost.trace, "domain") == Some("kernel") => true,
                     Item::Lost(lost) => {
@@ -157,12 +189,29 @@ impl Trace {
         follow.finish();
         match failed {
             Some(error) => Err(error),
-            None => Ok((totals, follow)),
+            None => Ok(Passed { totals, follow, counts }),
         }
     }
 
-    /// What the trace lacks.
-    fn say(&self, notes: &mut Notes, totals: &Totals, follow: &Follow) {
+    /// What was in the traces of the program.
+    fn account(&self, counts: &[u64]) -> Account {
+        let classes = self.reader.classes().iter().zip(counts).enumerate();
+        let of_program =
+            classes.filter(|(_, (class, _))| self.reader.env(class.trace, "domain") != Some("kernel"));
+        let kinds =
+            of_program.map(|(place, (class, count))| (&*class.name, *count, self.kinds.used_for(place)));
+        let lacks = [
+            (self.kinds.has_stamps(), NO_STAMPS),
+            (self.kinds.has("rclcpp_executor_get_next_ready"), NO_EXECUTORS),
+            (has_kernel(&self.reader), NO_KERNEL),
+            (false, NO_VARIABLES),
+        ];
+        let lacks = lacks.into_iter().filter_map(|(is_there, lack)| (!is_there).then_some(lack));
+        Account::new(kinds, lacks, COMMAND)
+    }
+
+    /// What was lost, and what could not be followed.
+    fn say(&self, notes: &mut Notes, Passed { totals, follow, .. }: &Passed) {
         for damage in &totals.damages {
             notes.say(damage.to_string());
         }
@@ -196,12 +245,5 @@ impl Trace {
             unknown.responses,
             "responses taken within a callback, or by a thread of which no executor tells: not followed",
         );
-        if !self.kinds.has_stamps() {
-            notes.say(
-                "its publications have no time stamps: a message is assumed to be the last one published on \
-                 its topic before its own stamp, and no chain through it is end-to-end. Stamps are in \
-                 ros2_tracing of Jazzy or newer, in Cyclone DDS (dds:write), and in CARET",
-            );
-        }
     }
 }

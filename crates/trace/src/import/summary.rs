@@ -1,5 +1,6 @@
 //! What an import is asked for, and what it returns.
 
+use super::account::Account;
 use super::table::Machine;
 use crate::Totals;
 use punctual_model::Instant;
@@ -20,6 +21,8 @@ pub struct Imported {
     pub until: Instant,
     /// Events that the tool itself lost.
     pub totals: Totals,
-    /// What the source lacks, and what was not understood: each once, with counts.
+    /// What was in the source, and what it lacks.
+    pub account: Account,
+    /// What was damaged, lost or not understood: each once, with counts.
     pub notes: Vec<String>,
 }

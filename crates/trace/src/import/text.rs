@@ -6,11 +6,12 @@
 mod events;
 mod line;
 
+use super::account::Known;
 use super::error::{Error, ErrorKind};
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{Calls, Lacks, SWITCH, Threads};
+use super::tracepoints::{Calls, SWITCH, Threads};
 use crate::{About, Record, Totals};
 use events::Events;
 use line::{Line, Style};
@@ -32,19 +33,15 @@ const MOST_BACKWARD: u64 = 100;
 /// How far the first event may be from the beginning: pages have a program before it.
 const MOST_BEFORE: u64 = 64 << 20;
 
-/// What these texts lack.
-const LACKS: Lacks = Lacks {
-    tool: "the text",
-    lend: "sched_pi_setprio",
-    calls: "an ftrace with sched_switch, sched_waking and raw_syscalls",
-};
-
 /// A text with events.
 pub struct Trace {
     path: PathBuf,
     text: Text,
     about: About,
     cut: Option<Cut>,
+    known: Known,
+    kinds: BTreeSet<String>,
+    style: Style,
     threads: Threads,
     notes: Notes,
     bytes: u64,
@@ -216,21 +213,13 @@ impl Trace {
         let mut notes = Notes::default();
         let machine = options.machine;
         let calls = if survey.has("sys_enter") { Calls::All } else { Calls::None };
-        LACKS.say(&mut notes, calls, &|name| survey.has(name), machine.is_some());
-        if calls == Calls::All && machine.is_none() {
+        let processes =
+            survey.has_processes || (survey.style != Some(Style::Perf) && survey.has("task_newtask"));
+        let known = Known { calls: calls == Calls::All, machine: machine.is_some(), processes };
+        if known.calls && machine.is_none() {
             notes.say(
                 "it does not name the machine it was recorded on: give it with --machine x86_64 or aarch64",
             );
-        }
-        match survey.style {
-            Some(Style::Ftrace) if !survey.has("task_newtask") => {
-                notes.say("which process a thread belongs to is not known (task_newtask would tell)");
-            }
-            Some(Style::Perf) if !survey.has_processes => notes.say(
-                "which process a thread belongs to is not known (perf script -F \
-                 comm,pid,tid,cpu,time,event,trace would tell)",
-            ),
-            _ => {}
         }
         if survey.style == Some(Style::Perf) {
             notes.say("lost events appear in it only with perf script --show-lost-events");
@@ -263,7 +252,9 @@ impl Trace {
         };
         let threads = Threads::new(options.include_best_effort, machine, calls)
             .named_by_switches(!survey.has("task_rename"));
-        Ok(Trace { path: path.to_owned(), text, about, cut, threads, notes, bytes: survey.bytes })
+        let (path, bytes, kinds) = (path.to_owned(), survey.bytes, survey.kinds);
+        let style = survey.style.unwrap_or(Style::Ftrace);
+        Ok(Trace { path, text, about, cut, known, kinds, style, threads, notes, bytes })
     }
 
     pub fn about(&self) -> &About {
@@ -309,13 +300,13 @@ impl Trace {
         }
         let mut notes = self.notes;
         notes.say_unseen(self.threads.finish(taker.until, &mut out));
-        events.say(&mut notes);
+        let account = events.account(&mut notes, &self.kinds, self.known, self.style.command());
         self.cut.iter().for_each(|cut| notes.say_cut(cut, before));
         if taker.lost > 0 {
             notes.say(format!("events lost: at least {}; tasks end there", taker.lost));
         }
         let totals = Totals { lost: taker.lost, ..Totals::default() };
-        Ok(Imported { until: taker.until, totals, notes: notes.into_list() })
+        Ok(Imported { until: taker.until, totals, account, notes: notes.into_list() })
     }
 }
 

@@ -8,11 +8,12 @@ mod file;
 mod pages;
 mod stream;
 
+use super::account::{Account, Known};
 use super::error::Error;
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{Calls, Format, Lacks, SWITCH, Seen, Threads, say_unread};
+use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, kinds};
 use crate::{About, Record, Totals};
 use begin::Begin;
 use buffers::Twins;
@@ -27,11 +28,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use stream::{Next, Stream};
 
-const LACKS: Lacks = Lacks {
-    tool: "trace-cmd",
-    lend: "-e sched_pi_setprio",
-    calls: "trace-cmd record -C mono -e sched_switch -e sched_waking -e raw_syscalls",
-};
+/// Records all that is read.
+const COMMAND: &str = "trace-cmd record -C mono -e sched -e task -e raw_syscalls PROGRAM";
 
 /// The creation of a thread, with its flags.
 const BORN: &str = "task_newtask";
@@ -45,6 +43,7 @@ pub struct Trace {
     header: Header,
     about: About,
     cut: Option<Cut>,
+    known: Known,
     threads: Threads,
     notes: Notes,
 }
@@ -81,10 +80,8 @@ impl Trace {
         }
         let machine = Machine::from_name(&about.platform.machine).or(options.machine);
         let calls = Calls::of(header.formats.values());
-        LACKS.say(&mut notes, calls, &|name| has(&header, name), machine.is_some());
-        if !has(&header, BORN) {
-            notes.say("which process a thread belongs to is not known (-e task_newtask would tell)");
-        }
+        let (calls_known, processes) = (calls != Calls::None, has(&header, BORN));
+        let known = Known { calls: calls_known, machine: machine.is_some(), processes };
         for it in header.cpus.iter().filter_map(|cpu| header.statistics(cpu)).filter(|it| it.dropped > 0) {
             notes.say(format!(
                 "events of processor {} for which there was no room: {}; where they are missing is not \
@@ -97,7 +94,7 @@ impl Trace {
         }
         let threads = Threads::new(options.include_best_effort, machine, calls)
             .named_by_switches(!has(&header, RENAMED));
-        Ok(Trace { path: path.to_owned(), bytes, header, about, cut: begin.cut, threads, notes })
+        Ok(Trace { path: path.to_owned(), bytes, header, about, cut: begin.cut, known, threads, notes })
     }
 
     pub fn about(&self) -> &About {
@@ -114,7 +111,7 @@ impl Trace {
         each: &mut dyn FnMut(&Record) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Imported, Error> {
-        let Trace { path, bytes, header, about, cut, threads, mut notes } = self;
+        let Trace { path, bytes, header, about, cut, known, threads, mut notes } = self;
         let mut taker = Taker { threads, header: &header, renamed: HashMap::new() };
         let (mut goes_on, mut until, mut lost, mut events) = (true, about.from, 0_u64, 0_u64);
         let mut before = 0_u64;
@@ -168,14 +165,15 @@ impl Trace {
             out(Record::Lost { since, until: Instant::from_ns(u64::MAX) });
         }
         notes.say_unseen(taker.threads.finish(until, &mut out));
-        let others = ("events without a description", header.undescribed.get());
-        say_unread(&mut notes, header.formats.values(), others);
+        let others = [("events without a description", header.undescribed.get(), None)];
+        let kinds = kinds(header.formats.values()).chain(others);
+        let account = Account::of_kernel(kinds, &|name| has(&header, name), known, COMMAND);
         cut.iter().for_each(|cut| notes.say_cut(cut, before));
         if lost > 0 {
             notes.say(format!("events lost: at least {lost}; tasks end there"));
         }
         let totals = Totals { lost, ..Totals::default() };
-        Ok(Imported { until, totals, notes: notes.into_list() })
+        Ok(Imported { until, totals, account, notes: notes.into_list() })
     }
 }
 
@@ -197,6 +195,7 @@ impl Taker<'_> {
             header.undescribed.set(header.undescribed.get() + 1);
             return;
         };
+        format.count();
         let tid = number_of(format, "common_pid", bytes);
         let seen = Seen { at, cpu, pid: 0, tid, format, bytes };
         match format.name.as_str() {

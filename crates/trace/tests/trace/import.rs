@@ -42,6 +42,12 @@ fn activations(records: &[Record]) -> Vec<Activation> {
         .collect()
 }
 
+/// Events that were not read, by kind.
+fn unread(imported: &Imported) -> Vec<(&str, u64)> {
+    let unread = imported.account.events.iter().filter(|events| events.used_for.is_none());
+    unread.map(|events| (events.name.as_str(), events.count)).collect()
+}
+
 /// From when to when records are missing, in microseconds.
 fn losses(records: &[Record]) -> Vec<(u64, u64)> {
     let lost = |record: &Record| match record {

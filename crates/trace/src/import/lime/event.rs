@@ -1,5 +1,6 @@
 //! One line of `<tid>-<version>.events.json`.
 
+use super::super::account::Use;
 use super::super::notes::Notes;
 use super::super::thread::{Entry, Leave, Out, Thread};
 use punctual_model::{Call, Duration, FileClass, Instant, Object, Policy, Separator};
@@ -209,6 +210,21 @@ impl Event {
             },
         };
         Line::Event(raw.ts, event)
+    }
+
+    /// What it is called in an account, and what it is read for.
+    pub fn kind(&self) -> (&'static str, Option<Use>) {
+        match self {
+            Event::Enter { .. } | Event::Pass => ("enter_*", Some(Use::Jobs)),
+            Event::Leave { .. } => ("exit_arrival_site", Some(Use::Jobs)),
+            Event::Out { .. } => ("sched_switched_out", Some(Use::ExecutionTimes)),
+            Event::In { .. } => ("sched_switched_in", Some(Use::ExecutionTimes)),
+            Event::Woken { .. } => ("sched_wake_up", Some(Use::Releases)),
+            Event::Timer { .. } => ("enter_dl_timer", Some(Use::Arrivals)),
+            Event::Exec => ("sched_process_exec", Some(Use::Threads)),
+            Event::Exit => ("sched_process_exit", Some(Use::Threads)),
+            Event::Gap => ("what cannot be read", None),
+        }
     }
 
     /// Tells the thread.

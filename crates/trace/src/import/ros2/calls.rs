@@ -1,6 +1,7 @@
 //! The events of ros2_tracing and of CARET, by what they mean. Fields are found once per kind of event.
 
 use crate::ctf18::{Class, Event, Field, Reader};
+use crate::import::account::Use;
 
 /// An object of a process: its address there.
 pub type Handle = u64;
@@ -267,6 +268,11 @@ impl Kinds {
         names.into_iter().any(|name| self.kinds.iter().flatten().any(|kind| kind.name == name))
     }
 
+    /// What events of a class are read for.
+    pub fn used_for(&self, class: usize) -> Option<Use> {
+        self.kinds[class].as_ref().map(|kind| kind.name.used_for())
+    }
+
     /// Whether publications have time stamps.
     pub fn has_stamps(&self) -> bool {
         let has = |name, place: usize| {
@@ -311,6 +317,31 @@ fn kind(class: &Class, pids: &[Option<u32>]) -> Result<Option<Kind>, String> {
         ));
     }
     Ok(Some(Kind { name: *name, fields, pid, tid, procname: class.context("procname") }))
+}
+
+impl Name {
+    fn used_for(self) -> Use {
+        match self {
+            Name::Ready | Name::Wait | Name::Execute | Name::Start | Name::End => Use::Callbacks,
+            Name::Node
+            | Name::Publisher
+            | Name::Subscription
+            | Name::RmwSubscription
+            | Name::SubscriptionObject
+            | Name::SubscriptionCallback
+            | Name::Service
+            | Name::ServiceCallback
+            | Name::Client
+            | Name::ClientId
+            | Name::Timer
+            | Name::TimerCallback
+            | Name::TimerNode
+            | Name::RingBuffer
+            | Name::Buffer
+            | Name::Writer => Use::Graph,
+            _ => Use::Messages,
+        }
+    }
 }
 
 impl Kind {

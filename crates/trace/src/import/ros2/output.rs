@@ -5,6 +5,7 @@ use super::graph::Graph;
 use super::survey::Survey;
 use super::{Trace, Variables, open, program};
 use crate::flow::{About, Arming, Connection, Input, Kind, Opening, Writer};
+use crate::import::account::Account;
 use crate::import::error::{Error, ErrorKind};
 use crate::import::notes::Notes;
 use punctual_model::Instant;
@@ -36,7 +37,9 @@ pub struct Written {
     pub executors: usize,
     /// Variables: the names of writer and reader.
     pub variables: Vec<(String, String)>,
-    /// What the source lacks, and what was not understood.
+    /// What was in the source, and what it lacks.
+    pub account: Account,
+    /// What was lost, and what could not be followed.
     pub notes: Vec<String>,
 }
 
@@ -93,6 +96,7 @@ impl Output {
             channels: plan.about.channels.len(),
             executors: plan.about.executors.unwrap_or(0) as usize,
             variables: plan.pairs,
+            account: Account::default(),
             notes: Vec::new(),
         };
         let producers = plan.order.into_iter().enumerate().map(|(place, producer)| (producer, (place, 0)));

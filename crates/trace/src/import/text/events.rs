@@ -1,12 +1,13 @@
 //! From the fields of a line to a record of its tracepoint, and to who runs.
 
+use super::super::account::{Account, Known};
 use super::super::notes::Notes;
-use super::super::tracepoints::{Format, Seen, Threads, formats};
+use super::super::tracepoints::{Format, Seen, Threads, formats, kinds};
 use super::line::Event;
 use crate::Record;
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,11 +127,13 @@ impl Events {
             }
             return;
         };
+        format.count();
         self.record.clear();
         self.record.resize(COMMON, 0);
         // Without flags, the thread that ran is not known to be the waker.
         self.record[FLAGS] = if event.is_in_interrupt == Some(false) { 0 } else { IN_INTERRUPT };
         if !encode(event.name, event.fields, fields, &mut self.record) {
+            format.count_unread();
             *self.unreadable.entry(event.name.to_owned()).or_default() += 1;
             return;
         }
@@ -154,14 +157,20 @@ impl Events {
         }
     }
 
-    /// Notes what was not read.
-    pub fn say(&self, notes: &mut Notes) {
-        let others = self.others.iter().map(|(name, count)| (name.as_str(), *count));
-        let unread = self.known.values().map(|(format, _)| (format.name.as_str(), format.unread.get()));
-        notes.say_unread(others.chain(unread));
+    /// What there was; lines that are not understood are noted.
+    pub fn account(
+        &self,
+        notes: &mut Notes,
+        all: &BTreeSet<String>,
+        known: Known,
+        command: &'static str,
+    ) -> Account {
         for (name, count) in &self.unreadable {
             notes.say(format!("{count} lines of {name} are left out: their fields are not understood"));
         }
+        let others = self.others.iter().map(|(name, count)| (name.as_str(), *count, None));
+        let kinds = kinds(self.known.values().map(|(format, _)| format)).chain(others);
+        Account::of_kernel(kinds, &|name| all.contains(name), known, command)
     }
 }
 

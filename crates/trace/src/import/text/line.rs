@@ -46,6 +46,14 @@ impl Style {
         }
     }
 
+    /// The command that records all that is read; its file need not be printed.
+    pub fn command(self) -> &'static str {
+        match self {
+            Style::Ftrace => "trace-cmd record -C mono -e sched -e task -e raw_syscalls PROGRAM",
+            Style::Perf => "perf record -a -k CLOCK_MONOTONIC -e 'sched:*,raw_syscalls:*' -- PROGRAM",
+        }
+    }
+
     pub fn clock(self) -> &'static str {
         match self {
             Style::Ftrace => "ftrace local",

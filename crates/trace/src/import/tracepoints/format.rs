@@ -27,11 +27,18 @@ pub struct Format {
     fields: HashMap<String, Field>,
     /// Of a tracepoint of one system call: how many arguments it has.
     arguments: usize,
-    /// How many of its events were not read.
+    /// How many of its events there were.
+    pub hit: Cell<u64>,
+    /// How many of them were not read.
     pub unread: Cell<u64>,
 }
 
 impl Format {
+    /// Counts an event.
+    pub fn count(&self) {
+        self.hit.set(self.hit.get() + 1);
+    }
+
     /// Counts an event that is not read.
     pub fn count_unread(&self) {
         self.unread.set(self.unread.get() + 1);

@@ -323,6 +323,5 @@ fn events_that_are_not_read_are_counted() {
     writer.finish().unwrap();
     let import = Import::open(place.path(), &Options::default()).unwrap();
     let imported = import.run(&mut |_| true, &mut |_| {}).unwrap();
-    let unread = imported.notes.iter().filter(|note| note.contains("not read")).collect::<Vec<_>>();
-    assert_eq!(unread, ["events that are not read: timer_start (2)"]);
+    assert_eq!(super::unread(&imported), [("timer_start", 2)]);
 }

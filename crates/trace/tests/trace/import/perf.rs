@@ -95,19 +95,12 @@ fn a_recording_with_a_known_truth() {
     // The first wake-up came before it was known to be a thread to follow.
     assert_eq!(steps, 20 * 8 - 1);
     assert_eq!(imported.until, at(201_310));
-    for note in ["arrivals are not known", "perf's own clock", "sum of the stretches", "taken as FIFO"] {
-        assert_eq!(
-            imported.notes.iter().filter(|printed| printed.contains(note)).count(),
-            1,
-            "{note}: {:?}",
-            imported.notes
-        );
-    }
-    assert!(
-        !imported.notes.iter().any(|note| note.contains("lends")),
-        "loans are recorded: {:?}",
-        imported.notes
-    );
+    let of_clock = imported.notes.iter().filter(|note| note.contains("perf's own clock"));
+    assert_eq!(of_clock.count(), 1, "{:?}", imported.notes);
+    // Loans are recorded.
+    let lacks: Vec<_> =
+        imported.account.lacks.iter().filter(|it| it.is_recordable).map(|it| it.what).collect();
+    assert_eq!(lacks, [""; 0]);
 }
 
 /// As virtual machines do: the trace lacks the switches by which the thread gets the processor.
@@ -169,14 +162,14 @@ fn costs_are_the_kernels_account_where_switches_are_missing() {
 #[test]
 fn the_tracepoints_of_each_call_say_the_same_as_those_of_all() {
     let (expected, _) = imported(&periodic(20)).expect("imported");
-    let (one, said) = imported(&periodic_with(Calls::One, 20)).expect("imported");
-    assert_eq!(one, expected);
-    assert!(said.notes.iter().all(|note| !note.contains("system calls") && !note.contains("not read")));
+    let (one, of_one) = imported(&periodic_with(Calls::One, 20)).expect("imported");
+    assert_eq!((one, super::unread(&of_one)), (expected.clone(), vec![]));
+    assert!(of_one.account.lacks.iter().all(|lack| lack.what != "system calls"));
     // Both say the same twice.
-    let (both, said) = imported(&periodic_with(Calls::Both, 20)).expect("imported");
+    let (both, of_both) = imported(&periodic_with(Calls::Both, 20)).expect("imported");
     assert_eq!(both, expected);
-    let unread = "40 events of 2 kinds are not read: sys_enter_clock_nanosleep (20), ";
-    assert!(said.notes.iter().any(|note| note.starts_with(unread)), "{:?}", said.notes);
+    let twice = [("sys_enter_clock_nanosleep", 20), ("sys_exit_clock_nanosleep", 20)];
+    assert_eq!(super::unread(&of_both), twice);
 }
 
 #[test]

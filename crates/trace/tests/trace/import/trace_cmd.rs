@@ -79,15 +79,12 @@ fn events_that_are_not_read_are_counted() {
     let folder = super::folder(&[]);
     let path = folder.path().join("perf.data");
     fs::write(&path, perf.bytes()).expect("written");
-    let said =
-        |notes: &[String]| notes.iter().filter(|it| it.contains("not read")).cloned().collect::<Vec<_>>();
     let (_, imported) = super::import(&path).expect("imported");
-    let other = "3 events of 2 kinds are not read: sched_process_free (2), ";
-    assert_eq!(said(&imported.notes), [format!("{other}samples of other events (1)")]);
+    assert_eq!(super::unread(&imported), [("sched_process_free", 2), ("samples of other events", 1)]);
     let (_, _, imported) = import(file(Kind::Six, "mono", &cpus(&perf.samples()))).expect("imported");
-    assert_eq!(said(&imported.notes), [format!("{other}events without a description (1)")]);
+    assert_eq!(super::unread(&imported), [("sched_process_free", 2), ("events without a description", 1)]);
     let (_, _, imported) = import(file(Kind::Six, "mono", &cpus(&periodic(2).samples()))).expect("imported");
-    assert!(said(&imported.notes).is_empty());
+    assert_eq!(super::unread(&imported), []);
 }
 
 #[test]

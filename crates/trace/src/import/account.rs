@@ -1,0 +1,292 @@
+//! What a trace has, what it lacks, and what that costs.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Kinds of events that are listed; a broken source could have any number.
+const MOST_KINDS: usize = 200;
+
+/// What events are used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Use {
+    /// How long threads ran.
+    ExecutionTimes,
+    /// When they were made ready.
+    Releases,
+    /// When they were due to be made ready.
+    Arrivals,
+    /// Where jobs end, and what threads wait for.
+    Jobs,
+    /// Policies and priorities.
+    Priorities,
+    /// Which threads there are: their names, processes, beginnings and ends.
+    Threads,
+    /// Which callbacks of ROS 2 ran when.
+    Callbacks,
+    /// Which message went from whom to whom.
+    Messages,
+    /// Nodes, topics, publishers and subscriptions.
+    Graph,
+}
+
+impl Use {
+    /// Its name in tables and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Use::ExecutionTimes => "execution times",
+            Use::Releases => "releases",
+            Use::Arrivals => "arrivals",
+            Use::Jobs => "jobs",
+            Use::Priorities => "priorities",
+            Use::Threads => "threads",
+            Use::Callbacks => "callbacks",
+            Use::Messages => "messages",
+            Use::Graph => "graph",
+        }
+    }
+
+    /// What a kernel's event is read for. Calls have an event each in some traces.
+    pub fn of_event(name: &str) -> Option<Use> {
+        Some(match name {
+            "sched_switch" | "sched_stat_runtime" => Use::ExecutionTimes,
+            "sched_waking" | "sched_wakeup" | "sched_wakeup_new" | "sched_migrate_task" => Use::Releases,
+            "sched_pi_setprio" => Use::Priorities,
+            "task_newtask" | "task_rename" | "lttng_statedump_process_state" => Use::Threads,
+            _ if name.starts_with("sched_process_") => Use::Threads,
+            _ if of_calls(name).is_some() => Use::Jobs,
+            // Whether an interrupt woke a thread.
+            _ if ["irq_", "timer_hrtimer_expire_"].iter().any(|group| name.starts_with(group)) => {
+                Use::Releases
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Names that events of system calls begin with, where each call has its own.
+const OF_CALLS: [&str; 4] = ["sys_enter", "sys_exit", "syscall_entry_", "syscall_exit_"];
+
+fn of_calls(name: &str) -> Option<&'static str> {
+    OF_CALLS.into_iter().find(|group| name.starts_with(group))
+}
+
+/// Events of one kind, or of all system calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Events {
+    /// As the tracer names it; `sys_enter_*` of all calls.
+    pub name: String,
+    /// How many there were.
+    pub count: u64,
+    /// What they were read for; `None` if they were left out.
+    pub used_for: Option<Use>,
+}
+
+/// Something that a trace does not tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// What it makes less precise.
+    pub of: Use,
+    /// Events, or a fact that no event of such a trace has.
+    pub what: &'static str,
+    /// What that costs.
+    pub cost: &'static str,
+    /// Whether the tracer could have recorded it.
+    pub is_recordable: bool,
+}
+
+impl Lack {
+    /// Events that were not recorded.
+    pub const fn events(of: Use, what: &'static str, cost: &'static str) -> Lack {
+        Lack { of, what, cost, is_recordable: true }
+    }
+
+    /// A fact that traces of this tracer never have.
+    pub const fn fact(of: Use, what: &'static str, cost: &'static str) -> Lack {
+        Lack { of, what, cost, is_recordable: false }
+    }
+}
+
+/// What no trace of the kernel has.
+const FACTS: [Lack; 4] = [
+    Lack::fact(
+        Use::ExecutionTimes,
+        "time of interrupts",
+        "it is not read from such traces, and counts as the execution time of what they interrupt",
+    ),
+    Lack::fact(Use::Arrivals, "until when a thread sleeps", "arrivals are not known: a pointer leads there"),
+    Lack::fact(Use::Priorities, "FIFO or RR", "taken as FIFO; reservations are not known either"),
+    Lack::fact(
+        Use::Threads,
+        "affinity, command lines",
+        "proofs need a contract that says where threads may run",
+    ),
+];
+
+const NO_ACCOUNT: Lack = Lack::events(
+    Use::ExecutionTimes,
+    "sched_stat_runtime",
+    "they are sums of what is between switches: where the trace lacks one, they are too high",
+);
+const NO_WAKES: Lack = Lack::events(
+    Use::Releases,
+    "sched_waking",
+    "a release is known only to lie between two events, and responses are the worst case",
+);
+const NO_CALLS: Lack = Lack::events(Use::Jobs, "system calls", "every sleep ends a job");
+const NO_MACHINE: Lack = Lack::fact(
+    Use::Jobs,
+    "machine",
+    "the numbers of its system calls are not known, so every sleep ends a job",
+);
+const NO_DESCRIPTORS: Lack = Lack::fact(
+    Use::Jobs,
+    "what a descriptor is, and whether it blocks",
+    "a read, accept or receive ends a job only where it slept",
+);
+const NO_LEND: Lack =
+    Lack::events(Use::Priorities, "sched_pi_setprio", "a priority that a lock lends begins a new task");
+const NO_PROCESSES: Lack =
+    Lack::events(Use::Threads, "task_newtask", "which process a thread belongs to is not known");
+
+/// What decides, beside the kinds of its events, what a trace of the kernel lacks.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Whether it has system calls.
+    pub calls: bool,
+    /// Whether the numbers of its machine's calls are known.
+    pub machine: bool,
+    /// Whether it tells which process a thread belongs to.
+    pub processes: bool,
+}
+
+fn lacks(has: &dyn Fn(&str) -> bool, known: Known) -> impl Iterator<Item = Lack> {
+    let calls = match (known.calls, known.machine) {
+        (false, _) => NO_CALLS,
+        (true, false) => NO_MACHINE,
+        (true, true) => NO_DESCRIPTORS,
+    };
+    let some = [
+        (has("sched_stat_runtime"), NO_ACCOUNT),
+        (has("sched_waking") || has("sched_wakeup"), NO_WAKES),
+        (has("sched_pi_setprio"), NO_LEND),
+        (known.processes, NO_PROCESSES),
+    ];
+    let some = some.into_iter().filter_map(|(is_there, lack)| (!is_there).then_some(lack));
+    FACTS.into_iter().chain([calls]).chain(some)
+}
+
+/// What a trace had, and what it lacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Most frequent first.
+    pub events: Vec<Events>,
+    /// Events of more kinds than are listed.
+    pub others: u64,
+    /// By what it makes less precise.
+    pub lacks: Vec<Lack>,
+    /// The command that records all that is read.
+    pub command: &'static str,
+}
+
+impl Account {
+    /// Of a trace of the kernel: events by name, how many there were, and what they were read for. `has` tells
+    /// whether events of a name are declared.
+    pub fn of_kernel<'a>(
+        kinds: impl Iterator<Item = (&'a str, u64, Option<Use>)>,
+        has: &dyn Fn(&str) -> bool,
+        known: Known,
+        command: &'static str,
+    ) -> Account {
+        Account::new(kinds, lacks(has, known), command)
+    }
+
+    /// Of events by name, how many there were, and what they were read for.
+    pub fn new<'a>(
+        kinds: impl Iterator<Item = (&'a str, u64, Option<Use>)>,
+        lacks: impl Iterator<Item = Lack>,
+        command: &'static str,
+    ) -> Account {
+        let mut counts = BTreeMap::<(String, Option<Use>), u64>::new();
+        for (name, count, used_for) in kinds.filter(|(_, count, _)| *count > 0) {
+            let count_before = counts.entry((group(name, used_for), used_for)).or_default();
+            *count_before = count_before.saturating_add(count);
+        }
+        let mut events: Vec<Events> =
+            counts.into_iter().map(|((name, used_for), count)| Events { name, count, used_for }).collect();
+        events.sort_by_key(|events| Reverse(events.count));
+        let others = events.iter().skip(MOST_KINDS).fold(0_u64, |sum, it| sum.saturating_add(it.count));
+        events.truncate(MOST_KINDS);
+        let mut lacks: Vec<Lack> = lacks.collect();
+        lacks.sort_by_key(|lack| lack.of);
+        Account { events, others, lacks, command }
+    }
+}
+
+/// All calls whose events are read are one kind.
+fn group(name: &str, used_for: Option<Use>) -> String {
+    match of_calls(name).filter(|group| used_for.is_some() && name.len() > group.len()) {
+        Some(group) => format!("{}_*", group.trim_end_matches('_')),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Known = Known { calls: true, machine: true, processes: true };
+
+    #[test]
+    fn what_is_missing_is_said_with_its_cost() {
+        let missing = |events: &[&str], known| {
+            let account = Account::of_kernel(std::iter::empty(), &|name| events.contains(&name), known, "");
+            account
+                .lacks
+                .into_iter()
+                .filter(|lack| lack.is_recordable)
+                .map(|lack| lack.what)
+                .collect::<Vec<_>>()
+        };
+        let whole = ["sched_switch", "sched_wakeup", "sched_stat_runtime", "sched_pi_setprio"];
+        assert_eq!(missing(&whole, ALL), [""; 0]);
+        assert_eq!(missing(&whole, Known { machine: false, ..ALL }), [""; 0]);
+        let none = Known { calls: false, machine: false, processes: false };
+        let every =
+            ["sched_stat_runtime", "sched_waking", "system calls", "sched_pi_setprio", "task_newtask"];
+        assert_eq!(missing(&[], none), every);
+    }
+
+    #[test]
+    fn events_are_counted_by_kind_and_calls_together() {
+        let kinds = [
+            ("sys_enter_read", 3, Some(Use::Jobs)),
+            ("sys_enter_openat", 1, None),
+            ("sys_enter_poll", 2, Some(Use::Jobs)),
+            ("sys_exit", 4, Some(Use::Jobs)),
+            ("sched_switch", 9, Some(Use::ExecutionTimes)),
+            ("none", 0, None),
+        ];
+        let account = Account::new(kinds.into_iter(), std::iter::empty(), "");
+        let seen: Vec<_> =
+            account.events.iter().map(|it| (it.name.as_str(), it.count, it.used_for)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("sched_switch", 9, Some(Use::ExecutionTimes)),
+                ("sys_enter_*", 5, Some(Use::Jobs)),
+                ("sys_exit", 4, Some(Use::Jobs)),
+                ("sys_enter_openat", 1, None),
+            ]
+        );
+        let many: Vec<String> = (0..MOST_KINDS + 7).map(|number| format!("kind{number}")).collect();
+        let account = Account::new(many.iter().map(|name| (name.as_str(), 1, None)), std::iter::empty(), "");
+        assert_eq!((account.events.len(), account.others), (MOST_KINDS, 7));
+    }
+}
