@@ -29,6 +29,16 @@ use std::rc::Rc;
 /// Records all that is read.
 const COMMAND: &str = "perf record -a -k CLOCK_MONOTONIC -e 'sched:*,raw_syscalls:*' -- PROGRAM";
 
+/// Types of records that are read.
+const READ: [RecordType; 6] = [
+    RecordType::SAMPLE,
+    RecordType::COMM,
+    RecordType::FORK,
+    RecordType::EXIT,
+    RecordType::LOST,
+    RecordType::LOST_SAMPLES,
+];
+
 /// A file that perf recorded.
 pub struct Trace {
     path: PathBuf,
@@ -143,6 +153,10 @@ impl Trace {
 
 impl Conversion {
     fn event(&mut self, record: &RawEventRecord<'_>, out: &mut dyn FnMut(Record)) {
+        // Others need not have the time that the library reads from their last bytes.
+        if !READ.contains(&record.record_type) {
+            return;
+        }
         let given = record.timestamp().map_or(self.until, Instant::from_ns);
         let at = given.max(self.until);
         let cpu = record.common_data().ok().and_then(|common| common.cpu);

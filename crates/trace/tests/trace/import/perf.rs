@@ -449,7 +449,10 @@ fn what_perf_wrote_to_a_pipe_is_read() {
         let (records, imported) = import(&path).expect("imported");
         (about, records, imported.until)
     };
-    assert_eq!(of(&file.piped()), of(&file.bytes()));
+    let whole = of(&file.bytes());
+    assert_eq!(of(&file.piped()), whole);
+    file.function();
+    assert_eq!((of(&file.piped()), of(&file.bytes())), (whole.clone(), whole));
     file.lost(900_000, 5);
     assert_eq!(of(&file.piped()), of(&file.bytes()));
     let directory = folder(&[]);

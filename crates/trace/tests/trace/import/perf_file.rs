@@ -245,6 +245,12 @@ impl File {
         self
     }
 
+    /// A function of the kernel that perf found, written without the time that such records have.
+    pub fn function(&mut self) -> &mut Self {
+        self.record(17, 0, &[0xff; 64]);
+        self
+    }
+
     /// What came before is in order, but for what came since the last time.
     pub fn round(&mut self) -> &mut Self {
         self.record(68, 0, &[]);
