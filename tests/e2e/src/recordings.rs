@@ -1,5 +1,6 @@
 //! Recordings of live threads: replay, other tools, and what remains when something goes wrong.
 
+use crate::formats::is_as_documented;
 use crate::model::{only_task, primary, read, tasks, threads};
 use crate::run::{Ended, Running, children, directory, punctual, run, sleeps, wait_until, workload};
 use crate::shared::{DEMO, SWITCHES, THREADS};
@@ -508,6 +509,7 @@ fn lime() -> Result<Outcome> {
         "what is unknown is to be said once: {}",
         ended.all()
     );
+    is_as_documented("LiME", "", &source)?;
     let model = replayed(&folder, "imported.timing.json", &[])?;
     let stream = primary(only_task(&model, "lime-task")?)?;
     let period = stream.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());

@@ -56,6 +56,17 @@ pub fn trace_cmd(directory: &Path, version: &str, data: &Path) -> Command {
     trace_cmd_into("", directory, version, data)
 }
 
+/// The same of these tracepoints of the scheduler, and of system calls by this filter.
+pub fn trace_cmd_with(directory: &Path, data: &Path, events: &[&str], filter: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", WITHOUT_FILTERS, "sh"]).arg(directory).arg("");
+    command.args(["record", "-q", "-C", "mono", "-b", "16384"]);
+    events.iter().for_each(|event| _ = command.args(["-e", event]));
+    command.args(["-e", "task_newtask", "-e", "raw_syscalls", "-f", filter, "-o"]).arg(data);
+    command.current_dir(directory);
+    command
+}
+
 /// The same into the buffer of an instance, if it has a name.
 fn trace_cmd_into(instance: &str, directory: &Path, version: &str, data: &Path) -> Command {
     let mut command = Command::new("unshare");

@@ -1,6 +1,6 @@
 //! Why jobs were late, against a program that knows.
 
-mod as_lttng;
+pub mod as_lttng;
 
 use crate::disturbed::rows;
 use crate::run::{Ended, directory, punctual, run, workload};
