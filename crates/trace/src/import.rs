@@ -53,7 +53,7 @@ impl Import {
         if path.is_dir() && ctf18::holds_trace(path) {
             return Import::of_session(path, ctf18::Reader::open(path)?, options);
         }
-        if let Some(file) = perf::in_folder(path)? {
+        if let Some(file) = perf::in_folder(path) {
             return Import::of_perf(&file, options);
         }
         if path.is_dir() {

@@ -1,8 +1,11 @@
 //! `perf.data` with scheduler tracepoints (`perf sched record`), and system calls where it has them (`-e
 //! 'sched:*,raw_syscalls:*'`).
 
+mod files;
 mod header;
+mod order;
 mod pipe;
+mod records;
 mod source;
 
 use super::account::{Account, Known, Use};
@@ -12,19 +15,18 @@ use super::summary::{Imported, Options};
 use super::table::Machine;
 use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, formats, kinds};
 use crate::{About, Record, Totals};
+use files::Files;
 use linux_perf_data::linux_perf_event_reader::{
     EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
 };
-use linux_perf_data::{Feature, PerfFile, PerfFileReader, PerfFileRecord, PerfRecordIter};
+use linux_perf_data::{Feature, PerfFile};
+use order::Next;
 use punctual_model::{Instant, Platform};
-use source::{Content, Source};
-use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 /// Records all that is read.
 const COMMAND: &str = "perf record -a -k CLOCK_MONOTONIC -e 'sched:*,raw_syscalls:*' -- PROGRAM";
@@ -39,10 +41,9 @@ const READ: [RecordType; 6] = [
     RecordType::LOST_SAMPLES,
 ];
 
-/// A file that perf recorded.
+/// What perf recorded.
 pub struct Trace {
-    path: PathBuf,
-    opened: Opened,
+    files: Files,
     about: About,
     conversion: Conversion,
 }
@@ -65,28 +66,20 @@ struct Conversion {
     births: u64,
 }
 
-/// As the library gives it, with how far it has been read, and how far there is.
-struct Opened {
-    file: PerfFile,
-    records: PerfRecordIter<Source>,
-    position: Rc<Cell<u64>>,
-    bytes: u64,
-}
-
 impl Trace {
     /// Reads the headers.
     pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
-        let opened = open(path)?;
-        let formats = formats(opened.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
+        let files = Files::open(path)?;
+        let formats = formats(files.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
         if !formats.values().any(|format| format.name == SWITCH) {
             let why = "it has no tracepoint sched:sched_switch; record with perf sched record, or perf \
                 record -e 'sched:*,raw_syscalls:*' -a";
             return Err(Error::new(ErrorKind::Malformed, format!("{}: {why}", path.display())));
         }
         let mut notes = Notes::default();
-        let mut about = about(&opened.file, &mut notes);
+        let mut about = about(&files.file, &mut notes);
         if about.from.ns() == 0 {
-            about.from = first_sample(path)?;
+            about.from = first_sample(&files);
         }
         let machine = Machine::from_name(&about.platform.machine).or(options.machine);
         let calls = Calls::of(formats.values());
@@ -105,7 +98,7 @@ impl Trace {
             others: 0,
             births: 0,
         };
-        Ok(Trace { path: path.to_path_buf(), opened, about, conversion })
+        Ok(Trace { files, about, conversion })
     }
 
     pub fn about(&self) -> &About {
@@ -113,7 +106,7 @@ impl Trace {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.opened.bytes
+        self.files.bytes
     }
 
     /// Hands on everything, in the order that perf's own rounds give.
@@ -122,36 +115,76 @@ impl Trace {
         each: &mut dyn FnMut(&Record) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Imported, Error> {
-        let mut goes_on = true;
-        let mut taken = 0_u64;
+        let Trace { files, conversion, .. } = &mut self;
+        let (mut goes_on, mut taken) = (true, 0_u64);
+        let mut records = files.records();
+        records.begin();
+        for (name, cpu) in files.missing(records.processors()) {
+            let of = cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("processor {cpu}"));
+            conversion.notes.say(format!(
+                "{name}, with the events of {of}, is missing: what threads did there is not in it; copy the \
+                 whole folder"
+            ));
+            goes_on = goes_on && each(&conversion.lose_rest(1));
+        }
         while goes_on {
-            let record = match self.opened.records.next_record(&mut self.opened.file) {
-                Ok(Some(record)) => record,
-                Ok(None) => break,
-                Err(error) => {
-                    // The library had read on before it put things in order.
-                    let at = self.opened.position.get().min(self.opened.bytes);
-                    self.conversion.notes.say(format!(
-                        "{}, byte {at} or so: it cannot be read any further ({error}); what follows is left \
+            match records.next() {
+                Next::Event(event) => {
+                    if let Some(record) = event.record(&files.layouts) {
+                        conversion.event(&record, &mut |record| goes_on = goes_on && each(&record));
+                    }
+                    records.give_back(event);
+                }
+                Next::Broken { file, at, why } => {
+                    let path = files.path(file).unwrap_or(Path::new(""));
+                    conversion.notes.say(format!(
+                        "{}, byte {at} or so: it cannot be read any further ({why}); what follows is left \
                          out, and what came just before",
-                        self.path.display()
+                        path.display()
                     ));
-                    goes_on = each(&self.conversion.lose_rest(1));
+                    goes_on = each(&conversion.lose_rest(1));
                     break;
                 }
-            };
-            let PerfFileRecord::EventRecord { record, .. } = record else { continue };
-            self.conversion.event(&record, &mut |record| goes_on = goes_on && each(&record));
+                Next::End => break,
+            }
             taken += 1;
             if taken % 65_536 == 0 {
-                progress(self.opened.position.get());
+                progress(records.position());
             }
         }
+        conversion.say_recorded(&files.file, records.processors());
         Ok(self.conversion.finish(&mut |record| goes_on = goes_on && each(&record)))
     }
 }
 
 impl Conversion {
+    /// Notes the processors that were not recorded: by perf's list of those that were, or else those that had
+    /// no event at all.
+    fn say_recorded(&mut self, file: &PerfFile, processors: &[(u64, u64)]) {
+        let listed: BTreeSet<u64> = processors.iter().map(|(_, cpu)| *cpu).collect();
+        let is_listed = !listed.is_empty();
+        // All ones stand for any processor.
+        if listed.iter().any(|cpu| *cpu >= u64::from(u32::MAX)) {
+            return;
+        }
+        let seen = self.reached.keys().map(|cpu| u64::from(*cpu)).collect();
+        let cpus = if is_listed { listed } else { seen };
+        let online = files::cpus(file) as usize;
+        if cpus.is_empty() || cpus.len() >= online {
+            return;
+        }
+        let (count, names) = (cpus.len(), list(&cpus));
+        self.notes.say(match is_listed {
+            true => format!(
+                "perf recorded {count} of {online} processors ({names}): what threads did on others is not \
+                 in it; perf record -a records all"
+            ),
+            false => format!(
+                "only {count} of {online} processors had events ({names}): others were idle, or not recorded"
+            ),
+        });
+    }
+
     fn event(&mut self, record: &RawEventRecord<'_>, out: &mut dyn FnMut(Record)) {
         // Others need not have the time that the library reads from their last bytes.
         if !READ.contains(&record.record_type) {
@@ -252,18 +285,22 @@ impl Conversion {
     }
 }
 
-/// The file with the records in a folder that perf made (`perf record --kcore`); an error if they are in
-/// several files (`--threads`).
-pub fn in_folder(path: &Path) -> Result<Option<PathBuf>, Error> {
+/// The file with the header in a folder that perf made (`perf record --threads`, `--kcore`).
+pub fn in_folder(path: &Path) -> Option<PathBuf> {
     let file = path.join("data");
     let mut magic = [0; 8];
     let is_perf = path.is_dir()
         && File::open(&file).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
         && (&magic == b"PERFILE2" || &magic == b"2ELIFREP");
-    match is_perf {
-        true if path.join("data.0").exists() => Err(Error::malformed(path, header::SPLIT)),
-        is_perf => Ok(is_perf.then_some(file)),
-    }
+    is_perf.then_some(file)
+}
+
+/// The first few of these numbers.
+fn list(numbers: &BTreeSet<u64>) -> String {
+    const NAMED: usize = 8;
+    let named: Vec<String> = numbers.iter().take(NAMED).map(u64::to_string).collect();
+    let rest = if numbers.len() > NAMED { ", …" } else { "" };
+    format!("{}{rest}", named.join(", "))
 }
 
 /// The content of a record. The library multiplies a length of the file by eight without looking, which
@@ -273,51 +310,26 @@ fn parse<'a>(record: &RawEventRecord<'a>) -> Result<EventRecord<'a>, std::io::Er
         .unwrap_or_else(|_| Err(std::io::ErrorKind::InvalidData.into()))
 }
 
-/// A file whose header was looked at before the library did.
-fn open(path: &Path) -> Result<Opened, Error> {
-    let mut file = File::open(path).map_err(|error| Error::io(path, &error))?;
-    let bytes = file.metadata().map_err(|error| Error::io(path, &error))?.len();
-    let mut magic = [0; 8];
-    if file.read_exact(&mut magic).is_ok() && &magic == b"2ELIFREP" {
-        return Err(Error::malformed(
-            path,
-            "it was recorded on a big-endian machine, whose tracepoints cannot be read here",
-        ));
-    }
-    let malformed = |why: String| Error::malformed(path, why);
-    let content = match pipe::is_one(&file) {
-        true => pipe::content(file, bytes).map_err(malformed)?,
-        false => Content::whole(file, bytes),
-    };
-    let (data, bytes) = (header::check(&content).map_err(malformed)?, content.length());
-    let mut source = Source::new(content, data);
-    let position = source.position();
-    std::io::Seek::rewind(&mut source).map_err(|error| Error::io(path, &error))?;
-    let PerfFileReader { perf_file, record_iter } =
-        PerfFileReader::parse_file(source).map_err(|error| broken(path, &error))?;
-    Ok(Opened { file: perf_file, records: record_iter, position, bytes })
-}
-
-fn broken(path: &Path, error: &linux_perf_data::Error) -> Error {
-    Error::malformed(path, format!("it cannot be read as a perf.data file: {error}"))
-}
-
 /// When the first event happened, where the header does not say (`perf record -B`).
-fn first_sample(path: &Path) -> Result<Instant, Error> {
-    let Opened { mut file, mut records, .. } = open(path)?;
+fn first_sample(files: &Files) -> Instant {
+    let mut records = files.records();
     // What is broken is said when the rest is read.
-    while let Ok(Some(record)) = records.next_record(&mut file) {
-        let PerfFileRecord::EventRecord { record, .. } = record else { continue };
-        if let (RecordType::SAMPLE, Some(time)) = (record.record_type, record.timestamp()) {
-            return Ok(Instant::from_ns(time));
+    while let Next::Event(event) = records.next() {
+        if let Some(time) = event.record(&files.layouts).filter(is_sample).and_then(|it| it.timestamp()) {
+            return Instant::from_ns(time);
         }
+        records.give_back(event);
     }
-    Ok(Instant::from_ns(0))
+    Instant::from_ns(0)
+}
+
+fn is_sample(record: &RawEventRecord) -> bool {
+    record.record_type == RecordType::SAMPLE
 }
 
 fn about(file: &PerfFile, notes: &mut Notes) -> About {
     let text = |value: Result<Option<&str>, _>| value.ok().flatten().unwrap_or_default().to_owned();
-    let cpus = file.nr_cpus().ok().flatten().map_or(0, |cpus| cpus.nr_cpus_online);
+    let cpus = files::cpus(file);
     let clock = file.event_attributes().first().map(|attribute| attribute.attributes().clock);
     let (clock, is_its_own) = match clock {
         Some(PerfClock::ClockId(id)) => (format!("{id:?}"), false),

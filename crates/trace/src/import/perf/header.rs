@@ -10,10 +10,6 @@ const SECTIONS: [u64; 3] = [24, 40, 56];
 const DATA: u64 = 40;
 const FLAGS: u64 = 72;
 
-/// Of a recording in several files.
-pub const SPLIT: &str = "perf record --threads wrote its events into several files, which are not read here; \
-    record without --threads";
-
 /// What to do about a file that is not whole.
 const WHOLE: &str = "copy all of it, or run perf record to its end (Ctrl-C ends it well)";
 
@@ -56,13 +52,7 @@ pub fn check(file: &Content) -> Result<Range<u64>, String> {
         if number(FLAGS + 8 * (feature / 64)).map_err(cut_off)? >> (feature % 64) & 1 == 0 {
             continue;
         }
-        if feature == COMPRESSED {
-            return Err("it is compressed, which is not read here; record without -z".to_owned());
-        }
         let (offset, size) = within(place, "a section")?;
-        if feature == FOLDER && size >= 8 && number(offset).map_err(cut_off)? == 1 {
-            return Err(SPLIT.to_owned());
-        }
         all += size;
         if all > bytes {
             return Err(format!("byte {place}: the sections are larger than the file"));
@@ -90,8 +80,6 @@ pub const TRACING_DATA: u64 = 1;
 const HOST: u64 = 3;
 const ARCHITECTURE: u64 = 6;
 pub const EVENTS: u64 = 12;
-const FOLDER: u64 = 24;
-const COMPRESSED: u64 = 27;
 
 fn word(file: &Content, at: u64) -> io::Result<u64> {
     let mut word = [0; 4];

@@ -2,6 +2,7 @@
 //! put where they are in a file.
 
 use super::header::{EVENTS, TRACING_DATA};
+use super::records::kind;
 use super::source::Content;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,15 +12,6 @@ use std::os::unix::fs::FileExt;
 /// Bytes of the header of such a file, and of that of a record.
 const HEADER: u64 = 16;
 const RECORD: u64 = 8;
-
-/// Kinds of records.
-mod kind {
-    pub const FIRST_OF_PERF: u32 = 64;
-    pub const ATTRIBUTE: u32 = 64;
-    pub const TRACING_DATA: u32 = 66;
-    pub const ROUND: u32 = 68;
-    pub const FEATURE: u32 = 80;
-}
 
 /// Most bytes of all that is in front.
 const MOST: u64 = 256 << 20;
@@ -39,6 +31,13 @@ struct Front {
     /// Descriptions of events, and the numbers that their samples have.
     attributes: Vec<(Vec<u8>, Vec<u8>)>,
     features: BTreeMap<u64, Vec<u8>>,
+    /// Records that files have among the others.
+    records: Vec<u8>,
+}
+
+/// Whether a record of this kind begins what a file has as its data.
+fn is_data(kind: u32) -> bool {
+    kind < kind::FIRST_OF_PERF || [kind::ROUND, kind::COMPRESSED, kind::COMPRESSED_SIZED].contains(&kind)
 }
 
 /// The same as a file.
@@ -55,7 +54,7 @@ pub fn content(file: File, bytes: u64) -> Result<Content, String> {
         if size < RECORD || at > MOST {
             return Err(format!("byte {at}: no event follows what perf writes to a pipe in front of them"));
         }
-        if kind < kind::FIRST_OF_PERF || kind == kind::ROUND {
+        if is_data(kind) {
             break;
         }
         let body = read(at + RECORD, size - RECORD).map_err(cut_off)?;
@@ -72,6 +71,7 @@ pub fn content(file: File, bytes: u64) -> Result<Content, String> {
             }
             kind::ATTRIBUTE => front.attribute(&body),
             kind::FEATURE => front.feature(&body),
+            kind::ID_INDEX => front.records.extend([head, body].concat()),
             _ => {}
         }
     }
@@ -111,14 +111,15 @@ impl Front {
     }
 
     /// What a file has in front of this many bytes of records, and behind them.
-    fn ends(mut self, data: u64) -> (Vec<u8>, Vec<u8>) {
+    fn ends(mut self, rest: u64) -> (Vec<u8>, Vec<u8>) {
         const HEAD: u64 = 104;
+        let data = self.records.len() as u64 + rest;
         self.features.insert(EVENTS, self.events());
         let mut flags = [0_u64; 4];
         self.features.keys().for_each(|number| flags[(number / 64) as usize] |= 1 << (number % 64));
         let sections = [HEAD, 80, HEAD, 0, HEAD, data, 0, 0];
         let numbers = sections.iter().chain(&flags).flat_map(|number| number.to_le_bytes());
-        let head = b"PERFILE2".iter().copied().chain(numbers).collect();
+        let head = b"PERFILE2".iter().copied().chain(numbers).chain(self.records).collect();
         let mut place = HEAD + data + 16 * self.features.len() as u64;
         let mut tail = Vec::new();
         for section in self.features.values() {

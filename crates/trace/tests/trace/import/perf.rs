@@ -1,6 +1,6 @@
 //! What perf records: files with a known truth, and what it records on this machine.
 
-use super::perf_file::{Calls, DIES, File, IDLES, IS_PREEMPTED, SLEEPS, WAITS_FOR_DISK};
+use super::perf_file::{Calls, DIES, File, IDLES, IS_PREEMPTED, Packing, SLEEPS, WAITS_FOR_DISK};
 use super::{activations, folder, import, import_with, losses, mutations};
 use punctual_model::{Call, Duration, FileClass, Instant, Object, Policy, Separator, Window};
 use punctual_trace::import::{Error, ErrorKind, Import, Imported, Options};
@@ -395,7 +395,7 @@ fn damage_is_reported_with_its_place() {
     let path = directory.path().join("perf.data");
     fs::write(&path, &bytes).expect("written");
     let (records, imported) = import(&path).expect("imported");
-    let place = format!("perf.data, byte {} or so", broken + 8);
+    let place = format!("perf.data, byte {broken} or so");
     assert!(imported.notes.iter().any(|note| note.contains(&place)), "{:?}", imported.notes);
     assert!(imported.totals.lost == 1 && !activations(&records).is_empty());
 
@@ -419,7 +419,6 @@ fn damage_is_reported_with_its_place() {
     let large = [&piped[..place], &[0xff; 4], &piped[place + 4..]].concat();
     refused(&large, "descriptions of events cannot be 4294967295 bytes long");
     refused(&patched(0, b"2ELIFREP"), "big-endian");
-    refused(&patched(72, &(1_u64 << 27).to_le_bytes()), "without -z");
     let name = bytes.windows(12).position(|bytes| bytes == b"sched_switch").expect("its name");
     refused(&patched(name, b"sched_sweets"), "no tracepoint sched:sched_switch");
 }
@@ -463,17 +462,160 @@ fn what_perf_wrote_to_a_pipe_is_read() {
     });
 }
 
-/// A folder with one file of records, or several.
+/// `perf record -z`: the same records, packed.
 #[test]
-fn folders_of_perf_are_read_if_they_have_one_file() {
-    let folder = folder(&[]);
-    fs::write(folder.path().join("data"), periodic(20).bytes()).expect("written");
-    let (records, _) = import(folder.path()).expect("imported");
-    assert_eq!(activations(&records).len(), 60);
-    fs::write(folder.path().join("data.0"), []).expect("written");
-    let error = import(folder.path()).expect_err("refused");
-    let is_said = error.to_string().contains("perf record --threads wrote its events into several files");
-    assert!(error.kind() == ErrorKind::Malformed && is_said, "{error}");
+fn what_perf_packed_is_read() {
+    let of = |bytes: &[u8]| {
+        let directory = folder(&[]);
+        let path = directory.path().join("perf.data");
+        fs::write(&path, bytes).expect("written");
+        let (records, imported) = import(&path).expect("imported");
+        (records, imported.until, imported.totals, imported.notes)
+    };
+    let mut file = periodic(100);
+    file.lost(1_100_000, 5);
+    let plain = of(&file.bytes());
+    // Records may begin in one piece and end in the next.
+    for packing in [Packing::Plain(60_000), Packing::Plain(100), Packing::Sized(60_000), Packing::Sized(104)]
+    {
+        let packed = file.packed(packing);
+        assert!(packed.bytes().len() < file.bytes().len(), "{packing:?}");
+        assert_eq!(of(&packed.bytes()), plain, "{packing:?}");
+        assert_eq!(of(&packed.piped()), plain, "{packing:?} in a pipe");
+    }
+}
+
+/// What is packed cannot be read behind a damage; nor does it take more memory than it should.
+#[test]
+fn damage_of_what_perf_packed_is_reported() {
+    let directory = folder(&[]);
+    let path = directory.path().join("perf.data");
+    let file = periodic(100).packed(Packing::Plain(60_000));
+    let bytes = file.bytes();
+    let damaged = |place: usize| {
+        let mut bytes = bytes.clone();
+        bytes[place..place + 8].fill(0xff);
+        fs::write(&path, bytes).expect("written");
+        import(&path).expect("imported")
+    };
+    let piece = |number: usize| {
+        let pieces = bytes.windows(6).enumerate().filter(|(_, bytes)| *bytes == [81, 0, 0, 0, 0, 0]);
+        pieces.map(|(place, _)| place).nth(number).expect("a piece")
+    };
+    let (records, imported) = damaged(piece(60) + 8);
+    let note = imported.notes.iter().find(|note| note.contains("what is compressed is damaged"));
+    assert!(note.is_some_and(|note| note.contains("what follows is left out")), "{:?}", imported.notes);
+    assert_eq!((imported.totals.lost, losses(&records).len()), (1, 1));
+    let seen = activations(&records).len();
+    assert!((150..300).contains(&seen), "what came before is there: {seen}");
+    mutations(&bytes, 300, |bytes| {
+        fs::write(&path, bytes).expect("written");
+        let _ = import(&path);
+    });
+}
+
+/// Thread 40 of [`periodic`] wakes up on one processor and then moves to the other.
+fn migrating(jobs: u64) -> File {
+    let mut file = File::default();
+    file.name(0, 39, 40, "control", false);
+    for job in 1..=jobs {
+        let arrival = job * 10_000;
+        let cpu = (job % 2) as u32;
+        file.on(cpu)
+            .waking(arrival + 1, 0, 40)
+            .switch(arrival + 5, (0, 120, 0), (40, FIFO_60))
+            .leave(arrival + 6, 40, SLEEP, 0)
+            .switch(arrival + 400, (40, FIFO_60, IS_PREEMPTED), IDLE)
+            .on(1 - cpu)
+            .switch(arrival + 500, (0, 120, 0), (40, FIFO_60))
+            .enter(arrival + 1_095, 40, SLEEP, [1, 1, 0x7ffc_0000, 0, 0, 0])
+            .switch(arrival + 1_100, (40, FIFO_60, SLEEPS), IDLE)
+            .round();
+    }
+    file
+}
+
+fn write_all(folder: &Path, files: &[(String, Vec<u8>)]) {
+    files.iter().for_each(|(name, bytes)| fs::write(folder.join(name), bytes).expect("written"));
+}
+
+/// `perf record --threads`, which writes a file for each processor: with -z, too.
+#[test]
+fn folders_of_perf_are_merged() {
+    let mut file = migrating(500);
+    file.lost(5_100_000, 5);
+    let whole = imported(&file).expect("imported");
+    for packing in [None, Some(Packing::Plain(60_000)), Some(Packing::Sized(1_000))] {
+        let folder = folder(&[]);
+        write_all(folder.path(), &file.split(2, packing));
+        for path in [folder.path().to_owned(), folder.path().join("data")] {
+            let (records, imported) = import(&path).expect("imported");
+            assert_eq!(records, whole.0, "{packing:?}");
+            assert_eq!(imported.notes, whole.1.notes, "{packing:?}");
+        }
+    }
+}
+
+/// What perf did not record is noted: by its list of what it did, or else by what came.
+#[test]
+fn processors_without_events_are_noted() {
+    let notes = |files: &[(String, Vec<u8>)]| {
+        let folder = folder(&[]);
+        write_all(folder.path(), files);
+        import(folder.path()).expect("imported").1.notes
+    };
+    let recorded = "perf recorded 1 of 2 processors (0)";
+    let seen = "only 1 of 2 processors had events (1)";
+    let has = |notes: &[String], what: &str| notes.iter().any(|note| note.starts_with(what));
+    let mut of_first = File::default();
+    of_first.on(0).switch(100, (0, 120, 0), (40, FIFO_60)).switch(200, (40, FIFO_60, SLEEPS), IDLE);
+    let of_one = notes(&of_first.split(1, None));
+    assert!(has(&of_one, recorded) && !has(&of_one, seen), "{of_one:?}");
+    let idle = notes(&of_first.split(2, None));
+    assert!(!has(&idle, "perf recorded") && !has(&idle, "only"), "{idle:?}");
+    let unlisted = notes(&[("data".to_owned(), periodic(3).bytes())]);
+    assert!(!has(&unlisted, recorded) && !has(&unlisted, seen), "names are on another one: {unlisted:?}");
+    let mut of_second = File::default();
+    of_second.switch(100, (0, 120, 0), (40, FIFO_60)).switch(200, (40, FIFO_60, SLEEPS), IDLE);
+    let unlisted = notes(&[("data".to_owned(), of_second.bytes())]);
+    assert!(has(&unlisted, seen) && !has(&unlisted, recorded), "{unlisted:?}");
+}
+
+/// The file with the header lists the others: one that is gone is no processor that was idle.
+#[test]
+fn missing_and_broken_files_of_a_folder_are_reported() {
+    let files = migrating(500).split(2, None);
+    let import_of = |change: &dyn Fn(&Path)| {
+        let folder = folder(&[]);
+        write_all(folder.path(), &files);
+        change(folder.path());
+        import(folder.path()).expect("imported")
+    };
+    for number in ["0", "1"] {
+        let name = format!("data.{number}");
+        let (records, imported) = import_of(&|folder| fs::remove_file(folder.join(&name)).expect("removed"));
+        let note = format!("{name}, with the events of processor {number}, is missing");
+        assert!(imported.notes.iter().any(|it| it.starts_with(&note)), "{:?}", imported.notes);
+        assert_eq!(imported.totals.lost, 1);
+        assert_eq!(losses(&records).len(), 1);
+    }
+    let (_, whole) = import_of(&|_| {});
+    assert_eq!(whole.totals.lost, 0);
+    let (records, imported) = import_of(&|folder| {
+        let bytes = &files[2].1;
+        fs::write(folder.join("data.1"), &bytes[..bytes.len() / 2 + 1]).expect("written");
+    });
+    let is_said = |note: &&String| note.contains("data.1, byte") && note.contains("cut off within a record");
+    assert!(imported.notes.iter().any(|note| is_said(&note)), "{:?}", imported.notes);
+    assert_eq!(imported.totals.lost, 1);
+    // What the other file has beyond it is of no use.
+    let last = activations(&records).iter().map(|seen| seen.stop).max().expect("some");
+    assert!(last < at(3_000_000), "{last:?}");
+    let (_, imported) = import_of(&|folder| {
+        fs::write(folder.join("data.1"), []).expect("written");
+        fs::write(folder.join("data.old"), "else").expect("written");
+    });
+    assert!(imported.totals.lost == 0, "a processor may have been idle");
 }
 
 #[test]
@@ -545,6 +687,47 @@ fn a_pipe_of_this_machine_is_imported() {
     assert!(tasks(&records).iter().any(|task| task.name == "sleep"), "the command is among the threads");
     let calls = activations(&records).into_iter().filter(|seen| seen.separator.call == Call::ClockNanosleep);
     assert!(calls.count() > 0, "its call is known");
+}
+
+/// What perf packs, splits into files of processors, or both: it unpacks and merges them to the same events.
+#[test]
+fn perf_reads_its_packed_and_split_recordings_as_we_do() {
+    for way in [&["-z"][..], &["--threads=cpu"], &["--threads=cpu", "-z"]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("perf.data");
+        let events = "sched:sched_switch,sched:sched_waking,raw_syscalls:*";
+        let recorded = Command::new("perf")
+            .args(["record", "-q", "-a", "-m", "1M", "-e", events, "--exclude-perf", "-o"])
+            .arg(&path)
+            .args(way)
+            .args(["--", "sh", "-c", TEN_SLEEPS])
+            .output();
+        let fields = ["--ns", "--show-lost-events", "-F", "comm,pid,tid,cpu,time,event,trace", "-i"];
+        let printed = Command::new("perf").arg("script").args(fields).arg(&path).output();
+        let is_made = recorded.is_ok_and(|output| output.status.success());
+        let Some(printed) = printed.ok().filter(|output| is_made && output.status.success()) else {
+            skipped!("perf cannot record with {way:?} here");
+            continue;
+        };
+        let text = folder.path().join("perf.txt");
+        fs::write(&text, &printed.stdout).expect("written");
+        let machine = punctual_trace::import::Machine::from_name(std::env::consts::ARCH);
+        let options = Options { include_best_effort: true, machine };
+        let (records, imported) = import_with(&path, &options).expect("imported");
+        let (of_text, _) = import_with(&text, &options).expect("imported");
+        if imported.totals.lost > 0 {
+            skipped!("perf lost events with {way:?}");
+            continue;
+        }
+        let story = |records: &[Record]| {
+            let seen = activations(records).into_iter();
+            seen.map(|it| (it.tid, it.stop, it.cpu, it.separator)).collect::<Vec<_>>()
+        };
+        let (ours, perfs) = (story(&records), story(&of_text));
+        assert!(ours.len() >= 10, "{way:?}: {} activations", ours.len());
+        let differs = ours.iter().zip(&perfs).find(|(one, other)| one != other);
+        assert!(differs.is_none() && ours.len() == perfs.len(), "{way:?}: {differs:?}");
+    }
 }
 
 /// What this machine's perf writes is read to its end, and changes of it do not hurt.

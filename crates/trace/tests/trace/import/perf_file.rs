@@ -97,11 +97,66 @@ pub const IDLES: i64 = 0x80;
 pub const DIES: i64 = 0x10;
 pub const IS_PREEMPTED: i64 = 0x100;
 
+/// Kinds of records.
+const SAMPLE: u32 = 9;
+const LOST_SAMPLES: u32 = 13;
+const ROUND: u32 = 68;
+const ID_INDEX: u32 = 69;
+
+/// How records are packed into others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// All behind the header of a record is packed; up to this many bytes of it.
+    Plain(usize),
+    /// The size of what is packed stands in front of it; Linux 6.16.
+    Sized(usize),
+}
+
+/// Packs records into one stream.
+struct Packer {
+    context: zstd_safe::CCtx<'static>,
+    packing: Packing,
+}
+
+impl Packer {
+    fn pack(&mut self, plain: &[u8], into: &mut File) {
+        let mut bytes = vec![0; zstd_safe::compress_bound(plain.len()) + 64];
+        let mut output = zstd_safe::OutBuffer::around(&mut bytes[..]);
+        let mut input = zstd_safe::InBuffer::around(plain);
+        self.context.compress_stream(&mut output, &mut input).expect("packed");
+        self.context.flush_stream(&mut output).expect("flushed");
+        let written = output.pos();
+        bytes.truncate(written);
+        let (Packing::Plain(most) | Packing::Sized(most)) = self.packing;
+        for piece in bytes.chunks(most) {
+            let size = (piece.len() as u64).to_le_bytes();
+            let (kind, body) = match self.packing {
+                Packing::Plain(_) => (81_u32, piece.to_vec()),
+                Packing::Sized(_) => {
+                    let mut body = [&size[..], piece].concat();
+                    body.resize(body.len().next_multiple_of(8), 0);
+                    (83, body)
+                }
+            };
+            into.data.extend(kind.to_le_bytes());
+            into.data.extend([0; 2]);
+            into.data.extend((body.len() as u16 + 8).to_le_bytes());
+            into.data.extend(body);
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
+}
+
 /// A recording in the making. Times are in microseconds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct File {
     data: Vec<u8>,
     calls: Calls,
+    /// Where tracepoints are hit: on the second processor, unless another one is named.
+    cpu: Option<u32>,
 }
 
 impl File {
@@ -119,6 +174,12 @@ impl File {
         self.data.extend(body);
     }
 
+    /// What comes next is hit on this processor.
+    pub fn on(&mut self, cpu: u32) -> &mut Self {
+        self.cpu = Some(cpu);
+        self
+    }
+
     /// Who ran, when, and where: what every record says.
     fn sample_id(pid: i32, tid: i32, us: u64, cpu: u32) -> Vec<u8> {
         let mut bytes = [pid.to_le_bytes(), tid.to_le_bytes()].concat();
@@ -132,7 +193,7 @@ impl File {
         let mut raw = number.to_le_bytes().to_vec();
         raw.resize(8, 0);
         raw.extend(fields);
-        let mut body = Self::sample_id(tid, tid, us, 1);
+        let mut body = Self::sample_id(tid, tid, us, self.cpu.unwrap_or(1));
         body.extend((raw.len() as u32).to_le_bytes());
         body.extend(raw);
         self.record(9, 0, &body);
@@ -257,23 +318,68 @@ impl File {
         self
     }
 
-    /// Its tracepoints: nanoseconds, processor, thread, and what they say.
-    pub fn samples(&self) -> Vec<(u64, u32, i32, Vec<u8>)> {
-        let word =
-            |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-        let (mut samples, mut rest) = (Vec::new(), &self.data[..]);
+    /// Its records, each with its kind.
+    fn records(&self) -> Vec<(u32, &[u8])> {
+        let (mut records, mut rest) = (Vec::new(), &self.data[..]);
         while rest.len() >= 8 {
-            let (kind, size) = (word(rest, 0), usize::from(u16::from_le_bytes([rest[6], rest[7]])));
-            let (record, after) = rest.split_at(size);
-            if kind == 9 {
-                let body = &record[8..];
-                let ns = u64::from_le_bytes(body[8..16].try_into().expect("8 bytes"));
-                let raw = body[28..28 + word(body, 24) as usize].to_vec();
-                samples.push((ns, word(body, 16), word(body, 4) as i32, raw));
-            }
+            let (record, after) = rest.split_at(usize::from(u16::from_le_bytes([rest[6], rest[7]])));
+            records.push((word(record, 0), record));
             rest = after;
         }
+        records
+    }
+
+    /// Its tracepoints: nanoseconds, processor, thread, and what they say.
+    pub fn samples(&self) -> Vec<(u64, u32, i32, Vec<u8>)> {
+        let mut samples = Vec::new();
+        for (_, record) in self.records().into_iter().filter(|(kind, _)| *kind == SAMPLE) {
+            let body = &record[8..];
+            let ns = u64::from_le_bytes(body[8..16].try_into().expect("8 bytes"));
+            let raw = body[28..28 + word(body, 24) as usize].to_vec();
+            samples.push((ns, word(body, 16), word(body, 4) as i32, raw));
+        }
         samples
+    }
+
+    /// The same with all but the rounds packed (`perf record -z`), as old perf does it or as new.
+    pub fn packed(&self, packing: Packing) -> File {
+        let mut packer = Packer { context: zstd_safe::CCtx::create(), packing };
+        let mut file = File { calls: self.calls, ..File::default() };
+        let mut plain = Vec::new();
+        for (kind, record) in self.records() {
+            plain.extend(record);
+            if kind == ROUND {
+                plain.truncate(plain.len() - record.len());
+                packer.pack(&plain, &mut file);
+                file.data.extend(record);
+                plain.clear();
+            }
+        }
+        packer.pack(&plain, &mut file);
+        file
+    }
+
+    /// The same as `perf record --threads` writes it: a file for what perf itself says, and one for each
+    /// processor.
+    pub fn split(&self, processors: u32, packing: Option<Packing>) -> Vec<(String, Vec<u8>)> {
+        let mut files = vec![File { calls: self.calls, ..File::default() }; processors as usize + 1];
+        let entry = |cpu: u32| [17, u64::from(cpu), u64::from(cpu), u64::MAX].map(u64::to_le_bytes).concat();
+        let index = (0..processors).flat_map(entry).collect::<Vec<u8>>();
+        files[0].record(ID_INDEX, 0, &[&u64::from(processors).to_le_bytes()[..], &index].concat());
+        for (kind, record) in self.records() {
+            let cpu = match kind {
+                ROUND => continue,
+                SAMPLE => word(record, 24),
+                LOST_SAMPLES => u32::MAX,
+                _ => word(record, record.len() - 8),
+            };
+            files[cpu.wrapping_add(1) as usize].data.extend(record);
+        }
+        let packed = |file: &File| packing.map_or_else(|| file.clone(), |packing| file.packed(packing));
+        let mut of_processors = files.split_off(1).into_iter().map(|file| packed(&file).data);
+        let names = (0..).map(|number| format!("data.{number}"));
+        let header = [("data".to_owned(), files[0].bytes_with(&[(24, 1_u64.to_le_bytes().to_vec())]))];
+        header.into_iter().chain(names.zip(of_processors.by_ref())).collect()
     }
 
     /// The description of an event, and what is known of the machine and of events, by the number of each.
@@ -317,7 +423,13 @@ impl File {
 
     /// The whole file.
     pub fn bytes(&self) -> Vec<u8> {
-        let (_, features) = self.parts();
+        self.bytes_with(&[])
+    }
+
+    /// The same with more that is known of the recording.
+    fn bytes_with(&self, more: &[(u64, Vec<u8>)]) -> Vec<u8> {
+        let (_, mut features) = self.parts();
+        features.extend_from_slice(more);
         const HEADER: u64 = 104;
         let data = (HEADER, self.data.len() as u64);
         let table = data.0 + data.1;

@@ -1,0 +1,140 @@
+//! The files of a recording: one, or those of a folder (`perf record --threads`), in which each buffer of the
+//! kernel has its own beside that of the header.
+
+use super::header;
+use super::order::{Layouts, Merged, Ordered, Part};
+use super::pipe;
+use super::records::Records;
+use super::source::{Content, Cursor};
+use crate::import::Error;
+use linux_perf_data::{Feature, PerfFile, PerfFileReader};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// A recording whose header was read.
+pub struct Files {
+    pub file: PerfFile,
+    pub layouts: Rc<Layouts>,
+    pub bytes: u64,
+    parts: Vec<Piece>,
+    /// Whether each buffer has a file.
+    is_split: bool,
+}
+
+/// A file, or the part of one, with records.
+struct Piece {
+    path: PathBuf,
+    /// The buffer that it is of.
+    buffer: Option<u64>,
+    content: Rc<Content>,
+    range: Range<u64>,
+}
+
+impl Files {
+    /// Opens the file with the header, and those beside it that belong to it.
+    pub fn open(path: &Path) -> Result<Files, Error> {
+        let mut file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        let bytes = file.metadata().map_err(|error| Error::io(path, &error))?.len();
+        let mut magic = [0; 8];
+        if file.read_exact(&mut magic).is_ok() && &magic == b"2ELIFREP" {
+            let why = "it was recorded on a big-endian machine, whose tracepoints cannot be read here";
+            return Err(Error::malformed(path, why));
+        }
+        let malformed = |why: String| Error::malformed(path, why);
+        let content = match pipe::is_one(&file) {
+            true => pipe::content(file, bytes).map_err(malformed)?,
+            false => Content::whole(file, bytes),
+        };
+        let range = header::check(&content).map_err(malformed)?;
+        let content = Rc::new(content);
+        let cursor = BufReader::new(Cursor::new(Rc::clone(&content), 0));
+        let PerfFileReader { perf_file: file, .. } = PerfFileReader::parse_file(cursor)
+            .map_err(|error| malformed(format!("it cannot be read as a perf.data file: {error}")))?;
+        let is_split = is_split(&file).map_err(malformed)?;
+        let mut parts = vec![Piece { path: path.to_owned(), buffer: None, content, range }];
+        if is_split {
+            parts.extend(beside(path)?);
+        }
+        let bytes = parts.iter().map(|part| part.content.length()).sum();
+        let layouts = Rc::new(Layouts::of(&file));
+        Ok(Files { file, layouts, bytes, parts, is_split })
+    }
+
+    /// The records, from the first one on.
+    pub fn records(&self) -> Merged {
+        let files = self.parts.iter().enumerate().map(|(index, piece)| {
+            let part = match (self.is_split, piece.buffer) {
+                (false, _) => Part::Whole,
+                (true, None) => Part::OfPerf,
+                (true, Some(_)) => Part::OfProcessor,
+            };
+            let records = Records::new(Rc::clone(&piece.content), piece.range.clone());
+            Ordered::new(index, records, part, Rc::clone(&self.layouts))
+        });
+        Merged::new(files.collect())
+    }
+
+    pub fn path(&self, file: usize) -> Option<&Path> {
+        self.parts.get(file).map(|part| part.path.as_path())
+    }
+
+    /// The files that are missing, each with its processor, if it is known.
+    pub fn missing(&self, processors: &[(u64, u64)]) -> Vec<(String, Option<u64>)> {
+        if !self.is_split {
+            return Vec::new();
+        }
+        let mut expected: BTreeMap<u64, Option<u64>> =
+            processors.iter().map(|(buffer, cpu)| (*buffer, Some(*cpu))).collect();
+        // Older ones do not list them: each event has a number for each buffer.
+        let ids = self.file.event_attributes().iter().map(|attribute| attribute.ids().len() as u64).max();
+        let buffers = ids.unwrap_or(0).min(cpus(&self.file).into());
+        let last = self.parts.iter().filter_map(|part| part.buffer).max();
+        let count = if expected.is_empty() { buffers } else { 0 }.max(last.map_or(1, |last| last + 1));
+        (0..count).for_each(|buffer| {
+            expected.entry(buffer).or_insert(None);
+        });
+        self.parts.iter().filter_map(|part| part.buffer).for_each(|buffer| {
+            expected.remove(&buffer);
+        });
+        expected.into_iter().map(|(buffer, cpu)| (format!("data.{buffer}"), cpu)).collect()
+    }
+}
+
+/// Processors that were online.
+pub fn cpus(file: &PerfFile) -> u32 {
+    file.nr_cpus().ok().flatten().map_or(0, |cpus| cpus.nr_cpus_online)
+}
+
+/// Whether there is a file for each buffer; an error if they are of a kind that came later.
+fn is_split(file: &PerfFile) -> Result<bool, String> {
+    let version = file.feature_section_data(Feature::DIR_FORMAT).and_then(|data| data.first_chunk());
+    match version.map_or(0, |version| u64::from_le_bytes(*version)) {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(format!("its folder has version {other}, and those up to 1 are known")),
+    }
+}
+
+/// The files of buffers beside the one with the header.
+fn beside(path: &Path) -> Result<Vec<Piece>, Error> {
+    /// As many processors as Linux can have.
+    const MOST: u64 = 1 << 13;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut pieces = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| Error::io(folder, &error))?.flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("data.")?.parse::<u64>().ok());
+        let Some(buffer) = number.filter(|number| *number < MOST) else { continue };
+        let path = entry.path();
+        let file = File::open(&path).map_err(|error| Error::io(&path, &error))?;
+        let bytes = file.metadata().map_err(|error| Error::io(&path, &error))?.len();
+        let content = Rc::new(Content::whole(file, bytes));
+        pieces.push(Piece { path, buffer: Some(buffer), content, range: 0..bytes });
+    }
+    pieces.sort_unstable_by_key(|piece| piece.buffer);
+    Ok(pieces)
+}
