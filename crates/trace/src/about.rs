@@ -23,6 +23,22 @@ pub struct About {
     pub latency: bool,
 }
 
+impl About {
+    /// A trace of another tool with its switches, by this clock. Of the machine nothing is known yet.
+    pub(crate) fn of_switches(source: impl Into<String>, clock: &str, from: Instant) -> About {
+        About {
+            platform: Platform::default(),
+            host: String::new(),
+            source: source.into(),
+            clock: clock.to_owned(),
+            clock_zero: None,
+            from,
+            switches: true,
+            latency: false,
+        }
+    }
+}
+
 /// Counts since the start of an observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {

@@ -15,7 +15,7 @@ use super::tracepoints::{Calls, SWITCH, Threads};
 use crate::{About, Record, Totals};
 use events::Events;
 use line::{Line, Style};
-use punctual_model::{Duration, Instant, Platform};
+use punctual_model::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -236,20 +236,10 @@ impl Trace {
         notes.say("it names neither its clock nor its kernel");
         let cut = survey.cut();
         let first = survey.first.values().min().copied().unwrap_or(Instant::from_ns(0));
-        let about = About {
-            platform: Platform {
-                kernel: String::new(),
-                machine: machine.map_or("", Machine::name).to_owned(),
-                cpus: survey.first.len() as u32,
-            },
-            host: String::new(),
-            source: survey.style.map_or("text", Style::tool).to_owned(),
-            clock: survey.style.map_or("", Style::clock).to_owned(),
-            clock_zero: None,
-            from: cut.as_ref().map_or(first, |cut| cut.at),
-            switches: true,
-            latency: false,
-        };
+        let (tool, clock) = survey.style.map_or(("text", ""), |style| (style.tool(), style.clock()));
+        let mut about = About::of_switches(tool, clock, cut.as_ref().map_or(first, |cut| cut.at));
+        about.platform.machine = machine.map_or("", Machine::name).to_owned();
+        about.platform.cpus = survey.first.len() as u32;
         let threads = Threads::new(options.include_best_effort, machine, calls)
             .named_by_switches(!survey.has("task_rename"));
         let (path, bytes, kinds) = (path.to_owned(), survey.bytes, survey.kinds);
