@@ -20,6 +20,7 @@ mod text;
 mod thread;
 mod trace_cmd;
 mod tracepoints;
+mod why_not;
 
 use crate::{About, Record, ctf18};
 use std::fs::File;
@@ -76,14 +77,7 @@ impl Import {
             }
             Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Err(Error::io(path, &error)),
             _ if text::is_text(path)? => Ok(Import::from_text(text::Trace::open(path, options)?)),
-            _ => Err(Error::new(
-                ErrorKind::NotATrace,
-                format!(
-                    "{} is neither a perf.data file, nor a trace.dat file, nor a text of ftrace or perf \
-                     script, nor a folder of LTTng or LiME",
-                    path.display()
-                ),
-            )),
+            _ => Err(why_not::file(path)),
         }
     }
 

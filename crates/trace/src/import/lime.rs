@@ -11,10 +11,11 @@ use super::objects::{Objects, Problem};
 use super::summary::Imported;
 use super::thread::Out;
 use super::thread::{Thread, Unseen};
+use super::why_not;
 use crate::{About, Begin, Record, TaskRecord, Totals};
 use event::{Event, Line};
 use infos::Infos;
-use punctual_model::{Instant, Platform};
+use punctual_model::Instant;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fs;
@@ -99,8 +100,14 @@ impl Listing {
         if !found.files.is_empty() {
             return Ok(found);
         }
+        if let Some(why) = why_not::folder(path) {
+            return Err(Error::new(ErrorKind::NotATrace, why));
+        }
         let why = match found.protobuf {
-            0 => "is not a LiME recording: it has no <tid>-<version>.events.json",
+            0 => {
+                "is no recording: it has neither LTTng's metadata, nor perf's data, nor LiME's \
+                 <tid>-<version>.events.json"
+            }
             _ => "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes JSON too",
         };
         Err(Error::new(ErrorKind::NotATrace, format!("{} {why}", path.display())))
@@ -137,17 +144,10 @@ impl Folder {
             threads.push(follow);
         }
         let from = threads.iter().filter_map(Follow::next_at).min().unwrap_or(Instant::from_ns(0));
+        let zero = |follow: &Follow| follow.current.as_ref()?.infos.as_ref()?.clock_zero();
         let about = About {
-            platform: Platform { kernel: String::new(), machine: String::new(), cpus: 0 },
-            host: String::new(),
-            source: "LiME".into(),
-            clock: "CLOCK_BOOTTIME".into(),
-            clock_zero: threads
-                .iter()
-                .find_map(|follow| follow.current.as_ref()?.infos.as_ref()?.clock_zero()),
-            from,
-            switches: true,
-            latency: false,
+            clock_zero: threads.iter().find_map(zero),
+            ..About::of_switches("LiME", "CLOCK_BOOTTIME", from)
         };
         Ok(Folder { threads, about, bytes, notes })
     }

@@ -5,6 +5,7 @@ mod lime;
 mod lttng;
 mod perf;
 mod perf_file;
+mod text;
 mod trace_cmd;
 mod trace_dat;
 use punctual_test_support::Mutator;
@@ -78,6 +79,20 @@ fn files_that_are_not_traces_are_refused() {
     let protobuf = folder(&[("40-0.events.pb", ""), ("40-0.infos.json", "{}")]);
     let error = import(protobuf.path()).expect_err("protobuf");
     assert!(error.kind() == ErrorKind::NotATrace && error.to_string().contains("protobuf"), "{error}");
+    let why = |path: &Path| import(path).expect_err("no trace").to_string();
+    let others =
+        folder(&[("empty", ""), ("latency.txt", "# tracer: nop\n#\n# latency trace v1.1.5 on 6.1\n")]);
+    assert!(why(&others.path().join("empty")).contains("is empty"));
+    assert!(why(&others.path().join("latency.txt")).contains("latency format"));
+    assert!(why(empty.path()).contains("has neither LTTng's metadata"));
+    // A session of LTTng, or of ROS 2, without its metadata.
+    let streams = folder(&[]);
+    let below = streams.path().join("ust/uid/0/64-bit");
+    fs::create_dir_all(&below).expect("made");
+    fs::write(below.join("ros2_0"), [0xc1, 0x1f, 0xfc, 0xc1, 0, 0]).expect("written");
+    let why_not = why(streams.path());
+    assert!(why_not.contains("(ust/uid/0/64-bit/ros2_0), but no file named metadata"), "{why_not}");
+    assert_eq!(kind(streams.path()), ErrorKind::NotATrace);
     let short = folder(&[("perf.data", "PERFILE2 and nothing else")]);
     assert_eq!(kind(&short.path().join("perf.data")), ErrorKind::Malformed);
 }
