@@ -56,6 +56,11 @@ pub enum Happening {
         before: i64,
         priority: i64,
     },
+    /// The kernel accounts for the time that a thread has run.
+    Account {
+        tid: u32,
+        ran: u64,
+    },
     Fork {
         pid: u32,
         tid: u32,
@@ -102,6 +107,7 @@ enum Name {
     Leave,
     Move,
     Lend,
+    Account,
     Fork,
     Exec,
     Exit,
@@ -216,6 +222,7 @@ fn kind(class: &Class) -> Option<Kind> {
         "sched_wakeup_new" => (Name::WakeNew, &["tid"]),
         "sched_migrate_task" => (Name::Move, &["tid"]),
         "sched_pi_setprio" => (Name::Lend, &["tid", "oldprio", "newprio"]),
+        "sched_stat_runtime" => (Name::Account, &["tid", "runtime"]),
         "sched_process_fork" => (Name::Fork, &["child_pid", "child_tid"]),
         "sched_process_exec" => (Name::Exec, &["tid", "filename"]),
         "sched_process_exit" => (Name::Exit, &["tid"]),
@@ -300,6 +307,7 @@ impl Kind {
                 before: number(1)? + FIRST_ORDINARY,
                 priority: number(2)? + FIRST_ORDINARY,
             },
+            Name::Account => Happening::Account { tid: thread(0)?, ran: event.unsigned(self.fields[1])? },
             Name::Fork => Happening::Fork { pid: thread(0)?, tid: thread(1)? },
             Name::Exec => {
                 let path = text(1);

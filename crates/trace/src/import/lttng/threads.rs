@@ -6,7 +6,7 @@ use super::super::table;
 use super::super::thread::{Out, Thread, Unseen};
 use super::calls::{Enter, Happening, MACHINE, Seen, Switched};
 use crate::{Begin, TaskRecord};
-use punctual_model::Instant;
+use punctual_model::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Processors that are followed.
@@ -25,6 +25,8 @@ struct Processor {
     interrupts: u32,
     /// Its last switch.
     switched: Option<Instant>,
+    /// The last account of a thread that was not seen to run: when, whose, and how long it has run.
+    account: Option<(Instant, u32, Duration)>,
 }
 
 /// Every thread that came up.
@@ -73,7 +75,8 @@ impl Threads {
                     self.leave_processor(seen, &from, state, out);
                 }
                 let current = to.as_ref().map_or(0, |to| to.tid);
-                *self.processor(seen.cpu) = Processor { current, interrupts: 0, switched: Some(seen.at) };
+                let switched = Some(seen.at);
+                *self.processor(seen.cpu) = Processor { current, switched, ..Processor::default() };
                 let Some(to) = to else { return };
                 if let Some(followed) = self.follow(&to, seen.at, out) {
                     return followed.thread.switch_in(seen.at, seen.cpu, out);
@@ -112,6 +115,7 @@ impl Threads {
                     false => self.lent.remove(&tid),
                 };
             }
+            Happening::Account { tid, ran } => self.account(seen, tid, Duration::from_ns(ran), out),
             Happening::Fork { pid, tid } => {
                 self.gone.remove(&tid);
                 self.names.remove(&tid);
@@ -134,12 +138,15 @@ impl Threads {
         if switched::is_dead(state) {
             return self.bystanders.end(from.tid, seen.at, out);
         }
-        let switched = self.processor(seen.cpu).switched;
+        let Processor { switched, account, .. } = *self.processor(seen.cpu);
         let Some(followed) = self.follow(from, seen.at, out) else {
             let shown = Shown { name: &|| name_of(&self.names, from), ..ids(&self.pids, from) };
             return self.bystanders.leave(&shown, state, seen.cpu, seen.at, out);
         };
         switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
+        if let Some((at, _, ran)) = account.filter(|(_, tid, _)| *tid == from.tid) {
+            followed.thread.account(at, ran, out);
+        }
         let leave = switched::leave(&followed.thread, state, from.priority);
         followed.thread.switch_out(seen.at, seen.cpu, leave, out);
     }
@@ -153,6 +160,21 @@ impl Threads {
                 let entry = table::entry(MACHINE, number, arguments, followed.priority == -1, seen.at);
                 followed.thread.enter(seen.at, entry, out);
             }
+        }
+    }
+
+    /// The kernel accounts for the time of a thread that runs, here or on another processor. Where the switch
+    /// to it is missing, the one from it shows that it ran here.
+    fn account(&mut self, seen: &Seen, tid: u32, ran: Duration, out: Out) {
+        let processor = self.processor(seen.cpu);
+        let (is_current, switched) = (processor.current == tid, processor.switched);
+        let Some(followed) = self.followed.get_mut(&tid) else { return };
+        if is_current {
+            switched.into_iter().for_each(|at| followed.thread.is_on_processor(at));
+        }
+        match is_current || followed.thread.is_running() {
+            true => followed.thread.account(seen.at, ran, out),
+            false => self.processor(seen.cpu).account = Some((seen.at, tid, ran)),
         }
     }
 

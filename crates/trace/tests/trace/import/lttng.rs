@@ -2,7 +2,7 @@
 //! as the events that LTTng would have written, and must come back.
 
 use punctual_model::{Call, Duration, FileClass, Object, Policy};
-use punctual_test_lttng::ctf::{Layout, Value, Writer, metadata, stream_path};
+use punctual_test_lttng::ctf::{Layout, Type, Value, Writer, metadata, stream_path};
 use punctual_test_lttng::kernel::{IDLE, layout, switch, waking};
 use punctual_trace::import::{Import, Options};
 use punctual_trace::{About, Activation, Record, TaskRecord, ctf};
@@ -221,6 +221,42 @@ fn a_job_without_its_first_switch_has_no_cost_of_zero() {
     let imported = import.run(&mut take, &mut |_| {}).unwrap();
     assert_eq!(cpu, [1_000, 2_000, 3_000]);
     assert!(imported.notes.iter().any(|note| note.starts_with("1 times a thread left")));
+}
+
+/// Where the switch to a thread is missing, the kernel's account counts, as with perf and trace-cmd.
+#[test]
+fn costs_are_the_kernels_account_where_switches_are_missing() {
+    const ACCOUNT: &str = "sched_stat_runtime";
+    let fields: &[(&str, Type)] = &[("comm", Type::Comm), ("tid", Type::I32), ("runtime", Type::U64)];
+    let classes = [layout().classes, &[(ACCOUNT, fields)]].concat().leak();
+    let place = tempfile::tempdir().unwrap();
+    let layout = Layout { classes, ..layout() };
+    let mut writer = Writer::create(&place.path().join("kernel"), layout, 1).unwrap();
+    let (thread, other) = (("control", 40, 39), ("other", 7, 120));
+    for job in 1..=3 {
+        let release = job * 10_000_000;
+        writer.event(0, release, "sched_waking", &[], &waking(thread)).unwrap();
+        let first = if job == 2 { other } else { thread };
+        writer.event(0, release + 5_000, "sched_switch", &[], &switch(IDLE, 0, first)).unwrap();
+        let ran = if job == 2 { 600_000 } else { 1_000_000 };
+        let account = [Value::Text("control".into()), Value::I32(40), Value::U64(ran)];
+        writer.event(0, release + 1_004_000, ACCOUNT, &[], &account).unwrap();
+        writer.event(0, release + 1_005_000, "sched_switch", &[], &switch(thread, 1, IDLE)).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut cpu = Vec::new();
+    let mut take = |record: &Record| {
+        if let Record::Activation(it) = record {
+            cpu.push(it.cpu.ns() / 1_000);
+        }
+        true
+    };
+    let import = Import::open(place.path(), &Options::default()).unwrap();
+    let notes = import.run(&mut take, &mut |_| {}).unwrap().notes;
+    // The account, and from there to the switch.
+    assert_eq!(cpu, [1_000, 1_601, 2_601]);
+    assert!(notes.iter().any(|note| note.contains("the kernel's account (sched_stat_runtime)")), "{notes:?}");
+    assert!(!notes.iter().any(|note| note.contains("are not read")), "{notes:?}");
 }
 
 /// Jobs of a thread on processor 0, from 10 to 1,000 ms; processor 1 has one event at 5 ms, and ends with it.
