@@ -269,6 +269,7 @@ impl Conversion {
     }
 
     fn finish(mut self, out: &mut dyn FnMut(Record)) -> Imported {
+        self.threads.say_machine(&mut self.notes);
         self.notes.say_unseen(self.threads.finish(self.until, out));
         if self.lost > 0 {
             self.notes.say(format!("events lost: {}; tasks end there", self.lost));

@@ -21,6 +21,12 @@ pub const fn is_dead(state: i64) -> bool {
     state & DEAD != 0
 }
 
+/// Whether it went to sleep, until something happens or a signal comes.
+pub const fn sleeps(state: i64) -> bool {
+    const INTERRUPTIBLE: i64 = 0x1;
+    state & INTERRUPTIBLE != 0 && state & PREEMPTED == 0
+}
+
 /// How a thread left its processor.
 pub fn leave(thread: &Thread, state: i64, priority: i64) -> Leave {
     let yields = state == 0 && priority == -1 && thread.is_in(Call::SchedYield);

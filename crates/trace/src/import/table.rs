@@ -41,6 +41,19 @@ impl Machine {
         number.and_then(|_| Call::ALL.iter().copied().find(has_number))
     }
 
+    /// Whether threads may wait in the call of this number.
+    pub fn waits(self, number: i64) -> bool {
+        number == self.futex_number() || self.call(number).is_some()
+    }
+
+    /// The one that it is mistaken for.
+    pub fn other(self) -> Machine {
+        match self {
+            Machine::X86 => Machine::Arm,
+            Machine::Arm => Machine::X86,
+        }
+    }
+
     /// The number of futex(2), whose second argument says which call it is.
     pub fn futex_number(self) -> i64 {
         if self == Machine::X86 { 202 } else { 98 }

@@ -289,6 +289,7 @@ impl Trace {
             out(Record::Lost { since, until: Instant::from_ns(u64::MAX) });
         }
         let mut notes = self.notes;
+        self.threads.say_machine(&mut notes);
         notes.say_unseen(self.threads.finish(taker.until, &mut out));
         let account = events.account(&mut notes, &self.kinds, self.known, self.style.command());
         self.cut.iter().for_each(|cut| notes.say_cut(cut, before));

@@ -164,6 +164,7 @@ impl Trace {
         for since in reached.into_iter().filter_map(|(_, gap)| gap) {
             out(Record::Lost { since, until: Instant::from_ns(u64::MAX) });
         }
+        taker.threads.say_machine(&mut notes);
         notes.say_unseen(taker.threads.finish(until, &mut out));
         let others = [("events without a description", header.undescribed.get(), None)];
         let kinds = kinds(header.formats.values()).chain(others);

@@ -1,6 +1,7 @@
 //! The threads of a recording of tracepoints, followed through them.
 
 use super::super::bystanders::{Bystanders, Shown};
+use super::super::notes::Notes;
 use super::super::switched::{self, MOST_GONE};
 use super::super::table::{self, Machine};
 use super::super::thread::{Out, Thread, Unseen};
@@ -42,8 +43,34 @@ impl Seen<'_> {
 /// A thread that is followed, and what it was last seen as.
 struct Followed {
     thread: Thread,
+    /// The number of the call that it is in.
+    call: Option<i64>,
     /// The kernel's own, without what a lock lent it.
     priority: i64,
+}
+
+/// How well the numbers of calls in which threads sleep fit the machine.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fit {
+    sleeps: u64,
+    /// In calls that wait on this machine, and on the other one.
+    fits: u64,
+    fits_other: u64,
+}
+
+impl Fit {
+    fn take(&mut self, machine: Machine, call: i64) {
+        self.sleeps += 1;
+        self.fits += u64::from(machine.waits(call));
+        self.fits_other += u64::from(machine.other().waits(call));
+    }
+
+    /// Whether nearly all of many sleeps are in calls of the other machine only.
+    fn is_of_other(&self) -> bool {
+        const MANY: u64 = 10;
+        let Fit { sleeps, fits, fits_other } = *self;
+        sleeps >= MANY && fits <= sleeps / 10 && fits_other >= sleeps / 2
+    }
 }
 
 /// Every thread that came up.
@@ -62,6 +89,7 @@ pub struct Threads {
     names_by_switches: bool,
     /// The priorities that threads have for as long as they hold a lock that a more urgent one waits for.
     lent: HashMap<i32, i64>,
+    fit: Fit,
     /// When each processor had its last switch.
     switched: Vec<Option<Instant>>,
     /// Of threads that have ended.
@@ -81,6 +109,7 @@ impl Threads {
             names: HashMap::new(),
             names_by_switches: false,
             lent: HashMap::new(),
+            fit: Fit::default(),
             switched: Vec::new(),
             unseen: Unseen::default(),
         }
@@ -169,6 +198,10 @@ impl Threads {
             return self.bystanders.end(tid as u32, seen.at, out);
         }
         let switched = self.last_switch(seen.cpu);
+        let call = self.followed.get(&tid).and_then(|followed| followed.call);
+        if let Some((machine, call)) = self.machine.zip(call).filter(|_| switched::sleeps(state)) {
+            self.fit.take(machine, call);
+        }
         let Some(followed) = self.follow(tid, priority, seen, "prev_comm", out) else {
             let shown = Shown {
                 priority,
@@ -200,6 +233,7 @@ impl Threads {
             || seen.number("id").or_else(|| seen.number("__syscall_nr")).or_else(|| seen.number("nr"));
         let (Some(machine), Some(number)) = (self.machine, number()) else { return };
         let Some(followed) = self.current(seen) else { return };
+        followed.call = Some(number);
         if table::restarts(machine, number) {
             followed.thread.restart(seen.at, out);
             return;
@@ -212,6 +246,7 @@ impl Threads {
 
     fn leave(&mut self, seen: &Seen, out: Out) {
         if let Some(followed) = self.current(seen) {
+            followed.call = None;
             followed.thread.leave(seen.at, seen.number("ret"), out);
         }
     }
@@ -279,7 +314,7 @@ impl Threads {
             }
             None => {
                 self.bystanders.forget(tid as u32);
-                self.followed.insert(tid, Followed { thread: Thread::new(task, out), priority });
+                self.followed.insert(tid, Followed { thread: Thread::new(task, out), call: None, priority });
             }
         }
         self.followed.get_mut(&tid)
@@ -357,6 +392,19 @@ impl Threads {
         self.lent.clear();
         self.bystanders = Bystanders::default();
         self.followed.values_mut().for_each(|followed| followed.thread.lose());
+    }
+
+    /// Notes that the calls in which threads slept are those of another machine.
+    pub fn say_machine(&self, notes: &mut Notes) {
+        if let Some(machine) = self.machine.filter(|_| self.fit.is_of_other()) {
+            let (here, other) = (machine.name(), machine.other().name());
+            let Fit { sleeps, fits, fits_other } = self.fit;
+            notes.say(format!(
+                "its system calls are hardly those of {here}: of {sleeps} sleeps in a call, {fits} are in \
+                 one that waits there, and {fits_other} in one that waits on {other}; --machine names the \
+                 machine"
+            ));
+        }
     }
 
     /// The trace ends. Returns the switches that are missing from it.
