@@ -20,6 +20,7 @@ mod text;
 mod thread;
 mod trace_cmd;
 mod tracepoints;
+mod twins;
 mod why_not;
 
 use crate::{About, Record, ctf18};

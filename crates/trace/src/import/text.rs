@@ -12,6 +12,7 @@ use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
 use super::tracepoints::{Calls, SWITCH, Threads};
+use super::twins::Twins;
 use crate::{About, Record, Totals};
 use events::Events;
 use line::{Line, Style};
@@ -26,6 +27,9 @@ const MOST_LINE: u64 = 64 << 10;
 
 /// Processors that begin so many nanoseconds apart are worth a note.
 const APART: u64 = 10_000_000;
+
+/// Buffers that are told from each other.
+const MOST_BUFFERS: usize = 64;
 
 /// At most one event in so many comes after a later one, as those of two processors may.
 const MOST_BACKWARD: u64 = 100;
@@ -43,6 +47,8 @@ pub struct Trace {
     kinds: BTreeSet<String>,
     style: Style,
     threads: Threads,
+    /// Buffers, if there are several.
+    buffers: Vec<String>,
     notes: Notes,
     bytes: u64,
 }
@@ -52,6 +58,8 @@ pub struct Trace {
 struct Survey {
     /// The first event of each processor.
     first: BTreeMap<u32, Instant>,
+    /// Buffers that lines name, and the main one.
+    buffers: BTreeSet<String>,
     /// Kinds of events.
     kinds: BTreeSet<String>,
     /// Whether the kernel had overwritten some events.
@@ -123,6 +131,7 @@ impl Survey {
     fn of(path: &Path, text: &Text) -> Result<Survey, Error> {
         let mut survey = Survey {
             first: BTreeMap::new(),
+            buffers: BTreeSet::new(),
             kinds: BTreeSet::new(),
             is_overwritten: false,
             style: None,
@@ -152,6 +161,9 @@ impl Survey {
                 self.events += 1;
                 self.backward += u64::from(event.at < self.latest);
                 self.latest = self.latest.max(event.at);
+                if self.buffers.len() < MOST_BUFFERS && !self.buffers.contains(event.buffer) {
+                    self.buffers.insert(event.buffer.to_owned());
+                }
                 if !self.kinds.contains(event.name) {
                     self.kinds.insert(event.name.to_owned());
                 }
@@ -233,6 +245,12 @@ impl Trace {
         if !survey.is_fine {
             notes.say("its times are in whole microseconds, and so are the figures");
         }
+        let buffers: Vec<String> = survey.buffers.iter().cloned().collect();
+        if let [_, _, ..] = &buffers[..] {
+            let name = |name: &String| if name.is_empty() { "the main one".to_owned() } else { name.clone() };
+            let names = buffers.iter().map(name).collect::<Vec<_>>().join(", ");
+            notes.say(format!("its buffers are read together ({names}); what two of them have counts once"));
+        }
         notes.say("it names neither its clock nor its kernel");
         let cut = survey.cut();
         let first = survey.first.values().min().copied().unwrap_or(Instant::from_ns(0));
@@ -244,7 +262,7 @@ impl Trace {
             .named_by_switches(!survey.has("task_rename"));
         let (path, bytes, kinds) = (path.to_owned(), survey.bytes, survey.kinds);
         let style = survey.style.unwrap_or(Style::Ftrace);
-        Ok(Trace { path, text, about, cut, known, kinds, style, threads, notes, bytes })
+        Ok(Trace { path, text, about, cut, known, kinds, style, threads, buffers, notes, bytes })
     }
 
     pub fn about(&self) -> &About {
@@ -264,12 +282,14 @@ impl Trace {
         let mut lines = Lines::open(&self.path, &self.text)?;
         let mut taker = Taker { reached: BTreeMap::new(), until: self.about.from, lost: 0 };
         let mut events = Events::default();
+        let (mut twins, mut content) = (Twins::new(self.buffers.len() > 1), Vec::new());
         let (mut goes_on, mut count, mut before) = (true, 0_u64, 0_u64);
         let begin = self.cut.as_ref().map_or(Instant::from_ns(0), |cut| cut.at);
         let mut out = |record: Record| goes_on = goes_on && each(&record);
         while let Some(text) = lines.next(&self.path)? {
             match line::parse(&text) {
                 Some(Line::Event(event)) if event.at < begin => before += 1,
+                Some(Line::Event(event)) if is_twin(&mut twins, &self.buffers, &event, &mut content) => {}
                 Some(Line::Event(event)) => {
                     taker.reach(&event, &mut self.threads, &mut self.notes, &mut out);
                     events.take(&event, taker.until, &mut self.threads, &mut out);
@@ -299,6 +319,16 @@ impl Trace {
         let totals = Totals { lost: taker.lost, ..Totals::default() };
         Ok(Imported { until: taker.until, totals, account, notes: notes.into_list() })
     }
+}
+
+/// Whether another buffer has had this event. `content` is room for what tells it from others.
+fn is_twin(twins: &mut Twins, buffers: &[String], event: &line::Event, content: &mut Vec<u8>) -> bool {
+    let Some(buffer) = buffers.iter().position(|name| name == event.buffer) else { return false };
+    content.clear();
+    for part in [&event.tid.to_le_bytes()[..], event.name.as_bytes(), event.fields.as_bytes()] {
+        content.extend(part);
+    }
+    twins.is_twin(buffer, event.cpu, event.at.ns(), content)
 }
 
 /// How far the lines have come.

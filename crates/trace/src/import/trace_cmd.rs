@@ -14,9 +14,9 @@ use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
 use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, kinds};
+use super::twins::Twins;
 use crate::{About, Record, Totals};
 use begin::Begin;
-use buffers::Twins;
 use bytes::Bytes;
 use file::Header;
 pub use file::MAGIC;
@@ -118,7 +118,7 @@ impl Trace {
         let mut out = |record: Record| goes_on = goes_on && each(&record);
         // The last event of each processor, and where its gap begins, if it is in one.
         let mut reached = vec![(about.from, None); header.cpus.len()];
-        let mut twins = Twins::new(&header);
+        let mut twins = Twins::new(buffers::are_several(&header));
         let mut merge = Merge::new(&bytes, &header).map_err(|why| Error::malformed(&path, why))?;
         while let Some(item) = merge.next(&bytes) {
             match item {

@@ -27,6 +27,8 @@ pub struct Event<'a> {
     pub name: &'a str,
     pub fields: &'a str,
     pub style: Style,
+    /// The buffer that has it, if the line names one; trace-cmd does if there are several.
+    pub buffer: &'a str,
 }
 
 /// The tool that printed the text, known by how it names threads.
@@ -72,7 +74,8 @@ pub fn is_overwritten(text: &str) -> Option<bool> {
 
 /// Parses a line; `None` if it is not an event.
 pub fn parse(text: &str) -> Option<Line<'_>> {
-    if let Some(lost) = text.trim_ascii_start().strip_prefix("CPU:") {
+    let (_, line) = buffer(text);
+    if let Some(lost) = line.trim_ascii_start().strip_prefix("CPU:") {
         return lost_events(lost);
     }
     if let Some((_, lost)) = text.split_once("PERF_RECORD_LOST") {
@@ -98,6 +101,7 @@ fn event<'a>(who: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let (cpu, rest) = rest.split_once(']')?;
     let cpu = cpu.parse().ok()?;
     let (tid, pid, style) = thread(who.trim_ascii())?;
+    let buffer = if style == Style::Ftrace { buffer(who).0 } else { "" };
     let (mut time, mut rest) = word(rest)?;
     let mut flags = None;
     if !time.ends_with(':') {
@@ -109,7 +113,18 @@ fn event<'a>(who: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let name = name.strip_suffix(':')?;
     let name = name.rsplit(':').next().filter(|name| !name.is_empty())?;
     let is_in_interrupt = flags.and_then(is_in_interrupt);
-    Some(Event { tid, pid, cpu, is_in_interrupt, at, name, fields: fields.trim_ascii(), style })
+    Some(Event { tid, pid, cpu, is_in_interrupt, at, name, fields: fields.trim_ascii(), style, buffer })
+}
+
+/// The buffer in front of a line (`  NAME: `), and what follows.
+fn buffer(text: &str) -> (&str, &str) {
+    let begin = text.trim_ascii_start();
+    let end = begin.bytes().position(|byte| byte.is_ascii_whitespace()).unwrap_or(begin.len());
+    let (name, rest) = begin.split_at(end);
+    match name.strip_suffix(':') {
+        Some(name) if !name.is_empty() => (name, rest),
+        _ => ("", text),
+    }
 }
 
 /// Thread and process.
@@ -186,9 +201,18 @@ mod tests {
             told("lto cgu.10  5022/5023 [000] 15737.407162042:      sched:sched_waking: comm=a pid=18"),
             Some(([5023, 5022], 0, None, at + 42, ["sched_waking", "comm=a pid=18"]))
         );
-        for text in ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]"] {
+        for text in
+            ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]", "  more: CPU:1 [12 EVENTS DROPPED]"]
+        {
             assert_eq!(parse(text), Some(Line::Lost { cpu: Some(1), events: 12 }));
         }
+        let buffer = |text| match parse(text) {
+            Some(Line::Event(event)) => Some((event.buffer, event.tid)),
+            _ => None,
+        };
+        assert_eq!(buffer("  more:   bash-6532  [001] 15.5: sched_waking: a"), Some(("more", 6532)));
+        assert_eq!(buffer("          bash-6532  [001] 15.5: sched_waking: a"), Some(("", 6532)));
+        assert_eq!(buffer("  kworker/0:1-12     [001] 15.5: sched_waking: a"), Some(("", 12)));
         let of_perf = "  swapper     0 [000]  1.5: PERF_RECORD_LOST lost 84";
         assert_eq!(parse(of_perf), Some(Line::Lost { cpu: None, events: 84 }));
         for other in ["", "# tracer: nop", "cpus=2", "a-1 [000] 1.5: func <-caller", "[", "x-1 [0] 1.x: y: z"]

@@ -5,18 +5,9 @@ use super::super::tracepoints::SWITCH;
 use super::bytes::Bytes;
 use super::file::{Cpu, Header};
 use super::stream::{Next, Stream};
-use rustc_hash::{FxHashMap, FxHasher};
-use std::collections::VecDeque;
-use std::hash::Hasher;
 
 /// Events that are looked at to see whether a buffer has switches.
 const MOST_LOOKED_AT: usize = 10_000;
-
-/// The same event is in two buffers within this time, unless an interrupt comes between.
-const TOGETHER: u64 = 100_000;
-
-/// Events of a processor that may come between.
-const BETWEEN: usize = 32;
 
 /// Leaves out buffers that cannot be read together with the one that has the switches. Returns the clock.
 pub fn choose(header: &mut Header, bytes: &Bytes) -> Result<String, String> {
@@ -52,6 +43,13 @@ fn leave_out(header: &mut Header, used: &[usize], clock: &str) {
     header.cpus.retain(has_clock);
 }
 
+/// Whether several buffers have events.
+pub fn are_several(header: &Header) -> bool {
+    let mut buffers = header.cpus.iter().filter(|cpu| cpu.size > 0).map(|cpu| cpu.buffer);
+    let first = buffers.next();
+    buffers.any(|buffer| Some(buffer) != first)
+}
+
 /// Whether there are switches among the first events of some processor.
 fn has_switches(header: &Header, bytes: &Bytes, buffer: usize) -> Result<bool, String> {
     for cpu in header.cpus.iter().filter(|cpu| cpu.buffer == buffer) {
@@ -66,47 +64,4 @@ fn has_switches(header: &Header, bytes: &Bytes, buffer: usize) -> Result<bool, S
         }
     }
     Ok(false)
-}
-
-/// An event that may come again in another buffer.
-struct Recent {
-    at: u64,
-    hash: u64,
-    /// Those that have had it.
-    buffers: Vec<usize>,
-}
-
-/// Finds the events that are in several buffers.
-pub struct Twins {
-    /// Of each processor; `None` if there is one buffer only.
-    recent: Option<FxHashMap<u32, VecDeque<Recent>>>,
-}
-
-impl Twins {
-    pub fn new(header: &Header) -> Twins {
-        let mut buffers = header.cpus.iter().filter(|cpu| cpu.size > 0).map(|cpu| cpu.buffer);
-        let first = buffers.next();
-        Twins { recent: buffers.any(|buffer| Some(buffer) != first).then(FxHashMap::default) }
-    }
-
-    /// Whether another buffer has had this event.
-    pub fn is_twin(&mut self, buffer: usize, cpu: u32, at: u64, bytes: &[u8]) -> bool {
-        let Some(recent) = &mut self.recent else { return false };
-        let recent = recent.entry(cpu).or_default();
-        while recent.len() >= BETWEEN || recent.front().is_some_and(|it| it.at.abs_diff(at) > TOGETHER) {
-            recent.pop_front();
-        }
-        let mut hasher = FxHasher::default();
-        hasher.write(bytes);
-        let hash = hasher.finish();
-        let twin = recent.iter_mut().find(|it| it.hash == hash && !it.buffers.contains(&buffer));
-        match twin {
-            Some(twin) => twin.buffers.push(buffer),
-            None => {
-                recent.push_back(Recent { at, hash, buffers: vec![buffer] });
-                return false;
-            }
-        }
-        true
-    }
 }
