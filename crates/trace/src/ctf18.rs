@@ -8,6 +8,7 @@
 
 mod bits;
 mod builder;
+mod copies;
 mod document;
 mod find;
 mod fragments;

@@ -23,6 +23,8 @@ pub struct Found {
     pub streams: Vec<Stream>,
     /// Names of streams that were there once.
     pub missing: Vec<String>,
+    /// Of its metadata, which are the same in copies: length and checksum.
+    pub session: (usize, u32),
 }
 
 /// Whether there is a trace in this folder, or below it.
@@ -91,7 +93,8 @@ fn open(folder: PathBuf) -> Result<Found, Error> {
         stream.indexed = indexed(&folder, &stream.name);
     }
     let missing = missing(&folder, &streams);
-    Ok(Found { folder, document, streams, missing })
+    let session = (bytes.len(), crc32fast::hash(&bytes));
+    Ok(Found { folder, document, streams, missing, session })
 }
 
 /// The length of a stream by its LTTng index: a header of four 32-bit words, the last of which is the size of

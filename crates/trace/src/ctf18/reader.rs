@@ -1,5 +1,6 @@
 //! All traces of a folder, their events merged by time.
 
+use super::copies;
 use super::find::{self, Found};
 use super::nodes::{State, Value};
 use super::packets::{Cursor, Head, Span};
@@ -26,6 +27,8 @@ pub struct Reader {
     streams: Vec<(usize, Stream)>,
     /// Names of streams that were there once, each with the index of its trace.
     missing: Vec<(usize, String)>,
+    /// Folders or files that were left out, each with what it is a copy of.
+    copies: Vec<(String, String)>,
 }
 
 /// An event.
@@ -137,12 +140,16 @@ pub struct Totals {
     pub damages: Vec<Damage>,
     /// All streams.
     pub extents: Vec<Extent>,
+    /// Folders or files that were left out, each with what it is a copy of.
+    pub copies: Vec<(String, String)>,
 }
 
 impl Reader {
     /// All traces in a folder and below it.
     pub fn open(folder: &Path) -> Result<Reader, Error> {
-        Reader::new(folder, find::find(folder)?)
+        let mut found = find::find(folder)?;
+        let copies = copies::leave_out(&mut found)?;
+        Ok(Reader { copies, ..Reader::new(folder, found)? })
     }
 
     /// A trace in memory: its metadata, and the streams. For tests.
@@ -151,7 +158,7 @@ impl Reader {
         let document = find::document(metadata).map_err(|why| Error::malformed(&folder, why))?;
         let numbered = (0..).zip(streams).collect();
         let streams = Source::in_memory(metadata, numbered).streams;
-        let found = Found { folder: folder.clone(), document, streams, missing: Vec::new() };
+        let found = Found { folder: folder.clone(), document, streams, missing: Vec::new(), session: (0, 0) };
         Reader::new(&folder, vec![found])
     }
 
@@ -164,7 +171,7 @@ impl Reader {
             streams.extend(found.streams.into_iter().map(|stream| (index, stream)));
             missing.extend(found.missing.into_iter().map(|name| (index, name)));
         }
-        Ok(Reader { folder: folder.to_owned(), plans, classes, streams, missing })
+        Ok(Reader { folder: folder.to_owned(), plans, classes, streams, missing, copies: Vec::new() })
     }
 
     /// All classes of events of all traces.
@@ -199,7 +206,8 @@ impl Reader {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Totals, Error> {
         let mut cursors = self.cursors()?;
-        let mut totals = Totals { packets: self.missing.len() as u64, ..Totals::default() };
+        let packets = self.missing.len() as u64;
+        let mut totals = Totals { packets, copies: self.copies.clone(), ..Totals::default() };
         let mut damages = Damages::default();
         for (trace, name) in &self.missing {
             damages.push(Damage::new(name, 0, "the file is missing, and with it all events of a processor"));

@@ -126,6 +126,9 @@ impl Trace {
             let below = damage.strip_prefix(&*self.path.to_string_lossy());
             self.notes.say(below.map_or(damage.as_str(), |below| below.trim_start_matches('/')));
         }
+        for (copy, of) in &totals.copies {
+            self.notes.say(format!("{copy} is a copy of {of} and is not read"));
+        }
         self.cut.iter().for_each(|cut| self.notes.say_cut(cut, before));
         if goes_on {
             say_ends(&mut self.notes, reader, &totals.extents);
@@ -188,15 +191,13 @@ fn about(reader: &Reader, from: Instant) -> About {
     let env = |key| (0..reader.traces()).find_map(|trace| reader.env(trace, key)).unwrap_or_default();
     let (clock, zero) = reader.clock();
     let tracer = format!("LTTng {}.{}", env("tracer_major"), env("tracer_minor"));
+    let clock =
+        if clock == "monotonic" { "CLOCK_MONOTONIC".into() } else { format!("LTTng's clock {clock}") };
     About {
-        platform: Platform { kernel: env("kernel_release").to_owned(), machine: String::new(), cpus: 0 },
+        platform: Platform { kernel: env("kernel_release").to_owned(), ..Platform::default() },
         host: env("hostname").to_owned(),
-        source: tracer.trim_end_matches([' ', '.']).to_owned(),
-        clock: if clock == "monotonic" { "CLOCK_MONOTONIC".into() } else { format!("LTTng's clock {clock}") },
         clock_zero: i64::try_from(zero).ok().filter(|zero| *zero > 0),
-        from,
-        switches: true,
-        latency: false,
+        ..About::of_switches(tracer.trim_end_matches([' ', '.']), &clock, from)
     }
 }
 

@@ -259,6 +259,53 @@ fn costs_are_the_kernels_account_where_switches_are_missing() {
     assert!(!notes.iter().any(|note| note.contains("are not read")), "{notes:?}");
 }
 
+/// A backup beside the trace, or an earlier snapshot of the same session: their events come once.
+#[test]
+fn copies_of_a_trace_are_not_read() {
+    let place = tempfile::tempdir().unwrap();
+    let session = place.path().join("session");
+    let mut writer = Writer::create(&session.join("kernel"), layout(), 2).unwrap();
+    let thread = ("control", 40, 39);
+    for job in 1..=1_000 {
+        let cpu = job % 2;
+        let at = u64::from(job) * 10_000_000;
+        writer.event(cpu, at, "sched_switch", &[], &switch(IDLE, 0, thread)).unwrap();
+        writer.event(cpu, at + 1_000, "sched_switch", &[], &switch(thread, 1, IDLE)).unwrap();
+    }
+    writer.finish().unwrap();
+    let read = || {
+        let mut records = Vec::new();
+        let mut take = |record: &Record| {
+            records.push(record.clone());
+            true
+        };
+        let import = Import::open(&session, &Options::default()).unwrap();
+        let notes = import.run(&mut take, &mut |_| {}).unwrap().notes;
+        (records, notes)
+    };
+    let (records, notes) = read();
+    assert!(!notes.iter().any(|note| note.contains("is a copy")), "{notes:?}");
+    let (kernel, backup) = (session.join("kernel"), session.join("backup"));
+    std::fs::create_dir(&backup).unwrap();
+    for name in ["metadata", "channel0_0", "channel0_1"] {
+        std::fs::copy(kernel.join(name), backup.join(name)).unwrap();
+    }
+    let is_said = |notes: &[String], [copy, of]: [&Path; 2]| {
+        let note = format!("{} is a copy of {} and is not read", copy.display(), of.display());
+        assert_eq!(notes.iter().filter(|it| **it == note).count(), 1, "{note}: {notes:?}");
+    };
+    let (of_both, notes) = read();
+    assert_eq!(of_both, records);
+    is_said(&notes, [&kernel, &backup]);
+    // The one that has more is read.
+    let path = backup.join("channel0_0");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..4_096.min(bytes.len() - 4_096)]).unwrap();
+    let (of_both, notes) = read();
+    assert_eq!(of_both, records);
+    is_said(&notes, [&backup, &kernel]);
+}
+
 /// Jobs of a thread on processor 0, from 10 to 1,000 ms; processor 1 has one event at 5 ms, and ends with it.
 fn two_processors(prepare: impl FnOnce(&mut Writer)) -> (About, Vec<Record>, Vec<String>) {
     let place = tempfile::tempdir().unwrap();
