@@ -16,7 +16,8 @@ use super::account::{Account, Lack, Use};
 use super::error::Error;
 use super::lttng::has_kernel;
 use super::notes::Notes;
-use crate::ctf18::{Item, Reader, Totals};
+use crate::ctf18::{Extent, Item, Lost, Reader, Totals};
+use crate::damage::Damage;
 use calls::Kinds;
 use follow::{Follow, Out, Producer, Step};
 use graph::Graph;
@@ -156,8 +157,16 @@ impl Trace {
         let mut follow =
             if self.kinds.has_stamps() { Follow::default() } else { Follow::without_stamps(zero) };
         let mut failed = None;
+        self.lose_beginning(&mut follow, &mut |at, producer, step| {
+            let lost = Lost { at, until: at, trace: 0, events: 0, packets: 1 };
+            if failed.is_none() {
+                failed = each(&Item::Lost(lost), at, producer, step).err();
+            }
+        })?;
         let mut counts = vec![0_u64; self.reader.classes().len()];
-        let totals = self.reader.read(
+        // Of the kernel's trace.
+        let (mut events, mut packets) = (0_u64, 0_u64);
+        let mut totals = self.reader.read(
             &mut |item| {
                 let out: Out = &mut |at, producer, step| {
                     if failed.is_none() {
@@ -172,7 +181,11 @@ impl Trace {
                         })
                     }
                     // The kernel's losses do not matter to callbacks.
-                    Item::Lost(lost) if self.reader.env(lost.trace, "domain") == Some("kernel") => true,
+                    Item::Lost(lost) if self.is_kernel(lost.trace) => {
+                        events = events.saturating_add(lost.events);
+                        packets = packets.saturating_add(lost.packets);
+                        true
+                    }
                     Item::Lost(lost) => {
                         follow.lose(lost.at, lost.until, (lost.events, lost.packets), out);
                         true
@@ -187,6 +200,8 @@ impl Trace {
             progress,
         )?;
         follow.finish();
+        totals.discarded = totals.discarded.saturating_sub(events);
+        totals.packets = totals.packets.saturating_sub(packets);
         match failed {
             Some(error) => Err(error),
             None => Ok(Passed { totals, follow, counts }),
@@ -196,8 +211,7 @@ impl Trace {
     /// What was in the traces of the program.
     fn account(&self, counts: &[u64]) -> Account {
         let classes = self.reader.classes().iter().zip(counts).enumerate();
-        let of_program =
-            classes.filter(|(_, (class, _))| self.reader.env(class.trace, "domain") != Some("kernel"));
+        let of_program = classes.filter(|(_, (class, _))| !self.is_kernel(class.trace));
         let kinds =
             of_program.map(|(place, (class, count))| (&*class.name, *count, self.kinds.used_for(place)));
         let lacks = [
@@ -210,6 +224,26 @@ impl Trace {
         Account::new(kinds, lacks, COMMAND)
     }
 
+    fn is_kernel(&self, trace: usize) -> bool {
+        self.reader.env(trace, "domain") == Some("kernel")
+    }
+
+    /// Streams whose first packets are not there: written over by a flight recorder, or not copied.
+    fn beheaded(&self) -> Result<Vec<Extent>, Error> {
+        let mut extents = self.reader.extents()?;
+        extents.retain(|extent| extent.is_cut && !self.is_kernel(extent.trace));
+        Ok(extents)
+    }
+
+    /// Up to where the last of them begins, events may be missing.
+    fn lose_beginning(&self, follow: &mut Follow, out: Out) -> Result<(), Error> {
+        let begin = self.beheaded()?.iter().filter_map(|extent| extent.begin).max();
+        if let Some(begin) = begin {
+            follow.lose(Instant::from_ns(0), begin, (0, 1), out);
+        }
+        Ok(())
+    }
+
     /// What was lost, and what could not be followed.
     fn say(&self, notes: &mut Notes, Passed { totals, follow, .. }: &Passed) {
         for damage in &totals.damages {
@@ -220,6 +254,14 @@ impl Trace {
                 notes.say(format!("{count} × {what}"));
             }
         };
+        for extent in self.beheaded().unwrap_or_default() {
+            let what = "its first packets are missing (written over, or not copied); data up to where it \
+                        begins is not followed";
+            notes.say(Damage::new(&extent.name, 0, what).to_string());
+        }
+        for (copy, of) in &totals.copies {
+            notes.say(format!("{copy} is a copy of {of} and is not read"));
+        }
         let unknown = &follow.unknown;
         let follow::Unknown { publishers, subscriptions, callbacks, messages, .. } = *unknown;
         // Where events are missing, so may be these.

@@ -264,3 +264,49 @@ fn discarded_events_are_counted_and_nothing_is_followed_across() {
     let found = reader.read(&mut |item| gaps += usize::from(matches!(item, flow::Item::Gap(_))), &mut |_| {});
     assert!(gaps > 0 && found.unwrap().discarded >= totals.discarded / 2);
 }
+
+/// Of a stream whose first packets are not there, nothing is known up to where it begins.
+#[test]
+fn missing_packets_at_the_beginning_are_noted() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("trace");
+    System::new(Tracer::Jazzy, 2).write(&folder, Tracer::Jazzy.layout(), 20_000).unwrap();
+    let notes = |flow: &str| {
+        let trace = Trace::new(&folder, Reader::open(&folder).unwrap()).unwrap();
+        let flow = place.path().join(flow);
+        let written = trace.write(&flow, &Variables::Assumed, &mut |_| {}).unwrap();
+        let totals = flow::Reader::open(&flow).unwrap().read(&mut |_| {}, &mut |_| {}).unwrap();
+        (written.notes, totals.missing_packets)
+    };
+    let is_said = |notes: &[String]| notes.iter().any(|note| note.contains("its first packets are missing"));
+    let (whole, missing) = notes("whole");
+    assert!(!is_said(&whole) && missing == 0, "{whole:?}");
+    let path = stream_path(&folder, 0);
+    let bytes = std::fs::read(&path).unwrap();
+    let bits = u64::from_le_bytes(bytes[56..64].try_into().unwrap());
+    std::fs::write(&path, &bytes[bits as usize / 8..]).unwrap();
+    let (beheaded, missing) = notes("beheaded");
+    assert!(is_said(&beheaded) && missing > 0, "{missing} {beheaded:?}");
+}
+
+/// Events that the kernel's tracer discarded are none of the program's.
+#[test]
+fn losses_of_the_kernels_trace_are_not_the_programs() {
+    use punctual_test_lttng::ctf::Writer;
+    use punctual_test_lttng::kernel;
+    let place = tempfile::tempdir().unwrap();
+    let session = place.path().join("session");
+    System::new(Tracer::Jazzy, 2).write(&session.join("ust"), Tracer::Jazzy.layout(), 2_000).unwrap();
+    let mut writer = Writer::create(&session.join("kernel"), kernel::layout(), 1).unwrap();
+    let fields = kernel::switch(kernel::IDLE, 0, ("control", 40, 39));
+    for at in [1_000, 2_000] {
+        writer.event(0, at, "sched_switch", &[], &fields).unwrap();
+        writer.discard(0, 77).unwrap();
+    }
+    writer.finish().unwrap();
+    let trace = Trace::new(&session, Reader::open(&session).unwrap()).unwrap();
+    let written = trace.write(&place.path().join("flow"), &Variables::Assumed, &mut |_| {}).unwrap();
+    assert!(!written.notes.iter().any(|note| note.contains("discarded")), "{:?}", written.notes);
+    let reader = flow::Reader::open(&place.path().join("flow")).unwrap();
+    assert_eq!(reader.read(&mut |_| {}, &mut |_| {}).unwrap().discarded, 0);
+}
