@@ -58,6 +58,16 @@ impl RecordingFolder {
         self.replace
     }
 
+    /// Deletes the recording that was begun here, and the folder if nothing else is in it. What cannot be
+    /// deleted stays.
+    pub(crate) fn discard(&self) {
+        let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        for file in files.filter(|file| belongs_to_recording(&file.file_name().to_string_lossy())) {
+            let _ = fs::remove_file(file.path());
+        }
+        let _ = fs::remove_dir(&self.path);
+    }
+
     /// Deletes the recording to be replaced: its own files and nothing else.
     pub fn clear(&self) -> Result<()> {
         if !self.replace || !self.path.is_dir() {

@@ -5,6 +5,7 @@ use crate::filter::ThreadFilter;
 use crate::folder::RecordingFolder;
 use crate::monitor::{Monitor, Unit};
 use crate::record::{Recorded, RecordingWriter};
+use crate::specs::printable;
 use punctual_report::counted;
 use punctual_trace::Record;
 use punctual_trace::ctf18::{Reader, holds_trace};
@@ -223,9 +224,14 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Th
         }
     };
     let mut threads = options.threads.records().with_others();
-    let mut broken = None;
+    let (mut broken, mut seen) = (None, Seen::default());
     let mut keep = |record: &Record| {
-        broken = threads.pass(record, &mut write).and_then(Result::err);
+        seen.take(record);
+        let passed = threads.pass(record, |record| {
+            seen.is_matched |= matches!(record, Record::Task(_));
+            write(record)
+        });
+        broken = passed.and_then(Result::err);
         broken.is_none()
     };
     let imported = import.run(&mut keep, &mut |done| progress.set(done))?;
@@ -236,10 +242,13 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Th
     if let Some(error) = broken {
         return Err(error);
     }
-    let Some(writer) = writer else {
-        if !options.threads.is_empty() {
-            return Err(options.threads.no_match(&source.to_string()));
+    if !options.threads.is_empty() && !seen.is_matched {
+        if writer.take().is_some() {
+            options.folder.discard();
         }
+        return Err(seen.advise(options.threads.no_match(&source.to_string())));
+    }
+    let Some(writer) = writer else {
         let error = Error::file(format!("{source} has no real-time threads to import"));
         return Err(match options.include_best_effort {
             true => Error::file(format!("{source} has no threads to import")),
@@ -248,4 +257,36 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Th
     };
     let recorded = writer.finish(imported.until, imported.totals)?;
     Ok(Threads { recorded, account: imported.account })
+}
+
+/// The threads of a source, as far as an error names them.
+#[derive(Default)]
+struct Seen {
+    /// Whether one of them was asked for.
+    is_matched: bool,
+    names: Vec<String>,
+    has_more: bool,
+}
+
+impl Seen {
+    fn take(&mut self, record: &Record) {
+        const NAMED: usize = 8;
+        let Record::Task(task) = record else { return };
+        if self.is_matched || self.names.contains(&printable(&task.name)) {
+            return;
+        }
+        match self.names.len() < NAMED {
+            true => self.names.push(printable(&task.name)),
+            false => self.has_more = true,
+        }
+    }
+
+    /// Names the threads that there are instead.
+    fn advise(&self, error: Error) -> Error {
+        let more = if self.has_more { ", …" } else { "" };
+        match self.names.is_empty() {
+            true => error,
+            false => error.advise(format!("its threads are {}{more}", self.names.join(", "))),
+        }
+    }
 }

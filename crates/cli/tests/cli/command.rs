@@ -69,6 +69,27 @@ fn a_summary_of_no_thread_is_an_error() {
     assert!(!Path::new(&path).exists());
 }
 
+/// The threads that there are instead are named, and nothing is left behind.
+#[test]
+fn an_import_of_no_thread_is_an_error() {
+    let place = tempfile::tempdir().expect("a directory");
+    let switch = "sched_switch: prev_comm=swapper prev_pid=0 prev_prio=120 prev_state=R ==> \
+                  next_comm=control next_pid=40 next_prio=39";
+    let source = place.path().join("trace.txt");
+    fs::write(&source, format!("  <idle>-0 [000] 1.000000: {switch}\n")).expect("written");
+    let (source, folder) = (source.display().to_string(), place.path().join("imported"));
+    let import =
+        |pattern| run(&["import", &source, "--thread", pattern, "-o", &folder.display().to_string()]);
+    let output = import("zz*");
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("has no thread that matches --thread 'zz*'"), "{said}");
+    assert!(said.contains("its threads are control"), "{said}");
+    assert!(!folder.exists());
+    assert_eq!(import("con*").status.code(), Some(0));
+    assert!(folder.join("metadata").is_file());
+}
+
 #[test]
 fn a_command_without_arguments_prints_its_help() {
     for (arguments, usage) in [
