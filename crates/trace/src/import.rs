@@ -87,6 +87,11 @@ impl Import {
         Ok(Import::of_trace_cmd(trace_cmd::Trace::in_memory(path, bytes, options)?))
     }
 
+    /// Takes the contents of a `perf.data`, which `path` names in messages.
+    pub fn of_perf_data(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Import, Error> {
+        Ok(Import::from_perf(perf::Trace::in_memory(path, bytes, options)?))
+    }
+
     /// Takes a text of ftrace or perf script, which `path` names in messages.
     pub fn of_text(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Import, Error> {
         Ok(Import::from_text(text::Trace::in_memory(path, bytes, options)?))
@@ -98,9 +103,12 @@ impl Import {
     }
 
     fn of_perf(path: &Path, options: &Options) -> Result<Import, Error> {
-        let trace = perf::Trace::open(path, options)?;
+        Ok(Import::from_perf(perf::Trace::open(path, options)?))
+    }
+
+    fn from_perf(trace: perf::Trace) -> Import {
         let (about, bytes) = (trace.about().clone(), trace.bytes());
-        Ok(Import { source: Source::Perf(Box::new(trace)), about, bytes })
+        Import { source: Source::Perf(Box::new(trace)), about, bytes }
     }
 
     fn of_trace_cmd(trace: trace_cmd::Trace) -> Import {

@@ -22,6 +22,7 @@ use linux_perf_data::linux_perf_event_reader::{
 use linux_perf_data::{Feature, PerfFile};
 use order::Next;
 use punctual_model::{Instant, Platform};
+use source::Content;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read;
@@ -69,7 +70,15 @@ struct Conversion {
 impl Trace {
     /// Reads the headers.
     pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
-        let files = Files::open(path)?;
+        Trace::of(path, Files::open(path)?, options)
+    }
+
+    /// The same of a file in memory.
+    pub fn in_memory(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Trace, Error> {
+        Trace::of(path, Files::of(path, Content::in_memory(bytes), None)?, options)
+    }
+
+    fn of(path: &Path, files: Files, options: &Options) -> Result<Trace, Error> {
         let formats = formats(files.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
         if !formats.values().any(|format| format.name == SWITCH) {
             let why = "it has no tracepoint sched:sched_switch; record with perf sched record, or perf \

@@ -7,6 +7,8 @@ use punctual_test_support::FuzzTarget;
 pub mod flow;
 #[path = "../../fuzz/fuzz_targets/inputs/lttng.rs"]
 pub mod lttng;
+#[path = "../../fuzz/fuzz_targets/inputs/perf.rs"]
+pub mod perf;
 #[path = "../../fuzz/fuzz_targets/inputs/reader.rs"]
 pub mod reader;
 #[path = "../../fuzz/fuzz_targets/inputs/text.rs"]
@@ -18,6 +20,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
 const READER: FuzzTarget = FuzzTarget { name: "reader", folder: FOLDER, read: reader::read };
 const FLOW: FuzzTarget = FuzzTarget { name: "flow", folder: FOLDER, read: flow::read };
 const LTTNG: FuzzTarget = FuzzTarget { name: "lttng", folder: FOLDER, read: lttng::read };
+const PERF: FuzzTarget = FuzzTarget { name: "perf", folder: FOLDER, read: perf::read };
 const TEXT: FuzzTarget = FuzzTarget { name: "text", folder: FOLDER, read: text::read };
 const TRACE_DAT: FuzzTarget = FuzzTarget { name: "trace_dat", folder: FOLDER, read: trace_dat::read };
 
@@ -49,6 +52,16 @@ fn lttng_reads_its_corpus() {
 #[test]
 fn lttng_survives_mutations() {
     LTTNG.reads_mutations(20_000);
+}
+
+#[test]
+fn perf_reads_its_corpus() {
+    PERF.reads_corpus();
+}
+
+#[test]
+fn perf_survives_mutations() {
+    PERF.reads_mutations(20_000);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::import::Error;
 use linux_perf_data::{Feature, PerfFile, PerfFileReader};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -37,18 +37,20 @@ struct Piece {
 impl Files {
     /// Opens the file with the header, and those beside it that belong to it.
     pub fn open(path: &Path) -> Result<Files, Error> {
-        let mut file = File::open(path).map_err(|error| Error::io(path, &error))?;
-        let bytes = file.metadata().map_err(|error| Error::io(path, &error))?.len();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Files::of(path, whole(path)?.0, Some(folder))
+    }
+
+    /// The same of a file whose content is at hand. Files that belong to it are in `folder`.
+    pub fn of(path: &Path, content: Content, folder: Option<&Path>) -> Result<Files, Error> {
         let mut magic = [0; 8];
-        if file.read_exact(&mut magic).is_ok() && &magic == b"2ELIFREP" {
+        if content.read_exact_at(&mut magic, 0).is_ok() && &magic == b"2ELIFREP" {
             let why = "it was recorded on a big-endian machine, whose tracepoints cannot be read here";
             return Err(Error::malformed(path, why));
         }
         let malformed = |why: String| Error::malformed(path, why);
-        let content = match pipe::is_one(&file) {
-            true => pipe::content(file, bytes).map_err(malformed)?,
-            false => Content::whole(file, bytes),
-        };
+        let content =
+            if pipe::is_one(&content) { pipe::content(content).map_err(malformed)? } else { content };
         let range = header::check(&content).map_err(malformed)?;
         let content = Rc::new(content);
         let cursor = BufReader::new(Cursor::new(Rc::clone(&content), 0));
@@ -56,8 +58,8 @@ impl Files {
             .map_err(|error| malformed(format!("it cannot be read as a perf.data file: {error}")))?;
         let is_split = is_split(&file).map_err(malformed)?;
         let mut parts = vec![Piece { path: path.to_owned(), buffer: None, content, range }];
-        if is_split {
-            parts.extend(beside(path)?);
+        if let Some(folder) = folder.filter(|_| is_split) {
+            parts.extend(of_buffers(folder)?);
         }
         let bytes = parts.iter().map(|part| part.content.length()).sum();
         let layouts = Rc::new(Layouts::of(&file));
@@ -119,20 +121,25 @@ fn is_split(file: &PerfFile) -> Result<bool, String> {
     }
 }
 
-/// The files of buffers beside the one with the header.
-fn beside(path: &Path) -> Result<Vec<Piece>, Error> {
+/// A file as it is, and its length.
+fn whole(path: &Path) -> Result<(Content, u64), Error> {
+    let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+    let bytes = file.metadata().map_err(|error| Error::io(path, &error))?.len();
+    Ok((Content::whole(file, bytes), bytes))
+}
+
+/// The files of buffers in a folder.
+fn of_buffers(folder: &Path) -> Result<Vec<Piece>, Error> {
     /// As many processors as Linux can have.
     const MOST: u64 = 1 << 13;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut pieces = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| Error::io(folder, &error))?.flatten() {
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix("data.")?.parse::<u64>().ok());
         let Some(buffer) = number.filter(|number| *number < MOST) else { continue };
         let path = entry.path();
-        let file = File::open(&path).map_err(|error| Error::io(&path, &error))?;
-        let bytes = file.metadata().map_err(|error| Error::io(&path, &error))?.len();
-        let content = Rc::new(Content::whole(file, bytes));
+        let (content, bytes) = whole(&path)?;
+        let content = Rc::new(content);
         pieces.push(Piece { path, buffer: Some(buffer), content, range: 0..bytes });
     }
     pieces.sort_unstable_by_key(|piece| piece.buffer);

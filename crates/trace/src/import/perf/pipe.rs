@@ -5,9 +5,7 @@ use super::header::{EVENTS, TRACING_DATA};
 use super::records::kind;
 use super::source::Content;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 /// Bytes of the header of such a file, and of that of a record.
 const HEADER: u64 = 16;
@@ -20,7 +18,7 @@ const MOST: u64 = 256 << 20;
 const FEATURES: u64 = 256;
 
 /// Whether perf wrote it to a pipe.
-pub fn is_one(file: &File) -> bool {
+pub fn is_one(file: &Content) -> bool {
     let mut size = [0; 8];
     file.read_exact_at(&mut size, 8).is_ok() && u64::from_le_bytes(size) == HEADER
 }
@@ -41,7 +39,8 @@ fn is_data(kind: u32) -> bool {
 }
 
 /// The same as a file.
-pub fn content(file: File, bytes: u64) -> Result<Content, String> {
+pub fn content(file: Content) -> Result<Content, String> {
+    let bytes = file.length();
     let cut_off = |_: io::Error| "it is cut off before the first event".to_owned();
     let read = |at: u64, length: u64| -> io::Result<Vec<u8>> {
         let mut read = vec![0; length as usize];
@@ -76,7 +75,7 @@ pub fn content(file: File, bytes: u64) -> Result<Content, String> {
         }
     }
     let (head, tail) = front.ends(bytes - at);
-    Ok(Content { file, head, part: at..bytes, tail })
+    Ok(Content { place: file.place, head, part: at..bytes, tail })
 }
 
 impl Front {

@@ -6,9 +6,33 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
+/// Where bytes are.
+pub enum Place {
+    File(File),
+    Memory(Vec<u8>),
+}
+
+impl Place {
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
+        match self {
+            Place::File(file) => file.read_at(into, at),
+            Place::Memory(bytes) => Ok(copy(bytes, at, into)),
+        }
+    }
+}
+
+/// Copies what there is from this place on.
+fn copy(bytes: &[u8], from: u64, into: &mut [u8]) -> usize {
+    let from = usize::try_from(from).unwrap_or(usize::MAX);
+    let bytes = bytes.get(from..).unwrap_or_default();
+    let length = bytes.len().min(into.len());
+    into[..length].copy_from_slice(&bytes[..length]);
+    length
+}
+
 /// The bytes of a recording: those of the file, or what perf would have written had it not been a pipe.
 pub struct Content {
-    pub file: File,
+    pub place: Place,
     /// In front of the part of the file that counts, and behind it.
     pub head: Vec<u8>,
     pub part: Range<u64>,
@@ -18,7 +42,13 @@ pub struct Content {
 impl Content {
     /// The file as it is.
     pub fn whole(file: File, bytes: u64) -> Content {
-        Content { file, head: Vec::new(), part: 0..bytes, tail: Vec::new() }
+        Content { place: Place::File(file), head: Vec::new(), part: 0..bytes, tail: Vec::new() }
+    }
+
+    /// The same of a file in memory.
+    pub fn in_memory(bytes: Vec<u8>) -> Content {
+        let part = 0..bytes.len() as u64;
+        Content { place: Place::Memory(bytes), head: Vec::new(), part, tail: Vec::new() }
     }
 
     pub fn length(&self) -> u64 {
@@ -38,19 +68,13 @@ impl Content {
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
         let part = self.head.len() as u64;
         let tail = part + (self.part.end - self.part.start);
-        let memory = |bytes: &[u8], from: u64, into: &mut [u8]| {
-            let bytes = bytes.get(from as usize..).unwrap_or_default();
-            let length = bytes.len().min(into.len());
-            into[..length].copy_from_slice(&bytes[..length]);
-            Ok(length)
-        };
         match at {
-            _ if at < part => memory(&self.head, at, into),
+            _ if at < part => Ok(copy(&self.head, at, into)),
             _ if at < tail => {
                 let length = into.len().min(usize::try_from(tail - at).unwrap_or(usize::MAX));
-                self.file.read_at(&mut into[..length], self.part.start + (at - part))
+                self.place.read_at(&mut into[..length], self.part.start + (at - part))
             }
-            _ => memory(&self.tail, at - tail, into),
+            _ => Ok(copy(&self.tail, at - tail, into)),
         }
     }
 }

@@ -514,6 +514,21 @@ fn damage_of_what_perf_packed_is_reported() {
     });
 }
 
+/// Writes the corpus of the fuzzer anew.
+#[test]
+#[ignore = "rewrites the inputs of the fuzz target perf: run it when the reader learns a new form"]
+fn write_inputs_of_the_fuzzer() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/perf");
+    fs::create_dir_all(&folder).expect("made");
+    let mut file = periodic(3);
+    file.lost(90_000, 1).name(90_001, 39, 40, "executed", true).lend(90_002, 40, FIFO_60, 10);
+    let (packed, sized) = (file.packed(Packing::Plain(300)), file.packed(Packing::Sized(304)));
+    let inputs = [("file", file.bytes()), ("pipe", file.piped()), ("packed", packed.bytes())];
+    for (name, bytes) in inputs.into_iter().chain([("packed_pipe", sized.piped())]) {
+        fs::write(folder.join(name), bytes).expect("written");
+    }
+}
+
 /// Thread 40 of [`periodic`] wakes up on one processor and then moves to the other.
 fn migrating(jobs: u64) -> File {
     let mut file = File::default();
