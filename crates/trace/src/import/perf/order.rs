@@ -134,8 +134,7 @@ impl Ordered {
             Ok(Some(head)) if head.kind == kind::ROUND => self.end_round(),
             Ok(Some(head)) if head.kind == kind::ID_INDEX => self.processors = processors(&body),
             Ok(Some(head)) if head.kind < kind::FIRST_OF_PERF => {
-                let kind = RecordType(head.kind);
-                self.take(kind, head.misc, std::mem::take(&mut body));
+                return self.take(RecordType(head.kind), head.misc, body);
             }
             Ok(Some(_)) => {}
             Ok(None) => self.end(),
