@@ -23,6 +23,8 @@ pub struct Reader {
     folder: PathBuf,
     plans: Vec<Plan>,
     classes: Vec<Class>,
+    /// What tells the session of each trace.
+    sessions: Vec<(usize, u32)>,
     /// Each with the index of its trace.
     streams: Vec<(usize, Stream)>,
     /// Names of streams that were there once, each with the index of its trace.
@@ -142,6 +144,23 @@ pub struct Totals {
     pub extents: Vec<Extent>,
     /// Folders or files that were left out, each with what it is a copy of.
     pub copies: Vec<(String, String)>,
+    /// Files of one stream that overlap in time, in pairs: two snapshots of a session, say.
+    pub overlaps: Vec<(String, String)>,
+}
+
+impl Totals {
+    /// Says what is there twice.
+    pub fn say_copies(&self, mut say: impl FnMut(String)) {
+        for (copy, of) in &self.copies {
+            say(format!("{copy} is a copy of {of} and is not read"));
+        }
+        for (one, other) in &self.overlaps {
+            say(format!(
+                "{one} and {other} are of one stream and overlap in time: events are there twice; import one \
+                 of their folders"
+            ));
+        }
+    }
 }
 
 impl Reader {
@@ -165,13 +184,22 @@ impl Reader {
     fn new(folder: &Path, found: Vec<Found>) -> Result<Reader, Error> {
         let (mut plans, mut classes) = (Vec::new(), Vec::new());
         let (mut streams, mut missing) = (Vec::new(), Vec::new());
+        let sessions = found.iter().map(|found| found.session).collect();
         for (index, found) in found.into_iter().enumerate() {
             let plan = Plan::new(found.document, index, &mut classes);
             plans.push(plan.map_err(|why| Error::malformed(&found.folder.join("metadata"), why))?);
             streams.extend(found.streams.into_iter().map(|stream| (index, stream)));
             missing.extend(found.missing.into_iter().map(|name| (index, name)));
         }
-        Ok(Reader { folder: folder.to_owned(), plans, classes, streams, missing, copies: Vec::new() })
+        Ok(Reader {
+            folder: folder.to_owned(),
+            plans,
+            classes,
+            sessions,
+            streams,
+            missing,
+            copies: Vec::new(),
+        })
     }
 
     /// All classes of events of all traces.
@@ -217,6 +245,7 @@ impl Reader {
         }
         self.merge(&mut cursors, each, progress).map_err(|(index, error)| self.failed(index, &error))?;
         totals.extents = self.extents_of(&cursors);
+        totals.overlaps = self.overlaps(&cursors);
         for cursor in cursors {
             totals.events += cursor.found.events;
             totals.discarded = totals.discarded.saturating_add(cursor.found.discarded);
@@ -266,6 +295,22 @@ impl Reader {
             of_stream.1.end = latest;
         }
         found.into_values().map(|(_, extent)| extent).collect()
+    }
+
+    /// Files that both have what happened in a stream at some time.
+    fn overlaps(&self, cursors: &[Cursor<'_>]) -> Vec<(String, String)> {
+        let mut files: BTreeMap<_, Vec<(u64, u64, &str)>> = BTreeMap::new();
+        for ((trace, stream), cursor) in self.streams.iter().zip(cursors) {
+            let Some(Span { of, begin: Some(begin), end: Some(end), .. }) = cursor.span else { continue };
+            files.entry((self.sessions[*trace], of)).or_default().push((begin, end, &stream.name));
+        }
+        let mut overlaps = Vec::new();
+        for mut files in files.into_values() {
+            files.sort_unstable();
+            let pairs = files.windows(2).filter(|pair| pair[1].0 < pair[0].1);
+            overlaps.extend(pairs.map(|pair| (pair[0].2.to_owned(), pair[1].2.to_owned())));
+        }
+        overlaps
     }
 
     /// Whether the events of a trace have times: integers that its metadata map to its clock.

@@ -126,9 +126,7 @@ impl Trace {
             let below = damage.strip_prefix(&*self.path.to_string_lossy());
             self.notes.say(below.map_or(damage.as_str(), |below| below.trim_start_matches('/')));
         }
-        for (copy, of) in &totals.copies {
-            self.notes.say(format!("{copy} is a copy of {of} and is not read"));
-        }
+        totals.say_copies(|note| self.notes.say(note));
         self.cut.iter().for_each(|cut| self.notes.say_cut(cut, before));
         if goes_on {
             say_ends(&mut self.notes, reader, &totals.extents);

@@ -259,9 +259,7 @@ impl Trace {
                         begins is not followed";
             notes.say(Damage::new(&extent.name, 0, what).to_string());
         }
-        for (copy, of) in &totals.copies {
-            notes.say(format!("{copy} is a copy of {of} and is not read"));
-        }
+        totals.say_copies(|note| notes.say(note));
         let unknown = &follow.unknown;
         let follow::Unknown { publishers, subscriptions, callbacks, messages, .. } = *unknown;
         // Where events are missing, so may be these.

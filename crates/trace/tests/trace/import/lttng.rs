@@ -266,7 +266,7 @@ fn copies_of_a_trace_are_not_read() {
     let session = place.path().join("session");
     let mut writer = Writer::create(&session.join("kernel"), layout(), 2).unwrap();
     let thread = ("control", 40, 39);
-    for job in 1..=1_000 {
+    for job in 1..=4_000 {
         let cpu = job % 2;
         let at = u64::from(job) * 10_000_000;
         writer.event(cpu, at, "sched_switch", &[], &switch(IDLE, 0, thread)).unwrap();
@@ -297,6 +297,17 @@ fn copies_of_a_trace_are_not_read() {
     let (of_both, notes) = read();
     assert_eq!(of_both, records);
     is_said(&notes, [&kernel, &backup]);
+    // A later snapshot has some packets of the one before.
+    for name in ["channel0_0", "channel0_1"] {
+        let bytes = std::fs::read(kernel.join(name)).unwrap();
+        let packet = u64::from_le_bytes(bytes[56..64].try_into().unwrap()) as usize / 8;
+        std::fs::write(backup.join(name), &bytes[packet..]).unwrap();
+    }
+    let (_, notes) = read();
+    assert_eq!(notes.iter().filter(|note| note.contains("overlap in time")).count(), 2, "{notes:?}");
+    for name in ["channel0_0", "channel0_1"] {
+        std::fs::copy(kernel.join(name), backup.join(name)).unwrap();
+    }
     // The one that has more is read.
     let path = backup.join("channel0_0");
     let bytes = std::fs::read(&path).unwrap();
