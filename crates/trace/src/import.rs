@@ -6,12 +6,14 @@
 
 mod account;
 mod bystanders;
+mod bytes;
 mod error;
 mod lime;
 mod lttng;
 mod notes;
 mod objects;
 mod perf;
+
 pub mod ros2;
 mod summary;
 mod switched;

@@ -11,7 +11,7 @@ use super::error::{Error, ErrorKind};
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{Calls, SWITCH, Threads};
+use super::tracepoints::{Calls, Reached, SWITCH, Threads};
 use super::twins::Twins;
 use crate::{About, Record, Totals};
 use events::Events;
@@ -280,7 +280,7 @@ impl Trace {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Imported, Error> {
         let mut lines = Lines::open(&self.path, &self.text)?;
-        let mut taker = Taker { reached: BTreeMap::new(), until: self.about.from, lost: 0 };
+        let mut reached = Reached::new(self.about.from);
         let mut events = Events::default();
         let (mut twins, mut content) = (Twins::new(self.buffers.len() > 1), Vec::new());
         let (mut goes_on, mut count, mut before) = (true, 0_u64, 0_u64);
@@ -291,11 +291,11 @@ impl Trace {
                 Some(Line::Event(event)) if event.at < begin => before += 1,
                 Some(Line::Event(event)) if is_twin(&mut twins, &self.buffers, &event, &mut content) => {}
                 Some(Line::Event(event)) => {
-                    taker.reach(&event, &mut self.threads, &mut self.notes, &mut out);
-                    events.take(&event, taker.until, &mut self.threads, &mut out);
+                    reached.reach(event.cpu, event.at, &mut self.threads, &mut self.notes, &mut out);
+                    events.take(&event, reached.until, &mut self.threads, &mut out);
                 }
                 Some(Line::Lost { cpu, events }) => {
-                    taker.lose(cpu, events);
+                    reached.lose(cpu, events);
                     self.threads.lose();
                 }
                 None => {}
@@ -305,19 +305,15 @@ impl Trace {
                 progress(lines.done);
             }
         }
-        for (since, _) in taker.reached.into_values().filter(|(_, is_in_gap)| *is_in_gap) {
-            out(Record::Lost { since, until: Instant::from_ns(u64::MAX) });
-        }
+        reached.finish(&mut out);
         let mut notes = self.notes;
         self.threads.say_machine(&mut notes);
-        notes.say_unseen(self.threads.finish(taker.until, &mut out));
+        notes.say_unseen(self.threads.finish(reached.until, &mut out));
         let account = events.account(&mut notes, &self.kinds, self.known, self.style.command());
         self.cut.iter().for_each(|cut| notes.say_cut(cut, before));
-        if taker.lost > 0 {
-            notes.say(format!("events lost: at least {}; tasks end there", taker.lost));
-        }
-        let totals = Totals { lost: taker.lost, ..Totals::default() };
-        Ok(Imported { until: taker.until, totals, account, notes: notes.into_list() })
+        reached.say(&mut notes);
+        let totals = Totals { lost: reached.lost, ..Totals::default() };
+        Ok(Imported { until: reached.until, totals, account, notes: notes.into_list() })
     }
 }
 
@@ -329,41 +325,4 @@ fn is_twin(twins: &mut Twins, buffers: &[String], event: &line::Event, content: 
         content.extend(part);
     }
     twins.is_twin(buffer, event.cpu, event.at.ns(), content)
-}
-
-/// How far the lines have come.
-struct Taker {
-    /// The last event of each processor, and whether events are missing since; those of any processor under
-    /// `None`.
-    reached: BTreeMap<Option<u32>, (Instant, bool)>,
-    until: Instant,
-    lost: u64,
-}
-
-impl Taker {
-    fn reach(
-        &mut self,
-        event: &line::Event<'_>,
-        threads: &mut Threads,
-        notes: &mut Notes,
-        out: &mut dyn FnMut(Record),
-    ) {
-        if event.at < self.until {
-            notes.count("events out of order: taken at the time of the one before");
-        }
-        self.until = self.until.max(event.at);
-        for cpu in [None, Some(event.cpu)] {
-            let (last, is_in_gap) = self.reached.entry(cpu).or_insert((self.until, false));
-            if std::mem::take(is_in_gap) {
-                threads.lose();
-                out(Record::Lost { since: *last, until: self.until });
-            }
-            *last = self.until;
-        }
-    }
-
-    fn lose(&mut self, cpu: Option<u32>, events: u64) {
-        self.lost = self.lost.saturating_add(events);
-        self.reached.entry(cpu).or_insert((self.until, false)).1 = true;
-    }
 }

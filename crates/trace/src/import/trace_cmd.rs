@@ -3,12 +3,13 @@
 
 mod begin;
 mod buffers;
-mod bytes;
+
 mod file;
 mod pages;
 mod stream;
 
 use super::account::{Account, Known};
+use super::bytes::Bytes;
 use super::error::Error;
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
@@ -17,7 +18,7 @@ use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, kinds};
 use super::twins::Twins;
 use crate::{About, Record, Totals};
 use begin::Begin;
-use bytes::Bytes;
+
 use file::Header;
 pub use file::MAGIC;
 use punctual_model::{Instant, Platform};

@@ -2,11 +2,14 @@
 //! say of threads.
 
 mod format;
+pub mod layout;
+mod reached;
 mod threads;
 
 use super::account::Use;
 use format::ENTER_ONE;
 pub use format::{Format, formats, place};
+pub use reached::Reached;
 pub use threads::{Seen, Threads};
 
 /// Tracepoints that say who ran when.

@@ -2,76 +2,18 @@
 
 use super::super::account::{Account, Known};
 use super::super::notes::Notes;
-use super::super::tracepoints::{Format, Seen, Threads, formats, kinds};
+use super::super::tracepoints::layout::Kind::{Arguments, Flags, Name, Number, Path, State};
+use super::super::tracepoints::layout::{self, COMMON, FLAGS, Field, IN_INTERRUPT, Kind};
+use super::super::tracepoints::{Format, Seen, Threads, kinds};
 use super::line::Event;
 use crate::Record;
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a field is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Number,
-    /// Letters, or the number itself.
-    State,
-    Name,
-    /// Six arguments of a call.
-    Arguments,
-}
-
-impl Kind {
-    fn size(self) -> usize {
-        match self {
-            Kind::Number | Kind::State => 8,
-            Kind::Name => 32,
-            Kind::Arguments => 48,
-        }
-    }
-}
-
-use Kind::{Arguments, Name, Number, State};
-
-/// The beginning of a field in the text, and its kind.
-type Field = (&'static str, Kind);
-
-/// Tracepoints that are read, with the fields of each as they stand in the text, in order.
-const KNOWN: &[(&str, &[Field])] = &[
-    (
-        "sched_switch",
-        &[
-            ("prev_comm=", Name),
-            ("prev_pid=", Number),
-            ("prev_prio=", Number),
-            ("prev_state=", State),
-            ("next_comm=", Name),
-            ("next_pid=", Number),
-            ("next_prio=", Number),
-        ],
-    ),
-    ("sched_waking", &[("comm=", Name), ("pid=", Number), ("prio=", Number)]),
-    ("sched_wakeup", &[("comm=", Name), ("pid=", Number), ("prio=", Number)]),
-    ("sched_wakeup_new", &[("comm=", Name), ("pid=", Number), ("prio=", Number)]),
-    ("sched_migrate_task", &[("comm=", Name), ("pid=", Number)]),
-    ("sched_stat_runtime", &[("comm=", Name), ("pid=", Number), ("runtime=", Number)]),
-    ("sched_pi_setprio", &[("comm=", Name), ("pid=", Number), ("oldprio=", Number), ("newprio=", Number)]),
-    ("sched_process_exit", &[("comm=", Name), ("pid=", Number)]),
-    ("sched_process_exec", &[("filename=", Name), ("pid=", Number), ("old_pid=", Number)]),
-    ("task_newtask", &[("pid=", Number), ("comm=", Name)]),
-    ("task_rename", &[("pid=", Number), ("oldcomm=", Name), ("newcomm=", Name)]),
-    ("sys_enter", &[("id=", Number), ("args=", Arguments)]),
-    ("sys_exit", &[("id=", Number), ("ret=", Number)]),
-];
-
-/// Bytes before the first field; the flags are among them.
-const COMMON: usize = 8;
-const FLAGS: usize = 2;
-/// As the kernel has them: in an interrupt.
-const IN_INTERRUPT: u8 = 0x08;
-
 /// All tracepoints, and what was not read.
 pub struct Events {
-    known: FxHashMap<&'static str, (Format, &'static [Field])>,
+    known: FxHashMap<String, (Format, &'static [Field])>,
     /// Events of other kinds, by name.
     others: FxHashMap<String, u64>,
     /// Events whose fields are not understood, by name.
@@ -81,9 +23,7 @@ pub struct Events {
 
 impl Default for Events {
     fn default() -> Events {
-        let mut found = formats(description().as_bytes());
-        let numbered = KNOWN.iter().zip(1_u16..);
-        let known = numbered.filter_map(|((name, fields), id)| Some((*name, (found.remove(&id)?, *fields))));
+        let known = layout::known().into_iter().map(|it| (it.0.name.clone(), it));
         Events {
             known: known.collect(),
             others: FxHashMap::default(),
@@ -91,24 +31,6 @@ impl Default for Events {
             record: Vec::new(),
         }
     }
-}
-
-/// The tracepoints as the kernel describes them, with fields as they are laid out here.
-fn description() -> String {
-    let mut text = String::new();
-    for ((name, fields), id) in KNOWN.iter().zip(1..) {
-        text += &format!("name: {name}\nID: {id}\nformat:\n");
-        text += &format!("\tfield:unsigned char common_flags;\toffset:{FLAGS};\tsize:1;\tsigned:0;\n");
-        let mut offset = COMMON;
-        for (field, kind) in *fields {
-            let size = kind.size();
-            let field = field.trim_end_matches('=');
-            text += &format!("\tfield:long {field};\toffset:{offset};\tsize:{size};\tsigned:1;\n");
-            offset += size;
-        }
-        text += "print fmt: \"\"\n";
-    }
-    text
 }
 
 impl Events {
@@ -137,24 +59,9 @@ impl Events {
             *self.unreadable.entry(event.name.to_owned()).or_default() += 1;
             return;
         }
-        let bytes = &self.record;
-        let number = |field: &str| format.number(field, bytes).and_then(|number| i32::try_from(number).ok());
-        let seen = Seen { at, cpu: event.cpu, pid: event.pid, tid: event.tid, format, bytes };
-        match (event.name, number("pid")) {
-            ("task_newtask", Some(child)) => {
-                let is_thread = value(event.fields, "clone_flags=").is_some_and(is_of_thread);
-                let of = |tid: i32| threads.process(tid).unwrap_or(tid);
-                let process = if is_thread && event.tid > 0 { of(event.tid) } else { child };
-                threads.born(process, child);
-            }
-            ("task_rename", Some(tid)) => rename(format.text("newcomm", bytes), tid, None, threads, out),
-            ("sched_process_exec", Some(tid)) => {
-                let path = value(event.fields, "filename=").unwrap_or_default();
-                rename(Some(file_name(path)), tid, Some(at), threads, out);
-                threads.sample(&seen, out);
-            }
-            _ => threads.sample(&seen, out),
-        }
+        let Event { cpu, pid, tid, .. } = *event;
+        let seen = Seen { at, cpu, pid, tid, format, bytes: &self.record };
+        layout::take(threads, &seen, out);
     }
 
     /// What there was; lines that are not understood are noted.
@@ -174,29 +81,6 @@ impl Events {
     }
 }
 
-fn rename(
-    name: Option<String>,
-    tid: i32,
-    executed: Option<Instant>,
-    threads: &mut Threads,
-    out: &mut dyn FnMut(Record),
-) {
-    if let Some(name) = name.filter(|name| !name.is_empty()) {
-        let pid = threads.process(tid).unwrap_or(tid);
-        threads.name(pid, tid, &name, executed, out);
-    }
-}
-
-/// The last part of a path, as the kernel cuts it.
-fn file_name(path: &str) -> String {
-    path.rsplit('/').next().unwrap_or_default().chars().take(15).collect()
-}
-
-fn is_of_thread(flags: &str) -> bool {
-    const CLONE_THREAD: u64 = 0x1_0000;
-    u64::from_str_radix(flags.trim_start_matches("0x"), 16).is_ok_and(|flags| flags & CLONE_THREAD != 0)
-}
-
 /// Puts the fields into a record; false if one is not there.
 fn encode(name: &str, text: &str, fields: &[Field], record: &mut Vec<u8>) -> bool {
     match name {
@@ -213,7 +97,7 @@ fn encode(name: &str, text: &str, fields: &[Field], record: &mut Vec<u8>) -> boo
         let found = &rest[at + field.len()..];
         // A name may have spaces: it ends where the next field begins.
         let end = match (kind, fields.get(place + 1)) {
-            (Name, Some((next, _))) => field_at(found, next).and_then(|at| at.checked_sub(1)),
+            (Name | Path, Some((next, _))) => field_at(found, next).and_then(|at| at.checked_sub(1)),
             _ => found.find(' '),
         };
         let (value, after) = found.split_at(end.unwrap_or(found.len()));
@@ -232,14 +116,12 @@ fn field_at(text: &str, field: &str) -> Option<usize> {
 
 fn put(kind: Kind, value: &str, record: &mut Vec<u8>) -> bool {
     let number = match kind {
-        Name => {
-            let mut name = [0; 32];
-            let length = value.len().min(31);
-            name[..length].copy_from_slice(&value.as_bytes()[..length]);
-            record.extend(name);
+        Name | Path => {
+            record.extend(layout::name(kind, value.as_bytes()));
             return true;
         }
         State => Some(state(value)),
+        Flags => u64::from_str_radix(value.trim_start_matches("0x"), 16).ok().map(|flags| flags as i64),
         Number | Arguments => value.parse::<i64>().ok(),
     };
     number.iter().for_each(|number| record.extend(number.to_le_bytes()));

@@ -1,7 +1,7 @@
 //! Where the events of the processors begin.
 
+use super::super::bytes::Bytes;
 use super::super::notes::Cut;
-use super::bytes::Bytes;
 use super::file::{Cpu, Header, Statistics};
 use super::stream::{Next, Stream};
 use punctual_model::Instant;

@@ -1,8 +1,8 @@
 //! Which buffers of a file are read: the main one and those of instances (`trace-cmd record -B`), as far as
 //! they have the same clock. What two of them have is read once.
 
+use super::super::bytes::Bytes;
 use super::super::tracepoints::SWITCH;
-use super::bytes::Bytes;
 use super::file::{Cpu, Header};
 use super::stream::{Next, Stream};
 

@@ -1,8 +1,8 @@
 //! The headers of a `trace.dat`, version 6 and 7 (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)): formats of
 //! events, what is known of the machine, and where the data of each processor are.
 
+use super::super::bytes::{Bytes, Cursor, Packing};
 use super::super::tracepoints::{self, Format};
-use super::bytes::{Bytes, Cursor, Packing};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,6 @@
 //! The events of one processor, page by page.
 
-use super::bytes::{Bytes, Packing};
+use super::super::bytes::{Bytes, Packing};
 use super::file::{Cpu, Header, Layout};
 use super::pages::Page;
 use std::ops::Range;
