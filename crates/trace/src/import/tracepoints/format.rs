@@ -1,6 +1,7 @@
 //! Where the fields of a tracepoint are: the descriptions that perf and trace-cmd keep of them
 //! (`/sys/kernel/tracing/events/…/format`, as text).
 
+use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -24,7 +25,7 @@ pub const EXIT_ONE: &str = "sys_exit_";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
     pub name: String,
-    fields: HashMap<String, Field>,
+    fields: FxHashMap<String, Field>,
     /// Of a tracepoint of one system call: how many arguments it has.
     arguments: usize,
     /// How many of its events there were.
