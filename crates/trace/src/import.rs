@@ -2,7 +2,7 @@
 //!
 //! [`thread`] turns plain events (calls entered and left, threads switched and woken) into activations, as
 //! the eBPF programs do in the kernel. Each format has its own module: [`lime`], [`lttng`], [`perf`],
-//! [`trace_cmd`] and [`text`]; and [`ros2`], whose traces become those of dataflow programs.
+//! [`perfetto`], [`trace_cmd`] and [`text`]; and [`ros2`], whose traces become those of dataflow programs.
 
 mod account;
 mod bystanders;
@@ -13,6 +13,7 @@ mod lttng;
 mod notes;
 mod objects;
 mod perf;
+mod perfetto;
 
 pub mod ros2;
 mod summary;
@@ -47,6 +48,7 @@ enum Source {
     Lime(Box<lime::Folder>),
     Lttng(Box<lttng::Trace>),
     Perf(Box<perf::Trace>),
+    Perfetto(Box<perfetto::Trace>),
     Text(Box<text::Trace>),
     TraceCmd(Box<trace_cmd::Trace>),
 }
@@ -69,19 +71,20 @@ impl Import {
             let why = format!("{} is not a regular file: save a pipe to a file first", path.display());
             return Err(Error::new(ErrorKind::NotATrace, why));
         }
-        let mut magic = [0; 10];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-        match read {
-            Ok(()) if &magic == trace_cmd::MAGIC => {
-                Ok(Import::of_trace_cmd(trace_cmd::Trace::open(path, options)?))
-            }
-            Ok(()) if magic.starts_with(b"PERFILE2") || magic.starts_with(b"2ELIFREP") => {
-                Import::of_perf(path, options)
-            }
-            Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Err(Error::io(path, &error)),
-            _ if text::is_text(path)? => Ok(Import::from_text(text::Trace::open(path, options)?)),
-            _ => Err(why_not::file(path)),
+        let (beginning, length) = beginning(path).map_err(|error| Error::io(path, &error))?;
+        if beginning.starts_with(trace_cmd::MAGIC) {
+            return Ok(Import::of_trace_cmd(trace_cmd::Trace::open(path, options)?));
         }
+        if beginning.starts_with(b"PERFILE2") || beginning.starts_with(b"2ELIFREP") {
+            return Import::of_perf(path, options);
+        }
+        if perfetto::is_trace(&beginning, length) {
+            return Ok(Import::from_perfetto(perfetto::Trace::open(path, options)?));
+        }
+        if text::is_text(path)? {
+            return Ok(Import::from_text(text::Trace::open(path, options)?));
+        }
+        Err(why_not::file(path))
     }
 
     /// Takes the contents of a `trace.dat`, which `path` names in messages.
@@ -97,6 +100,16 @@ impl Import {
     /// Takes a text of ftrace or perf script, which `path` names in messages.
     pub fn of_text(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Import, Error> {
         Ok(Import::from_text(text::Trace::in_memory(path, bytes, options)?))
+    }
+
+    /// Takes a trace of Perfetto, which `path` names in messages.
+    pub fn of_perfetto(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Import, Error> {
+        Ok(Import::from_perfetto(perfetto::Trace::in_memory(path, bytes, options)?))
+    }
+
+    fn from_perfetto(trace: perfetto::Trace) -> Import {
+        let (about, bytes) = (trace.about().clone(), trace.bytes());
+        Import { source: Source::Perfetto(Box::new(trace)), about, bytes }
     }
 
     fn from_text(trace: text::Trace) -> Import {
@@ -146,8 +159,19 @@ impl Import {
             Source::Lime(folder) => folder.run(each, progress),
             Source::Lttng(trace) => trace.run(each, progress),
             Source::Perf(trace) => trace.run(each, progress),
+            Source::Perfetto(trace) => trace.run(each, progress),
             Source::Text(trace) => trace.run(each, progress),
             Source::TraceCmd(trace) => trace.run(each, progress),
         }
     }
+}
+
+/// The first bytes of a file, and how many there are of all.
+fn beginning(path: &Path) -> std::io::Result<(Vec<u8>, u64)> {
+    const MOST: u64 = 4096;
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut beginning = Vec::new();
+    file.take(MOST).read_to_end(&mut beginning)?;
+    Ok((beginning, length))
 }

@@ -198,8 +198,8 @@ pub struct Account {
 impl Account {
     /// Of a trace of the kernel: events by name, how many there were, and what they were read for. `has` tells
     /// whether events of a name are declared.
-    pub fn of_kernel<'a>(
-        kinds: impl Iterator<Item = (&'a str, u64, Option<Use>)>,
+    pub fn of_kernel(
+        kinds: impl Iterator<Item = (impl AsRef<str>, u64, Option<Use>)>,
         has: &dyn Fn(&str) -> bool,
         known: Known,
         command: &'static str,
@@ -208,14 +208,14 @@ impl Account {
     }
 
     /// Of events by name, how many there were, and what they were read for.
-    pub fn new<'a>(
-        kinds: impl Iterator<Item = (&'a str, u64, Option<Use>)>,
+    pub fn new(
+        kinds: impl Iterator<Item = (impl AsRef<str>, u64, Option<Use>)>,
         lacks: impl Iterator<Item = Lack>,
         command: &'static str,
     ) -> Account {
         let mut counts = BTreeMap::<(String, Option<Use>), u64>::new();
         for (name, count, used_for) in kinds.filter(|(_, count, _)| *count > 0) {
-            let count_before = counts.entry((group(name, used_for), used_for)).or_default();
+            let count_before = counts.entry((group(name.as_ref(), used_for), used_for)).or_default();
             *count_before = count_before.saturating_add(count);
         }
         let mut events: Vec<Events> =
@@ -246,7 +246,12 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_with_its_cost() {
         let missing = |events: &[&str], known| {
-            let account = Account::of_kernel(std::iter::empty(), &|name| events.contains(&name), known, "");
+            let account = Account::of_kernel(
+                std::iter::empty::<(&str, u64, Option<Use>)>(),
+                &|name| events.contains(&name),
+                known,
+                "",
+            );
             account
                 .lacks
                 .into_iter()

@@ -2,7 +2,7 @@
 //! is taken at its word.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt;
 
 /// Most bytes that are read or unpacked at once.
@@ -86,6 +86,48 @@ impl Packing {
         }?;
         if taken == bytes.len() { Ok(bytes) } else { Err("it ends too early".to_owned()) }
     }
+
+    /// Unpacks to however many bytes there are, up to the most.
+    pub fn unpack_any(self, packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
+        let bytes = match self {
+            Packing::None => Ok(packed.to_vec()),
+            Packing::Zlib => inflate(packed, most),
+            Packing::Zstd => unpack_zstd(packed, most),
+        }?;
+        match bytes.len() <= most {
+            true => Ok(bytes),
+            false => Err(format!("it has more than {most} bytes")),
+        }
+    }
+}
+
+/// Unpacks one stream of zlib, to at most so many bytes.
+fn inflate(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut reader = flate2::bufread::ZlibDecoder::new(packed).take(most as u64 + 1);
+    reader.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+/// Unpacks frames of zstd, to at most so many bytes.
+fn unpack_zstd(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
+    let failed = |code| zstd_safe::get_error_name(code).to_owned();
+    let mut bytes = Vec::new();
+    let mut context = zstd_safe::DCtx::create();
+    let mut input = zstd_safe::InBuffer::around(packed);
+    let mut block = vec![0; zstd_safe::DCtx::out_size()];
+    while bytes.len() <= most {
+        let mut output = zstd_safe::OutBuffer::around(&mut block[..]);
+        let left = context.decompress_stream(&mut output, &mut input).map_err(failed)?;
+        bytes.extend_from_slice(output.as_slice());
+        let is_drained = output.pos() < output.capacity();
+        match (left, input.pos() == packed.len()) {
+            (0, true) => return Ok(bytes),
+            (_, true) if is_drained => return Err("it ends too early".to_owned()),
+            _ => {}
+        }
+    }
+    Ok(bytes)
 }
 
 /// Reads numbers and texts one after the other.

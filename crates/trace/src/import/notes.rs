@@ -2,7 +2,7 @@
 
 use super::thread::Unseen;
 use punctual_model::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most different notes; a broken source could cause any number.
 const MOST: usize = 100;
@@ -14,6 +14,14 @@ pub struct Cut {
     pub of: String,
     /// From here on all is there.
     pub at: Instant,
+}
+
+impl Cut {
+    /// Of these processors.
+    pub fn of_processors(numbers: &BTreeSet<u32>, at: Instant) -> Cut {
+        let names = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        Cut { of: format!("processor{} {names}", if numbers.len() == 1 { "" } else { "s" }), at }
+    }
 }
 
 /// Notes, in the order of their first appearance.

@@ -11,7 +11,7 @@ use super::error::{Error, ErrorKind};
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::tracepoints::{Calls, Reached, SWITCH, Threads};
+use super::tracepoints::{Calls, NO_MACHINE, Reached, SWITCH, Threads};
 use super::twins::Twins;
 use crate::{About, Record, Totals};
 use events::Events;
@@ -229,9 +229,7 @@ impl Trace {
             survey.has_processes || (survey.style != Some(Style::Perf) && survey.has("task_newtask"));
         let known = Known { calls: calls == Calls::All, machine: machine.is_some(), processes };
         if known.calls && machine.is_none() {
-            notes.say(
-                "it does not name the machine it was recorded on: give it with --machine x86_64 or aarch64",
-            );
+            notes.say(NO_MACHINE);
         }
         if survey.style == Some(Style::Perf) {
             notes.say("lost events appear in it only with perf script --show-lost-events");

@@ -43,9 +43,8 @@ impl Begin {
         }
         let cut = firsts.iter().filter(|first| first.is_cut);
         let numbers: BTreeSet<u32> = cut.clone().map(|first| first.cpu.number).collect();
-        let names = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let of = format!("processor{} {names}", if numbers.len() == 1 { "" } else { "s" });
-        let cut = cut.map(|first| first.at).max().map(|at| Cut { of, at: Instant::from_ns(at) });
+        let at = cut.map(|first| first.at).max();
+        let cut = at.map(|at| Cut::of_processors(&numbers, Instant::from_ns(at)));
         Ok(Begin { first: Instant::from_ns(first), cut })
     }
 }

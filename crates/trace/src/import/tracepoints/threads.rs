@@ -358,6 +358,11 @@ impl Threads {
         Some(switched::task(number, pid, priority, at, begin, name))
     }
 
+    /// The own priority of a thread that is followed, without what a lock lends it.
+    pub fn priority(&self, tid: i32) -> Option<i64> {
+        self.followed.get(&tid).map(|followed| followed.priority)
+    }
+
     /// The process that a thread belongs to, if it is known.
     pub fn process(&self, tid: i32) -> Option<i32> {
         self.pids.get(&tid).copied()
