@@ -9,6 +9,8 @@ pub mod flow;
 pub mod lttng;
 #[path = "../../fuzz/fuzz_targets/inputs/perf.rs"]
 pub mod perf;
+#[path = "../../fuzz/fuzz_targets/inputs/perfetto.rs"]
+pub mod perfetto;
 #[path = "../../fuzz/fuzz_targets/inputs/reader.rs"]
 pub mod reader;
 #[path = "../../fuzz/fuzz_targets/inputs/text.rs"]
@@ -21,6 +23,7 @@ const READER: FuzzTarget = FuzzTarget { name: "reader", folder: FOLDER, read: re
 const FLOW: FuzzTarget = FuzzTarget { name: "flow", folder: FOLDER, read: flow::read };
 const LTTNG: FuzzTarget = FuzzTarget { name: "lttng", folder: FOLDER, read: lttng::read };
 const PERF: FuzzTarget = FuzzTarget { name: "perf", folder: FOLDER, read: perf::read };
+const PERFETTO: FuzzTarget = FuzzTarget { name: "perfetto", folder: FOLDER, read: perfetto::read };
 const TEXT: FuzzTarget = FuzzTarget { name: "text", folder: FOLDER, read: text::read };
 const TRACE_DAT: FuzzTarget = FuzzTarget { name: "trace_dat", folder: FOLDER, read: trace_dat::read };
 
@@ -62,6 +65,16 @@ fn perf_reads_its_corpus() {
 #[test]
 fn perf_survives_mutations() {
     PERF.reads_mutations(20_000);
+}
+
+#[test]
+fn perfetto_reads_its_corpus() {
+    PERFETTO.reads_corpus();
+}
+
+#[test]
+fn perfetto_survives_mutations() {
+    PERFETTO.reads_mutations(20_000);
 }
 
 #[test]

@@ -1,10 +1,12 @@
-//! Other tools' traces: LiME's, as the description of its format has it; those of perf and trace-cmd, as they
-//! record here. Bad ones never panic.
+//! Other tools' traces: LiME's, as the description of its format has it; those of perf, Perfetto and
+//! trace-cmd, as they record here. Bad ones never panic.
 
 mod lime;
 mod lttng;
 mod perf;
 mod perf_file;
+mod perfetto;
+mod perfetto_file;
 mod text;
 mod trace_cmd;
 mod trace_dat;
