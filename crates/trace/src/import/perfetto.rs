@@ -64,7 +64,7 @@ impl Trace {
         let about = about(&survey, clock, from, options);
         let machine = Machine::from_name(&about.platform.machine);
         let calls = calls(&survey, machine, &mut notes);
-        let has = |name: &str| survey.has(name) || survey.has_asked_for(name);
+        let has = |name: &str| has(&survey, name);
         let processes = has(layout::BORN) || !survey.threads.is_empty();
         let known = Known { calls: calls != Calls::None, machine: machine.is_some(), processes };
         say(&survey, clock, &mut notes);
@@ -111,12 +111,22 @@ fn check(survey: &Survey) -> Result<(), String> {
     if survey.streams.is_empty() {
         return Err(format!("a Perfetto trace without events of ftrace; record with {COMMAND}"));
     }
+    if survey.is_drawn() {
+        let why = "it was made of another trace, as punctual timeline does: take that one";
+        return Err(why.to_owned());
+    }
     if !survey.has(SWITCH) {
         return Err(format!(
             "it has no event {SWITCH}, without which nobody knows who ran; record with {COMMAND}"
         ));
     }
     Ok(())
+}
+
+/// Whether events of this name are there, or were asked for and did not happen. Without wake-ups something is
+/// wrong, whatever was asked for.
+fn has(survey: &Survey, name: &str) -> bool {
+    survey.has(name) || survey.has_asked_for(name) && !name.starts_with("sched_wak")
 }
 
 /// The name of the clock of a timing model.
@@ -303,7 +313,7 @@ impl Taker {
         }
         self.reached.say(&mut notes);
         let totals = Totals { lost: self.reached.lost, ..Totals::default() };
-        let has = |name: &str| survey.has(name) || survey.has_asked_for(name);
+        let has = |name: &str| has(survey, name);
         let account = Account::of_kernel(self.events.kinds().into_iter(), &has, known, COMMAND);
         Imported { until, totals, account, notes: notes.into_list() }
     }

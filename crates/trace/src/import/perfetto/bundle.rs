@@ -162,10 +162,11 @@ impl Bundle {
     }
 
     fn add_compact(&mut self) -> Result<(), Malformed> {
-        self.add(1, &[2, 3, 4, 6], What::Switch)?;
+        // Who is woken at the instant of a switch may be the next thread.
         let has_flags = !self.columns[12].is_empty();
         let wakings = [8, 9, 10, 11, 12];
-        self.add(7, &wakings[..if has_flags { 5 } else { 4 }], What::Waking)
+        self.add(7, &wakings[..if has_flags { 5 } else { 4 }], What::Waking)?;
+        self.add(1, &[2, 3, 4, 6], What::Switch)
     }
 
     /// Adds events with these times, each since the one before, whose other columns are as long.

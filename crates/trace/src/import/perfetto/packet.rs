@@ -35,6 +35,8 @@ pub enum Content<'a> {
     FtraceStatistics(&'a [u8]),
     TraceStatistics(&'a [u8]),
     System(&'a [u8]),
+    /// An event of a program, or what it belongs to.
+    Track,
 }
 
 impl<'a> Packet<'a> {
@@ -61,6 +63,7 @@ fn content(number: u32, bytes: &[u8]) -> Option<Content<'_>> {
         1 => Some(Content::Ftrace(bytes)),
         2 => Some(Content::Processes(bytes)),
         6 => Some(Content::Clocks(bytes)),
+        11 | 60 => Some(Content::Track),
         33 => Some(Content::Config(bytes)),
         34 => Some(Content::FtraceStatistics(bytes)),
         35 => Some(Content::TraceStatistics(bytes)),

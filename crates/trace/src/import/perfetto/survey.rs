@@ -48,6 +48,8 @@ pub struct Survey {
     pub foreign: u64,
     /// Bundles of events that are no messages.
     broken: u64,
+    /// Writers of tracks.
+    drawn: BTreeSet<u32>,
     /// Writers whose first packets are not there.
     beheaded: BTreeSet<u32>,
     writers: BTreeSet<u32>,
@@ -105,6 +107,7 @@ impl Survey {
                 self.was_full |= statistics.buffers.iter().any(|buffer| buffer.discarded > 0);
             }
             Content::System(bytes) => self.system = SystemInfo::decode(bytes).unwrap_or_default(),
+            Content::Track => _ = self.drawn.insert(packet.sequence),
             Content::Packed(..) | Content::Other => {}
         }
     }
@@ -180,6 +183,11 @@ impl Survey {
                 self.losses.insert(it.cpu, since);
             }
         }
+    }
+
+    /// One writer has events of ftrace and tracks: no recorder does so.
+    pub fn is_drawn(&self) -> bool {
+        self.streams.keys().any(|(writer, _)| self.drawn.contains(writer))
     }
 
     /// Whether there are events of this name.

@@ -390,6 +390,10 @@ fn traces_without_switches_are_refused() {
     let error = import([system(), processes()].concat()).expect_err("no events");
     let said = "run.pftrace: a Perfetto trace without events of ftrace; record with perfetto -t 10s ";
     assert!(error.to_string().starts_with(said), "{error}");
+    // What punctual timeline writes: tracks and events by one writer.
+    let timeline = [trace(Style::Plain, &jobs(3)), packet(&message(60, &number(1, 7)))].concat();
+    let error = import(timeline).expect_err("a timeline");
+    assert!(error.to_string().contains("it was made of another trace, as punctual timeline does"), "{error}");
     let mut perf = File::default();
     perf.enter(1_000, 40, SLEEP, [0; 6]);
     let error = import(trace(Style::Plain, &perf.samples())).expect_err("no switches");
