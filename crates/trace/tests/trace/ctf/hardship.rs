@@ -48,7 +48,8 @@ fn a_full_disk_leaves_a_readable_recording() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(disk) = SmallDisk::mount(&scratch.path().join("disk")) else { return };
     let folder = disk.0.join("recording");
-    let records = periodic(4, 20_000);
+    // More than the file system has room for, and the writer, which may fall behind, besides.
+    let records = periodic(4, 60_000);
     let mut recorder =
         Recorder::create(&folder, &some_about(), &Options { packet_bytes: 64 << 10, ..Options::default() })
             .unwrap();
