@@ -73,6 +73,7 @@ Check and test
   make test             what every change needs to pass, on this kernel and in one virtual machine: 20 minutes
   make test-all         everything there is, on all kernels: hours
   make python-test      those of the Python package alone
+  make test-formats     one run recorded by every recorder at once, imported from every format, compared
   make test-clusters    its drivers for Dask, Ray and Spark; installs all three (700 MB)
   make test-random      property tests, with other random cases each time
   make test-faults      kill the daemon 100 times under 200 clients (make test: 5 times)
@@ -176,6 +177,16 @@ AS_ROOT := "$(SUDO)", "-E", "env", "PUNCTUAL_TEST_ALL=1"
 test-faults: setup
 	@PUNCTUAL_TEST_ALL=1 $(CARGO) test -q -p punctual-daemon --test daemon \
 		$(if $(SUDO),--config 'target."cfg(all())".runner = [$(AS_ROOT)]') faults
+
+# babeltrace2 of Debian 13 writes CTF 2; LTTng's kernel modules are built for a kernel of the lab.
+test-formats: build workloads lab
+	@scripts/setup test
+	@scripts/setup observe
+	@PUNCTUAL_TEST_FORMATS=1 PUNCTUAL_E2E_ONLY=formats:: \
+		BABELTRACE2_ROOT="$$(scripts/debian unpack --with-dependencies trixie amd64 babeltrace2)" \
+		$(CARGO) test -q -p punctual-e2e \
+		$(if $(SUDO),--config 'target."cfg(all())".runner = ["$(SUDO)", "-E"]')
+	@$(LAB) test --kernel 6.1 --suite end-to-end --attach tracepoint lttng::
 
 # A CMake project of its own, outside the workspace.
 flow stress-flow:
@@ -429,7 +440,8 @@ vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
 .PHONY: help setup command build dist build-tests workloads demo test test-all test-random test-faults \
-	flow stress-flow demo-flow python python-test test-clusters bench-python demo-tt demo-guarantee \
+	flow stress-flow demo-flow python python-test test-clusters test-formats \
+	bench-python demo-tt demo-guarantee \
 	bench-flow fuzz check images book bench-overhead bench-record bench-why bench-replay bench-daemon \
 	bench-daemon-client bench-profiles bench-extract bench-import bench-table bench-accuracy bench-truth \
 	bench-latency bench-check bench-contracts bench-prove bench-watch bench-tt lab vm-test vm-systemd \

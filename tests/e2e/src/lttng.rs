@@ -15,7 +15,7 @@ pub const ALONE: &[(&str, Test)] = &[("lttng::the_models_of_our_own_recording", 
 
 /// As docs/observing.md says.
 const EVENTS: &str = "sched_switch,sched_waking,sched_pi_setprio,sched_process_fork,sched_process_exec,\
-    sched_process_exit";
+    sched_process_exit,sched_stat_runtime";
 
 /// Set to 1 where the lab has added the tracer, which must work then.
 const IS_PROMISED: &str = "PUNCTUAL_E2E_LTTNG";
@@ -77,6 +77,7 @@ fn compare_with(home: &Path) -> Result<Outcome> {
         return without_tracer(said.find(|line| !line.is_empty()).unwrap_or("its events cannot be enabled"));
     }
     lttng(&["enable-event", "--kernel", "--syscall", "--all"])?.expect_code(0)?;
+    lttng(&["add-context", "--kernel", "--type", "tid"])?.expect_code(0)?;
     lttng(&["start"])?.expect_code(0)?;
     let mut record = punctual(["record", "-q", "-o"]);
     record.arg(&own).args(["--", &workload("periodic"), "--for", "1", "2000", "5000", "10000"]);

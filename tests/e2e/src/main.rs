@@ -51,7 +51,7 @@ mod witness;
 
 use libtest_mimic::{Arguments, Trial};
 pub use punctual_test_support::{Failure, Outcome, Result, ensure, fail, in_context, skip, timing};
-use punctual_test_support::{is_all_wanted, measured, run_all, to_harness};
+use punctual_test_support::{measured, run_all, to_harness};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::RwLock;
@@ -144,7 +144,7 @@ fn trials() -> Vec<Trial> {
         .flatten()
         .map(|(name, test)| alone(name, *test)),
     );
-    if is_all_wanted() {
+    if formats::are_all_wanted() {
         trials.extend(formats::ALONE.iter().map(|(name, test)| alone(name, *test)));
     }
     trials.retain(|trial| is_wanted(trial.name()));

@@ -19,6 +19,7 @@ const CLASSES: &[Class] = &[
     ("sched_waking", &[("comm", Comm), ("tid", I32), ("prio", I32), ("target_cpu", I32)]),
     ("sched_pi_setprio", &[("comm", Comm), ("tid", I32), ("oldprio", I32), ("newprio", I32)]),
     ("sched_process_exit", &[("comm", Comm), ("tid", I32), ("prio", I32)]),
+    ("sched_stat_runtime", &[("comm", Comm), ("tid", I32), ("runtime", U64), ("vruntime", U64)]),
     ("syscall_entry_clock_nanosleep", &[("which_clock", I32), ("flags", I32), ("rqtp", U64)]),
     ("syscall_entry_nanosleep", &[("rqtp", U64)]),
     ("syscall_entry_read", &[("fd", I32), ("count", U64)]),
@@ -73,4 +74,9 @@ pub fn switch(from: Thread<'_>, state: i64, to: Thread<'_>) -> Vec<Value> {
 /// Fields of `sched_waking`.
 pub fn waking(thread: Thread<'_>) -> Vec<Value> {
     vec![Value::Text(thread.0.into()), Value::I32(thread.1), Value::I32(thread.2 - 100), Value::I32(0)]
+}
+
+/// Fields of `sched_stat_runtime`: how long a thread ran.
+pub fn account(name: &str, tid: i32, ns: u64) -> Vec<Value> {
+    vec![Value::Text(name.into()), Value::I32(tid), Value::U64(ns), Value::U64(0)]
 }

@@ -196,8 +196,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Of a trace of the kernel: events by name, how many there were, and what they were read for. `has` tells
-    /// whether events of a name are declared.
+    /// Of a trace of the kernel: events by name, how many there were, and what they were read for. `has`
+    /// tells whether events of a name are declared.
     pub fn of_kernel(
         kinds: impl Iterator<Item = (impl AsRef<str>, u64, Option<Use>)>,
         has: &dyn Fn(&str) -> bool,

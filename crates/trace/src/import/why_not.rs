@@ -54,8 +54,8 @@ fn reason(bytes: &[u8]) -> String {
     if OF_CTF.iter().any(|magic| bytes.starts_with(magic)) {
         return "is one stream of a trace in CTF: name the folder with its metadata".to_owned();
     }
-    "is neither a perf.data file, nor a trace.dat file, nor a trace of Perfetto, nor a text of ftrace or perf \
-     script, nor a folder of LTTng or LiME"
+    "is neither a perf.data file, nor a trace.dat file, nor a trace of Perfetto, nor a text of ftrace or \
+     perf script, nor a folder of LTTng or LiME"
         .to_owned()
 }
 

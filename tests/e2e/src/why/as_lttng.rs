@@ -1,23 +1,27 @@
 //! Converts events that perf recorded to a trace of LTTng's kernel tracer.
 
 use crate::{Result, fail};
-use punctual_test_lttng::ctf::{Value, Writer};
+use punctual_test_lttng::ctf::{Layout, Type, Value, Writer};
 use punctual_test_lttng::kernel;
 use std::path::Path;
 
 /// The fields of each event that `perf script` prints.
-pub const OPTIONS: [&str; 3] = ["--ns", "-F", "cpu,time,event,trace"];
+pub const OPTIONS: [&str; 3] = ["--ns", "-F", "tid,cpu,time,event,trace"];
 
 /// An event of LTTng: its class, and its fields.
 type Event = (&'static str, Vec<Value>);
 
 /// Writes events as `perf script` prints them with [`OPTIONS`], of an x86-64 machine, to a folder.
 pub fn write(script: &str, folder: &Path, processors: u32) -> Result {
-    let mut writer = Writer::create(folder, kernel::layout(), processors)?;
+    // Perf hides switches, and LTTng says in no other way who runs.
+    let layout = Layout { context: &[("tid", Type::I32)], ..kernel::layout() };
+    let mut writer = Writer::create(folder, layout, processors)?;
     for line in script.lines() {
-        let Some((cpu, at, event)) = read(line) else { return fail(format!("not understood: {line}")) };
+        let seen =
+            line.trim_start().split_once(' ').and_then(|(tid, rest)| Some((tid.parse().ok()?, read(rest)?)));
+        let Some((tid, (cpu, at, event))) = seen else { return fail(format!("not understood: {line}")) };
         if let Some((class, fields)) = event {
-            writer.event(cpu, at, class, &[], &fields)?;
+            writer.event(cpu, at, class, &[Value::I32(tid)], &fields)?;
         }
     }
     writer.finish()?;
@@ -37,6 +41,11 @@ fn read(line: &str) -> Option<(u32, u64, Option<Event>)> {
         "sched:sched_waking" => {
             let (comm, rest) = fields.strip_prefix("comm=")?.rsplit_once(" pid=")?;
             Some(("sched_waking", kernel::waking((comm, number(rest)?, after(rest, "prio=")?))))
+        }
+        "sched:sched_stat_runtime" => {
+            let (comm, rest) = fields.strip_prefix("comm=")?.rsplit_once(" pid=")?;
+            let ran = u64::try_from(after(rest, "runtime=")?).ok()?;
+            Some(("sched_stat_runtime", kernel::account(comm, number(rest)?, ran)))
         }
         "sched:sched_process_exit" => {
             let (comm, rest) = fields.strip_prefix("comm=")?.rsplit_once(" pid=")?;

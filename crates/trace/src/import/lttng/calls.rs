@@ -14,11 +14,13 @@ const FIRST_ORDINARY: i64 = 100;
 /// on, numbers mean the same on all machines: below 424, 64-bit Arm has none.
 const FIRST_COMMON: i64 = 295;
 
-/// When and where something happened, and in which thread as far as the context says.
+/// When and where something happened, and in which thread if the session adds that to all events (`lttng
+/// add-context -k -t tid`).
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub at: Instant,
     pub cpu: u32,
+    pub tid: Option<u32>,
 }
 
 /// A thread in a switch: its number, the kernel's priority, and its name.
@@ -120,6 +122,8 @@ enum Name {
 struct Kind {
     name: Name,
     fields: [Option<Field>; 7],
+    /// The thread, in its context.
+    tid: Option<Field>,
 }
 
 /// All kinds of events of the kernel's traces.
@@ -171,7 +175,10 @@ impl Kinds {
     /// Of all events of a reader.
     pub fn new(reader: &Reader) -> Kinds {
         let of_kernel = |class: &Class| reader.env(class.trace, "domain") == Some("kernel");
-        let kind = |class: &Class| if of_kernel(class) { kind(class) } else { None };
+        let kind = |class: &Class| {
+            let (name, fields) = if of_kernel(class) { kind(class) } else { None }?;
+            Some(Kind { name, fields, tid: class.context("tid") })
+        };
         let names = reader.classes().iter().filter(|class| of_kernel(class)).map(|class| class.name.clone());
         Kinds { kinds: reader.classes().iter().map(kind).collect(), names: names.collect() }
     }
@@ -206,12 +213,14 @@ impl Kinds {
     /// What an event means; `None` if it says nothing here.
     #[inline]
     pub fn happening(&self, event: &Event<'_>) -> Option<(Seen, Happening)> {
-        let happening = self.kinds[event.class].as_ref()?.happening(event)?;
-        Some((Seen { at: event.at, cpu: event.cpu.unwrap_or(0) }, happening))
+        let kind = self.kinds[event.class].as_ref()?;
+        let happening = kind.happening(event)?;
+        let tid = event.signed(kind.tid).and_then(|tid| u32::try_from(tid).ok());
+        Some((Seen { at: event.at, cpu: event.cpu.unwrap_or(0), tid }, happening))
     }
 }
 
-fn kind(class: &Class) -> Option<Kind> {
+fn kind(class: &Class) -> Option<(Name, [Option<Field>; 7])> {
     let (name, wanted): (Name, &[&str]) = match class.name.as_str() {
         "sched_switch" => (
             Name::Switch,
@@ -235,28 +244,28 @@ fn kind(class: &Class) -> Option<Kind> {
     };
     let mut fields = [None; 7];
     fields.iter_mut().zip(wanted).for_each(|(field, name)| *field = class.field(name));
-    Some(Kind { name, fields })
+    Some((name, fields))
 }
 
 /// A system call's entry or exit.
-fn call(class: &Class, name: &str) -> Option<Kind> {
+fn call(class: &Class, name: &str) -> Option<(Name, [Option<Field>; 7])> {
     let mut fields = [None; 7];
     if name.starts_with("syscall_exit_") {
         fields[0] = class.field("ret");
-        return Some(Kind { name: Name::Leave, fields });
+        return Some((Name::Leave, fields));
     }
     let name = name.strip_prefix("syscall_entry_")?;
     if name == "restart_syscall" {
-        return Some(Kind { name: Name::Restart, fields });
+        return Some((Name::Restart, fields));
     }
     if name == "unknown" {
         let names = ["id", "args.0", "args.1", "args.2", "args.3", "args.4", "args.5"];
-        return Some(Kind { name: Name::EnterByNumber, fields: names.map(|name| class.field(name)) });
+        return Some((Name::EnterByNumber, names.map(|name| class.field(name))));
     }
     let parameters = PARAMETERS.iter().find(|(known, _)| *known == name).map(|(_, parameters)| *parameters);
-    let Some(parameters) = parameters else { return Some(Kind { name: Name::Enter(None), fields }) };
+    let Some(parameters) = parameters else { return Some((Name::Enter(None), fields)) };
     fields.iter_mut().zip(parameters).for_each(|(field, name)| *field = class.field(name));
-    Some(Kind { name: Name::Enter(number(name)), fields })
+    Some((Name::Enter(number(name)), fields))
 }
 
 /// The number of a call by its name.

@@ -69,6 +69,10 @@ impl Threads {
 
     /// Takes what happened.
     pub fn take(&mut self, seen: &Seen, happening: Happening, out: Out) {
+        // The switch to it may be missing.
+        if let Some(tid) = seen.tid {
+            self.processor(seen.cpu).current = tid;
+        }
         match happening {
             Happening::Switch { from, state, to } => {
                 if let Some(from) = from {

@@ -2,8 +2,8 @@
 //! as the events that LTTng would have written, and must come back.
 
 use punctual_model::{Call, Duration, FileClass, Object, Policy};
-use punctual_test_lttng::ctf::{Layout, Type, Value, Writer, metadata, stream_path};
-use punctual_test_lttng::kernel::{IDLE, layout, switch, waking};
+use punctual_test_lttng::ctf::{Layout, Value, Writer, metadata, stream_path};
+use punctual_test_lttng::kernel::{IDLE, account, layout, switch, waking};
 use punctual_trace::import::{Import, Options};
 use punctual_trace::{About, Activation, Record, TaskRecord, ctf};
 use std::collections::BTreeMap;
@@ -226,12 +226,8 @@ fn a_job_without_its_first_switch_has_no_cost_of_zero() {
 /// Where the switch to a thread is missing, the kernel's account counts, as with perf and trace-cmd.
 #[test]
 fn costs_are_the_kernels_account_where_switches_are_missing() {
-    const ACCOUNT: &str = "sched_stat_runtime";
-    let fields: &[(&str, Type)] = &[("comm", Type::Comm), ("tid", Type::I32), ("runtime", Type::U64)];
-    let classes = [layout().classes, &[(ACCOUNT, fields)]].concat().leak();
     let place = tempfile::tempdir().unwrap();
-    let layout = Layout { classes, ..layout() };
-    let mut writer = Writer::create(&place.path().join("kernel"), layout, 1).unwrap();
+    let mut writer = Writer::create(&place.path().join("kernel"), layout(), 1).unwrap();
     let (thread, other) = (("control", 40, 39), ("other", 7, 120));
     for job in 1..=3 {
         let release = job * 10_000_000;
@@ -239,8 +235,8 @@ fn costs_are_the_kernels_account_where_switches_are_missing() {
         let first = if job == 2 { other } else { thread };
         writer.event(0, release + 5_000, "sched_switch", &[], &switch(IDLE, 0, first)).unwrap();
         let ran = if job == 2 { 600_000 } else { 1_000_000 };
-        let account = [Value::Text("control".into()), Value::I32(40), Value::U64(ran)];
-        writer.event(0, release + 1_004_000, ACCOUNT, &[], &account).unwrap();
+        let account = account("control", 40, ran);
+        writer.event(0, release + 1_004_000, "sched_stat_runtime", &[], &account).unwrap();
         writer.event(0, release + 1_005_000, "sched_switch", &[], &switch(thread, 1, IDLE)).unwrap();
     }
     writer.finish().unwrap();
