@@ -52,6 +52,9 @@ pub struct LateTask {
     pub jobs: u64,
     /// How many were late.
     pub late: u64,
+    /// How many more may have been: when they were released is not known exactly.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub perhaps: u64,
     /// Which count as late.
     pub limit: Limit,
     /// Later than this is late; of several limits, the least.
@@ -316,6 +319,10 @@ impl Kind {
             Kind::Unknown => "unknown",
         }
     }
+}
+
+fn is_none(jobs: &u64) -> bool {
+    *jobs == 0
 }
 
 fn no_priority(priority: &u32) -> bool {

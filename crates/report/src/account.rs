@@ -11,6 +11,7 @@ const NAMED: usize = 6;
 
 /// The table, and the command that records what is missing.
 pub fn account(account: &Account, page: &Page) -> String {
+    let of_use = |used_for| named(account, used_for, page);
     let mut table = Table::new(&[
         words("for", Fit::Keep),
         words("events", Fit::Fold),
@@ -22,7 +23,7 @@ pub fn account(account: &Account, page: &Page) -> String {
     uses.sort_unstable();
     uses.dedup();
     for of in uses {
-        let mut first = Some((of.name().to_owned(), named(account, Some(of))));
+        let mut first = Some((of.name().to_owned(), of_use(Some(of))));
         let lacks: Vec<_> = account.lacks.iter().filter(|lack| lack.of == of).collect();
         for lack in &lacks {
             let (of, events) = first.take().unwrap_or_default();
@@ -32,7 +33,7 @@ pub fn account(account: &Account, page: &Page) -> String {
         }
         table.rows.extend(first.map(|(of, events)| row([of, events, String::new(), String::new()], false)));
     }
-    let unread = named(account, None);
+    let unread = of_use(None);
     if !unread.is_empty() {
         table.rows.push(row(["not read".to_owned(), unread, String::new(), String::new()], false));
     }
@@ -49,13 +50,16 @@ fn row(cells: [String; 4], is_recordable: bool) -> Vec<(String, Tone)> {
     cells.into_iter().enumerate().map(|(place, cell)| (cell, tone(place))).collect()
 }
 
-/// Events that are used for this, or for nothing, most frequent first.
-fn named(account: &Account, used_for: Option<Use>) -> String {
+/// Events that are used for this, or for nothing, most frequent first. Where lines are folded, a name and its
+/// number stay together.
+fn named(account: &Account, used_for: Option<Use>, page: &Page) -> String {
+    let space = if page.width.is_some() { '\u{a0}' } else { ' ' };
     let all: Vec<&Events> = account.events.iter().filter(|events| events.used_for == used_for).collect();
     let rest = all.iter().skip(NAMED).fold(0_u64, |sum, events| sum.saturating_add(events.count));
     let rest = rest.saturating_add(if used_for.is_none() { account.others } else { 0 });
-    let named = all.iter().take(NAMED).map(|events| format!("{} {}", visible(&events.name), events.count));
-    let others = (rest > 0).then(|| format!("others {rest}"));
+    let named =
+        all.iter().take(NAMED).map(|events| format!("{}{space}{}", visible(&events.name), events.count));
+    let others = (rest > 0).then(|| format!("others{space}{rest}"));
     named.chain(others).collect::<Vec<_>>().join(", ")
 }
 

@@ -9,14 +9,14 @@ use crate::specs::printable;
 use punctual_report::counted;
 use punctual_trace::Record;
 use punctual_trace::ctf18::{Reader, holds_trace};
-use punctual_trace::import::ros2::{self, Written};
+use punctual_trace::import::ros2;
 use punctual_trace::import::{Account, Import, Options as TraceOptions, has_kernel};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 pub use punctual_trace::import::Machine;
-pub use punctual_trace::import::ros2::Variables;
+pub use punctual_trace::import::ros2::{Variables, Written};
 
 /// What to import.
 pub struct Options {
@@ -54,6 +54,8 @@ pub struct Threads {
     pub recorded: Recorded,
     /// What was in the source, and what it lacks.
     pub account: Account,
+    /// What was damaged, lost or not understood.
+    pub notes: Vec<String>,
 }
 
 /// The trace of a dataflow program.
@@ -256,7 +258,7 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Th
         });
     };
     let recorded = writer.finish(imported.until, imported.totals)?;
-    Ok(Threads { recorded, account: imported.account })
+    Ok(Threads { recorded, account: imported.account, notes: imported.notes })
 }
 
 /// The threads of a source, as far as an error names them.

@@ -263,6 +263,8 @@ impl LateJobs {
             Limit::None => self.number.is_none_or(|number| number == seen.number),
             _ => job.least_response() > task.limit_ns,
         };
+        let is_perhaps = !is_chosen && task.limit != Limit::None && job.response() > task.limit_ns;
+        self.late[task.place].perhaps += u64::from(is_perhaps);
         if is_chosen {
             self.jobs.push((task.place, job_of(seen, previous_end), job.release.arrival.is_some()));
         }

@@ -357,7 +357,7 @@ fn own_row(model: &TimingModel, folder: &Path) -> Result<Row> {
 
 /// Whether causes of late jobs are found in a recording: what else ran is in it.
 fn has_causes(folder: &Path) -> Result<bool> {
-    let mut why = punctual(["why", "--json", "--all"]);
+    let mut why = punctual(["why", "--json", "--longer-than", "1us"]);
     why.arg(folder);
     let ended = run(why)?;
     let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();

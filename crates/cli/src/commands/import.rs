@@ -7,7 +7,7 @@ use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
 use punctual_report::{account, account_json};
-use punctual_workflow::import::{Imported, Machine, Options, Threads, Variables, import};
+use punctual_workflow::import::{Imported, Machine, Options, Threads, Variables, Written, import};
 use punctual_workflow::{RecordingFolder, derived_path};
 use serde_json::{Value, json};
 
@@ -23,23 +23,31 @@ pub fn run(arguments: args::Import) -> Result<(), Failure> {
         source: arguments.source,
     };
     let source = options.source.display().to_string();
-    let (accounts, summary) = match import(&options, &console)? {
-        Imported::Threads(Threads { recorded, account }) => (vec![account], record::summary(&recorded, true)),
+    let (traces, summary) = match import(&options, &console)? {
+        Imported::Threads(Threads { recorded, account, notes }) => {
+            (vec![(account, notes)], record::summary(&recorded, true))
+        }
         Imported::Dataflow(dataflow) => {
             let summary = dataflow.summary();
-            let kernel = dataflow.kernel.map(|kernel| kernel.account);
-            (std::iter::once(dataflow.written.account).chain(kernel).collect(), summary)
+            let kernel = dataflow.kernel.map(|kernel| (kernel.account, kernel.notes));
+            let Written { account, notes, .. } = dataflow.written;
+            (std::iter::once((account, notes)).chain(kernel).collect(), summary)
         }
     };
     if arguments.json {
-        let all: Vec<Value> = accounts.iter().map(account_json).collect();
+        let all: Vec<Value> = traces.iter().map(|(it, notes)| with_notes(account_json(it), notes)).collect();
         print(&format!("{:#}\n", json!({ "source": source, "recording": output, "traces": all })))?;
     } else if !arguments.quiet {
         let page = terminal::page();
-        print(&accounts.iter().map(|it| account(it, &page)).collect::<Vec<_>>().join("\n"))?;
+        print(&traces.iter().map(|(it, _)| account(it, &page)).collect::<Vec<_>>().join("\n"))?;
     }
     console.note(&summary);
     Ok(())
+}
+
+fn with_notes(mut trace: Value, notes: &[String]) -> Value {
+    trace["notes"] = json!(notes);
+    trace
 }
 
 fn variables(given: &[String]) -> Result<Variables, Failure> {

@@ -74,6 +74,7 @@ impl LateTask {
             priority: 0,
             jobs: 0,
             late: 0,
+            perhaps: 0,
             limit,
             limit_ns,
             usual_cost_ns: Duration::ZERO,
@@ -96,6 +97,7 @@ impl LateTask {
         self.tid = self.tid.min(other.tid);
         self.jobs = self.jobs.saturating_add(other.jobs);
         self.late = self.late.saturating_add(other.late);
+        self.perhaps = self.perhaps.saturating_add(other.perhaps);
         self.limit_ns = self.limit_ns.min(other.limit_ns);
         self.usual_cost_ns = self.usual_cost_ns.max(other.usual_cost_ns);
         self.longest_ns = self.longest_ns.max(other.longest_ns);

@@ -131,6 +131,7 @@ fn task() -> impl Strategy<Value = LateTask> {
                 priority,
                 jobs: late + u64::from(punctual),
                 late,
+                perhaps: u64::from(punctual),
                 limit,
                 limit_ns,
                 usual_cost_ns,

@@ -579,6 +579,8 @@ class LateTask(_LateTask, total=False):
 
     # Its real-time priority. Absent if the policy has none.
     priority: int
+    # How many more may have been: when they were released is not known exactly. Absent if none.
+    perhaps: int
     # Other causes together. Absent if all are listed.
     others: LateTaskOthers
     # Some late jobs, the longest first. Absent if none is kept.

@@ -63,6 +63,7 @@ fn task(tid: u32, jobs: u64, late: u64, causes: Vec<Cause>, worst: Vec<LateJob>)
         priority: tid,
         jobs,
         late,
+        perhaps: 0,
         limit: Limit::Period,
         limit_ns: Duration::from_us(1_000),
         usual_cost_ns: Duration::from_us(100),
@@ -99,6 +100,12 @@ fn causes_are_summed_up_and_the_worst_jobs_shown() {
     assert!(worst.starts_with("worst: job 4 at +0.000000 s, 1.35 ms: preempted by t90"), "{text}");
     assert!(text.contains("job 9 at") && !text.contains("job 3 at"), "{text}");
     let other = "t11\\u{1b} (FIFO 11): none of 70 jobs took longer than the period of 1 ms.";
+    let perhaps = LateTask { perhaps: 2_000, ..task(11, 2_070, 0, vec![], vec![]) };
+    assert_eq!(
+        text::late(&perhaps),
+        "t11\\u{1b} (FIFO 11): none of 2,070 jobs is known to have taken longer than the period of 1 ms; 2,000 \
+         may have: when they were released is not known exactly."
+    );
     assert!(text.contains(other) && text.ends_with("they count as what they interrupted.)\n"), "{text}");
 }
 

@@ -75,9 +75,16 @@ fn limit(task: &LateTask) -> String {
 pub(crate) fn late(task: &LateTask) -> String {
     let (late, jobs) = (count(task.late), count(task.jobs));
     let (who, limit) = (who(task), limit(task));
-    match task.late {
-        0 => format!("{who}: none of {jobs} jobs {limit}."),
-        _ => format!("{who}: {late} of {jobs} jobs {limit}; the longest {}.", at_most(task.longest_ns)),
+    let longest = at_most(task.longest_ns);
+    let perhaps = format!("{} may have: when they were released is not known exactly", count(task.perhaps));
+    match (task.late, task.perhaps) {
+        (0, 0) => format!("{who}: none of {jobs} jobs {limit}."),
+        (0, _) => {
+            let limit = limit.replacen("took", "is known to have taken", 1);
+            format!("{who}: none of {jobs} jobs {limit}; {perhaps}.")
+        }
+        (_, 0) => format!("{who}: {late} of {jobs} jobs {limit}; the longest {longest}."),
+        _ => format!("{who}: {late} of {jobs} jobs {limit}, the longest {longest}; {perhaps}."),
     }
 }
 

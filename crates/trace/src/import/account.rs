@@ -118,10 +118,14 @@ const FACTS: [Lack; 4] = [
     Lack::fact(
         Use::ExecutionTimes,
         "time of interrupts",
-        "it is not read from such traces, and counts as the execution time of what they interrupt",
+        "counted as execution time of the thread that was interrupted",
     ),
-    Lack::fact(Use::Arrivals, "until when a thread sleeps", "arrivals are not known: a pointer leads there"),
-    Lack::fact(Use::Priorities, "FIFO or RR", "taken as FIFO; reservations are not known either"),
+    Lack::fact(
+        Use::Arrivals,
+        "the time that a thread sleeps until",
+        "when a job was due is not known: the trace has the address of that time only",
+    ),
+    Lack::fact(Use::Priorities, "FIFO or RR", "RR is shown as FIFO; budgets of DEADLINE are not known"),
     Lack::fact(
         Use::Threads,
         "affinity, command lines",
@@ -132,7 +136,7 @@ const FACTS: [Lack; 4] = [
 const NO_ACCOUNT: Lack = Lack::events(
     Use::ExecutionTimes,
     "sched_stat_runtime",
-    "they are sums of what is between switches: where the trace lacks one, they are too high",
+    "time between switches; too high where a switch is missing",
 );
 const NO_WAKES: Lack = Lack::events(
     Use::Releases,
@@ -150,8 +154,11 @@ const NO_DESCRIPTORS: Lack = Lack::fact(
     "what a descriptor is, and whether it blocks",
     "a read, accept or receive ends a job only where it slept",
 );
-const NO_LEND: Lack =
-    Lack::events(Use::Priorities, "sched_pi_setprio", "a priority that a lock lends begins a new task");
+const NO_LEND: Lack = Lack::events(
+    Use::Priorities,
+    "sched_pi_setprio",
+    "a thread that inherits a priority is split into two tasks",
+);
 const NO_PROCESSES: Lack =
     Lack::events(Use::Threads, "task_newtask", "which process a thread belongs to is not known");
 
@@ -164,6 +171,8 @@ pub struct Known {
     pub machine: bool,
     /// Whether it tells which process a thread belongs to.
     pub processes: bool,
+    /// Events whose absence proves nothing: whether they were recorded is not known, or they cannot be.
+    pub doubtful: &'static [&'static str],
 }
 
 fn lacks(has: &dyn Fn(&str) -> bool, known: Known) -> impl Iterator<Item = Lack> {
@@ -178,7 +187,10 @@ fn lacks(has: &dyn Fn(&str) -> bool, known: Known) -> impl Iterator<Item = Lack>
         (has("sched_pi_setprio"), NO_LEND),
         (known.processes, NO_PROCESSES),
     ];
-    let some = some.into_iter().filter_map(|(is_there, lack)| (!is_there).then_some(lack));
+    let some = some.into_iter().filter_map(move |(is_there, lack)| {
+        let is_recordable = !known.doubtful.contains(&lack.what);
+        (!is_there).then_some(Lack { is_recordable, ..lack })
+    });
     FACTS.into_iter().chain([calls]).chain(some)
 }
 
@@ -224,7 +236,7 @@ impl Account {
         let others = events.iter().skip(MOST_KINDS).fold(0_u64, |sum, it| sum.saturating_add(it.count));
         events.truncate(MOST_KINDS);
         let mut lacks: Vec<Lack> = lacks.collect();
-        lacks.sort_by_key(|lack| lack.of);
+        lacks.sort_by_key(|lack| (lack.of, !lack.is_recordable));
         Account { events, others, lacks, command }
     }
 }
@@ -241,7 +253,7 @@ fn group(name: &str, used_for: Option<Use>) -> String {
 mod tests {
     use super::*;
 
-    const ALL: Known = Known { calls: true, machine: true, processes: true };
+    const ALL: Known = Known { calls: true, machine: true, processes: true, doubtful: &[] };
 
     #[test]
     fn what_is_missing_is_said_with_its_cost() {
@@ -262,10 +274,12 @@ mod tests {
         let whole = ["sched_switch", "sched_wakeup", "sched_stat_runtime", "sched_pi_setprio"];
         assert_eq!(missing(&whole, ALL), [""; 0]);
         assert_eq!(missing(&whole, Known { machine: false, ..ALL }), [""; 0]);
-        let none = Known { calls: false, machine: false, processes: false };
+        let none = Known { calls: false, machine: false, processes: false, doubtful: &[] };
         let every =
             ["sched_stat_runtime", "sched_waking", "system calls", "sched_pi_setprio", "task_newtask"];
         assert_eq!(missing(&[], none), every);
+        let doubtful = Known { doubtful: &["sched_pi_setprio"], ..none };
+        assert_eq!(missing(&[], doubtful), [&every[..3], &every[4..]].concat());
     }
 
     #[test]

@@ -26,7 +26,7 @@ const LACKS: [Lack; 3] = [
     Lack::fact(
         Use::ExecutionTimes,
         "the kernel's own account",
-        "they are sums of what is between switches: where the trace lacks one, they are too high",
+        "time between switches; too high where a switch is missing",
     ),
     Lack::fact(Use::Releases, "who woke whom", "causes of late jobs end at the sleep"),
     Lack::fact(Use::Threads, "machine, kernel, lost events", "a gap goes unnoticed"),

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use threads::Threads;
 
 /// Records all that is read.
-const COMMAND: &str =
-    "lttng enable-event -k 'sched_*,irq_*,timer_hrtimer_*' && lttng enable-event -k --syscall -a";
+const COMMAND: &str = "lttng enable-event -k 'sched_*,irq_*,timer_hrtimer_*' && lttng enable-event -k \
+                       --syscall -a && lttng add-context -k -t tid";
 
 /// A stream that ends so much before others is suspicious.
 const SAME_END: Duration = Duration::from_ms(100);
@@ -223,6 +223,6 @@ fn account(reader: &Reader, kinds: &Kinds, counts: &[u64]) -> Account {
         (name, *count, Use::of_event(name).filter(|_| kinds.is_read(place)))
     });
     let processes = kinds.has("sched_process_fork") || kinds.has("lttng_statedump_process_state");
-    let known = Known { calls: kinds.has_calls(), machine: true, processes };
+    let known = Known { calls: kinds.has_calls(), machine: true, processes, doubtful: &[] };
     Account::of_kernel(all, &|name| kinds.has(name), known, COMMAND)
 }

@@ -67,8 +67,8 @@ impl Notes {
         let Unseen { accounted, gets, leaves } = unseen;
         if accounted > 0 {
             self.say(format!(
-                "{accounted} times a thread got or left a processor unseen: its time there is the kernel's \
-                 account (sched_stat_runtime)"
+                "switches that are not in the trace: {accounted}; for those threads the kernel's own figure \
+                 counts (sched_stat_runtime)"
             ));
         }
         if gets > 0 {

@@ -12,14 +12,13 @@ use super::account::{Account, Known, Use};
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::summary::{Imported, Options};
-use super::table::Machine;
 use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, formats, kinds};
 use crate::{About, Record, Totals};
 use files::Files;
 use linux_perf_data::linux_perf_event_reader::{
-    EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
+    AttrFlags, EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
 };
-use linux_perf_data::{Feature, PerfFile};
+use linux_perf_data::{AttributeDescription, Feature, PerfFile};
 use order::Next;
 use punctual_model::{Instant, Platform};
 use source::Content;
@@ -87,14 +86,23 @@ impl Trace {
         }
         let mut notes = Notes::default();
         let mut about = about(&files.file, &mut notes);
+        let follows_one =
+            |it: &AttributeDescription| it.attributes().flags.contains(AttrFlags::ENABLE_ON_EXEC);
+        if files.file.event_attributes().iter().any(follows_one) {
+            notes.say(
+                "perf followed one program (no -a): what others did, wake-ups above all, is not in it, so when \
+                 threads were released is mostly known only to lie between two events",
+            );
+        }
         if about.from.ns() == 0 {
             about.from = first_sample(&files);
         }
-        let machine = Machine::from_name(&about.platform.machine).or(options.machine);
+        let machine = options.machine_of(&about.platform.machine, &mut notes);
         let calls = Calls::of(formats.values());
         let threads = Threads::new(options.include_best_effort, machine, calls);
         let (from, reached) = (about.from, HashMap::new());
-        let known = Known { calls: calls != Calls::None, machine: machine.is_some(), processes: true };
+        let known =
+            Known { calls: calls != Calls::None, machine: machine.is_some(), processes: true, doubtful: &[] };
         let conversion = Conversion {
             formats,
             known,

@@ -30,6 +30,9 @@ use survey::Survey;
 /// Records all that is read.
 const COMMAND: &str = "perfetto -t 10s -b 64mb -o run.pftrace 'sched/*' 'task/*' 'raw_syscalls/*'";
 
+/// What Perfetto writes in a form that is not read.
+const UNKNOWN: [&str; 1] = ["sched_stat_runtime"];
+
 /// A trace of Perfetto.
 pub struct Trace {
     bytes: Bytes,
@@ -62,11 +65,12 @@ impl Trace {
         let cut = survey.beginning();
         let from = cut.as_ref().map_or(survey.first(), |cut| cut.at);
         let about = about(&survey, clock, from, options);
-        let machine = Machine::from_name(&about.platform.machine);
+        let machine = options.machine_of(&about.platform.machine, &mut notes);
         let calls = calls(&survey, machine, &mut notes);
         let has = |name: &str| has(&survey, name);
         let processes = has(layout::BORN) || !survey.threads.is_empty();
-        let known = Known { calls: calls != Calls::None, machine: machine.is_some(), processes };
+        let known =
+            Known { calls: calls != Calls::None, machine: machine.is_some(), processes, doubtful: &UNKNOWN };
         say(&survey, clock, &mut notes);
         let machine = machine.filter(|_| calls != Calls::None);
         let threads = Threads::new(options.include_best_effort, machine, calls)
@@ -196,8 +200,8 @@ fn say(survey: &Survey, clock: &str, notes: &mut Notes) {
     }
     if survey.has_columns {
         notes.say(
-            "its switches are compact (compact_sched): another priority of a thread shows where it next gets \
-             a processor",
+            "its switches are compact (compact_sched): a change of priority is seen only when the thread next \
+             runs",
         );
     }
     survey.say(notes);

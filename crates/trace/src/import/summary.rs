@@ -1,6 +1,7 @@
 //! What an import is asked for, and what it returns.
 
 use super::account::Account;
+use super::notes::Notes;
 use super::table::Machine;
 use crate::Totals;
 use punctual_model::Instant;
@@ -12,6 +13,17 @@ pub struct Options {
     pub include_best_effort: bool,
     /// The machine it was recorded on, if the trace does not name it.
     pub machine: Option<Machine>,
+}
+
+impl Options {
+    /// The machine that a trace names, or else the given one.
+    pub(super) fn machine_of(&self, named: &str, notes: &mut Notes) -> Option<Machine> {
+        let known = Machine::from_name(named);
+        if let Some(other) = self.machine.filter(|given| known.is_some_and(|known| known != *given)) {
+            notes.say(format!("it was recorded on {named}: --machine {} is ignored", other.name()));
+        }
+        known.or(self.machine)
+    }
 }
 
 /// Summary of an import.

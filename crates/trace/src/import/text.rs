@@ -37,6 +37,9 @@ const MOST_BACKWARD: u64 = 100;
 /// How far the first event may be from the beginning: pages have a program before it.
 const MOST_BEFORE: u64 = 64 << 20;
 
+/// Rare events: a text does not say which were recorded.
+const DOUBTFUL: [&str; 2] = ["sched_pi_setprio", "task_newtask"];
+
 /// A text with events.
 pub struct Trace {
     path: PathBuf,
@@ -227,7 +230,8 @@ impl Trace {
         let calls = if survey.has("sys_enter") { Calls::All } else { Calls::None };
         let processes =
             survey.has_processes || (survey.style != Some(Style::Perf) && survey.has("task_newtask"));
-        let known = Known { calls: calls == Calls::All, machine: machine.is_some(), processes };
+        let known =
+            Known { calls: calls == Calls::All, machine: machine.is_some(), processes, doubtful: &DOUBTFUL };
         if known.calls && machine.is_none() {
             notes.say(NO_MACHINE);
         }

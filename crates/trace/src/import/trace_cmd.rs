@@ -13,7 +13,6 @@ use super::bytes::Bytes;
 use super::error::Error;
 use super::notes::{Cut, Notes};
 use super::summary::{Imported, Options};
-use super::table::Machine;
 use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, kinds};
 use super::twins::Twins;
 use crate::{About, Record, Totals};
@@ -30,7 +29,9 @@ use std::path::{Path, PathBuf};
 use stream::{Next, Stream};
 
 /// Records all that is read.
-const COMMAND: &str = "trace-cmd record -C mono -e sched -e task -e raw_syscalls PROGRAM";
+const COMMAND: &str = "trace-cmd record -C mono -b 20000 -e sched_switch -e sched_waking -e sched_wakeup_new \
+                       -e sched_process_exit -e sched_process_exec -e sched_pi_setprio -e sched_stat_runtime \
+                       -e task_newtask -e raw_syscalls PROGRAM";
 
 /// The creation of a thread, with its flags.
 const BORN: &str = "task_newtask";
@@ -79,10 +80,10 @@ impl Trace {
         if about.platform.machine.is_empty() {
             about.platform.machine = header.machine_by_symbols(&bytes).unwrap_or_default().to_owned();
         }
-        let machine = Machine::from_name(&about.platform.machine).or(options.machine);
+        let machine = options.machine_of(&about.platform.machine, &mut notes);
         let calls = Calls::of(header.formats.values());
         let (calls_known, processes) = (calls != Calls::None, has(&header, BORN));
-        let known = Known { calls: calls_known, machine: machine.is_some(), processes };
+        let known = Known { calls: calls_known, machine: machine.is_some(), processes, doubtful: &[] };
         for it in header.cpus.iter().filter_map(|cpu| header.statistics(cpu)).filter(|it| it.dropped > 0) {
             notes.say(format!(
                 "events of processor {} for which there was no room: {}; where they are missing is not \

@@ -105,6 +105,7 @@ impl Explainer {
         task.costs.add(seen.job.cost);
         let previous_end = self.ends.insert(seen.tid, seen.job.end);
         if task.limit.is_none_or(|limit| seen.job.least_response() <= limit) {
+            late.perhaps += u64::from(task.limit.is_some_and(|limit| seen.job.response() > limit));
             return;
         }
         let job = job_of(seen, previous_end);

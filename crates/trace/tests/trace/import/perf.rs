@@ -151,7 +151,7 @@ fn costs_are_the_kernels_account_where_switches_are_missing() {
     let said = |imported: &Imported, what: &str| imported.notes.iter().any(|note| note.starts_with(what));
     let (records, with) = imported_with(true);
     assert_eq!(jobs(&records), (2..=20).map(|job| if job % 5 == 0 { 13 } else { 9 }).collect::<Vec<_>>());
-    assert!(said(&with, "4 times a thread got or left a processor unseen: "), "{:?}", with.notes);
+    assert!(said(&with, "switches that are not in the trace: 4; "), "{:?}", with.notes);
     assert!(!with.notes.iter().any(|note| note.contains("too high")), "{:?}", with.notes);
     let (records, without) = imported_with(false);
     let most = jobs(&records).into_iter().max();
