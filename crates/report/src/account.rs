@@ -16,7 +16,7 @@ pub fn account(account: &Account, page: &Page) -> String {
         words("for", Fit::Keep),
         words("events", Fit::Fold),
         words("missing", Fit::Fold),
-        words("which costs", Fit::Fold),
+        words("effect", Fit::Fold),
     ]);
     let mut uses: Vec<Use> = account.events.iter().filter_map(|events| events.used_for).collect();
     uses.extend(account.lacks.iter().map(|lack| lack.of));
@@ -105,10 +105,10 @@ mod tests {
         assert_eq!(
             super::account(&account, &Page::default()),
             "\
-for              events                      missing             which costs
-execution times  sched_switch 40             interrupts          too high
-                                             sched_stat_runtime  sums
-releases                                     sched_waking        windows
+for              events                   missing             effect
+execution times  sched_switch 40          interrupts          too high
+                                          sched_stat_runtime  sums
+releases                                  sched_waking        windows
 jobs             sys_exit 8, sys_enter 8
 not read         timer_start 9, others 3
 To record what is missing: tool record all

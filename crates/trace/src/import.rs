@@ -167,6 +167,17 @@ impl Import {
 }
 
 /// The first bytes of a file, and how many there are of all.
+/// Whether a file looks like a trace of another tool.
+pub fn is_trace(path: &Path) -> bool {
+    let Ok((beginning, length)) = beginning(path) else { return false };
+    let is_json = beginning.trim_ascii_start().starts_with(b"{");
+    let is_binary = || {
+        [&trace_cmd::MAGIC[..], b"PERFILE2", b"2ELIFREP"].iter().any(|magic| beginning.starts_with(magic))
+            || perfetto::is_trace(&beginning, length)
+    };
+    path.is_file() && !is_json && (is_binary() || text::is_text(path).unwrap_or(false))
+}
+
 fn beginning(path: &Path) -> std::io::Result<(Vec<u8>, u64)> {
     const MOST: u64 = 4096;
     let file = File::open(path)?;

@@ -24,7 +24,7 @@ use punctual_extract::flow::Options as FlowOptions;
 use punctual_model::Platform;
 use punctual_model::causes::{Causes, Limit};
 use punctual_report::conformance::Checked;
-use punctual_trace::import::{Import, Options as TraceOptions};
+use punctual_trace::import::{Import, Options as TraceOptions, is_trace};
 use punctual_trace::{ErrorKind, Record, ctf};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -128,7 +128,7 @@ impl Input {
             }
             return Ok(Input::Recording(Box::new(Recording::open(path, &options.range)?)));
         }
-        if is_perf(path) {
+        if is_trace(path) {
             return Ok(Input::Trace(Import::open(path, &trace_options)?));
         }
         Ok(Input::Model(Box::new(read_model(path)?)))
@@ -217,12 +217,6 @@ fn causes(
             None
         }
     }
-}
-
-fn is_perf(path: &Path) -> bool {
-    let mut magic = [0; 8];
-    let read = std::fs::File::open(path).and_then(|mut it| std::io::Read::read_exact(&mut it, &mut magic));
-    read.is_ok() && (&magic == b"PERFILE2" || &magic == b"2ELIFREP")
 }
 
 /// A recording of a measurement of scheduling latency.

@@ -6,6 +6,7 @@ use crate::error::{Error, Result, plain_reason};
 use crate::inputs::open_trace;
 use punctual_conformance::Contract;
 use punctual_model::TimingModel;
+use punctual_trace::import::is_trace;
 use std::borrow::Cow;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -69,7 +70,8 @@ pub fn read_model(path: &Path) -> Result<TimingModel> {
 /// The text of a timing model.
 pub(crate) fn parse_model(text: &str, path: &Path) -> Result<TimingModel> {
     TimingModel::from_json(text).map_err(|error| {
-        Error::file(format!("{} is not a usable timing model", display_name(path))).because(error.to_string())
+        let unusable = Error::file(format!("{} is not a usable timing model", display_name(path)));
+        foreign(path, unusable, &error.to_string())
     })
 }
 
@@ -89,7 +91,15 @@ pub fn read_text(path: &Path) -> Result<String> {
     if bytes.len() as u64 > MOST_TEXT {
         return Err(unreadable().because("it is longer than 1 GiB"));
     }
-    String::from_utf8(bytes).map_err(|_| unreadable().because("it is not text"))
+    String::from_utf8(bytes).map_err(|_| foreign(path, unreadable(), "it is not text"))
+}
+
+/// Why a file cannot be used: it may be another tool's trace.
+fn foreign(path: &Path, error: Error, why: &str) -> Error {
+    match is_trace(path) {
+        true => error.because("it is another tool's trace").advise("punctual import makes a recording of it"),
+        false => error.because(why),
+    }
 }
 
 /// A folder is usually a recording or trace given in place of its model.

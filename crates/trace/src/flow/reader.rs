@@ -7,6 +7,7 @@ use super::stream::{Cursor, Found};
 use super::{About, ByteOrder, Item, metadata};
 use crate::damage::{Damage, Damages};
 use crate::error::{Error, ErrorKind};
+use crate::import::is_trace;
 use crate::source::{Bytes, Expected, Source, Stream};
 use crate::tsdl::METADATA;
 use std::fs;
@@ -197,12 +198,9 @@ fn header_at(stream: &Stream, file: &Bytes<'_>, offset: u64) -> io::Result<Optio
 fn what_file(path: &Path) -> &'static str {
     let mut begin = [0; 256];
     let length = fs::File::open(path).and_then(|mut file| io::Read::read(&mut file, &mut begin)).unwrap_or(0);
-    let begin = &begin[..length];
-    match begin {
-        [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..] => "a file of perf, which punctual import reads",
-        [first, ..] if first.is_ascii_whitespace() || *first == b'{' => {
-            "a file of JSON; a timing model is shown by punctual show"
-        }
+    match begin[..length].trim_ascii_start() {
+        [b'{', ..] => "a file of JSON; a timing model is shown by punctual show",
+        _ if is_trace(path) => "a trace of threads by another tool, which punctual import reads",
         _ => "a file, and a trace is a folder",
     }
 }

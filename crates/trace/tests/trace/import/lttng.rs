@@ -251,7 +251,7 @@ fn costs_are_the_kernels_account_where_switches_are_missing() {
     let notes = import.run(&mut take, &mut |_| {}).unwrap().notes;
     // The account, and from there to the switch.
     assert_eq!(cpu, [1_000, 1_601, 2_601]);
-    assert!(notes.iter().any(|note| note.contains("the kernel's account (sched_stat_runtime)")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("figure counts (sched_stat_runtime)")), "{notes:?}");
     assert!(!notes.iter().any(|note| note.contains("are not read")), "{notes:?}");
 }
 
