@@ -16,7 +16,8 @@ use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, formats, kinds};
 use crate::{About, Record, Totals};
 use files::Files;
 use linux_perf_data::linux_perf_event_reader::{
-    AttrFlags, EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
+    AttrFlags, EventRecord, PerfClock, PerfEventAttr, PerfEventType, RawEventRecord, RecordType,
+    SampleRecord, SamplingPolicy,
 };
 use linux_perf_data::{AttributeDescription, Feature, PerfFile};
 use order::Next;
@@ -85,6 +86,7 @@ impl Trace {
             return Err(Error::new(ErrorKind::Malformed, format!("{}: {why}", path.display())));
         }
         let mut notes = Notes::default();
+        check_sampling(&files.file, &formats, &mut notes).map_err(|why| Error::malformed(path, why))?;
         let mut about = about(&files.file, &mut notes);
         let follows_one =
             |it: &AttributeDescription| it.attributes().flags.contains(AttrFlags::ENABLE_ON_EXEC);
@@ -343,6 +345,42 @@ fn first_sample(files: &Files) -> Instant {
 
 fn is_sample(record: &RawEventRecord) -> bool {
     record.record_type == RecordType::SAMPLE
+}
+
+/// Refuses what lacks events of a tracepoint that is read: costs and responses would be made of gaps.
+fn check_sampling(file: &PerfFile, formats: &HashMap<u16, Format>, notes: &mut Notes) -> Result<(), String> {
+    for attribute in file.event_attributes() {
+        let attribute = attribute.attributes();
+        let PerfEventType::Tracepoint(number) = attribute.type_ else { continue };
+        if !is_sampled(attribute) {
+            continue;
+        }
+        match u16::try_from(number).ok().and_then(|number| formats.get(&number)) {
+            Some(format) if Use::of_event(&format.name).is_some() => {
+                return Err(format!(
+                    "perf recorded only some of its events, those of {} at least (-F, -c): record without \
+                     these options",
+                    format.name
+                ));
+            }
+            // It is not read.
+            Some(_) => {}
+            None => notes.say(format!(
+                "PERF RECORDED ONLY SOME EVENTS (-F, -c) of tracepoint {number}, which is not described: if \
+                 it is one of those that are read, all that follows is wrong; record without these options"
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// Whether perf took only one of several events, as one does of a processor's cycles.
+fn is_sampled(attribute: &PerfEventAttr) -> bool {
+    match attribute.sampling_policy {
+        SamplingPolicy::Frequency(_) => true,
+        SamplingPolicy::Period(period) => period.get() > 1,
+        SamplingPolicy::NoSampling => false,
+    }
 }
 
 fn about(file: &PerfFile, notes: &mut Notes) -> About {

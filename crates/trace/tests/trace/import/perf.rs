@@ -1,6 +1,6 @@
 //! What perf records: files with a known truth, and what it records on this machine.
 
-use super::perf_file::{Calls, DIES, File, IDLES, IS_PREEMPTED, Packing, SLEEPS, WAITS_FOR_DISK};
+use super::perf_file::{Calls, DIES, File, IDLES, IS_PREEMPTED, Packing, SLEEPS, SWITCH, WAITS_FOR_DISK};
 use super::{activations, folder, import, import_with, losses, mutations};
 use punctual_model::{Call, Duration, FileClass, Instant, Object, Policy, Separator, Window};
 use punctual_trace::import::{Error, ErrorKind, Import, Imported, Options};
@@ -421,6 +421,33 @@ fn damage_is_reported_with_its_place() {
     refused(&patched(0, b"2ELIFREP"), "big-endian");
     let name = bytes.windows(12).position(|bytes| bytes == b"sched_switch").expect("its name");
     refused(&patched(name, b"sched_sweets"), "no tracepoint sched:sched_switch");
+}
+
+/// With `-F` or `-c`, perf records only some events of a tracepoint.
+#[test]
+fn a_sample_of_the_events_is_refused() {
+    let (whole, directory) = (periodic(8).bytes(), folder(&[]));
+    let path = directory.path().join("perf.data");
+    // The only event: a tracepoint, its number, and how many events there are for one record.
+    let described = |number: u16, period: u64| {
+        let numbers = [u64::from(number), period].map(u64::to_le_bytes).concat();
+        [&[2, 0, 0, 0, 64, 0, 0, 0], &numbers[..]].concat()
+    };
+    let place = whole.windows(24).position(|bytes| bytes == described(SWITCH, 1)).expect("described");
+    let imported = |number: u16, period: u64, is_frequency: bool| {
+        let mut bytes = whole.clone();
+        bytes[place..place + 24].copy_from_slice(&described(number, period));
+        bytes[place + 41] |= u8::from(is_frequency) << 2;
+        fs::write(&path, bytes).expect("written");
+        import(&path)
+    };
+    for (period, is_frequency) in [(2, false), (200, true), (1, true)] {
+        let error = imported(SWITCH, period, is_frequency).expect_err("refused").to_string();
+        assert!(error.contains("perf recorded only some of its events, those of sched_switch"), "{error}");
+    }
+    // Of what is not described, nobody knows whether it is read.
+    let (_, imported) = imported(999, 2, false).expect("imported");
+    assert!(imported.notes.iter().any(|note| note.starts_with("PERF RECORDED ONLY SOME EVENTS")));
 }
 
 /// The library would take that much memory.
