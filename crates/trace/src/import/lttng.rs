@@ -158,12 +158,7 @@ fn say_ends(notes: &mut Notes, reader: &Reader, extents: &[Extent]) {
     let Some(end) = of_kernel().filter_map(|extent| extent.end).max() else { return };
     for extent in of_kernel() {
         if let Some(early) = extent.end.map(|own| end.since(own)).filter(|early| *early > SAME_END) {
-            notes.say(format!(
-                "{} ends {} ms before the others: what its processor did then is not in the trace, or \
-                 nothing happened there",
-                file_name(extent),
-                early.ns() / 1_000_000
-            ));
+            notes.say_early_end(file_name(extent), early);
         }
     }
 }

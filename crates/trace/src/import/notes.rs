@@ -1,7 +1,7 @@
 //! Notes about a source: each once, with a count.
 
 use super::thread::Unseen;
-use punctual_model::Instant;
+use punctual_model::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most different notes; a broken source could cause any number.
@@ -59,6 +59,17 @@ impl Notes {
              events before that, which are not read: {events}",
             cut.of,
             seconds(cut.at)
+        ));
+    }
+
+    /// Says that a part of the trace, that of one processor, ends long before the others.
+    pub fn say_early_end(&mut self, part: &str, early: Duration) {
+        let ms = early.ns() / 1_000_000;
+        let early =
+            if ms < 1_000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1_000, ms / 100 % 10) };
+        self.say(format!(
+            "{part} ends {early} before the others: what its processor did then is not in the trace, or \
+             nothing happened there"
         ));
     }
 

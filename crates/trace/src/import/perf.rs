@@ -14,14 +14,14 @@ use super::notes::Notes;
 use super::summary::{Imported, Options};
 use super::tracepoints::{Calls, Format, SWITCH, Seen, Threads, formats, kinds};
 use crate::{About, Record, Totals};
-use files::Files;
+use files::{Files, Missing};
 use linux_perf_data::linux_perf_event_reader::{
     AttrFlags, EventRecord, PerfClock, PerfEventAttr, PerfEventType, RawEventRecord, RecordType,
     SampleRecord, SamplingPolicy,
 };
 use linux_perf_data::{AttributeDescription, Feature, PerfFile};
-use order::Next;
-use punctual_model::{Instant, Platform};
+use order::{Merged, Next};
+use punctual_model::{Duration, Instant, Platform};
 use source::Content;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -31,6 +31,9 @@ use std::path::{Path, PathBuf};
 
 /// Records all that is read.
 const COMMAND: &str = "perf record -a -k CLOCK_MONOTONIC -e 'sched:*,raw_syscalls:*' -- PROGRAM";
+
+/// Files of processors that end within this time of each other end at the same time.
+const SAME_END: Duration = Duration::from_ms(1_000);
 
 /// Types of records that are read.
 const READ: [RecordType; 6] = [
@@ -138,12 +141,9 @@ impl Trace {
         let (mut goes_on, mut taken) = (true, 0_u64);
         let mut records = files.records();
         records.begin();
-        for (name, cpu) in files.missing(records.processors()) {
-            let of = cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("processor {cpu}"));
-            conversion.notes.say(format!(
-                "{name}, with the events of {of}, is missing: what threads did there is not in it; copy the \
-                 whole folder"
-            ));
+        files.left_out.iter().for_each(|what| conversion.notes.say(what));
+        for missing in files.missing(records.processors()) {
+            conversion.say_missing(&missing);
             goes_on = goes_on && each(&conversion.lose_rest(1));
         }
         while goes_on {
@@ -156,6 +156,7 @@ impl Trace {
                 }
                 Next::Broken { file, at, why } => {
                     let path = files.path(file).unwrap_or(Path::new(""));
+                    let at = files.byte(file, at);
                     conversion.notes.say(format!(
                         "{}, byte {at} or so: it cannot be read any further ({why}); what follows is left \
                          out, and what came just before",
@@ -164,7 +165,10 @@ impl Trace {
                     goes_on = each(&conversion.lose_rest(1));
                     break;
                 }
-                Next::End => break,
+                Next::End => {
+                    conversion.say_ends(files, &records);
+                    break;
+                }
             }
             taken += 1;
             if taken % 65_536 == 0 {
@@ -177,6 +181,32 @@ impl Trace {
 }
 
 impl Conversion {
+    fn say_missing(&mut self, Missing { name, cpu, is_empty }: &Missing) {
+        let of = cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("processor {cpu}"));
+        let (state, or) = if *is_empty { ("empty", ", or nothing happened there") } else { ("missing", "") };
+        self.notes.say(format!(
+            "{name}, with the events of {of}, is {state}: what threads did there is not in it{or}; copy the \
+             whole folder"
+        ));
+    }
+
+    /// Says which files of processors end long before the others.
+    fn say_ends(&mut self, files: &Files, records: &Merged) {
+        let last = records.last_samples();
+        let ends = files.of_buffers().filter_map(|(file, name)| {
+            let last = Instant::from_ns(*last.get(file)?);
+            Some((name, last.max(self.from)))
+        });
+        let ends: Vec<(String, Instant)> = ends.collect();
+        let Some(end) = ends.iter().map(|(_, own)| *own).max() else { return };
+        for (name, own) in ends {
+            let early = end.since(own);
+            if early > SAME_END {
+                self.notes.say_early_end(&name, early);
+            }
+        }
+    }
+
     /// Notes the processors that were not recorded: by perf's list of those that were, or else those that had
     /// no event at all.
     fn say_recorded(&mut self, file: &PerfFile, processors: &[(u64, u64)]) {
@@ -309,7 +339,8 @@ impl Conversion {
 pub fn in_folder(path: &Path) -> Option<PathBuf> {
     let file = path.join("data");
     let mut magic = [0; 8];
-    let is_perf = path.is_dir()
+    // To open a pipe of that name would wait.
+    let is_perf = file.is_file()
         && File::open(&file).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
         && (&magic == b"PERFILE2" || &magic == b"2ELIFREP");
     is_perf.then_some(file)

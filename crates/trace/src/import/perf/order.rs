@@ -71,6 +71,10 @@ impl Event {
 pub enum Part {
     /// All of them: none is older than those of the round before the last one.
     Whole,
+    /// The same, from a pipe. perf ends whatever it takes from the kernel with a round, so the last record of
+    /// a whole pipe is one, or what perf says in the end (what was lost, names): samples behind it are of a
+    /// round that is not all there.
+    Piped,
     /// Those that perf made itself, beside files of processors.
     OfPerf,
     /// Those of one processor: the kernel has put them in order.
@@ -96,6 +100,10 @@ pub struct Ordered {
     /// Why nothing follows, where that is not the end of the file.
     broken: Option<String>,
     has_ended: bool,
+    /// Whether samples came since the last round.
+    is_in_round: bool,
+    /// When the last sample is from.
+    last_sample: u64,
     /// The processor of each of perf's buffers, as far as the file says.
     processors: Vec<(u64, u64)>,
 }
@@ -116,6 +124,8 @@ impl Ordered {
             spare: Vec::new(),
             broken: None,
             has_ended: false,
+            is_in_round: false,
+            last_sample: 0,
             processors: Vec::new(),
         }
     }
@@ -131,21 +141,25 @@ impl Ordered {
     fn read_on(&mut self) {
         let mut body = self.spare.pop().unwrap_or_default();
         match self.records.next(&mut body) {
-            Ok(Some(head)) if head.kind == kind::ROUND => self.end_round(),
-            Ok(Some(head)) if head.kind == kind::ID_INDEX => self.processors = processors(&body),
+            Ok(Some(head)) if head.kind == kind::ROUND => {
+                self.is_in_round = false;
+                self.end_round();
+            }
+            Ok(Some(head)) if head.kind == kind::ID_INDEX => {
+                self.processors.extend(processors(&body));
+                self.processors.sort_unstable();
+                self.processors.dedup();
+            }
             Ok(Some(head)) if head.kind < kind::FIRST_OF_PERF => {
                 return self.take(RecordType(head.kind), head.misc, body);
             }
             Ok(Some(_)) => {}
-            Ok(None) => self.end(),
-            Err(why) => {
-                self.broken = Some(why);
-                // What is older may have been in what follows.
-                if self.part != Part::OfProcessor {
-                    self.pending.clear();
-                }
-                self.end();
+            Ok(None) if self.part == Part::Piped && self.is_in_round => {
+                let why = "it was cut off within a round of perf, or perf was killed";
+                self.break_off(why.to_owned());
             }
+            Ok(None) => self.end(),
+            Err(why) => self.break_off(why),
         }
         self.spare.push(body);
     }
@@ -159,6 +173,10 @@ impl Ordered {
             _ => event.record(&self.layouts).and_then(|record| record.timestamp()).unwrap_or(0),
         };
         self.latest = self.latest.max(event.time);
+        if kind == RecordType::SAMPLE {
+            self.is_in_round = true;
+            self.last_sample = self.last_sample.max(event.time);
+        }
         self.bytes += event.body.len() + size_of::<Event>();
         self.pending.push(event);
         let is_full = self.bytes > MOST_PENDING;
@@ -178,6 +196,16 @@ impl Ordered {
         self.has_ended = true;
     }
 
+    /// Nothing follows that can be read.
+    fn break_off(&mut self, why: String) {
+        self.broken = Some(why);
+        // What is older may have been in what follows.
+        if self.part != Part::OfProcessor {
+            self.pending.clear();
+        }
+        self.end();
+    }
+
     fn hand_on(&mut self, until: u64) {
         self.pending.sort_by_key(|event| event.time);
         let count = self.pending.partition_point(|event| event.time <= until);
@@ -187,7 +215,7 @@ impl Ordered {
 }
 
 /// Buffers and their processors in a record that lists the numbers of events.
-fn processors(body: &[u8]) -> Vec<(u64, u64)> {
+pub fn processors(body: &[u8]) -> Vec<(u64, u64)> {
     const ENTRY: usize = 32;
     let number = |entry: &[u8], at: usize| {
         entry.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
@@ -232,6 +260,11 @@ impl Merged {
     /// Each buffer of perf and its processor, as far as read records say; all ones are no processor.
     pub fn processors(&self) -> &[(u64, u64)] {
         self.files.first().map_or(&[], |file| &file.processors)
+    }
+
+    /// When the last sample of each file is from, as far as it was read.
+    pub fn last_samples(&self) -> Vec<u64> {
+        self.files.iter().map(|file| file.last_sample).collect()
     }
 
     /// Reads as far as it takes to know the first record of each file; of that of perf's own records, all.

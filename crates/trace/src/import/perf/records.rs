@@ -102,9 +102,18 @@ impl Records {
         if self.at >= self.end {
             return Ok(None);
         }
+        let left = self.end - self.at;
+        let cut_off = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        if left < HEADER as u64 {
+            return Err(unread(&cut_off()));
+        }
         let mut header = [0; HEADER];
         self.file.read_exact(&mut header).map_err(|error| unread(&error))?;
         let Some(head) = Head::of(&header) else { return Ok(None) };
+        // What is behind the part is something else.
+        if head.size as u64 > left {
+            return Err(unread(&cut_off()));
+        }
         body.resize(head.rest()?, 0);
         self.file.read_exact(body).map_err(|error| unread(&error))?;
         self.at += head.size as u64;

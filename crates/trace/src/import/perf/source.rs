@@ -55,6 +55,11 @@ impl Content {
         self.head.len() as u64 + (self.part.end - self.part.start) + self.tail.len() as u64
     }
 
+    /// Which byte of the file this one is.
+    pub fn byte_of_file(&self, at: u64) -> u64 {
+        at.checked_sub(self.head.len() as u64).map_or(at, |at| self.part.start + at)
+    }
+
     pub fn read_exact_at(&self, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
         while !into.is_empty() {
             match self.read_at(into, at)? {

@@ -489,6 +489,46 @@ fn what_perf_wrote_to_a_pipe_is_read() {
     });
 }
 
+/// A pipe says nowhere how long it is: what was cut off is known by the record that it was cut in, or by the
+/// round that has no end.
+#[test]
+fn a_pipe_that_is_cut_off_is_noted() {
+    let directory = folder(&[]);
+    let path = directory.path().join("perf.data");
+    let imported = |bytes: &[u8]| {
+        fs::write(&path, bytes).expect("written");
+        import(&path).expect("imported")
+    };
+    let mut file = migrating(50);
+    file.round();
+    for bytes in [file.piped(), file.packed(Packing::Plain(60_000)).piped()] {
+        let (whole, of_whole) = imported(&bytes);
+        let is_noted = |notes: &[String], what: &str| notes.iter().any(|note| note.contains(what));
+        assert!(of_whole.totals.lost == 0 && !is_noted(&of_whole.notes, "cannot be read"));
+        let is_round = |place: &usize| bytes[*place..].starts_with(&[68, 0, 0, 0, 0, 0, 8, 0]);
+        let rounds: Vec<usize> = (0..bytes.len()).filter(is_round).collect();
+        let round = rounds[rounds.len() / 2];
+        let cuts = [
+            (
+                round,
+                format!("byte {round} or so: it cannot be read any further (it was cut off within a round"),
+            ),
+            (
+                round + 4,
+                format!("byte {round} or so: it cannot be read any further (it is cut off within a rec"),
+            ),
+            (round - 3, "cut off within a record".to_owned()),
+        ];
+        for (cut, note) in cuts {
+            let (records, of_part) = imported(&bytes[..cut]);
+            assert!(is_noted(&of_part.notes, &note), "{:?}", of_part.notes);
+            assert_eq!((of_part.totals.lost, losses(&records).len()), (1, 1));
+            let (seen, all) = (activations(&records), activations(&whole));
+            assert!(seen.len() > 15 && seen.len() < 25 && all.starts_with(&seen), "{}", seen.len());
+        }
+    }
+}
+
 /// `perf record -z`: the same records, packed.
 #[test]
 fn what_perf_packed_is_read() {
@@ -653,11 +693,51 @@ fn missing_and_broken_files_of_a_folder_are_reported() {
     // What the other file has beyond it is of no use.
     let last = activations(&records).iter().map(|seen| seen.stop).max().expect("some");
     assert!(last < at(3_000_000), "{last:?}");
-    let (_, imported) = import_of(&|folder| {
+    let (records, imported) = import_of(&|folder| {
         fs::write(folder.join("data.1"), []).expect("written");
         fs::write(folder.join("data.old"), "else").expect("written");
     });
-    assert!(imported.totals.lost == 0, "a processor may have been idle");
+    let note = "data.1, with the events of processor 1, is empty: what threads did there is not in it, or";
+    assert!(imported.notes.iter().any(|it| it.starts_with(note)), "{:?}", imported.notes);
+    assert_eq!((imported.totals.lost, losses(&records).len()), (1, 1));
+    // It ends with a record, three seconds early.
+    let shorter = migrating(200).split(2, None);
+    let (_, imported) =
+        import_of(&|folder| fs::write(folder.join("data.1"), &shorter[2].1).expect("written"));
+    let ends: Vec<_> = imported.notes.iter().filter(|note| note.contains("before the others")).collect();
+    assert!(ends.len() == 1 && ends[0].starts_with("data.1 ends 2.9 s before"), "{:?}", imported.notes);
+    assert!(!whole.notes.iter().any(|note| note.contains("before the others")), "{:?}", whole.notes);
+}
+
+/// What only looks as if it belonged to the recording is not even opened.
+#[test]
+fn other_files_in_a_folder_are_left_out() {
+    let files = migrating(50).split(2, None);
+    let import_of = |change: &dyn Fn(&Path)| {
+        let folder = folder(&[]);
+        write_all(folder.path(), &files);
+        change(folder.path());
+        import(folder.path()).expect("imported")
+    };
+    let has = |imported: &Imported, what: &str| imported.notes.iter().any(|note| note.starts_with(what));
+    let whole = import_of(&|_| {});
+    let stale = import_of(&|folder| fs::write(folder.join("data.2"), &files[2].1).expect("written"));
+    assert_eq!(stale.0, whole.0);
+    assert!(has(&stale.1, "data.2 is not one of the files that perf listed"), "{:?}", stale.1.notes);
+    let put = |make: &dyn Fn(&Path)| {
+        import_of(&|folder| {
+            fs::remove_file(folder.join("data.1")).expect("removed");
+            make(&folder.join("data.1"));
+        })
+    };
+    let (_, of_folder) = put(&|path| fs::create_dir(path).expect("made"));
+    let (_, of_pipe) = put(&|path| {
+        assert!(Command::new("mkfifo").arg(path).status().is_ok_and(|status| status.success()));
+    });
+    for (imported, what) in [(of_folder, "a folder, not a file"), (of_pipe, "no regular file")] {
+        assert!(has(&imported, &format!("data.1 is {what}: it is left out")), "{:?}", imported.notes);
+        assert!(has(&imported, "data.1, with the events of processor 1, is missing"));
+    }
 }
 
 #[test]

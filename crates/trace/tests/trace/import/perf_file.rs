@@ -449,7 +449,7 @@ impl File {
         file
     }
 
-    /// The same as perf writes it to a pipe.
+    /// The same as perf writes it to a pipe, which ends with a round.
     pub fn piped(&self) -> Vec<u8> {
         let (attribute, features) = self.parts();
         let mut front = File::default();
@@ -463,6 +463,10 @@ impl File {
             front.record(66, 0, &(formats.len() as u32).to_le_bytes());
             front.data.extend(formats);
         }
-        [&b"PERFILE2"[..], &16_u64.to_le_bytes(), &front.data, &self.data].concat()
+        let mut data = self.clone();
+        if data.records().last().is_some_and(|(kind, _)| *kind != ROUND) {
+            data.round();
+        }
+        [&b"PERFILE2"[..], &16_u64.to_le_bytes(), &front.data, &data.data].concat()
     }
 }
