@@ -103,8 +103,8 @@ fn causes_are_summed_up_and_the_worst_jobs_shown() {
     let perhaps = LateTask { perhaps: 2_000, ..task(11, 2_070, 0, vec![], vec![]) };
     assert_eq!(
         text::late(&perhaps),
-        "t11\\u{1b} (FIFO 11): none of 2,070 jobs is known to have taken longer than the period of 1 ms; 2,000 \
-         may have: when they were released is not known exactly."
+        "t11\\u{1b} (FIFO 11): none of 2,070 jobs is known to have taken longer than the period of 1 ms; \
+         2,000 may have: when they were released is not known exactly."
     );
     assert!(text.contains(other) && text.ends_with("they count as what they interrupted.)\n"), "{text}");
 }

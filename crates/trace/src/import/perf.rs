@@ -95,8 +95,8 @@ impl Trace {
             |it: &AttributeDescription| it.attributes().flags.contains(AttrFlags::ENABLE_ON_EXEC);
         if files.file.event_attributes().iter().any(follows_one) {
             notes.say(
-                "perf followed one program (no -a): what others did, wake-ups above all, is not in it, so when \
-                 threads were released is mostly known only to lie between two events",
+                "perf followed one program (no -a): what others did, wake-ups above all, is not in it, so \
+                 when threads were released is mostly known only to lie between two events",
             );
         }
         if about.from.ns() == 0 {

@@ -200,8 +200,8 @@ fn say(survey: &Survey, clock: &str, notes: &mut Notes) {
     }
     if survey.has_columns {
         notes.say(
-            "its switches are compact (compact_sched): a change of priority is seen only when the thread next \
-             runs",
+            "its switches are compact (compact_sched): a change of priority is seen only when the thread \
+             next runs",
         );
     }
     survey.say(notes);
