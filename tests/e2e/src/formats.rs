@@ -5,7 +5,7 @@
 
 use crate::imported::model;
 use crate::model::{only_task, primary, threads};
-use crate::run::{directory, punctual, run, workload};
+use crate::run::{binary, directory, punctual, run, workload};
 use crate::tool::tool;
 use crate::trace_cmd::trace_cmd_with;
 use crate::why::as_lttng;
@@ -253,13 +253,20 @@ fn of_lttng(home: &Path, perf: &Path) -> Result<Vec<Trace>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     as_lttng::write(&printed, &trace, processors as u32)?;
     let mut traces = vec![Trace { row: MATRIX[7], path: trace.clone(), is_partial: true }];
+    traces.extend(conversions(home, &trace)?);
+    Ok(traces)
+}
+
+/// What babeltrace2 makes of a trace of LTTng.
+fn conversions(home: &Path, trace: &Path) -> Result<Vec<Trace>> {
+    let mut traces = Vec::new();
     for (row, version) in [(MATRIX[8], "1"), (MATRIX[9], "2")] {
         let folder = home.join(format!("converted-{version}"));
         let Some(mut converter) = babeltrace2() else {
             println!("SKIPPED: {}: no babeltrace2 2.1 here", row.versions);
             continue;
         };
-        converter.arg(&trace).args(["--component", "sink.ctf.fs", "--params"]);
+        converter.arg(trace).args(["--component", "sink.ctf.fs", "--params"]);
         converter.arg(format!("path=\"{}\",ctf-version=\"{version}\"", folder.display()));
         run(converter)?.expect_code(0)?;
         traces.push(Trace { row, path: folder, is_partial: true });
@@ -267,9 +274,22 @@ fn of_lttng(home: &Path, perf: &Path) -> Result<Vec<Trace>> {
     Ok(traces)
 }
 
+/// Checks that a trace of LTTng that another test has made is imported as what babeltrace2 makes of it.
+pub fn is_converted_as_it_is(trace: &Path) -> Result {
+    let directory = directory()?;
+    let home = directory.path();
+    let first = Trace { row: MATRIX[7], path: trace.to_owned(), is_partial: true };
+    let all: Vec<Trace> = [first].into_iter().chain(conversions(home, trace)?).collect();
+    let imported: Vec<(&Trace, Imported)> =
+        all.iter().map(|trace| Ok((trace, imported(trace, home)?))).collect::<Result<_>>()?;
+    println!("{} forms of it", imported.len());
+    are_the_same(&imported)
+}
+
 /// One that writes CTF 2: the system's, or the one in a folder laid out as a system's root.
 fn babeltrace2() -> Option<Command> {
-    let Some(root) = std::env::var_os("BABELTRACE2_ROOT").map(PathBuf::from) else {
+    let Some(root) = std::env::var_os("BABELTRACE2_ROOT").filter(|it| !it.is_empty()).map(PathBuf::from)
+    else {
         let version = run(tool("babeltrace2", &["--version"])?).ok()?;
         return if version.stdout.starts_with("Babeltrace 2.0") { None } else { tool("babeltrace2", &[]) };
     };
@@ -357,13 +377,18 @@ fn own_row(model: &TimingModel, folder: &Path) -> Result<Row> {
 
 /// Whether causes of late jobs are found in a recording: what else ran is in it.
 fn has_causes(folder: &Path) -> Result<bool> {
-    let mut why = punctual(["why", "--json", "--longer-than", "1us"]);
-    why.arg(folder);
+    // Of a recording, which nobody attaches to.
+    let mut why = Command::new(binary());
+    why.args(["why", "--json", "--longer-than", "1us"]).arg(folder);
     let ended = run(why)?;
     let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
     let jobs = json["jobs"].as_array().cloned().unwrap_or_default();
     let kinds = jobs.iter().flat_map(|job| job["parts"].as_array().cloned().unwrap_or_default());
-    Ok(kinds.into_iter().any(|part| part["kind"] != "unknown"))
+    let has_causes = kinds.into_iter().any(|part| part["kind"] != "unknown");
+    if !has_causes {
+        println!("no causes: {}", ended.all());
+    }
+    Ok(has_causes)
 }
 
 /// Checks what `import` says of such a trace, which another test has made.

@@ -1,7 +1,7 @@
 //! LTTng's kernel tracer and Punctual record the same threads at once; the import has the models of our own
 //! recording.
 
-use crate::formats::is_as_documented;
+use crate::formats::{is_as_documented, is_converted_as_it_is};
 use crate::imported::has_models_of;
 use crate::run::{directory, punctual, run, wait_until, workload};
 use crate::tool::tool;
@@ -88,6 +88,7 @@ fn compare_with(home: &Path) -> Result<Outcome> {
     let imported = directory.path().join("imported");
     in_context(&stopped.all(), has_models_of(&own, &trace, &imported))?;
     is_as_documented("LTTng", "2.13", &trace)?;
+    is_converted_as_it_is(&trace)?;
     Ok(Outcome::Completed)
 }
 

@@ -2,7 +2,7 @@
 //! their libraries, among them 30 MiB of ICU. So it is a layer for the machines that need it.
 
 use crate::elf::Libraries;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::{Arch, Kernel, Missing, printed};
 use crate::root::Root;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,11 @@ const TEST: &str = "lttng::the_models_of_our_own_recording";
 const PROGRAMS: &[&str] = &["/usr/bin/lttng", "/usr/bin/lttng-sessiond"];
 /// Where the session daemon looks for the program that writes traces.
 const CONSUMER: &str = "lttng/libexec/lttng-consumerd";
+/// The release of Debian whose babeltrace2 writes CTF 2, and where it is in the machine: with libraries of its
+/// own, since they are younger than the others.
+const CONVERTER: (&str, &str) = ("trixie", "babeltrace2");
+pub const CONVERTER_ROOT: &str = "/opt/babeltrace2";
+
 /// The session daemon ends without it.
 const SCHEMA: &str = "/usr/share/xml/lttng/session.xsd";
 
@@ -37,8 +42,12 @@ pub fn layer(kernel: &Kernel) -> std::result::Result<Root, Missing> {
     eprintln!("lab: adding LTTng's kernel tracer; to build it, the first time, takes minutes …");
     let folders = printed("scripts/lttng", &[RELEASE, release])?;
     let mut folders = folders.lines().map(Path::new);
+    let (release, package) = CONVERTER;
+    let converter = printed("scripts/debian", &["unpack", "--with-dependencies", release, "amd64", package])?;
     match (folders.next(), folders.next()) {
-        (Some(modules), Some(tools)) => packed(modules, tools).map_err(|error| missing(error.to_string())),
+        (Some(modules), Some(tools)) => packed(modules, tools)
+            .and_then(|root| with_converter(root, Path::new(converter.trim())))
+            .map_err(|error| missing(error.to_string())),
         _ => Err(missing("scripts/lttng printed no folders".into())),
     }
 }
@@ -57,6 +66,25 @@ fn packed(modules: &Path, tools: &Path) -> Result<Root> {
     let consumer = Path::new("/").join(&libraries).join(CONSUMER);
     for program in PROGRAMS.iter().map(Path::new).chain([consumer.as_path()]) {
         root.program(program, &tools.join(program.strip_prefix("/").unwrap_or(program)))?;
+    }
+    Ok(root)
+}
+
+/// Adds the program, its plugins, and all that they need.
+fn with_converter(mut root: Root, from: &Path) -> Result<Root> {
+    let libraries = Path::new("usr/lib").join(Arch::Amd64.triplet());
+    let to = Path::new(CONVERTER_ROOT);
+    let plugins = libraries.join("babeltrace2/plugins");
+    let of_ctf = ["ctf", "utils"].map(|name| plugins.join(format!("babeltrace-plugin-{name}.so")));
+    let loader = libraries.join("ld-linux-x86-64.so.2");
+    let found = Libraries { folders: vec![from.join(&libraries)] };
+    for part in of_ctf.into_iter().chain([PathBuf::from("usr/bin/babeltrace2"), loader]) {
+        root.file(&to.join(&part), &from.join(&part))?;
+        for (name, library) in found.needed(&from.join(&part)).map_err(Error)? {
+            if !name.starts_with('/') {
+                root.file(&to.join(&libraries).join(name), &library)?;
+            }
+        }
     }
     Ok(root)
 }

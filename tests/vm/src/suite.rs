@@ -258,6 +258,7 @@ impl Suite {
             "PUNCTUAL=/usr/local/bin/punctual".into(),
             // Where the tracer was added, it must be able to record.
             format!("PUNCTUAL_E2E_LTTNG={}", u8::from(has_lttng)),
+            format!("BABELTRACE2_ROOT={}", if has_lttng { lttng::CONVERTER_ROOT } else { "" }),
             // Several processors are emulated as fast as the host has time.
             format!("PUNCTUAL_TEST_LIMIT={}", if self.is_counting(suite) { 60 } else { 300 }),
         ];

@@ -143,7 +143,7 @@ fn folders_that_are_not_traces_are_identified() {
     let file = scratch.path().join("file");
     for (text, expected) in [
         ("{\n}", "a file of JSON"),
-        ("PERFILE2", "a file of perf"),
+        ("PERFILE2", "a trace of threads by another tool"),
         ("abc", "a file, and a trace is a folder"),
     ] {
         std::fs::write(&file, text).unwrap();
