@@ -18,8 +18,8 @@ const TEST: &str = "lttng::the_models_of_our_own_recording";
 const PROGRAMS: &[&str] = &["/usr/bin/lttng", "/usr/bin/lttng-sessiond"];
 /// Where the session daemon looks for the program that writes traces.
 const CONSUMER: &str = "lttng/libexec/lttng-consumerd";
-/// The release of Debian whose babeltrace2 writes CTF 2, and where it is in the machine: with libraries of its
-/// own, since they are younger than the others.
+/// The release of Debian whose babeltrace2 writes CTF 2, and where it is in the machine: with libraries of
+/// its own, since they are younger than the others.
 const CONVERTER: (&str, &str) = ("trixie", "babeltrace2");
 pub const CONVERTER_ROOT: &str = "/opt/babeltrace2";
 

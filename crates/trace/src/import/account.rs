@@ -138,7 +138,7 @@ const NO_ACCOUNT: Lack = Lack::events(
     "sched_stat_runtime",
     "time between switches; too high where a switch is missing",
 );
-const NO_WAKES: Lack = Lack::events(
+pub const NO_WAKES: Lack = Lack::events(
     Use::Releases,
     "sched_waking",
     "a release is known only to lie between two events, and responses are the worst case",

@@ -4,7 +4,7 @@
 mod event;
 mod infos;
 
-use super::account::{Account, Lack, Use};
+use super::account::{Account, Lack, NO_WAKES, Use};
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::objects::{Objects, Problem};
@@ -208,8 +208,9 @@ impl Folder {
         }
         notes.say_unseen(unseen);
         let totals = Totals { lost, ..Totals::default() };
+        let no_wakes = (!kinds.contains_key("sched_wake_up")).then_some(NO_WAKES);
         let kinds = kinds.into_iter().map(|(name, (count, used_for))| (name, count, used_for));
-        let account = Account::new(kinds, LACKS.into_iter(), COMMAND);
+        let account = Account::new(kinds, LACKS.into_iter().chain(no_wakes), COMMAND);
         Ok(Imported { until, totals, account, notes: self.notes.into_list() })
     }
 }

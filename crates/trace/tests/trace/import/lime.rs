@@ -87,6 +87,18 @@ fn a_recording_of_lime_s() {
 }
 
 #[test]
+fn a_recording_without_wake_ups_says_so() {
+    let lacks_wakes = |text: &str| {
+        let folder = folder(&[("40-0.events.json", text), ("40-0.infos.json", INFOS)]);
+        let (_, imported) = import(folder.path()).expect("imported");
+        imported.account.lacks.iter().any(|lack| lack.what == "sched_waking")
+    };
+    let text = events(3);
+    let without: Vec<&str> = text.lines().filter(|line| !line.contains("sched_wak")).collect();
+    assert_eq!((lacks_wakes(&text), lacks_wakes(&without.join("\n"))), (false, true));
+}
+
+#[test]
 fn versions_of_a_thread_are_task_transitions() {
     let second = INFOS.replace("\"prio\":60", "\"prio\":61");
     let third = second.replace("\"affinity_mask\":3", "\"affinity_mask\":1");
