@@ -59,6 +59,11 @@ impl Hit {
     pub fn new(activation: i64, at: usize) -> Hit {
         Hit { activation, first: at, last: at, is_shared: false }
     }
+
+    /// How many there are.
+    pub fn releases(&self) -> usize {
+        self.last - self.first + 1
+    }
 }
 
 impl Source {
@@ -74,7 +79,7 @@ impl Source {
     }
 
     pub fn measure_bursts(&mut self, times: &[f64]) {
-        self.jobs = self.hits.iter().map(|hit| hit.last - hit.first + 1).max().unwrap_or(1);
+        self.jobs = self.hits.iter().map(Hit::releases).max().unwrap_or(1);
         let spans = self.hits.iter().map(|hit| times[hit.last] - times[hit.first]);
         self.within = spans.fold(0.0, f64::max);
     }

@@ -47,6 +47,9 @@ pub(super) struct Track {
     /// Most releases of an activation, and the longest time from the first to the last one.
     pub jobs: usize,
     pub within: i64,
+    /// Releases of the first and of the last activation.
+    at_first: usize,
+    at_last: usize,
     /// How far, at most, known arrivals are from their line, or its pieces from each other.
     off: i64,
     /// Where it began, and where it is now.
@@ -123,6 +126,8 @@ impl Mode {
             hits: later.hits,
             jobs: 1,
             within: 0,
+            at_first: 1,
+            at_last: 1,
             off: later.off,
             begin: later.begin,
             end: later.end,
@@ -166,9 +171,13 @@ impl Mode {
         if let Some(fastest) = self.sources.first_mut() {
             let (nearest, off) = fastest.end.nearest(entry.evidence);
             let activation = if off < 0.0 { nearest - 1 } else { nearest };
-            fastest.extra += u64::from((fastest.first..=fastest.last).contains(&activation));
-            fastest.first = fastest.first.min(activation);
-            fastest.last = fastest.last.max(activation);
+            if activation < fastest.first {
+                (fastest.first, fastest.at_first) = (activation, 1);
+            } else if activation > fastest.last {
+                (fastest.last, fastest.at_last) = (activation, 1);
+            } else {
+                fastest.extra += 1;
+            }
             fastest.others.push(Far { activation, floor: entry.floor, latest: entry.latest });
         }
     }
@@ -245,6 +254,9 @@ impl Mode {
             self.take(entry, |track| track.end);
             self.last = *entry;
         }
+        if !self.all.is_empty() {
+            self.all.extend(next);
+        }
     }
 
     /// The same of the releases before.
@@ -252,6 +264,9 @@ impl Mode {
         for entry in before.iter().rev() {
             self.take(entry, |track| track.begin);
             self.first = *entry;
+        }
+        if !self.all.is_empty() {
+            self.all.splice(0..0, before.iter().copied());
         }
     }
 
@@ -371,10 +386,12 @@ impl Plain {
             upper: &self.upper,
             others: &[],
             extra: 0,
+            first: 0,
             last: self.lower[1].x,
             hits: self.lower[1].x as u64 + 1,
             jobs: 1,
             within: 0,
+            at_last: 1,
             off: self.off,
             begin: self.anchor,
             end: self.anchor,
@@ -422,10 +439,12 @@ struct Later<'a> {
     upper: &'a [Point],
     others: &'a [Far],
     extra: u64,
+    first: i64,
     last: i64,
     hits: u64,
     jobs: usize,
     within: i64,
+    at_last: usize,
     off: i64,
     begin: Anchor,
     end: Anchor,
@@ -438,10 +457,12 @@ impl Track {
             upper: &self.upper,
             others: &self.others,
             extra: self.extra,
+            first: self.first,
             last: self.last,
             hits: self.hits,
             jobs: self.jobs,
             within: self.within,
+            at_last: self.at_last,
             off: self.off,
             begin: self.begin,
             end: self.end,
@@ -465,6 +486,8 @@ impl Track {
             hits: source.hits.len() as u64,
             jobs: source.jobs,
             within: 0,
+            at_first: source.hits.first().map_or(1, Hit::releases),
+            at_last: source.hits.last().map_or(1, Hit::releases),
             off: source.hits.iter().map(off).max().unwrap_or(0),
             begin: anchor,
             end: anchor,
@@ -510,11 +533,13 @@ impl Track {
         let moved = |point: &Point| Point { x: point.x + shift, ..*point };
         // Its first activations may be the last ones here.
         let last = self.last;
-        self.extra += later.extra + last.saturating_sub(shift).saturating_add(1).max(0) as u64;
+        self.extra += later.extra + last.saturating_sub(later.first + shift).saturating_add(1).max(0) as u64;
         extend(&mut self.lower, later.lower.iter().map(moved));
         extend(&mut self.upper, later.upper.iter().map(moved));
         self.others.extend(later.others.iter().map(|far| Far { activation: far.activation + shift, ..*far }));
-        self.last = last.max(later.last + shift);
+        if later.last + shift >= last {
+            (self.last, self.at_last) = (later.last + shift, later.at_last);
+        }
         self.hits += later.hits;
         self.jobs = self.jobs.max(later.jobs);
         self.within = self.within.max(later.within);
@@ -522,16 +547,25 @@ impl Track {
         self.end = later.end.moved(shift);
     }
 
+    /// Takes a release of an activation. A burst has what comes after the first one within its own time.
     fn add(&mut self, activation: i64, entry: &Entry) {
-        let (low, high) =
-            (Point { x: activation, y: entry.floor }, Point { x: activation, y: -entry.latest });
-        extend(&mut self.lower, [low]);
-        if self.jobs == 1 {
-            extend(&mut self.upper, [high]);
-        }
+        let latest = if self.jobs == 1 { entry.latest } else { entry.latest - self.within };
+        extend(&mut self.lower, [Point { x: activation, y: entry.floor }]);
+        extend(&mut self.upper, [Point { x: activation, y: -latest }]);
         self.hits += 1;
-        self.first = self.first.min(activation);
-        self.last = self.last.max(activation);
+        self.count(activation);
+    }
+
+    /// Counts one more release of an activation. How many one in the middle has is not known.
+    fn count(&mut self, activation: i64) {
+        match (activation - self.first, activation - self.last) {
+            (_, after) if after > 0 => (self.last, self.at_last) = (activation, 1),
+            (before, _) if before < 0 => (self.first, self.at_first) = (activation, 1),
+            (_, 0) => self.at_last += 1,
+            (0, _) => self.at_first += 1,
+            _ => self.extra += 1,
+        }
+        self.jobs = self.jobs.max(self.at_first).max(self.at_last);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::common::mixed::{self, Mixed, mix, periods, releases, superposed};
 use crate::common::release::exact;
 use proptest::prelude::*;
 use punctual_extract::stream::{Circumstances, Options, Stream};
+use punctual_model::arrival::Source;
 use punctual_model::check::modes;
 use punctual_model::{Arrival, Instant, Release, Separator, Window};
 use punctual_test_support::Random;
@@ -129,6 +130,50 @@ fn known_arrivals_are_exact_however_late() {
             assert_eq!((burst.jobs, burst.within_ns.ns()), (4, 600_000));
         }
     }
+}
+
+/// Bursts and several rates, with releases that are late, missing, one too many, or known as windows: what is
+/// found allows each of them.
+#[test]
+fn disturbed_sources_are_within_their_model() {
+    let mut random = Random(102_947_009);
+    let mut with_sources = [0, 0];
+    for _ in 0..3_000 {
+        let disturbed = 8 + random.below(150);
+        let mut arrivals = Vec::new();
+        for _ in 0..1 + random.below(4) / 3 {
+            let (jobs, apart) = (1 + random.below(4), 50_000 + random.below(400_000));
+            let (period, count) = (4 * MS + random.below(20 * MS), 60 + random.below(140));
+            for burst in 0..count {
+                let more = if random.below(disturbed) == 0 { random.below(3) } else { 1 };
+                let all = (0..(jobs + more).saturating_sub(1)).map(|job| burst * period + job * apart);
+                arrivals.extend(all.map(|at| 1_000 * MS + at + random.below(20_000)));
+            }
+        }
+        arrivals.sort_unstable();
+        let found = arrival(&late(&arrivals, disturbed, &mut random));
+        let has = |is_it: fn(&Source) -> bool| found.modes.iter().flat_map(|it| &it.sources).any(is_it);
+        with_sources[0] += u64::from(has(|it| it.burst.is_some()));
+        with_sources[1] += u64::from(found.modes.iter().any(|it| it.sources.len() > 1));
+    }
+    assert!(with_sources[0] > 500 && with_sources[1] > 30, "{with_sources:?} of 3,000");
+}
+
+/// When the machine released these; it stalls now and then, and one release never comes before another.
+fn late(arrivals: &[u64], disturbed: u64, random: &mut Random) -> Vec<Release> {
+    let has_arrivals = random.below(2) == 0;
+    let (mut at, mut stalled) = (0, 0);
+    let release = |&arrival: &u64| {
+        if random.below(disturbed) == 0 {
+            stalled = arrival + random.below(30 * MS);
+        }
+        let latest = arrival.max(stalled).max(at + 5_000);
+        let earliest = if latest == at + 5_000 || random.below(100) == 0 { at.max(1) } else { latest };
+        at = latest;
+        let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest)).expect("a window");
+        Release { arrival: has_arrivals.then_some(Instant::from_ns(arrival)), window }
+    };
+    arrivals.iter().map(release).collect()
 }
 
 /// A mode that comes again is the same, to the nanosecond, as it was before.
