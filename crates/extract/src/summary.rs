@@ -215,6 +215,7 @@ impl Summary {
                 stolen_ns: Duration::from_ns(sum(|run| run.stolen.ns())),
                 omitted_tasks: sum(|run| run.omitted),
                 clock_steps: Vec::new(),
+                notes: Vec::new(),
                 tasks: self.task_models(),
             }),
             ..TimingModel::new(clocks.join(" and "))

@@ -77,11 +77,13 @@ fn headline(verdict: &Verdict) -> String {
         let known = Kind::ALL.into_iter().map(|kind| (kind, sum(kind))).filter(|(_, sum)| *sum > 0);
         known.map(|(kind, sum)| counted(sum, noun(kind))).collect::<Vec<_>>().join(", ")
     };
-    let judged = match sums(&|tally| tally.jobs, &Kind::judged) {
-        none if none.is_empty() => counted(0, "job"),
-        judged => judged,
-    };
+    let judged = sums(&|tally| tally.jobs, &Kind::judged);
+    let is_any = !judged.is_empty();
+    let judged = if is_any { judged } else { counted(0, "job") };
     match verdict.violations() {
+        0 if !is_any && !verdict.tallies.is_empty() => {
+            "nothing breaks the contract: no job was seen.".to_owned()
+        }
         0 => format!("the contract is kept ({judged})."),
         number => {
             let unknown = match verdict.unknown_violations {

@@ -67,7 +67,8 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
 pub fn summary(model: &TimingModel) -> String {
     let Some(threads) = &model.threads else { return String::new() };
     let loss = match (threads.lost_records, listed(&threads.losses())) {
-        (0, None) => "nothing lost".to_string(),
+        (0, None) if threads.notes.is_empty() => "nothing lost".to_string(),
+        (0, None) => "no record lost".to_string(),
         (0, Some(losses)) => format!("no record lost, but {losses}"),
         (lost, _) => format!("{} LOST: models end where records are missing", counted(lost, "record")),
     };
@@ -87,8 +88,8 @@ pub fn summary(model: &TimingModel) -> String {
             )
         }
     };
-    let notes: String =
-        stolen(threads).into_iter().chain(clock::steps(threads)).map(|it| it + "\n").collect();
+    let all = noted(threads).chain(stolen(threads)).chain(clock::steps(threads));
+    let notes: String = all.map(|it| it + "\n").collect();
     format!(
         "{} on {machine}: {}, {}, {loss}.\n{notes}",
         how_long(model),
@@ -104,6 +105,11 @@ pub(crate) fn listed(losses: &[Loss]) -> Option<String> {
         counted(loss.count, what.strip_suffix('s').unwrap_or(&what))
     };
     (!losses.is_empty()).then(|| losses.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+/// What is to be known of the recordings as a whole.
+pub(crate) fn noted(seen: &Threads) -> impl Iterator<Item = String> {
+    seen.notes.iter().map(|note| format!("Note: {}.", visible(note)))
 }
 
 /// The time that the hypervisor took from the machine, where it took any.
@@ -480,6 +486,13 @@ cyclictest  3872";
         );
         lossy.threads.as_mut().expect("threads").lost_records = 3;
         assert!(summary(&lossy).contains("3 records LOST"));
+        let mut noted = model(Vec::new());
+        noted.threads.as_mut().expect("threads").notes = vec!["it has no wake-ups".to_owned()];
+        assert!(
+            summary(&noted).ends_with("no record lost.\nNote: it has no wake-ups.\n"),
+            "{}",
+            summary(&noted)
+        );
         let mut skipped = model(Vec::new());
         skipped.threads.as_mut().expect("threads").skipped_events = 21;
         assert!(summary(&skipped).contains("no record lost, but 21 skipped events"));

@@ -64,7 +64,7 @@ pub struct Analysed {
 /// Inputs that were opened and fit together.
 pub struct Analyser {
     /// The folder of a trace that was imported for this.
-    _imported: Option<Temporary>,
+    imported: Option<Temporary>,
     trace: Trace,
     kernel: Option<Recording>,
     /// A model of threads, used instead of those of the recording.
@@ -124,11 +124,11 @@ impl Analyser {
     /// Opens the inputs and checks that they fit together.
     pub fn open(options: Options, monitor: &dyn Monitor) -> Result<Analyser> {
         let flow = FlowOptions { curve_horizon: options.curve_horizon };
-        let imported = import::for_the_moment(&options.trace, &options.threads, monitor)?;
+        let imported = import::is_of_ros(&options.trace)
+            .then(|| import::for_the_moment(&options.trace, &options.threads, false, monitor))
+            .transpose()?;
         let (path, beside) = match (&imported, probes::parts(&options.trace)) {
-            (Some(Temporary { program, .. }), _) => {
-                (program.path.clone(), program.kernel.as_ref().map(|kernel| kernel.recorded.path.clone()))
-            }
+            (Some(program), _) => (program.path().to_owned(), program.kernel().map(Path::to_owned)),
             (None, Some([trace, recording])) => (trace, Some(recording)),
             (None, None) => (options.trace.clone(), None),
         };
@@ -146,7 +146,7 @@ impl Analyser {
             options.threads.refuse_without_threads(&display_name(&options.trace))?;
         }
         let Options { threads, deadlines, lists, .. } = options;
-        Ok(Analyser { _imported: imported, trace, kernel, beside, threads, deadlines, lists })
+        Ok(Analyser { imported, trace, kernel, beside, threads, deadlines, lists })
     }
 
     /// Reads the inputs, makes the timing model and judges the deadlines.
@@ -167,7 +167,13 @@ impl Analyser {
             (None, Some(recording)) => Some(kernel_threads(recording, horizon, monitor)?),
             (None, None) => None,
         };
-        self.kernel.iter().for_each(|recording| recording.report_problems(monitor));
+        if let Some(recording) = &self.kernel {
+            recording.report_problems(monitor);
+            // Those of the import have been told.
+            if self.imported.is_none() {
+                recording.report_notes(monitor);
+            }
+        }
         let Some(mut threads) = threads else { return Ok(model) };
         self.threads.apply(&mut threads);
         Ok(combine(threads, model, monitor))

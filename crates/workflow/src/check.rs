@@ -7,25 +7,23 @@ use crate::chains::Trace;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
 use crate::guard::tell_unproven;
-use crate::import::warn_of_lacks;
+use crate::import::{self, Temporary};
 use crate::inputs::open_trace;
 use crate::measure::log;
 use crate::model_file::{Given, read_model};
-use crate::monitor::{Monitor, Unit};
+use crate::monitor::Monitor;
 use crate::probes;
 use crate::recording::{Recording, TimeRange};
 use crate::replay::latency::observe_with;
 use crate::why;
 use punctual_conformance::{
-    Answer, ChainChecker, Checker, Contract, LatencyChecker, Note, Standing, Term, Verdict, check_model,
+    Answer, ChainChecker, Contract, LatencyChecker, Note, Standing, Term, Verdict, check_model,
 };
 use punctual_extract::StreamOptions;
 use punctual_extract::flow::Options as FlowOptions;
-use punctual_model::Platform;
+use punctual_model::{Platform, Policy};
 use punctual_model::causes::{Causes, Limit};
 use punctual_report::conformance::Checked;
-use punctual_trace::import::{Import, Options as TraceOptions, is_trace};
-use punctual_trace::{ErrorKind, Record, ctf};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use threads::check_threads;
@@ -45,10 +43,16 @@ pub struct Options {
     pub workers: NonZeroUsize,
 }
 
-/// An input, opened.
+/// An input, and its import if it is another tool's.
+struct Opened {
+    name: String,
+    input: Input,
+    imported: Option<Temporary>,
+}
+
+/// What an input is.
 enum Input {
     Recording(Box<Recording>),
-    Trace(Import),
     Program(Box<Trace>),
     Model(Box<punctual_model::TimingModel>),
 }
@@ -63,13 +67,20 @@ pub fn check(options: &Options, monitor: &dyn Monitor) -> Result<Vec<Checked>> {
         )));
     }
     tell_unproven(&options.bounds.apply(&mut contract), monitor);
-    let open = |given: &Given| Ok((given.name().into_owned(), Input::open(given, options)?));
+    // As `punctual import` does, unless the contract is about others.
+    let is_of_others = |policy: Policy| !policy.is_real_time();
+    let include_best_effort = contract.tasks.iter().any(|task| task.policy.is_some_and(is_of_others));
+    let open = |given: &Given| Opened::new(given, options, include_best_effort, monitor);
     let inputs = options.inputs.iter().flat_map(parts);
     let inputs = inputs.map(|given| open(&given)).collect::<Result<Vec<_>>>()?;
-    let check = |(name, input): (String, Input)| {
+    let check = |Opened { name, input, imported }: Opened| {
         let doubt = input.platform().and_then(|platform| options.bounds.doubt(platform));
         doubt.iter().for_each(|doubt| monitor.warn(&format!("{name}: {doubt}")));
-        let (verdict, causes) = input.check(&contract, &name, options.workers, monitor)?;
+        // Those of an import have been told.
+        if let (Input::Recording(recording), None) = (&input, &imported) {
+            recording.report_notes(monitor);
+        }
+        let (verdict, causes) = input.check(&contract, options.workers, monitor)?;
         Ok(Checked { input: name, verdict, causes })
     };
     inputs.into_iter().map(check).collect()
@@ -91,45 +102,46 @@ fn parts(given: &Given) -> Vec<Given> {
     .unwrap_or_else(|| vec![given.clone()])
 }
 
-impl Input {
-    fn open(given: &Given, options: &Options) -> Result<Input> {
-        let input = match given {
-            Given::File(path) => Input::recognise(path, options)?,
-            Given::Model(model) => Input::Model(model.clone()),
+impl Opened {
+    fn new(
+        given: &Given,
+        options: &Options,
+        include_best_effort: bool,
+        monitor: &dyn Monitor,
+    ) -> Result<Opened> {
+        let name = given.name().into_owned();
+        let everyone = ThreadFilter::default();
+        let (input, imported) = match given {
+            Given::File(path) if import::is_foreign(path) => {
+                let imported = import::for_the_moment(path, &everyone, include_best_effort, monitor)?;
+                (Input::recognise(imported.path(), options)?, Some(imported))
+            }
+            Given::File(path) => (Input::recognise(path, options)?, None),
+            Given::Model(model) => (Input::Model(model.clone()), None),
         };
         let has_parts = match &input {
             Input::Recording(recording) => !recording.about().latency,
             Input::Program(_) => true,
-            Input::Trace(_) | Input::Model(_) => false,
+            Input::Model(_) => false,
         };
         match has_parts || options.range.is_everything() {
-            true => Ok(input),
+            true => Ok(Opened { name, input, imported }),
             false => Err(Error::usage(format!(
-                "--from and --until are for recordings of threads and traces of programs; {} is neither",
-                given.name()
+                "--from and --until are for recordings of threads and traces of programs; {name} is neither"
             ))),
         }
     }
+}
 
+impl Input {
     fn recognise(path: &Path, options: &Options) -> Result<Input> {
-        let trace_options = TraceOptions { include_best_effort: true, ..TraceOptions::default() };
         if path.is_dir() {
             if let Ok(reader) = open_trace(path) {
                 let trace = Trace::new(reader, path, &[], FlowOptions { curve_horizon: 1 })?;
                 let trace = trace.within(options.range);
                 return Ok(Input::Program(Box::new(trace)));
             }
-            let is_other = ctf::Reader::open(path)
-                .is_err_and(|error| matches!(error.kind(), ErrorKind::NotATrace | ErrorKind::NotFound));
-            if is_other {
-                if let Ok(import) = Import::open(path, &trace_options) {
-                    return Ok(Input::Trace(import));
-                }
-            }
             return Ok(Input::Recording(Box::new(Recording::open(path, &options.range)?)));
-        }
-        if is_trace(path) {
-            return Ok(Input::Trace(Import::open(path, &trace_options)?));
         }
         Ok(Input::Model(Box::new(read_model(path)?)))
     }
@@ -139,14 +151,13 @@ impl Input {
         match self {
             Input::Recording(recording) => Some(&recording.about().platform),
             Input::Model(model) => model.platform.as_ref(),
-            Input::Trace(_) | Input::Program(_) => None,
+            Input::Program(_) => None,
         }
     }
 
     fn check(
         self,
         contract: &Contract,
-        name: &str,
         workers: NonZeroUsize,
         monitor: &dyn Monitor,
     ) -> Result<(Verdict, Option<Causes>)> {
@@ -165,22 +176,6 @@ impl Input {
                 let verdict = check_threads(&recording, contract, workers, monitor)?;
                 let causes = causes(&recording, contract, &verdict, workers, monitor);
                 return Ok((verdict, causes));
-            }
-            Input::Trace(import) => {
-                let progress = monitor.begin("checking", import.bytes(), Unit::Bytes);
-                let mut checker = Checker::new(contract);
-                let mut each = |record: &Record| {
-                    checker.record(record, &mut |_| {});
-                    true
-                };
-                let imported = import.run(&mut each, &mut |done| progress.set(done))?;
-                drop(progress);
-                imported.notes.iter().for_each(|note| monitor.warn(&format!("{name}: {note}")));
-                warn_of_lacks(name, &imported.account, monitor);
-                let mut verdict = checker.finish(imported.totals.lost, &mut |_| {});
-                let unchecked = Unchecked { chains: true, latencies: true, tasks: false };
-                verdict.notes.extend(unchecked.note(contract));
-                verdict
             }
         };
         Ok((verdict, None))

@@ -111,6 +111,7 @@ pub fn extract(options: Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Re
         until: summary.until,
         records: summary.statistics.records,
         totals,
+        notes: Vec::new(),
     };
     let model = models::model(sink.extractor, observed, monitor);
     if model.tasks().is_empty() {

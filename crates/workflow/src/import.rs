@@ -7,10 +7,10 @@ use crate::monitor::{Monitor, Unit};
 use crate::record::{Recorded, RecordingWriter};
 use crate::specs::printable;
 use punctual_report::counted;
-use punctual_trace::Record;
 use punctual_trace::ctf18::{Reader, holds_trace};
 use punctual_trace::import::ros2;
-use punctual_trace::import::{Account, Import, Options as TraceOptions, has_kernel};
+use punctual_trace::import::{Account, Import, Options as TraceOptions, has_kernel, is_trace};
+use punctual_trace::{ErrorKind, Record, ctf};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -108,43 +108,74 @@ pub fn import(options: &Options, monitor: &dyn Monitor) -> Result<Imported> {
     import_threads(options, monitor).map(Imported::Threads)
 }
 
-/// A trace of ROS 2 that is imported to a folder which goes with this.
+/// A trace that is imported to a folder which goes with this.
 pub(crate) struct Temporary {
     _place: TempDir,
-    /// What is in the folder.
-    pub program: Dataflow,
+    imported: Imported,
 }
 
-/// Imports this trace for the moment; `None` if it is none of ROS 2.
+impl Temporary {
+    /// The recording, or the trace of the program.
+    pub fn path(&self) -> &Path {
+        match &self.imported {
+            Imported::Threads(threads) => &threads.recorded.path,
+            Imported::Dataflow(program) => &program.path,
+        }
+    }
+
+    /// The recording beside the trace of the program.
+    pub fn kernel(&self) -> Option<&Path> {
+        match &self.imported {
+            Imported::Threads(_) => None,
+            Imported::Dataflow(program) => program.kernel.as_ref().map(|kernel| &*kernel.recorded.path),
+        }
+    }
+}
+
+/// Whether this is another tool's trace, and none of ours.
+pub(crate) fn is_foreign(path: &Path) -> bool {
+    if !path.is_dir() {
+        return is_trace(path);
+    }
+    let is_none_of_ours = ctf::Reader::open(path)
+        .is_err_and(|error| matches!(error.kind(), ErrorKind::NotATrace | ErrorKind::NotFound));
+    is_none_of_ours && (is_of_ros(path) || Import::open(path, &TraceOptions::default()).is_ok())
+}
+
+/// Whether this is a trace of ROS 2. Whoever reads our own traces knows best what is wrong with one.
+pub(crate) fn is_of_ros(path: &Path) -> bool {
+    let reader = || Reader::open(path).ok();
+    path.is_dir() && holds_trace(path) && reader().is_some_and(|it| !is_own(&it) && ros2::is_ros(&it))
+}
+
+/// Imports a trace for the moment.
 pub(crate) fn for_the_moment(
     source: &Path,
     threads: &ThreadFilter,
+    include_best_effort: bool,
     monitor: &dyn Monitor,
-) -> Result<Option<Temporary>> {
-    if !(source.is_dir() && holds_trace(source)) {
-        return Ok(None);
-    }
-    // Whoever reads our own traces knows best what is wrong with one.
-    let Some(reader) = Reader::open(source).ok().filter(|it| !is_own(it) && ros2::is_ros(it)) else {
-        return Ok(None);
-    };
+) -> Result<Temporary> {
     let place = tempfile::Builder::new().prefix("punctual-").tempdir();
     let place = place.map_err(|error| Error::io("make", "a temporary folder", &error))?;
     let options = Options {
         source: source.to_owned(),
         folder: RecordingFolder::new(&place.path().join("imported"), false)?,
         threads: threads.clone(),
-        include_best_effort: false,
+        include_best_effort,
         machine: None,
         variables: Variables::Assumed,
     };
-    let program = import_ros(&options, reader, monitor)?;
-    warn_of_lacks(source.display(), &program.written.account, monitor);
-    Ok(Some(Temporary { _place: place, program }))
+    let imported = import(&options, monitor)?;
+    let account = match &imported {
+        Imported::Threads(threads) => &threads.account,
+        Imported::Dataflow(program) => &program.written.account,
+    };
+    warn_of_lacks(source.display(), account, monitor);
+    Ok(Temporary { _place: place, imported })
 }
 
 /// Says what is missing that could have been recorded.
-pub(crate) fn warn_of_lacks(source: impl Display, account: &Account, monitor: &dyn Monitor) {
+fn warn_of_lacks(source: impl Display, account: &Account, monitor: &dyn Monitor) {
     for lack in account.lacks.iter().filter(|lack| lack.is_recordable) {
         monitor.warn(&format!("{source} lacks {}: {}", lack.what, lack.cost));
     }
@@ -250,13 +281,14 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Th
         }
         return Err(seen.advise(options.threads.no_match(&source.to_string())));
     }
-    let Some(writer) = writer else {
+    let Some(mut writer) = writer else {
         let error = Error::file(format!("{source} has no real-time threads to import"));
         return Err(match options.include_best_effort {
             true => Error::file(format!("{source} has no threads to import")),
             false => error.advise("--include-best-effort imports the others too"),
         });
     };
+    imported.notes.iter().for_each(|note| writer.note(note));
     let recorded = writer.finish(imported.until, imported.totals)?;
     Ok(Threads { recorded, account: imported.account, notes: imported.notes })
 }

@@ -324,6 +324,7 @@ impl Live {
             until: now,
             records: self.records,
             totals: self.totals,
+            notes: Vec::new(),
         }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Observed {
     pub until: Instant,
     pub records: u64,
     pub totals: Totals,
+    /// What is to be known of it as a whole.
+    pub notes: Vec<String>,
 }
 
 /// The timing model of an observation.
@@ -49,6 +51,7 @@ pub(crate) fn of_tasks(
             stolen_ns: observed.totals.stolen,
             omitted_tasks,
             clock_steps,
+            notes: observed.notes,
             tasks,
         }),
         ..TimingModel::new(observed.clock)

@@ -162,6 +162,11 @@ impl RecordingWriter {
         result.map_err(|error| interrupted(&self.path, error))
     }
 
+    /// Adds something to be known of the recording as a whole.
+    pub fn note(&mut self, text: &str) {
+        self.recorder.note(text.to_owned());
+    }
+
     pub fn finish(self, until: Instant, totals: Totals) -> Result<Recorded> {
         let path = self.path;
         match self.recorder.finish(until, totals) {

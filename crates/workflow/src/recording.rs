@@ -126,6 +126,12 @@ impl Recording {
         Ok(self.read(0..self.reader.stretches(), each)?)
     }
 
+    /// Reports what is to be known of it as a whole. Its timing model has that, too.
+    pub fn report_notes(&self, monitor: &dyn Monitor) {
+        let path = self.path.display();
+        self.reader.notes().iter().for_each(|note| monitor.warn(&format!("{path}: {note}")));
+    }
+
     /// Reports what is missing from it.
     pub fn report_problems(&self, monitor: &dyn Monitor) {
         let warn = |what: String| monitor.warn(&format!("{}: {what}", self.path.display()));

@@ -154,6 +154,7 @@ fn to_model(extractor: Extractor, recording: &Recording, records: u64, monitor: 
         until: recording.reader().until(),
         records,
         totals: Totals { lost, ..totals },
+        notes: recording.reader().notes().to_vec(),
     };
     models::model(extractor, observed, monitor)
 }

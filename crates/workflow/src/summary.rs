@@ -57,6 +57,7 @@ pub fn summarize(options: &Options, monitor: &dyn Monitor) -> Result<Summary> {
     for recording in &recordings {
         let summary = summary(recording, options, monitor)?;
         recording.report_problems(monitor);
+        recording.report_notes(monitor);
         add(&mut all, summary, recording.path().display())?;
     }
     if all.tasks() == 0 && options.must_match && !options.threads.is_empty() {

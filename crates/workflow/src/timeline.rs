@@ -142,6 +142,7 @@ impl TimelineMaker {
         }
         if let Some(recording) = &self.recording {
             recording.report_problems(monitor);
+            recording.report_notes(monitor);
         }
         let switches = self.recording.as_ref().map(|recording| recording.about().switches);
         Ok(Shown { contents, switches, all_threads })
@@ -222,7 +223,7 @@ fn shown_tasks(recording: &Recording, filter: &ThreadFilter, monitor: &dyn Monit
     let about = recording.about();
     let (from, until, totals) = (recording.from(), recording.reader().until(), recording.reader().totals());
     let (platform, clock) = (about.platform.clone(), about.clock.clone());
-    let observed = Observed { platform, clock, from, until, records: 0, totals };
+    let observed = Observed { platform, clock, from, until, records: 0, totals, notes: Vec::new() };
     let mut model = models::model(extractor, observed, monitor);
     filter.select(&mut model, &recording.path().display().to_string())?;
     Ok(model)

@@ -9,10 +9,9 @@ mod live;
 
 pub(crate) use live::Explainer;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
-use crate::folder::RecordingFolder;
-use crate::import::{self, Imported, Variables};
+use crate::import::{self, Temporary};
 use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
@@ -28,7 +27,6 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// What to explain.
 pub struct Options {
@@ -72,9 +70,13 @@ pub enum Jobs {
 
 /// Explains the late jobs of a recording: its timing model, with the section `causes`.
 pub fn why(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
-    let (recording, _imported) = open(options, monitor)?;
+    let (recording, imported) = open(options, monitor)?;
     let model = explain(&recording, &options.choice, monitor)?;
     recording.report_problems(monitor);
+    // Those of the import have been told.
+    if imported.is_none() {
+        recording.report_notes(monitor);
+    }
     Ok(model)
 }
 
@@ -130,44 +132,22 @@ impl Shows {
     }
 }
 
-/// Opens a recording, or imports the trace of another tool to a temporary folder.
-fn open(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<TempDir>)> {
+/// Opens a recording, or imports the trace of another tool for the moment.
+fn open(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<Temporary>)> {
     let source = &options.recording;
-    if source.is_file() {
-        return imported(options, monitor).map_err(|error| match is_program(source) {
-            true => error.advise(format!("to watch a program: punctual why -- {}", source.display())),
-            false => error,
-        });
+    if !source.is_file() && !import::is_foreign(source) {
+        return Ok((Recording::open(source, &options.range)?, None));
     }
-    match Recording::open(source, &options.range) {
-        // Perhaps a folder of LTTng's.
-        Err(error) if error.kind() == ErrorKind::File && source.is_dir() => {
-            imported(options, monitor).map_err(|_| error)
-        }
-        opened => Ok((opened?, None)),
-    }
+    let imported = import::for_the_moment(source, &options.choice.threads, false, monitor);
+    let imported = imported.map_err(|error| match source.is_file() && is_program(source) {
+        true => error.advise(format!("to watch a program: punctual why -- {}", source.display())),
+        false => error,
+    })?;
+    Ok((Recording::open(imported.kernel().unwrap_or(imported.path()), &options.range)?, Some(imported)))
 }
 
 fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
-}
-
-fn imported(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<TempDir>)> {
-    let place = tempfile::Builder::new().prefix("punctual-why-").tempdir();
-    let place = place.map_err(|error| Error::io("make", "a temporary folder", &error))?;
-    let folder = place.path().join("imported");
-    let import = import::Options {
-        source: options.recording.clone(),
-        folder: RecordingFolder::new(&folder, false)?,
-        threads: options.choice.threads.clone(),
-        include_best_effort: false,
-        machine: None,
-        variables: Variables::Assumed,
-    };
-    if let Imported::Threads(threads) = import::import(&import, monitor)? {
-        import::warn_of_lacks(options.recording.display(), &threads.account, monitor);
-    }
-    Ok((Recording::open(&folder, &options.range)?, Some(place)))
 }
 
 /// Without switches nothing can be said of a job but how long it took.

@@ -4,6 +4,7 @@ use crate::model::{only_task, primary};
 use crate::run::{punctual, run};
 use crate::{Result, ensure, in_context, timing};
 use punctual_model::{Stream, Task, TimingModel};
+use serde_json::Value;
 use std::path::Path;
 
 /// Imports `trace` into `folder`; its models must be those of the recording `own` of three periodic tasks.
@@ -17,6 +18,25 @@ pub fn has_models_of(own: &Path, trace: &Path, folder: &Path) -> Result {
     for name in ["task-0", "task-1", "task-2"] {
         in_context(&format!("{name}, {}", ended.all()), compare(&ours, &theirs, name))?;
     }
+    is_judged_as(trace, folder)
+}
+
+/// A trace is judged as its import is.
+fn is_judged_as(trace: &Path, folder: &Path) -> Result {
+    let contract = folder.with_extension("contract.toml");
+    let mut agree = punctual(["contract", "--quiet", "--margin", "0%", "-o"]);
+    agree.arg(&contract).arg(folder);
+    run(agree)?.expect_code(0)?;
+    let judged = |input: &Path| -> Result<Value> {
+        let mut check = punctual(["check", "--json"]);
+        check.arg(&contract).arg(input);
+        let ended = run(check)?;
+        let verdict: Value = serde_json::from_str(&ended.stdout)?;
+        ensure!(verdict["inputs"][0]["tasks"][0]["jobs"].as_u64() > Some(0), "{}", ended.all());
+        Ok(verdict["inputs"][0]["tasks"].clone())
+    };
+    let (of_trace, of_import) = (judged(trace)?, judged(folder)?);
+    ensure!(of_trace == of_import, "{of_trace:#}\nand {of_import:#}");
     Ok(())
 }
 

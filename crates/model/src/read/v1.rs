@@ -87,6 +87,7 @@ pub(super) fn read(text: &str, source: &serde_json::Value) -> Result<TimingModel
             skipped_events: observation.skipped_events,
             stolen_ns: observation.stolen_ns,
             clock_steps: Vec::new(),
+            notes: Vec::new(),
             omitted_tasks: observation.omitted_tasks,
             tasks,
         }),

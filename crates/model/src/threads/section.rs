@@ -33,6 +33,8 @@ impl Section for Threads {
         self.stolen_ns += other.stolen_ns;
         self.omitted_tasks = self.omitted_tasks.saturating_add(other.omitted_tasks);
         self.clock_steps.extend(other.clock_steps);
+        let new = other.notes.into_iter().filter(|note| !self.notes.contains(note)).collect::<Vec<_>>();
+        self.notes.extend(new);
         self.tasks.extend(other.tasks);
         Ok(self)
     }

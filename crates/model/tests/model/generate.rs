@@ -329,6 +329,7 @@ fn threads() -> impl Strategy<Value = Threads> {
                 .then(|| ClockStep { at_ns: until_ns, by_ns: counts[2] as i64 })
                 .into_iter()
                 .collect(),
+            notes: (counts[2] % 5 == 0).then(|| "an event is missing".to_owned()).into_iter().collect(),
             tasks,
         }
     })

@@ -71,6 +71,9 @@ class Threads(_Threads, total=False):
     # When CLOCK_REALTIME was set: the first 100 steps. What was due on it is due as the clock was then.
     # Absent if there were none.
     clock_steps: list[ThreadsClockStep]
+    # What is to be known of the recording as a whole, as sentences: above all what an imported trace does not
+    # have. Absent if there are none.
+    notes: list[str]
     # Tasks left out because there were too many. Absent if zero.
     omitted_tasks: int
 

@@ -90,6 +90,7 @@ fn incomplete(seen: &Threads) -> Vec<String> {
             "{stolen} Jobs that were due then are late or took longer; costs are never too small."
         ));
     }
+    text.extend(crate::overview::noted(seen));
     text.extend(clock::steps(seen));
     if seen.omitted_tasks > 0 {
         text.push(format!("{} left out because there were too many.", counted(seen.omitted_tasks, "task")));

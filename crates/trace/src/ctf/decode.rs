@@ -31,6 +31,8 @@ pub struct Decoder {
     circumstances: Option<Circumstances>,
     /// When the observation ended, once that event has been read.
     pub until_ns: Option<u64>,
+    /// The notes that have been read.
+    pub notes: Vec<String>,
 }
 
 impl Decoder {
@@ -209,6 +211,10 @@ impl Decoder {
             }
             OBSERVATION_END => {
                 self.until_ns = Some(before(u64::from_le_bytes(*fields.array()?))?.ns());
+                return Ok(None);
+            }
+            NOTE => {
+                self.notes.push(fields.text()?);
                 return Ok(None);
             }
             TASK => Record::Task(Box::new(task(fields, now)?)),

@@ -24,6 +24,8 @@ pub const MAX_TEXT: usize = 64 << 10;
 /// The same for names and places of a measurement of latency; and most entries of a list of such.
 pub const MAX_SHORT_TEXT: usize = 1000;
 pub const MOST_ENTRIES: usize = 255;
+/// Most notes of a recording.
+pub const MOST_NOTES: usize = 255;
 /// Flag of a packet: the recording is complete and ends here.
 pub const FLAG_END: u32 = 1;
 /// Above the flags: stolen time in milliseconds, saturating.
@@ -92,6 +94,8 @@ pub const FAULTED: u8 = 46;
 pub const TAKEN: u8 = 47;
 /// What version 11 has added.
 pub const LOST: u8 = 48;
+/// What version 12 has added.
+pub const NOTE: u8 = 49;
 
 /// Of a measurement of scheduling latency, too: what versions after the fourth have added.
 pub const LATENCY_LATER: std::ops::RangeInclusive<u8> = WAKEUP_SECTIONS..=FROM_DUE;

@@ -1,6 +1,6 @@
 //! The events of one packet, as bytes.
 
-use super::layout::{HEADER, OBSERVATION_END};
+use super::layout::{HEADER, MAX_SHORT_TEXT, NOTE, OBSERVATION_END};
 use rustc_hash::FxHashMap;
 
 /// The events of one packet, after room for its header.
@@ -35,12 +35,16 @@ impl Packet {
         self.bytes.len() == HEADER
     }
 
-    /// Adds the end of the observation.
-    pub fn add_end(&mut self, until_ns: u64, at_ns: u64) {
+    /// Adds the end of the observation, and what is to be known of the recording as a whole.
+    pub fn add_end(&mut self, notes: &[String], until_ns: u64, at_ns: u64) {
         if self.is_empty() {
             self.begin_ns = at_ns;
         }
         self.end_ns = at_ns;
+        for note in notes {
+            self.put(at_ns, NOTE, &[]);
+            self.text(note, MAX_SHORT_TEXT);
+        }
         self.put(at_ns, OBSERVATION_END, &(at_ns - until_ns).to_le_bytes());
     }
 

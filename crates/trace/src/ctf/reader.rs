@@ -33,6 +33,7 @@ pub struct Reader {
     pub(super) totals: Totals,
     pub(super) until: Instant,
     pub(super) whole: (Instant, Instant),
+    notes: Vec<String>,
     is_complete: bool,
     dropped: Dropped,
     pub(super) damages: Damages,
@@ -101,6 +102,7 @@ impl Reader {
             totals: index.last.map_or(Totals::default(), |(last, _)| last.totals),
             until: Instant::from_ns(0),
             whole: (Instant::from_ns(0), Instant::from_ns(0)),
+            notes: Vec::new(),
             is_complete: last.is_some_and(|(last, _)| last.flags & FLAG_END != 0),
             dropped: Dropped::default(),
             damages,
@@ -126,11 +128,11 @@ impl Reader {
         if self.dropped.packets > 0 || self.about.from == Instant::from_ns(0) {
             self.about.from = self.about.from.max(Instant::from_ns(first.begin_ns));
         }
-        let mut until = None;
         // Damage of that packet is reported when it is read.
         let reached = Reached { packets: last.sequence, end_ns: last.begin_ns };
-        self.read_run(&run, reached, &mut Damages::default(), &mut until, &mut |_, _| {})?;
-        self.until = Instant::from_ns(until.unwrap_or(last.end_ns)).max(self.about.from);
+        let ending = self.read_run(&run, reached, &mut Damages::default(), &mut |_, _| {})?;
+        self.notes = ending.notes;
+        self.until = Instant::from_ns(ending.until_ns.unwrap_or(last.end_ns)).max(self.about.from);
         Ok(())
     }
 
@@ -170,6 +172,11 @@ impl Reader {
         self.dropped
     }
 
+    /// What is to be known of the recording as a whole.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// Damage that was found when it was opened.
     pub fn damage(&self) -> Vec<Damage> {
         self.damages.list()
@@ -198,23 +205,16 @@ impl Reader {
     /// If there are fewer stretches.
     pub fn read(&self, stretches: Range<usize>, each: &mut dyn FnMut(&Record)) -> Result<Vec<Damage>, Error> {
         let mut damages = Damages::default();
-        let mut until = None;
         if stretches.contains(&0) {
             self.selection.known.iter().for_each(&mut *each);
         }
         let stamps_ns = &self.selection.stamps_ns;
         for index in self.selection.runs.clone().skip(stretches.start).take(stretches.len()) {
-            self.read_run(
-                &self.runs[index],
-                self.reached(index),
-                &mut damages,
-                &mut until,
-                &mut |at_ns, record| {
-                    if stamps_ns.contains(&at_ns) {
-                        each(record);
-                    }
-                },
-            )?;
+            self.read_run(&self.runs[index], self.reached(index), &mut damages, &mut |at_ns, record| {
+                if stamps_ns.contains(&at_ns) {
+                    each(record);
+                }
+            })?;
         }
         Ok(damages.into_list())
     }
@@ -227,16 +227,15 @@ impl Reader {
         }
     }
 
-    /// Reads the records of a run, with their events' timestamps; sets `until` if the observation ended in
-    /// it. Where packets are missing or damaged, a record says so.
+    /// Reads the records of a run, with their events' timestamps, and returns what ends the recording,
+    /// if it ends here. Where packets are missing or damaged, a record says so.
     pub(super) fn read_run(
         &self,
         run: &Run,
         mut reached: Reached,
         damages: &mut Damages,
-        until: &mut Option<u64>,
         each: &mut impl FnMut(u64, &Record),
-    ) -> Result<(), Error> {
+    ) -> Result<Ending, Error> {
         let stream = &self.streams[run.file];
         let failed = |error: io::Error| Error::io("read", &self.folder.join(&stream.name), &error);
         let file = stream.open().map_err(failed)?;
@@ -254,7 +253,7 @@ impl Reader {
                     offset,
                     "the file has changed since it was opened; what follows is left out",
                 ));
-                return Ok(());
+                return Ok(Ending::default());
             };
             bytes.resize(header.bytes, 0);
             file.read(offset, &mut bytes).map_err(failed)?;
@@ -280,9 +279,15 @@ impl Reader {
         if let Some(lost) = reached.lost_before(run.packets, run.end_ns) {
             each(run.end_ns, &lost);
         }
-        *until = decoder.until_ns.or(*until);
-        Ok(())
+        Ok(Ending { until_ns: decoder.until_ns, notes: decoder.notes })
     }
+}
+
+/// What the end of a recording tells.
+#[derive(Default)]
+pub(super) struct Ending {
+    until_ns: Option<u64>,
+    notes: Vec<String>,
 }
 
 /// How far a recording has been read without a gap.

@@ -2,7 +2,7 @@
 
 use super::encode::own_ns;
 use super::files::{self, Writer, Written};
-use super::layout::{FLAG_END, HEADER, Header, MOST_PACKET};
+use super::layout::{FLAG_END, HEADER, Header, MOST_NOTES, MOST_PACKET};
 use super::packet::Packet;
 use super::{MIN_LIMIT, Options, Recorded, metadata};
 use crate::error::{Error, ErrorKind};
@@ -39,6 +39,7 @@ pub struct Recorder {
     sequence: u64,
     activations: u64,
     totals: Totals,
+    notes: Vec<String>,
     roster: Roster,
     /// Bytes until the threads are repeated.
     until_known: u64,
@@ -93,6 +94,7 @@ impl Recorder {
             sequence: 0,
             activations: 0,
             totals: Totals::default(),
+            notes: Vec::new(),
             roster: Roster::new(),
             until_known: 0,
             file_most,
@@ -119,6 +121,13 @@ impl Recorder {
         self.totals = totals;
     }
 
+    /// Adds something to be known of the recording as a whole.
+    pub fn note(&mut self, text: String) {
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(text);
+        }
+    }
+
     /// Closes the packet if it is a second old, so that its records get to the disk. Call this a few times a
     /// second.
     pub fn tick(&mut self) -> Result<(), Error> {
@@ -135,7 +144,7 @@ impl Recorder {
         if !self.packet.is_empty() && at_ns - self.packet.end_ns >= 1 << 32 {
             self.close(0)?;
         }
-        self.packet.add_end(until.ns(), at_ns);
+        self.packet.add_end(&self.notes, until.ns(), at_ns);
         self.close(FLAG_END)?;
         match self.wait() {
             Some(written) => {

@@ -53,19 +53,13 @@ impl Reader {
         let mut all = Damages::default();
         for index in 0..behind {
             let mut damages = Damages::default();
-            self.read_run(
-                &self.runs[index],
-                self.reached(index),
-                &mut damages,
-                &mut None,
-                &mut |at_ns, record| {
-                    if at_ns < from.ns() {
-                        roster.record(record);
-                    } else {
-                        begin = begin.min(index);
-                    }
-                },
-            )?;
+            self.read_run(&self.runs[index], self.reached(index), &mut damages, &mut |at_ns, record| {
+                if at_ns < from.ns() {
+                    roster.record(record);
+                } else {
+                    begin = begin.min(index);
+                }
+            })?;
             // Damage in the selection is reported when it is read.
             if index < begin {
                 all.extend(damages.into_list());

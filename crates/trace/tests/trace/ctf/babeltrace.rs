@@ -38,6 +38,7 @@ fn every_field_is_where_the_metadata_says() {
     for record in &records {
         recorder.record(record).unwrap();
     }
+    recorder.note("it has no wake-ups".to_owned());
     recorder.finish(Instant::from_ns(1_000_003_550), totals(0)).unwrap();
     let Some(lines) = babeltrace(&folder, &["--clock-cycles"]) else { return };
     let task =
@@ -225,6 +226,7 @@ fn every_field_is_where_the_metadata_says() {
         event("lost", 1_000_003_500, "since_ns = 1000003300, until_ns = 1000003450"),
         event("exit", 1_000_003_500, "tid = 7, sequence = 9, before_ns = 100"),
         event("last", 1_000_003_600, "tid = 8, sequence = 8, before_ns = 0"),
+        event("note", 1_000_003_600, "text = \"it has no wake-ups\""),
         event("observation_end", 1_000_003_600, "before_ns = 50"),
     ];
     for (line, (name, at, fields)) in lines.iter().zip(&expected) {

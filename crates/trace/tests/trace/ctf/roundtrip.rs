@@ -15,6 +15,7 @@ proptest! {
         until in any::<u64>(),
         (lost, untracked, skipped) in any::<(u64, u64, u64)>(),
         stolen_ms in 0..1_u64 << 31,
+        notes in vec("[a-zµ ×]{0,600}", 0..4),
     ) {
         let scratch = tempfile::tempdir()?;
         let folder = scratch.path().join("recording");
@@ -26,12 +27,18 @@ proptest! {
         let stolen = Duration::from_ms(stolen_ms);
         let totals = punctual_trace::Totals { lost, untracked, skipped, stolen };
         let until = Instant::from_ns(until);
+        notes.iter().for_each(|note| recorder.note(note.clone()));
         let recorded = recorder.finish(until, totals)?;
         let reader = Reader::open(&folder)?;
         prop_assert_eq!(without_known(&read_all(&reader)), without_known(&records));
         prop_assert_eq!(reader.about(), &about);
         prop_assert_eq!(reader.totals(), totals);
         prop_assert_eq!(reader.until(), until.max(about.from));
+        let whole = |note: &String| note.len() < 1_000;
+        prop_assert_eq!(reader.notes().len(), notes.len());
+        for (read, note) in reader.notes().iter().zip(&notes) {
+            prop_assert!(if whole(note) { read == note } else { note.starts_with(read.as_str()) }, "{note}");
+        }
         prop_assert!(reader.complete());
         prop_assert_eq!(reader.damage(), []);
         let is_activation = |record: &&Record| matches!(record, Record::Activation(_));
@@ -138,20 +145,20 @@ fn folders_that_are_not_recordings_are_refused() {
     std::fs::remove_file(&metadata).unwrap();
     make(scratch.path(), &some_about(), &Options::default(), &[]);
     let text = std::fs::read_to_string(&metadata).unwrap();
-    std::fs::write(&metadata, text.replace("format_version = 11;", "format_version = 12;")).unwrap();
+    std::fs::write(&metadata, text.replace("format_version = 12;", "format_version = 13;")).unwrap();
     // The checksum says that it was changed, so the version is not believed.
     assert_eq!(Reader::open(scratch.path()).unwrap().damage().len(), 1);
     let of_version = |version: u32| {
-        let body = text.replace("format_version = 11;", &format!("format_version = {version};"));
+        let body = text.replace("format_version = 12;", &format!("format_version = {version};"));
         let body = &body[..body.rfind("/* crc32").unwrap()];
         let crc = crc32fast::hash(body.as_bytes());
         std::fs::write(&metadata, format!("{body}/* crc32 0x{crc:08x}: of all before this line */\n"))
             .unwrap();
         Reader::open(scratch.path())
     };
-    for version in 1..=11 {
+    for version in 1..=12 {
         assert_eq!(of_version(version).unwrap().damage(), [], "version {version}");
     }
-    assert_eq!(of_version(12).err().unwrap().kind(), ErrorKind::Version);
+    assert_eq!(of_version(13).err().unwrap().kind(), ErrorKind::Version);
     assert_eq!(of_version(0).err().unwrap().kind(), ErrorKind::Version);
 }
