@@ -21,8 +21,8 @@ use punctual_conformance::{
 };
 use punctual_extract::StreamOptions;
 use punctual_extract::flow::Options as FlowOptions;
-use punctual_model::{Platform, Policy};
 use punctual_model::causes::{Causes, Limit};
+use punctual_model::{Platform, Policy};
 use punctual_report::conformance::Checked;
 use std::num::NonZeroUsize;
 use std::path::Path;
