@@ -166,7 +166,6 @@ impl Import {
     }
 }
 
-/// The first bytes of a file, and how many there are of all.
 /// Whether a file looks like a trace of another tool.
 pub fn is_trace(path: &Path) -> bool {
     let Ok((beginning, length)) = beginning(path) else { return false };
@@ -178,6 +177,7 @@ pub fn is_trace(path: &Path) -> bool {
     path.is_file() && !is_json && (is_binary() || text::is_text(path).unwrap_or(false))
 }
 
+/// The first bytes of a file, and how many there are of all.
 fn beginning(path: &Path) -> std::io::Result<(Vec<u8>, u64)> {
     const MOST: u64 = 4096;
     let file = File::open(path)?;

@@ -1,9 +1,11 @@
 //! The bytes of a trace: of a file or, in tests, of memory. Every size in the file is checked before anything
 //! is taken at its word.
 
+use super::error::Error;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Most bytes that are read or unpacked at once.
 pub const MOST: u64 = 64 << 20;
@@ -15,6 +17,13 @@ pub enum Bytes {
 }
 
 impl Bytes {
+    /// Those of a file.
+    pub fn open(path: &Path) -> Result<Bytes, Error> {
+        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        let length = file.metadata().map_err(|error| Error::io(path, &error))?.len();
+        Ok(Bytes::File { file, length })
+    }
+
     pub fn length(&self) -> u64 {
         match self {
             Bytes::File { length, .. } => *length,

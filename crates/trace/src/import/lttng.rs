@@ -5,7 +5,7 @@ mod threads;
 
 use super::account::{Account, Known, Use};
 use super::error::{Error, ErrorKind};
-use super::notes::{Cut, Notes};
+use super::notes::{Cut, Notes, WRITTEN_OVER};
 use super::summary::{Imported, Options};
 use crate::ctf18::{Extent, Item, Reader};
 use crate::{About, Record, Totals};
@@ -149,7 +149,7 @@ fn cut(reader: &Reader, extents: &[Extent]) -> Option<Cut> {
     let streams: Vec<&Extent> = extents.iter().filter(is_cut).collect();
     let at = streams.iter().filter_map(|extent| extent.begin).max()?;
     let names: Vec<&str> = streams.iter().map(|extent| file_name(extent)).collect();
-    Some(Cut { of: some_of(&names), at })
+    Some(Cut { of: some_of(&names), at, why: WRITTEN_OVER })
 }
 
 /// Says which streams end long before the others.

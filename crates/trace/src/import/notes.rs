@@ -14,13 +14,22 @@ pub struct Cut {
     pub of: String,
     /// From here on all is there.
     pub at: Instant,
+    /// What became of it.
+    pub why: &'static str,
 }
+
+/// What flight recorders do with the oldest events.
+pub const WRITTEN_OVER: &str = "was written over";
 
 impl Cut {
     /// Of these processors.
     pub fn of_processors(numbers: &BTreeSet<u32>, at: Instant) -> Cut {
         let names = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        Cut { of: format!("processor{} {names}", if numbers.len() == 1 { "" } else { "s" }), at }
+        Cut {
+            of: format!("processor{} {names}", if numbers.len() == 1 { "" } else { "s" }),
+            at,
+            why: WRITTEN_OVER,
+        }
     }
 }
 
@@ -55,9 +64,10 @@ impl Notes {
     /// Says what was cut off, and how many events before the cut were not read.
     pub fn say_cut(&mut self, cut: &Cut, events: u64) {
         self.say(format!(
-            "the beginning of {} was written over: what is read begins at {} s, from where on all is there; \
+            "the beginning of {} {}: what is read begins at {} s, from where on all is there; \
              events before that, which are not read: {events}",
             cut.of,
+            cut.why,
             seconds(cut.at)
         ));
     }
@@ -84,14 +94,16 @@ impl Notes {
         }
         if gets > 0 {
             self.say(format!(
-                "{gets} times a thread left, or used, a processor that it had not been seen to get: its time \
-                 is counted from the last event before, so costs may be too high"
+                "{} a thread left, or used, a processor that it had not been seen to get: its time is \
+                 counted from the last event before, so costs may be too high",
+                times(gets)
             ));
         }
         if leaves > 0 {
             self.say(format!(
-                "{leaves} times a thread got a processor that it had not been seen to leave: all the time \
-                 between counts, or up to the call that it waited in, so costs may be too high"
+                "{} a thread got a processor that it had not been seen to leave: all the time between \
+                 counts, or up to the call that it waited in, so costs may be too high",
+                times(leaves)
             ));
         }
     }
@@ -100,9 +112,13 @@ impl Notes {
     pub fn into_list(self) -> Vec<String> {
         let counted = self.counted.into_iter().map(|(what, count)| format!("{count} × {what}"));
         let others =
-            (self.others > 0).then(|| format!("{} × other things that were not understood", self.others));
+            (self.others > 0).then(|| format!("other things that were not understood: {}", self.others));
         self.plain.into_iter().chain(counted).chain(others).collect()
     }
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// An instant as tools print it.

@@ -19,11 +19,10 @@ use super::tracepoints::{Calls, NO_MACHINE, Reached, SWITCH, Threads, layout};
 use crate::{About, Record, Totals};
 use bundle::Event;
 use events::{At, Events, Running};
-pub use file::is_trace;
+pub use file::{is_trace, why_broken};
 use merge::{Item, Merge};
 use punctual_model::{Instant, Platform};
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 use survey::Survey;
 
@@ -47,9 +46,7 @@ pub struct Trace {
 impl Trace {
     /// Looks through the file.
     pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
-        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
-        let length = file.metadata().map_err(|error| Error::io(path, &error))?.len();
-        Trace::of_bytes(path, Bytes::File { file, length }, options)
+        Trace::of_bytes(path, Bytes::open(path)?, options)
     }
 
     /// The same of a file in memory.
@@ -118,6 +115,12 @@ fn check(survey: &Survey) -> Result<(), String> {
     if survey.is_drawn() {
         let why = "it was made of another trace, as punctual timeline does: take that one";
         return Err(why.to_owned());
+    }
+    if let Some(at) = survey.second {
+        return Err(format!(
+            "it has several traces, one behind the other: another one begins near byte {at}; import each \
+             alone"
+        ));
     }
     if !survey.has(SWITCH) {
         return Err(format!(
@@ -318,7 +321,8 @@ impl Taker {
         self.reached.say(&mut notes);
         let totals = Totals { lost: self.reached.lost, ..Totals::default() };
         let has = |name: &str| has(survey, name);
-        let account = Account::of_kernel(self.events.kinds().into_iter(), &has, known, COMMAND);
+        let account =
+            Account::of_kernel(self.events.kinds(&survey.described).into_iter(), &has, known, COMMAND);
         Imported { until, totals, account, notes: notes.into_list() }
     }
 }

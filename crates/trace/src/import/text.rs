@@ -8,7 +8,7 @@ mod line;
 
 use super::account::Known;
 use super::error::{Error, ErrorKind};
-use super::notes::{Cut, Notes};
+use super::notes::{Cut, Notes, WRITTEN_OVER};
 use super::summary::{Imported, Options};
 use super::table::Machine;
 use super::tracepoints::{Calls, NO_MACHINE, Reached, SWITCH, Threads};
@@ -193,8 +193,11 @@ impl Survey {
     fn cut(&self) -> Option<Cut> {
         let latest = self.first.values().max().filter(|_| self.is_overwritten)?;
         let cut_off = self.first.iter().filter(|(_, at)| *at < latest).count();
-        (cut_off < self.first.len() && self.first.len() > 1)
-            .then(|| Cut { of: "some processors".to_owned(), at: *latest })
+        (cut_off < self.first.len() && self.first.len() > 1).then(|| Cut {
+            of: "some processors".to_owned(),
+            at: *latest,
+            why: WRITTEN_OVER,
+        })
     }
 }
 

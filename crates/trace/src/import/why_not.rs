@@ -1,6 +1,7 @@
 //! Why a file or folder is no trace that can be read, and what makes one of it.
 
 use super::error::{Error, ErrorKind};
+use super::perfetto;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -23,18 +24,23 @@ const OF_CTF: [[u8; 4]; 2] = [[0xc1, 0x1f, 0xfc, 0xc1], [0xc1, 0xfc, 0x1f, 0xc1]
 /// Why no format fits a file.
 pub fn file(path: &Path) -> Error {
     match begin(path) {
-        Ok(bytes) => Error::new(ErrorKind::NotATrace, format!("{} {}", path.display(), reason(&bytes))),
+        Ok((bytes, length)) => {
+            Error::new(ErrorKind::NotATrace, format!("{} {}", path.display(), reason(&bytes, length)))
+        }
         Err(error) => Error::io(path, &error),
     }
 }
 
-fn begin(path: &Path) -> io::Result<Vec<u8>> {
+/// The first bytes, and how many there are.
+fn begin(path: &Path) -> io::Result<(Vec<u8>, u64)> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    file.take(MOST).read_to_end(&mut bytes)?;
+    Ok((bytes, length))
 }
 
-fn reason(bytes: &[u8]) -> String {
+fn reason(bytes: &[u8], length: u64) -> String {
     if bytes.is_empty() {
         return "is empty: whatever should have written it failed, or has not begun".to_owned();
     }
@@ -53,6 +59,9 @@ fn reason(bytes: &[u8]) -> String {
     }
     if OF_CTF.iter().any(|magic| bytes.starts_with(magic)) {
         return "is one stream of a trace in CTF: name the folder with its metadata".to_owned();
+    }
+    if let Some(why) = perfetto::why_broken(bytes, length) {
+        return why.to_owned();
     }
     "is neither a perf.data file, nor a trace.dat file, nor a trace of Perfetto, nor a text of ftrace or \
      perf script, nor a folder of LTTng or LiME"
@@ -146,11 +155,14 @@ mod tests {
             (report.as_bytes(), "latency format"),
             (&[0xc1, 0x1f, 0xfc, 0xc1, 0], "one stream of a trace in CTF"),
             (b"nothing", "is neither"),
+            (&[&[0x0a, 0xe7, 0x5c, 0x92, 0x03][..], &[1; 60]].concat(), "cut off in its first packet"),
+            (&[&[0x0a, 0x81, 0x01, 0x18, 0x00][..], &[0; 127]].concat(), "first packet is damaged"),
+            (b"\n\n\n\n", "is neither"),
             (&[0; 100], "is neither"),
             (line.as_bytes(), "is neither"),
             ("a b-c 1: 2 d: 12: e:".as_bytes(), "is neither"),
         ] {
-            let given = reason(bytes);
+            let given = reason(bytes, bytes.len() as u64);
             assert!(given.contains(why), "{why}: {given}");
         }
     }

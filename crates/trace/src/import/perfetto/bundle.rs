@@ -215,6 +215,8 @@ pub struct Outline {
     pub cpu: u32,
     /// The first event.
     pub first: Option<u64>,
+    /// The last one; 0 if there is none.
+    pub last: u64,
     pub follows_loss: bool,
     pub follows: Option<u64>,
     /// The clock, by its number; 0 is CLOCK_BOOTTIME.
@@ -223,14 +225,19 @@ pub struct Outline {
     pub has_columns: bool,
 }
 
-/// Looks through a bundle; `each` gets the number of every kind of event in it.
-pub fn outline(bundle: &[u8], mut each: impl FnMut(u32)) -> Result<Outline, Malformed> {
+/// Looks through a bundle; `each` gets the number of every kind of event in it, `describe` the descriptions
+/// of kinds that the recorder does not know.
+pub fn outline<'b>(
+    bundle: &'b [u8],
+    mut each: impl FnMut(u32),
+    mut describe: impl FnMut(&'b [u8]),
+) -> Result<Outline, Malformed> {
     let mut outline = Outline::default();
     for field in Fields::of(bundle) {
         match field? {
             (1, Value::Number(cpu)) => outline.cpu = cpu as u32,
             (2, Value::Bytes(event)) => {
-                outline.begin(time(event));
+                outline.reach(time(event));
                 kind(event).into_iter().for_each(&mut each);
             }
             (3, Value::Number(is_lost)) => outline.follows_loss = is_lost != 0,
@@ -239,6 +246,7 @@ pub fn outline(bundle: &[u8], mut each: impl FnMut(u32)) -> Result<Outline, Malf
             // Before version 47 the time up to which the recorder had read, as good for the first bundle.
             (9, Value::Number(end)) => outline.follows = outline.follows.or(Some(end)),
             (10, Value::Number(end)) => outline.follows = Some(end),
+            (11, Value::Bytes(description)) => describe(description),
             _ => {}
         }
     }
@@ -246,11 +254,10 @@ pub fn outline(bundle: &[u8], mut each: impl FnMut(u32)) -> Result<Outline, Malf
 }
 
 impl Outline {
-    fn begin(&mut self, at: Option<u64>) {
-        self.first = match (self.first, at) {
-            (Some(first), Some(at)) => Some(first.min(at)),
-            (first, at) => first.or(at),
-        };
+    fn reach(&mut self, at: Option<u64>) {
+        let Some(at) = at else { return };
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+        self.last = self.last.max(at);
     }
 
     fn compact(&mut self, compact: &[u8], each: &mut impl FnMut(u32)) -> Result<(), Malformed> {
@@ -261,9 +268,13 @@ impl Outline {
                 7 => super::events::WAKING,
                 _ => continue,
             };
-            let mut first = None;
-            numbers(value, |at| _ = first.get_or_insert(at))?;
-            self.begin(first);
+            let (mut first, mut last) = (None, 0_u64);
+            numbers(value, |since| {
+                last = last.saturating_add(since);
+                first.get_or_insert(since);
+            })?;
+            self.reach(first);
+            self.reach(first.map(|_| last));
             first.iter().for_each(|_| each(kind));
             self.has_columns |= first.is_some();
         }

@@ -9,12 +9,16 @@ use super::wire::{Fields, Value, numbers};
 use crate::Record;
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Numbers of events that also come in columns.
 pub const SWITCH: u32 = 4;
 pub const WAKING: u32 = 20;
 /// An event that the recorder does not know, with the names of its fields.
 const GENERIC: u32 = 327;
+/// A probe in the kernel's code, with its name.
+const KPROBE: u32 = 542;
 
 /// Events that are read: name, number, and the numbers of the fields in the layout's order.
 const READ: &[(&str, u32, &[u32])] = &[
@@ -209,6 +213,10 @@ impl Events {
         let Some((number, bytes)) = event else { return self.count_other(0) };
         let taken = match number {
             GENERIC => self.generic(bytes),
+            KPROBE => {
+                count(&mut self.generic, &format!("kprobe {}", text(bytes, 1)));
+                None
+            }
             _ => self.fields(number, bytes, tid),
         };
         if let Some(index) = taken {
@@ -240,8 +248,7 @@ impl Events {
     /// The same of an event with the names of its fields.
     fn generic(&mut self, message: &[u8]) -> Option<usize> {
         let fields = || Fields::of(message).map_while(Result::ok);
-        let name = fields().find(|(number, _)| *number == 1).and_then(|(_, value)| value.bytes());
-        let name = String::from_utf8_lossy(name.unwrap_or_default());
+        let name = text(message, 1);
         let Some(index) = self.names.get(name.as_ref()).copied() else {
             count(&mut self.generic, name.as_ref());
             return None;
@@ -294,9 +301,13 @@ impl Events {
         *self.others.entry(number).or_default() += 1;
     }
 
-    /// Every kind of event: its name, how many there were, and what they are read for.
-    pub fn kinds(&self) -> Vec<(String, u64, Option<Use>)> {
-        let name = |number: &u32| name_of(*number).map_or_else(|| format!("event {number}"), str::to_owned);
+    /// Every kind of event: its name, how many there were, and what they are read for. `described` has the
+    /// names that the trace itself gives.
+    pub fn kinds(&self, described: &BTreeMap<u32, String>) -> Vec<(String, u64, Option<Use>)> {
+        let name = |number: &u32| {
+            let name = name_of(*number).or_else(|| described.get(number).map(String::as_str));
+            name.map_or_else(|| format!("event {number}"), str::to_owned)
+        };
         let known = self.known.iter().map(|known| {
             let name = known.format.name.clone();
             let used_for = Use::of_event(&name);
@@ -310,7 +321,7 @@ impl Events {
     /// Notes what lacks a field.
     pub fn say(&self, notes: &mut Notes) {
         for Known { format, unreadable, .. } in self.known.iter().filter(|known| known.unreadable > 0) {
-            notes.say(format!("{unreadable} events {} are left out: they lack a field", format.name));
+            notes.say(format!("events {} that lack a field and are left out: {unreadable}", format.name));
         }
     }
 }
@@ -320,6 +331,21 @@ fn named(field: &[u8]) -> Option<(&[u8], Value<'_>)> {
     let parts = || Fields::of(field).map_while(Result::ok);
     let name = parts().find(|(number, _)| *number == 1)?.1.bytes()?;
     Some((name, parts().find(|(number, _)| (3..=5).contains(number))?.1))
+}
+
+/// A text in a message.
+fn text(message: &[u8], number: u32) -> Cow<'_, str> {
+    let mut fields = Fields::of(message).map_while(Result::ok);
+    let text = fields.find(|field| field.0 == number).and_then(|(_, value)| value.bytes());
+    String::from_utf8_lossy(text.unwrap_or_default())
+}
+
+/// The number and name of a kind of event, as the recorder describes one that it does not know.
+pub fn described(description: &[u8]) -> Option<(u32, String)> {
+    let mut fields = Fields::of(description).map_while(Result::ok);
+    let number = fields.clone().find(|field| field.0 == 1)?.1.number()?;
+    let name = text(fields.find(|field| field.0 == 2)?.1.bytes()?, 1);
+    u32::try_from(number).ok().map(|number| (number, name.into_owned()))
 }
 
 fn count(counts: &mut FxHashMap<String, u64>, name: &str) {

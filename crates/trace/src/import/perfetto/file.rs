@@ -116,6 +116,11 @@ impl<'b> Packets<'b> {
         bytes.unwrap_or_default()
     }
 
+    /// Where the packet that was found last is in the file, or the one that it is packed in.
+    pub fn place(&self) -> u64 {
+        self.current.map_or(self.at, |spot| spot.at)
+    }
+
     /// Where a part of the packet that was found last is.
     pub fn spot_of(&self, part: &[u8]) -> Option<Spot> {
         let whole = self.current();
@@ -242,6 +247,26 @@ pub fn is_trace(beginning: &[u8], length: u64) -> bool {
     };
     let next = packet.and_then(|packet| rest.get(packet.len()));
     is_within && is_message && next.is_none_or(|tag| *tag == 0x0a)
+}
+
+/// Why a file that begins with a packet is not read as a trace: its first packet is cut off or damaged.
+/// Packets of less than 128 bytes are too much like text.
+pub fn why_broken(beginning: &[u8], length: u64) -> Option<&'static str> {
+    const NUMBERS: [u32; 10] = [3, 8, 10, 13, 41, 42, 58, 79, 87, 98];
+    const MESSAGES: [u32; 12] = [1, 2, 6, 33, 34, 35, 36, 45, 50, 59, 89, 133];
+    let mut rest = beginning;
+    let first = header(&mut rest).filter(|first| *first > 127)?;
+    let is_whole = first.saturating_add((beginning.len() - rest.len()) as u64) <= length;
+    let (number, kind) = decode_key(&mut rest).ok()?;
+    let is_known = match kind {
+        WireType::Varint => NUMBERS.contains(&number),
+        WireType::LengthDelimited => MESSAGES.contains(&number),
+        _ => false,
+    };
+    is_known.then_some(match is_whole {
+        true => "is a trace of Perfetto whose first packet is damaged",
+        false => "is a trace of Perfetto that is cut off in its first packet: copy all of it",
+    })
 }
 
 /// Packed packets that were unpacked last, oldest first.

@@ -35,6 +35,8 @@ pub enum Content<'a> {
     FtraceStatistics(&'a [u8]),
     TraceStatistics(&'a [u8]),
     System(&'a [u8]),
+    /// Which trace it is: one of the first packets.
+    Uuid,
     /// An event of a program, or what it belongs to.
     Track,
 }
@@ -69,6 +71,7 @@ fn content(number: u32, bytes: &[u8]) -> Option<Content<'_>> {
         35 => Some(Content::TraceStatistics(bytes)),
         45 => Some(Content::System(bytes)),
         50 => Some(Content::Packed(Packing::Zlib, bytes)),
+        89 => Some(Content::Uuid),
         133 => Some(Content::Packed(Packing::Zstd, bytes)),
         _ => None,
     }

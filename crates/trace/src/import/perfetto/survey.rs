@@ -3,6 +3,7 @@
 use super::super::bytes::Bytes;
 use super::super::notes::{Cut, Notes};
 use super::bundle::{Outline, outline};
+use super::events;
 use super::file::{Found, Packets};
 use super::messages::{
     ClockSnapshot, FtraceConfig, FtraceStats, ProcessTree, SystemInfo, TraceConfig, TraceStats,
@@ -17,6 +18,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const MOST_THREADS: usize = 1 << 18;
 /// Processors, times writers.
 const MOST_STREAMS: usize = 1 << 13;
+/// Kinds of events that are described.
+const MOST_DESCRIBED: usize = 1 << 13;
+
+/// The events of a processor come in order. Its clock may be set back so far.
+const BACKWARD: u64 = 1_000_000;
 
 /// Facts about a whole trace.
 #[derive(Default)]
@@ -25,6 +31,8 @@ pub struct Survey {
     pub streams: BTreeMap<(u32, u32), Begin>,
     /// Numbers of the kinds of events.
     pub kinds: FxHashSet<u32>,
+    /// Names of kinds that the trace itself describes.
+    pub described: BTreeMap<u32, String>,
     /// Numbers of the clocks of events.
     pub clocks: BTreeSet<u64>,
     pub packets: u64,
@@ -44,6 +52,8 @@ pub struct Survey {
     pub was_full: bool,
     /// Why the file has not all that it should have.
     pub cut: Option<String>,
+    /// Where another trace seems to begin behind this one: near this byte.
+    pub second: Option<u64>,
     /// Packets of other machines.
     pub foreign: u64,
     /// Bundles of events that are no messages.
@@ -53,6 +63,11 @@ pub struct Survey {
     /// Writers whose first packets are not there.
     beheaded: BTreeSet<u32>,
     writers: BTreeSet<u32>,
+    /// Some packets could not be read.
+    is_damaged: bool,
+    has_uuid: bool,
+    /// A packet so far must be of another trace.
+    is_another: bool,
     before: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -62,6 +77,10 @@ pub struct Begin {
     pub first: u64,
     /// Events before this time are missing.
     pub complete_from: Option<u64>,
+    /// They were in a packet that cannot be read.
+    is_damaged: bool,
+    /// The last event so far.
+    last: u64,
     pub last_packet: u64,
 }
 
@@ -74,11 +93,16 @@ impl Survey {
             match packets.next() {
                 None => break,
                 Some(Found::Packet) => match Packet::read(packets.current()) {
-                    Ok(packet) => survey.packet(&packet, begin),
-                    Err(_) => survey.reach(begin, |_| true),
+                    Ok(packet) => {
+                        survey.packet(&packet, begin);
+                        if survey.is_another {
+                            survey.second.get_or_insert(packets.place());
+                        }
+                    }
+                    Err(_) => survey.damaged(begin),
                 },
                 // What cannot be read is noted where the events are.
-                Some(Found::Damage(_)) => survey.reach(begin, |_| true),
+                Some(Found::Damage(_)) => survey.damaged(begin),
                 Some(Found::Cut(why)) => survey.cut = Some(why),
             }
         }
@@ -96,6 +120,8 @@ impl Survey {
             self.reach(at, |writer| writer == packet.sequence);
             is_new.then(|| self.beheaded.insert(packet.sequence));
         }
+        let has_begun = || self.streams.keys().any(|(writer, _)| *writer == packet.sequence);
+        self.is_another |= packet.is_first && has_begun();
         match packet.content {
             Content::Ftrace(bundle) => self.bundle(packet.sequence, bundle, at),
             Content::Processes(bytes) => self.processes(bytes),
@@ -107,9 +133,16 @@ impl Survey {
                 self.was_full |= statistics.buffers.iter().any(|buffer| buffer.discarded > 0);
             }
             Content::System(bytes) => self.system = SystemInfo::decode(bytes).unwrap_or_default(),
+            Content::Uuid => self.is_another |= std::mem::replace(&mut self.has_uuid, true),
             Content::Track => _ = self.drawn.insert(packet.sequence),
             Content::Packed(..) | Content::Other => {}
         }
+    }
+
+    /// A packet cannot be read, which may have been one of events.
+    fn damaged(&mut self, at: u64) {
+        self.is_damaged = true;
+        self.reach(at, |_| true);
     }
 
     /// Events of these writers may be missing here, so their packets are looked at up to here.
@@ -119,18 +152,30 @@ impl Survey {
     }
 
     fn bundle(&mut self, sequence: u32, bundle: &[u8], at: u64) {
-        let outline = outline(bundle, |kind| {
-            self.kinds.insert(kind);
-        });
+        let (kinds, described) = (&mut self.kinds, &mut self.described);
+        let outline = outline(
+            bundle,
+            |kind| _ = kinds.insert(kind),
+            |description| {
+                let is_room = described.len() < MOST_DESCRIBED;
+                described.extend(events::described(description).filter(|_| is_room));
+            },
+        );
         let Ok(outline) = outline else {
             self.broken += 1;
-            return self.reach(at, |_| true);
+            return self.damaged(at);
         };
         self.clocks.insert(outline.clock);
         self.has_columns |= outline.has_columns;
         let is_room = self.streams.len() < MOST_STREAMS;
         match self.streams.get_mut(&(sequence, outline.cpu)) {
-            Some(stream) => stream.last_packet = at,
+            Some(stream) => {
+                let goes_back =
+                    outline.first.is_some_and(|first| first.saturating_add(BACKWARD) < stream.last);
+                stream.last = stream.last.max(outline.last);
+                stream.last_packet = at;
+                self.is_another |= goes_back;
+            }
             None if is_room => {
                 let begin = self.begin(sequence, &outline, at);
                 self.streams.extend(begin.map(|begin| ((sequence, outline.cpu), begin)));
@@ -147,7 +192,8 @@ impl Survey {
             Some(end) => Some(end.min(first)),
             None => self.beheaded.contains(&sequence).then_some(first),
         };
-        Some(Begin { first, complete_from, last_packet: at })
+        let is_damaged = self.is_damaged && !outline.follows_loss;
+        Some(Begin { first, complete_from, is_damaged, last: outline.last, last_packet: at })
     }
 
     fn processes(&mut self, bytes: &[u8]) {
@@ -192,7 +238,7 @@ impl Survey {
 
     /// Whether there are events of this name.
     pub fn has(&self, name: &str) -> bool {
-        self.kinds.iter().any(|kind| super::events::name_of(*kind) == Some(name))
+        self.kinds.iter().any(|kind| events::name_of(*kind) == Some(name))
     }
 
     /// Whether there would be events of this name if anything caused one.
@@ -216,9 +262,13 @@ impl Survey {
 
     /// From where on the events of all processors are there.
     pub fn beginning(&self) -> Option<Cut> {
-        let cut = || self.streams.iter().filter_map(|((_, cpu), it)| Some((*cpu, it.complete_from?)));
-        let at = cut().map(|(_, at)| at).max()?;
-        Some(Cut::of_processors(&cut().map(|(cpu, _)| cpu).collect(), Instant::from_ns(at)))
+        let cut = || self.streams.iter().filter_map(|((_, cpu), it)| Some((*cpu, it.complete_from?, it)));
+        let at = cut().map(|(_, at, _)| at).max()?;
+        let cut_off = Cut::of_processors(&cut().map(|(cpu, ..)| cpu).collect(), Instant::from_ns(at));
+        Some(match cut().all(|(.., it)| it.is_damaged) {
+            true => Cut { why: "cannot be read", ..cut_off },
+            false => cut_off,
+        })
     }
 
     /// Notes what was not recorded, and what is not in the file.

@@ -27,6 +27,7 @@ impl<'a> Value<'a> {
 pub struct Malformed;
 
 /// The fields of a message. The first that cannot be read is the last.
+#[derive(Clone)]
 pub struct Fields<'a> {
     rest: &'a [u8],
 }

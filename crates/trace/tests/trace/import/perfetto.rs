@@ -253,6 +253,42 @@ fn what_is_read_begins_where_no_processor_was_written_over_any_more() {
     }
 }
 
+/// As `cat` makes them: the same events twice, or the clock goes back; or another recording of one writer.
+#[test]
+fn traces_one_behind_the_other_are_refused() {
+    let one = trace(Style::Compact, &jobs(20));
+    let (first, later) = (jobs(10), jobs(20));
+    let later: Vec<&Event> = later.iter().skip(first.len()).collect();
+    let begins = packet(&[bundle(Style::Plain, 1, &later, Some(0), &[]), number(87, 1)].concat());
+    let uuid = || packet(&message(89, &[7; 16]));
+    let [compact, plain] =
+        ["compact.pftrace", "plain.pftrace"].map(|name| fs::read(recorded(name)).expect("a trace"));
+    for parts in [
+        [&one[..], &one[..]],
+        [&trace(Style::Plain, &first), &begins],
+        [&[uuid(), one.clone()].concat(), &uuid()],
+        [&plain, &plain],
+        [&compact, &plain],
+        [&plain, &compact],
+    ] {
+        let error = import(parts.concat()).expect_err("two traces").to_string();
+        let said = "it has several traces, one behind the other: another one begins near byte ";
+        let (_, byte) = error.split_once(said).unwrap_or_else(|| panic!("{error}"));
+        let byte: usize = byte.split(';').next().and_then(|byte| byte.parse().ok()).expect("a number");
+        assert!(byte >= parts[0].len() && byte < parts[0].len() + 500, "{byte} of {}", parts[0].len());
+        assert!(import(parts[0].to_vec()).is_ok());
+    }
+}
+
+#[test]
+fn a_beginning_that_is_damaged_was_not_written_over() {
+    let mut bytes = fs::read(recorded("plain.pftrace")).expect("a trace");
+    bytes[5_000..5_100].fill(0);
+    let (_, _, imported) = import(bytes).expect("imported");
+    assert!(has(&imported, "the beginning of processors 0, 1 cannot be read: what is read begins at "));
+    assert!(!has(&imported, "written over"), "{:?}", imported.notes);
+}
+
 #[test]
 fn a_file_that_was_cut_off_is_read_up_to_there() {
     let bytes = trace(Style::Compact, &jobs(40));
@@ -361,13 +397,32 @@ fn events_that_are_not_read_are_counted() {
     perf.free(40_000, 40).free(40_001, 40).undescribed(40_002).runtime(40_003, 40, 5);
     let (_, _, imported) = import(trace(Style::Plain, &perf.samples())).expect("imported");
     assert_eq!(super::unread(&imported), [("sched_process_free", 2), ("event 600", 1)]);
+    // Kinds that the trace itself describes, and probes.
+    let event = |ns: u64, kind: u32, content: &[u8]| {
+        message(2, &[number(1, ns), number(2, 1), message(kind, content)].concat())
+    };
+    let description = [number(1, 65_536), message(2, &message(1, b"my_event")), message(3, b"mine")].concat();
+    let events = [
+        event(50_000_000, 65_536, &number(1, 7)),
+        event(50_000_001, 65_537, &number(1, 7)),
+        event(50_000_002, 542, &message(1, b"do_sys_open")),
+        message(11, &description),
+    ];
+    let more = packet(&message(1, &[number(1, 1), events.concat()].concat()));
+    let (_, _, imported) = import([trace(Style::Plain, &jobs(2)), more].concat()).expect("imported");
+    let expected = [("event 65537", 1), ("kprobe do_sys_open", 1), ("my_event", 1)];
+    assert_eq!(super::unread(&imported), expected);
     // A switch without the next thread's priority, and an event without a time.
     let short = message(4, &[number(2, 1), number(3, 1), number(4, 1), number(6, 2)].concat());
     let events =
         [message(2, &[number(1, 50_000_000), number(2, 1), short].concat()), message(2, &message(4, &[]))];
     let more = packet(&message(1, &[number(1, 1), events.concat()].concat()));
     let (_, _, imported) = import([trace(Style::Plain, &perf.samples()), more].concat()).expect("imported");
-    assert!(has(&imported, "1 events sched_switch are left out: they lack a field"), "{:?}", imported.notes);
+    assert!(
+        has(&imported, "events sched_switch that lack a field and are left out: 1"),
+        "{:?}",
+        imported.notes
+    );
     assert!(has(&imported, "events without a time, which are left out: 1"), "{:?}", imported.notes);
 }
 
@@ -417,6 +472,13 @@ fn formats_are_told_apart() {
         fs::write(&packed, [magic, &bytes].concat()).expect("written");
         let error = super::import(&packed).expect_err("compressed");
         assert!(error.to_string().ends_with(&format!(": unpack it first ({how})")), "{error}");
+    }
+    let cut_off = folder.path().join("cut.pftrace");
+    let recorded = fs::read(recorded("plain.pftrace")).expect("a trace");
+    for length in [10, 4_000, 9_000] {
+        fs::write(&cut_off, &recorded[..length]).expect("written");
+        let error = super::import(&cut_off).expect_err("cut off").to_string();
+        assert!(error.contains("is a trace of Perfetto that is cut off in its first packet"), "{error}");
     }
     for text in ["blank.txt", "empty", "newline"] {
         let error = super::import(&folder.path().join(text)).expect_err("no trace");
