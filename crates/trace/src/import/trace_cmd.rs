@@ -23,7 +23,6 @@ pub use file::MAGIC;
 use punctual_model::{Instant, Platform};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use stream::{Next, Stream};
@@ -53,9 +52,7 @@ pub struct Trace {
 impl Trace {
     /// Reads the headers.
     pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
-        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
-        let length = file.metadata().map_err(|error| Error::io(path, &error))?.len();
-        Trace::of_bytes(path, Bytes::File { file, length }, options)
+        Trace::of_bytes(path, Bytes::open(path)?, options)
     }
 
     /// The same of a file in memory.
@@ -89,6 +86,12 @@ impl Trace {
                 "events of processor {} for which there was no room: {}; where they are missing is not \
                  known, and costs may be too low there (trace-cmd record -b makes more room)",
                 it.cpu, it.dropped
+            ));
+        }
+        if let Some(at) = header.second(&bytes) {
+            notes.say(format!(
+                "another trace.dat follows at byte {at}, which is not read: import it alone (tail -c +{})",
+                at + 1
             ));
         }
         for what in &header.notes {

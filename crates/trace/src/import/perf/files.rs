@@ -1,7 +1,7 @@
 //! The files of a recording: one, or those of a folder (`perf record --threads`), in which each buffer of the
 //! kernel has its own beside that of the header.
 
-use super::header;
+use super::header::{self, Places};
 use super::order::{Layouts, Merged, Ordered, Part, processors};
 use super::pipe;
 use super::records::{Records, kind};
@@ -24,7 +24,7 @@ pub struct Files {
     /// Whether each buffer has a file.
     is_split: bool,
     is_piped: bool,
-    /// What of the folder is not read, and why.
+    /// What of the file or folder is not read, and why.
     pub left_out: Vec<String>,
 }
 
@@ -63,13 +63,19 @@ impl Files {
         let malformed = |why: String| Error::malformed(path, why);
         let is_piped = pipe::is_one(&content);
         let content = if is_piped { pipe::content(content).map_err(malformed)? } else { content };
-        let range = header::check(&content).map_err(malformed)?;
+        let Places { data: range, second } = header::check(&content).map_err(malformed)?;
         let content = Rc::new(content);
         let cursor = BufReader::new(Cursor::new(Rc::clone(&content), 0));
         let PerfFileReader { perf_file: file, .. } = PerfFileReader::parse_file(cursor)
             .map_err(|error| malformed(format!("it cannot be read as a perf.data file: {error}")))?;
         let is_split = is_split(&file).map_err(malformed)?;
-        let mut left_out = Vec::new();
+        let another = |at: u64| {
+            format!(
+                "another perf.data follows at byte {at}, which is not read: import it alone (tail -c +{})",
+                at + 1
+            )
+        };
+        let mut left_out: Vec<String> = second.map(another).into_iter().collect();
         let mut parts = vec![Piece { path: path.to_owned(), buffer: None, content, range }];
         if let Some(folder) = folder.filter(|_| is_split) {
             let listed = parts.first().map(listed).unwrap_or_default();

@@ -5,6 +5,9 @@ use super::source::Content;
 use std::io;
 use std::ops::Range;
 
+/// How files begin.
+pub const MAGIC: &[u8; 8] = b"PERFILE2";
+
 /// Where the sections and the flags of features are in the header.
 const SECTIONS: [u64; 3] = [24, 40, 56];
 const DATA: u64 = 40;
@@ -13,8 +16,16 @@ const FLAGS: u64 = 72;
 /// What to do about a file that is not whole.
 const WHOLE: &str = "copy all of it, or run perf record to its end (Ctrl-C ends it well)";
 
-/// Where the records are; or says what of the file lies outside of it, or is impossible.
-pub fn check(file: &Content) -> Result<Range<u64>, String> {
+/// Where things are in a file.
+pub struct Places {
+    /// The records.
+    pub data: Range<u64>,
+    /// Where another recording begins behind this one, as where one was appended to it.
+    pub second: Option<u64>,
+}
+
+/// Where things are; or says what of the file lies outside of it, or is impossible.
+pub fn check(file: &Content) -> Result<Places, String> {
     let bytes = file.length();
     let number = |at: u64| {
         let mut number = [0; 8];
@@ -44,7 +55,7 @@ pub fn check(file: &Content) -> Result<Range<u64>, String> {
         ));
     }
     let data = offset..offset + size;
-    let mut place = data.end;
+    let (mut place, mut last) = (data.end, data.end);
     // Each of them is read into memory.
     let mut all = 0_u64;
     let mut has_events = false;
@@ -54,6 +65,7 @@ pub fn check(file: &Content) -> Result<Range<u64>, String> {
         }
         let (offset, size) = within(place, "a section")?;
         all += size;
+        last = last.max(offset + size);
         if all > bytes {
             return Err(format!("byte {place}: the sections are larger than the file"));
         }
@@ -71,7 +83,10 @@ pub fn check(file: &Content) -> Result<Range<u64>, String> {
     if !has_events {
         return Err("it does not say which events it has".to_owned());
     }
-    Ok(data)
+    let mut magic = [0; 8];
+    let last = last.max(place);
+    let is_followed = file.read_exact_at(&mut magic, last).is_ok() && &magic == MAGIC;
+    Ok(Places { data, second: is_followed.then_some(last) })
 }
 
 /// Features whose content is read: the descriptions of tracepoints, texts of the machine, and what was

@@ -1,6 +1,7 @@
 //! The records of one file, in the order in which they stand there; unpacked where perf packed them (`perf
 //! record -z`). Needs room for a few records, whatever sizes the file claims.
 
+use super::header;
 use super::source::{Content, Cursor};
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
@@ -109,6 +110,9 @@ impl Records {
         }
         let mut header = [0; HEADER];
         self.file.read_exact(&mut header).map_err(|error| unread(&error))?;
+        if &header == header::MAGIC {
+            return Err("another perf.data begins there: import it alone".to_owned());
+        }
         let Some(head) = Head::of(&header) else { return Ok(None) };
         // What is behind the part is something else.
         if head.size as u64 > left {

@@ -131,6 +131,8 @@ pub struct Header {
     unpacked: u64,
     /// Options of which there is one, as far as they have been read.
     been: HashSet<u16>,
+    /// Where the last of its sections ends.
+    end: u64,
 }
 
 /// Where the kernel's symbols are.
@@ -168,6 +170,7 @@ pub fn header(bytes: &Bytes) -> Result<Header, String> {
         symbols: None,
         unpacked: 0,
         been: HashSet::new(),
+        end: 0,
     };
     match version.as_str() {
         "6" => header.read_6(&mut cursor, bytes)?,
@@ -306,6 +309,7 @@ impl Header {
     fn section(&mut self, bytes: &Bytes, at: u64) -> Result<Vec<u8>, String> {
         let mut cursor = Cursor::new(bytes, at);
         let (_, flags, _, size) = (cursor.half()?, cursor.half()?, cursor.word()?, cursor.long()?);
+        self.end = self.end.max(cursor.at.saturating_add(size));
         if flags & 1 == 0 {
             self.count_unpacked(size)?;
             return cursor.take(size);
@@ -349,9 +353,10 @@ impl Header {
             let size = self.layout.page;
             return Err(format!("page size {page} of {called} is not {size}, that of the file"));
         }
-        let mut flags = Cursor::new(bytes, section);
-        flags.half()?;
-        let (is_packed, buffer) = (flags.half()? & 1 != 0, self.buffers.len());
+        let mut head = Cursor::new(bytes, section);
+        let (_, flags, _, size) = (head.half()?, head.half()?, head.word()?, head.long()?);
+        self.end = self.end.max(head.at.saturating_add(size));
+        let (is_packed, buffer) = (flags & 1 != 0, self.buffers.len());
         for _ in 0..count {
             let (number, offset, size) = (cursor.word()?, cursor.long()?, cursor.long()?);
             self.add(Cpu { number, offset, size, is_packed, buffer })?;
@@ -396,6 +401,21 @@ impl Header {
     pub fn statistics(&self, cpu: &Cpu) -> Option<&Statistics> {
         let name = &self.buffers.get(cpu.buffer)?.name;
         self.statistics.iter().find(|it| it.cpu == cpu.number && it.buffer == *name)
+    }
+
+    /// Where another file of this kind begins behind this one, as where one was appended to it.
+    pub fn second(&self, bytes: &Bytes) -> Option<u64> {
+        // Sections that no option names, of strings, say, may follow.
+        const MOST_BETWEEN: usize = 100;
+        let mut at = self.cpus.iter().map(|cpu| cpu.offset.saturating_add(cpu.size)).fold(self.end, u64::max);
+        for _ in 0..MOST_BETWEEN {
+            if bytes.read(at, MAGIC.len() as u64).ok()? == MAGIC {
+                return Some(at);
+            }
+            let mut cursor = Cursor::new(bytes, at.checked_add(8)?);
+            at = cursor.long().ok()?.checked_add(cursor.at)?;
+        }
+        None
     }
 
     /// The machine, by the kernel's symbols, as uname(1) names it: `trace-cmd split` keeps them only.

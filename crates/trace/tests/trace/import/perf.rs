@@ -529,6 +529,27 @@ fn a_pipe_that_is_cut_off_is_noted() {
     }
 }
 
+/// What `cat` makes of two recordings: the first one is read.
+#[test]
+fn a_second_recording_behind_the_first_is_noted() {
+    let directory = folder(&[]);
+    let path = directory.path().join("perf.data");
+    let imported = |bytes: &[u8]| {
+        fs::write(&path, bytes).expect("written");
+        let (records, imported) = import(&path).expect("imported");
+        (activations(&records), imported.notes)
+    };
+    let file = periodic(20);
+    let (one, pipe) = (file.bytes(), file.piped());
+    let (alone, _) = imported(&one);
+    let (seen, notes) = imported(&[&one[..], &one].concat());
+    let note = format!("another perf.data follows at byte {}, which is not read: import it alone", one.len());
+    assert!(seen == alone && notes.iter().any(|it| it.starts_with(&note)), "{notes:?}");
+    let (seen, notes) = imported(&[&pipe[..], &pipe].concat());
+    let note = format!("byte {} or so: it cannot be read any further (another perf.data begins", pipe.len());
+    assert!(alone.starts_with(&seen) && notes.iter().any(|it| it.contains(&note)), "{notes:?}");
+}
+
 /// `perf record -z`: the same records, packed.
 #[test]
 fn what_perf_packed_is_read() {

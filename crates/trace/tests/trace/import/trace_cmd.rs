@@ -73,6 +73,19 @@ fn the_same_events_are_the_same_records_as_from_perf() {
 }
 
 #[test]
+fn a_second_file_behind_the_first_is_noted() {
+    let data = cpus(&periodic(20).samples());
+    for kind in KINDS {
+        let one = file(kind, "mono", &data);
+        let (_, alone, _) = import(one.clone()).expect("imported");
+        let (_, records, imported) = import([&one[..], &one].concat()).expect("imported");
+        let note = format!("another trace.dat follows at byte {}, which is not read", one.len());
+        let is_said = imported.notes.iter().any(|it| it.starts_with(&note));
+        assert!(records == alone && is_said, "{kind:?} {}: {:?}", one.len(), imported.notes);
+    }
+}
+
+#[test]
 fn events_that_are_not_read_are_counted() {
     let mut perf = periodic(2);
     perf.free(40_000, 40).free(40_001, 40).undescribed(40_002);
