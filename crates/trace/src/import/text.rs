@@ -7,7 +7,7 @@ mod events;
 mod line;
 
 use super::account::Known;
-use super::error::{Error, ErrorKind};
+use super::error::Error;
 use super::notes::{Cut, Notes, WRITTEN_OVER};
 use super::summary::{Imported, Options};
 use super::table::Machine;
@@ -19,7 +19,7 @@ use line::{Line, Style};
 use punctual_model::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Longest line that is read as one.
@@ -31,11 +31,20 @@ const APART: u64 = 10_000_000;
 /// Buffers that are told from each other.
 const MOST_BUFFERS: usize = 64;
 
+/// The events of a processor come in order. Perf may be wrong by so much.
+const BACKWARD: Duration = Duration::from_ms(10);
+
+/// Where nothing happened for so long, another text may have been appended.
+const PAUSE: Duration = Duration::from_ms(1_000);
+
 /// At most one event in so many comes after a later one, as those of two processors may.
 const MOST_BACKWARD: u64 = 100;
 
 /// How far the first event may be from the beginning: pages have a program before it.
 const MOST_BEFORE: u64 = 64 << 20;
+
+/// Of lines that are left out.
+const UNREADABLE: &str = "line of an event that is left out: a number in it is too large, or it does not end";
 
 /// Rare events: a text does not say which were recorded.
 const DOUBTFUL: [&str; 2] = ["sched_pi_setprio", "task_newtask"];
@@ -79,6 +88,13 @@ struct Survey {
     latest: Instant,
     events: u64,
     backward: u64,
+    lines: u64,
+    /// The last event of each processor.
+    last: BTreeMap<u32, Instant>,
+    /// Why it must be several texts.
+    contradiction: Option<String>,
+    /// The longest time without an event, and the line behind it.
+    pause: (Duration, u64),
 }
 
 /// Where the text is.
@@ -92,28 +108,59 @@ struct Lines<'a> {
     reader: Box<dyn BufRead + 'a>,
     line: Vec<u8>,
     done: u64,
+    /// Behind each line; lines of an old Mac have no other.
+    end: u8,
 }
 
 impl<'a> Lines<'a> {
     fn open(path: &Path, text: &'a Text) -> Result<Lines<'a>, Error> {
-        let reader: Box<dyn BufRead> = match text {
+        let mut reader: Box<dyn BufRead> = match text {
             Text::File => {
                 let file = File::open(path).map_err(|error| Error::io(path, &error))?;
                 Box::new(BufReader::with_capacity(1 << 16, file))
             }
             Text::Memory(bytes) => Box::new(&bytes[..]),
         };
-        Ok(Lines { reader, line: Vec::new(), done: 0 })
+        let beginning = reader.fill_buf().map_err(|error| Error::io(path, &error))?;
+        let is_of_mac = !beginning.contains(&b'\n') && beginning.contains(&b'\r');
+        Ok(Lines { reader, line: Vec::new(), done: 0, end: if is_of_mac { b'\r' } else { b'\n' } })
     }
 
-    /// The next line, without its end.
+    /// The next line, without its end; of one that is too long, the beginning.
     fn next(&mut self, path: &Path) -> Result<Option<std::borrow::Cow<'_, str>>, Error> {
         self.line.clear();
         let mut part = self.reader.by_ref().take(MOST_LINE);
-        let count = part.read_until(b'\n', &mut self.line).map_err(|error| Error::io(path, &error))?;
+        let count = part.read_until(self.end, &mut self.line).map_err(|error| Error::io(path, &error))?;
         self.done += count as u64;
-        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        if count as u64 == MOST_LINE && !self.line.ends_with(&[self.end]) {
+            self.skip().map_err(|error| Error::io(path, &error))?;
+        }
+        let line = self.line.strip_suffix(&[self.end]).unwrap_or(&self.line);
         Ok((count > 0).then(|| String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line))))
+    }
+}
+
+impl Lines<'_> {
+    /// Passes over the rest of a line.
+    fn skip(&mut self) -> io::Result<()> {
+        loop {
+            let bytes = self.reader.fill_buf()?;
+            let end = memchr::memchr(self.end, bytes);
+            let count = end.map_or(bytes.len(), |end| end + 1);
+            self.reader.consume(count);
+            self.done += count as u64;
+            if end.is_some() || count == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Parses a line. An event that does not end where it should cannot be read.
+fn parse(text: &str) -> Option<Line<'_>> {
+    match line::parse(text) {
+        Some(Line::Event(_)) if text.len() as u64 >= MOST_LINE => Some(Line::Unreadable),
+        line => line,
     }
 }
 
@@ -122,7 +169,7 @@ pub fn is_text(path: &Path) -> Result<bool, Error> {
     let mut lines = Lines::open(path, &Text::File)?;
     while lines.done < MOST_BEFORE {
         match lines.next(path)? {
-            Some(text) if line::parse(&text).is_some() => return Ok(true),
+            Some(text) if parse(&text).is_some() => return Ok(true),
             Some(_) => {}
             None => break,
         }
@@ -145,6 +192,10 @@ impl Survey {
             latest: Instant::from_ns(0),
             events: 0,
             backward: 0,
+            lines: 0,
+            last: BTreeMap::new(),
+            contradiction: None,
+            pause: (Duration::from_ns(0), 0),
         };
         let mut lines = Lines::open(path, text)?;
         while let Some(text) = lines.next(path)? {
@@ -155,8 +206,10 @@ impl Survey {
     }
 
     fn take(&mut self, text: &str) {
-        match line::parse(text) {
+        self.lines += 1;
+        match parse(text) {
             Some(Line::Event(event)) => {
+                self.reach(event.cpu, event.at);
                 self.first.entry(event.cpu).or_insert(event.at);
                 self.style.get_or_insert(event.style);
                 self.is_fine |= event.at.ns() % 1_000 != 0;
@@ -171,13 +224,41 @@ impl Survey {
                     self.kinds.insert(event.name.to_owned());
                 }
             }
-            Some(Line::Lost { .. }) => {}
+            Some(Line::Lost { .. } | Line::Unreadable) => {}
             None => {
+                if self.events > 0 && line::is_header(text) {
+                    let why = format!("line {} begins another text: import each alone", self.lines);
+                    self.contradiction.get_or_insert(why);
+                }
                 let is_overwritten = line::is_overwritten(text);
                 self.has_counts |= is_overwritten.is_some();
                 self.is_overwritten |= is_overwritten.unwrap_or(false);
             }
         }
+    }
+
+    /// An event comes at this time.
+    fn reach(&mut self, cpu: u32, at: Instant) {
+        let last = self.last.insert(cpu, at).unwrap_or(at);
+        if last > at + BACKWARD && self.contradiction.is_none() {
+            self.contradiction = Some(format!(
+                "line {} is {} earlier than the event of its processor before it: where texts were appended \
+                 to each other, import each alone",
+                self.lines,
+                last.since(at)
+            ));
+        }
+        let pause = at.max(self.latest).since(self.latest);
+        if self.events > 0 && pause > self.pause.0 {
+            self.pause = (pause, self.lines);
+        }
+    }
+
+    /// The line behind a pause that is long for this text, and how long it is.
+    fn long_pause(&self) -> Option<(Duration, u64)> {
+        let first = self.first.values().min()?;
+        let whole = self.latest.since(*first);
+        Some(self.pause).filter(|(pause, _)| *pause > PAUSE && pause.ns() > whole.ns() / 10)
     }
 
     fn has(&self, name: &str) -> bool {
@@ -215,18 +296,21 @@ impl Trace {
     fn new(path: &Path, text: Text, options: &Options) -> Result<Trace, Error> {
         let survey = Survey::of(path, &text)?;
         if !survey.has(SWITCH) {
-            let why =
-                format!("{}: it has no event {SWITCH}, without which nobody knows who ran", path.display());
-            return Err(Error::new(ErrorKind::Malformed, why));
+            let why = format!("it has no event {SWITCH}, without which nobody knows who ran");
+            return Err(Error::malformed(path, why));
+        }
+        if let Some(why) = survey.contradiction {
+            return Err(Error::malformed(path, why));
         }
         if survey.backward > survey.events / MOST_BACKWARD {
             let Survey { backward, events, .. } = survey;
-            let why = format!(
-                "{}: its lines are not in time order ({backward} of {events} go back in time): sort them, or \
-                 print absolute times",
-                path.display()
-            );
-            return Err(Error::new(ErrorKind::Malformed, why));
+            return Err(Error::malformed(
+                path,
+                format!(
+                    "its lines are not in time order ({backward} of {events} go back in time): sort them, or \
+                     print absolute times"
+                ),
+            ));
         }
         let mut notes = Notes::default();
         let machine = options.machine;
@@ -245,6 +329,12 @@ impl Trace {
             notes.say(format!(
                 "its processors begin {apart} apart: where events were written over before, costs may be too \
                  high"
+            ));
+        }
+        if let Some((pause, line)) = survey.long_pause() {
+            notes.say(format!(
+                "nothing happened for {pause} before line {line}: if another text was appended there, import \
+                 each alone"
             ));
         }
         if !survey.is_fine {
@@ -292,7 +382,8 @@ impl Trace {
         let begin = self.cut.as_ref().map_or(Instant::from_ns(0), |cut| cut.at);
         let mut out = |record: Record| goes_on = goes_on && each(&record);
         while let Some(text) = lines.next(&self.path)? {
-            match line::parse(&text) {
+            match parse(&text) {
+                Some(Line::Unreadable) => self.notes.count(UNREADABLE),
                 Some(Line::Event(event)) if event.at < begin => before += 1,
                 Some(Line::Event(event)) if is_twin(&mut twins, &self.buffers, &event, &mut content) => {}
                 Some(Line::Event(event)) => {

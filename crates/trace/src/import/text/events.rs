@@ -54,7 +54,11 @@ impl Events {
         self.record.resize(COMMON, 0);
         // Without flags, the thread that ran is not known to be the waker.
         self.record[FLAGS] = if event.is_in_interrupt == Some(false) { 0 } else { IN_INTERRUPT };
-        if !encode(event.name, event.fields, fields, &mut self.record) {
+        // Newer kernels leave it out: a thread gives itself its name.
+        let own = (event.name == layout::RENAMED && !event.fields.starts_with("pid="))
+            .then(|| format!("pid={} {}", event.tid, event.fields));
+        let text = own.as_deref().unwrap_or(event.fields);
+        if !encode(event.name, text, fields, &mut self.record) {
             format.count_unread();
             *self.unreadable.entry(event.name.to_owned()).or_default() += 1;
             return;
@@ -73,7 +77,7 @@ impl Events {
         command: &'static str,
     ) -> Account {
         for (name, count) in &self.unreadable {
-            notes.say(format!("{count} lines of {name} are left out: their fields are not understood"));
+            notes.say(format!("lines of {name} whose fields are not understood and are left out: {count}"));
         }
         let others = self.others.iter().map(|(name, count)| (name.as_str(), *count, None));
         let kinds = kinds(self.known.values().map(|(format, _)| format)).chain(others);
@@ -96,22 +100,42 @@ fn encode(name: &str, text: &str, fields: &[Field], record: &mut Vec<u8>) -> boo
         let Some(at) = field_at(rest, field) else { return false };
         let found = &rest[at + field.len()..];
         // A name may have spaces: it ends where the next field begins.
-        let end = match (kind, fields.get(place + 1)) {
-            (Name | Path, Some((next, _))) => field_at(found, next).and_then(|at| at.checked_sub(1)),
+        let next = fields.get(place + 1).map_or(BEHIND_NAMES, |(next, _)| next);
+        let end = match kind {
+            Name | Path => end_of_name(found, next, *kind),
             _ => found.find(' '),
         };
         let (value, after) = found.split_at(end.unwrap_or(found.len()));
         rest = after;
-        if !put(*kind, value, record) {
+        let is_thread = field.ends_with("pid=");
+        if is_thread && value.parse::<i32>().is_err() || !put(*kind, value, record) {
             return false;
         }
     }
     true
 }
 
+/// What follows a name that is the last field which is read.
+const BEHIND_NAMES: &str = "oom_score_adj=";
+
 /// Where a field begins: at the beginning, or behind a space.
 fn field_at(text: &str, field: &str) -> Option<usize> {
-    text.match_indices(field).map(|(at, _)| at).find(|at| *at == 0 || text.as_bytes()[at - 1] == b' ')
+    fields_at(text, field).next()
+}
+
+/// All places where it may begin.
+fn fields_at<'t>(text: &'t str, field: &'t str) -> impl Iterator<Item = usize> + 't {
+    let places = text.match_indices(field).map(|(at, _)| at);
+    places.filter(|at| *at == 0 || text.as_bytes()[at - 1] == b' ')
+}
+
+/// Where a name ends, in which there may be something that looks like the next field: names of threads have
+/// at most 15 letters.
+fn end_of_name(text: &str, next: &str, kind: Kind) -> Option<usize> {
+    const LONGEST: usize = 15;
+    let ends = || fields_at(text, next).filter_map(|at| at.checked_sub(1));
+    let last = ends().filter(|end| kind == Path || text[..*end].chars().count() <= LONGEST).last();
+    last.or_else(|| ends().next())
 }
 
 fn put(kind: Kind, value: &str, record: &mut Vec<u8>) -> bool {
@@ -194,15 +218,22 @@ fn call(text: &str, enters: bool, record: &mut Vec<u8>) -> bool {
 
 /// `name:18 [0] S ==> other:6315 [120]`
 fn short_switch(text: &str, record: &mut Vec<u8>) -> bool {
-    let Some((from, to)) = text.split_once(" ==> ") else { return false };
-    let Some(left) = short_thread(from, record) else { return false };
-    put(State, left.trim(), record) && short_thread(to, record).is_some()
+    // A name may have an arrow, too.
+    text.match_indices(ARROW).any(|(at, _)| {
+        record.truncate(COMMON);
+        let left = short_thread(&text[..at], record);
+        let is_left = left.is_some_and(|left| put(State, left.trim(), record));
+        is_left && short_thread(&text[at + ARROW.len()..], record).is_some()
+    })
 }
+
+/// Between who leaves and who comes.
+const ARROW: &str = " ==> ";
 
 /// `name:18 [0]`; and what follows.
 fn short_thread<'a>(text: &'a str, record: &mut Vec<u8>) -> Option<&'a str> {
-    let (who, rest) = text.split_once(" [")?;
-    let (name, tid) = who.rsplit_once(':')?;
+    let (who, rest) = text.rsplit_once(" [")?;
+    let (name, tid) = who.rsplit_once(':').filter(|(_, tid)| tid.parse::<i32>().is_ok())?;
     let (priority, rest) = rest.split_once(']')?;
     (put(Name, name, record) && put(Number, tid, record) && put(Number, priority, record)).then_some(rest)
 }
@@ -232,10 +263,49 @@ mod tests {
             assert_eq!(["prev_pid", "prev_prio", "prev_state"].map(number), [7, 9, 0x100].map(Some));
             assert_eq!(["next_pid", "next_prio"].map(number), [8, 120].map(Some));
         }
+        for (name, text) in [
+            ("p ==> q", "p ==> q:18 [-1] D ==> c d:6 [120]"),
+            ("ab:12 [120] R", "ab:12 [120] R:18 [-1] D ==> c d:6 [120]"),
+            (
+                "x prev_pid=1",
+                "prev_comm=x prev_pid=1 prev_pid=18 prev_prio=-1 prev_state=D ==> next_comm=c d \
+                              next_pid=6 next_prio=120",
+            ),
+        ] {
+            let (format, record) = fields("sched_switch", text).expect("a switch");
+            assert_eq!(format.text("prev_comm", &record).as_deref(), Some(name));
+            assert_eq!(format.text("next_comm", &record).as_deref(), Some("c d"));
+            let numbers = ["prev_pid", "next_pid"].map(|field| format.number(field, &record));
+            assert_eq!(numbers, [Some(18), Some(6)], "{text}");
+        }
+        let large = "prev_comm=a prev_pid=99999999999 prev_prio=9 prev_state=S ==> next_comm=b next_pid=8 \
+                     next_prio=120";
+        assert!(fields("sched_switch", large).is_none());
+        assert!(fields("sched_switch", "a:99999999999 [9] S ==> b:8 [120]").is_none());
         let (format, record) = fields("sched_switch", "a:b:18 [-1] D ==> c d:6 [120]").expect("a switch");
         let number = |field| format.number(field, &record);
         assert_eq!(format.text("prev_comm", &record).as_deref(), Some("a:b"));
         assert_eq!(["prev_pid", "prev_prio", "prev_state", "next_pid"].map(number), [18, -1, 2, 6].map(Some));
+    }
+
+    #[test]
+    fn names_may_have_spaces() {
+        for (text, name) in [
+            ("pid=7 oldcomm=a newcomm=b c oom_score_adj=0", "b c"),
+            ("pid=7 oldcomm=a b newcomm=c d oom_score_adj=-1", "c d"),
+            ("pid=7 oldcomm=a newcomm=b c", "b c"),
+        ] {
+            let (format, record) = fields(layout::RENAMED, text).expect("a name");
+            assert_eq!(format.text("newcomm", &record).as_deref(), Some(name), "{text}");
+        }
+        let (format, record) = fields("sched_waking", "comm=comm=z pid=1 pid=77 prio=9").expect("a wake-up");
+        assert_eq!(format.number("pid", &record), Some(77));
+        let exec = "filename=/opt/my app/a pid=1 pid=7 old_pid=7";
+        let (format, record) = fields("sched_process_exec", exec).expect("a program");
+        assert_eq!(
+            (format.number("pid", &record), format.text("filename", &record).as_deref()),
+            (Some(7), Some("a pid=1"))
+        );
     }
 
     #[test]

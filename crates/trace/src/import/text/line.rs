@@ -11,7 +11,12 @@ pub enum Line<'a> {
         cpu: Option<u32>,
         events: u64,
     },
+    /// An event with a number that is too large.
+    Unreadable,
 }
+
+/// A number that is too large for what it says.
+struct TooLarge;
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +69,12 @@ impl Style {
     }
 }
 
+/// Whether it is the header of a text: of ftrace, trace-cmd report or perf script.
+pub fn is_header(text: &str) -> bool {
+    let cpus = text.strip_prefix("cpus=").is_some_and(is_number);
+    cpus || text.starts_with("# tracer: ") || text.starts_with("# captured on")
+}
+
 /// Whether the kernel had overwritten events, by the header that counts those written and those still in the
 /// buffer; `None` if the line is not that header.
 pub fn is_overwritten(text: &str) -> Option<bool> {
@@ -85,7 +96,7 @@ pub fn parse(text: &str) -> Option<Line<'_>> {
         });
     }
     // A name may have brackets, too.
-    text.match_indices('[').find_map(|(at, _)| event(&text[..at], &text[at + 1..])).map(Line::Event)
+    text.match_indices('[').find_map(|(at, _)| event(&text[..at], &text[at + 1..]))
 }
 
 /// `3 [LOST 12 EVENTS]` of ftrace, `3 [12 EVENTS DROPPED]` of trace-cmd.
@@ -97,11 +108,9 @@ fn lost_events(text: &str) -> Option<Line<'_>> {
     Some(Line::Lost { cpu: Some(cpu.trim_ascii().parse().ok()?), events: events.parse().unwrap_or(1) })
 }
 
-fn event<'a>(who: &'a str, rest: &'a str) -> Option<Event<'a>> {
-    let (cpu, rest) = rest.split_once(']')?;
-    let cpu = cpu.parse().ok()?;
-    let (tid, pid, style) = thread(who.trim_ascii())?;
-    let buffer = if style == Style::Ftrace { buffer(who).0 } else { "" };
+fn event<'a>(who: &'a str, rest: &'a str) -> Option<Line<'a>> {
+    let (cpu, rest) = rest.split_once(']').filter(|(cpu, _)| is_number(cpu))?;
+    let thread = thread(who.trim_ascii())?;
     let (mut time, mut rest) = word(rest)?;
     let mut flags = None;
     if !time.ends_with(':') {
@@ -113,7 +122,16 @@ fn event<'a>(who: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let name = name.strip_suffix(':')?;
     let name = name.rsplit(':').next().filter(|name| !name.is_empty())?;
     let is_in_interrupt = flags.and_then(is_in_interrupt);
-    Some(Event { tid, pid, cpu, is_in_interrupt, at, name, fields: fields.trim_ascii(), style, buffer })
+    let (Ok(cpu), Ok((tid, pid, style)), Ok(at)) = (cpu.parse(), thread, at) else {
+        return Some(Line::Unreadable);
+    };
+    let buffer = if style == Style::Ftrace { buffer(who).0 } else { "" };
+    let fields = fields.trim_ascii();
+    Some(Line::Event(Event { tid, pid, cpu, is_in_interrupt, at, name, fields, style, buffer }))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The buffer in front of a line (`  NAME: `), and what follows.
@@ -127,18 +145,28 @@ fn buffer(text: &str) -> (&str, &str) {
     }
 }
 
-/// Thread and process.
-fn thread(who: &str) -> Option<(i32, i32, Style)> {
-    let (who, pid) = match who.strip_suffix(')').and_then(|who| who.rsplit_once('(')) {
-        Some((who, process)) => (who.trim_ascii_end(), process.trim_ascii().parse().unwrap_or(0)),
-        None => (who, 0),
+/// Thread and process; `None` if it names none.
+fn thread(who: &str) -> Option<Result<(i32, i32, Style), TooLarge>> {
+    let (who, process) = match who.strip_suffix(')').and_then(|who| who.rsplit_once('(')) {
+        Some((who, process)) => (who.trim_ascii_end(), process.trim_ascii()),
+        None => (who, "0"),
     };
     let last = who.rsplit(' ').next()?;
-    let (process, tid) = last.split_once('/').unwrap_or(("0", last));
-    if let (Ok(process), Ok(tid), true) = (process.parse(), tid.parse(), last.len() < who.len()) {
-        return Some((tid, process, Style::Perf));
+    let (of_perf, tid) = last.split_once('/').unwrap_or(("0", last));
+    let is_of_perf = |text: &str| is_number(text.strip_prefix('-').unwrap_or(text));
+    let (tid, process, style) = match is_of_perf(of_perf) && is_of_perf(tid) && last.len() < who.len() {
+        true => (tid, of_perf, Style::Perf),
+        false => (who.rsplit_once('-')?.1, process, Style::Ftrace),
+    };
+    if !is_number(tid) && style == Style::Ftrace {
+        return None;
     }
-    Some((who.rsplit_once('-')?.1.parse().ok()?, pid, Style::Ftrace))
+    // `(-----)` where the kernel did not know it.
+    let process = if style == Style::Perf || is_number(process) { process } else { "0" };
+    Some(match (tid.parse(), process.parse()) {
+        (Ok(tid), Ok(process)) => Ok((tid, process, style)),
+        _ => Err(TooLarge),
+    })
 }
 
 fn word(text: &str) -> Option<(&str, &str)> {
@@ -153,16 +181,17 @@ fn is_in_interrupt(flags: &str) -> Option<bool> {
     Some(matches!(level, b'h' | b's' | b'H' | b'z' | b'Z'))
 }
 
-/// Seconds with a fraction.
-fn instant(text: &str) -> Option<Instant> {
+/// Seconds with a fraction; `None` if it is something else.
+fn instant(text: &str) -> Option<Result<Instant, TooLarge>> {
     let (seconds, fraction) = text.split_once('.')?;
     let digits = u32::try_from(fraction.len()).ok().filter(|digits| (1..=9).contains(digits))?;
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(seconds) || !is_number(fraction) {
         return None;
     }
     let fraction = fraction.parse::<u64>().ok()? * 10_u64.pow(9 - digits);
-    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction).map(Instant::from_ns)
+    let seconds = seconds.parse::<u64>().ok();
+    let ns = seconds.and_then(|it| it.checked_mul(1_000_000_000)?.checked_add(fraction));
+    Some(ns.map(Instant::from_ns).ok_or(TooLarge))
 }
 
 #[cfg(test)]
@@ -176,7 +205,7 @@ mod tests {
             Line::Event(it) => {
                 Some(([it.tid, it.pid], it.cpu, it.is_in_interrupt, it.at.ns(), [it.name, it.fields]))
             }
-            Line::Lost { .. } => None,
+            Line::Lost { .. } | Line::Unreadable => None,
         }
     }
 
@@ -218,6 +247,17 @@ mod tests {
         for other in ["", "# tracer: nop", "cpus=2", "a-1 [000] 1.5: func <-caller", "[", "x-1 [0] 1.x: y: z"]
         {
             assert_eq!(parse(other), None, "{other}");
+        }
+        for large in [
+            "a-99999999999 [0] 1.5: b: c",
+            "a (99999999999)-9 [0]",
+            "a-9 (99999999999) [0] 1.5: b:",
+            "a 9/99999999999 [000] 1.5: b: c",
+            "a-9 [4294967296] 1.5: b: c",
+            "a-9 [0] 99999999999.0: b: c",
+        ] {
+            let expected = (!large.ends_with(']')).then_some(Line::Unreadable);
+            assert_eq!(parse(large), expected, "{large}");
         }
         let counts =
             |counts: &str| is_overwritten(&format!("# entries-in-buffer/entries-written: {counts}   #P:4"));

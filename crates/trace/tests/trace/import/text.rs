@@ -55,6 +55,62 @@ fn calls_of_another_machine_are_noted() {
     }
 }
 
+fn refused(text: &str) -> String {
+    let folder = folder(&[("trace.txt", text)]);
+    import_with(&folder.path().join("trace.txt"), &Options::default()).expect_err("refused").to_string()
+}
+
+/// What `cat` or `>>` makes of two texts.
+#[test]
+fn texts_one_behind_the_other_are_refused() {
+    let machine = Machine::from_name("x86_64").expect("known");
+    let (one, short) = (sleeping(230, 20), sleeping(230, 1));
+    for (text, line) in [(one.repeat(2), 101), (sleeping(230, 2_000) + &short, 10_001)] {
+        let error = refused(&text);
+        assert!(
+            error.contains(&format!("line {line} is ")) && error.contains("import each alone"),
+            "{error}"
+        );
+    }
+    let later = sleeping(230, 40).lines().skip(100).map(|line| format!("{line}\n")).collect::<String>();
+    for header in ["cpus=2", "# tracer: nop", "# captured on    : Mon Nov 30 15:30:00 2026"] {
+        let error = refused(&format!("{header}\n{one}{header}\n{later}"));
+        assert!(error.contains("line 102 begins another text: import each alone"), "{error}");
+        assert_eq!(imported(&format!("{header}\n{one}{later}"), machine).0.len(), 39);
+    }
+    // Without a header, a long pause is all that there is to see.
+    let (_, notes) = imported(&(one.clone() + &later.replace(" 0.", " 9.")), machine);
+    let said = "before line 101: if another text was appended there";
+    assert!(notes.iter().any(|note| note.contains(said)), "{notes:?}");
+    let (_, notes) = imported(&(one + &later), machine);
+    assert!(!notes.iter().any(|note| note.contains("nothing happened")), "{notes:?}");
+}
+
+#[test]
+fn lines_may_end_in_any_way() {
+    let machine = Machine::from_name("x86_64").expect("known");
+    let text = sleeping(230, 20);
+    let (expected, notes) = imported(&text, machine);
+    for end in ["\r\n", "\r"] {
+        assert_eq!(imported(&text.replace('\n', end), machine), (expected.clone(), notes.clone()));
+    }
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_counted() {
+    let machine = Machine::from_name("x86_64").expect("known");
+    let (text, line) = (sleeping(230, 20), "[001] 0.209999: sched_waking: comm=a pid=4 prio=1");
+    let (expected, _) = imported(&text, machine);
+    let long = format!("  a-4 {line} {}\n", "x".repeat(200_000));
+    let (seen, notes) = imported(&format!("{text}  a-99999999999 {line}\n{long}"), machine);
+    assert_eq!(seen, expected);
+    let said = "2 × line of an event that is left out";
+    assert!(notes.iter().any(|note| note.starts_with(said)), "{notes:?}");
+    let (_, notes) = imported(&(text + "  a-4 " + &line.replace("pid=4", "pid=99999999999")), machine);
+    let said = "lines of sched_waking whose fields are not understood and are left out: 1";
+    assert!(notes.iter().any(|note| note == said), "{notes:?}");
+}
+
 /// A text without the header that counts what was written over may have lost its beginning.
 #[test]
 fn processors_that_begin_apart_are_noted() {
