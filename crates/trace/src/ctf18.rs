@@ -21,6 +21,7 @@ mod plan;
 mod reader;
 mod types;
 
+pub use copies::Copied;
 pub use find::holds_trace;
 pub use plan::{Class, Field};
 pub use reader::{Event, Extent, Item, Lost, Reader, Totals};

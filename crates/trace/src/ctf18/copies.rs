@@ -4,7 +4,8 @@ use super::find::Found;
 use crate::import::Error;
 use crate::source::Stream;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A trace and one of its streams, by their indices.
@@ -13,27 +14,21 @@ type Place = (usize, usize);
 /// Bytes by which a stream is known: its first packet has a number and times.
 const BEGINNING: u64 = 4096;
 
+/// A folder or file that is left out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Copied {
+    /// Its name.
+    pub copy: String,
+    /// What it is a copy of.
+    pub of: String,
+    /// It has less.
+    pub is_shorter: bool,
+}
+
 /// Leaves out streams that another trace of the same session begins with as well, unless theirs are shorter.
-/// Returns what was left out, with what it is a copy of.
-pub fn leave_out(found: &mut [Found]) -> Result<Vec<(String, String)>, Error> {
-    let mut longest: FxHashMap<_, Place> = FxHashMap::default();
-    let mut copies: Vec<(Place, Place)> = Vec::new();
-    for trace in 0..found.len() {
-        let session = found[trace].session;
-        for (index, stream) in found[trace].streams.iter().enumerate() {
-            let Some(beginning) = beginning(stream).map_err(|error| failed(stream, &error))? else {
-                continue;
-            };
-            let Some(known) = longest.insert((session, beginning.clone()), (trace, index)) else { continue };
-            let length = |(trace, index): Place| found[trace].streams[index].length;
-            if length(known) >= stream.length {
-                longest.insert((session, beginning), known);
-                copies.push(((trace, index), known));
-            } else {
-                copies.push((known, (trace, index)));
-            }
-        }
-    }
+/// Of streams of the same length, that of the trace is kept which has more in all.
+pub fn leave_out(found: &mut [Found]) -> Result<Vec<Copied>, Error> {
+    let mut copies = copies(found)?;
     let named = names(found, &copies);
     copies.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
     for ((trace, index), _) in copies {
@@ -42,23 +37,78 @@ pub fn leave_out(found: &mut [Found]) -> Result<Vec<(String, String)>, Error> {
     Ok(named)
 }
 
-fn beginning(stream: &Stream) -> std::io::Result<Option<Vec<u8>>> {
+/// Each copy, and what is kept of it.
+fn copies(found: &[Found]) -> Result<Vec<(Place, Place)>, Error> {
+    let sizes: Vec<u64> =
+        found.iter().map(|found| found.streams.iter().map(|stream| stream.length).sum()).collect();
+    let length = |(trace, index): Place| found[trace].streams[index].length;
+    let mut copies = Vec::new();
+    for places in groups(found)? {
+        let best = |place: &Place| (Reverse(length(*place)), Reverse(sizes[place.0]), *place);
+        let Some(kept) = places.iter().copied().min_by_key(best) else { continue };
+        copies.extend(places.into_iter().filter(|place| *place != kept).map(|place| (place, kept)));
+    }
+    Ok(copies)
+}
+
+/// Streams of one session that begin alike.
+fn groups(found: &[Found]) -> Result<Vec<Vec<Place>>, Error> {
+    let mut groups: FxHashMap<_, Vec<Place>> = FxHashMap::default();
+    let mut cut_off = Vec::new();
+    for (trace, Found { session, streams, .. }) in found.iter().enumerate() {
+        for (index, stream) in streams.iter().enumerate() {
+            let beginning = beginning(stream).map_err(|error| failed(stream, &error))?;
+            let is_cut_off = (1..BEGINNING).contains(&(beginning.len() as u64));
+            if is_cut_off {
+                cut_off.push((*session, beginning.clone(), (trace, index)));
+            }
+            if !beginning.is_empty() {
+                groups.entry((*session, beginning)).or_default().push((trace, index));
+            }
+        }
+    }
+    // What is left of a file that was cut off early.
+    for (session, beginning, place) in cut_off {
+        let is_whole = |(of, other): &(_, Vec<u8>), places: &[Place]| {
+            let is_longer = other.len() > beginning.len() && other.starts_with(&beginning);
+            *of == session
+                && is_longer
+                && places.iter().any(|other| file(found, *other) == file(found, place))
+        };
+        if let Some((_, places)) = groups.iter_mut().find(|(key, places)| is_whole(key, places)) {
+            places.push(place);
+            groups.remove(&(session, beginning));
+        }
+    }
+    Ok(groups.into_values().collect())
+}
+
+fn file(found: &[Found], (trace, index): Place) -> Option<&std::ffi::OsStr> {
+    Path::new(&found[trace].streams[index].name).file_name()
+}
+
+fn beginning(stream: &Stream) -> std::io::Result<Vec<u8>> {
     let length = stream.length.min(BEGINNING);
     let mut bytes = vec![0; length as usize];
     stream.open()?.read(0, &mut bytes)?;
-    Ok(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    Ok(bytes)
 }
 
 fn failed(stream: &Stream, error: &std::io::Error) -> Error {
     Error::io(Path::new(&stream.name), error)
 }
 
-/// By their folders; by their files where both are in one.
-fn names(found: &[Found], copies: &[(Place, Place)]) -> Vec<(String, String)> {
-    let name = |(trace, index): Place, is_within: bool| match is_within {
-        true => found[trace].streams[index].name.clone(),
-        false => found[trace].folder.display().to_string(),
-    };
-    let named = |(copy, of): &(Place, Place)| (name(*copy, copy.0 == of.0), name(*of, copy.0 == of.0));
-    copies.iter().map(named).collect::<BTreeSet<_>>().into_iter().collect()
+/// By their folders; by their files where both are in one, or each folder has what is kept of the other.
+fn names(found: &[Found], copies: &[(Place, Place)]) -> Vec<Copied> {
+    let pairs: BTreeSet<(usize, usize)> = copies.iter().map(|(copy, of)| (copy.0, of.0)).collect();
+    let stream = |(trace, index): Place| &found[trace].streams[index];
+    let mut named = BTreeMap::<(String, String), bool>::new();
+    for (copy, of) in copies {
+        let names = match pairs.contains(&(of.0, copy.0)) {
+            true => [copy, of].map(|place| stream(*place).name.clone()),
+            false => [copy, of].map(|(trace, _)| found[*trace].folder.display().to_string()),
+        };
+        *named.entry(names.into()).or_default() |= stream(*copy).length < stream(*of).length;
+    }
+    named.into_iter().map(|((copy, of), is_shorter)| Copied { copy, of, is_shorter }).collect()
 }

@@ -1,6 +1,6 @@
 //! All traces of a folder, their events merged by time.
 
-use super::copies;
+use super::copies::{self, Copied};
 use super::find::{self, Found};
 use super::nodes::{State, Value};
 use super::packets::{Cursor, Head, Span};
@@ -29,8 +29,8 @@ pub struct Reader {
     streams: Vec<(usize, Stream)>,
     /// Names of streams that were there once, each with the index of its trace.
     missing: Vec<(usize, String)>,
-    /// Folders or files that were left out, each with what it is a copy of.
-    copies: Vec<(String, String)>,
+    /// Folders or files that were left out.
+    copies: Vec<Copied>,
 }
 
 /// An event.
@@ -142,8 +142,8 @@ pub struct Totals {
     pub damages: Vec<Damage>,
     /// All streams.
     pub extents: Vec<Extent>,
-    /// Folders or files that were left out, each with what it is a copy of.
-    pub copies: Vec<(String, String)>,
+    /// Folders or files that were left out.
+    pub copies: Vec<Copied>,
     /// Files of one stream that overlap in time, in pairs: two snapshots of a session, say.
     pub overlaps: Vec<(String, String)>,
 }
@@ -151,8 +151,9 @@ pub struct Totals {
 impl Totals {
     /// Says what is there twice.
     pub fn say_copies(&self, mut say: impl FnMut(String)) {
-        for (copy, of) in &self.copies {
-            say(format!("{copy} is a copy of {of} and is not read"));
+        for Copied { copy, of, is_shorter } in &self.copies {
+            let shorter = if *is_shorter { "shorter " } else { "" };
+            say(format!("{copy} is a {shorter}copy of {of} and is not read"));
         }
         for (one, other) in &self.overlaps {
             say(format!(
