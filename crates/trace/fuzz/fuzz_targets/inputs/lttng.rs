@@ -1,8 +1,9 @@
-//! Reads an input as a trace in CTF 1.8 or CTF 2, and as one of ROS 2. Called by the fuzzer and by
-//! `tests/fuzz.rs`; `tests/ctf18` and `tests/ctf2` open changed traces with it.
+//! Reads an input as a trace in CTF 1.8 or CTF 2, and as one of ROS 2 or the kernel. Called by the fuzzer and
+//! by `tests/fuzz.rs`; `tests/ctf18` and `tests/ctf2` open changed traces with it.
 
 use punctual_trace::ctf18::{Item, Reader};
 use punctual_trace::import::ros2::{Trace, is_ros};
+use punctual_trace::import::{Import, Machine, Options, has_kernel};
 use std::path::Path;
 
 /// The first two bytes say how long the metadata are; a stream follows.
@@ -30,7 +31,13 @@ pub fn open(metadata: &[u8], streams: Vec<Vec<u8>>) {
     assert!(events <= 8 * bytes, "{events} events from {bytes} bytes");
     assert_eq!(totals.events, events as u64);
     assert!(totals.damages.len() <= 400);
-    if is_ros(&reader) {
+    if has_kernel(&reader) {
+        let options = Options { include_best_effort: true, machine: Some(Machine::X86) };
+        let Ok(import) = Import::of_session(Path::new("(memory)"), reader, &options) else { return };
+        if let Ok(imported) = import.run(&mut |_| true, &mut |_| {}) {
+            assert!(imported.notes.len() <= 400, "{} notes", imported.notes.len());
+        }
+    } else if is_ros(&reader) {
         if let Ok(trace) = Trace::new(Path::new("(memory)"), reader) {
             // An error is as good as a note.
             let _ = trace.lacks();
