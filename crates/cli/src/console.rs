@@ -3,7 +3,7 @@
 
 use crate::terminal;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use punctual_report::counted;
+use punctual_report::{counted, visible};
 use punctual_workflow::{Monitor, Progress, Seen, Unit, Watching};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write as _, stderr};
@@ -16,7 +16,12 @@ pub fn line(text: &str) {
 
 /// Prints a message of this command to standard error.
 pub fn message(text: &str) {
-    line(&format!("punctual: {text}"));
+    line(&format!("punctual: {}", shown(text)));
+}
+
+/// Names of files and of threads may have control characters, which are not to reach the terminal.
+fn shown(text: &str) -> String {
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 /// Shows what an operation reports.
@@ -42,7 +47,7 @@ impl Console {
     pub fn note(&self, text: &str) {
         if !self.quiet {
             let page = terminal::page_of(&stderr());
-            line(punctual_report::paragraph(text, &page).trim_end());
+            line(punctual_report::paragraph(&shown(text), &page).trim_end());
         }
     }
 
@@ -177,6 +182,11 @@ mod tests {
         assert!(console.shows_status(true) && console.beside(&[]).shows_status(true));
         assert!(!console.beside(&["cyclictest".into()]).shows_status(true));
         assert!(!console.shows_status(false) && !Console::new(true).shows_status(true));
+    }
+
+    #[test]
+    fn names_cannot_write_to_the_terminal() {
+        assert_eq!(shown("red\u{1b}[31m.data: one\n  two\r"), "red\\u{1b}[31m.data: one\n  two\\r");
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub use comparison::{Configured, Kind, comparison, configured};
 pub use number::{counted, few};
 pub use overview::Rows;
 pub use prose::{Selection, tasks};
+use std::path::Path;
 
 /// The output that text is printed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +71,16 @@ pub fn visible(text: &str) -> String {
             |c| if c.is_control() || turns(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] },
         )
         .collect()
+}
+
+/// A path as a shell takes it: in quotes where it has blanks or the like.
+pub fn shell_word(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./+=:@%,".contains(c);
+    match !path.is_empty() && path.chars().all(is_plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
 }
 
 /// Text of several sentences, folded to the page.
@@ -136,6 +147,14 @@ mod example;
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn paths_are_quoted_for_the_shell() {
+        let word = |path: &str| super::shell_word(std::path::Path::new(path));
+        assert_eq!(word("a/b-1_2.timing.json"), "a/b-1_2.timing.json");
+        assert_eq!(word("my file"), "'my file'");
+        assert_eq!(word("it's $(x)"), r"'it'\''s $(x)'");
+    }
+
     #[test]
     fn numbers_keep_their_units() {
         let text = "It took 925.7 µs (J = 41,000 ns), 99.9 % of 12 jobs, ≤ 3 in 5 ms, at 60 Hz.";

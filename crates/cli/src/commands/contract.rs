@@ -5,6 +5,7 @@ use crate::args;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::print;
+use punctual_report::shell_word;
 use punctual_workflow::Destination;
 use punctual_workflow::contract::{Options, contract};
 
@@ -23,7 +24,7 @@ pub fn run(arguments: args::Contract) -> Result<(), Failure> {
         None => print(&text),
         Some(destination) => {
             destination.write_or_rescue(text.as_bytes())?;
-            let path = destination.path().display();
+            let path = shell_word(destination.path());
             console.note(&format!("Wrote {path}; edit it, then punctual check {path} RECORDING."));
             Ok(())
         }

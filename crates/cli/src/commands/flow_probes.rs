@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::stop;
-use punctual_report::counted;
+use punctual_report::{counted, shell_word};
 use punctual_workflow::RecordingFolder;
 use punctual_workflow::probes::{
     Options, ProgramTracer, RECORDING, TRACE, Target, check, make_folder, trace_and_record,
@@ -43,7 +43,7 @@ pub fn trace(arguments: args::Record, output: &Path) -> Result<(), Failure> {
     let stop = stop::on_signals()?;
     if !is_both {
         let traced = tracer.trace(&stop, &console)?;
-        let (place, events) = (traced.path.display(), counted(traced.events, "event"));
+        let (place, events) = (shell_word(&traced.path), counted(traced.events, "event"));
         console.note(&format!("Wrote {place}: {events}. punctual chains {place} analyses it."));
         return Ok(());
     }
@@ -56,12 +56,12 @@ pub fn trace(arguments: args::Record, output: &Path) -> Result<(), Failure> {
     let folder = folder(Some(RECORDING))?;
     let threads = record::Options { watch, threads, folder, limit: arguments.limit };
     let (traced, recorded) = trace_and_record(tracer, threads, &stop, &console)?;
-    let (trace, events) = (traced.path.display(), counted(traced.events, "event"));
-    let recording = recorded.path.display();
+    let (trace, events) = (shell_word(&traced.path), counted(traced.events, "event"));
+    let recording = shell_word(&recorded.path);
     console.note(&format!(
         "Wrote {trace}: {events}. {recorded} punctual chains {} analyses both; punctual timeline {recording} \
          {trace} draws them.",
-        output.display()
+        shell_word(output)
     ));
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::output::print;
 use crate::{stop, terminal};
 use punctual_model::{SchedulingLatency, TimingModel};
 use punctual_report::latency::{self as report, Analysed, Threshold};
+use punctual_report::shell_word;
 use punctual_workflow::latency::{self, Options, Processors};
 use punctual_workflow::{Destination, RecordingFolder, measure};
 
@@ -51,7 +52,7 @@ fn measured(arguments: args::Latency, output: &Output) -> Result<(), Failure> {
     }
     let delivered = output.deliver(&outcome.model, outcome.threshold.as_ref());
     if let Some(recorded) = &outcome.recorded {
-        let path = recorded.path().display();
+        let path = shell_word(recorded.path());
         console.note(&format!(
             "{recorded} punctual replay {path} gives the same, punctual timeline {path} shows it."
         ));
@@ -99,7 +100,7 @@ impl Output {
                 if !self.quiet || self.json {
                     self.print(section, threshold)?;
                 }
-                let path = destination.path().display();
+                let path = shell_word(destination.path());
                 Console::new(self.quiet).note(&format!("Wrote {path}; punctual latency {path} shows it."));
             }
             None => self.print(section, threshold)?,

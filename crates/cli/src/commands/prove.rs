@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
-use punctual_report::{counted, proof as report};
+use punctual_report::{counted, proof as report, shell_word};
 use punctual_workflow::prove::{Options, Proof, assign, prove};
 use punctual_workflow::values::{Change, Deadline};
 use punctual_workflow::{Destination, Given, ThreadFilter, display_name};
@@ -50,7 +50,7 @@ pub fn run(arguments: args::Prove) -> Result<(), Failure> {
         print(&text)?;
         return verdict(&proof);
     };
-    let path = destination.path().display();
+    let path = shell_word(destination.path());
     let note = match (kind, contract) {
         _ if page_is_printed => {
             print(&report::html(&proof, &title))?;

@@ -5,6 +5,7 @@ use crate::args::{self, Detail};
 use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::stop;
+use punctual_report::shell_word;
 use punctual_workflow::RecordingFolder;
 use punctual_workflow::record::{BUFFER_BYTES, Options, Recorded, dated_path, record};
 
@@ -32,7 +33,7 @@ pub fn run(arguments: args::Record) -> Result<(), Failure> {
 /// Where a recording is, how much is in it, and what to do with it. `explains` is whether it has the switches
 /// of all threads.
 pub fn summary(recorded: &Recorded, explains: bool) -> String {
-    let path = recorded.path.display();
+    let path = shell_word(&recorded.path);
     let more = if explains { format!("; punctual why {path} explains late jobs") } else { String::new() };
     format!("{recorded} punctual replay {path} extracts its models{more}.")
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::terminal;
 use punctual_model::TimingModel;
-use punctual_report::{Rows, sections};
+use punctual_report::{Rows, sections, shell_word};
 use punctual_workflow::Destination;
 
 /// Where a timing model goes, and which rows its table has.
@@ -64,7 +64,7 @@ impl Results {
                 if !quiet {
                     table()?;
                 }
-                let path = destination.path().display();
+                let path = shell_word(destination.path());
                 console.note(&format!("Wrote {path}; punctual show {path} shows it."));
                 Ok(())
             }

@@ -7,7 +7,7 @@ use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
-use punctual_report::{blame, counted};
+use punctual_report::{blame, counted, shell_word};
 use punctual_workflow::Destination;
 use punctual_workflow::replay::processors;
 use punctual_workflow::summary::{self, Options};
@@ -27,7 +27,7 @@ pub fn summarize(arguments: args::Summarize) -> Result<(), Failure> {
     let made = summary::summarize(&options, &console)?;
     summary::write(&made, &destination)?;
     if !destination.is_standard_output() {
-        let (tasks, path) = (counted(made.tasks() as u64, "task"), destination.path().display());
+        let (tasks, path) = (counted(made.tasks() as u64, "task"), shell_word(destination.path()));
         console.note(&format!("Wrote {path}: {tasks}; punctual merge {path} shows them."));
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::terminal;
 use punctual_model::check::TableViolation;
 use punctual_model::table::Clock;
 use punctual_model::{Duration, Table};
-use punctual_report::time_table as report;
+use punctual_report::{shell_word, time_table as report};
 use punctual_workflow::Destination;
 use punctual_workflow::table::{self, Options};
 
@@ -68,7 +68,7 @@ fn make(arguments: args::Table) -> Result<(), Failure> {
             if !arguments.quiet || arguments.json {
                 show(table, &[], arguments.json)?;
             }
-            let path = destination.path().display();
+            let path = shell_word(destination.path());
             console.note(&format!("Wrote {path}; punctual table --from {path} checks and shows it."));
             Ok(())
         }

@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::{stop, terminal, values};
 use punctual_model::Duration;
-use punctual_report::tt as report;
+use punctual_report::{shell_word, tt as report};
 use punctual_workflow::tt::{self, Options, Priorities, Start, Tolerance};
 use punctual_workflow::{RecordingFolder, display_name};
 use serde_json::json;
@@ -52,7 +52,7 @@ fn dispatch(arguments: args::TtRun) -> Result<(), Failure> {
         false => print(&report::status(&outcome.status, &terminal::page()))?,
     }
     if let Some(recorded) = &outcome.recorded {
-        let (path, table) = (recorded.path.display(), display_name(&arguments.table));
+        let (path, table) = (shell_word(&recorded.path), shell_word(&arguments.table));
         console.note(&format!("Wrote {path}; punctual tt check {path} {table} checks it."));
     }
     outcome.failure.map_or(Ok(()), |failure| Err(failure.into()))

@@ -8,7 +8,7 @@ use crate::output::print;
 use crate::{stop, terminal};
 use punctual_extract::StreamOptions;
 use punctual_observe::Output;
-use punctual_report::why as report;
+use punctual_report::{shell_word, why as report};
 use punctual_workflow::record::{BUFFER_BYTES, Options as RecordOptions, record};
 use punctual_workflow::replay::processors;
 use punctual_workflow::why::{Choice, Jobs, Options, why};
@@ -48,13 +48,13 @@ pub fn run(arguments: args::Why) -> Result<(), Failure> {
     let causes = explained.causes.unwrap_or_default();
     print(&if arguments.json { report::json(&causes) } else { report::text(&causes, &terminal::page()) })?;
     if let Some(file) = &file {
-        let path = file.path().display();
+        let path = shell_word(file.path());
         console.note(&format!("Wrote {path}; punctual show {path} shows it."));
     }
     // Of other tools' traces there are no timelines.
     kept = kept.filter(|kept| !arguments.json && kept.join("stream_0").exists());
     if let (Some(kept), Some((thread, job))) = (kept, report::worst(&causes)) {
-        let kept = kept.display();
+        let kept = shell_word(kept);
         console.note(&format!(
             "next: punctual timeline {kept} --around {thread}:{job}    when every thread ran"
         ));
