@@ -5,19 +5,42 @@ use crate::table::{Table, Tone, words};
 use crate::{Page, paragraph, visible};
 use punctual_trace::import::{Account, Events, Use};
 use serde_json::{Value, json};
+use textwrap::core::display_width;
 
 /// Kinds of events in one row.
 const NAMED: usize = 6;
 
 /// The table, and the command that records what is missing.
 pub fn account(account: &Account, page: &Page) -> String {
+    let beside = table(account, page, Layout::Beside).text(page);
+    let fits = |width: u16| beside.lines().all(|line| display_width(line) <= usize::from(width));
+    let mut text = match page.width.is_none_or(fits) {
+        true => beside,
+        false => table(account, page, Layout::Below).text(page),
+    };
+    if account.lacks.iter().any(|lack| lack.is_recordable) {
+        text += &paragraph(&format!("To record what is missing: {}", account.command), page);
+    }
+    text
+}
+
+/// Where it stands what is missing, and what that costs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Beside,
+    /// On narrow terminals.
+    Below,
+}
+
+fn table(account: &Account, page: &Page, layout: Layout) -> Table {
     let of_use = |used_for| named(account, used_for, page);
-    let mut table = Table::new(&[
-        words("for", Fit::Keep),
-        words("events", Fit::Fold),
-        words("missing", Fit::Fold),
-        words("effect", Fit::Fold),
-    ]);
+    let columns = [words("for", Fit::Keep), words("events", Fit::Fold)];
+    let lacking: &[_] = match layout {
+        Layout::Beside => &[words("missing", Fit::Fold), words("effect", Fit::Fold)],
+        Layout::Below => &[words("missing", Fit::Below)],
+    };
+    let mut table = Table::new(&[&columns, lacking].concat());
+    let row = |cells, is_recordable| row(cells, is_recordable, layout);
     let mut uses: Vec<Use> = account.events.iter().filter_map(|events| events.used_for).collect();
     uses.extend(account.lacks.iter().map(|lack| lack.of));
     uses.sort_unstable();
@@ -37,23 +60,26 @@ pub fn account(account: &Account, page: &Page) -> String {
     if !unread.is_empty() {
         table.rows.push(row(["not read".to_owned(), unread, String::new(), String::new()], false));
     }
-    let mut text = table.text(page);
-    if account.lacks.iter().any(|lack| lack.is_recordable) {
-        text += &paragraph(&format!("To record what is missing: {}", account.command), page);
-    }
-    text
+    table
 }
 
 /// A row; what a better recording would have has the colour of a warning.
-fn row(cells: [String; 4], is_recordable: bool) -> Vec<(String, Tone)> {
+fn row([of, events, what, cost]: [String; 4], is_recordable: bool, layout: Layout) -> Vec<(String, Tone)> {
+    let lacking = match layout {
+        Layout::Beside => vec![what, cost],
+        Layout::Below if what.is_empty() => vec![what],
+        Layout::Below => vec![format!("missing: {what}: {cost}")],
+    };
     let tone = |place: usize| if is_recordable && place == 2 { Tone::Warning } else { Tone::Plain };
-    cells.into_iter().enumerate().map(|(place, cell)| (cell, tone(place))).collect()
+    let cells = [of, events].into_iter().chain(lacking).enumerate();
+    cells.map(|(place, cell)| (cell, tone(place))).collect()
 }
 
 /// Events that are used for this, or for nothing, most frequent first. Where lines are folded, a name and its
 /// number stay together.
 fn named(account: &Account, used_for: Option<Use>, page: &Page) -> String {
-    let space = if page.width.is_some() { '\u{a0}' } else { ' ' };
+    // Names have up to 25 letters, and uses 15.
+    let space = if page.width.is_some_and(|width| width >= 50) { '\u{a0}' } else { ' ' };
     let all: Vec<&Events> = account.events.iter().filter(|events| events.used_for == used_for).collect();
     let rest = all.iter().skip(NAMED).fold(0_u64, |sum, events| sum.saturating_add(events.count));
     let rest = rest.saturating_add(if used_for.is_none() { account.others } else { 0 });
@@ -114,6 +140,12 @@ not read         timer_start 9, others 3
 To record what is missing: tool record all
 "
         );
+        for width in 36..120 {
+            let text = super::account(&account, &Page { width: Some(width), colour: false });
+            assert!(text.lines().all(|line| display_width(line) <= usize::from(width)), "{width}\n{text}");
+        }
+        let narrow = super::account(&account, &Page { width: Some(44), colour: false });
+        assert!(narrow.contains("\n    missing: interrupts: too high\n"), "{narrow}");
         let json = account_json(&account);
         assert_eq!(json["events"][1], json!({ "name": "timer_start", "count": 9, "used_for": null }));
         assert_eq!((&json["missing"][2]["recordable"], &json["other_events"]), (&json!(true), &json!(3)));
