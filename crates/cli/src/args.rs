@@ -300,19 +300,22 @@ pub struct Jobs {
 
 /// Convert another tool's trace to a recording
 ///
-/// Reads traces of LiME (a folder of *.events.json and *.infos.json), perf.data files of perf sched record,
-/// or of perf record -e 'sched:*,raw_syscalls:*' -a, trace.dat files of trace-cmd record -C mono -e sched -e
-/// raw_syscalls, traces of Perfetto with events of ftrace (sched/*, raw_syscalls/*), and kernel traces of
-/// LTTng. LTTng traces of ROS 2 (ros2_tracing, CARET) become the trace of a dataflow program, for punctual
-/// chains. Reports what the source lacks.
+/// Reads perf.data files of perf sched record, or of perf record -e 'sched:*,raw_syscalls:*' -a, with -z or
+/// without, what perf wrote to a pipe (-o -) or to a folder (--threads); trace.dat files of trace-cmd record
+/// -C mono -e sched -e raw_syscalls; traces of Perfetto with events of ftrace (sched/*, raw_syscalls/*);
+/// kernel traces of LTTng in CTF 1.8 and CTF 2; traces of LiME (a folder of *.events.json and *.infos.json);
+/// and what ftrace, trace-cmd report, perf script and systrace print. LTTng traces of ROS 2 (ros2_tracing,
+/// CARET) become the trace of a dataflow program, for punctual chains. Prints what the source lacks.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  perf sched record -o run.data -- ./robot
   punctual import run.data && punctual replay run.recording
-  punctual import ~/.ros/tracing/run1 -o run1 && punctual chains run1"))]
+  punctual import ~/.ros/tracing/run1 -o run1 && punctual chains run1
+  perf script --ns -i run.data | punctual import - --machine x86_64 -o run2"))]
 pub struct Import {
-    /// The trace: a folder of LTTng (ROS 2, CARET) or of LiME, a perf.data or trace.dat file, a trace of
-    /// Perfetto, or the text of ftrace, trace-cmd report, perf script or systrace
+    /// The trace: a folder of LTTng (ROS 2, CARET), of LiME or of perf, a perf.data or trace.dat file, a
+    /// trace of Perfetto, or the text of ftrace, trace-cmd report, perf script or systrace; - is standard
+    /// input
     #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub source: PathBuf,
 

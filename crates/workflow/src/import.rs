@@ -6,7 +6,7 @@ use crate::folder::RecordingFolder;
 use crate::monitor::{Monitor, Unit};
 use crate::record::{Recorded, RecordingWriter};
 use crate::specs::printable;
-use punctual_report::counted;
+use punctual_report::{counted, shell_word};
 use punctual_trace::ctf18::{Reader, holds_trace};
 use punctual_trace::import::ros2;
 use punctual_trace::import::{Account, Import, Options as TraceOptions, has_kernel, is_trace};
@@ -72,7 +72,7 @@ impl Dataflow {
     /// In words, for people.
     pub fn summary(&self) -> String {
         let Written { events, tasks, nodes, channels, executors, .. } = &self.written;
-        let path = self.path.display();
+        let path = shell_word(&self.path);
         let counts = [
             counted(*nodes as u64, "node"),
             counted(*tasks as u64, "callback"),
@@ -80,7 +80,7 @@ impl Dataflow {
             counted(*executors as u64, "thread"),
         ];
         let kernel =
-            self.kernel.as_ref().map(|kernel| format!(" --kernel {}", kernel.recorded.path.display()));
+            self.kernel.as_ref().map(|kernel| format!(" --kernel {}", shell_word(&kernel.recorded.path)));
         format!(
             "{path}: {} of {}; punctual chains {path}{}",
             counted(*events, "event"),
@@ -280,6 +280,11 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Th
             options.folder.discard();
         }
         return Err(seen.advise(options.threads.no_match(&source.to_string())));
+    }
+    // Others have no models: with them alone there is nothing to import.
+    if writer.is_some() && !seen.is_matched {
+        writer = None;
+        options.folder.discard();
     }
     let Some(mut writer) = writer else {
         let error = Error::file(format!("{source} has no real-time threads to import"));

@@ -8,11 +8,21 @@ use crate::output::print;
 use crate::terminal;
 use punctual_report::{account, account_json};
 use punctual_workflow::import::{Imported, Machine, Options, Threads, Variables, Written, import};
-use punctual_workflow::{RecordingFolder, derived_path};
+use punctual_workflow::{Error, RecordingFolder, derived_path};
 use serde_json::{Value, json};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 pub fn run(arguments: args::Import) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
+    let input = arguments.source == Path::new("-");
+    if input && arguments.output.is_none() {
+        let why = "standard input has no name that the recording could have: give it one with -o DIR";
+        return Err(Failure::new(Code::Usage, why));
+    }
+    let input = input.then(StandardInput::keep).transpose()?;
     let output = arguments.output.unwrap_or_else(|| derived_path(&arguments.source, ".data", "recording"));
     let options = Options {
         folder: RecordingFolder::new(&output, arguments.force)?,
@@ -20,7 +30,7 @@ pub fn run(arguments: args::Import) -> Result<(), Failure> {
         include_best_effort: arguments.include_best_effort,
         machine: arguments.machine.as_deref().and_then(Machine::from_name),
         variables: variables(&arguments.variables)?,
-        source: arguments.source,
+        source: input.as_ref().map_or(arguments.source, |input| input.path.clone()),
     };
     let source = options.source.display().to_string();
     let (traces, summary) = match import(&options, &console)? {
@@ -43,6 +53,23 @@ pub fn run(arguments: args::Import) -> Result<(), Failure> {
     }
     console.note(&summary);
     Ok(())
+}
+
+/// What came from standard input, in a file: traces are read in several passes.
+struct StandardInput {
+    _place: TempDir,
+    path: PathBuf,
+}
+
+impl StandardInput {
+    fn keep() -> Result<StandardInput, Error> {
+        let failed = |error: io::Error| Error::io("keep", "standard input in a temporary file", &error);
+        let place = tempfile::Builder::new().prefix("punctual-import-").tempdir().map_err(failed)?;
+        let path = place.path().join("stdin");
+        let mut file = File::create(&path).map_err(failed)?;
+        io::copy(&mut io::stdin().lock(), &mut file).map_err(failed)?;
+        Ok(StandardInput { _place: place, path })
+    }
 }
 
 fn with_notes(mut trace: Value, notes: &[String]) -> Value {

@@ -90,6 +90,48 @@ fn an_import_of_no_thread_is_an_error() {
     assert!(folder.join("metadata").is_file());
 }
 
+/// Others alone have no models.
+#[test]
+fn an_import_without_real_time_threads_is_an_error() {
+    let place = tempfile::tempdir().expect("a directory");
+    let switch = "sched_switch: prev_comm=swapper prev_pid=0 prev_prio=120 prev_state=R ==> \
+                  next_comm=shell next_pid=40 next_prio=120";
+    let text_of = place.path().join("\u{1b}[31mred.txt");
+    fs::write(&text_of, format!("  <idle>-0 [000] 1.000000: {switch}\n")).expect("written");
+    let (source, folder) = (text_of.display().to_string(), place.path().join("imported"));
+    let import = |options: &[&str]| {
+        run(&[&["import", &source, "-o", &folder.display().to_string()], options].concat())
+    };
+    let output = import(&[]);
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("has no real-time threads to import"), "{said}");
+    assert!(said.contains("--include-best-effort imports the others too"), "{said}");
+    assert!(said.contains("\\u{1b}[31mred.txt") && !said.contains('\u{1b}'), "{said}");
+    assert!(!folder.exists());
+    assert_eq!(import(&["--include-best-effort"]).status.code(), Some(0));
+}
+
+#[test]
+fn an_import_reads_standard_input() {
+    let place = tempfile::tempdir().expect("a directory");
+    let switch = "sched_switch: prev_comm=swapper prev_pid=0 prev_prio=120 prev_state=R ==> \
+                  next_comm=control next_pid=40 next_prio=39";
+    let source = place.path().join("trace.txt");
+    fs::write(&source, format!("  <idle>-0 [000] 1.000000: {switch}\n")).expect("written");
+    let import = |arguments: &[&str]| {
+        let input = File::open(&source).expect("opened");
+        punctual(&[&["import", "-"], arguments].concat()).stdin(input).output().expect("it runs")
+    };
+    let refused = import(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(text(&refused.stderr).contains("give it one with -o DIR"));
+    let folder = place.path().join("my run").display().to_string();
+    let imported = import(&["-o", &folder]);
+    assert_eq!(imported.status.code(), Some(0), "{imported:?}");
+    assert!(text(&imported.stderr).contains(&format!("punctual replay '{folder}' extracts")));
+}
+
 #[test]
 fn a_command_without_arguments_prints_its_help() {
     for (arguments, usage) in [
