@@ -6,7 +6,7 @@ use punctual_test_lttng::kernel;
 use std::path::Path;
 
 /// The fields of each event that `perf script` prints.
-pub const OPTIONS: [&str; 3] = ["--ns", "-F", "tid,cpu,time,event,trace"];
+pub const OPTIONS: [&str; 4] = ["--ns", "--show-lost-events", "-F", "tid,cpu,time,event,trace"];
 
 /// An event of LTTng: its class, and its fields.
 type Event = (&'static str, Vec<Value>);
@@ -17,6 +17,10 @@ pub fn write(script: &str, folder: &Path, processors: u32) -> Result {
     let layout = Layout { context: &[("tid", Type::I32)], ..kernel::layout() };
     let mut writer = Writer::create(folder, layout, processors)?;
     for line in script.lines() {
+        if let Some((cpu, events)) = lost(line) {
+            writer.discard(cpu, events)?;
+            continue;
+        }
         let seen =
             line.trim_start().split_once(' ').and_then(|(tid, rest)| Some((tid.parse().ok()?, read(rest)?)));
         let Some((tid, (cpu, at, event))) = seen else { return fail(format!("not understood: {line}")) };
@@ -26,6 +30,13 @@ pub fn write(script: &str, folder: &Path, processors: u32) -> Result {
     }
     writer.finish()?;
     Ok(())
+}
+
+/// `17076 [000] 43024.284309096: PERF_RECORD_LOST lost 17`: the processor, and how many.
+fn lost(line: &str) -> Option<(u32, u64)> {
+    let (head, lost) = line.split_once("PERF_RECORD_LOST lost ")?;
+    let (_, cpu) = head.split_once('[')?;
+    Some((cpu.split_once(']')?.0.parse().ok()?, lost.trim().parse().ok()?))
 }
 
 /// `[001] 6307.392047136: sched:sched_switch: prev_comm=…`: the processor, the time, and what LTTng would
