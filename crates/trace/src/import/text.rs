@@ -89,6 +89,8 @@ struct Survey {
     events: u64,
     backward: u64,
     lines: u64,
+    /// Lines of events with a number that is too large.
+    unreadable: u64,
     /// The last event of each processor.
     last: BTreeMap<u32, Instant>,
     /// Why it must be several texts.
@@ -141,18 +143,20 @@ impl<'a> Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Passes over the rest of a line.
+    /// Passes over the rest of a line, unless it is too long to be one: then it goes on as another.
     fn skip(&mut self) -> io::Result<()> {
-        loop {
+        let most = self.done.saturating_add(MOST_BEFORE);
+        while self.done < most {
             let bytes = self.reader.fill_buf()?;
             let end = memchr::memchr(self.end, bytes);
             let count = end.map_or(bytes.len(), |end| end + 1);
             self.reader.consume(count);
             self.done += count as u64;
             if end.is_some() || count == 0 {
-                return Ok(());
+                break;
             }
         }
+        Ok(())
     }
 }
 
@@ -193,6 +197,7 @@ impl Survey {
             events: 0,
             backward: 0,
             lines: 0,
+            unreadable: 0,
             last: BTreeMap::new(),
             contradiction: None,
             pause: (Duration::from_ns(0), 0),
@@ -224,7 +229,8 @@ impl Survey {
                     self.kinds.insert(event.name.to_owned());
                 }
             }
-            Some(Line::Lost { .. } | Line::Unreadable) => {}
+            Some(Line::Unreadable) => self.unreadable += 1,
+            Some(Line::Lost { .. }) => {}
             None => {
                 if self.events > 0 && line::is_header(text) {
                     let why = format!("line {} begins another text: import each alone", self.lines);
@@ -296,7 +302,11 @@ impl Trace {
     fn new(path: &Path, text: Text, options: &Options) -> Result<Trace, Error> {
         let survey = Survey::of(path, &text)?;
         if !survey.has(SWITCH) {
-            let why = format!("it has no event {SWITCH}, without which nobody knows who ran");
+            let unreadable = match survey.unreadable {
+                0 => String::new(),
+                lines => format!("; lines with a number that is too large: {lines}"),
+            };
+            let why = format!("it has no event {SWITCH}, without which nobody knows who ran{unreadable}");
             return Err(Error::malformed(path, why));
         }
         if let Some(why) = survey.contradiction {

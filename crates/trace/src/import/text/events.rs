@@ -87,14 +87,22 @@ impl Events {
 
 /// Puts the fields into a record; false if one is not there.
 fn encode(name: &str, text: &str, fields: &[Field], record: &mut Vec<u8>) -> bool {
-    match name {
+    let short = match name {
         "sys_enter" | "sys_exit" => return call(text, name == "sys_enter", record),
-        "sched_switch" if !text.contains("prev_pid=") => return short_switch(text, record),
-        "sched_waking" | "sched_wakeup" | "sched_wakeup_new" if !text.contains("pid=") => {
-            return short_thread(text, record).is_some();
-        }
-        _ => {}
+        "sched_switch" => short_switch,
+        "sched_waking" | "sched_wakeup" | "sched_wakeup_new" => short_wake_up,
+        _ => return long(text, fields, record),
+    };
+    // A name may look like a field.
+    if text.contains("pid=") && long(text, fields, record) {
+        return true;
     }
+    record.truncate(COMMON);
+    short(text, record)
+}
+
+/// The same of `field=value`.
+fn long(text: &str, fields: &[Field], record: &mut Vec<u8>) -> bool {
     let mut rest = text;
     for (place, (field, kind)) in fields.iter().enumerate() {
         let Some(at) = field_at(rest, field) else { return false };
@@ -230,6 +238,11 @@ fn short_switch(text: &str, record: &mut Vec<u8>) -> bool {
 /// Between who leaves and who comes.
 const ARROW: &str = " ==> ";
 
+/// `name:18 [0] CPU:001`
+fn short_wake_up(text: &str, record: &mut Vec<u8>) -> bool {
+    short_thread(text, record).is_some()
+}
+
 /// `name:18 [0]`; and what follows.
 fn short_thread<'a>(text: &'a str, record: &mut Vec<u8>) -> Option<&'a str> {
     let (who, rest) = text.rsplit_once(" [")?;
@@ -300,6 +313,10 @@ mod tests {
         }
         let (format, record) = fields("sched_waking", "comm=comm=z pid=1 pid=77 prio=9").expect("a wake-up");
         assert_eq!(format.number("pid", &record), Some(77));
+        let short = "comm=z pid=1:77 [9] CPU:000";
+        let (format, record) = fields("sched_wakeup", short).expect("a wake-up");
+        assert_eq!(format.number("pid", &record), Some(77));
+        assert_eq!(format.text("comm", &record).as_deref(), Some("comm=z pid=1"));
         let exec = "filename=/opt/my app/a pid=1 pid=7 old_pid=7";
         let (format, record) = fields("sched_process_exec", exec).expect("a program");
         assert_eq!(

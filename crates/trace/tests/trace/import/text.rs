@@ -76,7 +76,8 @@ fn texts_one_behind_the_other_are_refused() {
     for header in ["cpus=2", "# tracer: nop", "# captured on    : Mon Nov 30 15:30:00 2026"] {
         let error = refused(&format!("{header}\n{one}{header}\n{later}"));
         assert!(error.contains("line 102 begins another text: import each alone"), "{error}");
-        assert_eq!(imported(&format!("{header}\n{one}{later}"), machine).0.len(), 39);
+        let (seen, _) = imported(&format!("{header}\n{one}{later}"), machine);
+        assert_eq!(seen, imported(&sleeping(230, 40), machine).0);
     }
     // Without a header, a long pause is all that there is to see.
     let (_, notes) = imported(&(one.clone() + &later.replace(" 0.", " 9.")), machine);
@@ -106,6 +107,8 @@ fn lines_that_cannot_be_read_are_counted() {
     assert_eq!(seen, expected);
     let said = "2 × line of an event that is left out";
     assert!(notes.iter().any(|note| note.starts_with(said)), "{notes:?}");
+    let error = refused(&text.replace("0.", "99999999999."));
+    assert!(error.contains("sched_switch, without which nobody knows who ran; lines"), "{error}");
     let (_, notes) = imported(&(text + "  a-4 " + &line.replace("pid=4", "pid=99999999999")), machine);
     let said = "lines of sched_waking whose fields are not understood and are left out: 1";
     assert!(notes.iter().any(|note| note == said), "{notes:?}");
