@@ -187,11 +187,14 @@ fn lacks(has: &dyn Fn(&str) -> bool, known: Known) -> impl Iterator<Item = Lack>
         (has("sched_pi_setprio"), NO_LEND),
         (known.processes, NO_PROCESSES),
     ];
-    let some = some.into_iter().filter_map(move |(is_there, lack)| {
-        let is_recordable = !known.doubtful.contains(&lack.what);
-        (!is_there).then_some(Lack { is_recordable, ..lack })
-    });
+    let some =
+        missing(some).map(move |lack| Lack { is_recordable: !known.doubtful.contains(&lack.what), ..lack });
     FACTS.into_iter().chain([calls]).chain(some)
+}
+
+/// Those that are not there.
+pub fn missing(all: impl IntoIterator<Item = (bool, Lack)>) -> impl Iterator<Item = Lack> {
+    all.into_iter().filter(|(is_there, _)| !is_there).map(|(_, lack)| lack)
 }
 
 /// What a trace had, and what it lacks.

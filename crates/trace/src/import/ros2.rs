@@ -12,7 +12,7 @@ mod program;
 mod survey;
 mod table;
 
-use super::account::{Account, Lack, Use};
+use super::account::{Account, Lack, Use, missing};
 use super::error::Error;
 use super::lttng::has_kernel;
 use super::notes::Notes;
@@ -220,8 +220,7 @@ impl Trace {
             (has_kernel(&self.reader), NO_KERNEL),
             (false, NO_VARIABLES),
         ];
-        let lacks = lacks.into_iter().filter_map(|(is_there, lack)| (!is_there).then_some(lack));
-        Account::new(kinds, lacks, COMMAND)
+        Account::new(kinds, missing(lacks), COMMAND)
     }
 
     fn is_kernel(&self, trace: usize) -> bool {
