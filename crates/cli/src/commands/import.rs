@@ -8,21 +8,22 @@ use crate::output::print;
 use crate::terminal;
 use punctual_report::{account, account_json};
 use punctual_workflow::import::{Imported, Machine, Options, Threads, Variables, Written, import};
-use punctual_workflow::{Error, RecordingFolder, derived_path};
+use punctual_workflow::{Error, RecordingFolder, derived_path, is_standard_stream};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tempfile::TempDir;
 
 pub fn run(arguments: args::Import) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
-    let input = arguments.source == Path::new("-");
-    if input && arguments.output.is_none() {
+    let source = arguments.source.display().to_string();
+    let is_input = is_standard_stream(&arguments.source);
+    if is_input && arguments.output.is_none() {
         let why = "standard input has no name that the recording could have: give it one with -o DIR";
         return Err(Failure::new(Code::Usage, why));
     }
-    let input = input.then(StandardInput::keep).transpose()?;
+    let input = is_input.then(StandardInput::keep).transpose()?;
     let output = arguments.output.unwrap_or_else(|| derived_path(&arguments.source, ".data", "recording"));
     let options = Options {
         folder: RecordingFolder::new(&output, arguments.force)?,
@@ -32,7 +33,6 @@ pub fn run(arguments: args::Import) -> Result<(), Failure> {
         variables: variables(&arguments.variables)?,
         source: input.as_ref().map_or(arguments.source, |input| input.path.clone()),
     };
-    let source = options.source.display().to_string();
     let (traces, summary) = match import(&options, &console)? {
         Imported::Threads(Threads { recorded, account, notes }) => {
             (vec![(account, notes)], record::summary(&recorded, true))

@@ -130,6 +130,9 @@ fn an_import_reads_standard_input() {
     let imported = import(&["-o", &folder]);
     assert_eq!(imported.status.code(), Some(0), "{imported:?}");
     assert!(text(&imported.stderr).contains(&format!("punctual replay '{folder}' extracts")));
+    let json = import(&["-o", &folder, "--force", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    assert_eq!(json["source"], "-");
 }
 
 #[test]
