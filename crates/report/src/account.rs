@@ -145,7 +145,8 @@ To record what is missing: tool record all
             assert!(text.lines().all(|line| display_width(line) <= usize::from(width)), "{width}\n{text}");
         }
         let narrow = super::account(&account, &Page { width: Some(44), colour: false });
-        assert!(narrow.contains("\n    missing: interrupts: too high\n"), "{narrow}");
+        let both = "\n    missing: interrupts: too high\n    missing: sched_stat_runtime: sums\n";
+        assert!(narrow.contains(both), "{narrow}");
         let json = account_json(&account);
         assert_eq!(json["events"][1], json!({ "name": "timer_start", "count": 9, "used_for": null }));
         assert_eq!((&json["missing"][2]["recordable"], &json["other_events"]), (&json!(true), &json!(3)));

@@ -191,7 +191,10 @@ impl Table {
         for row in &self.rows {
             let cells: Vec<Vec<String>> =
                 shown.iter().zip(widths).map(|(&index, &width)| fold(&row[index].0, width)).collect();
-            for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            // A row may have only what stands below it.
+            let is_empty = !below.is_empty() && shown.iter().all(|&index| row[index].0.is_empty());
+            let height = if is_empty { 0 } else { cells.iter().map(Vec::len).max().unwrap_or(0) };
+            for line in 0..height {
                 let cell = |at: usize| {
                     let part = cells[at].get(line).map_or("", String::as_str);
                     (part, row[shown[at]].1.code())
