@@ -198,13 +198,7 @@ impl Thread {
             stop: Instant::from_ns(self.end_ns),
             cpu: Duration::from_ns(self.cpu_ns),
             arrival: arrival.map(Instant::from_ns),
-            resumed: Some(Resumed {
-                release: window,
-                start: Instant::from_ns(start),
-                suspended_after: Duration::ZERO,
-                expirations: 0,
-                disturbance: None,
-            }),
+            resumed: Some(Resumed::new(window, Instant::from_ns(start))),
         };
         self.sequence = self.sequence.wrapping_add(1);
         self.end_ns = start;

@@ -10,6 +10,7 @@
 mod about;
 mod damage;
 mod error;
+mod ready;
 mod record;
 mod roster;
 mod source;
@@ -24,5 +25,6 @@ pub mod latency;
 
 pub use about::{About, Totals};
 pub use error::{Error, ErrorKind};
+pub use ready::Ready;
 pub use record::{Activation, Begin, Blocked, Glance, Record, Resumed, Step, Switch, Taker, TaskRecord};
 pub use roster::Roster;

@@ -5,6 +5,7 @@
 
 use crate::dispatch::Dispatch;
 use crate::latency::Latency;
+use crate::ready::Ready;
 use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
 
 /// One thing that was seen.
@@ -290,12 +291,21 @@ pub struct Resumed {
     /// What moved the release, where that was seen. A [`Separator::SUSPENSION`] by a signal releases nothing:
     /// the thread was stopped.
     pub disturbance: Option<Disturbance>,
+    /// What was ready, of several things that the call waited for.
+    pub ready: Ready,
 }
 
 impl Resumed {
     /// Released so, and then run from `start` on, with nothing else to tell.
     pub fn new(release: Option<Window>, start: Instant) -> Resumed {
-        Resumed { release, start, suspended_after: Duration::ZERO, expirations: 0, disturbance: None }
+        Resumed {
+            release,
+            start,
+            suspended_after: Duration::ZERO,
+            expirations: 0,
+            disturbance: None,
+            ready: Ready::default(),
+        }
     }
 }
 

@@ -186,14 +186,10 @@ impl Thread {
             stop: instant(stop),
             cpu: Duration::from_ns(self.cpu),
             arrival: arrival.map(instant),
-            resumed: Some(Resumed {
-                release: release
-                    .and_then(|(earliest, latest)| Window::new(instant(earliest), instant(latest))),
-                start: instant(start),
-                suspended_after: Duration::ZERO,
-                expirations: 0,
-                disturbance: None,
-            }),
+            resumed: Some(Resumed::new(
+                release.and_then(|(earliest, latest)| Window::new(instant(earliest), instant(latest))),
+                instant(start),
+            )),
         }));
         self.sequence += 1;
     }

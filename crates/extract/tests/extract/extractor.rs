@@ -56,13 +56,10 @@ fn sleep_until(sequence: u32, stop: u64, cpu: u64, arrival: u64, late: u64) -> A
         stop: Instant::from_ns(stop),
         cpu: Duration::from_ns(cpu),
         arrival: Some(Instant::from_ns(arrival)),
-        resumed: Some(Resumed {
-            release: Some(Window::at(Instant::from_ns(arrival + late))),
-            start: Instant::from_ns(arrival + late + 10),
-            suspended_after: Duration::ZERO,
-            expirations: 0,
-            disturbance: None,
-        }),
+        resumed: Some(Resumed::new(
+            Some(Window::at(Instant::from_ns(arrival + late))),
+            Instant::from_ns(arrival + late + 10),
+        )),
     }
 }
 
@@ -491,11 +488,8 @@ fn activations(steps: &[Step]) -> Vec<Activation> {
                 cpu: Duration::from_ns(cpu),
                 arrival: None,
                 resumed: Some(Resumed {
-                    release,
-                    start: Instant::from_ns(start),
                     suspended_after: Duration::from_ns(after),
-                    expirations: 0,
-                    disturbance: None,
+                    ..Resumed::new(release, Instant::from_ns(start))
                 }),
             }
         })

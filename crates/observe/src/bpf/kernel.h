@@ -389,6 +389,19 @@ struct timespec32 {
 	__s32 tv_sec;
 	__s32 tv_nsec;
 };
+struct pollfd {
+	int fd;
+	short events;
+	short revents;
+};
+/* struct epoll_event, which is packed on x86: its size, and where the program's data is. */
+#if defined(__TARGET_ARCH_x86)
+#define EPOLL_EVENT_SIZE 12
+#define EPOLL_EVENT_DATA 4
+#else
+#define EPOLL_EVENT_SIZE 16
+#define EPOLL_EVENT_DATA 8
+#endif
 struct sembuf {
 	__u16 sem_num;
 	__s16 sem_op;

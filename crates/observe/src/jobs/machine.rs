@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 mod clock;
+mod ready;
 
 /// The state machine as a program; the folder goes when the tests have ended.
 static MACHINE: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {

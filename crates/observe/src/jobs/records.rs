@@ -10,7 +10,7 @@ use super::skeleton::types::{
 use crate::loader::{Plain, read_plain, text};
 use punctual_model::separator::{Call, FileClass, Object, Separator};
 use punctual_model::{Disturbance, Duration, Instant, ObjectName, Policy, Reservation, Window};
-use punctual_trace::{Activation, Begin, Glance, Record, Resumed, Step, Switch, Taker, TaskRecord};
+use punctual_trace::{Activation, Begin, Glance, Ready, Record, Resumed, Step, Switch, Taker, TaskRecord};
 
 /// Records that found no room.
 pub const COUNTER_DROPPED: usize = counter::COUNTER_DROPPED.0 as usize;
@@ -241,6 +241,7 @@ fn activation(raw: &RawActivation) -> Option<Activation> {
         start: Instant::from_ns(raw.start),
         suspended_after: Duration::from_ns(raw.suspended_after),
         expirations: raw.expirations,
+        ready: ready(flags, &raw.ready),
         disturbance: match disturbance(
             (flags & activation_flags::ACTIVATION_DISTURBANCE.0)
                 >> activation_flags::ACTIVATION_DISTURBANCE.0.trailing_zeros(),
@@ -261,6 +262,12 @@ fn activation(raw: &RawActivation) -> Option<Activation> {
         arrival: (raw.arrival != 0).then(|| Instant::from_ns(raw.arrival)),
         resumed,
     })
+}
+
+fn ready(flags: u32, keys: &[u32; Ready::MOST]) -> Ready {
+    let count = (flags & activation_flags::ACTIVATION_READY.0)
+        >> activation_flags::ACTIVATION_READY.0.trailing_zeros();
+    keys.get(..count as usize).and_then(Ready::new).unwrap_or_default()
 }
 
 fn separator(call: u8, class: u8, number: i32, object: u64) -> Option<Separator> {

@@ -18,6 +18,10 @@
  *   stolen  a hypervisor has taken ARGUMENT in all from the processor
  *   taken   the call, which returns next, takes as many expirations of its timer as ARGUMENT
  *   until   it calls clock_nanosleep; ARGUMENT is the absolute time
+ *   loop    it calls epoll_pwait
+ *   data    the next event that this call returns, with ARGUMENT as its data
+ *   poll    it calls ppoll on the descriptors 5 to 24
+ *   revents the next of these that are ready, by bits
  *   exit    the call returns ARGUMENT
  *   leave   the call returns ARGUMENT, and no program sees that
  *   again   the kernel restarts the call
@@ -142,10 +146,20 @@ long bpf_probe_read_kernel_str(void *to, __u32 size, const void *from)
 static struct timespec sleep_until;
 static __u64 expirations;
 static struct timer_siginfo siginfo = {.si_code = SI_TIMER, .si_tid = 3};
+static char events[8 * EPOLL_EVENT_SIZE];
+static int event_count;
+static struct pollfd polled[20];
+
+static bool is_in(const void *from, const void *memory, unsigned long size)
+{
+	return from >= memory && from < memory + size;
+}
 
 long bpf_probe_read_user(void *to, __u32 size, const void *from)
 {
-	return from == &sleep_until || from == &expirations || from == &siginfo
+	return from == &sleep_until || from == &expirations || from == &siginfo ||
+			       is_in(from, events, sizeof events) ||
+			       is_in(from, polled, sizeof polled)
 		       ? copy(to, size, from)
 		       : -1;
 }
@@ -156,16 +170,18 @@ void *bpf_this_cpu_ptr(const void *variable)
 }
 
 #if defined(__TARGET_ARCH_x86)
-enum { READ = 0, RT_SIGTIMEDWAIT = 128, CLOCK_NANOSLEEP = 230 };
+enum { READ = 0, RT_SIGTIMEDWAIT = 128, CLOCK_NANOSLEEP = 230, PPOLL = 271, EPOLL_PWAIT = 281 };
 #define SET_CALL(number, a, b, c) \
 	(registers.orig_ax = (number), registers.di = (a), registers.si = (b), registers.dx = (c), \
 		registers.ax = (unsigned long)-ENOSYS)
+#define SET_FOURTH(d)	   (registers.r10 = (d))
 #define SET_RESULT(result) (registers.ax = (result))
 #else
-enum { READ = 63, CLOCK_NANOSLEEP = 115, RT_SIGTIMEDWAIT = 137 };
+enum { EPOLL_PWAIT = 22, READ = 63, PPOLL = 73, CLOCK_NANOSLEEP = 115, RT_SIGTIMEDWAIT = 137 };
 #define SET_CALL(number, a, b, c) \
 	(registers.syscallno = (number), registers.orig_x0 = (a), registers.regs[1] = (b), \
 		registers.regs[2] = (c))
+#define SET_FOURTH(d)	   (registers.regs[3] = (d))
 #define SET_RESULT(result) (registers.regs[0] = (result))
 #endif
 
@@ -194,6 +210,41 @@ static void wait_for_signal(void)
 	current_call = CALL_RT_SIGTIMEDWAIT;
 	SET_CALL(RT_SIGTIMEDWAIT, 0, (unsigned long)&siginfo, 0);
 	on_enter(&registers, current_call);
+}
+
+static void wait_for_events(void)
+{
+	event_count = 0;
+	current_call = CALL_EPOLL_PWAIT;
+	SET_CALL(EPOLL_PWAIT, 4, (unsigned long)events, 8);
+	SET_FOURTH(-1);
+	on_enter(&registers, current_call);
+}
+
+static void poll_all(void)
+{
+	for (int i = 0; i < 20; i++)
+		polled[i] = (struct pollfd){.fd = 5 + i};
+	current_call = CALL_PPOLL;
+	SET_CALL(PPOLL, (unsigned long)polled, 20, 0);
+	on_enter(&registers, current_call);
+}
+
+/* What the call returns in the program's memory. */
+static bool set_memory(const char *what, long long argument)
+{
+	__u64 data = argument;
+
+	if (strcmp(what, "data") == 0) {
+		memcpy(events + event_count++ * EPOLL_EVENT_SIZE + EPOLL_EVENT_DATA, &data,
+			sizeof data);
+	} else if (strcmp(what, "revents") == 0) {
+		for (int i = 0; i < 20; i++)
+			polled[i].revents = argument >> i & 1;
+	} else {
+		return false;
+	}
+	return true;
 }
 
 /* What the kernel says; both kinds of timer say the same. */
@@ -249,6 +300,10 @@ int main(void)
 			read_from(2);
 		} else if (strcmp(event, "signal") == 0) {
 			wait_for_signal();
+		} else if (strcmp(event, "loop") == 0) {
+			wait_for_events();
+		} else if (strcmp(event, "poll") == 0) {
+			poll_all();
 		} else if (strcmp(event, "until") == 0) {
 			sleep_until.tv_sec = last / 1000000000;
 			sleep_until.tv_nsec = last % 1000000000;
@@ -268,7 +323,7 @@ int main(void)
 		} else if (strcmp(event, "sleep") == 0) {
 			/* A stop that no program sees. */
 			task.nvcsw++;
-		} else {
+		} else if (!set_memory(event, last)) {
 			set_kernel(event, last);
 		}
 	}

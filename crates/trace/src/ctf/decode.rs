@@ -4,7 +4,7 @@
 use super::fields::{Fields, TOO_EARLY};
 use super::layout::*;
 use super::{dispatch, latency};
-use crate::{Activation, Begin, Blocked, Record, Resumed, Step, Switch, Taker, TaskRecord};
+use crate::{Activation, Begin, Blocked, Ready, Record, Resumed, Step, Switch, Taker, TaskRecord};
 use punctual_model::{
     Disturbance, Duration, Instant, Object, ObjectName, Policy, Reservation, Separator, Window,
 };
@@ -26,7 +26,7 @@ struct Circumstances {
 /// Reads packets, one after the other.
 #[derive(Default)]
 pub struct Decoder {
-    separators: Vec<Separator>,
+    separators: Vec<(Separator, Ready)>,
     /// Belongs to the activation that must come next.
     circumstances: Option<Circumstances>,
     /// When the observation ended, once that event has been read.
@@ -112,7 +112,7 @@ impl Decoder {
     }
 
     #[inline(always)]
-    fn separator(&self, number: [u8; 2]) -> Result<Separator, &'static str> {
+    fn separator(&self, number: [u8; 2]) -> Result<(Separator, Ready), &'static str> {
         let separator = self.separators.get(usize::from(u16::from_le_bytes(number)));
         separator.copied().ok_or("a separator that was not declared")
     }
@@ -128,16 +128,18 @@ impl Decoder {
         let start = now.checked_sub(u32_at(bytes, 11).into()).ok_or(TOO_EARLY)?;
         let release = start.checked_sub(u32_at(bytes, 15).into()).ok_or(TOO_EARLY)?;
         let stop = start.checked_sub(low_u64(bytes, 19, 5)).ok_or(TOO_EARLY)?;
+        let (separator, ready) = self.separator([bytes[1], bytes[2]])?;
         Ok(Activation {
             tid: u32_at(bytes, 3),
             sequence: u32_at(bytes, 7),
-            separator: self.separator([bytes[1], bytes[2]])?,
+            separator,
             slept: true,
             stop: Instant::from_ns(stop),
             cpu: Duration::from_ns(low_u64(bytes, 24, 7)),
             arrival: arrival.map(|after| Instant::from_ns(release.wrapping_add(after))),
             resumed: Some(Resumed {
                 expirations,
+                ready,
                 ..Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(start))
             }),
         })
@@ -153,15 +155,16 @@ impl Decoder {
         let stop = start.checked_sub(low_u64(bytes, 15, 5)).ok_or(TOO_EARLY)?;
         let [.., a0, a1, a2, a3, a4] = *bytes;
         let arrival = stop.wrapping_add(signed([a0, a1, a2, a3, a4]));
+        let (separator, ready) = self.separator([bytes[1], bytes[2]])?;
         Ok(Activation {
             tid: u32_at(bytes, 3),
             sequence: u32_at(bytes, 7),
-            separator: self.separator([bytes[1], bytes[2]])?,
+            separator,
             slept: false,
             stop: Instant::from_ns(stop),
             cpu: Duration::from_ns(low_u64(bytes, 20, 7)),
             arrival: (bytes[27] != 0).then_some(Instant::from_ns(arrival)),
-            resumed: Some(Resumed::new(None, Instant::from_ns(start))),
+            resumed: Some(Resumed { ready, ..Resumed::new(None, Instant::from_ns(start)) }),
         })
     }
 
@@ -177,16 +180,20 @@ impl Decoder {
             ),
             false => None,
         };
+        let (separator, ready) = self.separator([bytes[1], bytes[2]])?;
         Ok(Activation {
             tid: u32_at(bytes, 3),
             sequence: u32_at(bytes, 7),
-            separator: self.separator([bytes[1], bytes[2]])?,
+            separator,
             slept,
             stop: instant(0),
             cpu: duration(1),
             arrival: has_arrival.then(|| instant(2)),
-            resumed: has_resumed
-                .then(|| Resumed { suspended_after: duration(6), ..Resumed::new(release, instant(5)) }),
+            resumed: has_resumed.then(|| Resumed {
+                suspended_after: duration(6),
+                ready,
+                ..Resumed::new(release, instant(5))
+            }),
         })
     }
 
@@ -199,8 +206,8 @@ impl Decoder {
     ) -> Result<Option<Record>, &'static str> {
         let before = |ns: u64| now.checked_sub(ns).map(Instant::from_ns).ok_or(TOO_EARLY);
         Ok(Some(match event {
-            SEPARATOR | SEPARATOR_NAMED => {
-                self.declare(fields, event == SEPARATOR_NAMED)?;
+            SEPARATOR | SEPARATOR_NAMED | SEPARATOR_READY => {
+                self.declare(event, fields)?;
                 return Ok(None);
             }
             CIRCUMSTANCES => {
@@ -279,11 +286,11 @@ impl Decoder {
         }))
     }
 
-    fn declare(&mut self, fields: &mut Fields<'_>, is_named: bool) -> Result<(), &'static str> {
+    fn declare(&mut self, event: u8, fields: &mut Fields<'_>) -> Result<(), &'static str> {
         let number = u16::from_le_bytes([fields.u8(), fields.u8()]);
         let mut separator = separator(fields.u8(), fields.u8(), fields.u32() as i32, fields.u64())
             .ok_or("a separator that is not known")?;
-        if is_named {
+        if event == SEPARATOR_NAMED {
             let text = fields.text()?;
             let Object::Address { name, .. } = &mut separator.object else {
                 return Err("a name of what is not an address");
@@ -293,9 +300,16 @@ impl Decoder {
         if usize::from(number) != self.separators.len() {
             return Err("a separator whose number is not the next");
         }
-        self.separators.push(separator);
+        let ready = if event == SEPARATOR_READY { ready(fields)? } else { Ready::default() };
+        self.separators.push((separator, ready));
         Ok(())
     }
+}
+
+fn ready(fields: &mut Fields<'_>) -> Result<Ready, &'static str> {
+    let count = usize::from(fields.u8()).min(Ready::MOST + 1);
+    let keys: Vec<u32> = (0..count).map(|_| fields.u32()).collect();
+    Ready::new(&keys).ok_or("no descriptors that were ready, or too many")
 }
 
 /// A text that lives as long as the process, if there is room for it.

@@ -3,7 +3,7 @@
 use super::layout::*;
 use super::packet::Packet;
 use super::{dispatch, latency};
-use crate::{Activation, Begin, Blocked, Record, Resumed, Step, Switch, Taker, TaskRecord};
+use crate::{Activation, Begin, Blocked, Ready, Record, Resumed, Step, Switch, Taker, TaskRecord};
 use punctual_model::{ObjectName, Separator};
 
 impl Packet {
@@ -56,7 +56,8 @@ impl Packet {
     #[inline]
     fn activation(&mut self, activation: &Activation, at_ns: u64) {
         self.activations += 1;
-        let separator = self.separator(activation.separator, at_ns);
+        let ready = activation.resumed.map_or(Ready::default(), |resumed| resumed.ready);
+        let separator = self.separator(activation.separator, ready, at_ns);
         let mut bytes = [0; ACTIVATION_WIDE_BYTES];
         let length = compact(activation, at_ns, &mut bytes).unwrap_or_else(|| wide(activation, &mut bytes));
         bytes[1..5].copy_from_slice(&(at_ns as u32).to_le_bytes());
@@ -86,18 +87,27 @@ impl Packet {
 
     /// The number of a separator in this packet; declares it at its first use.
     #[inline]
-    fn separator(&mut self, separator: Separator, at_ns: u64) -> u16 {
+    fn separator(&mut self, separator: Separator, ready: Ready, at_ns: u64) -> u16 {
         let (class, number, object) = object_fields(separator.object);
         let name = separator.object.name();
         // What has a name has no number.
         let [n0, n1, n2, n3] = name.map_or(number as u32, ObjectName::number).to_le_bytes();
         let kind = [class, separator.call as u8, u8::from(name.is_some()), 0];
         let key = (u64::from_le_bytes([n0, n1, n2, n3, kind[0], kind[1], kind[2], kind[3]]), object);
-        if let Some(number) = self.separators.get(&key) {
+        // What has a name is waited for alone.
+        let is_ready = ready.is_known() && name.is_none();
+        let known = match is_ready {
+            true => self.with_ready.get(&(key.0, key.1, ready)),
+            false => self.separators.get(&key),
+        };
+        if let Some(number) = known {
             return *number;
         }
-        let new = self.separators.len() as u16;
-        self.separators.insert(key, new);
+        let new = (self.separators.len() + self.with_ready.len()) as u16;
+        match is_ready {
+            true => self.with_ready.insert((key.0, key.1, ready), new),
+            false => self.separators.insert(key, new),
+        };
         let mut fields = [0; SEPARATOR_BYTES - EVENT];
         fields[..2].copy_from_slice(&new.to_le_bytes());
         fields[2] = separator.call as u8;
@@ -105,6 +115,11 @@ impl Packet {
         fields[4..8].copy_from_slice(&number.to_le_bytes());
         fields[8..].copy_from_slice(&object.to_le_bytes());
         match name {
+            None if is_ready => {
+                self.put(at_ns, SEPARATOR_READY, &fields);
+                self.bytes.push(ready.keys().len() as u8);
+                ready.keys().iter().for_each(|key| self.bytes.extend_from_slice(&key.to_le_bytes()));
+            }
             None => self.put(at_ns, SEPARATOR, &fields),
             Some(name) => {
                 self.put(at_ns, SEPARATOR_NAMED, &fields);
@@ -218,7 +233,7 @@ fn most_bytes(record: &Record) -> usize {
     let text = |text: &str| text.len().min(MAX_TEXT - 1) + 1;
     match record {
         Record::Activation(activation) => {
-            let name = activation.separator.object.name().map_or(0, |_| ObjectName::MOST_BYTES + 1);
+            let name = activation.separator.object.name().map_or(READY_BYTES, |_| ObjectName::MOST_BYTES + 1);
             SEPARATOR_BYTES + name + CIRCUMSTANCES_BYTES + ACTIVATION_WIDE_BYTES
         }
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => {

@@ -1,6 +1,6 @@
 //! The layout of packets. The metadata ([`super::metadata`]) describe it to other tools.
 
-use crate::Totals;
+use crate::{Ready, Totals};
 use punctual_model::{Call, Disturbance, Duration, FileClass, Object, Separator};
 
 /// First bytes of every packet: CTF's magic number. With the UUID after it, it marks where to go on after
@@ -94,14 +94,17 @@ pub const FAULTED: u8 = 46;
 pub const TAKEN: u8 = 47;
 /// What version 11 has added.
 pub const LOST: u8 = 48;
-/// What version 12 has added.
-pub const NOTE: u8 = 49;
+/// As [`SEPARATOR`], with what was ready: what version 12 has added.
+pub const SEPARATOR_READY: u8 = 49;
+pub const NOTE: u8 = 50;
 
 /// Of a measurement of scheduling latency, too: what versions after the fourth have added.
 pub const LATENCY_LATER: std::ops::RangeInclusive<u8> = WAKEUP_SECTIONS..=FROM_DUE;
 
 /// Bytes of these events, header included.
 pub const SEPARATOR_BYTES: usize = 21;
+/// What [`SEPARATOR_READY`] adds at most.
+pub const READY_BYTES: usize = 1 + 4 * Ready::MOST;
 pub const ACTIVATION_BYTES: usize = 36;
 pub const ACTIVATION_TIMED_BYTES: usize = 41;
 pub const ACTIVATION_WITHOUT_SLEEP_BYTES: usize = 38;

@@ -1,6 +1,7 @@
 //! The events of one packet, as bytes.
 
 use super::layout::{HEADER, MAX_SHORT_TEXT, NOTE, OBSERVATION_END};
+use crate::Ready;
 use rustc_hash::FxHashMap;
 
 /// The events of one packet, after room for its header.
@@ -12,13 +13,21 @@ pub struct Packet {
     pub activations: u64,
     /// Numbers of separators, by their fields in two words: faster to hash than a separator.
     pub separators: FxHashMap<(u64, u64), u16>,
+    /// Those with what was ready.
+    pub with_ready: FxHashMap<(u64, u64, Ready), u16>,
 }
 
 impl Packet {
     /// An empty packet in this buffer.
     pub fn new(bytes: Vec<u8>) -> Packet {
-        let mut packet =
-            Packet { bytes, begin_ns: 0, end_ns: 0, activations: 0, separators: FxHashMap::default() };
+        let mut packet = Packet {
+            bytes,
+            begin_ns: 0,
+            end_ns: 0,
+            activations: 0,
+            separators: FxHashMap::default(),
+            with_ready: FxHashMap::default(),
+        };
         packet.clear();
         packet
     }
@@ -29,6 +38,7 @@ impl Packet {
         self.bytes.resize(HEADER, 0);
         self.activations = 0;
         self.separators.clear();
+        self.with_ready.clear();
     }
 
     pub fn is_empty(&self) -> bool {

@@ -76,13 +76,7 @@ impl Simulated {
             stop: Instant::from_ns(stop),
             cpu: Duration::from_ns(self.cpu),
             arrival: Some(arrival),
-            resumed: Some(Resumed {
-                release: Some(Window::at(release)),
-                start: release,
-                suspended_after: Duration::ZERO,
-                expirations: 0,
-                disturbance: None,
-            }),
+            resumed: Some(Resumed::new(Some(Window::at(release)), release)),
         }));
         self.sequence += 1;
     }

@@ -5,7 +5,7 @@ use punctual_extract::{Options, StreamOptions};
 use punctual_model::{
     Call, Disturbance, Duration, FileClass, Instant, Object, ObjectName, Policy, Separator, Window,
 };
-use punctual_trace::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
+use punctual_trace::{Activation, Begin, Ready, Record, Resumed, Step, Switch, TaskRecord};
 
 pub fn options(horizon: usize, merge_transitions: bool) -> Options {
     Options {
@@ -91,6 +91,18 @@ fn separator(place: u8, file: u8) -> Separator {
             Separator { call: if place % 2 == 0 { Call::Read } else { Call::Poll }, object }
         }
     }
+}
+
+/// What was ready at the end of a poll: one of three descriptors, or several; rarely that is not known.
+fn ready(separation: &Separation) -> Ready {
+    let first = (separation.runs % 3) as u32;
+    let keys: &[u32] = match separation.runs % 64 {
+        _ if separator(separation.place, 0).call != Call::Poll => &[],
+        0 => &[],
+        1..8 => &[first, first + 1],
+        _ => &[first],
+    };
+    Ready::new(keys).unwrap_or_default()
 }
 
 fn separation(places: u8, wild: bool, waits: u32) -> impl Strategy<Value = Separation> {
@@ -300,6 +312,7 @@ fn separate(thread: &mut Thread, now: &mut u64, separation: &Separation) -> Acti
         suspended_after: Duration::from_ns(after),
         expirations: separation.expirations,
         disturbance: separation.disturbance,
+        ready: ready(separation),
     };
     Activation {
         tid: thread.tid,

@@ -145,8 +145,14 @@ static __always_inline void emit_switch(struct thread *thread, __u8 step, __u32 
 		emit_step(thread->tid, thread->sequence, step, by, now);
 }
 
-/* Sends the call that the thread is or was in. */
-static __always_inline void emit_call(struct thread *thread, __u8 flags)
+/* Keys of what was ready when a call returned. */
+struct ready {
+	__u32 keys[MOST_READY];
+	__u32 count; /* 0: not known */
+};
+
+/* Sends the call that the thread is or was in, and what was ready at its end. */
+static __always_inline void emit_call(struct thread *thread, __u8 flags, const struct ready *ready)
 {
 	struct activation *record = reserve(thread, sizeof(*record));
 
@@ -174,6 +180,12 @@ static __always_inline void emit_call(struct thread *thread, __u8 flags)
 	}
 	record->suspended_after = thread->suspended_after;
 	record->expirations = thread->expirations;
+	if (ready) {
+		record->header.flags |= ready->count << 4;
+		__builtin_memcpy(record->ready, ready->keys, sizeof(record->ready));
+	} else {
+		__builtin_memset(record->ready, 0, sizeof(record->ready));
+	}
 	thread->waited = 1;
 	submit(thread, record);
 }
@@ -198,6 +210,7 @@ static __always_inline void emit_suspension(
 	record->start = start;
 	record->suspended_after = 0;
 	record->expirations = 0;
+	__builtin_memset(record->ready, 0, sizeof(record->ready));
 	thread->waited = 1;
 	submit(thread, record);
 }

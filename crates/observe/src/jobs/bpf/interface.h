@@ -40,6 +40,7 @@ enum limits {
 	COMMAND_LENGTH = 256,
 	FILE_NAME_LENGTH = 48,
 	INTERRUPT_NAME_LENGTH = 32,
+	MOST_READY = 4, /* a power of two */
 };
 
 enum record_kind {
@@ -72,6 +73,7 @@ enum activation_flags {
 	ACTIVATION_SLEPT = 1,	     /* the thread slept in the call */
 	ACTIVATION_RESUMED = 2,	     /* earliest, latest, start are given */
 	ACTIVATION_DISTURBANCE = 12, /* what moved the release: a disturbance, shifted by two */
+	ACTIVATION_READY = 112,	     /* how many keys of `ready` are given, shifted by four */
 };
 
 enum disturbance {
@@ -110,9 +112,13 @@ struct activation {
 	__u64 earliest; /* release of the next job: not before, … */
 	__u64 latest;	/* … not after */
 	__u64 start;	/* ran again */
-	__u64 suspended_after; /* asleep inside the call after the release */
-	__u64 expirations;     /* of a timer, that the call stands for; 0: not known */
+	__u64 suspended_after;	 /* asleep inside the call after the release */
+	__u64 expirations;	 /* of a timer, that the call stands for; 0: not known */
+	__u32 ready[MOST_READY]; /* what the call waited for and was ready: keys, in any order */
 };
+
+/* The key of a wait that nothing else ended. */
+#define READY_TIMEOUT 0xffffffffU
 
 struct task_record {
 	struct header header;

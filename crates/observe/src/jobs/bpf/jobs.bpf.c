@@ -21,6 +21,7 @@
 #include "clock.h"
 #include "calls.h"
 #include "ends.h"
+#include "ready.h"
 #include "steal.h"
 #include "thread.h"
 #include "interrupt.h"
@@ -81,7 +82,8 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 			return 0;
 		}
 		finish_call(thread, task, task->nvcsw,
-			thread->interrupted == INTERRUPTED_FOR_GOOD ? -EINTR : RESULT_UNKNOWN, now);
+			thread->interrupted == INTERRUPTED_FOR_GOOD ? -EINTR : RESULT_UNKNOWN, NULL,
+			now);
 	}
 	thread->interrupted = INTERRUPTED_NOT;
 	if (info.call == CALL_NONE)
@@ -140,6 +142,7 @@ static __noinline int on_return(__u8 call, long result)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
 	struct timer_report timer = {};
+	struct ready ready = {};
 	__u8 interrupted;
 	__u64 now;
 
@@ -166,7 +169,9 @@ static __noinline int on_return(__u8 call, long result)
 	report_timer(thread, task, result, &timer);
 	if (timer.expirations)
 		note_timer(thread, task, &timer);
-	finish_call(thread, task, task->nvcsw, result, now);
+	if (thread->object_class == OBJECT_EPOLL || polls(thread->call))
+		note_ready(thread, task, result, &ready);
+	finish_call(thread, task, task->nvcsw, result, &ready, now);
 	return 0;
 }
 
@@ -331,7 +336,7 @@ static __always_inline void end_unhooked_call(
 	struct thread *thread, struct task_struct *task, __u64 now)
 {
 	if (!waits_for_handler(thread->call))
-		finish_call(thread, task, task->nvcsw, RESULT_UNKNOWN, now);
+		finish_call(thread, task, task->nvcsw, RESULT_UNKNOWN, NULL, now);
 	else if (!thread->interrupted)
 		leave_for_signal(thread, INTERRUPTED_BY_HANDLER, now);
 }
@@ -462,9 +467,9 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigact
 		thread->disturbance = thread->first_stop && thread->sleep == SLEEP_STOPPED
 					      ? DISTURBANCE_SIGNAL
 					      : DISTURBANCE_NONE;
-		finish_call(thread, task, task->nvcsw, -ERESTARTNOHAND, bpf_ktime_get_ns());
+		finish_call(thread, task, task->nvcsw, -ERESTARTNOHAND, NULL, bpf_ktime_get_ns());
 	} else {
-		finish_call(thread, task, task->nvcsw, -EINTR, bpf_ktime_get_ns());
+		finish_call(thread, task, task->nvcsw, -EINTR, NULL, bpf_ktime_get_ns());
 	}
 	thread->interrupted = INTERRUPTED_NOT;
 	return 0;

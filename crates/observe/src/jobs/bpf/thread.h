@@ -333,7 +333,7 @@ static __always_inline void note_timer(
 
 /* The call is over, or is known to be: sends its record, unless it separated nothing. */
 static __always_inline void finish_call(struct thread *thread, struct task_struct *task,
-	__u64 voluntary_switches, long result, __u64 now)
+	__u64 voluntary_switches, long result, const struct ready *ready, __u64 now)
 {
 	settle_sleep(thread, task, voluntary_switches, now);
 	/* A clock that was set meanwhile has moved the end of the sleep. */
@@ -345,12 +345,12 @@ static __always_inline void finish_call(struct thread *thread, struct task_struc
 		thread->disturbance = disturbance_of(thread, task, result);
 		if (!thread->disturbance && is_stalled(thread))
 			thread->disturbance = DISTURBANCE_STALL;
-		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
+		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED, ready);
 	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT ||
 		   waits_for_handler(thread->call)) {
 		if (thread->arrival > now)
 			thread->arrival = 0;
-		emit_call(thread, ACTIVATION_RESUMED);
+		emit_call(thread, ACTIVATION_RESUMED, ready);
 	}
 	thread->call = CALL_NONE;
 }
@@ -360,7 +360,7 @@ static __always_inline void finish_call(struct thread *thread, struct task_struc
 static __always_inline void emit_stop(struct thread *thread)
 {
 	if (thread->call != CALL_NONE && thread->first_stop)
-		emit_call(thread, ACTIVATION_SLEPT);
+		emit_call(thread, ACTIVATION_SLEPT, NULL);
 }
 
 /* The thread's task is over: says so if it never waited, since then it has no jobs. */
@@ -443,7 +443,7 @@ static __noinline int repair_call(
 			return 0;
 		}
 		/* The kernel has counted the switch that is going on already. */
-		finish_call(thread, task, task->nvcsw - 1, RESULT_UNKNOWN, now);
+		finish_call(thread, task, task->nvcsw - 1, RESULT_UNKNOWN, NULL, now);
 	}
 	if (key < 0)
 		return 0;

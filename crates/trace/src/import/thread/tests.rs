@@ -53,13 +53,7 @@ fn a_sleep_until_a_known_time() {
         thread.switch_in(at(105), 0, out);
         thread.leave(at(107), Some(0), out);
     });
-    let resumed = Resumed {
-        release: Some(Window::at(at(101))),
-        start: at(105),
-        suspended_after: Duration::ZERO,
-        expirations: 0,
-        disturbance: None,
-    };
+    let resumed = Resumed::new(Some(Window::at(at(101))), at(105));
     let expected = Activation {
         tid: 7,
         sequence: 1,

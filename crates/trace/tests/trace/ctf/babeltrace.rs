@@ -173,8 +173,25 @@ fn every_field_is_where_the_metadata_says() {
                 1_u64 << 50
             ),
         ),
-        event("renamed", 1_000_003_000, "tid = 7, sequence = 7, name = \"new\""),
-        event("command", 1_000_003_000, "tid = 7, sequence = 8, command = \"/bin/new\""),
+        event(
+            "separator_ready",
+            1_000_003_000,
+            &format!(
+                "separator = 3, call = {read}, class = ( \"character_device\" : container = 3 ), number = \
+                    -3, object = 0xABC, count = 2, ready = [ [0] = 5, [1] = 4294967295 ]"
+            ),
+        ),
+        event(
+            "activation",
+            1_000_003_000,
+            &format!(
+                "call = {read}, separator = 3, tid = 7, sequence = 7, before_ns = 0, \
+                    release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}",
+                1_u64 << 50
+            ),
+        ),
+        event("renamed", 1_000_003_000, "tid = 7, sequence = 8, name = \"new\""),
+        event("command", 1_000_003_000, "tid = 7, sequence = 9, command = \"/bin/new\""),
         event("switch_in", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0"),
         event(
             "switch_out",
@@ -224,7 +241,7 @@ fn every_field_is_where_the_metadata_says() {
         event("busy", 1_000_003_500, "tid = 8, sequence = 7, cpu_ns = 3000"),
         event("clock_set", 1_000_003_500, "before_ns = 0, by_ns = -5000000000"),
         event("lost", 1_000_003_500, "since_ns = 1000003300, until_ns = 1000003450"),
-        event("exit", 1_000_003_500, "tid = 7, sequence = 9, before_ns = 100"),
+        event("exit", 1_000_003_500, "tid = 7, sequence = 10, before_ns = 100"),
         event("last", 1_000_003_600, "tid = 8, sequence = 8, before_ns = 0"),
         event("note", 1_000_003_600, "text = \"it has no wake-ups\""),
         event("observation_end", 1_000_003_600, "before_ns = 50"),

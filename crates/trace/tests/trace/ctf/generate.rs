@@ -100,6 +100,16 @@ fn separator() -> impl Strategy<Value = Separator> {
     prop_oneof![3 => Just(usual), 1 => Just(Separator::SUSPENSION), 2 => any]
 }
 
+/// A separator, and what was ready there. What has a name is waited for alone.
+fn separation() -> impl Strategy<Value = (Separator, Ready)> {
+    let key = prop_oneof![4 => 3..7_u32, 1 => any::<u32>(), 1 => Just(Ready::TIMEOUT)];
+    let ready = prop::collection::vec(key, 1..=Ready::MOST).prop_map(|keys| Ready::new(&keys));
+    (separator(), prop::option::weighted(0.3, ready)).prop_map(|(separator, ready)| {
+        let is_named = separator.object.name().is_some();
+        (separator, ready.flatten().filter(|_| !is_named).unwrap_or_default())
+    })
+}
+
 fn activation() -> BoxedStrategy<Activation> {
     prop_oneof![3 => usual_activation(), 1 => odd_activation()].boxed()
 }
@@ -118,7 +128,7 @@ pub fn usual_activation() -> BoxedStrategy<Activation> {
     let kinds =
         (any::<bool>(), prop::bool::weighted(0.1), prop_oneof![4 => Just(Duration::ZERO), 1 => duration()]);
     let more = (expirations(), disturbance());
-    ((1..6_u32, any::<u32>(), separator()), times, length(), kinds, more)
+    ((1..6_u32, any::<u32>(), separation()), times, length(), kinds, more)
         .prop_map(
             |(
                 subject,
@@ -127,7 +137,7 @@ pub fn usual_activation() -> BoxedStrategy<Activation> {
                 (is_asleep, is_window, suspended_after),
                 (expirations, disturbance),
             )| {
-                let (tid, sequence, separator) = subject;
+                let (tid, sequence, (separator, ready)) = subject;
                 let (stop, release) = (start - slept, start - latency);
                 let window =
                     Window::new(Instant::from_ns(release - u64::from(is_window)), Instant::from_ns(release))
@@ -147,6 +157,7 @@ pub fn usual_activation() -> BoxedStrategy<Activation> {
                         suspended_after,
                         expirations,
                         disturbance,
+                        ready,
                         ..Resumed::new(is_asleep.then_some(window), Instant::from_ns(start))
                     }),
                 }
@@ -181,19 +192,20 @@ fn odd_activation() -> BoxedStrategy<Activation> {
         suspended_after,
         expirations,
         disturbance,
+        ready: Ready::default(),
     });
     let resumed = prop::option::weighted(0.9, resumed);
     (
         1..6_u32,
         any::<u32>(),
-        separator(),
+        separation(),
         any::<bool>(),
         instant(),
         duration(),
         option::of(instant()),
         resumed,
     )
-        .prop_map(|(tid, sequence, separator, slept, stop, cpu, arrival, resumed)| Activation {
+        .prop_map(|(tid, sequence, (separator, ready), slept, stop, cpu, arrival, resumed)| Activation {
             tid,
             sequence,
             separator,
@@ -201,7 +213,7 @@ fn odd_activation() -> BoxedStrategy<Activation> {
             stop,
             cpu,
             arrival,
-            resumed,
+            resumed: resumed.map(|resumed| Resumed { ready, ..resumed }),
         })
         .boxed()
 }
@@ -429,6 +441,8 @@ pub fn one_of_each() -> Vec<Record> {
     };
     let disturbed = Resumed { expirations: 1 << 40, disturbance: Some(Disturbance::Signal), ..resumed };
     let disturbed = Activation { sequence: 6, resumed: Some(disturbed), ..activation };
+    let ready = Ready::new(&[5, Ready::TIMEOUT]).expect("two keys");
+    let ready = Activation { sequence: 7, resumed: Some(Resumed { ready, ..resumed }), ..activation };
     let taken = |by| {
         let step = Step::Taken { by, time: Duration::from_ns(900) };
         Record::Switch(Switch { tid: 0, at: ns(1_000_003_500), cpu: 1, step })
@@ -450,8 +464,9 @@ pub fn one_of_each() -> Vec<Record> {
         Record::Activation(wide),
         Record::Activation(counted),
         Record::Activation(disturbed),
-        Record::Renamed { tid: 7, sequence: 7, name: "new".to_owned() },
-        Record::Command { tid: 7, sequence: 8, command: "/bin/new".to_owned() },
+        Record::Activation(ready),
+        Record::Renamed { tid: 7, sequence: 8, name: "new".to_owned() },
+        Record::Command { tid: 7, sequence: 9, command: "/bin/new".to_owned() },
         switch(Step::In),
         switch(Step::Preempted),
         switch(Step::Asleep { interruptible: false }),
@@ -467,7 +482,7 @@ pub fn one_of_each() -> Vec<Record> {
         Record::ClockSet { at: ns(1_000_003_500), by_ns: -5_000_000_000 },
         Record::Lost { since: ns(1_000_003_300), until: ns(1_000_003_450) },
         // Earlier than the one before.
-        Record::Exit { tid: 7, sequence: 9, at: ns(1_000_003_400) },
+        Record::Exit { tid: 7, sequence: 10, at: ns(1_000_003_400) },
         Record::Last { tid: 8, sequence: 8, at: ns(1_000_003_600) },
     ]
 }
