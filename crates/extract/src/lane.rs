@@ -4,7 +4,7 @@ use crate::stream::{Circumstances, Options, Stream};
 use punctual_model::{
     Disturbance, Duration, Instant, Job, MAX_SEGMENTS, Release, Segment, Separator, Window,
 };
-use punctual_trace::{Activation, Resumed};
+use punctual_trace::{Activation, Ready, Resumed};
 
 /// A sleep of the thread: its processor time until then, and how long it slept.
 #[derive(Clone, Copy, Debug, Default)]
@@ -277,6 +277,7 @@ impl Lane {
             back_to_back: resumed.release.is_none(),
             expirations: resumed.expirations,
             disturbance: resumed.disturbance,
+            ready: self.ready_of(resumed),
         };
         self.stream.release(&release, circumstances);
         self.last_release = Some(window);
@@ -309,6 +310,11 @@ impl Lane {
         self.first_arrival = self.first_arrival.or(Some(due));
         self.last_arrival = Some(due);
         Some(due)
+    }
+
+    /// What was ready; keys of different calls mean different things.
+    fn ready_of(&self, resumed: &Resumed) -> Ready {
+        if self.separator == Separator::SUSPENSION { Ready::default() } else { resumed.ready }
     }
 
     /// When the next job was released. If the call did not wait, its event had happened already: at its known

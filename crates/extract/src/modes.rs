@@ -15,12 +15,14 @@ mod mode;
 mod piece;
 mod query;
 mod releases;
+mod told;
 
 use mode::{Mode, Plain};
 use piece::pieces;
 use punctual_model::Release;
 use releases::{Entry, Releases};
 use std::cell::RefCell;
+pub(crate) use told::{Next, Told};
 
 /// Releases on either side of a cut whose hashes are greater.
 const WINDOW: i64 = 80;

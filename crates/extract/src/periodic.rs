@@ -190,6 +190,17 @@ impl PeriodicSummary {
         self.owed = self.owed.saturating_add(activations);
     }
 
+    /// Releases so far.
+    pub(crate) fn releases(&self) -> u64 {
+        self.count
+    }
+
+    /// The first releases: all, if there are at most [`AROUND`] and no time is out of range.
+    pub(crate) fn first_releases(&self) -> impl Iterator<Item = model::Window> + '_ {
+        let at = |relative: i64| model::Instant::from_ns(self.base.wrapping_add(relative as u64));
+        self.head.iter().filter_map(move |entry| model::Window::new(at(entry.floor), at(entry.latest)))
+    }
+
     /// Whether every arrival is known but those of disturbed releases.
     pub(crate) fn knows_arrivals(&self) -> bool {
         self.known_arrivals > 0 && self.known_arrivals + self.excused == self.count

@@ -3,7 +3,7 @@
 
 use crate::curve::DistanceSummary;
 use crate::histogram::Times;
-use crate::modes::Modes;
+use crate::modes::{Modes, Next, Told};
 use crate::periodic::PeriodicSummary;
 use crate::summary::spread::Spread;
 use crate::suspension::SuspensionSummary;
@@ -12,6 +12,7 @@ use punctual_model as model;
 use punctual_model::{
     Arrival, Disturbance, Execution, Job, Percentiles, Release, Response, Segment, Separator, Sporadic,
 };
+use punctual_trace::Ready;
 
 /// Fewer releases have a period only if their arrivals are known, or their jitter is less than the period by
 /// this factor.
@@ -63,6 +64,8 @@ pub struct Circumstances {
     pub expirations: u64,
     /// What moved the release, if the kernel side saw it.
     pub disturbance: Option<Disturbance>,
+    /// What was ready, if the call waits for several things.
+    pub ready: Ready,
 }
 
 /// A job stream, taken in release by release and job by job. Consecutive pieces of a stream merge to the same
@@ -77,6 +80,7 @@ pub struct Stream {
     back_to_back: u64,
     periodic: PeriodicSummary,
     modes: Modes,
+    told: Told,
     distances: DistanceSummary,
     costs: CostSummary,
     suspension: SuspensionSummary,
@@ -111,6 +115,7 @@ impl Stream {
             back_to_back: 0,
             periodic: PeriodicSummary::new(),
             modes: Modes::default(),
+            told: Told::default(),
             distances: DistanceSummary::new(options.curve_horizon),
             costs: CostSummary::new(options.wcet_horizon),
             suspension: SuspensionSummary::new(),
@@ -133,6 +138,10 @@ impl Stream {
         let expirations = circumstances.expirations.max(1);
         let (before, behind) =
             if circumstances.back_to_back { (expirations, 0) } else { (1, expirations - 1) };
+        if self.sums == Sums::Models {
+            let Circumstances { ready, expirations, disturbance, .. } = circumstances;
+            self.told.push(&self.periodic, Next { release, ready, expirations, disturbance });
+        }
         self.periodic.push_with(release, before, circumstances.disturbance);
         self.periodic.skip(behind);
         if self.sums == Sums::Models {
@@ -169,6 +178,7 @@ impl Stream {
     /// more releases are added here first.
     pub fn can_merge(&self, later: &Stream, between: usize) -> bool {
         self.periodic.can_merge(&later.periodic, between)
+            && self.told.can_merge(&self.periodic, &later.told, &later.periodic, between)
     }
 
     /// Appends a piece with the same options that follows this one, split between two jobs.
@@ -177,6 +187,7 @@ impl Stream {
         self.releases += later.releases;
         self.uncertain += later.uncertain;
         self.back_to_back += later.back_to_back;
+        self.told.merge(&self.periodic, &later.told, &later.periodic);
         self.periodic.merge(&later.periodic);
         self.modes.merge(&later.modes);
         self.distances.merge(&later.distances);
@@ -217,8 +228,7 @@ impl Stream {
         let separation = self.distances.least_separation();
         let (periodic, lateness) = self.periodic.models();
         let periodic = periodic.filter(|periodic| self.is_meant(periodic));
-        let modes =
-            self.modes.better_than(periodic.as_ref(), self.periodic.knows_arrivals()).unwrap_or_default();
+        let modes = self.modes(periodic.as_ref());
         let (periodic, lateness) = match modes.is_empty() {
             true => (periodic, lateness),
             // Lateness on a grid that the releases do not keep to.
@@ -252,6 +262,14 @@ impl Stream {
             stream.percentiles = stream.percentiles.map(without).filter(|it| *it != Percentiles::default());
         }
         stream
+    }
+
+    /// The modes, if they describe the releases better than this period does: one of the sources that the
+    /// kernel tells apart, else what the times of the releases show.
+    fn modes(&self, periodic: Option<&model::Periodic>) -> Vec<model::Mode> {
+        let told = self.told.mode(self.releases, periodic);
+        let inferred = || self.modes.better_than(periodic, self.periodic.knows_arrivals());
+        told.map(|mode| vec![mode]).or_else(inferred).unwrap_or_default()
     }
 
     /// Whether the period is more than a way to describe a few releases.

@@ -43,14 +43,14 @@ const BLURRED_PHASE: f64 = 0.2;
 const MOST_MOVES: usize = 4;
 
 /// Fewest activations of one of several sources.
-const FEWEST_ACTIVATIONS: u64 = 8;
+pub(super) const FEWEST_ACTIVATIONS: u64 = 8;
 
 /// The least share of the activations of slower sources that have releases of their own; others coincide with
 /// those of the fastest source.
 const OWN: f64 = 0.4;
 
 /// The greatest jitter, in periods, with which several sources can be told apart.
-const BLURRED: f64 = 0.5;
+pub(super) const BLURRED: f64 = 0.5;
 
 impl Modes {
     /// The modes, if their description of the releases is shorter than that by this periodic model.

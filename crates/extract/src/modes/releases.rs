@@ -25,6 +25,11 @@ impl Entry {
         let ns = |at: Instant| at.ns() as i64;
         is_in_range.then(|| Entry { floor: ns(floor), evidence: ns(evidence), latest: ns(window.latest()) })
     }
+
+    /// Whether neither bound of the next release runs backwards.
+    pub fn precedes(self, next: Entry) -> bool {
+        self.floor <= next.floor && self.latest <= next.latest
+    }
 }
 
 /// Most room that is made at once.

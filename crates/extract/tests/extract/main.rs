@@ -18,3 +18,4 @@ mod ros2;
 mod simulation;
 mod so_far;
 mod summary;
+mod told;
