@@ -8,7 +8,8 @@ use punctual_test_support::run;
 use std::path::Path;
 
 /// Its threads have real-time priorities.
-pub const ALONE: &[(&str, Test)] = &[("rates::threads_with_several_rates", several)];
+pub const ALONE: &[(&str, Test)] =
+    &[("rates::threads_with_several_rates", several), ("rates::timers_of_event_loops", loops)];
 
 const MS: u64 = 1_000_000;
 
@@ -16,7 +17,7 @@ const MS: u64 = 1_000_000;
 fn several() -> Result<Outcome> {
     let directory = directory()?;
     let file = |name: &str| directory.path().join(name);
-    let model = observed(&file("first.json"))?;
+    let model = observed("rates", &file("first.json"))?;
     for (thread, expected) in [
         ("two", &[&[(5, 1), (7, 1)][..]][..]),
         ("changes", &[&[(5, 1)], &[(8, 1)]]),
@@ -52,9 +53,33 @@ fn several() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-fn observed(file: &Path) -> Result<TimingModel> {
+/// The kernel shows which of their timers expired, however long one had to wait for another's job; and a
+/// recording has it, too.
+fn loops() -> Result<Outcome> {
+    let directory = directory()?;
+    let file = |name: &str| directory.path().join(name);
+    let recording = file("recording");
+    let mut record = punctual(["record", "--quiet", "-o"]);
+    record.arg(&recording).arg("--").arg(workload("loops"));
+    run(record)?.expect_code(0)?;
+    let mut replay = punctual(["replay", "--quiet", "-o"]);
+    replay.arg(file("replayed.json")).arg(&recording);
+    run(replay)?.expect_code(0)?;
+    let models = [observed("loops", &file("live.json"))?, crate::model::read(&file("replayed.json"))?];
+    for (thread, expected) in [("epolled", &[5, 10, 20][..]), ("polled", &[7, 11, 13])] {
+        let wanted: Vec<(u64, u64)> = expected.iter().map(|ms| (ms * MS, 1)).collect();
+        for model in &models {
+            let found = modes(model, thread)?;
+            let is_named = found == [wanted.clone()];
+            ensure!(is_named, "{thread} has {found:?} instead of {wanted:?}: {}", describe(model));
+        }
+    }
+    Ok(Outcome::Completed)
+}
+
+fn observed(program: &str, file: &Path) -> Result<TimingModel> {
     let mut extract = punctual(["extract", "--quiet", "-o"]);
-    extract.arg(file).arg("--").arg(workload("rates"));
+    extract.arg(file).arg("--").arg(workload(program));
     run(extract)?.expect_code(0)?;
     crate::model::read(file)
 }
