@@ -48,6 +48,8 @@ pub(crate) enum Told {
     /// There is no release.
     #[default]
     Nothing,
+    /// Nothing is known of all these releases, as of most streams: few, without more room than they need.
+    Unknown(Vec<Entry>),
     Sources(Box<Sources>),
     /// Too much is not known, there are too many keys, or releases are not in order.
     Lost,
@@ -80,12 +82,30 @@ impl Told {
             *self = Told::Lost;
             return;
         };
-        if let Told::Nothing = self {
-            *self = Told::Sources(Box::new(Sources::before(entry, next.ready)));
-        }
-        let Told::Sources(sources) = self else { return };
-        if !sources.take(before, entry, next) {
+        self.prepare(entry, next.ready);
+        let is_kept = match self {
+            Told::Unknown(entries) => add_unknown(entries, entry),
+            Told::Sources(sources) => sources.take(before, entry, next),
+            Told::Nothing | Told::Lost => false,
+        };
+        if !is_kept {
             *self = Told::Lost;
+        }
+    }
+
+    /// Makes room for the next release.
+    fn prepare(&mut self, entry: Entry, ready: Ready) {
+        let sources = match self {
+            Told::Nothing if ready.is_known() => Some(Sources::before(entry, ready)),
+            Told::Unknown(entries) if ready.is_known() => Sources::unknown(std::mem::take(entries)),
+            Told::Nothing => {
+                *self = Told::Unknown(Vec::new());
+                None
+            }
+            _ => None,
+        };
+        if let Some(sources) = sources {
+            *self = Told::Sources(Box::new(sources));
         }
     }
 
@@ -97,8 +117,20 @@ impl Told {
                 self.clone_from(later);
                 return;
             }
-            (Told::Sources(mine), Told::Sources(theirs)) => mine.merge(before, theirs, after),
             (_, Told::Lost) => false,
+            (Told::Unknown(mine), Told::Unknown(theirs)) => {
+                theirs.iter().all(|entry| add_unknown(mine, *entry))
+            }
+            (Told::Unknown(mine), Told::Sources(theirs)) => {
+                let Some(mut mine) = Sources::unknown(std::mem::take(mine)) else { return };
+                let is_kept = mine.merge(before, theirs, after);
+                *self = Told::Sources(Box::new(mine));
+                is_kept
+            }
+            (Told::Sources(mine), Told::Unknown(theirs)) => {
+                Sources::unknown(theirs.clone()).is_some_and(|theirs| mine.merge(before, &theirs, after))
+            }
+            (Told::Sources(mine), Told::Sources(theirs)) => mine.merge(before, theirs, after),
         };
         if !is_kept {
             *self = Told::Lost;
@@ -137,7 +169,24 @@ impl Told {
     }
 }
 
+/// Adds a release of which nothing is known; false if it is out of order, or one too many.
+fn add_unknown(entries: &mut Vec<Entry>, entry: Entry) -> bool {
+    if entries.len() == entries.capacity() {
+        // Most streams have only a few releases.
+        entries.reserve_exact(if entries.is_empty() { 3 } else { MOST_UNKNOWN });
+    }
+    let is_kept = entries.len() < MOST_UNKNOWN && entries.last().is_none_or(|last| last.precedes(entry));
+    entries.push(entry);
+    is_kept
+}
+
 impl Sources {
+    /// Of releases of which nothing is known; `None` if there are none.
+    fn unknown(entries: Vec<Entry>) -> Option<Sources> {
+        let (first, last) = (*entries.first()?, *entries.last()?);
+        Some(Sources { first, last, only: None, keyed: Vec::new(), unknown: entries })
+    }
+
     /// With no release yet, before this one.
     fn before(first: Entry, ready: Ready) -> Sources {
         let only = match ready.keys() {

@@ -1,6 +1,6 @@
 //! Streams whose releases say which timer was ready, simulated with seeds of their own.
 
-use crate::common::mixed::{mix, periods};
+use crate::common::mixed::{self, mix, periods};
 use crate::common::release::exact;
 use proptest::prelude::*;
 use punctual_extract::stream::{Circumstances, Options, Stream};
@@ -140,6 +140,19 @@ fn keys_that_tell_nothing_change_nothing() {
         assert_eq!(arrival(&with(&|_| 7)), expected);
         assert_eq!(arrival(&with(&|number| [1, 2, 2][number * number % 3])), expected);
         assert_eq!(arrival(&with(&|number| number as u32)), expected);
+    }
+}
+
+/// Descriptors that are ready at random have no periods.
+#[test]
+fn random_releases_of_several_keys_have_no_modes() {
+    let mut random = Random(204_311_006);
+    for case in 0..300 {
+        let stream = mixed::no_rate(&mut random, case);
+        let keys = 2 + random.below(2);
+        let mut ready = |_| Ready::new(&[random.below(keys) as u32]).expect("a key");
+        let seen: Vec<Seen> = stream.releases.iter().map(|release| (*release, ready(release))).collect();
+        assert_eq!(periods(&arrival(&seen)), Vec::<Vec<u64>>::new(), "{}", stream.about);
     }
 }
 
