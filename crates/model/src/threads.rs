@@ -38,8 +38,8 @@ pub struct Threads {
     /// Steps of `CLOCK_REALTIME` meanwhile, the first ones.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub clock_steps: Vec<ClockStep>,
-    /// What is to be known of the recording as a whole, as sentences: above all what an imported trace does not
-    /// have.
+    /// What is to be known of the recording as a whole, as sentences: above all what an imported trace does
+    /// not have.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
     /// Every task, by thread and phase.
