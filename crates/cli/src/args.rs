@@ -311,7 +311,7 @@ pub struct Jobs {
     "  perf sched record -o run.data -- ./robot
   punctual import run.data && punctual replay run.recording
   punctual import ~/.ros/tracing/run1 -o run1 && punctual chains run1
-  perf script --ns -i run.data | punctual import - --machine x86_64 -o run2"))]
+  perf script --ns --show-lost-events -i run.data | punctual import - --machine x86_64 -o run2"))]
 pub struct Import {
     /// The trace: a folder of LTTng (ROS 2, CARET), of LiME or of perf, a perf.data or trace.dat file, a
     /// trace of Perfetto, or the text of ftrace, trace-cmd report, perf script or systrace; - is standard

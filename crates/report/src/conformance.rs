@@ -81,8 +81,8 @@ fn headline(verdict: &Verdict) -> String {
     let is_any = !judged.is_empty();
     let judged = if is_any { judged } else { counted(0, "job") };
     match verdict.violations() {
-        0 if !is_any && !verdict.tallies.is_empty() => {
-            "nothing breaks the contract: no job was seen.".to_owned()
+        0 if !is_any && !(verdict.tallies.is_empty() && verdict.notes.is_empty()) => {
+            "nothing breaks the contract, but no job was judged.".to_owned()
         }
         0 => format!("the contract is kept ({judged})."),
         number => {

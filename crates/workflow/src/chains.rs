@@ -128,7 +128,7 @@ impl Analyser {
             .then(|| import::for_the_moment(&options.trace, &options.threads, false, monitor))
             .transpose()?;
         let (path, beside) = match (&imported, probes::parts(&options.trace)) {
-            (Some(program), _) => (program.path().to_owned(), program.kernel().map(Path::to_owned)),
+            (Some(program), _) => (program.path().to_owned(), program.recording().map(Path::to_owned)),
             (None, Some([trace, recording])) => (trace, Some(recording)),
             (None, None) => (options.trace.clone(), None),
         };

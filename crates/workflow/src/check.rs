@@ -114,7 +114,11 @@ impl Opened {
         let (input, imported) = match given {
             Given::File(path) if import::is_foreign(path) => {
                 let imported = import::for_the_moment(path, &everyone, include_best_effort, monitor)?;
-                (Input::recognise(imported.path(), options)?, Some(imported))
+                let input = match Input::recognise(imported.path(), options)? {
+                    Input::Recording(recording) => Input::Recording(Box::new(recording.called(path))),
+                    other => other,
+                };
+                (input, Some(imported))
             }
             Given::File(path) => (Input::recognise(path, options)?, None),
             Given::Model(model) => (Input::Model(model.clone()), None),

@@ -123,10 +123,10 @@ impl Temporary {
         }
     }
 
-    /// The recording beside the trace of the program.
-    pub fn kernel(&self) -> Option<&Path> {
+    /// The recording of the threads.
+    pub fn recording(&self) -> Option<&Path> {
         match &self.imported {
-            Imported::Threads(_) => None,
+            Imported::Threads(threads) => Some(&threads.recorded.path),
             Imported::Dataflow(program) => program.kernel.as_ref().map(|kernel| &*kernel.recorded.path),
         }
     }
@@ -176,9 +176,7 @@ pub(crate) fn for_the_moment(
 
 /// Says what is missing that could have been recorded.
 fn warn_of_lacks(source: impl Display, account: &Account, monitor: &dyn Monitor) {
-    for lack in account.lacks.iter().filter(|lack| lack.is_recordable) {
-        monitor.warn(&format!("{source} lacks {}: {}", lack.what, lack.cost));
-    }
+    account.recordable().for_each(|lack| monitor.warn(&format!("{source}: {lack}")));
 }
 
 /// Imports a trace of ROS 2, and one of the kernel beside it.
@@ -294,6 +292,7 @@ fn record(options: &Options, import: Import, monitor: &dyn Monitor) -> Result<Th
         });
     };
     imported.notes.iter().for_each(|note| writer.note(note));
+    imported.account.recordable().for_each(|lack| writer.note(&lack.to_string()));
     let recorded = writer.finish(imported.until, imported.totals)?;
     Ok(Threads { recorded, account: imported.account, notes: imported.notes })
 }

@@ -69,6 +69,11 @@ impl Recording {
         Ok(Recording { reader, path: path.to_path_buf(), shorter, damage: Mutex::default() })
     }
 
+    /// The same under this name in messages.
+    pub(crate) fn called(self, path: &Path) -> Recording {
+        Recording { path: path.to_owned(), ..self }
+    }
+
     /// Restricts it to the time between `from` and `until`.
     pub fn narrow(&mut self, from: Instant, until: Instant) -> Result<()> {
         let later = (from > self.from()).then_some(from);

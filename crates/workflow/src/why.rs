@@ -143,7 +143,13 @@ fn open(options: &Options, monitor: &dyn Monitor) -> Result<(Recording, Option<T
         true => error.advise(format!("to watch a program: punctual why -- {}", source.display())),
         false => error,
     })?;
-    Ok((Recording::open(imported.kernel().unwrap_or(imported.path()), &options.range)?, Some(imported)))
+    let recording = imported.recording().ok_or_else(|| {
+        let source = source.display();
+        Error::file(format!("{source} has no events of the kernel"))
+            .because("it is a trace of ROS 2 alone")
+            .advise(format!("punctual chains {source} shows its chains"))
+    })?;
+    Ok((Recording::open(recording, &options.range)?.called(source), Some(imported)))
 }
 
 fn is_program(path: &Path) -> bool {

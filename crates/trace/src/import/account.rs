@@ -113,6 +113,12 @@ impl Lack {
     }
 }
 
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the trace lacks {}: {}", self.what, self.cost)
+    }
+}
+
 /// What no trace of the kernel has.
 const FACTS: [Lack; 4] = [
     Lack::fact(
@@ -211,6 +217,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// What could have been recorded.
+    pub fn recordable(&self) -> impl Iterator<Item = &Lack> {
+        self.lacks.iter().filter(|lack| lack.is_recordable)
+    }
+
     /// Of a trace of the kernel: events by name, how many there were, and what they were read for. `has`
     /// tells whether events of a name are declared.
     pub fn of_kernel(

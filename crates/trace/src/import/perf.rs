@@ -45,6 +45,9 @@ const READ: [RecordType; 6] = [
     RecordType::LOST_SAMPLES,
 ];
 
+/// Options of `perf record` that choose threads.
+const CHOOSES: [&str; 6] = ["-p", "--pid", "-t", "--tid", "-u", "--uid"];
+
 /// What perf recorded.
 pub struct Trace {
     files: Files,
@@ -91,11 +94,9 @@ impl Trace {
         let mut notes = Notes::default();
         check_sampling(&files.file, &formats, &mut notes).map_err(|why| Error::malformed(path, why))?;
         let mut about = about(&files.file, &mut notes);
-        let follows_one =
-            |it: &AttributeDescription| it.attributes().flags.contains(AttrFlags::ENABLE_ON_EXEC);
-        if files.file.event_attributes().iter().any(follows_one) {
+        if follows_some(&files.file) {
             notes.say(
-                "perf followed one program (no -a): what others did, wake-ups above all, is not in it, so \
+                "perf followed some threads (no -a): what others did, wake-ups above all, is not in it, so \
                  when threads were released is mostly known only to lie between two events",
             );
         }
@@ -142,6 +143,9 @@ impl Trace {
         let mut records = files.records();
         records.begin();
         files.left_out.iter().for_each(|what| conversion.notes.say(what));
+        if files.is_piped {
+            conversion.notes.say("what perf writes to a pipe does not tell whether its end is missing");
+        }
         for missing in files.missing(records.processors()) {
             conversion.say_missing(&missing);
             goes_on = goes_on && each(&conversion.lose_rest(1));
@@ -376,6 +380,16 @@ fn first_sample(files: &Files) -> Instant {
 
 fn is_sample(record: &RawEventRecord) -> bool {
     record.record_type == RecordType::SAMPLE
+}
+
+/// Whether perf followed a program that it started, or threads that somebody chose.
+fn follows_some(file: &PerfFile) -> bool {
+    let starts = |it: &AttributeDescription| it.attributes().flags.contains(AttrFlags::ENABLE_ON_EXEC);
+    let command = file.cmdline().ok().flatten().unwrap_or_default();
+    let options = || command.iter().take_while(|word| **word != "--");
+    let is_everywhere = options().any(|word| ["-a", "--all-cpus"].contains(word));
+    let chooses = |word: &&str| CHOOSES.iter().any(|option| word.starts_with(option));
+    file.event_attributes().iter().any(starts) || !is_everywhere && options().any(chooses)
 }
 
 /// Refuses what lacks events of a tracepoint that is read: costs and responses would be made of gaps.

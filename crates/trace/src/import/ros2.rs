@@ -51,7 +51,7 @@ const NO_VARIABLES: Lack = Lack::fact(
 );
 
 /// Records all that is read.
-const COMMAND: &str = "ros2 trace -k sched_switch sched_waking -u 'ros2:*' 'dds:*'";
+const COMMAND: &str = "ros2 trace -k sched_switch sched_waking -u 'ros2*' 'dds:*'";
 
 /// From which callback to which data goes within a node, without a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -91,6 +91,8 @@ struct Survey {
     lines: u64,
     /// Lines of events with a number that is too large.
     unreadable: u64,
+    /// Whether the last line has no end.
+    is_cut: bool,
     /// The last event of each processor.
     last: BTreeMap<u32, Instant>,
     /// Why it must be several texts.
@@ -112,6 +114,8 @@ struct Lines<'a> {
     done: u64,
     /// Behind each line; lines of an old Mac have no other.
     end: u8,
+    /// Whether the last line that was read has none.
+    is_cut: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -125,7 +129,8 @@ impl<'a> Lines<'a> {
         };
         let beginning = reader.fill_buf().map_err(|error| Error::io(path, &error))?;
         let is_of_mac = !beginning.contains(&b'\n') && beginning.contains(&b'\r');
-        Ok(Lines { reader, line: Vec::new(), done: 0, end: if is_of_mac { b'\r' } else { b'\n' } })
+        let end = if is_of_mac { b'\r' } else { b'\n' };
+        Ok(Lines { reader, line: Vec::new(), done: 0, end, is_cut: false })
     }
 
     /// The next line, without its end; of one that is too long, the beginning.
@@ -134,6 +139,7 @@ impl<'a> Lines<'a> {
         let mut part = self.reader.by_ref().take(MOST_LINE);
         let count = part.read_until(self.end, &mut self.line).map_err(|error| Error::io(path, &error))?;
         self.done += count as u64;
+        self.is_cut |= (1..MOST_LINE).contains(&(count as u64)) && !self.line.ends_with(&[self.end]);
         if count as u64 == MOST_LINE && !self.line.ends_with(&[self.end]) {
             self.skip().map_err(|error| Error::io(path, &error))?;
         }
@@ -198,6 +204,7 @@ impl Survey {
             backward: 0,
             lines: 0,
             unreadable: 0,
+            is_cut: false,
             last: BTreeMap::new(),
             contradiction: None,
             pause: (Duration::from_ns(0), 0),
@@ -206,7 +213,7 @@ impl Survey {
         while let Some(text) = lines.next(path)? {
             survey.take(&text);
         }
-        survey.bytes = lines.done;
+        (survey.bytes, survey.is_cut) = (lines.done, lines.is_cut);
         Ok(survey)
     }
 
@@ -346,6 +353,9 @@ impl Trace {
                 "nothing happened for {pause} before line {line}: if another text was appended there, import \
                  each alone"
             ));
+        }
+        if survey.is_cut {
+            notes.say("its last line has no end: the text may be cut off there");
         }
         if !survey.is_fine {
             notes.say("its times are in whole microseconds, and so are the figures");

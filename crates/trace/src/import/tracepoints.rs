@@ -41,7 +41,7 @@ impl Calls {
 
 /// What a trace with system calls lacks if it does not name its machine.
 pub const NO_MACHINE: &str =
-    "it does not name the machine it was recorded on: give it with --machine x86_64 or aarch64";
+    "it does not name the machine it was recorded on: punctual import --machine x86_64 (or aarch64) gives it";
 
 /// Tracepoints with how often each was hit, and what it was read for, as an account has them.
 pub fn kinds<'a>(

@@ -23,7 +23,8 @@ pub struct Files {
     parts: Vec<Piece>,
     /// Whether each buffer has a file.
     is_split: bool,
-    is_piped: bool,
+    /// Whether perf wrote it to a pipe.
+    pub is_piped: bool,
     /// What of the file or folder is not read, and why.
     pub left_out: Vec<String>,
 }

@@ -558,7 +558,10 @@ fn what_perf_packed_is_read() {
         let path = directory.path().join("perf.data");
         fs::write(&path, bytes).expect("written");
         let (records, imported) = import(&path).expect("imported");
-        (records, imported.until, imported.totals, imported.notes)
+        let (of_pipe, notes): (Vec<String>, Vec<String>) =
+            imported.notes.into_iter().partition(|note| note.starts_with("what perf writes to a pipe"));
+        assert_eq!(of_pipe.len(), usize::from(bytes[8] == 16), "the header of a pipe has 16 bytes");
+        (records, imported.until, imported.totals, notes)
     };
     let mut file = periodic(100);
     file.lost(1_100_000, 5);
@@ -830,6 +833,29 @@ fn a_pipe_of_this_machine_is_imported() {
     assert!(tasks(&records).iter().any(|task| task.name == "sleep"), "the command is among the threads");
     let calls = activations(&records).into_iter().filter(|seen| seen.separator.call == Call::ClockNanosleep);
     assert!(calls.count() > 0, "its call is known");
+}
+
+/// What others did is missing where perf was told whom to follow.
+#[test]
+fn a_recording_of_chosen_threads_is_noted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    for (whom, is_noted) in [(&["-p", "1"][..], true), (&["--tid=1"], true), (&["-a"], false)] {
+        let recorded = Command::new("perf")
+            .args(["record", "-q", "-e", "sched:sched_switch", "-o"])
+            .arg(&path)
+            .args(whom)
+            .args(["--", "sleep", "0.1"])
+            .output();
+        if !recorded.is_ok_and(|output| output.status.success()) {
+            skipped!("perf cannot record with {whom:?} here");
+            continue;
+        }
+        let options = Options { include_best_effort: true, ..Options::default() };
+        let (_, imported) = import_with(&path, &options).expect("imported");
+        let is_it = imported.notes.iter().any(|note| note.contains("perf followed some threads"));
+        assert_eq!(is_it, is_noted, "{whom:?}: {:?}", imported.notes);
+    }
 }
 
 /// What perf packs, splits into files of processors, or both: it unpacks and merges them to the same events.

@@ -383,7 +383,7 @@ fn what_was_not_recorded_is_said() {
     let all: Vec<&Event> = events.iter().collect();
     let nameless = || bundles(Style::Plain, 1, &all, 20).concat();
     let (_, _, imported) = import(nameless()).expect("imported");
-    assert!(has(&imported, "give it with --machine"), "{:?}", imported.notes);
+    assert!(has(&imported, "import --machine x86_64"), "{:?}", imported.notes);
     let given = Options { machine: Some(Machine::X86), ..Options::default() };
     let (about, records, _) = import_with(nameless(), &given).expect("imported");
     let sleep = Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };

@@ -95,6 +95,9 @@ fn lines_may_end_in_any_way() {
     for end in ["\r\n", "\r"] {
         assert_eq!(imported(&text.replace('\n', end), machine), (expected.clone(), notes.clone()));
     }
+    let said = "its last line has no end: the text may be cut off there";
+    let (_, of_cut) = imported(text.trim_end(), machine);
+    assert!(of_cut.contains(&said.to_owned()) && !notes.contains(&said.to_owned()), "{of_cut:?}");
 }
 
 #[test]
