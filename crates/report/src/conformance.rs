@@ -78,12 +78,10 @@ fn headline(verdict: &Verdict) -> String {
         known.map(|(kind, sum)| counted(sum, noun(kind))).collect::<Vec<_>>().join(", ")
     };
     let judged = sums(&|tally| tally.jobs, &Kind::judged);
-    let is_any = !judged.is_empty();
-    let judged = if is_any { judged } else { counted(0, "job") };
+    let (is_none, is_asked) = (judged.is_empty(), !verdict.tallies.is_empty() || !verdict.notes.is_empty());
+    let judged = if is_none { counted(0, "job") } else { judged };
     match verdict.violations() {
-        0 if !is_any && !(verdict.tallies.is_empty() && verdict.notes.is_empty()) => {
-            "nothing breaks the contract, but no job was judged.".to_owned()
-        }
+        0 if is_none && is_asked => "nothing breaks the contract, but no job was judged.".to_owned(),
         0 => format!("the contract is kept ({judged})."),
         number => {
             let unknown = match verdict.unknown_violations {

@@ -156,7 +156,7 @@ fn disturbed(ours: &TimingModel, imported: &[(&Trace, Imported)]) -> Option<Stri
         let it = threads(model);
         let (lost, begins, ends) = (it.lost_records, it.from_ns <= own.from_ns, it.until_ns >= own.until_ns);
         let is_whole = lost == 0 && begins && ends;
-        (!is_whole).then(|| format!("{}: lost {lost}, begins {begins}, ends {ends}", name.display()))
+        (!is_whole).then(|| format!("{}: lost {lost}, begins {begins}, ends {ends}", name.to_string_lossy()))
     })
 }
 
@@ -329,7 +329,7 @@ fn agrees(ours: &TimingModel, trace: &Trace, imported: &Imported) -> Result {
     let own_clock = ours.clock.as_str();
     ensure!(trace.row.format == "text" || theirs.clock == own_clock, "{} and {own_clock}", theirs.clock);
     let mut compared = 0;
-    for task in ours.tasks().iter().filter(|task| task.policy != Policy::Other && task.streams.len() > 0) {
+    for task in ours.tasks().iter().filter(|task| task.policy != Policy::Other && !task.streams.is_empty()) {
         let stream = primary(task)?;
         if trace.is_partial && !is_converted(stream) {
             continue;

@@ -95,7 +95,7 @@ fn harmonic_timers_are_told_apart() {
         for share in [0.02, 0.2] {
             let wanted: Vec<u64> = wanted.iter().map(|ms| ms * MS).collect();
             let seen = served(&expiries(&wanted, share, 1_000, &mut random), MS, &mut random);
-            assert_eq!(periods(&arrival(&seen)), [wanted.clone()], "{share}");
+            assert_eq!(periods(&arrival(&seen)), std::slice::from_ref(&wanted), "{share}");
         }
     }
 }

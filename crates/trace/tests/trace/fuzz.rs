@@ -13,6 +13,8 @@ pub mod lttng;
 pub mod perf;
 #[path = "../../fuzz/fuzz_targets/inputs/perfetto.rs"]
 pub mod perfetto;
+#[path = "../../fuzz/fuzz_targets/inputs/place.rs"]
+mod place;
 #[path = "../../fuzz/fuzz_targets/inputs/reader.rs"]
 pub mod reader;
 #[path = "../../fuzz/fuzz_targets/inputs/ros2.rs"]

@@ -1,11 +1,8 @@
 //! Imports an input as a recording of LiME. Called by the fuzzer and by `tests/fuzz.rs`.
 
-use place::Place;
+use super::place::Place;
 use punctual_trace::import::{Import, Options};
 use std::fs;
-
-#[path = "place.rs"]
-mod place;
 
 /// What a thread is, and the events of two versions. Two bytes in front of the first two say how long they
 /// are.

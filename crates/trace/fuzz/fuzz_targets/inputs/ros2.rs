@@ -1,12 +1,9 @@
 //! Imports an input as a trace of ROS 2. Called by the fuzzer and by `tests/fuzz.rs`.
 
-use place::Place;
+use super::place::Place;
 use punctual_trace::ctf18::Reader;
 use punctual_trace::import::ros2::{Trace, Variables, is_ros};
 use std::path::Path;
-
-#[path = "place.rs"]
-mod place;
 
 /// The first two bytes say how long the metadata are; a stream follows.
 pub fn read(data: &[u8]) {
