@@ -89,7 +89,7 @@ impl Notes {
         if accounted > 0 {
             self.say(format!(
                 "switches that are not in the trace: {accounted}; for those threads the kernel's own figure \
-                 counts (sched_stat_runtime)"
+                 counts (sched_stat_runtime), as far as the trace has it"
             ));
         }
         if gets > 0 {
