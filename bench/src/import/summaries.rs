@@ -121,6 +121,8 @@ fn summary(number: u64, seed: u64, threads: u64, jobs: u64) -> Vec<u8> {
         skipped: 0,
         stolen: Duration::ZERO,
         omitted: 0,
+        notes: Vec::new(),
+        clock_steps: Vec::new(),
     };
     Summary::new(run, extractor.finish_summarized(until)).to_bytes()
 }

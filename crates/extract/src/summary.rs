@@ -19,10 +19,14 @@ pub use file::{FileError, MAGIC};
 use crate::extractor::Ended;
 use curve::RunNumber;
 use punctual_model::causes::{Causes, LateTask};
-use punctual_model::{Duration, Instant, Platform, Section, Threads, TimingModel};
+use punctual_model::{ClockStep, Duration, Instant, Platform, Section, Threads, TimingModel};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use task::TaskSummary;
+
+/// Most notes of a model of several runs: those of imports may have numbers in them.
+const MOST_NOTES: usize = 30;
 
 /// One observation, or one recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +57,12 @@ pub struct Run {
     pub stolen: Duration,
     /// Tasks left out.
     pub omitted: u64,
+    /// What is to be known of the recording. The file has it and the steps behind the tasks.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+    /// Steps of `CLOCK_REALTIME`.
+    #[serde(skip)]
+    pub clock_steps: Vec<ClockStep>,
 }
 
 impl Run {
@@ -214,12 +224,49 @@ impl Summary {
                 skipped_events: sum(|run| run.skipped),
                 stolen_ns: Duration::from_ns(sum(|run| run.stolen.ns())),
                 omitted_tasks: sum(|run| run.omitted),
-                clock_steps: Vec::new(),
-                notes: Vec::new(),
+                clock_steps: self.clock_steps(),
+                notes: self.notes(),
                 tasks: self.task_models(),
             }),
             ..TimingModel::new(clocks.join(" and "))
         }
+    }
+
+    /// Runs have clocks of their own: times of one mean nothing in another.
+    fn clock_steps(&self) -> Vec<ClockStep> {
+        match &self.runs[..] {
+            [only] => only.clock_steps.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The notes of all runs, each once, with the runs that have it unless all do.
+    fn notes(&self) -> Vec<String> {
+        let mut all: BTreeMap<&str, Vec<RunNumber>> = BTreeMap::new();
+        for (number, run) in (0..).zip(&self.runs) {
+            let is_set = self.runs.len() > 1 && !run.clock_steps.is_empty();
+            let set = is_set.then_some("CLOCK_REALTIME was set during the observation");
+            for note in run.notes.iter().map(String::as_str).chain(set) {
+                let runs = all.entry(note).or_default();
+                if runs.last() != Some(&number) {
+                    runs.push(number);
+                }
+            }
+        }
+        let mut notes: Vec<(&str, Vec<RunNumber>)> = all.into_iter().collect();
+        // Those of the first run as it has them.
+        let place = |note: &str, run: RunNumber| {
+            self.runs[run as usize].notes.iter().position(|other| other == note).unwrap_or(usize::MAX)
+        };
+        notes.sort_by_cached_key(|(note, runs)| (runs[0], place(note, runs[0])));
+        let left = notes.len().saturating_sub(MOST_NOTES);
+        let sentence = |(note, runs): &(&str, Vec<RunNumber>)| match runs[..] {
+            _ if runs.len() == self.runs.len() => (*note).to_owned(),
+            [run] => format!("{note} ({})", self.name(run)),
+            _ => format!("{note} ({} of {} runs)", runs.len(), self.runs.len()),
+        };
+        let rest = (left > 0).then(|| format!("and {left} more notes of the runs"));
+        notes.iter().take(MOST_NOTES).map(sentence).chain(rest).collect()
     }
 
     /// Tasks of several runs first, then the others as they are in their recordings.

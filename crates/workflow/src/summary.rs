@@ -99,6 +99,8 @@ fn summary(recording: &Recording, options: &Options, monitor: &dyn Monitor) -> R
         skipped: totals.skipped,
         stolen: totals.stolen,
         omitted: extractor.progress().omitted,
+        notes: recording.reader().notes().to_vec(),
+        clock_steps: extractor.clock_steps().to_vec(),
     };
     let mut ended = extractor.finish_summarized(until);
     ended.retain(|ended| options.threads.matches(&ended.task().name));

@@ -2,18 +2,19 @@
 //! Zstandard (not in version 1), with the programs of tasks whose commands are unknown (from version 3 on),
 //! the open jobs of tasks (from version 4 on), and what those took that never waited (from version 5 on).
 //! Separators have names of addresses from version 6 on, late jobs have causes from version 7 on, and streams
-//! have modes from version 8 on, those of several runs from version 9 on.
+//! have modes from version 8 on, those of several runs from version 9 on; runs have notes and steps of their
+//! clock from version 10 on, and the checksum is of the version, too.
 
-use super::Summary;
 use super::curve::RunNumber;
-use punctual_model::{Causes, Mode};
+use super::{Run, Summary};
+use punctual_model::{Causes, ClockStep, Mode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;
@@ -28,6 +29,8 @@ const WITHOUT_BUSY: u32 = 4;
 const WITHOUT_CAUSES: u32 = 6;
 /// The last version without modes of several runs.
 const WITHOUT_KINDS: u32 = 8;
+/// The last version without notes of runs.
+const WITHOUT_NOTES: u32 = 9;
 
 /// Zstandard's own default: higher levels save 2 % and take twice as long.
 const LEVEL: i32 = 3;
@@ -80,6 +83,10 @@ impl fmt::Display for FileError {
 #[derive(Serialize, Deserialize)]
 struct Kinds(u64, #[serde(with = "super::json")] Vec<Mode>);
 
+/// What is to be known of a run, and the steps of its clock, as JSON.
+#[derive(Serialize, Deserialize)]
+struct Noted(Vec<String>, #[serde(with = "super::json")] Vec<ClockStep>);
+
 /// Causes, as JSON.
 #[derive(Serialize, Deserialize)]
 struct Written(#[serde(with = "super::json")] Option<Causes>);
@@ -94,12 +101,14 @@ impl Summary {
         let streams = (0..).zip(self.tasks.iter().flat_map(|task| &task.streams));
         let of_several = streams.filter(|(_, it)| it.alone.is_none() && !it.kinds.is_empty());
         let kinds: Vec<Kinds> = of_several.map(|(number, it)| Kinds(number, it.kinds.clone())).collect();
-        let all = (self, programs, open, busy, causes, kinds);
+        let noted = |run: &Run| Noted(run.notes.clone(), run.clock_steps.clone());
+        let noted: Vec<Noted> = self.runs.iter().map(noted).collect();
+        let all = (self, programs, open, busy, causes, kinds, noted);
         let body = pack(&postcard::to_allocvec(&all).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
-        bytes.extend(crc32fast::hash(&body).to_le_bytes());
+        bytes.extend(checksum(VERSION, &body).to_le_bytes());
         bytes.extend(body);
         bytes
     }
@@ -122,7 +131,7 @@ impl Summary {
         let (Some(sum), Some(body)) = (word(MAGIC.len() + 4), bytes.get(HEAD..)) else {
             return Err(FileError::Damaged);
         };
-        if crc32fast::hash(body) != sum {
+        if checksum(version, body) != sum {
             return Err(FileError::Damaged);
         }
         match version {
@@ -182,12 +191,34 @@ impl Summary {
                 stream.ok_or_else(none)?.kinds = kinds;
             }
         }
+        if version > WITHOUT_NOTES {
+            let noted: Vec<Noted>;
+            (noted, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
+            if noted.len() != summary.runs.len() {
+                return Err(FileError::Invalid(
+                    "it does not say of each run what is to be known of it".into(),
+                ));
+            }
+            for (run, Noted(notes, steps)) in summary.runs.iter_mut().zip(noted) {
+                (run.notes, run.clock_steps) = (notes, steps);
+            }
+        }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));
         }
         summary.check().map_err(FileError::Invalid)?;
         Ok(summary)
     }
+}
+
+/// Of the version, too, since that one decides how the rest is read.
+fn checksum(version: u32, body: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    if version > WITHOUT_NOTES {
+        sum.update(&version.to_le_bytes());
+    }
+    sum.update(body);
+    sum.finalize()
 }
 
 fn pack(body: &[u8]) -> Vec<u8> {

@@ -9,8 +9,8 @@ use punctual_model::causes::{Causes, LateTask};
 use punctual_model::check::{arrival_counts, check_stream};
 use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
-    Call, Duration, Instant, Mode, Object, ObjectName, Platform, Policy, Release, Separator, Stream, Task,
-    TimingModel,
+    Call, ClockStep, Duration, Instant, Mode, Object, ObjectName, Platform, Policy, Release, Separator,
+    Stream, Task, TimingModel,
 };
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
 use std::collections::BTreeSet;
@@ -32,6 +32,11 @@ fn run(number: u64) -> Run {
         skipped: 2,
         stolen: Duration::from_us(3),
         omitted: 4,
+        notes: vec!["its wake-ups are not recorded".into(), format!("{number} events were left out")],
+        clock_steps: match number % 2 {
+            0 => Vec::new(),
+            _ => vec![ClockStep { at_ns: Instant::from_ns(number), by_ns: -5 }],
+        },
     }
 }
 
@@ -292,7 +297,8 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         if mends && bytes.len() >= head {
-            let sum = crc32fast::hash(&bytes[head..]);
+            let version = if is_packed { &bytes[MAGIC.len()..head - 4] } else { &[] };
+            let sum = crc32fast::hash(&[version, &bytes[head..]].concat());
             bytes[head - 4..head].copy_from_slice(&sum.to_le_bytes());
         }
         if let Ok(mut read) = Summary::from_bytes(&bytes) {
@@ -354,13 +360,16 @@ fn without_programs_and_open_jobs(plain: &[u8]) -> &[u8] {
 
 #[test]
 fn other_files_are_refused_with_the_reason() {
-    let good = Summary::new(run(0), Vec::new()).to_bytes();
+    let plain = Run { notes: Vec::new(), ..run(0) };
+    let good = Summary::new(plain, Vec::new()).to_bytes();
     assert!(Summary::from_bytes(&good).is_ok());
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 10;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(10)));
+    newer[MAGIC.len()] = 11;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(11)));
+    newer[MAGIC.len()] = 9;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Damaged));
     for cut in MAGIC.len()..good.len() {
         assert!(Summary::from_bytes(&good[..cut]).is_err(), "{cut}");
     }
@@ -395,6 +404,31 @@ fn other_files_are_refused_with_the_reason() {
     assert!(matches!(&longer, Some(FileError::Invalid(why)) if why.contains("more programs")), "{longer:?}");
     let long = [&good[..], &[0]].concat();
     assert_eq!(Summary::from_bytes(&long).err(), Some(FileError::Damaged));
+}
+
+/// Of each run: what its recording lacks, and when its clock was set.
+#[test]
+fn notes_of_runs_are_kept() {
+    let threads = |model: TimingModel| model.threads.expect("threads");
+    let alone = threads(Summary::new(run(1), Vec::new()).to_model());
+    assert_eq!((alone.notes, alone.clock_steps), (run(1).notes, run(1).clock_steps));
+    let several = (0..4).map(|number| Summary::new(run(number), Vec::new()));
+    let several = threads(Summary::from_bytes(&merged(several).to_bytes()).expect("a summary").to_model());
+    assert_eq!(several.clock_steps, []);
+    assert_eq!(
+        several.notes,
+        [
+            "its wake-ups are not recorded",
+            "0 events were left out (machine0:run0)",
+            "3 events were left out (machine0:run3)",
+            "CLOCK_REALTIME was set during the observation (2 of 4 runs)",
+            "1 events were left out (machine1:run1)",
+            "2 events were left out (machine2:run2)",
+        ]
+    );
+    let many = merged((0..100).map(|number| Summary::new(run(number), Vec::new())));
+    let notes = threads(many.to_model()).notes;
+    assert_eq!((notes.len(), notes[30].as_str()), (31, "and 72 more notes of the runs"));
 }
 
 #[test]
