@@ -172,11 +172,10 @@ test-random: setup
 	$(CARGO) test --workspace --no-fail-fast --quiet \
 		--exclude punctual-e2e --exclude punctual-daemon --exclude punctual-daemon-tests
 
-# A variable, because a comma would end an argument of $(if).
-AS_ROOT := "$(SUDO)", "-E", "env", "PUNCTUAL_TEST_ALL=1"
+# Tests run by SUDO, with these variables. A variable, because a comma would end an argument of $(if).
+AS_ROOT := --config 'target."cfg(all())".runner = ["$(SUDO)", "-E"]'
 test-faults: setup
-	@PUNCTUAL_TEST_ALL=1 $(CARGO) test -q -p punctual-daemon --test daemon \
-		$(if $(SUDO),--config 'target."cfg(all())".runner = [$(AS_ROOT)]') faults
+	@PUNCTUAL_TEST_ALL=1 $(CARGO) test -q -p punctual-daemon --test daemon $(if $(SUDO),$(AS_ROOT)) faults
 
 # babeltrace2 of Debian 13 writes CTF 2; LTTng's kernel modules are built for a kernel of the lab.
 test-formats: build workloads lab
@@ -184,8 +183,7 @@ test-formats: build workloads lab
 	@scripts/setup observe
 	@PUNCTUAL_TEST_FORMATS=1 PUNCTUAL_E2E_ONLY=formats:: \
 		BABELTRACE2_ROOT="$$(scripts/debian unpack --with-dependencies trixie amd64 babeltrace2)" \
-		$(CARGO) test -q -p punctual-e2e \
-		$(if $(SUDO),--config 'target."cfg(all())".runner = ["$(SUDO)", "-E"]')
+		$(CARGO) test -q -p punctual-e2e $(if $(SUDO),$(AS_ROOT))
 	@$(LAB) test --kernel 6.1 --suite end-to-end --attach tracepoint lttng::
 
 # A CMake project of its own, outside the workspace.
