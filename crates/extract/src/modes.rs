@@ -13,15 +13,16 @@ mod fit;
 mod line;
 mod mode;
 mod piece;
+mod plain;
 mod query;
 mod releases;
 mod told;
 
-use mode::{Mode, Plain};
+use mode::Mode;
 use piece::pieces;
+use plain::Plain;
 use punctual_model::Release;
-use releases::{Entry, Releases};
-use std::cell::RefCell;
+use releases::{Entry, Releases, Row};
 pub(crate) use told::{Next, Told};
 
 /// Releases on either side of a cut whose hashes are greater.
@@ -36,8 +37,10 @@ const NEAR: usize = 16;
 /// Most releases without a cut; hashes hardly ever need more than 500.
 const MOST: usize = 2_048;
 
-/// Most parts of a stream. With more, its releases follow no rule that is worth a name.
+/// Most parts of a stream, and most releases in those that nothing explains. With more, its releases follow no
+/// rule that is worth a name, or its cost.
 const MOST_PARTS: usize = 24;
+const MOST_IRREGULAR: u64 = 4_096;
 
 /// Most releases kept that no mode explains so far.
 const MOST_OPEN: usize = 400;
@@ -117,11 +120,6 @@ struct Candidate {
     is_decided: bool,
 }
 
-thread_local! {
-    /// The releases between two cuts.
-    static COMPLETE: RefCell<Vec<Entry>> = RefCell::default();
-}
-
 impl Modes {
     /// Adds the next release. Amortised O(1).
     #[inline]
@@ -168,9 +166,10 @@ impl Modes {
 
     /// Finds out when the next candidate can be decided on.
     fn plan(&mut self) {
-        let candidates = self.more.iter().flat_map(|more| &more.candidates);
-        let next = candidates.filter(|it| !it.is_decided).map(|it| it.place + WINDOW + 1).min();
-        self.decide_at = next.map_or(0, |next| next.max(self.tail.len() as i64 + 1) as usize);
+        // In order of place.
+        let next = self.more.iter().flat_map(|more| &more.candidates).find(|it| !it.is_decided);
+        let known = next.map(|next| next.place + WINDOW + 1);
+        self.decide_at = known.map_or(0, |known| known.max(self.tail.len() as i64 + 1) as usize);
     }
 
     /// Gives up if there are too many parts.
@@ -191,7 +190,7 @@ impl Modes {
             return self.give_up();
         }
         let cut = later.more.as_ref().filter(|more| more.has_cut);
-        for entry in cut.map_or(&later.tail, |more| &more.head).iter() {
+        for entry in cut.map_or(&later.tail, |more| &more.head).row().iter() {
             if !self.is_lost {
                 self.take_one(entry);
             }
@@ -212,9 +211,9 @@ impl Modes {
         let mut parts = Vec::new();
         let none = More::default();
         let more = self.more.as_deref().unwrap_or(&none);
-        add_explained(&mut parts, &more.head.iter().collect::<Vec<_>>());
+        add_explained(&mut parts, more.head.row());
         more.parts.iter().for_each(|part| append(&mut parts, part.clone()));
-        add_explained(&mut parts, &self.tail.iter().collect::<Vec<_>>());
+        add_explained(&mut parts, self.tail.row());
         (!self.is_lost && !is_without_rule(&parts)).then_some(parts)
     }
 }
@@ -243,13 +242,11 @@ impl More {
 
     /// Takes the first releases of the tail, which a cut follows.
     fn take(&mut self, tail: &mut Releases, count: usize) {
-        COMPLETE.with_borrow_mut(|complete| {
-            tail.take_first(count, complete);
-            match self.has_cut {
-                true => add_explained(&mut self.parts, complete),
-                false => self.head = Releases::of(complete),
-            }
-        });
+        match self.has_cut {
+            true => add_explained(&mut self.parts, tail.first(count)),
+            false => self.head = Releases::of(tail.first(count)),
+        }
+        tail.drop_first(count);
         self.candidates.iter_mut().for_each(|it| it.place -= count as i64);
         self.has_cut = true;
     }
@@ -263,26 +260,27 @@ fn hash(time: i64) -> u64 {
 }
 
 /// Adds what explains these releases.
-fn add_explained(parts: &mut Vec<Part>, entries: &[Entry]) {
-    let Some(first) = entries.first() else { return };
-    if let Some(plain) = Plain::new(entries) {
+fn add_explained(parts: &mut Vec<Part>, row: Row<'_>) {
+    if let Some(plain) = Plain::new(row) {
         match parts.last_mut() {
             Some(Part::Mode(mode)) if mode.sources.len() == 1 => {
                 if !mode.join_plain(&plain) {
-                    parts.push(Part::Mode(Box::new(Mode::of_plain(&plain, entries))));
+                    parts.push(Part::Mode(Box::new(Mode::of_plain(&plain, row))));
                 }
             }
-            _ => append(parts, Part::Mode(Box::new(Mode::of_plain(&plain, entries)))),
+            _ => append(parts, Part::Mode(Box::new(Mode::of_plain(&plain, row)))),
         }
         return;
     }
+    let entries = row.to_vec();
+    let Some(first) = entries.first() else { return };
     let times: Vec<f64> =
         entries.iter().map(|entry| entry.evidence.wrapping_sub(first.evidence) as f64).collect();
     let pieces = if times.is_sorted() { pieces(&times) } else { Vec::new() };
     let mut until = 0;
     for piece in &pieces {
         open(&entries[until..piece.range.start]).into_iter().for_each(|part| append(parts, part));
-        append(parts, Part::Mode(Box::new(Mode::new(entries, first.evidence, piece))));
+        append(parts, Part::Mode(Box::new(Mode::new(&entries, first.evidence, piece))));
         until = piece.range.end;
     }
     open(&entries[until..]).into_iter().for_each(|part| append(parts, part));
@@ -325,7 +323,11 @@ fn append(parts: &mut Vec<Part>, part: Part) {
 /// parts, it is true of all.
 fn is_without_rule(parts: &[Part]) -> bool {
     let modes = parts.iter().filter(|part| part.is_mode()).count();
-    let irregular = parts.iter().filter(|part| matches!(part, Part::Irregular { .. })).count();
+    let irregular = parts.iter().filter(|part| matches!(part, Part::Irregular { .. }));
+    if irregular.clone().map(Part::releases).sum::<u64>() > MOST_IRREGULAR {
+        return true;
+    }
+    let irregular = irregular.count();
     let is_lost = |part: &Part| matches!(part, Part::Mode(mode) if mode.is_lost());
     modes.saturating_sub(1) + irregular.saturating_sub(1) > MOST_PARTS || parts.iter().any(is_lost)
 }

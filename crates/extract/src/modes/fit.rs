@@ -29,6 +29,9 @@ const OTHERS: usize = 50;
 /// are the late releases of those.
 const MORE: usize = 3;
 
+/// A further source may seem faster than the first one by this factor.
+const NOT_SLOWER: f64 = 1.2;
+
 /// If all sources may be one that is faster, one in so many activations may be without a release.
 const PERFECT: usize = 100;
 
@@ -152,6 +155,12 @@ fn several(times: &[f64]) -> Option<Fit> {
             return None;
         }
         sources.push(source);
+        // The first one is the fastest: the others cannot take more releases than it has activations.
+        let activations = (sources[0].hits.len() + sources[0].missed() + 1) as f64;
+        if free.len() as f64 > most as f64 + (most_sources - sources.len()) as f64 * NOT_SLOWER * activations
+        {
+            return None;
+        }
         if free.len() <= most {
             if sources.len() > 1 && are_doubtful(&sources) {
                 return None;

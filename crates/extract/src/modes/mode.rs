@@ -1,11 +1,12 @@
 //! A mode: a span of time in which the same sources explain the releases.
 
 use crate::hull::{self, Point};
-use crate::modes::fit::{FEWEST, REACH};
+use crate::modes::fit::REACH;
 use crate::modes::line::{Hit, Line, Source};
 use crate::modes::piece::{Known, Piece, go_on};
+use crate::modes::plain::Plain;
 use crate::modes::query::LEAST_JITTER;
-use crate::modes::releases::Entry;
+use crate::modes::releases::{Entry, Row};
 
 /// Sources of two pieces are the same if the period differs by this share at most, and the phase by this
 /// share of the period.
@@ -67,13 +68,13 @@ pub(super) struct Far {
 
 /// A line found in some hundred releases; times are relative to `origin`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Anchor {
-    origin: i64,
-    line: Line,
+pub(super) struct Anchor {
+    pub origin: i64,
+    pub line: Line,
     /// What is to be added to the line's activations.
-    shift: i64,
+    pub shift: i64,
     /// The longest burst there.
-    within: f64,
+    pub within: f64,
 }
 
 /// From a line to that of the same source later.
@@ -114,7 +115,7 @@ impl Anchor {
 }
 
 impl Mode {
-    pub fn of_plain(plain: &Plain, entries: &[Entry]) -> Mode {
+    pub fn of_plain(plain: &Plain, row: Row<'_>) -> Mode {
         let later = plain.later();
         let source = Track {
             lower: later.lower.to_vec(),
@@ -133,7 +134,7 @@ impl Mode {
             end: later.end,
         };
         let (first, last, releases) = (plain.first, plain.last, later.hits);
-        Mode { first, last, releases, sources: vec![source], all: entries.to_vec() }
+        Mode { first, last, releases, sources: vec![source], all: row.to_vec() }
     }
 
     /// Takes a plain mode that follows, if the only source explains it, too.
@@ -328,100 +329,6 @@ const ALIKE: f64 = 0.05;
 /// Most releases between two pieces of a mode that belong to no source.
 const RECENT_OTHERS: usize = 4;
 
-/// One source with a release for each activation: what most streams are. So this is fast, and keeps only the
-/// strip of a slope that holds all releases.
-pub(super) struct Plain {
-    first: Entry,
-    last: Entry,
-    lower: [Point; 2],
-    upper: [Point; 2],
-    anchor: Anchor,
-    off: i64,
-}
-
-impl Plain {
-    /// `None` if these releases are something else.
-    pub fn new(entries: &[Entry]) -> Option<Plain> {
-        let count = entries.len().checked_sub(1).filter(|count| *count >= FEWEST)? as i64;
-        let (first, last) = (entries[0], entries[count as usize]);
-        let gaps = entries.windows(2).map(|pair| pair[1].evidence - pair[0].evidence);
-        let (shortest, longest) = gaps.fold((i64::MAX, 0), |(low, high), gap| (gap.min(low), gap.max(high)));
-        if shortest <= 0 || longest / 3 >= shortest / 2 {
-            return None;
-        }
-        let mean = (last.evidence - first.evidence) / count;
-        let (mut period, (mut low, mut high)) = (mean, strip(entries, mean));
-        let width = high - low;
-        if width as f64 > 2.0 * REACH * mean as f64 {
-            return None;
-        }
-        // The strips of neighbours fit each other best if they have the same slope.
-        let slack = width / count;
-        let rounder =
-            (1..=MOST_DIGITS).map(|digits| rounded(mean, digits)).find(|it| (it - mean).abs() <= slack);
-        if let Some((rounder, strip)) = rounder.map(|period| (period, strip(entries, period)))
-            && strip.1 - strip.0 <= width + width / 4
-        {
-            (period, (low, high)) = (rounder, strip);
-        }
-        let known = |entry: &Entry| is_known(entry).then_some((entry.evidence, entry.evidence));
-        let arrivals =
-            if is_known(&first) || is_known(&last) { heights(entries, period, known) } else { None };
-        let (from, to) = arrivals.unwrap_or((low, high));
-        let line = Line { at: (from + to) as f64 / 2.0, period: period as f64 };
-        let ends = [0, count].map(|x| (x, first.evidence + x * period));
-        Some(Plain {
-            first,
-            last,
-            lower: ends.map(|(x, due)| Point { x, y: due + low }),
-            upper: ends.map(|(x, due)| Point { x, y: -due - high }),
-            anchor: Anchor { origin: first.evidence, line, shift: 0, within: 0.0 },
-            off: to - from,
-        })
-    }
-
-    fn later(&self) -> Later<'_> {
-        Later {
-            lower: &self.lower,
-            upper: &self.upper,
-            others: &[],
-            extra: 0,
-            first: 0,
-            last: self.lower[1].x,
-            hits: self.lower[1].x as u64 + 1,
-            jobs: 1,
-            within: 0,
-            at_last: 1,
-            off: self.off,
-            begin: self.anchor,
-            end: self.anchor,
-        }
-    }
-}
-
-/// The lowest floor and the highest latest bound, above the first evidence and a line of this slope.
-fn strip(entries: &[Entry], period: i64) -> (i64, i64) {
-    heights(entries, period, |entry| Some((entry.floor, entry.latest))).unwrap_or_default()
-}
-
-/// The lowest and the highest point of releases, above the first evidence and a line of this slope.
-#[inline]
-fn heights(
-    entries: &[Entry],
-    period: i64,
-    ends: impl Fn(&Entry) -> Option<(i64, i64)>,
-) -> Option<(i64, i64)> {
-    let (mut due, mut low, mut high) = (entries[0].evidence, i64::MAX, i64::MIN);
-    for entry in entries {
-        if let Some((from, to)) = ends(entry) {
-            low = low.min(from - due);
-            high = high.max(to - due);
-        }
-        due += period;
-    }
-    (low <= high).then_some((low, high))
-}
-
 /// Whether the arrival is known.
 fn is_known(entry: &Entry) -> bool {
     entry.evidence < entry.latest
@@ -434,20 +341,20 @@ pub(super) fn rounded(number: i64, digits: u32) -> i64 {
 }
 
 /// A track that may go on from another.
-struct Later<'a> {
-    lower: &'a [Point],
-    upper: &'a [Point],
-    others: &'a [Far],
-    extra: u64,
-    first: i64,
-    last: i64,
-    hits: u64,
-    jobs: usize,
-    within: i64,
-    at_last: usize,
-    off: i64,
-    begin: Anchor,
-    end: Anchor,
+pub(super) struct Later<'a> {
+    pub lower: &'a [Point],
+    pub upper: &'a [Point],
+    pub others: &'a [Far],
+    pub extra: u64,
+    pub first: i64,
+    pub last: i64,
+    pub hits: u64,
+    pub jobs: usize,
+    pub within: i64,
+    pub at_last: usize,
+    pub off: i64,
+    pub begin: Anchor,
+    pub end: Anchor,
 }
 
 impl Track {
