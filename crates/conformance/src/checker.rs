@@ -16,6 +16,7 @@ pub use sources::{LEAST_OF_MODE, Sources, longest_gap};
 
 use crate::chance::Allowances;
 use crate::contract::{Answer, Contract, ContractTask, Meant};
+use crate::models::clock_set;
 use crate::releases::Rule;
 use crate::scheduling::Scheduling;
 use crate::threads::{Match, Matcher};
@@ -31,7 +32,7 @@ use several::Several;
 use share::Share;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thread::Thread;
+use thread::{Closed, Thread};
 
 /// The number of activations after which a watch first chooses the separator of a thread, if the contract
 /// names none; and of jobs after which a thread without a task counts as unknown, since threads get their
@@ -381,6 +382,14 @@ impl Judge {
                 }
             }
             Record::Exit { tid, .. } | Record::Last { tid, .. } => _ = self.threads.remove(tid),
+            Record::Busy { tid, cpu, .. } => {
+                let task = self.threads.get(tid).and_then(|thread| thread.task);
+                if let Some(task) = task {
+                    let tally = &mut self.tallies[task];
+                    tally.busy = tally.busy.max(Some(*cpu));
+                }
+            }
+            Record::ClockSet { by_ns, .. } => self.notes.add(clock_set(*by_ns), self.place),
             _ => {}
         }
     }
@@ -503,12 +512,25 @@ impl Judge {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.close_windows(tid, &mut self.tallies, self.place, each);
         thread.choose(separator, self.place, each);
-        for (counts, task, ledger) in thread.close() {
+        let closed: Vec<Closed> = thread.close().collect();
+        let judged: Vec<(Instant, Instant)> =
+            closed.iter().filter(|it| it.counts).filter_map(|it| it.span).collect();
+        for Closed { counts, task, separator, span, ledger } in closed {
             if counts {
                 self.tallies[task].join(ledger.tally, self.agreed[task].terms);
                 ledger.notes.iter().for_each(|(violation, place)| self.notes.note(violation, *place));
-            } else {
-                self.withdrawn += ledger.told;
+                continue;
+            }
+            self.withdrawn += ledger.told;
+            let is_apart = |(from, until)| judged.iter().all(|it| until <= it.0 || it.1 <= from);
+            let violations = ledger.tally.violations();
+            if violations > 0 && span.is_some_and(is_apart) {
+                let text = format!(
+                    "{} jobs at {separator} were not judged, {violations} of which are beyond what was agreed \
+                     on: they are at another time than those that were, and a thread is judged at one separator",
+                    ledger.tally.jobs,
+                );
+                self.notes.add(Note { task: ledger.tally.task.clone(), text }, self.place);
             }
         }
     }
@@ -609,7 +631,8 @@ impl Judge {
             } else if tally.threads == 0 {
                 tally.answer(agreed.missing, Term::Missing, "not there", &mut notes)
             } else if tally.jobs == 0 {
-                tally.answer(self.idle_answer, Term::NoJobs, tally.why_no_jobs(), &mut notes)
+                let why = tally.why_no_jobs();
+                tally.answer(self.idle_answer, Term::NoJobs, &why, &mut notes)
             } else {
                 None
             };
@@ -636,7 +659,11 @@ impl Notes {
     fn note(&mut self, violation: &Violation, place: u64) {
         let text = Violation { subject: None, ..violation.clone() }.to_string();
         let text = text.strip_prefix(&format!("{}: ", violation.task)).unwrap_or(&text).to_owned();
-        let first = self.all.entry((violation.task.clone(), text)).or_insert(place);
+        self.add(Note { task: violation.task.clone(), text }, place);
+    }
+
+    fn add(&mut self, note: Note, place: u64) {
+        let first = self.all.entry((note.task, note.text)).or_insert(place);
         *first = place.min(*first);
         if self.all.len() > self.most {
             // Notes do not arrive in the order of their records.

@@ -1,7 +1,8 @@
 //! Timing models against contracts, by their curves and greatest values.
 //!
 //! A model bounds what was observed. Where releases were windows its bounds may be beyond what happened, so a
-//! term of releases and responses that is broken only by such a model is mentioned, and no violation.
+//! term of releases that is broken only by such a model is mentioned, and no violation; of responses the model
+//! has the greatest that is certain.
 
 use crate::chains::tally_of;
 use crate::chance::Allowances;
@@ -30,6 +31,7 @@ pub fn check_model(contract: &Contract, model: &TimingModel) -> Verdict {
         }
         unknown_threads(contract, model, &mut verdict);
         verdict.lost = threads.lost_records;
+        verdict.notes.extend(threads.clock_steps.iter().map(|step| clock_set(step.by_ns)));
     }
     contract.chains.iter().filter(|chain| chain.has_times()).for_each(|it| chain(it, model, &mut verdict));
     for agreed in &contract.latencies {
@@ -110,7 +112,9 @@ fn check_task(
         tally.answer(agreed.missing.unwrap_or(Answer::Violation), Term::Missing, "not there", notes);
     } else if tally.jobs == 0 {
         let answer = contract.tasks_without_jobs.unwrap_or(Answer::Note);
-        tally.answer(answer, Term::NoJobs, "no job", notes);
+        tally.busy = tasks.iter().filter_map(|task| task.busy_ns).max();
+        let why = tally.why_no_jobs();
+        tally.answer(answer, Term::NoJobs, &why, notes);
     }
     verdict.tallies.push(tally);
 }
@@ -154,6 +158,7 @@ impl Judged<'_> {
         }
         self.sources(agreed, doubts);
         let response = stream.response.as_ref().map(|it| it.max_ns.ns());
+        let certain = stream.response.as_ref().and_then(|it| it.certain_max_ns).map(Duration::ns);
         let separation = stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns.ns());
         let mut values = vec![
             (Term::Response, response),
@@ -164,9 +169,12 @@ impl Judged<'_> {
         values.extend(astray(stream, agreed));
         for (term, value) in values {
             let Some((value, standing)) = value.zip(self.tally.standing(term)) else { continue };
-            match standing.is_beyond(value) && !is_exact {
-                true => doubts.push(term),
-                false => self.see(term, value),
+            let is_response = matches!(term, Term::Response | Term::Deadline | Term::Bound);
+            let certain = certain.filter(|certain| is_response && standing.is_beyond(*certain));
+            match (standing.is_beyond(value) && !is_exact, certain) {
+                (true, Some(certain)) => self.see(term, certain),
+                (true, None) => doubts.push(term),
+                (false, _) => self.see(term, value),
             }
         }
     }
@@ -207,6 +215,9 @@ impl Judged<'_> {
             _ => None,
         });
         let beyond = beyond.map_or(1, |quantiles| certainly_beyond(&quantiles, standing.agreed, jobs));
+        // Responses to windows may be less than they are counted as.
+        let uncertain = if term == Term::Response { self.stream.uncertain_releases } else { 0 };
+        let beyond = beyond.saturating_sub(uncertain).max(1);
         let allowance = self.tolerance.of(term);
         if !self.tolerance.is_certain(term, value, standing.agreed)
             && !allowance.is_some_and(|it| it.is_exceeded(beyond, jobs))
@@ -350,6 +361,14 @@ fn unknown_threads(contract: &Contract, model: &TimingModel, verdict: &mut Verdi
             verdict.unknown_violations += u64::from(answer == Answer::Violation);
         }
     }
+}
+
+/// Times of jobs by that clock are those after the step, which a reader may not expect.
+pub fn clock_set(by_ns: i64) -> Note {
+    let sign = if by_ns < 0 { '-' } else { '+' };
+    let by = Duration::from_ns(by_ns.unsigned_abs());
+    let text = format!("CLOCK_REALTIME was set by {sign}{by}: what was due in between is counted from then");
+    Note { task: "".into(), text }
 }
 
 fn note(tally: &Tally, text: &str) -> Note {

@@ -66,9 +66,10 @@ impl Releases {
             self.grid = Some((least, latest));
             return None;
         };
-        let other = self.other.take().map(|other| fit(other, least, latest, rule));
         let taken = i128::from(std::mem::take(&mut self.may_have_taken_next));
-        let skipped = match (fit(grid, least, latest, rule), other) {
+        let skips = i128::from(rule.skips) + taken;
+        let other = self.other.take().map(|other| fit(other, least, latest, rule, skips));
+        let skipped = match (fit(grid, least, latest, rule, skips), other) {
             (Fit::On(grid, left_out), Some(Fit::On(other, of_other))) => {
                 (self.grid, self.other) = (Some(grid), (other != grid).then_some(other));
                 left_out.min(of_other) - taken
@@ -106,8 +107,9 @@ impl Releases {
     }
 }
 
+/// `skips` activations may be left out.
 #[inline]
-fn fit((from, to): Span, least: i128, latest: i128, rule: &Rule) -> Fit {
+fn fit((from, to): Span, least: i128, latest: i128, rule: &Rule, skips: i128) -> Fit {
     let period = i128::from(rule.period.ns());
     let (shortest, longest) = ((period - 1).max(1), period + 1);
     // Divisions are slow; nearly always the release is one of the next activation.
@@ -124,6 +126,8 @@ fn fit((from, to): Span, least: i128, latest: i128, rule: &Rule) -> Fit {
         let late = least + i128::from(rule.jitter.ns()) - (to + most * longest);
         return Fit::Late(late, (from + most * shortest, to + most * longest));
     }
+    // With more jitter than a period, a release may be of many activations, but not beyond those left out.
+    let most = most.min(fewest.max(1 + skips));
     Fit::On((least.max(from + fewest * shortest), latest.min(to + most * longest)), fewest - 1)
 }
 

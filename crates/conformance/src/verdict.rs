@@ -3,6 +3,8 @@
 use crate::checker::Sources;
 use crate::contract::{Answer, ContractTask};
 use crate::violation::{Term, Violation};
+use punctual_model::Duration;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -57,6 +59,8 @@ pub struct Tally {
     pub has_others: bool,
     /// Whether some of these may be at one that the contract names, but the records do not name the address.
     pub has_unnamed: bool,
+    /// The processor time of a thread that never waited, so that it had no jobs.
+    pub busy: Option<Duration>,
     /// Its terms.
     pub standings: Vec<Standing>,
 }
@@ -103,7 +107,7 @@ impl Tally {
         let sources = Sources::of(task);
         let (least, most) = sources.as_ref().map_or((None, None), Sources::widest);
         let late = task.jitter.or(sources.as_ref().map(|it| it.jitter));
-        let time = |duration: Option<punctual_model::Duration>| duration.map(|it| it.ns());
+        let time = |duration: Option<Duration>| duration.map(|it| it.ns());
         let period = time(task.period).filter(|_| task.jitter.is_some());
         let all = [
             (Term::Wcet, time(task.wcet)),
@@ -134,18 +138,24 @@ impl Tally {
             jobs: 0,
             has_others: false,
             has_unnamed: false,
+            busy: None,
             standings: terms.into_iter().filter_map(standing).collect(),
         }
     }
 
     /// Why no jobs were judged.
-    pub(crate) fn why_no_jobs(&self) -> &'static str {
-        match (self.has_others, self.has_unnamed) {
-            (true, true) => {
+    pub(crate) fn why_no_jobs(&self) -> Cow<'static, str> {
+        match (self.has_others, self.has_unnamed, self.busy) {
+            (true, true, _) => {
                 "no job that ends at its separator; the records have no names of the addresses waited on"
+                    .into()
             }
-            (true, false) => "no job that ends at its separator",
-            (false, _) => "no job",
+            (true, false, _) => "no job that ends at its separator".into(),
+            (false, _, Some(busy)) => {
+                format!("no job, so nothing of it was judged: it never waits, and took {busy} of a processor")
+                    .into()
+            }
+            (false, _, None) => "no job".into(),
         }
     }
 
@@ -180,6 +190,7 @@ impl Tally {
         self.jobs = self.jobs.saturating_add(theirs.jobs);
         self.has_others |= theirs.has_others;
         self.has_unnamed |= theirs.has_unnamed;
+        self.busy = self.busy.max(theirs.busy);
         for theirs in theirs.standings {
             self.standing_of(theirs.term, theirs.agreed).join(theirs);
         }

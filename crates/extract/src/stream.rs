@@ -10,7 +10,8 @@ use crate::suspension::SuspensionSummary;
 use crate::wcet::CostSummary;
 use punctual_model as model;
 use punctual_model::{
-    Arrival, Disturbance, Execution, Job, Percentiles, Release, Response, Segment, Separator, Sporadic,
+    Arrival, Disturbance, Duration, Execution, Job, Percentiles, Release, Response, Segment, Separator,
+    Sporadic,
 };
 use punctual_trace::Ready;
 
@@ -86,6 +87,8 @@ pub struct Stream {
     suspension: SuspensionSummary,
     cost_times: Times,
     response_times: Times,
+    /// The greatest response that is certain.
+    certain_response: Duration,
 }
 
 /// The parts of a stream that has ended that its models do not show, but those of several runs need.
@@ -97,6 +100,7 @@ pub(crate) struct Closed {
     pub spread: Option<Spread>,
     pub cost_times: Times,
     pub response_times: Times,
+    pub certain_response: Duration,
     /// Weighed: each release counts many times.
     pub lateness: Times,
     /// Whether every arrival is known.
@@ -121,6 +125,7 @@ impl Stream {
             suspension: SuspensionSummary::new(),
             cost_times: Times::default(),
             response_times: Times::default(),
+            certain_response: Duration::ZERO,
         }
     }
 
@@ -162,6 +167,7 @@ impl Stream {
         self.suspension.push(job, segments);
         self.cost_times.add(job.cost);
         self.response_times.add(job.response());
+        self.certain_response = self.certain_response.max(job.least_response());
     }
 
     /// Jobs observed from release to end.
@@ -195,6 +201,7 @@ impl Stream {
         self.suspension.merge(&later.suspension);
         self.cost_times.merge(&later.cost_times);
         self.response_times.merge(&later.response_times);
+        self.certain_response = self.certain_response.max(later.certain_response);
     }
 
     /// Typical jitter divided by period, of the periodic model: 0 is perfectly regular. `None` without such a
@@ -217,6 +224,7 @@ impl Stream {
             spread: self.periodic.spread(),
             cost_times: self.cost_times.clone(),
             response_times: self.response_times.clone(),
+            certain_response: self.certain_response,
             lateness,
             knows_arrivals: self.periodic.knows_arrivals(),
         }
@@ -286,6 +294,7 @@ impl Stream {
 
     fn response(&self) -> Option<Response> {
         let max_ns = self.response_times.greatest()?;
-        Some(Response { max_ns, mean_ns: self.response_times.mean() })
+        let certain_max_ns = (self.uncertain > 0).then_some(self.certain_response);
+        Some(Response { max_ns, certain_max_ns, mean_ns: self.response_times.mean() })
     }
 }

@@ -203,6 +203,10 @@ pub struct SegmentBound {
 pub struct Response {
     /// The greatest.
     pub max_ns: Duration,
+    /// The greatest that is certain, where some releases are windows: from the arrival (if unknown, from the
+    /// latest release) to the end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub certain_max_ns: Option<Duration>,
     /// The mean.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<Duration>,

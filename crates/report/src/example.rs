@@ -103,7 +103,11 @@ pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
                 cost_ns: Duration::from_us(800),
             }]],
         }),
-        response: Some(Response { max_ns: Duration::from_us(900), mean_ns: Some(Duration::from_us(720)) }),
+        response: Some(Response {
+            max_ns: Duration::from_us(900),
+            certain_max_ns: None,
+            mean_ns: Some(Duration::from_us(720)),
+        }),
         percentiles: None,
     }
 }

@@ -121,6 +121,7 @@ fn sum(streams: &[&Stream]) -> Stream {
             .map(|dynamic_ns| Suspension { dynamic_ns, segmented: Vec::new() }),
         response: responses.iter().map(|(response, _)| response.max_ns).max().map(|max_ns| Response {
             max_ns,
+            certain_max_ns: None,
             mean_ns: mean(responses.iter().map(|(response, jobs)| (response.mean_ns, *jobs))),
         }),
         percentiles: percentiles(streams),

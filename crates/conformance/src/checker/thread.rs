@@ -67,6 +67,18 @@ pub struct Ledger {
     pub told: u64,
 }
 
+/// The account of the jobs at a separator when a task of the thread ends.
+pub struct Closed {
+    /// Whether that separator is the chosen one.
+    pub counts: bool,
+    /// The index of its task.
+    pub task: usize,
+    pub separator: Separator,
+    /// From the first release to the last end.
+    pub span: Option<(Instant, Instant)>,
+    pub ledger: Ledger,
+}
+
 /// The state that judging a sequence of jobs needs.
 #[derive(Default)]
 pub struct Jobs {
@@ -79,6 +91,8 @@ pub struct Jobs {
     row: Row,
     sources: Option<Box<sources::Row>>,
     beyond: Beyond,
+    /// The first release.
+    first: Option<Instant>,
     /// Number, release and end of the last job.
     latest: (u64, Instant, Instant),
 }
@@ -243,15 +257,18 @@ impl Thread {
         }
     }
 
-    /// Takes all ledgers, because a task of the thread ends: whether each counts, the index of its task, and
-    /// the ledger.
-    pub fn close(&mut self) -> impl Iterator<Item = (bool, usize, Ledger)> {
+    /// Takes all ledgers, because a task of the thread ends.
+    pub fn close(&mut self) -> impl Iterator<Item = Closed> {
         let chosen = self.chosen.take();
         let (unnamed, named) =
             std::mem::take(&mut self.lanes).into_iter().partition(|it| it.ledger.is_some());
         self.lanes = named;
-        let ledger = move |lane: Lane| Some((Some(lane.separator) == chosen, lane.task, *lane.ledger?));
-        Vec::into_iter(unnamed).filter_map(ledger)
+        let closed = move |lane: Lane| {
+            let span = lane.jobs.first.map(|first| (first, lane.jobs.latest.2));
+            let Lane { separator, task, ledger, .. } = lane;
+            Some(Closed { counts: Some(separator) == chosen, task, separator, span, ledger: *ledger? })
+        };
+        Vec::into_iter(unnamed).filter_map(closed)
     }
 
     /// The index of the lane of a job, if the scheduling of the thread has to be compared for it.
@@ -372,6 +389,7 @@ impl Jobs {
             row.judge(seen, agreed, is_overdue, &mut self.beyond, findings, subject);
         }
         self.told.ended(seen.number);
+        self.first.get_or_insert(job.release.window.latest());
         self.latest = (seen.number, job.release.window.latest(), job.end);
         if self.beyond.is_full() {
             self.beyond.close(findings, subject);

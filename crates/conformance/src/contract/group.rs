@@ -133,9 +133,11 @@ impl<'a> Group<'a> {
         for stream in &self.streams {
             agreed.cover(stream, limits);
         }
-        // The period is certain even if a few releases were later than a period.
+        // The period is certain even if releases were later than a period: where their arrivals keep to it, or
+        // most of them do.
         let typical = model.typical.as_ref().map_or(model.jitter_ns, |typical| typical.jitter_ns);
-        (agreed.jitter < agreed.period || typical < model.period_ns).then_some(agreed)
+        let is_certain = typical < model.period_ns || main.regular().is_some();
+        (agreed.jitter < agreed.period || is_certain).then_some(agreed)
     }
 
     /// The least time between two releases; if that says little of more of them, from a release to the

@@ -247,6 +247,113 @@ fn one_late_job_leaves_the_period() {
     assert!(found(&contract, &faster).len() > 10);
 }
 
+/// The same where the kernel tells when each job was due, and one is late by several periods: those after it
+/// are late, too, until it has caught up.
+#[test]
+fn a_job_late_by_several_periods_leaves_the_period() {
+    let running = |period: u64| {
+        let mut thread = Thread::new();
+        let mut until = 0;
+        for job in 1..400 {
+            let (due, cost) = (job * period, if job == 70 { 55 * MS } else { MS });
+            thread.sleep(until.max(due), cost);
+            until = until.max(due) + cost;
+            if let Some(Record::Activation(activation)) = thread.records.last_mut() {
+                activation.arrival = Some(Instant::from_ns(due));
+                activation.slept = activation.stop.ns() < due;
+            }
+        }
+        thread
+    };
+    let (same, slower) = (running(10 * MS), running(12 * MS));
+    let contract = Contract::from(&model(&same.records));
+    let task = &contract.tasks[0];
+    assert_eq!((task.period, task.separation), (Some(Duration::from_ms(10)), None), "{task:#?}");
+    assert!(task.jitter > task.period, "{task:#?}");
+    assert_eq!(found(&contract, &same), []);
+    assert!(!found(&contract, &slower).is_empty(), "{task:#?}");
+}
+
+/// What is certain of a response to a window breaks a contract, and what is not is mentioned.
+#[test]
+fn models_break_contracts_by_what_is_certain() {
+    let mut thread = Thread::new();
+    (1..60).for_each(|job| thread.sleep(job * 10 * MS, if job == 20 { 7 * MS } else { MS }));
+    let window = |records: &mut [Record], place: usize| {
+        let Record::Activation(activation) = &mut records[place] else { panic!("no activation") };
+        let release = place as u64 * 10 * MS;
+        let window = Window::new(Instant::from_ns(release - 4 * MS), Instant::from_ns(release));
+        activation.resumed = Some(Resumed::new(window, Instant::from_ns(release + 10)));
+    };
+    window(&mut thread.records, 20);
+    window(&mut thread.records, 30);
+    let model = model(&thread.records);
+    let judged = |deadline: &str| {
+        let terms = format!("{SLEEP}deadline = \"{deadline}\"");
+        let verdict = check_model(&contract(&terms), &model);
+        let worst = verdict.tallies[0].standings.iter().find(|it| it.term == Term::Deadline);
+        (verdict.violations(), worst.and_then(|it| it.worst), verdict.notes.len())
+    };
+    assert_eq!(judged("6ms"), (1, Some(7 * MS), 0));
+    assert_eq!((judged("8ms").0, judged("8ms").2), (0, 1));
+    assert_eq!((judged("11ms").0, judged("11ms").2), (0, 0));
+}
+
+fn notes(contract: &Contract, records: &[Record]) -> Vec<String> {
+    check(contract, records).1.notes.into_iter().map(|note| note.text).collect()
+}
+
+/// A thread is judged where most of its jobs end. What was otherwise before or after is not judged in silence.
+#[test]
+fn jobs_at_another_separator_before_are_mentioned() {
+    let mut thread = Thread::new();
+    let cost = |job: u64| if job == 20 { 5 * MS } else { MS };
+    (1..40).for_each(|job| thread.sleep_at(Call::FutexWait, job * 10 * MS, cost(job)));
+    (40..140).for_each(|job| thread.sleep(job * 10 * MS, MS));
+    let (found, verdict) = check(&contract("deadline = \"2ms\""), &thread.records);
+    assert_eq!((found.len(), verdict.violations()), (0, 0));
+    let [note] = &verdict.notes[..] else { panic!("{:?}", verdict.notes) };
+    let words = "38 jobs at futex_wait were not judged, 1 of which are beyond what was agreed on";
+    assert!(note.text.starts_with(words), "{}", note.text);
+    assert_eq!(notes(&contract("deadline = \"6ms\""), &thread.records), [""; 0]);
+    // Within jobs, they are part of them.
+    let mut thread = Thread::new();
+    for job in 1..100 {
+        thread.sleep(job * 10 * MS, MS);
+        thread.sleep_at(Call::FutexWait, job * 10 * MS + 2 * MS, 5 * MS);
+    }
+    assert_eq!(notes(&contract("wcet = \"20ms\"\nseparation = \"8.5ms\""), &thread.records), [""; 0]);
+}
+
+#[test]
+fn a_thread_that_never_waits_is_called_so() {
+    let cpu = Duration::from_ms(1_900);
+    let records = [
+        begins(7, 0, 1_000),
+        Record::Busy { tid: 7, sequence: 1, cpu },
+        Record::Last { tid: 7, sequence: 2, at: Instant::from_ns(2_000 * MS) },
+    ];
+    let terms = contract("deadline = \"8ms\"");
+    let expected = ["no job, so nothing of it was judged: it never waits, and took 1.9 s of a processor"];
+    assert_eq!(notes(&terms, &records), expected);
+    let of_model: Vec<String> =
+        check_model(&terms, &model(&records)).notes.into_iter().map(|note| note.text).collect();
+    assert_eq!(of_model, expected);
+}
+
+#[test]
+fn a_clock_that_is_set_is_mentioned() {
+    let mut thread = Thread::new();
+    (1..20).for_each(|job| thread.sleep(job * 10 * MS, MS));
+    let at = Instant::from_ns(100 * MS);
+    thread.records.insert(5, Record::ClockSet { at, by_ns: -5_000_000_000 });
+    let expected = ["CLOCK_REALTIME was set by -5 s: what was due in between is counted from then"];
+    let terms = contract("deadline = \"8ms\"");
+    assert_eq!(notes(&terms, &thread.records), expected);
+    let of_model = check_model(&terms, &model(&thread.records)).notes;
+    assert_eq!(of_model.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(), expected);
+}
+
 /// A thread that waits for two locks, with jobs of 10 ms at the first.
 fn with_two_locks(locks: [Object; 2]) -> Thread {
     let mut thread = Thread::new();

@@ -3,7 +3,7 @@
 //! the open jobs of tasks (from version 4 on), and what those took that never waited (from version 5 on).
 //! Separators have names of addresses from version 6 on, late jobs have causes from version 7 on, and streams
 //! have modes from version 8 on, those of several runs from version 9 on; runs have notes and steps of their
-//! clock from version 10 on, and the checksum is of the version, too.
+//! clock, and streams certain responses, from version 10 on, and the checksum is of the version, too.
 
 use super::curve::RunNumber;
 use super::{Run, Summary};
@@ -103,7 +103,9 @@ impl Summary {
         let kinds: Vec<Kinds> = of_several.map(|(number, it)| Kinds(number, it.kinds.clone())).collect();
         let noted = |run: &Run| Noted(run.notes.clone(), run.clock_steps.clone());
         let noted: Vec<Noted> = self.runs.iter().map(noted).collect();
-        let all = (self, programs, open, busy, causes, kinds, noted);
+        let streams = self.tasks.iter().flat_map(|task| &task.streams);
+        let certain: Vec<Option<u64>> = streams.map(|stream| stream.certain_response).collect();
+        let all = (self, programs, open, busy, causes, kinds, noted, certain);
         let body = pack(&postcard::to_allocvec(&all).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
@@ -202,6 +204,12 @@ impl Summary {
             for (run, Noted(notes, steps)) in summary.runs.iter_mut().zip(noted) {
                 (run.notes, run.clock_steps) = (notes, steps);
             }
+            let certain: Vec<Option<u64>>;
+            (certain, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
+            if certain.len() != streams.len() {
+                return Err(FileError::Invalid("it does not say of each stream what is certain".into()));
+            }
+            streams.iter_mut().zip(certain).for_each(|(stream, it)| stream.certain_response = it);
         }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));

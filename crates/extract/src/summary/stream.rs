@@ -92,6 +92,10 @@ pub(crate) struct StreamSummary {
     /// Modes of all runs that have any. In the file, those of streams of a single task are `alone`.
     #[serde(skip)]
     pub kinds: Vec<Mode>,
+    /// The greatest response that is certain; `None` if that is not known, as in older files. The file has it
+    /// behind the tasks.
+    #[serde(skip)]
+    pub certain_response: Option<u64>,
 }
 
 impl StreamSummary {
@@ -144,6 +148,7 @@ impl StreamSummary {
                 .map(|it| (it.at_ns.ns(), it.activations))
                 .collect(),
             kinds: kinds::of(&model.arrival.modes),
+            certain_response: Some(closed.certain_response.ns()),
             alone: Some(Box::new(Alone {
                 place,
                 separator: model.separator,
@@ -188,6 +193,7 @@ impl StreamSummary {
         self.cost_times.merge(&other.cost_times);
         self.response_times.merge(&other.response_times);
         self.lateness.merge(&other.lateness);
+        self.certain_response = self.certain_response.max(other.certain_response);
         self.spread = self.spread.take().zip(other.spread.as_ref()).map(|(mut mine, theirs)| {
             mine.merge(theirs);
             mine
@@ -261,10 +267,11 @@ impl StreamSummary {
             },
             execution: (!wcet_ns.is_empty()).then(|| Execution { wcet_ns, mean_ns: self.cost_times.mean() }),
             suspension: self.suspension(),
-            response: self
-                .response_times
-                .greatest()
-                .map(|max_ns| Response { max_ns, mean_ns: self.response_times.mean() }),
+            response: self.response_times.greatest().map(|max_ns| Response {
+                max_ns,
+                certain_max_ns: self.certain_response.filter(|_| self.uncertain > 0).map(Duration::from_ns),
+                mean_ns: self.response_times.mean(),
+            }),
             percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
         }
     }

@@ -62,9 +62,13 @@ pub fn segmented_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Vio
     found
 }
 
-/// Checks that no response time exceeds the model's.
+/// Checks that no response time exceeds the model's, and none that is certain the certain one.
 pub fn response(model: &Response, jobs: &[RecordedJob]) -> Vec<Violation> {
-    at_most(Model::Response, model.max_ns, jobs, |(job, _)| job.response())
+    let mut found = at_most(Model::Response, model.max_ns, jobs, |(job, _)| job.response());
+    if let Some(certain) = model.certain_max_ns {
+        found.extend(at_most(Model::Response, certain, jobs, |(job, _)| job.least_response()));
+    }
+    found
 }
 
 /// Checks the counts of a stream. Meaningful only for the releases and jobs it was made from.

@@ -241,7 +241,11 @@ fn stream() -> impl Strategy<Value = Stream> {
                 },
                 execution: execution.map(|(wcet_ns, mean_ns)| Execution { wcet_ns, mean_ns }),
                 suspension: suspension.map(|(dynamic_ns, segmented)| Suspension { dynamic_ns, segmented }),
-                response: response.map(|(max_ns, mean_ns)| Response { max_ns, mean_ns }),
+                response: response.map(|(max_ns, mean_ns)| Response {
+                    max_ns,
+                    certain_max_ns: windows.then_some(Duration::from_ns(max_ns.ns() / 2)),
+                    mean_ns,
+                }),
                 percentiles,
             }
         },

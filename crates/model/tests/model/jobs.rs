@@ -127,7 +127,7 @@ fn a_job_without_recorded_segments_is_a_single_segment() {
 
 #[test]
 fn response_times_count_from_the_arrival_if_known() {
-    let model = Response { max_ns: Duration::from_ns(30), mean_ns: None };
+    let model = Response { max_ns: Duration::from_ns(30), certain_max_ns: None, mean_ns: None };
     let on_time = job(100, 30, &[(0, 5)]);
     assert_eq!(response(&model, std::slice::from_ref(&on_time)), []);
     let mut late = on_time;
@@ -135,6 +135,20 @@ fn response_times_count_from_the_arrival_if_known() {
     assert_eq!(
         lines(&response(&model, &[late])),
         ["response time, job 0: observed 31 ns, allowed at most 30 ns"]
+    );
+    // What is certain of a window counts from its end.
+    let mut window = job(100, 30, &[(0, 5)]);
+    let from = window.0.release.window.latest() - Duration::from_ns(10);
+    window.0.release.window = Window::new(from, window.0.release.window.latest()).expect("a window");
+    let certain = |ns| Response {
+        max_ns: Duration::from_ns(40),
+        certain_max_ns: Some(Duration::from_ns(ns)),
+        mean_ns: None,
+    };
+    assert_eq!(response(&certain(30), std::slice::from_ref(&window)), []);
+    assert_eq!(
+        lines(&response(&certain(29), &[window])),
+        ["response time, job 0: observed 30 ns, allowed at most 29 ns"]
     );
 }
 
@@ -162,6 +176,7 @@ fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
         }),
         response: Some(Response {
             max_ns: jobs.iter().map(|(job, _)| job.response()).max().unwrap_or_default(),
+            certain_max_ns: None,
             mean_ns: None,
         }),
         percentiles: None,
