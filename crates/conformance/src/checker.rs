@@ -525,10 +525,10 @@ impl Judge {
             let is_apart = |(from, until)| judged.iter().all(|it| until <= it.0 || it.1 <= from);
             let violations = ledger.tally.violations();
             if violations > 0 && span.is_some_and(is_apart) {
+                let jobs = ledger.tally.jobs;
                 let text = format!(
-                    "{} jobs at {separator} were not judged, {violations} of which are beyond what was agreed \
-                     on: they are at another time than those that were, and a thread is judged at one separator",
-                    ledger.tally.jobs,
+                    "{jobs} jobs at {separator} were not judged, {violations} of which are beyond what was \
+                     agreed on: a thread is judged at one separator, and they are at another time"
                 );
                 self.notes.add(Note { task: ledger.tally.task.clone(), text }, self.place);
             }

@@ -1,8 +1,8 @@
 //! Timing models against contracts, by their curves and greatest values.
 //!
-//! A model bounds what was observed. Where releases were windows its bounds may be beyond what happened, so a
-//! term of releases that is broken only by such a model is mentioned, and no violation; of responses the model
-//! has the greatest that is certain.
+//! A model bounds what was observed. Where releases were windows its bounds may be beyond what happened, so
+//! a term of releases that is broken only by such a model is mentioned, and no violation; of responses the
+//! model has the greatest that is certain.
 
 use crate::chains::tally_of;
 use crate::chance::Allowances;

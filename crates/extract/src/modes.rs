@@ -37,8 +37,8 @@ const NEAR: usize = 16;
 /// Most releases without a cut; hashes hardly ever need more than 500.
 const MOST: usize = 2_048;
 
-/// Most parts of a stream, and most releases in those that nothing explains. With more, its releases follow no
-/// rule that is worth a name, or its cost.
+/// Most parts of a stream, and most releases in those that nothing explains. With more, its releases follow
+/// no rule that is worth a name, or its cost.
 const MOST_PARTS: usize = 24;
 const MOST_IRREGULAR: u64 = 4_096;
 

@@ -66,9 +66,7 @@ impl Truth {
     /// job whose release was not seen is judged by its shortest possible response. The last job ends with
     /// the thread and may not be counted.
     fn explains(&self, what: &str, task: &Value) -> Result {
-        let deadline =
-            task["terms"].as_array().and_then(|all| all.iter().find(|it| it["term"] == "deadline"));
-        let violations = deadline.and_then(|it| it["violations"].as_u64()).unwrap_or(0);
+        let violations = violations(task);
         let jobs = task["jobs"].as_u64().unwrap_or(0);
         let Truth { certainly_late, perhaps_late, .. } = self;
         let least = certainly_late - certainly_late.div_ceil(10);
@@ -83,7 +81,13 @@ impl Truth {
     }
 }
 
-/// Checks a recording, with and without the separator of the model, and watches a second run.
+/// Of the deadline.
+fn violations(task: &Value) -> u64 {
+    let deadline = task["terms"].as_array().and_then(|all| all.iter().find(|it| it["term"] == "deadline"));
+    deadline.and_then(|it| it["violations"].as_u64()).unwrap_or(0)
+}
+
+/// Checks a recording, with and without the separator of the model, and the model, and watches a second run.
 fn found(mode: &str) -> Result<Outcome> {
     let folder = directory()?;
     let file = |name: &str| folder.path().join(name);
@@ -102,6 +106,8 @@ fn found(mode: &str) -> Result<Outcome> {
     fs::write(file("named.toml"), format!("{CONTRACT}separator = {separator:?}\n"))?;
     let named = checked(&file("named.toml"), &file("recording"))?;
     ensure!(named == task, "with its separator: {named:#}\nwithout: {task:#}");
+    let of_model = checked(&file("run.toml"), &file("a.timing.json"))?;
+    ensure!(violations(&of_model) > 0, "the model keeps what its recording breaks: {of_model:#}\n{task:#}");
 
     let mut watch = punctual(["watch", "--json", "--no-journal"]);
     watch.arg(file("run.toml")).args(["--", &gate, mode]);

@@ -133,8 +133,8 @@ impl<'a> Group<'a> {
         for stream in &self.streams {
             agreed.cover(stream, limits);
         }
-        // The period is certain even if releases were later than a period: where their arrivals keep to it, or
-        // most of them do.
+        // The period is certain even if releases were later than a period: where their arrivals keep to it,
+        // or most of them do.
         let typical = model.typical.as_ref().map_or(model.jitter_ns, |typical| typical.jitter_ns);
         let is_certain = typical < model.period_ns || main.regular().is_some();
         (agreed.jitter < agreed.period || is_certain).then_some(agreed)

@@ -303,7 +303,7 @@ fn notes(contract: &Contract, records: &[Record]) -> Vec<String> {
     check(contract, records).1.notes.into_iter().map(|note| note.text).collect()
 }
 
-/// A thread is judged where most of its jobs end. What was otherwise before or after is not judged in silence.
+/// A thread is judged where most of its jobs end. What was otherwise before or after is mentioned.
 #[test]
 fn jobs_at_another_separator_before_are_mentioned() {
     let mut thread = Thread::new();
