@@ -40,7 +40,7 @@ const MOST: usize = 2_048;
 /// Most parts of a stream, and most releases in those that nothing explains. With more, its releases follow
 /// no rule that is worth a name, or its cost.
 const MOST_PARTS: usize = 24;
-const MOST_IRREGULAR: u64 = 4_096;
+const MOST_IRREGULAR: u64 = 2_048;
 
 /// Most releases kept that no mode explains so far.
 const MOST_OPEN: usize = 400;

@@ -7,6 +7,7 @@ use crate::{Outcome, Result, Test, ensure, fail, timing};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 pub const ALL: &[(&str, Test)] = &[
     ("gate::a_disk", disk),
@@ -16,7 +17,90 @@ pub const ALL: &[(&str, Test)] = &[
     ("gate::a_timer_and_a_socket", socket),
     ("gate::two_semaphores", semaphores),
     ("gate::contracts_with_and_without_separators", demo),
+    ("gate::verdicts", verdicts),
 ];
+
+/// A program, a contract, and the verdict.
+struct Row {
+    program: &'static [&'static str],
+    contract: &'static str,
+    exit_code: i32,
+    says: &'static str,
+}
+
+const SPIN: &[&str] = &["spin", "--for", "0.3"];
+const DRIVER: &[&str] =
+    &["drivers", "run", "sleep_absolute", "--period-us", "5000", "--cost-us", "300", "--jobs", "60"];
+const ROWS: &[Row] = &[
+    Row {
+        program: SPIN,
+        contract: "[[task]]\nname = \"spin\"\ndeadline = \"8ms\"\n",
+        exit_code: 0,
+        says: "no job, so nothing of it was judged: it never waits",
+    },
+    Row {
+        program: SPIN,
+        contract: "tasks_without_jobs = \"violation\"\n[[task]]\nname = \"spin\"\ndeadline = \"8ms\"\n",
+        exit_code: 8,
+        says: "spin",
+    },
+    Row {
+        program: DRIVER,
+        contract: "[[task]]\nname = \"drv\"\nwcet = \"5s\"\npolicy = \"FIFO\"\n",
+        exit_code: 0,
+        says: "the contract is kept",
+    },
+    Row {
+        program: DRIVER,
+        contract: "[[task]]\nname = \"drv\"\nwcet = \"250us\"\n",
+        exit_code: 8,
+        says: "NOT KEPT",
+    },
+    Row {
+        program: DRIVER,
+        contract: "scheduling = \"violation\"\n[[task]]\nname = \"drv\"\nwcet = \"5s\"\npolicy = \"RR\"\n",
+        exit_code: 8,
+        says: "policy",
+    },
+    Row {
+        program: DRIVER,
+        contract: "[[task]]\nname = \"nobody\"\nwcet = \"1ms\"\n",
+        exit_code: 8,
+        says: "nobody",
+    },
+];
+
+/// Each row has one verdict, whether a recording is checked, its model, or the program is watched.
+fn verdicts() -> Result<Outcome> {
+    let folder = directory()?;
+    let file = |name: &str| folder.path().join(name);
+    for Row { program, contract, exit_code, says } in ROWS {
+        let (name, arguments) = program.split_first().expect("a program");
+        let with_program = |mut command: Command| {
+            command.arg("--").arg(workload(name)).args(arguments);
+            command
+        };
+        fs::write(file("a.toml"), contract)?;
+        let mut record = punctual(["extract", "-q", "--force", "-o"]);
+        record.arg(file("a.timing.json")).arg("--record").arg(file("recording"));
+        run(with_program(record))?.expect_code(0)?;
+        let mut watch = punctual(["watch", "--no-journal"]);
+        watch.arg(file("a.toml"));
+        let mut ways = vec![("watch", with_program(watch))];
+        for (what, input) in [("recording", "recording"), ("model", "a.timing.json")] {
+            let mut check = punctual(["check"]);
+            check.arg(file("a.toml")).arg(file(input));
+            ways.push((what, check));
+        }
+        for (what, way) in ways {
+            let ended = run(way)?;
+            let is_right = ended.code == Some(*exit_code) && ended.all().contains(says);
+            ensure!(is_right, "{what} of {program:?}: not {exit_code} with `{says}`: {}", ended.all());
+        }
+        fs::remove_dir_all(file("recording"))?;
+    }
+    Ok(Outcome::Completed)
+}
 
 fn disk() -> Result<Outcome> {
     found("disk")

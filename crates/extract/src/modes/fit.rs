@@ -89,10 +89,19 @@ pub(super) fn fit(times: &[f64]) -> Option<Fit> {
     if times.len() < FEWEST {
         return None;
     }
-    regular_source(times).or_else(|| several(times)).or_else(|| {
-        let source = bursts(times).or_else(|| single(times, SKIPPING))?;
-        Some(Fit::of(source))
-    })
+    regular_source(times).or_else(|| several(times)).or_else(|| other_source(times))
+}
+
+/// The same, of releases too few for several sources.
+pub(super) fn fit_one(times: &[f64]) -> Option<Fit> {
+    regular_source(times).or_else(|| other_source(times))
+}
+
+/// One source with bursts, or one that skips activations.
+fn other_source(times: &[f64]) -> Option<Fit> {
+    let is_enough = times.len() >= FEWEST;
+    let source = is_enough.then(|| bursts(times).or_else(|| single(times, SKIPPING)))??;
+    Some(Fit::of(source))
 }
 
 /// One source with a release for nearly each activation, and no other release.

@@ -70,7 +70,8 @@ pub(super) fn pieces(times: &[f64]) -> Vec<Piece> {
         return whole.clone();
     }
     let regular = |times: &[f64]| fit::regular_source(times);
-    let others = [ends(times, &fit::fit), ends(times, &regular)];
+    let any = |times: &[f64]| if times.len() < SEVERAL { fit::fit_one(times) } else { fit::fit(times) };
+    let others = [ends(times, &any), ends(times, &regular)];
     let all = whole.into_iter().chain(others).map(|pieces| (length(times, &pieces), pieces));
     all.min_by(|one, other| one.0.total_cmp(&other.0)).map_or_else(Vec::new, |(_, pieces)| pieces)
 }
