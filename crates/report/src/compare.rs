@@ -8,6 +8,7 @@
 mod arrivals;
 mod axis;
 mod boxes;
+mod changes;
 mod comparison;
 mod configuration;
 mod decisions;
@@ -16,6 +17,7 @@ mod dots;
 mod figures;
 mod input;
 mod json;
+mod permutation;
 mod range;
 mod subjects;
 mod table;

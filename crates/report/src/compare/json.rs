@@ -27,6 +27,12 @@ struct Verdict<'a> {
     tested: usize,
     worse: usize,
     better: usize,
+    /// Names of figures that differ without being better or worse.
+    different: Vec<&'a str>,
+    /// What only the first configuration has.
+    missing: &'a [String],
+    /// What only this one has.
+    added: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -128,6 +134,9 @@ pub(super) fn json(comparison: &Comparison) -> String {
         tested: verdict.tested,
         worse: verdict.worse.len(),
         better: verdict.better.len(),
+        different: verdict.changes.figures.iter().map(|figure| figure.name.as_str()).collect(),
+        missing: &verdict.changes.missing,
+        added: &verdict.changes.added,
     });
     let mut figures = Vec::new();
     for section in &comparison.sections {
