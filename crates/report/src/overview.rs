@@ -40,7 +40,8 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
     let of_one_job = one_job::groups(&few);
     // Of those in groups, a sentence tells.
     let alone = few.len() - of_one_job.iter().map(Vec::len).sum::<usize>();
-    if let Some(hidden) = hidden(alone, folded.len() - few.len(), " hidden") {
+    let folds = [(Fold::FewJobs, alone), (Fold::BestEffort, folded.len() - few.len())];
+    if let Some(hidden) = hidden(&folds, " hidden") {
         text += &crate::paragraph(&format!("{hidden}; punctual show --all lists them"), page);
     } else if model.tasks().is_empty() {
         text += "No task was seen.\n";
@@ -48,7 +49,7 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
     for line in of_one_job.into_iter().map(one_job::sentence).chain(pool::sentences(&shown)) {
         text += &crate::paragraph(&line, page);
     }
-    let summed = groups.iter().filter(|group| group.phases > 1).count() as u64;
+    let summed = groups.iter().filter(|group| group.is_sum()).count() as u64;
     if summed > 0 {
         let line = format!("{} with several phases summed up; --phases shows each", counted(summed, "row"));
         text += &crate::paragraph(&line, page);
@@ -189,6 +190,19 @@ pub(crate) enum Fold {
     FewJobs,
     /// It is the best-effort phase of a real-time thread.
     BestEffort,
+    /// Another row has the sum of it and other phases.
+    Summed,
+}
+
+impl Fold {
+    /// What is folded, and which of them.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Fold::FewJobs => ("task", "fewer than two jobs"),
+            Fold::BestEffort => ("best-effort phase", "of real-time threads"),
+            Fold::Summed => ("phase", "summed up"),
+        }
+    }
 }
 
 /// A thread that is best-effort throughout is in the model because the user asked for it, so only the phases
@@ -204,15 +218,12 @@ pub(crate) fn fold(task: &Task, thread: u32) -> Option<Fold> {
 }
 
 /// The rows that are not shown at first, each kind with `verb` after its number.
-pub(crate) fn hidden(few_jobs: usize, best_effort: usize, verb: &str) -> Option<String> {
-    let parts: Vec<String> = [
-        (few_jobs, "task", "fewer than two jobs"),
-        (best_effort, "best-effort phase", "of real-time threads"),
-    ]
-    .iter()
-    .filter(|(number, ..)| *number > 0)
-    .map(|(number, noun, which)| format!("{}{verb} ({which})", counted(*number as u64, noun)))
-    .collect();
+pub(crate) fn hidden(folds: &[(Fold, usize)], verb: &str) -> Option<String> {
+    let part = |(fold, number): &(Fold, usize)| {
+        let (noun, which) = fold.words();
+        format!("{}{verb} ({which})", counted(*number as u64, noun))
+    };
+    let parts: Vec<String> = folds.iter().filter(|(_, number)| *number > 0).map(part).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

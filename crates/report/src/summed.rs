@@ -16,7 +16,8 @@ use std::collections::HashMap;
 /// A task, or several of one thread with the same primary separator.
 pub(crate) struct Summed<'a> {
     pub(crate) task: Cow<'a, Task>,
-    pub(crate) phases: u64,
+    /// Its phases.
+    pub(crate) tasks: Vec<&'a Task>,
     /// Under how many policies or priorities.
     pub(crate) policies: u64,
 }
@@ -24,7 +25,7 @@ pub(crate) struct Summed<'a> {
 impl<'a> Summed<'a> {
     /// Each by itself.
     pub(crate) fn each(tasks: &[&'a Task]) -> Vec<Summed<'a>> {
-        tasks.iter().map(|task| Summed { task: Cow::Borrowed(*task), phases: 1, policies: 1 }).collect()
+        tasks.iter().map(|task| Summed::one(task)).collect()
     }
 
     /// One for each thread and primary separator, in the order of their first tasks. Tasks that never waited
@@ -42,26 +43,31 @@ impl<'a> Summed<'a> {
                 None => groups.push(vec![task]),
             }
         }
-        groups.into_iter().map(|group| Summed::new(&group)).collect()
+        groups.into_iter().map(Summed::new).collect()
+    }
+
+    /// Whether it is the sum of several phases.
+    pub(crate) fn is_sum(&self) -> bool {
+        self.tasks.len() > 1
     }
 
     /// Its row; `ids` are of all tasks of the model.
     pub(crate) fn row(&self, ids: &ThreadIds<'_>) -> ThreadRow<'_> {
-        match self.phases {
-            1 => ThreadRow::new(ids, &self.task),
-            phases => ThreadRow {
-                task: &self.task,
-                stream: primary(&self.task),
-                phases: Phases::Sum { phases, policies: self.policies },
-            },
+        if !self.is_sum() {
+            return ThreadRow::new(ids, &self.task);
         }
+        let phases = Phases::Sum { phases: self.tasks.len() as u64, policies: self.policies };
+        ThreadRow { task: &self.task, stream: primary(&self.task), phases }
     }
 
-    fn new(phases: &[&'a Task]) -> Summed<'a> {
+    fn one(task: &'a Task) -> Summed<'a> {
+        Summed { task: Cow::Borrowed(task), tasks: vec![task], policies: 1 }
+    }
+
+    fn new(phases: Vec<&'a Task>) -> Summed<'a> {
         let longest = phases.iter().max_by_key(|task| primary(task).map_or(0, |stream| stream.jobs));
-        let (Some(longest), [_, _, ..]) = (longest, phases) else {
-            let only = phases.first().copied().expect("a group has a task");
-            return Summed { task: Cow::Borrowed(only), phases: 1, policies: 1 };
+        let (Some(longest), [_, _, ..]) = (longest, &phases[..]) else {
+            return Summed::one(phases.first().copied().expect("a group has a task"));
         };
         let streams: Vec<&Stream> = phases.iter().filter_map(|task| primary(task)).collect();
         let mut policies: Vec<_> =
@@ -80,7 +86,7 @@ impl<'a> Summed<'a> {
             streams: streams.first().map(|_| sum(&streams)).into_iter().collect(),
             ..(*longest).clone()
         };
-        Summed { task: Cow::Owned(task), phases: phases.len() as u64, policies: policies.len() as u64 }
+        Summed { task: Cow::Owned(task), policies: policies.len() as u64, tasks: phases }
     }
 }
 
@@ -229,7 +235,7 @@ mod tests {
         let tasks: Vec<&Task> = phases.iter().collect();
         let ids = ThreadIds::new(tasks.iter().copied());
         let found = Summed::by_separator(&tasks, &ids);
-        assert_eq!(found.iter().map(|sum| (sum.phases, sum.policies)).collect::<Vec<_>>(), [(3, 1)]);
+        assert_eq!(found.iter().map(|sum| (sum.tasks.len(), sum.policies)).collect::<Vec<_>>(), [(3, 1)]);
         let stream = primary(&found[0].task).expect("the sum of the streams");
         assert_eq!(stream.jobs, 10 + 11 + 12);
         assert_eq!(stream.execution.as_ref().map(|cost| cost.wcet_ns[0]), Some(Duration::from_us(802)));

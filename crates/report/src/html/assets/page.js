@@ -52,8 +52,8 @@ function filterable(table) {
     const left = rows.filter((row) => !row.hidden).length;
     shown.value =
       left === rows.length
-        ? `${count(left)} ${left === 1 ? "task" : "tasks"}`
-        : `${count(left)} of ${count(rows.length)} tasks`;
+        ? `${count(left)} ${left === 1 ? "row" : "rows"}`
+        : `${count(left)} of ${count(rows.length)} rows`;
   };
   [input, folded].forEach((control) => control?.addEventListener("input", filter));
   input.closest(".controls").hidden = false;
