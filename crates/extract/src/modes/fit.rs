@@ -294,7 +294,7 @@ fn is_regular(hits: usize, due: usize) -> bool {
 }
 
 /// The nearest free release to each activation of a line, and how many activations there should be. `None` if
-/// there are far too few releases.
+/// there are too few releases for a source.
 fn matched(times: &[f64], free: &[usize], line: Line, reach: f64) -> Option<(Vec<Hit>, usize)> {
     let (begin, end) = (times[0], times[times.len() - 1]);
     let first = ((begin - reach - line.at) / line.period).ceil() as i64;
@@ -302,28 +302,39 @@ fn matched(times: &[f64], free: &[usize], line: Line, reach: f64) -> Option<(Vec
     if last.saturating_sub(first) as f64 > 2.0 * free.len() as f64 {
         return None;
     }
-    let (mut hits, mut place, mut due_inside): (Vec<Hit>, _, _) = (Vec::new(), 0, 0);
+    let most_missed = ((1.0 - REGULAR) * (last - first + 1) as f64).max(1.0);
+    let (mut hits, mut place, mut missed) = (Vec::with_capacity((last - first + 1).max(0) as usize), 0, 0);
     for activation in first..=last {
         let due = line.due(activation);
         let found = nearest(times, free, &mut place, due).filter(|(_, off)| *off <= reach);
-        let found = found.map(|(at, _)| free[at]).filter(|&at| hits.last().is_none_or(|hit| hit.first != at));
+        let found =
+            found.map(|(at, _)| free[at]).filter(|&at| hits.last().is_none_or(|hit: &Hit| hit.first != at));
         hits.extend(found.map(|at| Hit::new(activation, at)));
         // The release of one at the edge may have been outside.
         let is_inside = due >= begin + reach && due <= end - reach;
-        due_inside += usize::from(is_inside || found.is_some());
+        missed += usize::from(is_inside && found.is_none());
+        if missed as f64 > most_missed {
+            return None;
+        }
     }
-    Some((hits, due_inside))
+    let due = hits.len() + missed;
+    Some((hits, due))
 }
 
 /// The same source with a shorter period whose other activations have no releases of their own, since they
 /// come together with those of the sources before: timers of 10 and 25 ms expire together every 50 ms.
 fn shorter(times: &[f64], free: &[usize], taken: &[Source], source: &Source, spread: f64) -> Option<Source> {
     let fastest = taken.iter().map(|other| other.line.period).reduce(f64::min)?;
+    let span = times[times.len() - 1] - times[0];
     let reach = 2.0 * spread + CLOSE * source.line.period.min(fastest);
     let by_chance = taken.iter().map(|other| 2.0 * reach / other.line.period).sum::<f64>();
     let all: Vec<usize> = (0..times.len()).collect();
     (2..=MOST_PARTS).rev().find_map(|parts| {
         let line = Line { period: source.line.period / parts as f64, ..source.line };
+        // All but a few of its activations need a release.
+        if REGULAR * (span / line.period - 2.0) > times.len() as f64 {
+            return None;
+        }
         if taken.iter().any(|other| other.line.contains(line) || line.contains(other.line)) {
             return None;
         }
