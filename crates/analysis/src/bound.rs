@@ -100,8 +100,8 @@ pub enum NoBound {
     Cost(usize),
     /// The work of the task and of those before it may never end: utilization is too high.
     Overload,
-    /// The same with its suspension, which counts as work of the processor; without it, utilization is not
-    /// too high.
+    /// Its suspension counts as work of the processor: so the work may never end or, on several processors,
+    /// its jobs may overlap. Without it, neither is so.
     Suspension,
     /// A task that may have jobs left over from before delays it, and that one has no bound.
     Depends(usize),
@@ -134,12 +134,7 @@ impl NoBound {
             NoBound::Arrivals(task) => format!("{} jobs may be released without limit", whose(task)),
             NoBound::Cost(task) => format!("{} processor time is unknown", whose(task)),
             NoBound::Overload => "the processor may never finish its work and that of tasks before it".into(),
-            NoBound::Suspension => format!(
-                "this analysis counts its suspension (up to {} a job) as processor time, and then the \
-                 processor may never finish; this is a limit of the analysis, not an overload; a shorter \
-                 suspension (a contract can set one) or a longer period helps",
-                tasks[me].suspension
-            ),
+            NoBound::Suspension => suspended(&tasks[me]),
             NoBound::Depends(task) => {
                 let (other, is_pinned) = (name(*task), tasks[me].is_pinned() && tasks[*task].is_pinned());
                 match tasks[*task].scheduling {
@@ -147,7 +142,9 @@ impl NoBound {
                         "{other} delays it and has no bound: it needs more than its reservation serves; \
                          raise its runtime"
                     ),
-                    _ if is_pinned => format!("{other} suspends itself, delays it and has no bound"),
+                    _ if !tasks[*task].suspension.is_zero() => {
+                        format!("{other} suspends itself, delays it and has no bound")
+                    }
                     _ => format!("{other} delays it and has no bound; pin both to processors"),
                 }
             }
@@ -182,6 +179,22 @@ impl NoBound {
             }
         }
     }
+}
+
+/// What its suspension does, and what helps: on one processor, more than one job may be pending.
+fn suspended(task: &Task) -> String {
+    let takes = task.cost(1).and_then(|cost| cost.checked_add(task.suspension.ns()));
+    let fits = takes.is_some_and(|takes| takes <= task.arrivals.span(2));
+    let (then, helps) = match task.is_pinned() {
+        true => ("the processor may never finish", "or a longer period helps"),
+        false if fits => ("its jobs may overlap", "a longer period or one processor of its own helps"),
+        false => ("its jobs may overlap", "or a longer period helps"),
+    };
+    format!(
+        "this analysis counts its suspension (up to {} a job) as processor time, and then {then}; this is a \
+         limit of the analysis, not an overload; a shorter suspension (a contract can set one) {helps}",
+        task.suspension
+    )
 }
 
 impl fmt::Display for Method {

@@ -74,16 +74,24 @@ pub(crate) fn global(demand: &Demand<'_>) -> Result<Bound, NoBound> {
     let task = demand.task();
     let processors = task.processors.len() as u64;
     let cost = task.cost(1).ok_or(NoBound::Cost(demand.me))?;
+    let window_of = |own: Option<u64>| {
+        least(0, |span| {
+            let busy = own?.checked_add(demand.interrupts(span)?)?;
+            let others: Option<Vec<u64>> =
+                demand.others.iter().map(|&other| demand.other(other, span)).collect();
+            busy.checked_add(waiting(&others?, busy.saturating_sub(cost), processors))
+        })
+    };
     let own = demand.own(1);
-    let window = least(0, |span| {
-        let busy = own?.checked_add(demand.interrupts(span)?)?;
-        let others: Option<Vec<u64>> = demand.others.iter().map(|&other| demand.other(other, span)).collect();
-        busy.checked_add(waiting(&others?, busy.saturating_sub(cost), processors))
-    })
-    .map_err(|_| demand.endless())?;
+    let window = window_of(own).map_err(|_| demand.endless())?;
     let share = |other, span: u64| Some(demand.other(other, span)?.min(span.saturating_sub(cost) + 1));
-    if window > task.arrivals.span(2) {
-        return Err(NoBound::Overlap);
+    let overlaps = |window: u64| window > task.arrivals.span(2);
+    if overlaps(window) {
+        let awake = window_of(own.and_then(|own| own.checked_sub(task.suspension.ns())));
+        return Err(match awake.is_ok_and(|window| !overlaps(window)) {
+            true => NoBound::Suspension,
+            false => NoBound::Overlap,
+        });
     }
     let mut parts = demand.parts(1, window, |other| Some(share(other, window)? / processors));
     // Each share is rounded down by itself; what is missing belongs to the sum.

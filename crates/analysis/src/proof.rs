@@ -15,6 +15,9 @@ pub struct Proof {
     pub bounds: Bounds,
     /// The thread of each task.
     pub threads: Vec<Thread>,
+    /// The greatest response time that was observed of each task, where it certainly exceeded its deadline;
+    /// empty if nothing was observed, or something was changed since.
+    pub late: Vec<Option<Duration>>,
     /// How far each task may change, if asked for.
     pub rooms: Option<Vec<Option<Room>>>,
     /// Priorities, if asked for; or the tasks for which there is none.
@@ -49,9 +52,22 @@ impl Proof {
         self.verdicts().into_iter().filter(|verdict| *verdict == Verdict::Missed).count()
     }
 
-    /// Why a task has no bound, with the names of others in it.
+    /// Why a task has no bound, with the names of others in it; before that, that it was late if it was.
     pub fn reason(&self, task: usize, reason: &NoBound) -> String {
-        reason.text(task, &self.system.tasks)
+        let tasks = &self.system.tasks;
+        let late = self.late.get(task).copied().flatten().zip(tasks[task].deadline);
+        let Some((response, deadline)) = late else { return reason.text(task, tasks) };
+        let missed = format!("it took {response} once, more than its deadline of {deadline}");
+        match reason {
+            NoBound::Gap(_) => reason.text(task, tasks),
+            // What misses its deadline is no limit of the analysis.
+            NoBound::Suspension => format!(
+                "{missed}; its jobs suspend themselves for up to {}; a shorter suspension or a longer period \
+                 helps",
+                tasks[task].suspension
+            ),
+            _ => format!("{missed}; {}", reason.text(task, tasks)),
+        }
     }
 
     /// The processors of any task with their load in the long run, ascending. Threads of several processors

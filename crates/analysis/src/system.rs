@@ -69,20 +69,27 @@ impl System {
     }
 
     /// The bounds of tasks of equal urgency. Where they depend on each other, they grow from the least
-    /// possible ones until all hold (Tindell and Clark 1994).
+    /// possible ones until all hold (Tindell and Clark 1994). As they only grow, a task without a bound stays
+    /// so, for the reason that was found first: later, others depend on it that it depends on.
     fn prove_level(&self, level: &[usize], bounds: &mut Bounds) {
         for &task in level {
             bounds[task] = Ok(self.least_bound(task));
         }
         for _ in 0..MOST_ROUNDS {
-            let found: Vec<_> = level.iter().map(|&task| self.prove_task(task, bounds)).collect();
+            let prove = |&task: &usize| match &bounds[task] {
+                Err(reason) => Err(reason.clone()),
+                Ok(_) => self.prove_task(task, bounds),
+            };
+            let found: Vec<_> = level.iter().map(prove).collect();
             let is_stable = level.iter().zip(&found).all(|(&task, found)| bounds[task] == *found);
             level.iter().zip(found).for_each(|(&task, found)| bounds[task] = found);
             if is_stable {
                 return;
             }
         }
-        level.iter().for_each(|&task| bounds[task] = Err(NoBound::Overload));
+        for &task in level {
+            bounds[task] = bounds[task].clone().and(Err(NoBound::Overload));
+        }
     }
 
     fn least_bound(&self, task: usize) -> Bound {

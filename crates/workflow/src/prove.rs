@@ -11,7 +11,7 @@ use crate::model_file::Given;
 use agreed::agreed;
 use assigned::GREATEST_PRIORITY;
 pub use assigned::{Assigned, assign};
-use observed::{UNKNOWN_PROCESSORS, task};
+use observed::{UNKNOWN_PROCESSORS, has_exact_responses, task};
 pub use punctual_analysis::Proof;
 use punctual_analysis::{Bounds, Gap, Platform, Scheduling, System, Task, Thread};
 use punctual_model::{self as model, Duration, Percent, Stream, ThreadIds, TimingModel, threads};
@@ -85,7 +85,7 @@ pub fn prove(options: &Options) -> Result<Proof> {
             agreed(&contract, platform.as_ref(), options, &name)?
         }
     };
-    let Known { mut system, threads, observed_on, mut remarks, seen } = known;
+    let Known { mut system, threads, observed_on, mut remarks, seen, mut late } = known;
     let mut bounds = system.prove();
     let contradictions = contradicted(&mut system, &bounds, &seen);
     let is_same = contradictions.is_empty() && options.changes.is_empty();
@@ -93,6 +93,9 @@ pub fn prove(options: &Options) -> Result<Proof> {
     remarks.extend(crowded(&system));
     remarks.extend(above_all(&system));
     options.changes.iter().for_each(|change| apply(change, &mut system));
+    if !options.changes.is_empty() {
+        late.clear();
+    }
     if !is_same {
         bounds = system.prove();
     }
@@ -108,6 +111,7 @@ pub fn prove(options: &Options) -> Result<Proof> {
         reserved_deadlines,
         system,
         threads,
+        late,
         observed_on,
         remarks,
     })
@@ -131,6 +135,8 @@ struct Known {
     remarks: Vec<String>,
     /// The greatest response time that was seen of each task; empty, or `None`, if that is not known.
     seen: Vec<Option<Duration>>,
+    /// The same, where it certainly exceeded the task's deadline.
+    late: Vec<Option<Duration>>,
 }
 
 /// What a timing model tells.
@@ -155,11 +161,16 @@ fn observed(
     check_patterns(options, &names)?;
     remarks.extend(several(&chosen, observed));
     let mut system = System { tasks: Vec::new(), platforms };
-    let (mut threads, mut seen) = (Vec::new(), Vec::new());
+    let (mut threads, mut seen, mut late) = (Vec::new(), Vec::new(), Vec::new());
     for found in chosen.into_iter().filter(|found| !options.ignores(&found.name)) {
-        system.tasks.push(task(found, options));
+        let task = task(found, options);
         threads.push(Thread { tid: found.tid, policy: Some(found.policy), priority: found.priority });
-        seen.push(primary(found).and_then(|stream| stream.response.as_ref()).map(|it| it.max_ns));
+        let stream = primary(found);
+        let longest = |stream: &Stream| stream.response.as_ref().map(|it| it.max_ns);
+        let is_late = |response: &Duration| task.deadline.is_some_and(|deadline| *response > deadline);
+        seen.push(stream.and_then(longest));
+        late.push(stream.filter(|it| has_exact_responses(it)).and_then(longest).filter(is_late));
+        system.tasks.push(task);
     }
     if system.tasks.iter().all(|task| task.gap.is_some()) {
         return Err(without_bounds(&system, name));
@@ -167,7 +178,7 @@ fn observed(
     remarks.extend(ignored(options, &names));
     remarks.extend(gaps(&system));
     remarks.extend(losses(model));
-    Ok(Known { system, threads, observed_on, remarks, seen })
+    Ok(Known { system, threads, observed_on, remarks, seen, late })
 }
 
 /// Tasks of which a longer response was seen than what was proven: something delayed them that the model does

@@ -99,6 +99,31 @@ fn too_long_a_suspension_is_not_called_an_overload() {
     assert_eq!(system.prove()[1], Err(NoBound::Overload));
 }
 
+/// Two of equal priority on two processors: the suspension of one leaves neither a bound.
+#[test]
+fn a_suspension_on_several_processors_is_named() {
+    let mut system = by_priority(&[(200, 10_000), (200, 10_000)]);
+    for task in &mut system.tasks {
+        (task.scheduling, task.processors) = (Scheduling::Priority(50), vec![0, 1]);
+    }
+    system.tasks[0].suspension = ns(1_000);
+    assert!(system.prove().iter().all(Result::is_ok));
+    system.tasks[0].suspension = ns(12_000);
+    let bounds = system.prove();
+    assert_eq!(bounds, [Err(NoBound::Suspension), Err(NoBound::Depends(0))]);
+    let text = NoBound::Suspension.text(0, &system.tasks);
+    assert!(text.contains("up to 12 µs a job") && text.ends_with("or a longer period helps"), "{text}");
+    let other = NoBound::Depends(0).text(1, &system.tasks);
+    assert!(other.ends_with(" suspends itself, delays it and has no bound"), "{other}");
+    // Alone, it is the same; on one processor, jobs may wait for each other.
+    let mut alone = System { tasks: vec![system.tasks[0].clone()], platforms: Vec::new() };
+    assert_eq!(alone.prove(), [Err(NoBound::Suspension)]);
+    // Jobs that overlap without a suspension.
+    alone.tasks[0].suspension = ns(0);
+    alone.tasks[0].arrivals = Arrivals::Periodic { period: ns(10_000), jitter: ns(9_900) };
+    assert_eq!(alone.prove(), [Err(NoBound::Overlap)]);
+}
+
 /// 10 of the kernel's own, 3 for each pass of the scheduler, and 5 of interrupts in any window of 100.
 #[test]
 fn the_kernel_takes_its_share() {

@@ -162,6 +162,36 @@ fn what_was_seen_refutes_a_proof() {
     assert!(reason.starts_with("it took 9 ms once, more than its deadline"), "{reason}");
 }
 
+/// A suspension that is longer than the period: a limit of the analysis, unless the deadline was missed.
+#[test]
+fn a_missed_deadline_is_no_limit_of_the_analysis() {
+    let folder = Folder::new();
+    for (response, processors, expected) in [
+        (1_000_000, "1", "not an overload"),
+        (1_000_000, "0-1", "not an overload"),
+        (9_000_000, "1", "it took 9 ms once, more than its deadline of "),
+        (9_000_000, "0-1", "it took 9 ms once, more than its deadline of "),
+    ] {
+        let change = |task: &mut Value| {
+            task["affinity"] = processors.into();
+            let stream = stream(task);
+            (stream["uncertain_releases"], stream["back_to_back"]) = (0.into(), 0.into());
+            stream["response"]["max_ns"] = response.into();
+            stream["suspension"] = serde_json::json!({"dynamic_ns": 900_000_000, "segmented": []});
+        };
+        let (code, document) = folder.prove("a.json", &observed(&folder, &change), &[]);
+        assert_eq!(code, Some(6), "{document:#}");
+        let reason = task(&document, "sleep-abs")["reason"].as_str().expect("a reason");
+        assert!(reason.contains(expected) && reason.contains("900 ms"), "{reason}");
+        assert_eq!(reason.contains("overload"), expected.contains("overload"), "{reason}");
+        // What was seen is not what would be with other periods.
+        let (_, document) =
+            folder.prove("a.json", &observed(&folder, &change), &["--what-if", "sleep-abs.period=+1%"]);
+        let reason = task(&document, "sleep-abs")["reason"].as_str().expect("a reason");
+        assert!(reason.contains("not an overload"), "{reason}");
+    }
+}
+
 /// Each is outside of the analysis, and told.
 #[test]
 fn what_bounds_do_not_contain_is_told() {

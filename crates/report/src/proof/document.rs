@@ -323,6 +323,7 @@ mod tests {
             bounds: system.prove(),
             system,
             threads: tasks.iter().map(thread).collect(),
+            late: Vec::new(),
             rooms: None,
             priorities: None,
             reserved_deadlines: None,

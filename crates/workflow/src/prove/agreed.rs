@@ -75,7 +75,7 @@ pub(super) fn agreed(
     remarks.extend(gaps(&system));
     remarks.push(kept(contract));
     let observed_on = platform.and_then(TimingModel::latency_platform).into_iter().collect();
-    Ok(Known { system, threads, observed_on, remarks, seen: Vec::new() })
+    Ok(Known { system, threads, observed_on, remarks, seen: Vec::new(), late: Vec::new() })
 }
 
 /// Whether it is under SCHED_DEADLINE without a reservation.

@@ -245,6 +245,7 @@ fn found(
         reserved_deadlines,
         system,
         threads,
+        late: Vec::new(),
         observed_on,
         remarks,
     }

@@ -46,13 +46,26 @@ pub(super) fn task(observed: &threads::Task, options: &Options) -> Task {
 fn jitter(stream: &Stream) -> Duration {
     let Arrival { periodic, modes, .. } = &stream.arrival;
     let on_arrival = periodic.as_ref().filter(|it| it.on == PeriodicOn::Arrival).map(|it| it.jitter_ns);
-    let knows_arrivals = stream.percentiles.is_some_and(|percentiles| percentiles.lateness.is_some());
     let of_sources = modes.iter().flat_map(|mode| &mode.sources).map(|source| source.jitter_ns).max();
     let of_modes = match modes.iter().all(|mode| !mode.sources.is_empty()) {
         true => of_sources,
         false => stream.response.as_ref().map(|it| it.max_ns).max(of_sources),
     };
-    on_arrival.or(of_modes.filter(|_| knows_arrivals)).unwrap_or(Duration::ZERO)
+    on_arrival.or(of_modes.filter(|_| has_lateness(stream))).unwrap_or(Duration::ZERO)
+}
+
+fn has_lateness(stream: &Stream) -> bool {
+    stream.percentiles.is_some_and(|percentiles| percentiles.lateness.is_some())
+}
+
+/// Whether its jobs took what its responses say: none counts from a release that may have been later.
+pub(super) fn has_exact_responses(stream: &Stream) -> bool {
+    let Arrival { periodic, modes, .. } = &stream.arrival;
+    let knows_arrivals = match periodic {
+        Some(periodic) => periodic.on == PeriodicOn::Arrival,
+        None => !modes.is_empty() && has_lateness(stream),
+    };
+    stream.uncertain_releases == 0 || knows_arrivals
 }
 
 /// Releases without a limit.
