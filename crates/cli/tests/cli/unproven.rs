@@ -192,6 +192,29 @@ fn a_missed_deadline_is_no_limit_of_the_analysis() {
     }
 }
 
+/// DEADLINE has no priority to ask for.
+#[test]
+fn only_what_is_missing_is_asked_for() {
+    let folder = Folder::new();
+    let advice = |text: &str| {
+        folder.write("a.toml", text);
+        let output = folder.run(&["prove", "a.toml"]);
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let reserved = "[[task]]\nname = \"x\"\npolicy = \"DEADLINE\"\ndeadline = \"10ms\"\n\
+                    reservation = { runtime = \"2ms\", deadline = \"10ms\", period = \"10ms\" }\n";
+    let rest = "wcet = \"1ms\"\nperiod = \"10ms\"\n";
+    let said = advice(&[reserved, rest].concat());
+    assert!(said.contains("x needs processors\n") && !said.contains("priority"), "{said}");
+    let said = advice(reserved);
+    assert!(said.contains("x needs processors, a period or a separation, and wcet"), "{said}");
+    let said = advice("[[task]]\nname = \"x\"\npolicy = \"FIFO\"\nprocessors = \"0\"\n");
+    assert!(said.contains("x needs priority, a period or a separation, and wcet"), "{said}");
+    let said = advice("[[task]]\nname = \"x\"\nwcet = \"1ms\"\nperiod = \"10ms\"\n");
+    assert!(said.contains("x needs policy, priority (or reservation), and processors"), "{said}");
+}
+
 /// Each is outside of the analysis, and told.
 #[test]
 fn what_bounds_do_not_contain_is_told() {

@@ -7,6 +7,10 @@ use punctual_analysis::{Arrivals, Gap, Platform, Scheduling, System, Task, Threa
 use punctual_conformance::{Answer, Contract, ContractTask};
 use punctual_model::arrival::Curve;
 use punctual_model::{Duration, Execution, Policy, TimingModel, together_at_least, together_at_most};
+use punctual_report::few;
+
+/// Tasks that are named with what they need, at most.
+const MOST_NAMED: usize = 4;
 
 /// Each thread's bound names all that delay it: more would take too much memory.
 const MOST_THREADS: u64 = 2_000;
@@ -68,8 +72,13 @@ pub(super) fn agreed(
     let can_be_proven = |task: &Task| task.gap.is_none() && task.scheduling != Scheduling::BestEffort;
     let may_be_reserved = |task: &ContractTask| options.assign && lacks_reservation(task);
     if !system.tasks.iter().any(can_be_proven) && !contract.tasks.iter().any(may_be_reserved) {
-        return Err(Error::target(format!("{name} has no task that can be proven"))
-            .advise("a task needs policy, priority, processors, wcet, and a period or a separation"));
+        let tasks = contract.tasks.iter().filter(|agreed| !options.ignores(&agreed.name));
+        let needs: Vec<String> = tasks.filter_map(|it| needs(it, !system.platforms.is_empty())).collect();
+        let error = Error::target(format!("{name} has no task that can be proven"));
+        return Err(match needs.is_empty() {
+            true => error,
+            false => error.advise(few(&needs, MOST_NAMED, " and ")),
+        });
     }
     remarks.extend(ignored(options, &names));
     remarks.extend(gaps(&system));
@@ -161,14 +170,7 @@ fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Task {
     let (arrivals, execution) = (arrivals(agreed), execution(agreed));
     let (deadline, deadline_is_period) = deadline(agreed, options);
     let suspension = agreed.suspension.unwrap_or(Duration::ZERO);
-    let is_uncounted = has_platforms && !suspension.is_zero() && agreed.suspensions.is_none();
-    let missing = [
-        (agreed.processors.is_empty(), "its processors are not agreed on"),
-        (arrivals.is_none(), "neither its period nor its separation is agreed on"),
-        (execution.is_none(), "its wcet is not agreed on"),
-        (is_uncounted, "it is not agreed on how often it suspends itself (suspensions)"),
-    ];
-    let demand = || missing.iter().find(|it| it.0).map(|it| Gap::Demand(it.1.into()));
+    let demand = || missing(agreed, has_platforms).next().map(|it| Gap::Demand(it.1.into()));
     let gap = match unscheduled {
         Some(Gap::Priority(text)) => demand().or(Some(Gap::Priority(text))),
         Some(gap) => Some(gap),
@@ -187,6 +189,49 @@ fn task(agreed: &ContractTask, has_platforms: bool, options: &Options) -> Task {
         deadline_is_period,
         gap: gap.filter(|_| scheduling != Scheduling::BestEffort),
     }
+}
+
+/// What is missing of what it needs: the fields, and what that means.
+fn missing(agreed: &ContractTask, has_platforms: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let suspends = agreed.suspension.is_some_and(|suspension| !suspension.is_zero());
+    let all = [
+        (agreed.processors.is_empty(), "processors", "its processors are not agreed on"),
+        (
+            arrivals(agreed).is_none(),
+            "a period or a separation",
+            "neither its period nor its separation is agreed on",
+        ),
+        (agreed.wcet.is_none(), "wcet", "its wcet is not agreed on"),
+        (
+            has_platforms && suspends && agreed.suspensions.is_none(),
+            "suspensions",
+            "it is not agreed on how often it suspends itself (suspensions)",
+        ),
+    ];
+    all.into_iter().filter(|it| it.0).map(|(_, field, text)| (field, text))
+}
+
+/// The fields that are missing for a proof: `ctl needs processors and wcet`.
+fn needs(agreed: &ContractTask, has_platforms: bool) -> Option<String> {
+    let is_possible = agreed.reservation.is_none_or(|it| it.is_possible());
+    let scheduling: &[&str] = match (agreed.policy, agreed.priority) {
+        (None, None) if agreed.reservation.is_none() => &["policy", "priority (or reservation)"],
+        (None, _) => &["policy"],
+        (Some(Policy::Deadline), _) if agreed.reservation.is_none() => &["reservation"],
+        (Some(Policy::Deadline), _) if !is_possible => &["a reservation that the kernel takes"],
+        (Some(Policy::Fifo | Policy::Rr), None) => &["priority"],
+        (Some(policy), _) if !policy.is_real_time() => &["a real-time policy"],
+        _ => &[],
+    };
+    let fields = scheduling.iter().copied().chain(missing(agreed, has_platforms).map(|it| it.0));
+    let fields: Vec<&str> = fields.collect();
+    let fields = match &fields[..] {
+        [] => return None,
+        [field] => (*field).to_owned(),
+        [one, other] => format!("{one} and {other}"),
+        [all @ .., last] => format!("{}, and {last}", all.join(", ")),
+    };
+    Some(format!("{} needs {fields}", agreed.name))
 }
 
 /// How the kernel schedules it, as far as that is agreed on.
