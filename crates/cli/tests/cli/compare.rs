@@ -19,6 +19,22 @@ fn runs(folder: &Folder, name: &str, number: u64, more: u64) -> Vec<String> {
     (0..number).map(write).collect()
 }
 
+/// The same runs, in which another processor was observed, too.
+fn with_processor(folder: &Folder, runs: &[String]) -> Vec<String> {
+    std::fs::create_dir(folder.path().join("more")).expect("a directory");
+    let write = |(run, file): (usize, &String)| {
+        let mut model: Value = serde_json::from_str(&folder.read(file)).expect("a model");
+        let processors = model["latency"]["processors"].as_array_mut().expect("processors");
+        let mut other = processors[0].clone();
+        other["cpu"] = 7.into();
+        processors.push(other);
+        let file = format!("more/{run}.timing.json");
+        folder.write(&file, &model.to_string());
+        file
+    };
+    runs.iter().enumerate().map(write).collect()
+}
+
 #[test]
 fn worse_runs_fail_if_asked_for() {
     let folder = Folder::new();
@@ -31,6 +47,10 @@ fn worse_runs_fail_if_asked_for() {
     let code = |options: &[&str], runs: [&[String]; 2]| compare(options, runs).status.code();
     assert_eq!(code(&[], [&before, &after]), Some(0));
     assert_eq!(code(&["--fail-on-worse"], [&after, &before]), Some(0), "better");
+    let different = compare(&["--fail-on-worse"], [&before, &with_processor(&folder, &before)]);
+    assert_eq!(different.status.code(), Some(0), "{different:?}");
+    let text = String::from_utf8_lossy(&different.stdout);
+    assert!(text.contains("but different: only more has processor CPU 7."), "{text}");
     let worse = compare(&["--fail-on-worse", "--json"], [&before, &after]);
     assert_eq!(worse.status.code(), Some(8), "{worse:?}");
     let message = String::from_utf8_lossy(&worse.stderr);
