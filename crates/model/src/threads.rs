@@ -22,7 +22,7 @@ pub struct Threads {
     pub records: u64,
     /// Records known to be lost.
     pub lost_records: u64,
-    /// Threads not watched because the kernel table was full.
+    /// Threads not watched: the kernel table was full, or they ended before they were seen.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub untracked_threads: u64,
     /// Events for which the kernel skipped the eBPF programs. Most are reconstructed exactly; other releases

@@ -44,7 +44,7 @@ impl About {
 pub struct Totals {
     /// Records that were lost.
     pub lost: u64,
-    /// Threads that were not watched for lack of room.
+    /// Threads that were not watched: for lack of room, or because they ended before they were seen.
     pub untracked: u64,
     /// Runs of the eBPF programs that the kernel skipped.
     pub skipped: u64,

@@ -368,7 +368,7 @@ impl Sink for Guard<'_> {
         if self.reload.swap(false, Ordering::Relaxed) {
             self.read_contract_again();
         }
-        self.unwatched.untracked(statistics.untracked, self.monitor);
+        self.unwatched.threads(statistics, self.monitor);
         if self.turned.elapsed() >= TURN {
             self.turned = Instant::now();
             self.sampler.turn().into_iter().for_each(|more| self.alarms.tell(more));

@@ -220,7 +220,7 @@ impl Metrics {
         it.register("task_threads", "Threads of a task that live", self.task_threads.clone());
         it.register(
             "untracked_threads",
-            "How often a thread was not watched when it ran, for lack of room",
+            "How often a thread was not watched: there was no room, or it ended before it was seen",
             self.untracked.clone(),
         );
         it.register(

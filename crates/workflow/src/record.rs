@@ -195,7 +195,7 @@ fn has_packets(path: &Path) -> bool {
 pub(crate) fn totals(statistics: &Statistics) -> Totals {
     Totals {
         lost: statistics.lost,
-        untracked: statistics.untracked,
+        untracked: statistics.untracked.saturating_add(statistics.unseen),
         skipped: statistics.missed,
         stolen: statistics.stolen,
     }

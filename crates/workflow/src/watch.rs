@@ -150,6 +150,10 @@ fn warn_losses(statistics: &Statistics, monitor: &dyn Monitor) {
              --pid, --cgroup or -- COMMAND"
         ));
     }
+    if statistics.unseen > 0 {
+        let threads = counted(statistics.unseen, "thread");
+        monitor.warn(&format!("missing from the results: {threads} of which only the end was seen"));
+    }
 }
 
 /// Tells why there may be nothing to see.

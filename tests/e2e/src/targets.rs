@@ -1,6 +1,6 @@
 //! Targets of observations; output of `show` and `doctor`.
 
-use crate::model::{only_task, parse, primary, tasks};
+use crate::model::{only_task, parse, primary, tasks, threads};
 use crate::run::{Running, directory, observe, punctual, run, sleeps, wait_until, workload};
 use crate::{Outcome, Result, Test, ensure, fail, skip, timing};
 use punctual_model::{EndedBy, Task};
@@ -12,6 +12,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("targets::cgroup", cgroup),
     ("targets::several_processes", several),
     ("targets::short_processes", short),
+    ("targets::processes_that_run_once", brief),
     ("targets::threads_that_never_wait", never_waits),
     ("targets::a_clock_that_is_set", set_clock),
     ("targets::json_on_standard_output", json),
@@ -153,6 +154,23 @@ fn short() -> Result<Outcome> {
     observed.explain(match found == PROCESSES {
         true => Ok(Outcome::Completed),
         false => fail(format!("{found} of {PROCESSES} processes were seen until their end")),
+    })
+}
+
+/// A process that runs once is seen, or counted as not watched: some machines hide the only switch to one.
+fn brief() -> Result<Outcome> {
+    let observed = observe(&[], &[&workload("brief")])?;
+    let Ok(started) = observed.ended.stdout.trim().parse::<u64>() else { return fail(observed.ended.all()) };
+    let starter = tasks(&observed.model, "brief").into_iter().find(|task| !task.streams.is_empty());
+    let starter = starter.map(|task| task.pid);
+    let mut seen: Vec<u32> = tasks(&observed.model, "brief").into_iter().map(|task| task.pid).collect();
+    seen.retain(|pid| Some(*pid) != starter);
+    seen.sort_unstable();
+    seen.dedup();
+    let unwatched = threads(&observed.model).untracked_threads;
+    observed.explain(match seen.len() as u64 + unwatched == started {
+        true => Ok(Outcome::Completed),
+        false => fail(format!("{started} processes: {} seen, {unwatched} not watched", seen.len())),
     })
 }
 

@@ -76,8 +76,10 @@ pub struct Statistics {
     pub records: u64,
     /// Records that found no room in the buffer.
     pub lost: u64,
-    /// Threads that found no room in the programs' map.
+    /// How often a thread that found no room in the programs' map ran.
     pub untracked: u64,
+    /// Threads that ended before they were seen: the kernel may run no program at the only switch to one.
+    pub unseen: u64,
     /// Runs of the programs that the kernel skipped (recursion).
     pub missed: u64,
     /// Time that the hypervisor took from the machine's processors meanwhile.
@@ -262,6 +264,7 @@ impl Observer {
             records: self.records,
             lost: self.lost(),
             untracked: self.loaded.counter(records::COUNTER_UNTRACKED),
+            unseen: self.loaded.counter(records::COUNTER_UNSEEN),
             missed,
             stolen: system::stolen().saturating_sub(self.stolen_before),
             program_ns,

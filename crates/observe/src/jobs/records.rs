@@ -18,6 +18,8 @@ pub const COUNTER_DROPPED: usize = counter::COUNTER_DROPPED.0 as usize;
 pub const COUNTER_UNTRACKED: usize = counter::COUNTER_UNTRACKED.0 as usize;
 /// Observed processes that have ended.
 pub const COUNTER_ENDED: usize = counter::COUNTER_ENDED.0 as usize;
+/// Threads that ended before they were seen.
+pub const COUNTER_UNSEEN: usize = counter::COUNTER_UNSEEN.0 as usize;
 
 /// Words of 64 processors that an affinity mask has room for.
 pub const AFFINITY_WORDS: usize = limits::AFFINITY_WORDS.0 as usize;

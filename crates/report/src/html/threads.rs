@@ -74,7 +74,7 @@ fn incomplete(seen: &Threads) -> Vec<String> {
     }
     if seen.untracked_threads > 0 {
         text.push(format!(
-            "{} could not be observed for lack of room.",
+            "{} could not be observed: there was no room for them, or they ended before they were seen.",
             counted(seen.untracked_threads, "thread")
         ));
     }

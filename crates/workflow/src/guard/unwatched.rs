@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::model_file::display_name;
 use crate::monitor::Monitor;
 use punctual_conformance::{Contract, Note};
+use punctual_observe::Statistics;
 use std::path::Path;
 
 /// Whether a contract says how long data take.
@@ -35,6 +36,7 @@ pub fn can_be_watched(contract: &Contract, has_probes: bool, path: &Path) -> Res
 pub struct Unwatched {
     pub notes: Vec<Note>,
     is_crowded: bool,
+    has_unseen: bool,
 }
 
 impl Unwatched {
@@ -52,11 +54,15 @@ impl Unwatched {
         self.notes.push(note);
     }
 
-    /// So often a thread was not watched when it ran, for lack of room.
-    pub fn untracked(&mut self, times: u64, monitor: &dyn Monitor) {
-        if times > 0 && !self.is_crowded {
-            self.is_crowded = true;
+    /// Notes once that some threads were not watched, for each reason.
+    pub fn threads(&mut self, statistics: &Statistics, monitor: &dyn Monitor) {
+        let Statistics { untracked, unseen, .. } = statistics;
+        if *untracked > 0 && !std::mem::replace(&mut self.is_crowded, true) {
             let text = "there are more threads than can be watched at once; jobs of some are not judged";
+            self.note(Note { task: "".into(), text: text.into() }, monitor);
+        }
+        if *unseen > 0 && !std::mem::replace(&mut self.has_unseen, true) {
+            let text = "some threads ended before they were seen; their jobs are not judged";
             self.note(Note { task: "".into(), text: text.into() }, monitor);
         }
     }

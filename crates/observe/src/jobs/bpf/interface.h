@@ -332,7 +332,8 @@ enum counter {
 	COUNTER_DROPPED = 0,   /* records that found no room */
 	COUNTER_UNTRACKED = 1, /* threads that found no room */
 	COUNTER_ENDED = 2,     /* processes that were to be watched and have ended */
-	COUNTERS = 3,
+	COUNTER_UNSEEN = 3,    /* threads that ended before a switch to them was seen */
+	COUNTERS = 4,
 };
 
 enum target {

@@ -537,6 +537,8 @@ static __noinline int on_end(void)
 
 	if (thread)
 		end_thread(thread, task, task->pid, bpf_ktime_get_ns());
+	else if (is_in_target(task))
+		count(COUNTER_UNSEEN);
 	if (target == TARGET_PROCESSES && task->signal->live.counter == 0) {
 		__u32 seen = seen_number(task->group_leader, task->tgid);
 

@@ -79,8 +79,8 @@ static __always_inline bool in_cgroup(struct task_struct *task)
 	return false;
 }
 
-/* Whether a thread that is not watched yet should be. */
-static __always_inline bool wanted(struct task_struct *task)
+/* Whether a thread is one to watch. */
+static __always_inline bool is_in_target(struct task_struct *task)
 {
 	__u32 seen;
 
@@ -89,10 +89,6 @@ static __always_inline bool wanted(struct task_struct *task)
 	if (!is_real_time(task->policy) && !(best_effort_too && target != TARGET_ALL_REAL_TIME))
 		return false;
 	if (task->pid == 0)
-		return false;
-	/* A thread that has ended still runs for a while, and may be preempted: do not watch it
-	 * again. */
-	if (task->flags & PF_EXITING)
 		return false;
 	seen = pid_namespace ? seen_number(BPF_CORE_READ(task, group_leader), task->tgid)
 			     : (__u32)task->tgid;
@@ -103,6 +99,13 @@ static __always_inline bool wanted(struct task_struct *task)
 	if (target == TARGET_CGROUP)
 		return in_cgroup(task);
 	return true;
+}
+
+/* Whether a thread that is not watched yet should be. One that has ended still runs for a while,
+ * and may be preempted: do not watch it again. */
+static __always_inline bool wanted(struct task_struct *task)
+{
+	return !(task->flags & PF_EXITING) && is_in_target(task);
 }
 
 static __always_inline __u64 affinity_key(struct task_struct *task)
@@ -274,7 +277,7 @@ static __always_inline struct thread *watch(
 		/*
 		 * Short of memory for the moment, or a program that this one interrupted (or that
 		 * interrupts this one) has just begun to watch the same thread: there is another
-		 * chance at its next switch.
+		 * chance at its next switch. Its end counts it if there was none.
 		 */
 		if (result != -ENOMEM && result != -EEXIST)
 			count(COUNTER_UNTRACKED);
