@@ -158,7 +158,7 @@ impl Judged<'_> {
         }
         self.sources(agreed, doubts);
         let response = stream.response.as_ref().map(|it| it.max_ns.ns());
-        let certain = stream.response.as_ref().and_then(|it| it.certain_max_ns).map(Duration::ns);
+        let certain = stream.certain_response().map(Duration::ns);
         let separation = stream.arrival.sporadic.as_ref().map(|it| it.min_separation_ns.ns());
         let mut values = vec![
             (Term::Response, response),

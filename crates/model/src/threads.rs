@@ -198,6 +198,14 @@ pub struct SegmentBound {
     pub cost_ns: Duration,
 }
 
+impl Stream {
+    /// The greatest response time that is certain; `None` without a job, and for windows in older files.
+    pub fn certain_response(&self) -> Option<Duration> {
+        let response = self.response.as_ref()?;
+        response.certain_max_ns.or((self.uncertain_releases == 0).then_some(response.max_ns))
+    }
+}
+
 /// Response times: from the arrival (if unknown, from the earliest release) to the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Response {

@@ -11,7 +11,7 @@ use crate::model_file::Given;
 use agreed::agreed;
 use assigned::GREATEST_PRIORITY;
 pub use assigned::{Assigned, assign};
-use observed::{UNKNOWN_PROCESSORS, has_exact_responses, task};
+use observed::{UNKNOWN_PROCESSORS, task};
 pub use punctual_analysis::Proof;
 use punctual_analysis::{Bounds, Gap, Platform, Scheduling, System, Task, Thread};
 use punctual_model::{self as model, Duration, Percent, Stream, ThreadIds, TimingModel, threads};
@@ -169,7 +169,7 @@ fn observed(
         let longest = |stream: &Stream| stream.response.as_ref().map(|it| it.max_ns);
         let is_late = |response: &Duration| task.deadline.is_some_and(|deadline| *response > deadline);
         seen.push(stream.and_then(longest));
-        late.push(stream.filter(|it| has_exact_responses(it)).and_then(longest).filter(is_late));
+        late.push(stream.and_then(Stream::certain_response).filter(is_late));
         system.tasks.push(task);
     }
     if system.tasks.iter().all(|task| task.gap.is_some()) {

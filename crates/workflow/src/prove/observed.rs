@@ -51,21 +51,8 @@ fn jitter(stream: &Stream) -> Duration {
         true => of_sources,
         false => stream.response.as_ref().map(|it| it.max_ns).max(of_sources),
     };
-    on_arrival.or(of_modes.filter(|_| has_lateness(stream))).unwrap_or(Duration::ZERO)
-}
-
-fn has_lateness(stream: &Stream) -> bool {
-    stream.percentiles.is_some_and(|percentiles| percentiles.lateness.is_some())
-}
-
-/// Whether its jobs took what its responses say: none counts from a release that may have been later.
-pub(super) fn has_exact_responses(stream: &Stream) -> bool {
-    let Arrival { periodic, modes, .. } = &stream.arrival;
-    let knows_arrivals = match periodic {
-        Some(periodic) => periodic.on == PeriodicOn::Arrival,
-        None => !modes.is_empty() && has_lateness(stream),
-    };
-    stream.uncertain_releases == 0 || knows_arrivals
+    let knows_arrivals = stream.percentiles.is_some_and(|percentiles| percentiles.lateness.is_some());
+    on_arrival.or(of_modes.filter(|_| knows_arrivals)).unwrap_or(Duration::ZERO)
 }
 
 /// Releases without a limit.
