@@ -152,7 +152,8 @@ impl Tally {
             }
             (true, false, _) => "no job that ends at its separator".into(),
             (false, _, Some(busy)) => {
-                format!("no job, so nothing of it was judged: it never waits, and took {busy} of a processor")
+                let ms = Duration::from_ms(busy.ns() / 1_000_000);
+                format!("no job, so nothing of it was judged: it never waits, and took {ms} of a processor")
                     .into()
             }
             (false, _, None) => "no job".into(),
