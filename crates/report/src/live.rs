@@ -47,7 +47,7 @@ pub struct LiveTask {
     pub cost: Times,
     /// When a job must have ended, after its arrival.
     pub deadline: Option<Duration>,
-    /// Jobs that ended later than that.
+    /// Jobs that certainly ended later than that.
     pub late: u64,
     /// The proven bound of its response times.
     pub bound: Option<Duration>,

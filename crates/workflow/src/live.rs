@@ -5,6 +5,7 @@
 //! of jobs and seconds, and threads that have ended are forgotten after a while. Not for keys and terminals:
 //! [`crate::top`].
 
+mod late;
 mod thread;
 mod view;
 
@@ -89,6 +90,8 @@ pub struct Live {
     locate: Option<Locate>,
     /// The control groups of threads.
     groups: FxHashMap<u32, String>,
+    /// The names of threads that have changed theirs; the extractor takes them with the next job.
+    renamed: FxHashMap<u32, String>,
     /// Explains late jobs, if that was asked for.
     explainer: Option<Explainer>,
     bounds: Bounds,
@@ -116,6 +119,7 @@ impl Live {
             agreement,
             locate: None,
             groups: FxHashMap::default(),
+            renamed: FxHashMap::default(),
             explainer: None,
             bounds: Bounds::default(),
             bounded: FxHashSet::default(),
@@ -194,6 +198,25 @@ impl Live {
             }
             self.find_group(task);
         }
+        match record {
+            Record::Task(task) | Record::Known(task) => _ = self.renamed.remove(&task.tid),
+            Record::Renamed { tid, name, .. } => _ = self.renamed.insert(*tid, name.clone()),
+            Record::Command { .. } => {}
+            _ => return,
+        }
+        self.agree(record.tid());
+    }
+
+    /// Finds what was agreed on for a thread, before its jobs come.
+    fn agree(&mut self, tid: u32) {
+        let Live { extractor, threads, agreement, groups, renamed, explainer, .. } = self;
+        let (Some(thread), Some((_, about))) = (threads.get_mut(&tid), extractor.about(tid)) else { return };
+        let name = renamed.get(&tid).unwrap_or(&about.name);
+        let about = &TaskRecord { name: name.clone(), ..about.clone() };
+        thread.agree(agreement.deadline(about, groups.get(&tid).map(String::as_str)), about);
+        if let Some(explainer) = explainer {
+            explainer.limit(tid, &about.name, thread.limit());
+        }
     }
 
     /// Looks at the threads that may never wait, of which there are no records.
@@ -213,12 +236,12 @@ impl Live {
     }
 
     fn end(&mut self, tid: u32, at: Instant) {
-        let group = self.groups.remove(&tid);
+        self.groups.remove(&tid);
+        self.renamed.remove(&tid);
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         let Some((_, about)) = self.extractor.about(tid) else { return };
         if let Some(sketch) = self.extractor.sketch(tid, at) {
-            let agreed = self.agreement.deadline(about, group.as_deref());
-            thread.learn(sketch, at, agreed, about);
+            thread.learn(sketch, at);
         }
         let name = thread.model().map_or_else(|| about.name.clone(), |task| task.name.clone());
         let late = self.explainer.as_mut().and_then(|explainer| explainer.forget(tid));
@@ -231,7 +254,7 @@ impl Live {
     /// Makes new models of threads that need one, and forgets threads that ended long ago.
     pub fn refresh(&mut self, now: Instant) {
         self.ended.retain(|ended| now.since(ended.at) < REMEMBERED);
-        let Live { extractor, threads, agreement, groups, explainer, .. } = self;
+        let Live { extractor, threads, explainer, .. } = self;
         let mut due: Vec<(Instant, u32)> = threads
             .iter()
             .filter(|(_, thread)| thread.needs_model(now))
@@ -245,8 +268,7 @@ impl Live {
             let about = extractor.about(tid).map(|(_, about)| about);
             if let (Some(thread), Some(about)) = (threads.get_mut(&tid), about) {
                 if let Some(sketch) = extractor.sketch(tid, now) {
-                    let agreed = agreement.deadline(about, groups.get(&tid).map(String::as_str));
-                    thread.learn(sketch, now, agreed, about);
+                    thread.learn(sketch, now);
                     if let Some(explainer) = explainer {
                         explainer.limit(tid, &about.name, thread.limit());
                     }

@@ -127,17 +127,17 @@ fn semaphores() -> Result<Outcome> {
 }
 
 /// As in tests/workloads/gate.c.
-const CONTRACT: &str = "[[task]]\nname = \"loop\"\nperiod = \"10ms\"\ndeadline = \"12ms\"\n";
+pub const CONTRACT: &str = "[[task]]\nname = \"loop\"\nperiod = \"10ms\"\ndeadline = \"12ms\"\n";
 
 /// The program's own count.
-struct Truth {
+pub struct Truth {
     jobs: u64,
     certainly_late: u64,
     perhaps_late: u64,
 }
 
 impl Truth {
-    fn of(output: &str) -> Result<Truth> {
+    pub fn of(output: &str) -> Result<Truth> {
         let line = output.lines().find(|line| line.split(' ').all(|word| word.parse::<u64>().is_ok()));
         let numbers = line.into_iter().flat_map(|line| line.split(' ').filter_map(|word| word.parse().ok()));
         match numbers.collect::<Vec<u64>>()[..] {
@@ -146,19 +146,24 @@ impl Truth {
         }
     }
 
-    /// Compares the count with that of a check or watch. A tenth of the late jobs may be missing, because a
-    /// job whose release was not seen is judged by its shortest possible response. The last job ends with
-    /// the thread and may not be counted.
-    fn explains(&self, what: &str, task: &Value) -> Result {
-        let violations = violations(task);
-        let jobs = task["jobs"].as_u64().unwrap_or(0);
+    /// A tenth of the late jobs may be missing, because a job whose release was not seen is judged by its
+    /// shortest possible response.
+    pub fn explains_late(&self, what: &str, late: u64) -> Result {
         let Truth { certainly_late, perhaps_late, .. } = self;
         let least = certainly_late - certainly_late.div_ceil(10);
         ensure!(
-            (least..=*perhaps_late).contains(&violations),
-            "{what}: {violations} violations, between {certainly_late} and {perhaps_late} by its own clock: \
-             {task:#}"
+            (least..=*perhaps_late).contains(&late),
+            "{late} late jobs, between {certainly_late} and {perhaps_late} by its own clock: {what}"
         );
+        Ok(())
+    }
+
+    /// Compares the count with that of a check or watch. The last job ends with the thread and may not be
+    /// counted.
+    fn explains(&self, what: &str, task: &Value) -> Result {
+        let violations = violations(task);
+        let jobs = task["jobs"].as_u64().unwrap_or(0);
+        self.explains_late(&format!("{what}: {task:#}"), violations)?;
         let most = self.jobs;
         ensure!(jobs <= most && jobs + 3 + most / 50 >= most, "{what}: {jobs} jobs of {most}: {task:#}");
         Ok(())

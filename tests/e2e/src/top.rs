@@ -1,11 +1,11 @@
 //! The live view in a real terminal (tmux): what it shows of threads with known periods, its keys, and that
 //! it leaves terminal and machine as they were.
 
-use crate::model;
 use crate::run::{Running, binary, directory, punctual, run, sleeps, wait_until, workload};
 use crate::targets::Cgroup;
 use crate::tool::tool;
-use crate::{Outcome, Result, Test, ensure, fail, skip};
+use crate::{Outcome, Result, Test, ensure, fail, skip, timing};
+use crate::{gate, model};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,6 +18,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("top::resizes_and_does_without_colours", resizes),
     ("top::matches_threads_by_their_control_group", groups),
     ("top::explains_late_jobs", explains),
+    ("top::counts_late_jobs_as_the_program_does", counts),
     ("top::keeps_the_last_state_of_a_command", command),
     ("top::shows_a_thread_that_never_waits", never_waits),
     ("top::refuses_what_is_no_terminal", refuses),
@@ -327,7 +328,6 @@ fn resizes() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Of two programs that are alike, the one in the control group has the deadline.
 /// No job takes less than a microsecond, so there is something to explain of each.
 fn explains() -> Result<Outcome> {
     let terminal = terminal!();
@@ -354,6 +354,37 @@ fn explains() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
+/// With a contract, whatever the thread waits for besides its next job.
+fn counts() -> Result<Outcome> {
+    let terminal = terminal!();
+    for mode in ["disk", "files", "lock", "pool", "socket", "semaphores"] {
+        let folder = directory()?;
+        std::fs::write(folder.path().join("run.toml"), gate::CONTRACT)?;
+        let program = format!("-- sh -c '{} {mode} >truth'", workload("gate"));
+        terminal.top(folder.path(), &format!("--contract run.toml {program}"))?;
+        terminal.wait_for(&["ENDED", "loop "])?;
+        let screen = terminal.screen()?;
+        terminal.keys(&["q"])?;
+        terminal.expect_as_before(folder.path())?;
+        let truth = gate::Truth::of(&std::fs::read_to_string(folder.path().join("truth"))?)?;
+        let Some(late) = shown(&screen, "loop", "Late") else { return fail(screen) };
+        timing(truth.explains_late(&format!("{mode}: {screen}"), late))?;
+        terminal.line("clear")?;
+        terminal.wait_for(&["$"])?;
+    }
+    Ok(Outcome::Completed)
+}
+
+/// The number that a thread has in a column, whose values end where its title does.
+fn shown(screen: &str, thread: &str, column: &str) -> Option<u64> {
+    let titles = screen.lines().find(|line| line.starts_with("Thread"))?;
+    let end = titles[..titles.find(column)?].chars().count() + column.chars().count();
+    let line = screen.lines().find(|line| line.split(' ').next() == Some(thread))?;
+    let until: String = line.chars().take(end).collect();
+    until.rsplit(' ').next()?.replace(',', "").parse().ok()
+}
+
+/// Of two programs that are alike, the one in the control group has the deadline.
 fn groups() -> Result<Outcome> {
     let terminal = terminal!();
     let group = match Cgroup::make("top") {

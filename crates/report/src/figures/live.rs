@@ -120,7 +120,8 @@ pub const LIVE: &[Entry<Live>] = &[
         "R/D",
         Unit::Share,
         Bound::Upper,
-        "Longest response time as a share of the deadline; above 100 % a job was late.",
+        "Longest response time as a share of the deadline; above 100 % a job was late, unless \
+         its release is not known exactly.",
         |task| share(task.response.max?, task.deadline?),
     )
     .table(Keep),
@@ -129,7 +130,8 @@ pub const LIVE: &[Entry<Live>] = &[
         "Late",
         Unit::Count,
         Bound::Exact,
-        "Jobs that ended after their deadline, since the deadline has been known.",
+        "Jobs that certainly ended after their deadline, as a check counts them; by a period, those before \
+         it was found, too.",
         |task| task.deadline.map(|_| Value::Count(task.late)),
     )
     .table(Keep),

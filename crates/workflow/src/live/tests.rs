@@ -21,6 +21,11 @@ fn live() -> Live {
     Live::new(options(), Box::new(NoAgreement))
 }
 
+/// A sleep until a time of this clock.
+fn until(clock: i32) -> Separator {
+    Separator { call: Call::ClockNanosleep, object: Object::Clock { id: clock, absolute: true } }
+}
+
 /// A thread that sleeps until absolute times.
 struct Simulated {
     tid: u32,
@@ -59,6 +64,10 @@ impl Simulated {
     /// The next job is released 10 µs late, and the one before took `cost`, of which `extra` was the
     /// processor's being taken.
     fn job(&mut self, live: &mut Live, cost: u64, extra: u64) {
+        self.job_at(live, cost, extra, until(1));
+    }
+
+    fn job_at(&mut self, live: &mut Live, cost: u64, extra: u64, separator: Separator) {
         let begun = self.jobs * self.period;
         let stop = if self.jobs == 0 { 0 } else { begun + 10_000 + cost + extra };
         self.cpu += cost;
@@ -68,16 +77,18 @@ impl Simulated {
         live.record(&Record::Activation(Activation {
             tid: self.tid,
             sequence: self.sequence,
-            separator: Separator {
-                call: Call::ClockNanosleep,
-                object: Object::Clock { id: 1, absolute: true },
-            },
+            separator,
             slept: true,
             stop: Instant::from_ns(stop),
             cpu: Duration::from_ns(self.cpu),
             arrival: Some(arrival),
             resumed: Some(Resumed::new(Some(Window::at(release)), release)),
         }));
+        self.sequence += 1;
+    }
+
+    fn rename(&mut self, live: &mut Live, name: &str) {
+        live.record(&Record::Renamed { tid: self.tid, sequence: self.sequence, name: name.into() });
         self.sequence += 1;
     }
 
@@ -197,6 +208,53 @@ fn an_agreement_goes_before_the_period() {
     thread.job(&mut live, MS, MS);
     let task = line(&live, 7, SECOND);
     assert_eq!((task.deadline, task.late), (Some(Duration::from_ms(2)), 1));
+}
+
+/// A contract counts from the first job on, and for a thread that gets its name later from then on.
+#[test]
+fn late_jobs_count_as_in_a_check() {
+    let contract = "[[task]]\nname = \"ctl\"\ndeadline = \"2 ms\"\n";
+    let contract = Contract::parse(contract).expect("a contract");
+    for (name, late) in [("ctl", 4), ("other", 2)] {
+        let mut live = Live::new(options(), Box::new(Contracted::new(&contract)));
+        let mut thread = Simulated::begin(&mut live, 7, name, 5 * MS);
+        (0..3).for_each(|_| thread.job(&mut live, MS, 2 * MS));
+        thread.rename(&mut live, "ctl");
+        (0..20).for_each(|_| thread.job(&mut live, MS, 0));
+        (0..2).for_each(|_| thread.job(&mut live, MS, 2 * MS));
+        assert_eq!(line(&live, 7, SECOND).late, late, "before it has a model");
+        live.refresh(Instant::from_ns(SECOND));
+        let task = line(&live, 7, SECOND);
+        assert_eq!((task.deadline, task.late), (Some(Duration::from_ms(2)), late), "{name}");
+    }
+}
+
+/// Jobs that ended before the period was found are judged by it.
+#[test]
+fn late_jobs_count_before_the_period_is_found() {
+    let mut live = live();
+    let mut thread = Simulated::begin(&mut live, 7, "ctl", 5 * MS);
+    for job in 0..600 {
+        thread.job(&mut live, 2 * MS, if job % 100 == 50 { 3_490_000 } else { 0 });
+    }
+    live.refresh(Instant::from_ns(3 * SECOND));
+    let task = line(&live, 7, 3 * SECOND);
+    assert_eq!((task.deadline, task.late), (Some(Duration::from_ms(5)), 6));
+}
+
+/// The first separator is not the primary one: late jobs at the other count from the first on.
+#[test]
+fn late_jobs_count_at_the_primary_separator() {
+    let contract = "[[task]]\nname = \"ctl\"\ndeadline = \"2 ms\"\n";
+    let contract = Contract::parse(contract).expect("a contract");
+    let mut live = Live::new(options(), Box::new(Contracted::new(&contract)));
+    let mut thread = Simulated::begin(&mut live, 7, "ctl", 5 * MS);
+    for job in 0..100 {
+        let extra = if job % 20 == 10 { 2 * MS } else { 0 };
+        thread.job_at(&mut live, MS, extra, until(i32::from(job >= 4)));
+    }
+    live.refresh(Instant::from_ns(SECOND));
+    assert_eq!(line(&live, 7, SECOND).late, 5);
 }
 
 #[test]

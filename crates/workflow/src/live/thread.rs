@@ -1,6 +1,7 @@
 //! One thread of a live view: its last jobs and seconds, the distributions of its times, and its model as of
 //! a moment ago.
 
+use super::late::Late;
 use punctual_extract::{Histogram, JobSeen};
 use punctual_model::causes::Limit;
 use punctual_model::{Duration, Instant, Job, Periodic, PeriodicOn, Separator, Stream, Task};
@@ -35,16 +36,23 @@ pub(super) struct Thread {
     response: Sum,
     cost: Sum,
     lateness: Distribution,
-    late: u64,
-    deadline: Option<Duration>,
-    /// What the deadline is.
-    limit: Option<Limit>,
+    late: Late,
+    agreed: Agreed,
+    /// The deadline, and where it comes from.
+    limit: Option<(Limit, Duration)>,
     recent: VecDeque<Recent>,
     seconds: Seconds,
     model: Option<Model>,
     has_waited: bool,
     /// The processor time of its task, which has not waited.
     busy: Option<Duration>,
+}
+
+/// Deadlines that do not depend on what is observed.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Agreed {
+    contract: Option<Duration>,
+    reservation: Option<Duration>,
 }
 
 struct Model {
@@ -58,7 +66,6 @@ struct Recent {
     number: u64,
     job: Job,
     lateness: Option<Duration>,
-    is_late: bool,
 }
 
 /// Times of jobs.
@@ -209,17 +216,18 @@ impl Thread {
     pub fn job(&mut self, seen: &JobSeen<'_>) -> bool {
         if seen.phase != self.phase {
             let seconds = std::mem::take(&mut self.seconds);
-            *self = Thread { phase: seen.phase, seconds, has_waited: true, ..Thread::default() };
+            let agreed = self.agreed;
+            *self = Thread { phase: seen.phase, seconds, agreed, has_waited: true, ..Thread::default() };
+            self.set_limit();
         }
         let key = seen.separator.key();
+        self.late.job(key, seen.job.least_response());
         if *self.separator.get_or_insert(key) != key {
             return false;
         }
         let (job, response) = (*seen.job, seen.job.response());
         let lateness = self.lateness_of(&job);
-        let is_late = self.deadline.is_some_and(|deadline| response > deadline);
         self.jobs += 1;
-        self.late += u64::from(is_late);
         self.response.add(response);
         self.cost.add(job.cost);
         if let Some(lateness) = lateness {
@@ -228,7 +236,7 @@ impl Thread {
         if self.recent.len() == JOBS {
             self.recent.pop_front();
         }
-        self.recent.push_back(Recent { number: seen.number, job, lateness, is_late });
+        self.recent.push_back(Recent { number: seen.number, job, lateness });
         if let Some(second) = self.seconds.at(job.end) {
             second.response = second.response.max(Some(response));
             second.cost = second.cost.max(Some(job.cost));
@@ -238,7 +246,30 @@ impl Thread {
 
     /// Later than this is late.
     pub fn limit(&self) -> Option<(Limit, Duration)> {
-        self.limit.zip(self.deadline)
+        self.limit
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        self.limit.map(|(_, deadline)| deadline)
+    }
+
+    /// This was agreed on. As in a check, earlier jobs are not judged by it.
+    pub fn agree(&mut self, contract: Option<Duration>, about: &TaskRecord) {
+        let reservation = about.reservation.map(|reservation| reservation.deadline_ns);
+        let agreed = Agreed { contract, reservation };
+        if self.agreed != agreed {
+            self.agreed = agreed;
+            self.late = Late::default();
+            self.set_limit();
+        }
+    }
+
+    fn set_limit(&mut self) {
+        let Agreed { contract, reservation } = self.agreed;
+        let found = self.model.as_ref().and_then(|model| period(&model.task));
+        let limits = [(Limit::Contract, contract), (Limit::Given, reservation), (Limit::Period, found)];
+        self.limit = limits.into_iter().find_map(|(limit, time)| Some((limit, time?)));
+        self.late.judge(self.deadline());
     }
 
     /// After its arrival; where that is unknown, after its place on the grid of the model.
@@ -277,26 +308,21 @@ impl Thread {
         self.model.as_ref().map(|model| &*model.task)
     }
 
-    /// Takes a new model, and the deadline that was agreed on. If the model has another primary separator,
-    /// jobs are counted there from now on.
-    pub fn learn(&mut self, task: Task, now: Instant, agreed: Option<Duration>, about: &TaskRecord) {
+    /// Takes a new model. If it has another primary separator, the jobs there count from the first one on.
+    pub fn learn(&mut self, task: Task, now: Instant) {
         if let Some(stream) = task.primary.and_then(|primary| task.streams.get(primary)) {
             let key = stream.separator.key();
             if self.separator != Some(key) || self.phase != task.phase {
                 self.count_at(stream, task.phase);
             }
         }
-        let reserved = about.reservation.map(|reservation| reservation.deadline_ns);
-        let limits = [(Limit::Contract, agreed), (Limit::Given, reserved), (Limit::Period, period(&task))];
-        (self.limit, self.deadline) = match limits.into_iter().find(|(_, time)| time.is_some()) {
-            Some((limit, time)) => (Some(limit), time),
-            None => (None, None),
-        };
         self.model = Some(Model { task: Arc::new(task), at: now, jobs: self.jobs });
+        self.set_limit();
     }
 
     fn count_at(&mut self, stream: &Stream, phase: u32) {
         let seconds = std::mem::take(&mut self.seconds);
+        let late = if self.phase == phase { std::mem::take(&mut self.late) } else { Late::default() };
         let (response, execution) = (stream.response.as_ref(), stream.execution.as_ref());
         *self = Thread {
             phase,
@@ -312,6 +338,8 @@ impl Thread {
                 execution.and_then(|it| it.mean_ns),
                 execution.and_then(|it| it.wcet_ns.first().copied()),
             ),
+            late,
+            agreed: self.agreed,
             seconds,
             has_waited: self.has_waited,
             ..Thread::default()
@@ -334,8 +362,8 @@ impl Thread {
             utilization: self.seconds.utilization(now),
             response: self.response.times(),
             cost: self.cost.times(),
-            deadline: self.deadline,
-            late: self.late,
+            deadline: self.deadline(),
+            late: self.late.at(self.separator),
             bound: None,
             responses: self.seconds.times(now, |second| second.response),
             costs: self.seconds.times(now, |second| second.cost),
@@ -350,6 +378,7 @@ impl Thread {
         causes: Option<String>,
         begin: Instant,
     ) -> Details {
+        let deadline = self.deadline();
         let line = |recent: &Recent| LiveJob {
             number: recent.number,
             release: recent.job.release.window.earliest().since(begin),
@@ -357,7 +386,7 @@ impl Thread {
             response: recent.job.response(),
             cost: recent.job.cost,
             suspended: recent.job.suspended,
-            is_late: recent.is_late,
+            is_late: deadline.is_some_and(|deadline| recent.job.least_response() > deadline),
         };
         let counts = |of: &Distribution| -> Counts { of.values() };
         Details {
