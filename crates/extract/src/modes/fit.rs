@@ -362,9 +362,15 @@ fn are_together(times: &[f64], source: &Source, dues: &[f64], spread: f64) -> bo
 /// Bursts that begin periodically: gaps within them are much shorter than those between them.
 fn bursts(times: &[f64]) -> Option<Source> {
     let mut gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    gaps.sort_by(f64::total_cmp);
     let fewest = (WITHIN * gaps.len() as f64).ceil() as usize;
     let most = gaps.len().checked_sub(FEWEST_BURSTS - 1)?;
+    // Without a gap so long, which is quickly seen, there is no use in sorting.
+    let longest = gaps.iter().copied().fold(0.0, f64::max);
+    let (_, short, _) = gaps.select_nth_unstable_by(fewest.max(1) - 1, f64::total_cmp);
+    if longest < APART * short.max(1.0) {
+        return None;
+    }
+    gaps.sort_unstable_by(f64::total_cmp);
     let ratio = |at: usize| gaps[at] / gaps[at - 1].max(1.0);
     let split = (fewest.max(1)..most).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)))?;
     if ratio(split) < APART {
