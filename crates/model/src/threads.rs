@@ -202,7 +202,7 @@ impl Stream {
     /// The greatest response time that is certain; `None` without a job, and for windows in older files.
     pub fn certain_response(&self) -> Option<Duration> {
         let response = self.response.as_ref()?;
-        response.certain_max_ns.or((self.uncertain_releases == 0).then_some(response.max_ns))
+        if self.uncertain_releases == 0 { Some(response.max_ns) } else { response.certain_max_ns }
     }
 }
 
