@@ -527,8 +527,8 @@ impl Judge {
             if violations > 0 && span.is_some_and(is_apart) {
                 let jobs = ledger.tally.jobs;
                 let text = format!(
-                    "{jobs} jobs at {separator} were not judged, {violations} of which are beyond what was \
-                     agreed on: a thread is judged at one separator, and they are at another time"
+                    "{jobs} jobs that end at {separator} were not judged (violations: {violations}): a \
+                     thread is judged at one separator, and these come before or after the jobs there"
                 );
                 self.notes.add(Note { task: ledger.tally.task.clone(), text }, self.place);
             }

@@ -153,8 +153,7 @@ impl Tally {
             (true, false, _) => "no job that ends at its separator".into(),
             (false, _, Some(busy)) => {
                 let ms = Duration::from_ms(busy.ns() / 1_000_000);
-                format!("no job, so nothing of it was judged: it never waits, and took {ms} of a processor")
-                    .into()
+                format!("no job was judged: it never waits, and used {ms} of processor time").into()
             }
             (false, _, None) => "no job".into(),
         }

@@ -36,7 +36,7 @@ const ROWS: &[Row] = &[
         program: SPIN,
         contract: "[[task]]\nname = \"spin\"\ndeadline = \"8ms\"\n",
         exit_code: 0,
-        says: "no job, so nothing of it was judged: it never waits",
+        says: "no job was judged: it never waits",
     },
     Row {
         program: SPIN,

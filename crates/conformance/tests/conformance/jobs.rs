@@ -313,7 +313,7 @@ fn jobs_at_another_separator_before_are_mentioned() {
     let (found, verdict) = check(&contract("deadline = \"2ms\""), &thread.records);
     assert_eq!((found.len(), verdict.violations()), (0, 0));
     let [note] = &verdict.notes[..] else { panic!("{:?}", verdict.notes) };
-    let words = "38 jobs at futex_wait were not judged, 1 of which are beyond what was agreed on";
+    let words = "38 jobs that end at futex_wait were not judged (violations: 1): ";
     assert!(note.text.starts_with(words), "{}", note.text);
     assert_eq!(notes(&contract("deadline = \"6ms\""), &thread.records), [""; 0]);
     // Within jobs, they are part of them.
@@ -334,7 +334,7 @@ fn a_thread_that_never_waits_is_called_so() {
         Record::Last { tid: 7, sequence: 2, at: Instant::from_ns(2_000 * MS) },
     ];
     let terms = contract("deadline = \"8ms\"");
-    let expected = ["no job, so nothing of it was judged: it never waits, and took 1.9 s of a processor"];
+    let expected = ["no job was judged: it never waits, and used 1.9 s of processor time"];
     assert_eq!(notes(&terms, &records), expected);
     let of_model: Vec<String> =
         check_model(&terms, &model(&records)).notes.into_iter().map(|note| note.text).collect();

@@ -30,7 +30,7 @@ const OTHERS: usize = 50;
 const MORE: usize = 3;
 
 /// A further source may seem faster than the first one by this factor.
-const NOT_SLOWER: f64 = 1.2;
+const FASTER: f64 = 1.2;
 
 /// If all sources may be one that is faster, one in so many activations may be without a release.
 const PERFECT: usize = 100;
@@ -166,8 +166,7 @@ fn several(times: &[f64]) -> Option<Fit> {
         sources.push(source);
         // The first one is the fastest: the others cannot take more releases than it has activations.
         let activations = (sources[0].hits.len() + sources[0].missed() + 1) as f64;
-        if free.len() as f64 > most as f64 + (most_sources - sources.len()) as f64 * NOT_SLOWER * activations
-        {
+        if free.len() as f64 > most as f64 + (most_sources - sources.len()) as f64 * FASTER * activations {
             return None;
         }
         if free.len() <= most {

@@ -197,9 +197,7 @@ impl Summary {
             let noted: Vec<Noted>;
             (noted, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
             if noted.len() != summary.runs.len() {
-                return Err(FileError::Invalid(
-                    "it does not say of each run what is to be known of it".into(),
-                ));
+                return Err(FileError::Invalid("it does not have the notes of each run".into()));
             }
             for (run, Noted(notes, steps)) in summary.runs.iter_mut().zip(noted) {
                 (run.notes, run.clock_steps) = (notes, steps);
@@ -207,7 +205,7 @@ impl Summary {
             let certain: Vec<Option<u64>>;
             (certain, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
             if certain.len() != streams.len() {
-                return Err(FileError::Invalid("it does not say of each stream what is certain".into()));
+                return Err(FileError::Invalid("it does not have a certain response of each stream".into()));
             }
             streams.iter_mut().zip(certain).for_each(|(stream, it)| stream.certain_response = it);
         }
