@@ -5,13 +5,15 @@ mod calls;
 mod load;
 #[cfg(test)]
 mod machine;
+mod moments;
 mod names;
 mod namespace;
 mod observer;
 mod records;
 
-pub use load::Attach;
+pub use load::{Attach, Switches};
 pub(crate) use load::{Settings, load, try_fentry};
+pub use moments::Moments;
 pub use observer::{Observer, Options, Statistics, Summary, Target};
 pub(crate) use records::{AFFINITY_WORDS, command_line};
 

@@ -21,6 +21,38 @@ pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
 
+/// While this lives, the calling thread runs before all ordinary ones (SCHED_FIFO, priority 1). What it starts
+/// does not.
+#[must_use]
+pub struct Urgent(Option<(i32, libc::sched_param)>);
+
+impl Urgent {
+    /// Begins to. Where that is not allowed, or the thread is not an ordinary one, it stays as it is.
+    pub fn begin() -> Urgent {
+        let urgent = libc::sched_param { sched_priority: 1 };
+        let mut before = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the calling thread, and valid parameters.
+        let (policy, result) = unsafe {
+            let policy = libc::sched_getscheduler(0);
+            libc::sched_getparam(0, &mut before);
+            if policy != libc::SCHED_OTHER {
+                return Urgent(None);
+            }
+            (policy, libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &urgent))
+        };
+        Urgent((result == 0).then_some((policy, before)))
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        if let Some((policy, before)) = self.0 {
+            // SAFETY: the calling thread, and valid parameters. Nothing depends on its success.
+            unsafe { libc::sched_setscheduler(0, policy, &before) };
+        }
+    }
+}
+
 /// The capabilities that this process lacks, by name; empty if it may observe.
 pub fn missing_capabilities() -> Vec<&'static str> {
     let effective = fs::read_to_string("/proc/self/status")

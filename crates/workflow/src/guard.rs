@@ -34,7 +34,7 @@ use latencies::Latencies;
 use presence::Presence;
 use punctual_conformance::{Checker, Contract, Verdict, Violation};
 use punctual_model::Causes;
-use punctual_observe::{Observer, Statistics, Target};
+use punctual_observe::{Observer, Statistics, Switches, Target};
 use punctual_report::counted;
 use punctual_trace::Record;
 use sampler::Sampler;
@@ -119,7 +119,12 @@ pub fn guard(
     let unwatched = Unwatched::new(&contract, probed.is_some(), monitor);
     // Whoever made a job late is in the recording, too.
     let explains = causes || keep.is_some();
-    (watch.observe.switches, watch.observe.all_threads) = (explains, explains);
+    watch.observe.switches = match keep {
+        Some(_) => Switches::All,
+        None if causes => Switches::Kept,
+        None => Switches::None,
+    };
+    let is_kept = watch.observe.switches == Switches::Kept;
     let flight = keep.map(|folder| FlightRecorder::new(folder, before)).transpose()?;
     let gauges = metrics.map(|address| Gauges::serve(address, &contract)).transpose()?;
     if let Some(gauges) = &gauges {
@@ -144,7 +149,7 @@ pub fn guard(
             sampler: Sampler::default(),
             alarms,
             flight,
-            causes: explains.then(|| LateJobs::start(observer.now(), &contract)),
+            causes: explains.then(|| LateJobs::start(observer.now(), is_kept, &contract)),
             gauges,
             accounts: Accounts::start(),
             turned: Instant::now(),
@@ -355,8 +360,11 @@ impl Sink for Guard<'_> {
         }
         self.look_at_latencies(false);
         self.look_at_chains(observer.now());
+    }
+
+    fn look_back(&mut self, observer: &mut Observer, has_ended: bool) {
         if let Some(causes) = &mut self.causes {
-            causes.turn(&mut self.sampler, &mut self.alarms, self.gauges.as_ref());
+            causes.turn(observer, has_ended, &mut self.sampler, &mut self.alarms, self.gauges.as_ref());
         }
     }
 

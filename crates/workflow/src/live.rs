@@ -17,8 +17,9 @@ use crate::platform;
 use crate::why::Explainer;
 use punctual_conformance::{Contract, ContractTask, Locate, Matcher};
 use punctual_extract::Extractor;
-use punctual_model::causes::{Causes, LateTask};
+use punctual_model::causes::{Causes, Limit};
 use punctual_model::{Duration, Instant, Platform, Task, TimingModel};
+use punctual_observe::Observer;
 use punctual_report::live::{Details, Head, LiveTask};
 use punctual_trace::{Glance, Record, TaskRecord, Totals};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,6 +40,16 @@ pub trait Agreement: Send {
 
     /// Whether it depends on control groups.
     fn asks_for_groups(&self) -> bool {
+        false
+    }
+
+    /// What kind of limit its deadlines are.
+    fn kind(&self) -> Limit {
+        Limit::Contract
+    }
+
+    /// Whether the longest jobs are late where there is no other limit.
+    fn or_longest(&self) -> bool {
         false
     }
 }
@@ -85,6 +96,8 @@ pub struct Live {
     threads: FxHashMap<u32, Thread>,
     /// Threads that have ended, the last one last.
     ended: Vec<Ended>,
+    /// Whether the late jobs of threads that ended long ago are kept, too.
+    keeps_causes: bool,
     agreement: Box<dyn Agreement>,
     /// What finds the control group of a process, if the agreement asks for it.
     locate: Option<Locate>,
@@ -106,7 +119,8 @@ struct Ended {
     at: Instant,
     thread: Thread,
     about: TaskRecord,
-    late: Option<LateTask>,
+    /// Its number, if late jobs are explained.
+    explained: Option<u32>,
 }
 
 impl Live {
@@ -116,6 +130,7 @@ impl Live {
             extractor: Extractor::new(options),
             threads: FxHashMap::default(),
             ended: Vec::new(),
+            keeps_causes: false,
             agreement,
             locate: None,
             groups: FxHashMap::default(),
@@ -141,6 +156,21 @@ impl Live {
         if self.bounded.is_empty() { names } else { Vec::new() }
     }
 
+    /// Late jobs of threads that ended long ago are kept.
+    pub fn keeping_causes(self) -> Live {
+        Live { keeps_causes: true, ..self }
+    }
+
+    /// Why jobs were late.
+    pub fn into_causes(self) -> Causes {
+        self.explainer.map(|explainer| explainer.finish(&mut |_| {})).unwrap_or_default()
+    }
+
+    /// The number of jobs so far, and of late ones that are explained.
+    pub fn jobs(&self) -> (u64, u64) {
+        (self.extractor.progress().jobs, self.explainer.as_ref().map_or(0, Explainer::late_jobs))
+    }
+
     /// With what finds the control groups of processes; a thread's is looked up when it appears.
     pub fn locating(self, locate: Locate) -> Live {
         let locate = Some(locate).filter(|_| self.agreement.asks_for_groups());
@@ -152,16 +182,21 @@ impl Live {
         LiveTask { bound: self.bounds.of(&about.name), ..thread.line(about, now, has_ended) }
     }
 
-    /// The observation begins. Late jobs can be explained if it has the switches of all threads.
+    /// The observation begins. Late jobs can be explained if the kernel keeps the switches of all threads.
     pub fn begin(&mut self, from: Instant, explains: bool) {
         self.from = from;
-        self.explainer = explains.then(|| Explainer::start(from));
+        self.explainer = explains.then(|| Explainer::start(from, true));
+    }
+
+    /// Whether late jobs are explained.
+    pub fn explains(&self) -> bool {
+        self.explainer.is_some()
     }
 
     /// Explains late jobs that have ended.
-    pub fn explain(&mut self) {
+    pub fn explain(&mut self, observer: &mut Observer, is_last: bool) {
         if let Some(explainer) = &mut self.explainer {
-            explainer.turn(&mut |_| {});
+            explainer.turn(observer, is_last, &mut |_| {});
         }
     }
 
@@ -213,7 +248,8 @@ impl Live {
         let (Some(thread), Some((_, about))) = (threads.get_mut(&tid), extractor.about(tid)) else { return };
         let name = renamed.get(&tid).unwrap_or(&about.name);
         let about = &TaskRecord { name: name.clone(), ..about.clone() };
-        thread.agree(agreement.deadline(about, groups.get(&tid).map(String::as_str)), about);
+        let deadline = agreement.deadline(about, groups.get(&tid).map(String::as_str));
+        thread.agree(deadline.map(|it| (agreement.kind(), it)), agreement.or_longest(), about);
         if let Some(explainer) = explainer {
             explainer.limit(tid, &about.name, thread.limit());
         }
@@ -244,16 +280,24 @@ impl Live {
             thread.learn(sketch, at);
         }
         let name = thread.model().map_or_else(|| about.name.clone(), |task| task.name.clone());
-        let late = self.explainer.as_mut().and_then(|explainer| explainer.forget(tid));
-        self.ended.push(Ended { at, thread, about: TaskRecord { name, ..about.clone() }, late });
+        let explained = self.explainer.as_mut().map(|explainer| explainer.retire(tid));
+        self.ended.push(Ended { at, thread, about: TaskRecord { name, ..about.clone() }, explained });
         if self.ended.len() > MOST_ENDED {
-            self.ended.remove(0);
+            self.forget(1);
+        }
+    }
+
+    /// Forgets the first threads that ended.
+    fn forget(&mut self, count: usize) {
+        let forgotten = self.ended.drain(..count).filter_map(|ended| ended.explained);
+        if let Some(explainer) = self.explainer.as_mut().filter(|_| !self.keeps_causes) {
+            forgotten.for_each(|number| explainer.forget(number));
         }
     }
 
     /// Makes new models of threads that need one, and forgets threads that ended long ago.
     pub fn refresh(&mut self, now: Instant) {
-        self.ended.retain(|ended| now.since(ended.at) < REMEMBERED);
+        self.forget(self.ended.iter().take_while(|ended| now.since(ended.at) >= REMEMBERED).count());
         let Live { extractor, threads, explainer, .. } = self;
         let mut due: Vec<(Instant, u32)> = threads
             .iter()
@@ -304,14 +348,14 @@ impl Live {
 
     /// Everything about one thread, described in lines of this width.
     pub fn details(&self, tid: u32, now: Instant, width: u16) -> Option<Details> {
-        let explained = self.explainer.as_ref().and_then(|explainer| explainer.late(tid));
-        let (thread, about, late, has_ended) = match (self.threads.get(&tid), self.extractor.about(tid)) {
-            (Some(thread), Some((_, about))) => (thread, about, explained, false),
+        let (thread, about, number, has_ended) = match (self.threads.get(&tid), self.extractor.about(tid)) {
+            (Some(thread), Some((_, about))) => (thread, about, Some(tid), false),
             _ => {
                 let ended = self.ended.iter().rev().find(|ended| ended.about.tid == tid)?;
-                (&ended.thread, &ended.about, ended.late.as_ref(), true)
+                (&ended.thread, &ended.about, ended.explained, true)
             }
         };
+        let late = self.explainer.as_ref().zip(number).and_then(|(it, number)| it.late(number));
         let task = match has_ended {
             false => Task { busy_ns: thread.busy(), ..self.extractor.so_far(tid, now)? },
             true => thread.model()?.clone(),
@@ -319,7 +363,7 @@ impl Live {
         let model = models::of_tasks(vec![task], 0, Vec::new(), self.observed(Platform::default(), now));
         let description = punctual_report::live::description(&model, width);
         let causes = self.explainer.is_some().then(|| {
-            let tasks = late.cloned().into_iter().collect();
+            let tasks = late.into_iter().collect();
             let causes = Causes { from_ns: self.from, until_ns: now, lacks: Vec::new(), tasks };
             punctual_report::live::causes(&causes, width)
         });

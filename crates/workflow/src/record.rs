@@ -8,7 +8,7 @@ use crate::platform;
 use crate::watch::{self, Sink, Watch};
 use bytesize::ByteSize;
 use punctual_model::Instant;
-use punctual_observe::Statistics;
+use punctual_observe::{Statistics, Switches};
 use punctual_report::counted;
 use punctual_trace::ctf::{self, Recorder};
 use punctual_trace::{About, Record, Totals};
@@ -78,12 +78,11 @@ pub(crate) fn record_from(
     options.watch.check()?;
     let switches = options.watch.observe.switches;
     let (sink, watched) = watch::run(&options.watch, stop, monitor, |observer| {
-        let about = platform::about(observer.from(), switches);
+        let about = platform::about(observer.from(), switches != Switches::None);
         let writer = RecordingWriter::start(&options.folder, &about, options.limit)?;
         begun();
         let chosen = options.threads.records();
-        let all_threads = options.watch.observe.all_threads;
-        let threads = if all_threads { chosen.with_others() } else { chosen };
+        let threads = if switches.of_all() { chosen.with_others() } else { chosen };
         Ok(Recording { writer, threads, has_threads: false })
     })?;
     let (until, totals) = (watched.summary.until, totals(&watched.summary.statistics));

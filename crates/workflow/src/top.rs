@@ -13,7 +13,7 @@ use crate::platform;
 use crate::record;
 use crate::watch::{self, Sink, Watch};
 use punctual_model::Instant;
-use punctual_observe::{Observer, Statistics, Target};
+use punctual_observe::{Observer, Statistics, Switches, Target};
 use punctual_report::live::{Screen, Widths};
 use punctual_trace::Record;
 use std::io;
@@ -71,7 +71,7 @@ pub fn top<T: Terminal>(
 ) -> Result<()> {
     options.watch.check()?;
     let causes = options.causes;
-    (options.watch.observe.switches, options.watch.observe.all_threads) = (causes, causes);
+    options.watch.observe.switches = if causes { Switches::Kept } else { Switches::None };
     options.bounds.doubt(&platform::here()).iter().for_each(|doubt| monitor.warn(doubt));
     let live = Live::new(options.models.clone(), options.agreement).with_bounds(options.bounds);
     let live = Mutex::new(live.locating(Box::new(watch::cgroup)));
@@ -173,10 +173,16 @@ impl Sink for Feed<'_> {
         lock(self.live).look(|tid| observer.glance(tid));
     }
 
+    fn patience(&self) -> Duration {
+        if lock(self.live).explains() { watch::PROMPT } else { watch::TICK }
+    }
+
+    fn look_back(&mut self, observer: &mut Observer, has_ended: bool) {
+        lock(self.live).explain(observer, has_ended);
+    }
+
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {
-        let mut live = lock(self.live);
-        live.count(statistics.records, record::totals(statistics));
-        live.explain();
+        lock(self.live).count(statistics.records, record::totals(statistics));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::monitor::{Monitor, Seen};
-use punctual_observe::{Observer, Options, Statistics, Summary, Target};
+use punctual_observe::{Observer, Options, Statistics, Summary, Switches, Target, Urgent};
 use punctual_report::counted;
 use punctual_trace::Record;
 use std::process::ExitStatus;
@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// The longest wait for records. A signal or the end of the target is noticed within it.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
+
+/// The same where what the kernel keeps is soon overwritten.
+pub(crate) const PROMPT: Duration = Duration::from_millis(50);
 
 /// What to watch, and for how long.
 #[derive(Clone, Debug)]
@@ -56,6 +59,10 @@ pub(crate) trait Sink {
         false
     }
 
+    /// Called after that, to ask what all threads did, if the kernel keeps that; once more when the
+    /// observation has ended.
+    fn look_back(&mut self, _observer: &mut Observer, _has_ended: bool) {}
+
     /// Called several times a second.
     fn tick(&mut self, statistics: &Statistics) -> Result<()>;
 
@@ -84,6 +91,8 @@ pub(crate) fn run<S: Sink>(
     sink: impl FnOnce(&Observer) -> Result<S>,
 ) -> Result<(S, Watched)> {
     let mut observer = Observer::start(&watch.observe)?;
+    // A late job has to be looked at before what it needs is overwritten, whatever else runs.
+    let _urgent = (watch.observe.switches == Switches::Kept).then(Urgent::begin);
     let end = watch.limit.and_then(|limit| Instant::now().checked_add(limit));
     let mut progress = monitor.watching(watch.limit);
     let mut sink = sink(&observer)?;
@@ -99,6 +108,7 @@ pub(crate) fn run<S: Sink>(
         let polled = observer.poll(left, &mut |record| take(&mut sink, record, &mut failure));
         if failure.is_none() {
             sink.look(&observer);
+            sink.look_back(&mut observer, false);
         }
         failure =
             failure.or(polled.err().map(Error::from)).or_else(|| sink.tick(&observer.statistics()).err());
@@ -106,6 +116,7 @@ pub(crate) fn run<S: Sink>(
         target_ended = observer.target_ended() || sink.has_ended();
     }
     let summary = observer.finish(&mut |record| take(&mut sink, record, &mut failure))?;
+    sink.look_back(&mut observer, true);
     drop(progress);
     if let Some(pid) = summary.command_left {
         warn_still_running(pid, monitor);

@@ -6,8 +6,10 @@
 
 mod events;
 mod live;
+mod watch;
 
 pub(crate) use live::Explainer;
+pub use watch::{can_watch, watch};
 
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
@@ -39,6 +41,7 @@ pub struct Options {
 }
 
 /// Which jobs to explain, and how.
+#[derive(Clone)]
 pub struct Choice {
     /// Whose jobs.
     pub threads: ThreadFilter,

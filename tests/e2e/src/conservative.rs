@@ -42,14 +42,13 @@ fn check(command: &[&str], at_least: usize) -> Result<Outcome> {
     let options = Options {
         target,
         include_best_effort: false,
-        switches: false,
+        switches: Switches::None,
         attach: match crate::run::attach().as_deref() {
             Some("fentry") => Attach::Fentry,
             Some("tracepoint") => Attach::Tracepoint,
             _ => Attach::Auto,
         },
         buffer_bytes: 16 << 20,
-        all_threads: false,
         command_output: Output::StandardError,
     };
     let mut records = Vec::new();

@@ -6,6 +6,7 @@ use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::stop;
+use punctual_observe::Switches;
 use punctual_report::{counted, shell_word};
 use punctual_workflow::RecordingFolder;
 use punctual_workflow::probes::{
@@ -48,8 +49,7 @@ pub fn trace(arguments: args::Record, output: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let mut watch = options::watch(&arguments.watch, BUFFER_BYTES)?;
-    watch.observe.switches = true;
-    watch.observe.all_threads = arguments.all_threads;
+    watch.observe.switches = if arguments.all_threads { Switches::All } else { Switches::Watched };
     // The threads of this process are all that is recorded.
     watch.observe.include_best_effort = true;
     let threads = options::threads(&arguments.watch.threads)?;

@@ -3,7 +3,7 @@
 use crate::args;
 use crate::failure::{Code, Failure};
 use punctual_extract::StreamOptions;
-use punctual_observe::{Attach, Options, Output, Target};
+use punctual_observe::{Attach, Options, Output, Switches, Target};
 use punctual_workflow::{ThreadFilter, TimeRange, Watch};
 
 /// `buffer_bytes` is the default.
@@ -18,8 +18,7 @@ pub fn watch(arguments: &args::Watch, buffer_bytes: u32) -> Result<Watch, Failur
     let observe = Options {
         target: target(&arguments.target),
         include_best_effort: arguments.include_best_effort,
-        switches: false,
-        all_threads: false,
+        switches: Switches::None,
         attach: match arguments.attach {
             args::Attach::Auto => Attach::Auto,
             args::Attach::Fentry => Attach::Fentry,

@@ -5,6 +5,7 @@ use crate::args::{self, Detail};
 use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::stop;
+use punctual_observe::Switches;
 use punctual_report::shell_word;
 use punctual_workflow::RecordingFolder;
 use punctual_workflow::record::{BUFFER_BYTES, Options, Recorded, dated_path, record};
@@ -17,12 +18,15 @@ pub fn run(arguments: args::Record) -> Result<(), Failure> {
     let folder = RecordingFolder::new(&output, arguments.force)?;
     let console = Console::new(arguments.watch.quiet).beside(&arguments.watch.target.command);
     let mut watch = options::watch(&arguments.watch, BUFFER_BYTES)?;
-    watch.observe.switches = arguments.detail == Detail::Switches;
-    watch.observe.all_threads = arguments.all_threads;
-    if arguments.all_threads && !watch.observe.switches {
-        let message = "--all-threads records context switches; it needs --detail switches";
-        return Err(Failure::new(Code::Usage, message));
-    }
+    watch.observe.switches = match (arguments.detail == Detail::Switches, arguments.all_threads) {
+        (false, false) => Switches::None,
+        (true, false) => Switches::Watched,
+        (true, true) => Switches::All,
+        (false, true) => {
+            let message = "--all-threads records context switches; it needs --detail switches";
+            return Err(Failure::new(Code::Usage, message));
+        }
+    };
     let threads = options::threads(&arguments.watch.threads)?;
     let options = Options { watch, threads, folder, limit: arguments.limit };
     let recorded = record(options, &*stop::on_signals()?, &console)?;

@@ -7,12 +7,12 @@ use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::{stop, terminal};
 use punctual_extract::StreamOptions;
-use punctual_observe::Output;
+use punctual_observe::{Output, Switches};
 use punctual_report::{shell_word, why as report};
 use punctual_workflow::record::{BUFFER_BYTES, Options as RecordOptions, record};
 use punctual_workflow::replay::processors;
-use punctual_workflow::why::{Choice, Jobs, Options, why};
-use punctual_workflow::{Destination, Error, RecordingFolder, is_standard_stream, read_contract};
+use punctual_workflow::why::{Choice, Jobs, Options, can_watch, why};
+use punctual_workflow::{Destination, Error, RecordingFolder, Watch, is_standard_stream, read_contract};
 use std::path::Path;
 
 pub fn run(arguments: args::Why) -> Result<(), Failure> {
@@ -27,10 +27,14 @@ pub fn run(arguments: args::Why) -> Result<(), Failure> {
     let range = options::range(&arguments.range);
     let threads = options::threads(&arguments.threads)?;
     let choice = Choice { threads, jobs, worst: arguments.worst, stream, workers: processors() };
-    let explain = |recording| why(&Options { recording, range, choice }, &console);
+    let explain = |recording| why(&Options { recording, range, choice: choice.clone() }, &console);
     let mut kept = arguments.target.recording.as_ref().or(arguments.keep.as_ref());
     let explained = match &arguments.target.recording {
         Some(recording) => explain(recording.clone())?,
+        None if arguments.keep.is_none() && can_watch(&choice) => {
+            let (watch, console) = observed(&arguments)?;
+            punctual_workflow::why::watch(watch, &choice, &*stop::on_signals()?, &console)?
+        }
         None => {
             let place = tempfile::Builder::new().prefix("punctual-why-").tempdir();
             let place = place.map_err(|error| Error::io("make", "a temporary folder", &error))?;
@@ -74,8 +78,8 @@ fn which(arguments: &args::Why) -> Result<Jobs, Failure> {
     })
 }
 
-/// Records the target and what all other threads do meanwhile.
-fn observe(arguments: &args::Why, folder: &Path) -> Result<(), Failure> {
+/// What is observed.
+fn observed(arguments: &args::Why) -> Result<(Watch, Console), Failure> {
     if arguments.range.from.is_some() || arguments.range.until.is_some() {
         let message = "--from and --until are for recordings; --for ends an observation";
         return Err(Failure::new(Code::Usage, message));
@@ -85,9 +89,14 @@ fn observe(arguments: &args::Why, folder: &Path) -> Result<(), Failure> {
     let mut watch = options::watch(&watched, BUFFER_BYTES)?;
     let is_taken = arguments.json || arguments.output.as_deref().is_some_and(is_standard_stream);
     watch.observe.command_output = Output::or_stderr(is_taken);
-    watch.observe.switches = true;
-    watch.observe.all_threads = true;
-    let threads = options::threads(&watched.threads)?;
+    Ok((watch, console))
+}
+
+/// Records the target and what all other threads do meanwhile.
+fn observe(arguments: &args::Why, folder: &Path) -> Result<(), Failure> {
+    let (mut watch, console) = observed(arguments)?;
+    watch.observe.switches = Switches::All;
+    let threads = options::threads(&arguments.threads)?;
     let folder = RecordingFolder::new(folder, false)?;
     record(RecordOptions { watch, threads, folder, limit: None }, &*stop::on_signals()?, &console)?;
     Ok(())

@@ -51,7 +51,7 @@ const OF_DESCRIPTORS: [&str; 39] = [
 /// Translates what the programs saw; addresses get the names of what lies there.
 pub fn switch(tid: u32, raw: &blocked_record, names: &mut Names) -> Switch {
     let futex = Call::from_number(raw.header.call).map(Call::name);
-    let call = futex.unwrap_or_else(|| name_of_call(raw.call, raw.header.flags != 0));
+    let call = futex.unwrap_or_else(|| name_of_call(raw.header.number, raw.header.flags != 0));
     let object = match call {
         _ if futex.is_some() => names.name(tid, raw.argument),
         _ if OF_DESCRIPTORS.contains(&call) => ObjectName::new(&crate::loader::text(&raw.name)),

@@ -1,11 +1,11 @@
 //! Loads and attaches the programs, in the way that this kernel offers.
 
-use super::calls;
 use super::skeleton::{JobsSkel, JobsSkelBuilder, OpenJobsSkel, types::target};
+use super::{calls, moments};
 use crate::error::{Error, ErrorKind};
 use crate::loader::{
-    Attached, attach_all, has_tracepoint, information, lacks_settings, read_counter, refused, silence_libbpf,
-    storage,
+    Attached, attach_all, has_tracepoint, information, lacks_settings, most_processors, read_counter,
+    refused, silence_libbpf, storage,
 };
 use crate::{preemption, system};
 use libbpf_rs::btf::types::{Func, Struct};
@@ -37,6 +37,28 @@ impl Attach {
     }
 }
 
+/// Which steps of the scheduler are seen, besides the activations of watched threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Switches {
+    /// None.
+    #[default]
+    None,
+    /// Those of watched threads.
+    Watched,
+    /// Those of all threads of the machine.
+    All,
+    /// Those of all threads, kept in the kernel until they are asked for ([`super::Observer::moments`]): only
+    /// the last ones.
+    Kept,
+}
+
+impl Switches {
+    /// Whether those of threads that are not watched are among them.
+    pub const fn of_all(self) -> bool {
+        matches!(self, Switches::All | Switches::Kept)
+    }
+}
+
 /// What the programs are set to before they are loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -46,12 +68,27 @@ pub struct Settings {
     pub best_effort_too: bool,
     /// The cgroup to watch.
     pub cgroup_id: u64,
-    /// Whether every step of the scheduler makes a record too.
-    pub switches: bool,
-    /// Whether those of all other threads do, too.
-    pub all_threads: bool,
+    /// Which steps of the scheduler make records too.
+    pub switches: Switches,
     /// Size of the ring buffer in bytes; a power of two, and whole pages.
     pub buffer_bytes: u32,
+}
+
+/// How many moments are kept.
+#[derive(Clone, Copy)]
+pub struct Kept {
+    pub processors: u32,
+    pub slots: u32,
+}
+
+impl Kept {
+    pub fn choose(switches: Switches) -> Result<Option<Kept>, Error> {
+        if switches != Switches::Kept {
+            return Ok(None);
+        }
+        let processors = most_processors()?;
+        Ok(Some(Kept { processors, slots: moments::slots(processors) }))
+    }
 }
 
 /// The programs in the kernel. They leave it when this is dropped.
@@ -193,7 +230,8 @@ pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
 fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
     let hooks = Hooks::choose(attach);
     let mut open = open(settings, hooks, btf)?;
-    let waking = match (settings.switches, system::shows_interrupts()) {
+    let sees_switches = settings.switches != Switches::None;
+    let waking = match (sees_switches, system::shows_interrupts()) {
         (false, _) => "waking",
         (true, true) => "waking_of_current",
         (true, false) => "waking_by_stack",
@@ -202,7 +240,7 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     choose(&mut open, btf, |name| {
         let process = name.strip_suffix(way).unwrap_or_default();
         name == waking
-            || (settings.switches && is_detail(name))
+            || (sees_switches && is_detail(name))
             || SCHEDULER_PROGRAMS.contains(&name)
             || PROCESS_PROGRAMS.contains(&process)
             || hooks.need(name)
@@ -227,8 +265,11 @@ fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenJobsSkel
     rodata.cgroup_id = settings.cgroup_id;
     rodata.affinity_words = system::affinity_words();
     rodata.switch_has_state = has_state;
-    rodata.with_switches = settings.switches;
-    rodata.with_bystanders = settings.switches && settings.all_threads;
+    rodata.with_switches = settings.switches != Switches::None;
+    rodata.with_bystanders = settings.switches.of_all();
+    let kept = Kept::choose(settings.switches)?;
+    rodata.keeps_moments = kept.is_some();
+    rodata.last_slot = kept.map_or(0, |kept| kept.slots - 1);
     rodata.call_of_key = calls::table();
     if hooks == Hooks::Functions {
         rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some());
@@ -242,11 +283,16 @@ fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenJobsSkel
         .threads
         .set_max_entries(system::most_threads())
         .map_err(|error| refused("setting how many threads are watched", &error))?;
-    if settings.switches && settings.all_threads {
+    if settings.switches.of_all() {
         open.maps
             .bystanders
             .set_max_entries(system::most_threads())
             .map_err(|error| refused("setting how many other threads are known", &error))?;
+    }
+    if let Some(kept) = kept {
+        let resized = |error| refused("setting how many moments are kept", &error);
+        open.maps.moments.set_max_entries(kept.processors).map_err(resized)?;
+        open.maps.moments.set_value_size(moments::size(kept.slots)).map_err(resized)?;
     }
     open.maps
         .records

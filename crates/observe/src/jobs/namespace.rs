@@ -11,6 +11,9 @@ use std::collections::{HashMap, VecDeque};
 /// How many command lines are remembered: the latest.
 const MOST_COMMANDS: usize = 1024;
 
+/// How many threads that have ended have names.
+const MOST_ENDED: usize = 256;
+
 /// What earlier records said of numbers and command lines.
 #[derive(Default)]
 pub struct Namespace {
@@ -23,6 +26,8 @@ pub struct Namespace {
     /// Their processes, in the order in which they came.
     remembered: VecDeque<u32>,
     names: Names,
+    /// Threads that have ended and whose names are still known.
+    ended: VecDeque<u32>,
 }
 
 impl Namespace {
@@ -64,10 +69,18 @@ impl Namespace {
         }
         match &mut record {
             Record::Activation(activation) => self.names.complete(activation.tid, &mut activation.separator),
-            Record::Exit { tid, .. } => self.names.end(*tid),
+            Record::Exit { tid, .. } => self.end(*tid),
             _ => {}
         }
         record
+    }
+
+    /// A thread has ended; what it did may still be asked for.
+    fn end(&mut self, tid: u32) {
+        self.ended.push_back(tid);
+        if self.ended.len() > MOST_ENDED {
+            self.ended.pop_front().into_iter().for_each(|oldest| self.names.end(oldest));
+        }
     }
 
     /// The number in the observer's namespace of a thread with this number in the initial one.

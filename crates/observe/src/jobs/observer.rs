@@ -1,6 +1,7 @@
 //! An observation under way: from attaching to the last record.
 
-use super::load::{self, Attach, Loaded, Settings};
+use super::load::{self, Attach, Kept, Loaded, Settings, Switches};
+use super::moments::{Moments, Rings};
 use super::namespace::Namespace;
 use super::records::{self, Entry};
 use super::skeleton::types::target;
@@ -57,10 +58,8 @@ pub struct Options {
     pub target: Target,
     /// Threads under SCHED_OTHER and its like too (of processes, cgroups and commands).
     pub include_best_effort: bool,
-    /// Every step of the scheduler too ([`punctual_trace::Switch`]), for timelines.
-    pub switches: bool,
-    /// With `switches`: the steps of all other threads of the machine too.
-    pub all_threads: bool,
+    /// Steps of the scheduler too ([`punctual_trace::Switch`]), for timelines and causes.
+    pub switches: Switches,
     /// By which way.
     pub attach: Attach,
     /// Size of the buffer between kernel and user space in bytes; rounded up to a power of two.
@@ -110,6 +109,8 @@ pub struct Summary {
 /// An observation under way. The programs leave the kernel when it is dropped.
 pub struct Observer {
     ring: Ring<Entry>,
+    /// If moments are kept.
+    rings: Option<Rings>,
     namespace: Namespace,
     loaded: Loaded,
     pids: Vec<u32>,
@@ -128,7 +129,6 @@ impl Observer {
         let mut settings = Settings {
             best_effort_too: options.include_best_effort,
             switches: options.switches,
-            all_threads: options.all_threads,
             buffer_bytes: options.buffer_bytes.max(4096).checked_next_power_of_two().unwrap_or(1 << 31),
             ..Settings::default()
         };
@@ -157,10 +157,14 @@ impl Observer {
         }
         loaded.begin_to_count();
         let ring = Ring::open(&loaded.skeleton.maps.records, records::decode)?;
+        let kept = Kept::choose(options.switches)?;
+        let moments = &loaded.skeleton.maps.moments;
+        let rings = kept.map(|kept| Rings::open(moments, kept.processors, kept.slots)).transpose()?;
         let from = loaded.from;
         let stolen_before = system::stolen();
         let mut observer = Observer {
             ring,
+            rings,
             namespace: Namespace::default(),
             loaded,
             pids,
@@ -247,6 +251,12 @@ impl Observer {
         (look()? == bytes).then_some(glance)
     }
 
+    /// What all threads did since `since`, as far as it is still kept; `None` if nothing is.
+    pub fn moments(&mut self, since: Instant) -> Option<Moments> {
+        let Observer { rings, namespace, from, .. } = self;
+        Some(rings.as_ref()?.read(*from, since, |entry| namespace.translate(entry)))
+    }
+
     /// The time, on the clock of the records.
     pub fn now(&self) -> Instant {
         system::now()
@@ -273,8 +283,8 @@ impl Observer {
     }
 
     /// Stops, hands on everything that was seen, and ends the command if it still runs. The programs are only
-    /// detached when [`Summary::attached`] is dropped.
-    pub fn finish(mut self, each: &mut dyn FnMut(&Record)) -> Result<Summary, Error> {
+    /// detached when [`Summary::attached`] is dropped. What was kept can still be read.
+    pub fn finish(&mut self, each: &mut dyn FnMut(&Record)) -> Result<Summary, Error> {
         let (missed, program_ns) = self.loaded.programs();
         let attached = self.loaded.stop()?;
         let until = system::now();

@@ -139,7 +139,7 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
         record_kind::RECORD_BLOCKED => Some(Entry::Blocked(Box::new(read_plain(bytes)?))),
         record_kind::RECORD_FAULTED => {
             let raw: faulted_record = read_plain(bytes)?;
-            let faulted = Step::Faulted { minor: raw.minor, major: raw.major };
+            let faulted = Step::Faulted { minor: raw.minor, major: raw.header.number as u32 };
             let at = Instant::from_ns(raw.at);
             Some(Entry::Record(Record::Switch(Switch { tid, at, cpu: raw.cpu, step: faulted })))
         }
@@ -147,7 +147,8 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
     }
 }
 
-fn taken(raw: &taken_record) -> Option<Switch> {
+/// What took a processor.
+pub fn taken(raw: &taken_record) -> Option<Switch> {
     let number = raw.header.number as u32;
     let by = match taker(raw.header.flags.into()) {
         taker::TAKER_DEVICE => {

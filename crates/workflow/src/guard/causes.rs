@@ -8,6 +8,7 @@ use punctual_conformance::Contract;
 use punctual_extract::JobSeen;
 use punctual_model::causes::{LateTask, Limit};
 use punctual_model::{Causes, Instant};
+use punctual_observe::Observer;
 use punctual_trace::Record;
 
 /// The late jobs of the tasks of a contract.
@@ -20,8 +21,9 @@ pub struct LateJobs {
 }
 
 impl LateJobs {
-    pub fn start(from: Instant, contract: &Contract) -> LateJobs {
-        let explainer = Explainer::start(from);
+    /// `is_kept` is whether switches stay in the kernel.
+    pub fn start(from: Instant, is_kept: bool, contract: &Contract) -> LateJobs {
+        let explainer = Explainer::start(from, is_kept);
         let mut late = LateJobs { explainer, names: Vec::new(), tasks: Vec::new() };
         late.change_contract(contract);
         late
@@ -51,8 +53,15 @@ impl LateJobs {
     }
 
     /// Reports the jobs explained meanwhile.
-    pub fn turn(&mut self, sampler: &mut Sampler, alarms: &mut Alarms, gauges: Option<&Gauges>) {
-        self.explainer.turn(&mut |late| tell(late, sampler, alarms, gauges));
+    pub fn turn(
+        &mut self,
+        observer: &mut Observer,
+        has_ended: bool,
+        sampler: &mut Sampler,
+        alarms: &mut Alarms,
+        gauges: Option<&Gauges>,
+    ) {
+        self.explainer.turn(observer, has_ended, &mut |late| tell(late, sampler, alarms, gauges));
     }
 
     /// Reports the rest; returns all causes.

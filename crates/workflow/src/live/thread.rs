@@ -51,8 +51,10 @@ pub(super) struct Thread {
 /// Deadlines that do not depend on what is observed.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Agreed {
-    contract: Option<Duration>,
+    deadline: Option<(Limit, Duration)>,
     reservation: Option<Duration>,
+    /// Without a period, the longest jobs are late.
+    or_longest: bool,
 }
 
 struct Model {
@@ -254,9 +256,9 @@ impl Thread {
     }
 
     /// This was agreed on. As in a check, earlier jobs are not judged by it.
-    pub fn agree(&mut self, contract: Option<Duration>, about: &TaskRecord) {
+    pub fn agree(&mut self, deadline: Option<(Limit, Duration)>, or_longest: bool, about: &TaskRecord) {
         let reservation = about.reservation.map(|reservation| reservation.deadline_ns);
-        let agreed = Agreed { contract, reservation };
+        let agreed = Agreed { deadline, reservation, or_longest };
         if self.agreed != agreed {
             self.agreed = agreed;
             self.late = Late::default();
@@ -265,10 +267,13 @@ impl Thread {
     }
 
     fn set_limit(&mut self) {
-        let Agreed { contract, reservation } = self.agreed;
+        let Agreed { deadline, reservation, or_longest } = self.agreed;
         let found = self.model.as_ref().and_then(|model| period(&model.task));
-        let limits = [(Limit::Contract, contract), (Limit::Given, reservation), (Limit::Period, found)];
-        self.limit = limits.into_iter().find_map(|(limit, time)| Some((limit, time?)));
+        let longest = || self.stream()?.percentiles.as_ref()?.response.as_ref().map(|it| it.p99_ns);
+        self.limit = deadline
+            .or_else(|| Some((Limit::Given, reservation?)))
+            .or_else(|| Some((Limit::Period, found?)))
+            .or_else(|| Some((Limit::Longest, or_longest.then(longest)??)));
         self.late.judge(self.deadline());
     }
 

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 const AHEAD: Duration = Duration::from_ms(1);
 
 /// Turns records into events, and knows the threads that they are about.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Events {
     threads: HashMap<u32, Thread>,
     /// Threads that have ended are forgotten after this time; `None`: never.
@@ -20,6 +20,7 @@ pub(super) struct Events {
     ended: VecDeque<(Instant, u32)>,
 }
 
+#[derive(Clone)]
 struct Thread {
     info: ThreadInfo,
     process: u32,
@@ -59,10 +60,15 @@ impl Events {
     }
 
     fn introduce(&mut self, task: &TaskRecord) {
-        let TaskRecord { tid, policy, priority, pid, .. } = *task;
+        let TaskRecord { tid, pid, .. } = *task;
         let (ahead, cpu) = self.threads.get(&tid).map_or((None, None), |thread| (thread.ahead, thread.cpu));
-        let info = ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority };
-        self.threads.insert(tid, Thread { info, process: pid, cpu, ahead, ended: None });
+        self.threads.insert(tid, Thread { info: Events::info(task), process: pid, cpu, ahead, ended: None });
+    }
+
+    /// Who a thread is.
+    pub fn info(task: &TaskRecord) -> ThreadInfo {
+        let TaskRecord { tid, policy, priority, .. } = *task;
+        ThreadInfo { tid, name: task.name.clone(), policy: Some(policy), priority }
     }
 
     /// A thread ended: it left its processor for good.

@@ -1,29 +1,46 @@
-//! Why jobs are late, while they are observed. Events of the last seconds are kept in memory; a late job is
-//! explained within half a second, in constant memory.
+//! Why jobs are late, while they are observed: each late job is explained soon after its end, in constant
+//! memory. The switches of all threads either come as records, of which those of the last seconds are kept,
+//! or stay in the kernel and are read when a job was late.
 
 use super::events::Events;
 use super::job_of;
-use punctual_causes::{Collector, Explanation, Loss, add};
+use punctual_causes::{Collector, Event, Explanation, History, Job, Loss, Thread, add};
 use punctual_extract::{Histogram, JobSeen};
 use punctual_model::causes::{Causes, LateTask, Limit, Others};
 use punctual_model::{Duration, Instant};
+use punctual_observe::{Moments, Observer};
 use punctual_trace::Record;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration as WallDuration, Instant as WallInstant};
 
-/// Of longer jobs, the beginning is unknown.
+/// Of longer jobs, the beginning is unknown where switches come as records.
 const KEEP: Duration = Duration::from_ms(2_000);
 
-/// From one explanation to the next: for each, the events that are kept are gone through.
+/// From one explanation to the next, then: for each, the events that are kept are gone through.
 const BETWEEN: WallDuration = WallDuration::from_millis(250);
+
+/// An explanation takes at most one part in so many of the time.
+const SHARE: u32 = 10;
+
+/// Most of a job's time is settled this long after its end: the next step of each thread shows it.
+const SETTLED: Duration = Duration::from_ms(10);
+
+/// What threads did this long before a job is looked at, too.
+const LEAD: Duration = Duration::from_ms(50);
 
 /// Jobs explained at once; others are counted.
 const MOST_AT_ONCE: usize = 1_000;
 
+/// Jobs of a task that are judged again when another limit is known: the longest that were not late, and the
+/// late ones.
+const MOST_CANDIDATES: usize = 256;
+
+/// What threads were is remembered for as long as the kernel is likely to keep what they did.
+const REMEMBERED: Duration = Duration::from_ms(20_000);
+
 /// Explains late jobs of tasks, which have numbers of the caller's choice.
 pub(crate) struct Explainer {
-    events: Events,
-    collector: Collector,
+    source: Source,
     tasks: HashMap<u32, Explained>,
     /// When the last job of each thread ended.
     ends: HashMap<u32, Instant>,
@@ -32,6 +49,27 @@ pub(crate) struct Explainer {
     from: Instant,
     until: Instant,
     turned: WallInstant,
+    spent: WallDuration,
+    /// The number of the task that was retired last: they count downwards.
+    retired: u32,
+}
+
+/// Where switches come from.
+enum Source {
+    /// From records.
+    Records { events: Events, collector: Collector },
+    /// From the kernel, on demand.
+    Kept(Box<Kept>),
+}
+
+/// What is known without the switches that the kernel keeps.
+#[derive(Default)]
+struct Kept {
+    /// The threads as they were before the records below.
+    before: Events,
+    /// Who threads are, and their ends.
+    described: VecDeque<(Instant, Record)>,
+    jobs: Vec<Job>,
 }
 
 /// A task, and its late jobs so far.
@@ -40,56 +78,115 @@ struct Explained {
     costs: Histogram<6>,
     /// Later than this is late.
     limit: Option<Duration>,
+    /// The longest jobs that were not late.
+    candidates: Vec<Candidate>,
+    /// The last late jobs, each by itself.
+    apart: VecDeque<LateTask>,
+}
+
+#[derive(Clone, Copy)]
+struct Candidate {
+    job: Job,
+    has_arrival: bool,
+    least: Duration,
+    most: Duration,
 }
 
 impl Explainer {
-    /// Begins at this moment. The observation must have the switches of all threads.
-    pub fn start(from: Instant) -> Explainer {
+    /// Begins at this moment. The observation must have the switches of all threads, as records or kept.
+    pub fn start(from: Instant, is_kept: bool) -> Explainer {
+        let source = match is_kept {
+            true => Source::Kept(Box::default()),
+            false => Source::Records {
+                events: Events::forgetting_after(KEEP + KEEP),
+                collector: Collector::following(from, KEEP),
+            },
+        };
         Explainer {
-            events: Events::forgetting_after(KEEP + KEEP),
-            collector: Collector::following(from, KEEP),
+            source,
             tasks: HashMap::new(),
             ends: HashMap::new(),
             waiting: HashMap::new(),
             from,
             until: from,
             turned: WallInstant::now(),
+            spent: WallDuration::ZERO,
+            retired: u32::MAX,
         }
     }
 
-    /// From now on, jobs of this task that take longer than the limit are late.
+    /// Jobs of this task that take longer than the limit are late; those of a moment ago are judged again.
     pub fn limit(&mut self, task: u32, name: &str, limit: Option<(Limit, Duration)>) {
         let known = self.tasks.entry(task).or_insert_with(|| {
             let late = LateTask::new(name.to_owned(), Limit::None, Duration::ZERO);
-            Explained { late, costs: Histogram::default(), limit: None }
+            Explained {
+                late,
+                costs: Histogram::default(),
+                limit: None,
+                candidates: Vec::new(),
+                apart: VecDeque::new(),
+            }
         });
-        known.limit = limit.map(|(_, limit)| limit);
-        if let Some((kind, limit)) = limit {
-            (known.late.limit, known.late.limit_ns) = (kind, limit);
+        let before = std::mem::replace(&mut known.limit, limit.map(|(_, limit)| limit));
+        let Some((kind, limit)) = limit.filter(|(_, limit)| before != Some(*limit)) else { return };
+        (known.late.limit, known.late.limit_ns) = (kind, limit);
+        known.apart.retain(|job| job.longest_ns > limit);
+        if before.is_none_or(|before| limit < before) {
+            for candidate in std::mem::take(&mut known.candidates) {
+                self.judge(task, candidate);
+            }
         }
     }
 
     /// The late jobs of a task so far.
-    pub fn late(&self, task: u32) -> Option<&LateTask> {
-        self.tasks.get(&task).map(|task| &task.late)
+    pub fn late(&self, task: u32) -> Option<LateTask> {
+        let task = self.tasks.get(&task)?;
+        let mut late = task.late.clone();
+        task.apart.iter().for_each(|job| late.join(job.clone()));
+        Some(late)
     }
 
-    /// There are no more jobs of this task; returns the late ones.
-    pub fn forget(&mut self, task: u32) -> Option<LateTask> {
-        self.tasks.remove(&task).map(|task| task.late)
+    /// There are no more jobs of this task; its number may be used again. Returns the number that it has from
+    /// now on.
+    pub fn retire(&mut self, task: u32) -> u32 {
+        self.retired -= 1;
+        let number = self.retired;
+        if let Some(known) = self.tasks.remove(&task) {
+            self.tasks.insert(number, known);
+        }
+        for (waiting, _) in self.waiting.values_mut().filter(|(waiting, _)| *waiting == task) {
+            *waiting = number;
+        }
+        number
+    }
+
+    /// Forgets a task and its late jobs.
+    pub fn forget(&mut self, task: u32) {
+        self.tasks.remove(&task);
+    }
+
+    /// How many jobs were late.
+    pub fn late_jobs(&self) -> u64 {
+        self.tasks.values().map(|task| task.late.late + task.apart.len() as u64).sum()
     }
 
     /// Takes a record.
     pub fn record(&mut self, record: &Record) {
-        match *record {
-            Record::Lost { since, until } => self.collector.lost(Loss { since, until }),
-            Record::Exit { tid, .. } => _ = self.ends.remove(&tid),
-            _ => {}
+        if let Record::Exit { tid, .. } = *record {
+            self.ends.remove(&tid);
         }
-        self.events.of(record, &mut |event| {
-            self.until = self.until.max(event.at);
-            self.collector.event(event);
-        });
+        match &mut self.source {
+            Source::Records { events, collector } => {
+                if let Record::Lost { since, until } = *record {
+                    collector.lost(Loss { since, until });
+                }
+                events.of(record, &mut |event| {
+                    self.until = self.until.max(event.at);
+                    collector.event(event);
+                });
+            }
+            Source::Kept(kept) => kept.record(record, &mut self.until),
+        }
     }
 
     /// A job of a task has ended.
@@ -97,48 +194,200 @@ impl Explainer {
         let Some(task) = self.tasks.get_mut(&number) else { return };
         let late = &mut task.late;
         if late.jobs == 0 {
-            let thread = self.events.who(seen.tid);
+            let thread = self.source.who(seen.tid);
             (late.tid, late.priority) = (seen.tid, thread.priority);
             late.policy = thread.policy.unwrap_or(late.policy);
         }
         late.jobs += 1;
         task.costs.add(seen.job.cost);
+        self.until = self.until.max(seen.job.end);
         let previous_end = self.ends.insert(seen.tid, seen.job.end);
-        if task.limit.is_none_or(|limit| seen.job.least_response() <= limit) {
-            late.perhaps += u64::from(task.limit.is_some_and(|limit| seen.job.response() > limit));
-            return;
+        let candidate = Candidate {
+            job: job_of(seen, previous_end),
+            has_arrival: seen.job.release.arrival.is_some(),
+            least: seen.job.least_response(),
+            most: seen.job.response(),
+        };
+        self.judge(number, candidate);
+    }
+
+    /// Whether a job is to be explained.
+    fn judge(&mut self, number: u32, candidate: Candidate) {
+        let Some(task) = self.tasks.get_mut(&number) else { return };
+        let Candidate { job, has_arrival, least, most } = candidate;
+        if task.limit.is_none_or(|limit| least <= limit) {
+            task.late.perhaps += u64::from(task.limit.is_some_and(|limit| most > limit));
+            return task.consider(candidate);
         }
-        let job = job_of(seen, previous_end);
+        let late = &mut task.late;
         if self.waiting.len() >= MOST_AT_ONCE {
             late.late += 1;
             late.longest_ns = late.longest_ns.max(job.time());
             late.others.get_or_insert_default().add(Others { jobs: 1, ns: job.time() });
             return;
         }
-        self.waiting.insert((seen.tid, job.end), (number, seen.job.release.arrival.is_some()));
-        self.collector.job(job);
+        self.waiting.insert((job.thread, job.end), (number, has_arrival));
+        match &mut self.source {
+            Source::Records { collector, .. } => collector.job(job),
+            Source::Kept(kept) => kept.jobs.push(job),
+        }
     }
 
-    /// Explains what can be, now and then: each late job as its task with this one job and cause.
-    pub fn turn(&mut self, each: &mut impl FnMut(&LateTask)) {
-        if !self.collector.is_due() || self.turned.elapsed() < BETWEEN {
-            return;
+    /// Explains what can be, now and then: each late job as its task with this one job and cause. Whatever
+    /// the kernel has kept comes from the observation; `is_last` is whether that has ended.
+    pub fn turn(&mut self, observer: &mut Observer, is_last: bool, each: &mut impl FnMut(&LateTask)) {
+        let now = observer.now();
+        self.explain(now, is_last, &mut |since| observer.moments(since), each);
+    }
+
+    fn explain(
+        &mut self,
+        now: Instant,
+        is_last: bool,
+        moments: &mut dyn FnMut(Instant) -> Option<Moments>,
+        each: &mut impl FnMut(&LateTask),
+    ) {
+        let Explainer { source, tasks, waiting, turned, spent, .. } = self;
+        match source {
+            Source::Records { events, collector } if collector.is_due() && turned.elapsed() >= BETWEEN => {
+                *turned = WallInstant::now();
+                collector.explain(&mut |it| explained(&it, tasks, waiting, events, each));
+            }
+            Source::Kept(kept) => {
+                kept.forget(now);
+                if !is_last && turned.elapsed() < *spent * SHARE {
+                    return;
+                }
+                let began = WallInstant::now();
+                let jobs = kept.settled(now, is_last);
+                if jobs.is_empty() {
+                    return;
+                }
+                kept.explain(&jobs, now, moments, &mut |it, events| {
+                    explained(&it, tasks, waiting, events, each);
+                });
+                (*turned, *spent) = (WallInstant::now(), began.elapsed());
+            }
+            Source::Records { .. } => {}
         }
-        self.turned = WallInstant::now();
-        let Explainer { collector, tasks, waiting, events, .. } = self;
-        collector.explain(&mut |it| explained(&it, tasks, waiting, events, each));
     }
 
     /// Explains the rest; returns all causes.
     pub fn finish(mut self, each: &mut impl FnMut(&LateTask)) -> Causes {
-        let Explainer { collector, ref mut tasks, ref mut waiting, ref events, .. } = self;
-        collector.finish(&mut |it| explained(&it, tasks, waiting, events, each));
-        let late = self.tasks.into_values().map(|task| task.late).filter(|task| task.late > 0);
-        let (from_ns, until_ns) = (self.from, self.until);
+        let Explainer { source, tasks, waiting, from, until, .. } = &mut self;
+        if let Source::Records { events, collector } = source {
+            let collector = std::mem::replace(collector, Collector::new(Vec::new(), *from));
+            collector.finish(&mut |it| explained(&it, tasks, waiting, events, each));
+        }
+        let (from_ns, until_ns) = (*from, *until);
+        let late = self.tasks.into_values().map(Explained::finish).filter(|task| task.late > 0);
         let mut causes = Causes { from_ns, until_ns, lacks: Vec::new(), tasks: late.collect() };
         causes.tasks.iter_mut().for_each(LateTask::bound);
         causes.sort();
         causes
+    }
+}
+
+impl Source {
+    /// A thread as it is now.
+    fn who(&self, tid: u32) -> Thread {
+        match self {
+            Source::Records { events, .. } => events.who(tid),
+            Source::Kept(kept) => {
+                let told = kept.described.iter().rev().find_map(|(_, record)| match record {
+                    Record::Task(task) | Record::Known(task) if task.tid == tid => Some(task),
+                    _ => None,
+                });
+                told.map_or_else(|| kept.before.who(tid), |task| Events::info(task))
+            }
+        }
+    }
+}
+
+impl Explained {
+    /// Its late jobs.
+    fn finish(mut self) -> LateTask {
+        self.apart.into_iter().for_each(|job| self.late.join(job));
+        self.late
+    }
+
+    /// A late job is explained.
+    fn add(&mut self, job: LateTask) {
+        self.apart.push_back(job);
+        if self.apart.len() > MOST_CANDIDATES {
+            self.apart.pop_front().into_iter().for_each(|oldest| self.late.join(oldest));
+        }
+    }
+
+    /// Keeps a job that is late if another limit says so.
+    fn consider(&mut self, candidate: Candidate) {
+        if self.candidates.len() < MOST_CANDIDATES {
+            return self.candidates.push(candidate);
+        }
+        let shortest = self.candidates.iter_mut().min_by_key(|kept| kept.most);
+        if let Some(shortest) = shortest.filter(|kept| kept.most < candidate.most) {
+            *shortest = candidate;
+        }
+    }
+}
+
+impl Kept {
+    fn record(&mut self, record: &Record, until: &mut Instant) {
+        let at = match record {
+            Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
+            Record::Exit { at, .. } | Record::BystanderExit { at, .. } => *at,
+            Record::Renamed { .. } => *until,
+            _ => return,
+        };
+        *until = at.max(*until);
+        self.described.push_back((at, record.clone()));
+    }
+
+    /// What happened long ago is only known by its outcome.
+    fn forget(&mut self, now: Instant) {
+        let needed = self.jobs.iter().map(|job| job.begin).min().unwrap_or(now);
+        while let Some((_, record)) = self.described.front().filter(|(at, _)| needed.since(*at) > REMEMBERED)
+        {
+            self.before.of(record, &mut |_| {});
+            self.described.pop_front();
+        }
+    }
+
+    /// Takes the jobs that can be explained.
+    fn settled(&mut self, now: Instant, all: bool) -> Vec<Job> {
+        let (settled, rest) =
+            std::mem::take(&mut self.jobs).into_iter().partition(|job| all || job.end + SETTLED < now);
+        self.jobs = rest;
+        settled
+    }
+
+    fn explain(
+        &self,
+        jobs: &[Job],
+        now: Instant,
+        moments: &mut dyn FnMut(Instant) -> Option<Moments>,
+        each: &mut dyn FnMut(Explanation, &Events),
+    ) {
+        let began = |job: &Job| job.previous_end.unwrap_or(job.begin).min(job.begin);
+        let Some(since) = jobs.iter().map(began).min() else { return };
+        let since = Instant::from_ns(since.ns().saturating_sub(LEAD.ns()));
+        let Moments { from, steps, gaps } = moments(since).unwrap_or_default();
+        let losses = gaps.into_iter().map(|(since, until)| Loss { since, until }).collect();
+        let mut events: Vec<Event> = Vec::with_capacity(steps.len());
+        let mut threads = self.before.clone();
+        let mut described: Vec<&(Instant, Record)> = self.described.iter().collect();
+        described.sort_by_key(|(at, _)| *at);
+        let mut described = described.into_iter().peekable();
+        for step in steps {
+            while let Some((_, record)) = described.next_if(|(at, _)| *at <= step.at) {
+                threads.of(record, &mut |event| events.push(event));
+            }
+            threads.of(&Record::Switch(step), &mut |event| events.push(event));
+        }
+        described.for_each(|(_, record)| threads.of(record, &mut |event| events.push(event)));
+        events.sort_by_key(|event| event.at);
+        let history = History::new(from, now, &events, losses);
+        jobs.iter().for_each(|job| each(history.explain(*job), &threads));
     }
 }
 
@@ -151,10 +400,11 @@ fn explained(
 ) {
     let job = &explanation.job;
     let Some((number, has_arrival)) = waiting.remove(&(job.thread, job.end)) else { return };
-    let Some(Explained { late, costs, .. }) = tasks.get_mut(&number) else { return };
+    let Some(task) = tasks.get_mut(&number) else { return };
+    let Explained { late, costs, .. } = task;
     late.usual_cost_ns = costs.quantiles().map_or(late.usual_cost_ns, |it| it.p50_ns);
     let mut alone = late.without_jobs();
     add(&mut alone, 1, explanation, has_arrival, &|tid| events.who(tid));
     each(&alone);
-    late.join(alone);
+    task.add(alone);
 }

@@ -61,6 +61,8 @@ static __always_inline void emit_blocked(struct task_struct *task, __u32 sequenc
 	__u8 futex = CALL_NONE;
 	struct file *file = NULL;
 	struct blocked_record *record;
+	struct moment moment;
+	__u32 slots;
 
 	/* So that the verifier sees the check of its size. */
 	barrier_var(key);
@@ -73,21 +75,26 @@ static __always_inline void emit_blocked(struct task_struct *task, __u32 sequenc
 		file = file_of((int)argument);
 	}
 	/* Filled without a branch before: old verifiers lose track of what is reserved. */
-	record = reserve_plain(sizeof(*record));
+	slots = file ? SLOTS_WITH_NAME : 1;
+	moment = reserve_moment(sizeof(*record), slots);
+	record = moment.record;
 	if (!record)
 		return;
 	fill_plain_header(&record->header, task->pid, sequence, RECORD_BLOCKED, is_narrow);
 	record->header.call = futex;
-	record->at = now;
-	record->cpu = bpf_get_smp_processor_id();
-	record->call = number;
+	record->header.number = number;
 	record->argument = argument;
 	record->owner = owner;
+	record->cpu = bpf_get_smp_processor_id();
+	if (slots == 1 && keeps_moments)
+		goto filled;
+	record->at = now;
 	record->name[0] = 0;
 	if (file)
 		bpf_probe_read_kernel_str(record->name, sizeof(record->name),
 			BPF_CORE_READ(file, f_path.dentry, d_name.name));
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+filled:
+	submit_moment(moment, slots);
 }
 
 static __always_inline void emit_faulted(struct thread *thread, struct task_struct *task, __u64 now)
@@ -96,6 +103,7 @@ static __always_inline void emit_faulted(struct thread *thread, struct task_stru
 	bool is_first = !thread->minor_faults && !thread->major_faults;
 	__u64 minor_before = thread->minor_faults, major_before = thread->major_faults;
 	struct faulted_record *record;
+	struct moment moment;
 
 	if (minor == minor_before && major == major_before)
 		return;
@@ -103,15 +111,16 @@ static __always_inline void emit_faulted(struct thread *thread, struct task_stru
 	thread->major_faults = major;
 	if (is_first)
 		return;
-	record = reserve_plain(sizeof(*record));
+	moment = reserve_moment(sizeof(*record), 1);
+	record = moment.record;
 	if (!record)
 		return;
 	fill_plain_header(&record->header, thread->tid, thread->sequence, RECORD_FAULTED, 0);
+	record->header.number = major - major_before;
 	record->at = now;
 	record->cpu = bpf_get_smp_processor_id();
 	record->minor = minor - minor_before;
-	record->major = major - major_before;
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	submit_moment(moment, 1);
 }
 
 #endif

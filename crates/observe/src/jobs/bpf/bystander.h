@@ -53,7 +53,9 @@ static __always_inline void introduce(struct task_struct *task, __u64 now)
 
 static __always_inline void bystander_step(struct task_struct *task, __u8 step, __u32 by, __u64 now)
 {
-	introduce(task, now);
+	/* Of a thread that is kept to be asked about later, when it runs. */
+	if (!keeps_moments || step != STEP_WOKEN)
+		introduce(task, now);
 	emit_step(task->pid, 0, step, by, now);
 }
 

@@ -125,26 +125,6 @@ static __always_inline __u8 step_of_sleep(unsigned int state)
 	return state & STOPPED_STATES ? STEP_STOPPED : STEP_ASLEEP_UNINTERRUPTIBLE;
 }
 
-static __always_inline void emit_step(__u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
-{
-	struct switch_record *record = reserve_plain(sizeof(*record));
-
-	if (!record)
-		return;
-	fill_plain_header(&record->header, tid, sequence, RECORD_SWITCH, step);
-	record->at = now;
-	record->cpu = bpf_get_smp_processor_id();
-	record->by = by;
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-}
-
-/* A step of the scheduler. It takes no sequence number: no model depends on it. */
-static __always_inline void emit_switch(struct thread *thread, __u8 step, __u32 by, __u64 now)
-{
-	if (with_switches)
-		emit_step(thread->tid, thread->sequence, step, by, now);
-}
-
 /* Keys of what was ready when a call returned. */
 struct ready {
 	__u32 keys[MOST_READY];

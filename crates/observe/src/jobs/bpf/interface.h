@@ -41,6 +41,8 @@ enum limits {
 	FILE_NAME_LENGTH = 48,
 	INTERRUPT_NAME_LENGTH = 32,
 	MOST_READY = 4, /* a power of two */
+	SLOT_SIZE = 32, /* of a processor's last moments */
+	SLOTS_WITH_NAME = 3,
 };
 
 enum record_kind {
@@ -179,23 +181,22 @@ struct switch_record {
 /* Sent just before the switch of a thread that goes to sleep: what it waits for. Takes no sequence
  * number, like a switch. */
 struct blocked_record {
-	struct header header; /* flags: whether the program has 32 bits; call: of futex(2) */
-	__u64 at;
+	struct header header; /* flags: whether the program has 32 bits; call: of futex(2); number: of
+				 its system call; negative: a page fault */
+	__u64 argument;	      /* the first one of the call */
+	__u32 owner;	      /* who holds the lock; 0: not known */
 	__u32 cpu;
-	__s32 call;		     /* the number of its system call; negative: a page fault */
-	__u64 argument;		     /* the first one of the call */
-	__u32 owner;		     /* who holds the lock; 0: not known */
+	__u64 at;
 	__u8 name[FILE_NAME_LENGTH]; /* of the file that the argument describes, if it does */
 };
 
 /* Sent just before a thread leaves its processor: its page faults since it last did. Takes no
  * sequence number. */
 struct faulted_record {
-	struct header header;
+	struct header header; /* number: of major ones */
 	__u64 at;
 	__u32 cpu;
 	__u32 minor;
-	__u32 major;
 };
 
 /* What took a processor from its thread: the flags of a taken_record. */
@@ -215,6 +216,19 @@ struct taken_record {
 	__u64 time; /* how long it took; by a hypervisor, some time since the last switch */
 	__u32 cpu;
 	__u8 name[INTERRUPT_NAME_LENGTH];
+};
+
+/*
+ * The last moments of a processor: records of steps, and of what comes with them, in slots. Each
+ * record begins a slot: the sequence in its header is the number of that slot, counted from the
+ * beginning, and its object_class how many slots it takes. A record that has no name takes one slot
+ * and lacks what does not fit: the processor, which is the ring's, and of a `blocked_record` the
+ * time, which is that of the next step. The last record may reach into the slots beyond the last.
+ */
+struct moments {
+	__u64 taken; /* slots so far */
+	__u64 padding[7];
+	__u8 slots[SLOT_SIZE * SLOTS_WITH_NAME];
 };
 
 /* What is remembered of a thread that is not watched and of which only switches are recorded. It is
@@ -355,6 +369,7 @@ struct interface {
 	struct blocked_record blocked;
 	struct faulted_record faulted;
 	struct taken_record taken;
+	struct moments moments;
 	struct thread thread;
 	enum call call;
 	enum file_class file_class;

@@ -15,6 +15,7 @@
 #include <bpf/bpf_tracing.h>
 #include "interface.h"
 #include "emit.h"
+#include "moments.h"
 #include "numbers.h"
 #include "task.h"
 #include "bystander.h"

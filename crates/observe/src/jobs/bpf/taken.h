@@ -30,7 +30,9 @@ static __always_inline struct taking *taking_here(void)
 static __always_inline void emit_taken(
 	__u8 taker, int number, const char *name, __u64 time, __u64 now)
 {
-	struct taken_record *record = reserve_plain(sizeof(*record));
+	__u32 slots = name ? SLOTS_WITH_NAME : 1;
+	struct moment moment = reserve_moment(sizeof(struct taken_record), slots);
+	struct taken_record *record = moment.record;
 
 	if (!record)
 		return;
@@ -38,11 +40,14 @@ static __always_inline void emit_taken(
 	record->header.number = number;
 	record->at = now;
 	record->time = time;
+	if (slots == 1 && keeps_moments)
+		goto filled;
 	record->cpu = bpf_get_smp_processor_id();
 	record->name[0] = 0;
 	if (name)
 		bpf_probe_read_kernel_str(record->name, sizeof(record->name), name);
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+filled:
+	submit_moment(moment, slots);
 }
 
 static __always_inline int taker_begins(__u8 taker)

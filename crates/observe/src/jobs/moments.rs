@@ -1,0 +1,217 @@
+//! The last moments of each processor: a ring of steps of the scheduler, in memory that the programs share
+//! with user space and overwrite without asking. Read only on demand; reading stops nobody.
+
+use super::records::{self, Entry};
+use super::skeleton::types::{blocked_record, header, limits, moments as Ring, record_kind, taken_record};
+use crate::error::{Error, ErrorKind};
+use crate::loader::{Plain, read_plain};
+use memmap2::{MmapOptions, MmapRaw};
+use punctual_model::Instant;
+use punctual_trace::{Record, Step, Switch};
+use std::collections::HashMap;
+use std::mem::offset_of;
+use std::os::fd::AsFd;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{Ordering, fence};
+
+const SLOT: usize = limits::SLOT_SIZE.0 as usize;
+const MOST_SLOTS: usize = limits::SLOTS_WITH_NAME.0 as usize;
+const SLOTS_AT: usize = offset_of!(Ring, slots);
+
+/// Memory for one processor: 50,000 sleeps and wake-ups, or 200 ms of 80,000 switches per second.
+const BYTES: u32 = 2 << 20;
+/// Memory for all. With more than 16 processors, each has less.
+const MOST_BYTES: u32 = 32 << 20;
+/// The least that each has.
+const LEAST_BYTES: u32 = 64 << 10;
+
+// SAFETY: generated from a C struct of integers.
+unsafe impl Plain for Ring {}
+
+/// How many slots the ring of each of so many processors has; a power of two.
+pub fn slots(processors: u32) -> u32 {
+    let share = MOST_BYTES / processors.next_power_of_two().max(1);
+    share.clamp(LEAST_BYTES, BYTES) / SLOT as u32
+}
+
+/// The size of a ring in memory.
+pub fn size(slots: u32) -> u32 {
+    size_of::<Ring>() as u32 + slots * SLOT as u32
+}
+
+/// The rings, as user space sees them.
+pub struct Rings {
+    memory: MmapRaw,
+    processors: usize,
+    slots: usize,
+}
+
+/// What was kept.
+#[derive(Debug, Default)]
+pub struct Moments {
+    /// All steps since then.
+    pub from: Instant,
+    /// In the order of time. Steps from before are the last ones of their threads.
+    pub steps: Vec<Switch>,
+    /// Times in which some were not readable.
+    pub gaps: Vec<(Instant, Instant)>,
+}
+
+impl Rings {
+    /// Maps the rings of so many processors.
+    pub fn open(map: &impl AsFd, processors: u32, slots: u32) -> Result<Rings, Error> {
+        let (processors, slots) = (processors as usize, slots as usize);
+        let length = processors * size(slots as u32) as usize;
+        let mapped = MmapOptions::new().len(length).map_raw_read_only(map.as_fd().as_raw_fd());
+        let memory = mapped.map_err(|error| {
+            Error::new(ErrorKind::Kernel, format!("cannot map the last moments of processors: {error}"))
+        })?;
+        Ok(Rings { memory, processors, slots })
+    }
+
+    /// Reads what happened since `since`, and of what was before, the last step of each thread. The
+    /// observation began at `begun`. `translate` makes records of entries.
+    pub fn read(
+        &self,
+        begun: Instant,
+        since: Instant,
+        mut translate: impl FnMut(Entry) -> Record,
+    ) -> Moments {
+        let mut moments = Moments { from: begun, ..Moments::default() };
+        let mut before = HashMap::new();
+        for cpu in 0..self.processors {
+            self.processor(cpu).walk(cpu as u32, since, &mut moments, &mut before, &mut translate);
+        }
+        moments.steps.extend(before.into_values().flatten());
+        moments.steps.sort_by_key(|step| step.at);
+        moments
+    }
+
+    /// Copies the ring of a processor.
+    fn processor(&self, cpu: usize) -> Copied {
+        let at = cpu * size(self.slots as u32) as usize;
+        // SAFETY: `taken` lies within the mapped memory, is aligned (so is the size of a ring), and only ever
+        // written as a whole.
+        let taken = || unsafe { self.memory.as_ptr().add(at).cast::<u64>().read_volatile() };
+        let until = taken();
+        fence(Ordering::Acquire);
+        let used = (until.min(self.slots as u64) as usize + MOST_SLOTS - 1) * SLOT;
+        let mut bytes = vec![0; used];
+        // SAFETY: as many bytes are mapped from there. The programs may write to them meanwhile: bytes have
+        // no invalid values, and those that may have changed are not used.
+        unsafe { self.memory.as_ptr().add(at + SLOTS_AT).copy_to_nonoverlapping(bytes.as_mut_ptr(), used) };
+        fence(Ordering::Acquire);
+        // What was claimed meanwhile may have been overwritten while it was copied.
+        let first = (taken() + MOST_SLOTS as u64).saturating_sub(self.slots as u64);
+        Copied { bytes, slots: self.slots, first: if first <= MOST_SLOTS as u64 { 0 } else { first }, until }
+    }
+}
+
+/// The last moments of a processor.
+struct Copied {
+    bytes: Vec<u8>,
+    slots: usize,
+    /// The number of the first slot that is still what it was, and of the first that was not taken yet.
+    first: u64,
+    until: u64,
+}
+
+/// The last step of a thread, after what was recorded with it.
+type Last = Vec<Switch>;
+
+impl Copied {
+    fn walk(
+        &self,
+        cpu: u32,
+        since: Instant,
+        moments: &mut Moments,
+        before: &mut HashMap<u32, Last>,
+        translate: &mut impl FnMut(Entry) -> Record,
+    ) {
+        let mut place = self.first;
+        let mut last: Option<Instant> = None;
+        // What a thread waits for comes just before its step, and has no time of its own.
+        let mut waits: Option<blocked_record> = None;
+        let (mut is_broken, mut details) = (false, Vec::new());
+        while place < self.until {
+            let Some((entry, slots)) = self.entry(place, cpu) else {
+                (is_broken, place) = (true, place + 1);
+                continue;
+            };
+            place += slots;
+            let mut entry = entry;
+            if let Entry::Blocked(raw) = entry {
+                waits = Some(*raw);
+                continue;
+            }
+            let Entry::Record(Record::Switch(step)) = &mut entry else { continue };
+            let at = step.at;
+            match last {
+                None if self.first > 0 => moments.from = moments.from.max(at),
+                Some(last) if is_broken => moments.gaps.push((last, at)),
+                _ => {}
+            }
+            (last, is_broken) = (Some(at), false);
+            let with = waits
+                .take()
+                .filter(|raw| raw.header.tid == step.tid)
+                .map(|raw| Entry::Blocked(Box::new(blocked_record { at: at.ns(), ..raw })));
+            let mut steps = with.into_iter().chain([entry]).filter_map(|entry| match translate(entry) {
+                Record::Switch(step) => Some(step),
+                _ => None,
+            });
+            if at >= since {
+                moments.steps.append(&mut details);
+                moments.steps.extend(steps);
+                continue;
+            }
+            details.extend(&mut steps);
+            let Some(step) = details.last() else { continue };
+            match step.step {
+                Step::Faulted { .. } => continue,
+                Step::Taken { .. } => {}
+                _ => {
+                    let known = before.entry(step.tid).or_default();
+                    if known.last().is_none_or(|known| known.at <= at) {
+                        *known = details.clone();
+                    }
+                }
+            }
+            details.clear();
+        }
+    }
+
+    /// The entry that begins at a slot, and how many it takes; `None` if none that is whole begins there.
+    fn entry(&self, place: u64, cpu: u32) -> Option<(Entry, u64)> {
+        let at = (place % self.slots as u64) as usize * SLOT;
+        let header: header = read_plain(self.bytes.get(at..)?)?;
+        let slots = usize::from(header.object_class);
+        if header.sequence != place as u32 || !(1..=MOST_SLOTS).contains(&slots) {
+            return None;
+        }
+        let mut bytes = [0; MOST_SLOTS * SLOT];
+        let used = slots * SLOT;
+        bytes[..used].copy_from_slice(self.bytes.get(at..at + used)?);
+        let entry = match record_kind(header.kind.into()) {
+            record_kind::RECORD_TAKEN => {
+                let raw: taken_record = read_plain(&bytes)?;
+                Entry::Record(Record::Switch(records::taken(&taken_record { cpu, ..raw })?))
+            }
+            _ => records::decode(&bytes)?,
+        };
+        Some((entry, slots as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_fit_into_their_memory() {
+        assert_eq!(slots(1) as usize * SLOT, 2 << 20);
+        assert_eq!(slots(16) as usize * SLOT, 2 << 20);
+        assert_eq!(slots(17) as usize * SLOT, 1 << 20);
+        assert_eq!(slots(4096) as usize * SLOT, 64 << 10);
+    }
+}

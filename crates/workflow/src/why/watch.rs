@@ -1,0 +1,130 @@
+//! Why jobs of live threads were late. Nothing is recorded: the kernel keeps what all threads did in the last
+//! moments, which is read when a job was late.
+
+use super::{Choice, Jobs};
+use crate::error::Result;
+use crate::filter::RecordFilter;
+use crate::live::{Agreement, Live};
+use crate::monitor::Monitor;
+use crate::watch::{self, Sink, Watch};
+use crate::{platform, record};
+use punctual_extract::Options as ExtractOptions;
+use punctual_model::causes::{Causes, LateTask, Limit};
+use punctual_model::{Duration, Task, TimingModel};
+use punctual_observe::{Observer, Statistics, Switches};
+use punctual_report::counted;
+use punctual_trace::{Record, TaskRecord};
+use std::sync::atomic::AtomicBool;
+
+/// Most of the worst jobs that are kept of a task while it is watched.
+const MOST_WORST: usize = 8;
+
+/// Whether these jobs can be found while they are watched. For others, all has to be recorded: where jobs end,
+/// and which are looked at, is known only afterwards.
+pub fn can_watch(choice: &Choice) -> bool {
+    matches!(choice.jobs, Jobs::Late | Jobs::LongerThan(_)) && choice.worst <= MOST_WORST
+}
+
+/// Watches until the limit of time, the end of the target, or `stop`; explains jobs that [`can_watch`]. The
+/// timing model, with the section `causes`.
+pub fn watch(
+    mut watch: Watch,
+    choice: &Choice,
+    stop: &AtomicBool,
+    monitor: &dyn Monitor,
+) -> Result<TimingModel> {
+    watch.check()?;
+    watch.observe.switches = Switches::Kept;
+    let options = ExtractOptions { stream: choice.stream, merge_transitions: false };
+    let (sink, watched) = watch::run(&watch, stop, monitor, |observer| {
+        let mut live = Live::new(options, Box::new(Longer::than(&choice.jobs))).keeping_causes();
+        live.begin(observer.from(), true);
+        Ok(Looking { live, threads: choice.threads.records().with_others() })
+    })?;
+    if let Some(failure) = watched.failure {
+        return Err(failure);
+    }
+    let Looking { mut live, .. } = sink;
+    let (until, statistics) = (watched.summary.until, watched.summary.statistics);
+    live.count(statistics.records, record::totals(&statistics));
+    let mut model = live.model(platform::here(), until);
+    choice.threads.select(&mut model, "the observation")?;
+    if model.tasks().is_empty() {
+        watch::hint_nothing_seen(&watch, monitor);
+    }
+    let causes = live.into_causes();
+    model.causes = Some(completed(causes, model.tasks(), choice.worst));
+    Ok(model)
+}
+
+/// Jobs are counted as in the models: while they were watched, it was not known at first which are jobs.
+fn completed(mut causes: Causes, tasks: &[Task], worst: usize) -> Causes {
+    let is_of = |task: &Task, late: &LateTask| {
+        (task.tid, task.policy, task.priority) == (late.tid, late.policy, late.priority)
+    };
+    for late in &mut causes.tasks {
+        let streams = tasks.iter().filter(|task| is_of(task, late));
+        let jobs = streams.filter_map(|task| Some(task.streams.get(task.primary?)?.jobs));
+        late.jobs = jobs.sum::<u64>().max(late.late);
+        late.worst.truncate(worst);
+    }
+    causes
+}
+
+/// What is late without a contract.
+struct Longer(Option<Duration>);
+
+impl Longer {
+    fn than(jobs: &Jobs) -> Longer {
+        Longer(match jobs {
+            Jobs::LongerThan(time) => {
+                Some(Duration::from_ns(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Agreement for Longer {
+    fn deadline(&self, _: &TaskRecord, _: Option<&str>) -> Option<Duration> {
+        self.0
+    }
+
+    fn kind(&self) -> Limit {
+        Limit::Given
+    }
+
+    fn or_longest(&self) -> bool {
+        true
+    }
+}
+
+struct Looking {
+    live: Live,
+    threads: RecordFilter,
+}
+
+impl Sink for Looking {
+    fn record(&mut self, record: &Record) -> Result<()> {
+        self.threads.pass(record, |record| self.live.record(record));
+        Ok(())
+    }
+
+    fn look_back(&mut self, observer: &mut Observer, has_ended: bool) {
+        self.live.refresh(observer.now());
+        self.live.explain(observer, has_ended);
+    }
+
+    fn tick(&mut self, _: &Statistics) -> Result<()> {
+        Ok(())
+    }
+
+    fn progress(&self) -> String {
+        let (jobs, late) = self.live.jobs();
+        format!("{}, {late} late", counted(jobs, "job"))
+    }
+
+    fn patience(&self) -> std::time::Duration {
+        watch::PROMPT
+    }
+}
