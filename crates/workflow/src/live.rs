@@ -278,6 +278,9 @@ impl Live {
         let Some((_, about)) = self.extractor.about(tid) else { return };
         if let Some(sketch) = self.extractor.sketch(tid, at) {
             thread.learn(sketch, at);
+            if let Some(explainer) = &mut self.explainer {
+                explainer.limit(tid, &about.name, thread.limit());
+            }
         }
         let name = thread.model().map_or_else(|| about.name.clone(), |task| task.name.clone());
         let explained = self.explainer.as_mut().map(|explainer| explainer.retire(tid));

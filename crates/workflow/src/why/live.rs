@@ -401,6 +401,10 @@ fn explained(
     let job = &explanation.job;
     let Some((number, has_arrival)) = waiting.remove(&(job.thread, job.end)) else { return };
     let Some(task) = tasks.get_mut(&number) else { return };
+    // Another limit is known since it was judged.
+    if task.limit.is_some_and(|limit| job.time() <= limit) {
+        return;
+    }
     let Explained { late, costs, .. } = task;
     late.usual_cost_ns = costs.quantiles().map_or(late.usual_cost_ns, |it| it.p50_ns);
     let mut alone = late.without_jobs();
