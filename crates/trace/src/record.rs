@@ -137,6 +137,8 @@ pub enum Step {
     In,
     /// It lost its processor and remains ready to run.
     Preempted,
+    /// The same, but its cgroup has used up its quota of processor time.
+    Throttled,
     /// It stopped, and waits for something.
     Asleep {
         /// Whether a signal would wake it; what waits for a disk or a lock of the kernel is not woken by

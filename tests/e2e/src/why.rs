@@ -1,6 +1,7 @@
 //! Why jobs were late, against a program that knows.
 
 pub mod as_lttng;
+mod quota;
 
 use crate::disturbed::rows;
 use crate::run::{Ended, directory, punctual, run, workload};
@@ -22,6 +23,7 @@ pub const ALL: &[(&str, Test)] = &[
 pub const ALONE: &[(&str, Test)] = &[
     ("why::causes_of_a_program_that_knows_them", causes),
     ("why::a_budget_that_was_used_up", budget),
+    ("why::quota", quota::row),
     ("why::real_time_throttling", throttling),
     ("why::timers_with_slack", slack),
     ("why::causes_are_told_at_once", told),
@@ -95,7 +97,7 @@ impl Logged<'_> {
             "inversion" => Known { inversion: true, ..plain("victim") },
             "worker" => by("blocked", "worker"),
             "stopped" => of("stopped"),
-            "budget" => of("throttled"),
+            "budget" | "quota" => of("throttled"),
             "server" => by("throttled", "ordinary"),
             "slack" => of("late-wakeup"),
             // Who wakes the loop depends on the file system. The disk may be too fast for a wait to be most
@@ -579,7 +581,7 @@ fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
     let is_meant = |logged: &&Logged| match logged.cause {
         "none" => false,
         // The kernel may be on time.
-        "server" | "slack" => logged.response() > PERIOD,
+        "server" | "slack" | "quota" => logged.response() > PERIOD,
         _ => true,
     };
     let late = all.iter().filter(is_meant).count();

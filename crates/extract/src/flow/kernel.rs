@@ -65,7 +65,7 @@ impl Threads {
         let Some(marks) = self.threads.get_mut(&switch.tid) else { return };
         let (state, is_after) = match switch.step {
             Step::In => (State::Running, State::Preempted),
-            Step::Preempted => (State::Preempted, State::Running),
+            Step::Preempted | Step::Throttled => (State::Preempted, State::Running),
             Step::Asleep { .. } | Step::Stopped => (State::Suspended, State::Running),
             Step::Woken { .. } => (State::Preempted, State::Suspended),
             Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } => return,

@@ -66,6 +66,7 @@ struct rq {
 };
 struct cfs_rq {
 	struct rq *rq;
+	int throttle_count; /* with CONFIG_CFS_BANDWIDTH: of it and those around it */
 };
 struct sched_entity {
 	__u64 sum_exec_runtime;
@@ -244,6 +245,7 @@ struct task_struct {
 	unsigned int on_rq, on_cpu; /* bytes since 7.2, which load as well if these are unsigned */
 	unsigned int policy, rt_priority, flags;
 	int prio, static_prio;
+	bool throttled; /* since 6.18, with CONFIG_CFS_BANDWIDTH */
 	__u64 start_time;
 	int nr_cpus_allowed;
 	unsigned long nvcsw, min_flt, maj_flt;
@@ -337,6 +339,7 @@ struct trace_event_raw_task_rename {
 #define EXIT_STATES	   0x0030
 #define STACK_SIZE	   0x4000     /* of a task, on x86-64 */
 #define INTERRUPT_COUNTS   0x00ff0100 /* NMI, hard interrupt, soft interrupt being served */
+#define MAX_RT_PRIO	   100
 #define NICE_TO_PRIO	   120
 #define TS_COMPAT	   0x0002
 #define ARM64_TIF_32BIT	   22

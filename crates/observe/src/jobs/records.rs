@@ -171,6 +171,7 @@ fn switch(raw: &switch_record) -> Option<Switch> {
         step::STEP_PREEMPTED => Step::Preempted,
         step::STEP_ASLEEP => Step::Asleep { interruptible: true },
         step::STEP_ASLEEP_UNINTERRUPTIBLE => Step::Asleep { interruptible: false },
+        step::STEP_THROTTLED => Step::Throttled,
         step::STEP_STOPPED => Step::Stopped,
         step::STEP_WOKEN => Step::Woken { by: raw.by },
         _ => return None,

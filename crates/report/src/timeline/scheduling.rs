@@ -107,7 +107,7 @@ impl Scheduling {
         );
         match step {
             Step::In => self.switched_in(tid, at, cpu, &label),
-            Step::Preempted => self.switched_out(tid, at, cpu, self.preempted, &label),
+            Step::Preempted | Step::Throttled => self.switched_out(tid, at, cpu, self.preempted, &label),
             Step::Asleep { interruptible: true } => {
                 self.switched_out(tid, at, cpu, state::INTERRUPTIBLE, &label)
             }

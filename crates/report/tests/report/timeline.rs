@@ -153,7 +153,7 @@ proptest! {
             let shown = match step.step {
                 Step::In => runs.iter().any(|run| run.tid == step.tid && run.cpu == step.cpu && run.from <= at
                     && run.until.is_none_or(|until| until >= at)),
-                Step::Preempted | Step::Asleep { .. } | Step::Stopped => {
+                Step::Preempted | Step::Throttled | Step::Asleep { .. } | Step::Stopped => {
                     runs.iter().any(|run| run.tid == step.tid && run.cpu == step.cpu && run.until == Some(at))
                 }
                 Step::Woken { .. } | Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } => true,
@@ -228,6 +228,7 @@ fn strange() -> impl Strategy<Value = Strange> {
     let step = prop_oneof![
         Just(Step::In),
         Just(Step::Preempted),
+        Just(Step::Throttled),
         Just(Step::Asleep { interruptible: true }),
         Just(Step::Stopped),
         Just(Step::Faulted { minor: 1, major: 0 }),

@@ -260,6 +260,7 @@ impl Decoder {
                         1 => Step::Asleep { interruptible: true },
                         2 => Step::Asleep { interruptible: false },
                         3 => Step::Stopped,
+                        4 => Step::Throttled,
                         _ => return Err("a step of the scheduler that is not known"),
                     },
                 };

@@ -200,6 +200,7 @@ impl Packet {
             Step::Asleep { interruptible: true } => 1,
             Step::Asleep { interruptible: false } => 2,
             Step::Stopped => 3,
+            Step::Throttled => 4,
         };
         self.put(at_ns, SWITCH_OUT, &fields);
         self.bytes.push(out);

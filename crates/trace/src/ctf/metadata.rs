@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 /// Version of the layout of packets and events. Each has events that the one before has not, and is else the
 /// same.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 const READABLE: std::ops::RangeInclusive<u32> = 1..=VERSION;
 /// No metadata file of ours is longer.
 pub const MAX_BYTES: u64 = 1 << 20;

@@ -113,6 +113,7 @@ impl Events {
         let step = match step {
             Step::In => What::In { thread, urgency },
             Step::Preempted => What::Out { thread, urgency, why: Departure::Preempted },
+            Step::Throttled => What::Out { thread, urgency, why: Departure::Throttled },
             Step::Asleep { interruptible } => {
                 let wait = Wait { uninterruptible: !interruptible, ..self.wait(thread, details.blocked) };
                 What::Out { thread, urgency, why: Departure::Asleep(wait) }

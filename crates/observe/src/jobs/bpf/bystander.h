@@ -66,8 +66,8 @@ static __always_inline void bystander_out(
 	struct exit_record *record;
 
 	if (!(state & (TASK_DEAD | EXIT_STATES))) {
-		bystander_step(
-			task, preempted || !state ? STEP_PREEMPTED : step_of_sleep(state), 0, now);
+		bystander_step(task,
+			preempted || !state ? step_of_ready(task) : step_of_sleep(state), 0, now);
 		return;
 	}
 	if (bpf_map_delete_elem(&bystanders, &tid))

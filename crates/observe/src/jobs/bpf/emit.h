@@ -125,6 +125,22 @@ static __always_inline __u8 step_of_sleep(unsigned int state)
 	return state & STOPPED_STATES ? STEP_STOPPED : STEP_ASLEEP_UNINTERRUPTIBLE;
 }
 
+/* The step of a thread that leaves its processor and remains ready. The quota of a cgroup (cpu.max)
+ * holds for ordinary threads only; until 6.18, all of a queue are throttled at once. */
+static __always_inline __u8 step_of_ready(struct task_struct *task)
+{
+	bool is_throttled = false;
+
+	if (!with_switches || task->prio < MAX_RT_PRIO)
+		return STEP_PREEMPTED;
+	if (bpf_core_field_exists(task->throttled))
+		is_throttled = task->throttled;
+	else if (bpf_core_field_exists(task->se.cfs_rq) &&
+		 bpf_core_field_exists(struct cfs_rq, throttle_count))
+		is_throttled = task->se.cfs_rq->throttle_count > 0;
+	return is_throttled ? STEP_THROTTLED : STEP_PREEMPTED;
+}
+
 /* Keys of what was ready when a call returned. */
 struct ready {
 	__u32 keys[MOST_READY];

@@ -68,7 +68,8 @@ enum step {
 	STEP_ASLEEP = 2,		 /* a signal would wake it */
 	STEP_ASLEEP_UNINTERRUPTIBLE = 3, /* only what it waits for does */
 	STEP_WOKEN = 4,
-	STEP_STOPPED = 5, /* by a signal, or a debugger */
+	STEP_STOPPED = 5,   /* by a signal, or a debugger */
+	STEP_THROTTLED = 6, /* ready, but its cgroup has used up its quota */
 };
 
 enum activation_flags {

@@ -319,8 +319,8 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
 	} else {
 		/* A wait for a kernel lock is part of the job: other kernels would spin here. */
-		emit_switch(thread, preempted || !state ? STEP_PREEMPTED : step_of_sleep(state), 0,
-			now);
+		emit_switch(thread,
+			preempted || !state ? step_of_ready(task) : step_of_sleep(state), 0, now);
 		thread->state = THREAD_PREEMPTED;
 		if (!preempted && state)
 			thread->voluntary_switches++; /* none of the call's own */

@@ -210,6 +210,11 @@ fn every_field_is_where_the_metadata_says() {
             "tid = 7, cpu = 1, before_ns = 0, step = ( \"stopped\" : container = 3 )",
         ),
         event(
+            "switch_out",
+            1_000_003_500,
+            "tid = 7, cpu = 1, before_ns = 0, step = ( \"throttled\" : container = 4 )",
+        ),
+        event(
             "blocked",
             1_000_003_500,
             "tid = 7, cpu = 1, before_ns = 0, owner = 0, call = \"fsync\", object = \"robot.log\"",

@@ -66,6 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         Just(Step::In),
         Just(Step::Preempted),
+        Just(Step::Throttled),
         any::<bool>().prop_map(|interruptible| Step::Asleep { interruptible }),
         Just(Step::Stopped),
         any::<u32>().prop_map(|by| Step::Woken { by }),
@@ -472,6 +473,7 @@ pub fn one_of_each() -> Vec<Record> {
         switch(Step::Asleep { interruptible: false }),
         switch(Step::Woken { by: 9 }),
         switch(Step::Stopped),
+        switch(Step::Throttled),
         switch(Step::Blocked(Blocked { call: "fsync", object: Some("robot.log"), owner: 0 })),
         switch(Step::Blocked(Blocked { call: "futex", object: None, owner: 9 })),
         switch(Step::Faulted { minor: 3, major: 1 }),

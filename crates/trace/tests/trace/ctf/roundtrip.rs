@@ -145,20 +145,20 @@ fn folders_that_are_not_recordings_are_refused() {
     std::fs::remove_file(&metadata).unwrap();
     make(scratch.path(), &some_about(), &Options::default(), &[]);
     let text = std::fs::read_to_string(&metadata).unwrap();
-    std::fs::write(&metadata, text.replace("format_version = 12;", "format_version = 13;")).unwrap();
+    std::fs::write(&metadata, text.replace("format_version = 13;", "format_version = 14;")).unwrap();
     // The checksum says that it was changed, so the version is not believed.
     assert_eq!(Reader::open(scratch.path()).unwrap().damage().len(), 1);
     let of_version = |version: u32| {
-        let body = text.replace("format_version = 12;", &format!("format_version = {version};"));
+        let body = text.replace("format_version = 13;", &format!("format_version = {version};"));
         let body = &body[..body.rfind("/* crc32").unwrap()];
         let crc = crc32fast::hash(body.as_bytes());
         std::fs::write(&metadata, format!("{body}/* crc32 0x{crc:08x}: of all before this line */\n"))
             .unwrap();
         Reader::open(scratch.path())
     };
-    for version in 1..=12 {
+    for version in 1..=13 {
         assert_eq!(of_version(version).unwrap().damage(), [], "version {version}");
     }
-    assert_eq!(of_version(13).err().unwrap().kind(), ErrorKind::Version);
+    assert_eq!(of_version(14).err().unwrap().kind(), ErrorKind::Version);
     assert_eq!(of_version(0).err().unwrap().kind(), ErrorKind::Version);
 }
