@@ -7,7 +7,7 @@ use punctual_model::{Duration, Instant};
 pub struct Event {
     /// When.
     pub at: Instant,
-    /// On which processor; of a wake-up, the waker's.
+    /// On which processor; of a wake-up, the waker's; of a migration, the one that the thread leaves.
     pub cpu: u32,
     /// What.
     pub step: Step,
@@ -39,7 +39,7 @@ pub enum Step {
         /// Who woke it.
         by: Waker,
     },
-    /// A thread was moved to the queue of another processor.
+    /// A thread that is ready was moved to the queue of another processor.
     Moved {
         /// Its TID.
         thread: u32,

@@ -139,12 +139,15 @@ impl Thread {
         Some(self.turn(at, seen, State::Ready { queue: Queue::Next, since: Since::Woken }))
     }
 
-    /// It was moved to the queue of another processor.
-    pub fn moved(&mut self, at: Instant, to: u32) -> Option<Stretch> {
-        let State::Ready { since, .. } = self.state else { return None };
-        // The queue that it was put in when it was woken is the first one of which it is known.
-        let next = State::Ready { queue: Queue::Of(to), since };
-        Some(self.turn(at, self.state, next))
+    /// It was moved from the queue of one processor to that of another.
+    pub fn moved(&mut self, at: Instant, from: u32, to: u32) -> Option<Stretch> {
+        let State::Ready { since, queue } = self.state else { return None };
+        let seen = match queue {
+            Queue::Next => State::Ready { queue: Queue::Of(from), since },
+            Queue::Of(cpu) if cpu == from => self.state,
+            Queue::Of(_) => State::Unknown,
+        };
+        Some(self.turn(at, seen, State::Ready { queue: Queue::Of(to), since }))
     }
 
     /// What it did since its last event is not known.

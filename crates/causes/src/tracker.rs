@@ -69,7 +69,7 @@ impl Tracker {
                 }
             }
             Step::Moved { thread, to } => {
-                if let Some(stretch) = self.thread(thread).moved(at, to) {
+                if let Some(stretch) = self.thread(thread).moved(at, cpu, to) {
                     sink.thread(thread, stretch);
                 }
             }

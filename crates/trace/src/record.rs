@@ -124,7 +124,7 @@ pub struct Switch {
     pub tid: u32,
     /// When.
     pub at: Instant,
-    /// On which processor; for a wake-up, the waker's.
+    /// On which processor; for a wake-up, the waker's; for a migration, the one that it leaves.
     pub cpu: u32,
     /// What.
     pub step: Step,
@@ -152,6 +152,11 @@ pub enum Step {
         /// By this thread; 0 is an interrupt, or a thread outside the observer's PID namespace.
         by: u32,
     },
+    /// While it was ready, it was moved from the queue of the step's processor to that of another.
+    Moved {
+        /// That one.
+        to: u32,
+    },
     /// It goes to sleep with its next step, in a system call or a page fault.
     Blocked(Blocked),
     /// It leaves its processor with its next step. Its page faults since it last did.
@@ -171,9 +176,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether it changes the state of no thread: it describes the next step, or time of the processor.
+    /// Whether it changes the state of no thread: it describes the next step, a queue, or time of the processor.
     pub fn is_detail(self) -> bool {
-        matches!(self, Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. })
+        matches!(self, Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } | Step::Moved { .. })
     }
 }
 

@@ -192,6 +192,31 @@ fn the_kernel_kept_time_for_less_urgent_threads_before() {
 }
 
 #[test]
+fn a_ready_thread_waits_where_it_was_moved_to() {
+    let script = woken(105)
+        + "60 cpu1 in 21/90
+           110 cpu0 in 10/80
+           200 cpu0 out 10/80 preempted
+           200 cpu0 in 20/90
+           250 cpu0 moved 10 1
+           300 cpu0 out 20/90 asleep
+           400 cpu1 out 21/90 asleep
+           400 cpu1 in 10/80
+           450 cpu1 out 10/80 asleep";
+    let parts = ["late-wakeup 5", "dispatch 5", "own 90", "preempted 20 50", "preempted 21 150", "own 50"];
+    assert_eq!(shown(&explained(job(110, 450), &script)), parts);
+    // Of who is woken, the first queue is known only from that.
+    let script = "0 cpu0 in 10/80\n50 cpu0 out 10/80 asleep\n50 cpu0 in 20/90\n60 cpu1 in 21/90\n".to_owned()
+        + "105 cpu2 woken 10 interrupt
+           250 cpu0 moved 10 1
+           400 cpu1 out 21/90 asleep
+           400 cpu1 in 10/80
+           450 cpu1 out 10/80 asleep";
+    let parts = ["late-wakeup 5", "preempted 20 145", "preempted 21 150", "own 50"];
+    assert_eq!(shown(&explained(job(400, 450), &script)), parts);
+}
+
+#[test]
 fn who_is_woken_while_falling_asleep_is_not_throttled() {
     let script = woken(105)
         + "110 cpu0 in 10/80

@@ -68,7 +68,7 @@ impl Threads {
             Step::Preempted | Step::Throttled => (State::Preempted, State::Running),
             Step::Asleep { .. } | Step::Stopped => (State::Suspended, State::Running),
             Step::Woken { .. } => (State::Preempted, State::Suspended),
-            Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } => return,
+            _ => return,
         };
         let Some(last) = marks.last_mut() else {
             return marks.push(Mark { at: switch.at, state, is_doubtful: false, doubtful: 0, sums: [0; 3] });

@@ -185,9 +185,10 @@ const SCHEDULER_PROGRAMS: [&str; 3] = ["switched", "signalled", "forked"];
 /// The same in two ways, as [`Hooks::Tracepoint`] and [`Hooks::Unpreempted`].
 const PROCESS_PROGRAMS: [&str; 3] = ["executed", "exited", "renamed"];
 
-/// Whether a program adds details to recorded switches: what threads wait for, and who takes processors.
+/// Whether a program adds details to recorded switches: what threads wait for, and where, and who takes
+/// processors.
 fn is_detail(program: &str) -> bool {
-    program == "leaving" || program.starts_with("taken_by_") || program.ends_with("_takes")
+    matches!(program, "leaving" | "moving") || program.starts_with("taken_by_") || program.ends_with("_takes")
 }
 
 /// Whether programs have to be on perf's side of tracepoints, so that the kernel skips none.

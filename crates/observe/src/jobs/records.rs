@@ -173,6 +173,7 @@ fn switch(raw: &switch_record) -> Option<Switch> {
         step::STEP_ASLEEP_UNINTERRUPTIBLE => Step::Asleep { interruptible: false },
         step::STEP_THROTTLED => Step::Throttled,
         step::STEP_STOPPED => Step::Stopped,
+        step::STEP_MOVED => Step::Moved { to: raw.by },
         step::STEP_WOKEN => Step::Woken { by: raw.by },
         _ => return None,
     };

@@ -116,7 +116,7 @@ impl Scheduling {
             }
             Step::Stopped => self.switched_out(tid, at, cpu, state::STOPPED, &label),
             Step::Woken { by } => self.woken(tid, at, cpu, by, &label),
-            Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } => Seen::Follows,
+            _ => Seen::Follows,
         }
     }
 

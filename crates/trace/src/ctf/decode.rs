@@ -244,11 +244,12 @@ impl Decoder {
             }
             EXIT => Record::Exit { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
             LAST => Record::Last { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
-            SWITCH_IN | SWITCH_OUT | WOKEN | BLOCKED | FAULTED => {
+            SWITCH_IN | SWITCH_OUT | WOKEN | MOVED | BLOCKED | FAULTED => {
                 let (tid, cpu, at) = (fields.u32(), fields.u32(), before(fields.u64())?);
                 let step = match event {
                     SWITCH_IN => Step::In,
                     WOKEN => Step::Woken { by: fields.u32() },
+                    MOVED => Step::Moved { to: fields.u32() },
                     BLOCKED => Step::Blocked(Blocked {
                         owner: fields.u32(),
                         call: lasting(&fields.text()?).unwrap_or("system call"),

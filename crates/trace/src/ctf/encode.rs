@@ -170,6 +170,10 @@ impl Packet {
                 self.put(at_ns, WOKEN, &fields);
                 return self.bytes.extend_from_slice(&by.to_le_bytes());
             }
+            Step::Moved { to } => {
+                self.put(at_ns, MOVED, &fields);
+                return self.bytes.extend_from_slice(&to.to_le_bytes());
+            }
             Step::Blocked(Blocked { call, object, owner }) => {
                 self.put(at_ns, BLOCKED, &fields);
                 self.bytes.extend_from_slice(&owner.to_le_bytes());

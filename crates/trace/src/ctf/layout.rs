@@ -97,6 +97,8 @@ pub const LOST: u8 = 48;
 /// As [`SEPARATOR`], with what was ready: what version 12 has added.
 pub const SEPARATOR_READY: u8 = 49;
 pub const NOTE: u8 = 50;
+/// Of the scheduler: what version 13 has added.
+pub const MOVED: u8 = 51;
 
 /// Of a measurement of scheduling latency, too: what versions after the fourth have added.
 pub const LATENCY_LATER: std::ops::RangeInclusive<u8> = WAKEUP_SECTIONS..=FROM_DUE;

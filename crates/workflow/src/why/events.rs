@@ -100,7 +100,7 @@ impl Events {
         let details = match step {
             Step::Blocked(_) | Step::Faulted { .. } => return self.remember(switch),
             Step::Taken { by, time } => return self.taken(switch, by, time, each),
-            Step::Woken { .. } => Details::default(),
+            Step::Woken { .. } | Step::Moved { .. } => Details::default(),
             _ => self.details(thread, at),
         };
         if details.faults != Faults::default() {
@@ -121,6 +121,7 @@ impl Events {
             Step::Stopped => What::Out { thread, urgency, why: Departure::Stopped },
             Step::Woken { by: 0 } => What::Woken { thread, by: Waker::Interrupt },
             Step::Woken { by } => What::Woken { thread, by: Waker::Thread(by) },
+            Step::Moved { to } => What::Moved { thread, to },
             Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } => return,
         };
         each(Event { at, cpu, step });

@@ -70,6 +70,7 @@ enum step {
 	STEP_WOKEN = 4,
 	STEP_STOPPED = 5,   /* by a signal, or a debugger */
 	STEP_THROTTLED = 6, /* ready, but its cgroup has used up its quota */
+	STEP_MOVED = 7,	    /* from the queue of one processor to that of another */
 };
 
 enum activation_flags {
@@ -174,9 +175,9 @@ struct exit_record {
 struct switch_record {
 	struct header header;
 	__u64 at;
-	__u32 cpu; /* of the waker, for a wake-up */
+	__u32 cpu; /* of the waker, for a wake-up; the one that it leaves, if it is moved */
 	__u32 by; /* who woke it, in the observer's PID namespace; 0: an interrupt, or a thread that
-		     is not in it */
+		     is not in it. To where it is moved */
 };
 
 /* Sent just before the switch of a thread that goes to sleep: what it waits for. Takes no sequence

@@ -13,6 +13,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "cpu_of.h"
 #include "interface.h"
 #include "emit.h"
 #include "moments.h"
@@ -409,6 +410,22 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 			emit_switch(thread, STEP_IN, 0, now);
 		}
 	}
+	return 0;
+}
+
+/* Where switches are recorded: a ready thread waits for another processor from now on. One that is
+ * being woken is not in a queue yet. */
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(moving, struct task_struct *task, int to)
+{
+	struct thread *thread;
+
+	if (!task->on_rq)
+		return 0;
+	thread = watched(task->pid);
+	if (thread || is_introduced(task))
+		emit_step_on(cpu_of(task), task->pid, thread ? thread->sequence : 0,
+			STEP_MOVED, to, bpf_ktime_get_ns());
 	return 0;
 }
 

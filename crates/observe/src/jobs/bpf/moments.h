@@ -62,7 +62,8 @@ static __always_inline void submit_moment(struct moment moment, __u32 slots)
 	header->sequence = moment.place;
 }
 
-static __always_inline void emit_step(__u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
+static __always_inline void emit_step_on(
+	__u32 cpu, __u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
 {
 	struct moment moment = reserve_moment(sizeof(struct switch_record), 1);
 	struct switch_record *record = moment.record;
@@ -71,9 +72,14 @@ static __always_inline void emit_step(__u32 tid, __u32 sequence, __u8 step, __u3
 		return;
 	fill_plain_header(&record->header, tid, sequence, RECORD_SWITCH, step);
 	record->at = now;
-	record->cpu = bpf_get_smp_processor_id();
+	record->cpu = cpu;
 	record->by = by;
 	submit_moment(moment, 1);
+}
+
+static __always_inline void emit_step(__u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
+{
+	emit_step_on(bpf_get_smp_processor_id(), tid, sequence, step, by, now);
 }
 
 /* A step of the scheduler. It takes no sequence number: no model depends on it. */

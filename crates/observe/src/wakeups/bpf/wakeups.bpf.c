@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "cpu_of.h"
 #include "interface.h"
 #include "vectors.h"
 
@@ -455,14 +456,6 @@ int BPF_PROG(waking, struct task_struct *task)
 	thread->is_leaving = task->on_cpu;
 	thread->phase = PHASE_WAKING;
 	return 0;
-}
-
-/* On which processor it is to run. */
-static __always_inline __u32 cpu_of(const struct task_struct *task)
-{
-	const struct task_struct___5_15 *older = (const void *)task;
-
-	return bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : older->cpu;
 }
 
 SEC("tp_btf/sched_wakeup")

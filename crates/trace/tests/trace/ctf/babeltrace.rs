@@ -214,6 +214,7 @@ fn every_field_is_where_the_metadata_says() {
             1_000_003_500,
             "tid = 7, cpu = 1, before_ns = 0, step = ( \"throttled\" : container = 4 )",
         ),
+        event("moved", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, to = 3"),
         event(
             "blocked",
             1_000_003_500,

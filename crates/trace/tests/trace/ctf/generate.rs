@@ -70,6 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
         any::<bool>().prop_map(|interruptible| Step::Asleep { interruptible }),
         Just(Step::Stopped),
         any::<u32>().prop_map(|by| Step::Woken { by }),
+        any::<u32>().prop_map(|to| Step::Moved { to }),
         (any::<u32>(), any::<u32>()).prop_map(|(minor, major)| Step::Faulted { minor, major }),
         (0..5_u32, any::<bool>()).prop_map(|(owner, is_known)| Step::Blocked(Blocked {
             call: "futex",
@@ -474,6 +475,7 @@ pub fn one_of_each() -> Vec<Record> {
         switch(Step::Woken { by: 9 }),
         switch(Step::Stopped),
         switch(Step::Throttled),
+        switch(Step::Moved { to: 3 }),
         switch(Step::Blocked(Blocked { call: "fsync", object: Some("robot.log"), owner: 0 })),
         switch(Step::Blocked(Blocked { call: "futex", object: None, owner: 9 })),
         switch(Step::Faulted { minor: 3, major: 1 }),
