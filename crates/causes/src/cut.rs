@@ -4,7 +4,7 @@ use crate::event::{Interrupt, Urgency, Wait};
 use crate::follow::follow;
 use crate::history::History;
 use crate::part::{Culprit, Explanation, Job, Kind, Part};
-use crate::processor::{Occupant, Service};
+use crate::processor::{Occupancy, Occupant, Service};
 use crate::thread::{Queue, Since, State, Stretch};
 use punctual_model::{Duration, Instant};
 
@@ -88,6 +88,7 @@ impl History {
     fn cut_by_occupant(&self, cpu: u32, thread: u32, ready: &Stretch, since: Since) -> Vec<Part> {
         let (mut parts, mut reached) = (Vec::new(), ready.from);
         let mut exhausted = false;
+        let is_reservation = ready.urgency == Urgency::DEADLINE;
         for occupied in self.occupants(cpu, ready.from, ready.until) {
             let (from, until) = (occupied.from.max(reached), occupied.until.min(ready.until));
             push(&mut parts, part(Kind::Unknown, reached, from));
@@ -103,15 +104,16 @@ impl History {
                         // The scheduler chose a less urgent thread when this one left, or later: a budget.
                         Kind::Dispatch if at_once || exhausted || later => Kind::Throttled,
                         // Or it had done so before, although another thread wanted the processor.
-                        Kind::Dispatch if self.has_loss(occupied.favour.known_from, occupied.from) => {
-                            Kind::Unknown
-                        }
+                        Kind::Dispatch if self.hides_choices(occupied, until) => Kind::Unknown,
                         Kind::Dispatch if occupied.favour.is_given => Kind::Throttled,
                         kind => kind,
                     };
                     exhausted |= at_once && kind == Kind::Throttled;
+                    if kind == Kind::Throttled && later {
+                        throttle_last(&mut parts, is_reservation);
+                    }
                     // A reservation's own runtime was used up, whoever ran meanwhile.
-                    let nobody = kind == Kind::Throttled && ready.urgency == Urgency::DEADLINE;
+                    let nobody = kind == Kind::Throttled && is_reservation;
                     let by = (kind != Kind::Unknown && !nobody).then_some(Culprit::Thread(other));
                     (kind, by)
                 }
@@ -122,6 +124,13 @@ impl History {
         }
         push(&mut parts, part(Kind::Unknown, reached, ready.until));
         parts
+    }
+
+    /// Whether events were lost that would tell if the scheduler favoured the occupant of a processor over
+    /// more urgent threads: from choices before, and from the next one, at `until`.
+    fn hides_choices(&self, occupied: &Occupancy, until: Instant) -> bool {
+        self.has_loss(occupied.favour.known_from, occupied.from)
+            || self.has_loss(until, until + Duration::from_ns(1))
     }
 
     /// How urgent a thread is at a moment.
@@ -236,6 +245,16 @@ fn without_hidden(parts: Vec<Part>, cost: Duration) -> Vec<Part> {
 /// pulled to an idle processor at once; ordinary ones may wait for long elsewhere.
 fn is_exhausted(urgency: Urgency, since: Since, at_once: bool, later: bool) -> bool {
     at_once || (since == Since::Preempted && later && urgency < Urgency::FAIR)
+}
+
+/// A thread without a budget at a choice of the scheduler had none when it was woken, either: no thread used it
+/// up meanwhile. So it was not slow preemption that kept it waiting.
+fn throttle_last(parts: &mut [Part], is_reservation: bool) {
+    let last = parts.last_mut().filter(|part| part.kind == Kind::Dispatch && part.culprit.is_some());
+    if let Some(last) = last {
+        last.kind = Kind::Throttled;
+        last.culprit = last.culprit.filter(|_| !is_reservation);
+    }
 }
 
 /// Why a ready thread waits behind another that had the processor before.

@@ -19,7 +19,7 @@ pub(crate) enum Occupant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Favour {
     pub is_given: bool,
-    /// When the processor was last idle, so that nobody wanted it. Events since then decide.
+    /// When the processor was last idle, and nobody wanted it. Events since then decide.
     pub known_from: Instant,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Processor {
     pub occupant: Occupant,
     pub since: Instant,
     pub favour: Favour,
-    /// Real-time threads that left it since it was idle, and wanted to keep it.
+    /// Real-time threads that left it and wanted to keep it.
     pub wanted_by: Vec<u32>,
     /// Interrupts that it serves, the innermost last; each has been running since then.
     serving: Vec<(Interrupt, Instant)>,

@@ -113,13 +113,12 @@ impl Tracker {
     fn favour(&mut self, at: Instant, cpu: u32, thread: u32, urgency: Urgency) -> Favour {
         let Tracker { threads, processors, from, .. } = self;
         let processor = processors.entry(cpu).or_insert_with(|| Processor::unseen(*from));
-        if thread == 0 {
-            processor.wanted_by.clear();
-            return Favour { is_given: false, known_from: at };
-        }
         let wanted = State::Ready { queue: Queue::Of(cpu), since: Since::Preempted };
         let wants = |it: &u32| *it != thread && threads.get(it).is_some_and(|it| it.state == wanted);
         processor.wanted_by.retain(wants);
+        if thread == 0 && processor.wanted_by.is_empty() {
+            return Favour { is_given: false, known_from: at };
+        }
         let is_given = processor.wanted_by.iter().any(|it| threads[it].urgency < urgency);
         Favour { is_given, ..processor.favour }
     }

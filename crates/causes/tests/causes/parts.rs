@@ -191,6 +191,48 @@ fn the_kernel_kept_time_for_less_urgent_threads_before() {
     assert_eq!(shown(&explained(job(400, 500), &script)), ["late-wakeup 5", "throttled 22 295", "own 100"]);
 }
 
+/// It had begun to before the thread was woken, and nobody else waited: the next choice shows it.
+#[test]
+fn the_kernel_still_keeps_time_for_less_urgent_threads() {
+    let script = |next: &str| {
+        format!(
+            "0 cpu0 in 10/80
+             50 cpu0 out 10/80 asleep
+             50 cpu0 in 22
+             105 cpu0 woken 10 interrupt
+             200 cpu0 out 22 preempted
+             200 cpu0 in {next}
+             400 cpu0 out {next} preempted
+             400 cpu0 in 10/80
+             500 cpu0 out 10/80 asleep"
+        )
+    };
+    let of = |next: &str| shown(&explained(job(400, 500), &script(next)));
+    assert_eq!(of("21"), ["late-wakeup 5", "throttled 22 95", "throttled 21 200", "own 100"]);
+    assert_eq!(of("21/90"), ["late-wakeup 5", "dispatch 22 95", "preempted 21 200", "own 100"]);
+    // Without the choice, nothing is known of the time before it.
+    let lost = vec![Loss { since: at(190), until: at(210) }];
+    let of = shown(&with_losses(job(400, 500), &script("21"), lost));
+    assert_eq!(of, ["late-wakeup 5", "unknown 295", "own 100"]);
+}
+
+/// Real-time throttling leaves a processor idle if there is no ordinary thread.
+#[test]
+fn a_processor_that_idles_may_be_wanted() {
+    let script = "0 cpu0 in 10/80
+                  50 cpu0 out 10/80 asleep
+                  50 cpu0 in 30/10
+                  90 cpu0 out 30/10 preempted
+                  90 cpu0 in 0
+                  95 cpu0 out 0 preempted
+                  95 cpu0 in 22
+                  105 cpu0 woken 10 interrupt
+                  400 cpu0 out 22 preempted
+                  400 cpu0 in 10/80
+                  500 cpu0 out 10/80 asleep";
+    assert_eq!(shown(&explained(job(400, 500), script)), ["late-wakeup 5", "throttled 22 295", "own 100"]);
+}
+
 #[test]
 fn a_ready_thread_waits_where_it_was_moved_to() {
     let script = woken(105)
