@@ -123,7 +123,8 @@ impl History {
             reached = until;
         }
         push(&mut parts, part(Kind::Unknown, reached, ready.until));
-        parts
+        let is_short = ready.until <= ready.from + WAKING;
+        if self.hides_processors && !is_short { without_waits_for_nobody(parts) } else { parts }
     }
 
     /// Whether events were lost that would tell if the scheduler favoured the occupant of a processor over
@@ -255,6 +256,17 @@ fn throttle_last(parts: &mut [Part], is_reservation: bool) {
         last.kind = Kind::Throttled;
         last.culprit = last.culprit.filter(|_| !is_reservation);
     }
+}
+
+/// Where processors are hidden, a thread that nobody kept from its processor may have had another one.
+fn without_waits_for_nobody(parts: Vec<Part>) -> Vec<Part> {
+    let mut cut = Vec::new();
+    for whole in parts {
+        let hidden = part(Kind::Unknown, whole.from, whole.from + whole.time);
+        let is_kept = !matches!(whole.kind, Kind::Dispatch | Kind::Throttled);
+        push(&mut cut, if is_kept { whole } else { hidden });
+    }
+    cut
 }
 
 /// Why a ready thread waits behind another that had the processor before.

@@ -18,6 +18,8 @@ pub struct History {
     faults: Vec<(u32, Instant, Faults)>,
     /// Disjoint, in the order of time.
     losses: Arc<[Loss]>,
+    /// Whether threads may have run on processors of which there are no events.
+    pub(crate) hides_processors: bool,
 }
 
 impl History {
@@ -38,7 +40,7 @@ impl History {
         events: impl IntoIterator<Item = &'a Event>,
         losses: Arc<[Loss]>,
     ) -> History {
-        let mut history = History { losses, ..History::default() };
+        let mut history = History { losses, hides_processors: tracker.hides_processors, ..History::default() };
         for event in events {
             tracker.event(event, &mut history);
         }

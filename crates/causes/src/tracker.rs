@@ -28,16 +28,24 @@ pub(crate) struct Tracker {
     from: Instant,
     /// Whether the events are those of some threads only, so that other occupants of processors are unknown.
     is_partial: bool,
+    /// Whether threads may have run on processors of which there are no events.
+    pub hides_processors: bool,
 }
 
 impl Tracker {
     pub fn new(from: Instant) -> Tracker {
-        Tracker { threads: FxHashMap::default(), processors: FxHashMap::default(), from, is_partial: false }
+        let (threads, processors) = Default::default();
+        Tracker { threads, processors, from, is_partial: false, hides_processors: false }
     }
 
     /// The same, for the events of some threads only.
     pub fn partial(self) -> Tracker {
         Tracker { is_partial: true, ..self }
+    }
+
+    /// The same, for the events of some processors only.
+    pub fn of_some_processors(self) -> Tracker {
+        Tracker { hides_processors: true, ..self }
     }
 
     /// Takes the next event, which is not earlier than those before.

@@ -24,8 +24,8 @@ use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
 use punctual_model::causes::{Causes, Lack, LateTask, Limit};
 use punctual_model::{Duration, Instant, Stream, Task, TimingModel};
 use punctual_report::visible;
-use punctual_trace::{Record, Step};
-use std::collections::HashMap;
+use punctual_trace::{About, Record, Step};
+use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -94,15 +94,19 @@ pub(crate) fn explain(recording: &Recording, options: &Choice, monitor: &dyn Mon
     let mut late = LateJobs::new(&tasks, options);
     let progress = monitor.begin("finding late jobs", recording.activations(), Unit::Activations);
     let mut shows = Shows::default();
-    let mut losses = Vec::new();
+    let (mut losses, mut processors) = (Vec::new(), BTreeSet::new());
     let see = |record: &Record| {
         shows.see(record);
+        if let Record::Switch(switch) = record {
+            processors.insert(switch.cpu);
+        }
         if let Record::Lost { since, until } = *record {
             losses.push(Loss { since, until });
         }
     };
     each_job(recording.stopped_by(monitor), false, &*progress, see, |seen| late.job(seen))?;
     drop(progress);
+    shows.hides_processors = hides_processors(recording.about(), &processors);
     let tasks = late.explain(recording, shows, losses, monitor)?;
     let until_ns = model.threads.as_ref().map_or(recording.from(), |threads| threads.until_ns);
     let mut causes = Causes { from_ns: recording.from(), until_ns, lacks: shows.lacks(), tasks };
@@ -116,6 +120,8 @@ pub(crate) fn explain(recording: &Recording, options: &Choice, monitor: &dyn Mon
 struct Shows {
     other_threads: bool,
     interrupts: bool,
+    /// Whether threads may have run on processors of which it has nothing.
+    hides_processors: bool,
 }
 
 impl Shows {
@@ -133,6 +139,12 @@ impl Shows {
         let interrupts = (!self.interrupts).then_some(Lack::Interrupts);
         others.into_iter().chain(interrupts).collect()
     }
+}
+
+/// Whether a recording may lack some processors. One of our own has all; on those without an event nobody else
+/// ran. Other tools can be told to record some only.
+fn hides_processors(about: &About, seen: &BTreeSet<u32>) -> bool {
+    !about.source.starts_with("punctual") && seen.len() < about.platform.cpus as usize
 }
 
 /// Opens a recording, or imports the trace of another tool for the moment.
@@ -282,7 +294,8 @@ impl LateJobs {
         let progress = monitor.begin("explaining late jobs", recording.activations(), Unit::Activations);
         let (mut events, mut activations) = (Events::default(), 0_u64);
         let collector = Collector::new(jobs, recording.from()).with_losses(losses);
-        let mut collector = if shows.other_threads { collector } else { collector.partial() };
+        let collector = if shows.other_threads { collector } else { collector.partial() };
+        let mut collector = if shows.hides_processors { collector.of_some_processors() } else { collector };
         recording.stopped_by(monitor).read_all(&mut |record| {
             events.of(record, &mut |event| collector.event(event));
             collector.explain(&mut |explanation| explained(explanation, &|tid| events.who(tid)));
@@ -375,4 +388,29 @@ fn agreed<'a>(contract: &'a Contract, task: &Task) -> Option<&'a ContractTask> {
 fn usual_cost(stream: &Stream) -> Duration {
     let cost = stream.percentiles.as_ref().and_then(|it| it.cost.as_ref());
     cost.map(|cost| cost.p50_ns).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::Platform;
+
+    #[test]
+    fn other_tools_may_record_some_processors_only() {
+        let hides = |source: &str, cpus: u32| {
+            let about = About {
+                platform: Platform { kernel: String::new(), machine: String::new(), cpus },
+                host: String::new(),
+                source: source.to_owned(),
+                clock: String::new(),
+                clock_zero: None,
+                from: Instant::from_ns(0),
+                switches: true,
+                latency: false,
+            };
+            hides_processors(&about, &BTreeSet::from([0, 2]))
+        };
+        assert_eq!([hides("perf 6.1", 3), hides("perf 6.1", 2), hides("perf", 0)], [true, false, false]);
+        assert!(!hides("punctual 0.1.0", 3), "it has all");
+    }
 }

@@ -152,6 +152,36 @@ fn a_processor_without_a_known_thread_is_not_idle() {
     assert_eq!(kinds, BTreeSet::from([Kind::LateWakeup, Kind::Own, Kind::Unknown]));
 }
 
+/// A thread that is not kept from its processor for long ran on one of which there are no events.
+#[test]
+fn waits_for_nobody_are_unknown_where_processors_are_hidden() {
+    let script = "50 cpu0 out 10/80 asleep
+                  50 cpu0 in 0
+                  100 cpu0 woken 10 interrupt
+                  110 cpu0 out 0 preempted
+                  110 cpu0 in 10/80
+                  200 cpu0 out 10/80 preempted
+                  200 cpu0 in 20/90
+                  300 cpu0 out 20/90 asleep
+                  300 cpu0 in 0
+                  500 cpu0 out 0 preempted
+                  500 cpu0 in 10/80
+                  600 cpu0 out 10/80 asleep";
+    let (release, previous_end) = (None, None);
+    let (begin, start, end) = (at(100), at(110), at(600));
+    let job = Job { thread: 10, number: 0, begin, previous_end, start, end, cost: None, release };
+    let kinds = |collector: Collector| {
+        let (mut collector, mut kinds) = (collector, Vec::new());
+        events(script).into_iter().for_each(|event| collector.event(event));
+        collector.finish(&mut |it| kinds.extend(it.parts.iter().map(|part| part.kind.name())));
+        kinds
+    };
+    let all = Collector::new(vec![job], at(0));
+    assert_eq!(kinds(all), ["dispatch", "own", "preempted", "throttled", "own"]);
+    let some = Collector::new(vec![job], at(0)).of_some_processors();
+    assert_eq!(kinds(some), ["dispatch", "own", "preempted", "unknown", "own"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
