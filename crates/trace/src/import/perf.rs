@@ -67,6 +67,10 @@ struct Conversion {
     reached: HashMap<u32, Instant>,
     from: Instant,
     lost: u64,
+    /// Of these, by reports of buffers, and what perf has counted beyond them.
+    reported: u64,
+    /// What perf has counted of each event, in all.
+    lost_samples: u64,
     /// Samples of what is no known tracepoint.
     others: u64,
     /// Names, beginnings and ends of threads.
@@ -118,6 +122,8 @@ impl Trace {
             reached,
             from,
             lost: 0,
+            reported: 0,
+            lost_samples: 0,
             others: 0,
             births: 0,
         };
@@ -266,11 +272,20 @@ impl Conversion {
                 self.births += 1;
                 self.threads.ended(exit.tid, at, out);
             }
-            Ok(EventRecord::Lost(gap)) => out(self.lose(gap.count, cpu, at)),
+            Ok(EventRecord::Lost(gap)) => {
+                self.reported = self.reported.saturating_add(gap.count);
+                out(self.lose(gap.count, cpu, at));
+            }
             Ok(EventRecord::Raw(raw)) if raw.record_type == RecordType::LOST_SAMPLES => {
                 let bytes = raw.data.as_slice();
                 let count = bytes.first_chunk().map_or(1, |count| u64::from_le_bytes(*count));
-                out(self.lose_rest(count));
+                self.lost_samples = self.lost_samples.saturating_add(count);
+                // In the end, perf counts those again that its buffers have reported.
+                let rest = self.lost_samples.saturating_sub(self.reported);
+                if rest > 0 {
+                    self.reported = self.lost_samples;
+                    out(self.lose_rest(rest));
+                }
             }
             Ok(_) => {}
             Err(error) => {

@@ -248,6 +248,25 @@ fn no_model_spans_a_loss() {
     }
 }
 
+/// In the end perf counts, for each event, what it has lost: of that, buffers have reported all but the last.
+#[test]
+fn what_is_lost_is_counted_once() {
+    for (reported, of_events, lost, gaps) in
+        [(5, vec![5], 5, 1), (5, vec![2, 3], 5, 1), (5, vec![4, 3], 7, 2), (0, vec![2, 3], 5, 2)]
+    {
+        let mut file = periodic(3);
+        if reported > 0 {
+            file.lost(32_000, reported);
+        }
+        for count in &of_events {
+            file.lost_samples(33_000, *count);
+        }
+        let (records, imported) = imported(&file).expect("imported");
+        let found = (imported.totals.lost, losses(&records).len());
+        assert_eq!(found, (lost, gaps), "{reported} and {of_events:?}");
+    }
+}
+
 #[test]
 fn threads_are_followed_from_becoming_real_time_until_their_end() {
     let mut file = File::default();
