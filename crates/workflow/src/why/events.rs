@@ -28,6 +28,8 @@ struct Thread {
     cpu: Option<u32>,
     /// The details of its next step, and their time.
     ahead: Option<(Instant, Details)>,
+    /// What it waited for in its last sleep.
+    last: Option<Blocked>,
     ended: Option<Instant>,
 }
 
@@ -55,14 +57,20 @@ impl Events {
             }
             Record::Switch(switch) => self.step(switch, each),
             Record::Exit { tid, at, .. } | Record::BystanderExit { tid, at } => self.end(*tid, *at, each),
+            Record::Lost { .. } => self.threads.values_mut().for_each(|thread| thread.last = None),
             _ => {}
         }
     }
 
     fn introduce(&mut self, task: &TaskRecord) {
         let TaskRecord { tid, pid, .. } = *task;
-        let (ahead, cpu) = self.threads.get(&tid).map_or((None, None), |thread| (thread.ahead, thread.cpu));
-        self.threads.insert(tid, Thread { info: Events::info(task), process: pid, cpu, ahead, ended: None });
+        let info = Events::info(task);
+        let new = Thread { info, process: pid, cpu: None, ahead: None, last: None, ended: None };
+        let thread = match self.threads.remove(&tid) {
+            Some(Thread { cpu, ahead, last, .. }) => Thread { cpu, ahead, last, ..new },
+            None => new,
+        };
+        self.threads.insert(tid, thread);
     }
 
     /// Who a thread is.
@@ -115,7 +123,8 @@ impl Events {
             Step::Preempted => What::Out { thread, urgency, why: Departure::Preempted },
             Step::Throttled => What::Out { thread, urgency, why: Departure::Throttled },
             Step::Asleep { interruptible } => {
-                let wait = Wait { uninterruptible: !interruptible, ..self.wait(thread, details.blocked) };
+                let blocked = self.resumed(thread, details.blocked);
+                let wait = Wait { uninterruptible: !interruptible, ..self.wait(thread, blocked) };
                 What::Out { thread, urgency, why: Departure::Asleep(wait) }
             }
             Step::Stopped => What::Out { thread, urgency, why: Departure::Stopped },
@@ -162,6 +171,17 @@ impl Events {
         ahead.filter(|(since, _)| at.since(*since) <= AHEAD).map(|(_, details)| details).unwrap_or_default()
     }
 
+    /// What a thread waits for: after a stop within a wait, that of its sleep before. Its lock may have another
+    /// owner by then.
+    fn resumed(&mut self, thread: u32, blocked: Option<Blocked>) -> Option<Blocked> {
+        let last = &mut self.threads.get_mut(&thread)?.last;
+        *last = match (blocked, *last) {
+            (Some(Blocked { call: "restart_syscall", .. }), Some(last)) => Some(Blocked { owner: 0, ..last }),
+            _ => blocked,
+        };
+        *last
+    }
+
     fn wait(&self, thread: u32, blocked: Option<Blocked>) -> Wait {
         let Some(Blocked { call, object, owner }) = blocked else { return Wait::default() };
         // What looked like the owner of a lock is one only if it is a thread that could hold it.
@@ -187,5 +207,59 @@ impl Events {
     pub fn who(&self, tid: u32) -> ThreadInfo {
         let unknown = || ThreadInfo { tid, name: format!("thread {tid}"), policy: None, priority: 0 };
         self.threads.get(&tid).map_or_else(unknown, |thread| thread.info.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_trace::Begin;
+
+    fn task(tid: u32) -> Record {
+        Record::Bystander(Box::new(TaskRecord {
+            tid,
+            pid: 1,
+            sequence: 0,
+            at: Instant::from_ns(0),
+            begin: Begin::Seen,
+            name: "control".to_owned(),
+            command: String::new(),
+            policy: Policy::Fifo,
+            priority: 80,
+            nice: None,
+            reservation: None,
+            affinity: String::new(),
+        }))
+    }
+
+    /// The calls that thread 10 waits in, and the owners of their locks; before each wait it is stopped.
+    fn waits(calls: &[&'static str], lost: bool) -> Vec<(Option<&'static str>, Option<u32>)> {
+        let mut records = vec![task(10), task(20)];
+        for (number, call) in calls.iter().enumerate() {
+            let at = Instant::from_ns(1_000 * (1 + number as u64));
+            let step = |step| Record::Switch(Switch { tid: 10, at, cpu: 0, step });
+            records.push(step(Step::Blocked(Blocked { call, object: Some("lock"), owner: 20 })));
+            records.push(step(Step::Asleep { interruptible: true }));
+            records.extend([Step::Woken { by: 0 }, Step::In, Step::Stopped, Step::In].map(step));
+            records.extend(lost.then_some(Record::Lost { since: at, until: at }));
+        }
+        let (mut events, mut seen) = (Events::default(), Vec::new());
+        for record in &records {
+            events.of(record, &mut |event| {
+                if let What::Out { why: Departure::Asleep(wait), .. } = event.step {
+                    seen.push((wait.call, wait.owner));
+                }
+            });
+        }
+        seen
+    }
+
+    #[test]
+    fn a_wait_after_a_stop_is_that_of_the_call_before() {
+        let (futex, resumed) = ("futex_wait", "restart_syscall");
+        let first = (Some(futex), Some(20));
+        assert_eq!(waits(&[futex, resumed, resumed], false)[1..], [(Some(futex), None); 2]);
+        assert_eq!(waits(&[futex, resumed, "read"], false)[2].0, Some("read"));
+        assert_eq!(waits(&[futex, resumed], true), [first, (Some(resumed), Some(20))]);
     }
 }
