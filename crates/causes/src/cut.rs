@@ -71,6 +71,19 @@ impl History {
                     let waited = self.without_interrupts(cpu, waited);
                     parts.extend(self.without_steal(cpu, waited));
                 }
+                State::Ready { queue: Queue::Left(cpu), since } => {
+                    let mut waited = self.cut_by_occupant(cpu, thread, &stretch, since);
+                    // Once its processor is free for it, it may wait for another one.
+                    let free = waited.iter().position(|it| may_be_free(it.kind)).unwrap_or(waited.len());
+                    parts.extend(waited.drain(..free));
+                    let moved = waited.first().map_or(until, |part| part.from);
+                    push(&mut parts, part(Kind::Unknown, moved, until));
+                }
+                State::Ready { queue: Queue::Moved { from, to }, since } => {
+                    let waited = self.cut_by_both(from, to, thread, &stretch, since);
+                    let waited = self.without_interrupts(to, waited);
+                    parts.extend(self.without_steal(to, waited));
+                }
                 State::Ready { queue: Queue::Next, .. } | State::Unseen | State::Unknown | State::Ended => {
                     parts.push(part(Kind::Unknown, from, until));
                 }
@@ -132,6 +145,34 @@ impl History {
     fn hides_choices(&self, occupied: &Occupancy, until: Instant) -> bool {
         self.has_loss(occupied.favour.known_from, occupied.from)
             || self.has_loss(until, until + Duration::from_ns(1))
+    }
+
+    /// The same for one that was moved from one processor to another meanwhile. Where the first one was free
+    /// for it, it waited for the second one already, if more urgent threads had that.
+    fn cut_by_both(&self, first: u32, second: u32, thread: u32, ready: &Stretch, since: Since) -> Vec<Part> {
+        let stayed = self.cut_by_occupant(first, thread, ready, since);
+        // Reservations are throttled wherever they are.
+        let can_be_moved = |part: &&Part| ready.urgency != Urgency::DEADLINE && may_be_free(part.kind);
+        let moved = stayed.iter().filter(can_be_moved).find_map(|free| {
+            let meanwhile = Stretch { from: free.from, until: free.from + free.time, ..*ready };
+            let there = self.cut_by_occupant(second, thread, &meanwhile, Since::Woken);
+            let waited = there.iter().find(|part| !is_free(part.kind))?;
+            Some((waited.from, [free.kind, waited.kind].contains(&Kind::Unknown)))
+        });
+        let Some((moved, is_unknown)) = moved else { return stayed };
+        let mut parts = Vec::new();
+        for part in stayed.into_iter().filter(|part| part.from < moved) {
+            push(&mut parts, Part { time: part.time.min(moved.since(part.from)), ..part });
+        }
+        if is_unknown {
+            push(&mut parts, part(Kind::Unknown, moved, ready.until));
+            return parts;
+        }
+        let after = Stretch { from: moved, ..*ready };
+        for part in self.cut_by_occupant(second, thread, &after, Since::Woken) {
+            push(&mut parts, part);
+        }
+        parts
     }
 
     /// How urgent a thread is at a moment.
@@ -267,6 +308,15 @@ fn without_waits_for_nobody(parts: Vec<Part>) -> Vec<Part> {
         push(&mut cut, if is_kept { whole } else { hidden });
     }
     cut
+}
+
+/// Whether a ready thread waits although its processor has nobody more urgent.
+fn is_free(kind: Kind) -> bool {
+    matches!(kind, Kind::Dispatch | Kind::Throttled)
+}
+
+fn may_be_free(kind: Kind) -> bool {
+    is_free(kind) || kind == Kind::Unknown
 }
 
 /// Why a ready thread waits behind another that had the processor before.

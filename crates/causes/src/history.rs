@@ -40,7 +40,8 @@ impl History {
         events: impl IntoIterator<Item = &'a Event>,
         losses: Arc<[Loss]>,
     ) -> History {
-        let mut history = History { losses, hides_processors: tracker.hides_processors, ..History::default() };
+        let mut history =
+            History { losses, hides_processors: tracker.hides_processors, ..History::default() };
         for event in events {
             tracker.event(event, &mut history);
         }

@@ -32,7 +32,7 @@ pub(crate) enum State {
     Ended,
 }
 
-/// What made a thread wait for a processor.
+/// What made a thread wait for a processor. One that is moved waits for the next one as if woken there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {
     Woken,
@@ -45,6 +45,10 @@ pub(crate) enum Since {
 pub(crate) enum Queue {
     /// This one.
     Of(u32),
+    /// The one that it left, until its next event tells whether it was moved.
+    Left(u32),
+    /// The one that it left, and then the one that it got: when it was moved is not recorded.
+    Moved { from: u32, to: u32 },
     /// The one that it gets: where it was put when it was woken is not recorded.
     Next,
 }
@@ -88,11 +92,23 @@ impl Thread {
         stretch
     }
 
+    /// Whether it was preempted, and waits for this processor again as far as is known.
+    pub fn wants(&self, cpu: u32) -> bool {
+        match self.state {
+            State::Ready { queue: Queue::Of(of) | Queue::Left(of), since: Since::Preempted } => of == cpu,
+            _ => false,
+        }
+    }
+
     /// It got a processor.
     pub fn enter(&mut self, at: Instant, cpu: u32, urgency: Urgency) -> Stretch {
         let woken = |queue| State::Ready { queue, since: Since::Woken };
         let seen = match self.state {
             State::Ready { queue: Queue::Next, since } => State::Ready { queue: Queue::Of(cpu), since },
+            State::Ready { queue: Queue::Left(from), since } => {
+                let queue = if from == cpu { Queue::Of(cpu) } else { Queue::Moved { from, to: cpu } };
+                State::Ready { queue, since }
+            }
             ready @ State::Ready { .. } => ready,
             State::Unseen => woken(Queue::Of(cpu)),
             // It was woken while it was falling asleep.
@@ -114,8 +130,8 @@ impl Thread {
         let seen =
             if self.state == running || self.state == State::Unseen { running } else { State::Unknown };
         let next = match why {
-            Departure::Preempted => State::Ready { queue: Queue::Of(cpu), since: Since::Preempted },
-            Departure::Throttled => State::Ready { queue: Queue::Of(cpu), since: Since::Throttled },
+            Departure::Preempted => State::Ready { queue: Queue::Left(cpu), since: Since::Preempted },
+            Departure::Throttled => State::Ready { queue: Queue::Left(cpu), since: Since::Throttled },
             Departure::Asleep(wait) => State::Asleep { wait, waker: None },
             Departure::Stopped => State::Stopped,
             Departure::Ended => State::Ended,
@@ -141,13 +157,15 @@ impl Thread {
 
     /// It was moved from the queue of one processor to that of another.
     pub fn moved(&mut self, at: Instant, from: u32, to: u32) -> Option<Stretch> {
-        let State::Ready { since, queue } = self.state else { return None };
+        let State::Ready { queue, since } = self.state else { return None };
         let seen = match queue {
+            // The queue that it was put in when it was woken is the first one of which it is known.
             Queue::Next => State::Ready { queue: Queue::Of(from), since },
-            Queue::Of(cpu) if cpu == from => self.state,
-            Queue::Of(_) => State::Unknown,
+            Queue::Of(cpu) | Queue::Left(cpu) if cpu == from => State::Ready { queue: Queue::Of(cpu), since },
+            _ => State::Unknown,
         };
-        Some(self.turn(at, seen, State::Ready { queue: Queue::Of(to), since }))
+        let then = if since == Since::Preempted { Since::Woken } else { since };
+        Some(self.turn(at, seen, State::Ready { queue: Queue::Of(to), since: then }))
     }
 
     /// What it did since its last event is not known.

@@ -2,7 +2,7 @@
 
 use crate::event::{Departure, Event, Faults, Step, Urgency};
 use crate::processor::{Favour, Occupancy, Occupant, Processor, Service, StolenTime};
-use crate::thread::{Queue, Since, State, Stretch, Thread};
+use crate::thread::{State, Stretch, Thread};
 use punctual_model::Instant;
 use rustc_hash::FxHashMap;
 
@@ -121,8 +121,7 @@ impl Tracker {
     fn favour(&mut self, at: Instant, cpu: u32, thread: u32, urgency: Urgency) -> Favour {
         let Tracker { threads, processors, from, .. } = self;
         let processor = processors.entry(cpu).or_insert_with(|| Processor::unseen(*from));
-        let wanted = State::Ready { queue: Queue::Of(cpu), since: Since::Preempted };
-        let wants = |it: &u32| *it != thread && threads.get(it).is_some_and(|it| it.state == wanted);
+        let wants = |it: &u32| *it != thread && threads.get(it).is_some_and(|it| it.wants(cpu));
         processor.wanted_by.retain(wants);
         if thread == 0 && processor.wanted_by.is_empty() {
             return Favour { is_given: false, known_from: at };

@@ -55,6 +55,44 @@ fn a_prompt_job_is_its_own() {
     assert_eq!(shown(&of), ["late-wakeup 5", "dispatch 5", "own 190"]);
 }
 
+/// Thread 10 is preempted on cpu0, and moved to cpu1, which 30 has; nobody sees when.
+#[test]
+fn it_waits_where_it_was_moved_to() {
+    let script = woken(105)
+        + "0 cpu1 in 30/90
+        110 cpu0 in 10/80\n150 cpu0 out 10/80\n150 cpu0 in 20/99\n160 cpu0 out 20/99 asleep\n160 cpu0 in 0
+        500 cpu1 out 30/90 asleep\n500 cpu1 in 0\n510 cpu1 out 0\n510 cpu1 in 10/80\n600 cpu1 out 10/80 asleep";
+    let parts =
+        ["late-wakeup 5", "dispatch 5", "own 40", "preempted 20 10", "preempted 30 340", "dispatch 10"];
+    let of = explained(job(110, 600), &script);
+    assert_eq!(shown(&of), [&parts[..], &["own 90"]].concat());
+    // Seen, the same.
+    let moved = script.replace("\n160 cpu0 out 20/99", "\n160 cpu0 moved 10 1\n160 cpu0 out 20/99");
+    assert_eq!(shown(&explained(job(110, 600), &moved)), shown(&of));
+}
+
+/// Thread 10 waits for 20 on cpu0, and is pulled to cpu1 when 30 has left that.
+#[test]
+fn it_waits_where_it_was_until_it_is_pulled_away() {
+    let script = woken(105)
+        + "0 cpu1 in 30/90
+        110 cpu0 in 10/80\n150 cpu0 out 10/80\n150 cpu0 in 20/99
+        500 cpu1 out 30/90 asleep\n500 cpu1 in 10/80\n600 cpu1 out 10/80 asleep\n700 cpu0 out 20/99 asleep";
+    let parts = ["late-wakeup 5", "dispatch 5", "own 40", "preempted 20 350", "own 100"];
+    assert_eq!(shown(&explained(job(110, 600), &script)), parts);
+}
+
+/// Whether it is moved cannot be known where its next event was lost.
+#[test]
+fn a_free_processor_is_no_reason_before_a_loss() {
+    let script = woken(105)
+        + "110 cpu0 in 10/80\n150 cpu0 out 10/80\n150 cpu0 in 20/99\n160 cpu0 out 20/99 asleep\n160 cpu0 in 0
+        600 cpu1 in 10/80\n700 cpu1 out 10/80 asleep";
+    let losses = vec![Loss { since: at(300), until: at(550) }];
+    let parts = ["late-wakeup 5", "dispatch 5", "own 40", "preempted 20 10", "unknown 440", "own 100"];
+    assert_eq!(shown(&with_losses(job(110, 700), &script, losses)), parts);
+}
+
 #[test]
 fn preemption_by_priority() {
     let script = woken(105)
