@@ -50,7 +50,9 @@ mod why;
 mod witness;
 
 use libtest_mimic::{Arguments, Trial};
-pub use punctual_test_support::{Failure, Outcome, Result, ensure, fail, in_context, skip, timing};
+pub use punctual_test_support::{
+    Failure, Outcome, Result, ensure, fail, in_context, is_all_wanted, skip, timing,
+};
 use punctual_test_support::{measured, run_all, to_harness};
 use std::path::Path;
 use std::process::ExitCode;

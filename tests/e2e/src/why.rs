@@ -1,13 +1,16 @@
 //! Why jobs were late, against a program that knows.
 
 pub mod as_lttng;
+mod dropped;
+mod judge;
 mod quota;
 
 use crate::disturbed::rows;
 use crate::run::{Ended, directory, punctual, run, workload};
 use crate::tool::tool;
 use crate::trace_cmd::trace_cmd;
-use crate::{Outcome, Result, Test, ensure, fail, skip, timing};
+use crate::{Outcome, Result, Test, ensure, fail, is_all_wanted, skip, timing};
+use judge::{Detail, Logged, judge, sums_up, time_of};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
@@ -22,6 +25,9 @@ pub const ALL: &[(&str, Test)] = &[
 
 pub const ALONE: &[(&str, Test)] = &[
     ("why::causes_of_a_program_that_knows_them", causes),
+    ("why::a_thousand_late_jobs", a_thousand),
+    ("why::a_thread_of_the_kernel", kernel),
+    ("why::many_interrupts", interrupts),
     ("why::a_budget_that_was_used_up", budget),
     ("why::quota", quota::row),
     ("why::real_time_throttling", throttling),
@@ -33,112 +39,8 @@ pub const ALONE: &[(&str, Test)] = &[
     ("why::causes_in_a_trace_of_trace_cmd", in_a_trace_of_trace_cmd),
     ("why::what_was_lost_is_no_reason", what_was_lost),
     ("why::what_perf_lost_is_no_reason", what_perf_lost),
+    ("why::switches_that_nobody_misses", without_some),
 ];
-
-/// As in tests/workloads/late.c.
-const PERIOD: u64 = 10_000_000;
-
-/// What the program logged of a job, in nanoseconds.
-struct Logged<'a> {
-    due: u64,
-    end: u64,
-    cause: &'a str,
-    reason: u64,
-    cpu: u64,
-    faults: u64,
-}
-
-impl Logged<'_> {
-    fn of(line: &str) -> Option<Logged<'_>> {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [due, end, cause, reason, cpu, faults] = words[..] else { return None };
-        let number = |word: &str| word.parse().ok();
-        Some(Logged {
-            due: number(due)?,
-            end: number(end)?,
-            cause,
-            reason: number(reason)?,
-            cpu: number(cpu)?,
-            faults: number(faults)?,
-        })
-    }
-
-    fn response(&self) -> u64 {
-        self.end - self.due
-    }
-
-    /// What the job is late for, if the program knows that: not where the job before was late, nor where what
-    /// is left of its time, which other load took, is more than a tenth.
-    fn known(&self, previous_end: u64) -> Option<Known> {
-        let of = |kind| Known { kind, thread: None, inversion: false, call: None, object: None };
-        if previous_end > self.due {
-            let is_main = previous_end - self.due > self.response() / 10 * 9;
-            return is_main.then(|| of("backlog"));
-        }
-        let left = self.response().saturating_sub(self.reason + self.cpu);
-        if left > self.response() / 10 {
-            return None;
-        }
-        // Whoever stops it, or it waits for, may come late.
-        if !matches!(self.cause, "own" | "faults" | "backlog") && self.reason < self.cpu {
-            return None;
-        }
-        let by = |kind, thread| Known { thread: Some(thread), ..of(kind) };
-        let lock =
-            |call, object, owner| Known { call: Some(call), object: Some(object), ..by("blocked", owner) };
-        let plain = |owner| lock("futex_wait", "late:lock", owner);
-        Some(match self.cause {
-            "own" | "faults" | "backlog" => of("own"),
-            "preempted" => by("preempted", "urgent"),
-            "queued" => by("queued", "equal"),
-            "turns" => by("queued", "turns"),
-            "lock" => plain("holder"),
-            "inherit" => lock("futex_lock_pi", "late:lent", "lender"),
-            "inversion" => Known { inversion: true, ..plain("victim") },
-            "worker" => by("blocked", "worker"),
-            "stopped" => of("stopped"),
-            "budget" | "quota" => of("throttled"),
-            "server" => by("throttled", "ordinary"),
-            "slack" => of("late-wakeup"),
-            // Who wakes the loop depends on the file system. The disk may be too fast for a wait to be most
-            // of the job's time, without the way from a wake-up to the processor.
-            "disk" if self.reason > self.response() / 4 * 3 => {
-                Known { call: Some("fsync"), object: Some("late.file"), ..of("blocked") }
-            }
-            "cold" if self.reason > self.response() / 4 * 3 => {
-                Known { call: Some("page fault"), ..of("blocked") }
-            }
-            _ => return None,
-        })
-    }
-}
-
-/// What a job is put down to: what is `None` is not known.
-#[derive(Debug)]
-struct Known {
-    kind: &'static str,
-    thread: Option<&'static str>,
-    inversion: bool,
-    call: Option<&'static str>,
-    object: Option<&'static str>,
-}
-
-impl Known {
-    fn is(&self, job: &Value, detail: Detail) -> bool {
-        // The name of a thread may have been lost, too: then it has its number.
-        let is_unnamed = |key: &str| job[key].as_str().is_none_or(|name| name.starts_with("thread "));
-        let is_lost = |key: &str| detail == Detail::WithGaps && key != "cause" && is_unnamed(key);
-        let says =
-            |key: &str, known: Option<&str>| known.is_none() || job[key].as_str() == known || is_lost(key);
-        let has_calls = detail.has_calls();
-        // Threads of the machine may keep whoever is waited for from its processor in other jobs, too.
-        says("cause", Some(self.kind))
-            && says("cause_thread", self.thread)
-            && says("cause_call", self.call.filter(|_| has_calls))
-            && says("cause_object", self.object.filter(|_| has_calls))
-            && (has_inversion(job) >= self.inversion || detail == Detail::WithGaps || others_took_part(job))
-    }
-}
 
 fn causes() -> Result<Outcome> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
@@ -181,7 +83,7 @@ fn listed(recording: &Path, explained: &Value) -> Result {
     responses.sort_unstable_by_key(|response| std::cmp::Reverse(*response));
     ensure!(responses == longest, "the worst are listed as {responses:?}, not {longest:?}");
     for job in jobs {
-        let row = late.iter().find(|row| row["job"].parse().ok() == job["job"].as_u64());
+        let row = late.iter().find(|row| row["end_ns"].parse().ok() == job["end_ns"].as_u64());
         let Some(row) = row else { return fail(format!("job {} is not listed", job["job"])) };
         for name in ["cause", "cause_thread", "cause_call", "cause_object"] {
             ensure!(row[name] == job[name].as_str().unwrap_or_default(), "{name}: {row:?}, not {job:#}");
@@ -215,6 +117,46 @@ fn checked(recording: &Path, explained: &Value) -> Result {
     Ok(())
 }
 
+/// All causes, alone and two at a time, of more jobs than every change is tested with.
+fn a_thousand() -> Result<Outcome> {
+    if !is_all_wanted() {
+        return skip("takes minutes: tried with PUNCTUAL_TEST_ALL=1");
+    }
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("needs two processors");
+    }
+    let folder = directory()?;
+    let mut why = punctual(["why", "--json", "--worst", "10000", "--thread", "control", "--"]);
+    why.args([&workload("late"), "8000"]).arg(folder.path().join("late.file"));
+    let ended = run(why)?;
+    ended.expect_code(0)?;
+    let judged = judge(&ended.json()?, &ended.stderr, Detail::Calls)?;
+    println!("{judged:?}");
+    judged.is_enough()
+}
+
+fn kernel() -> Result<Outcome> {
+    only("kernel")
+}
+
+fn interrupts() -> Result<Outcome> {
+    only("interrupts")
+}
+
+/// A cause that not every machine has.
+fn only(cause: &str) -> Result<Outcome> {
+    let ended = run(late(&["--"], &["only", cause, "60"]))?;
+    let (log, reason) = (&ended.stderr, format!("no {cause}: "));
+    if let Some(reason) = log.lines().find_map(|line| line.strip_prefix(&reason)) {
+        return skip(format!("late cannot have this cause: {reason}"));
+    }
+    if !log.lines().any(|line| Logged::of(line).is_some()) {
+        return skip("needs two processors");
+    }
+    ended.expect_code(0)?;
+    judge(&ended.json()?, log, Detail::Calls)?.is_enough()
+}
+
 /// Whether or not somebody else had the processor meanwhile.
 fn budget() -> Result<Outcome> {
     let ended = run(late(&["--"], &["budget", "200"]))?;
@@ -233,7 +175,7 @@ fn throttling() -> Result<Outcome> {
     }
     let ended = run(late(&["--"], &["server", "400"]))?;
     ended.expect_code(0)?;
-    if !ended.stderr.lines().filter_map(Logged::of).any(|logged| logged.cause == "server") {
+    if !ended.stderr.lines().filter_map(Logged::of).any(|logged| logged.has("server")) {
         return skip("the kernel gave the ordinary thread nothing");
     }
     judge(&ended.json()?, &ended.stderr, Detail::Calls)?.is_enough()
@@ -434,6 +376,25 @@ fn what_perf_lost() -> Result<Outcome> {
     in_a_trace_by_perf("64K", Detail::WithGaps)
 }
 
+/// Some machines do not show all switches, and nobody counts which are missing.
+fn without_some() -> Result<Outcome> {
+    let folder = directory()?;
+    let data = folder.path().join("recording");
+    let mut record = punctual(["record", "-q", "--detail", "switches", "--all-threads", "-o"]);
+    record.arg(&data).arg("--");
+    let log = match recorded(record, &data, QUIETLY)? {
+        Recorded::Log(log) => log,
+        Recorded::Not(why) => return skip(why),
+    };
+    for seed in 0..3 {
+        let copy = folder.path().join(format!("without some {seed}"));
+        let dropped = dropped::without_some(&data, &copy, seed)?;
+        ensure!(dropped > 50, "{dropped} switches are few");
+        explained(&copy, &log, Detail::WithGaps)?;
+    }
+    Ok(Outcome::Completed)
+}
+
 /// Shell scripts that run a program: perf takes a stop of its child for its end.
 const QUIETLY: &str = "shift; \"$@\"; exit";
 /// While others switch more often than a small buffer can hold, once the loop runs and is known.
@@ -485,109 +446,6 @@ fn explained(data: &Path, log: &str, detail: Detail) -> Result<Outcome> {
     }
 }
 
-/// What a recording shows of waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    /// Call, object and owner, and page faults.
-    Calls,
-    /// The same, but not of all jobs.
-    CallsOfSome,
-    SwitchesOnly,
-    /// Not even all switches.
-    WithGaps,
-}
-
-impl Detail {
-    fn has_calls(self) -> bool {
-        matches!(self, Detail::Calls | Detail::CallsOfSome)
-    }
-}
-
-/// How many late jobs of known causes were judged, of how many that the program made late; and of how many
-/// the causes are unknown.
-#[derive(Debug)]
-struct Judged {
-    judged: usize,
-    unknown: usize,
-    late: usize,
-}
-
-impl Judged {
-    /// The kernel of some virtual machines does not show all switches.
-    fn is_enough(&self) -> Result<Outcome> {
-        if self.late == 0 {
-            return skip("the program was never late");
-        }
-        timing(self.many_enough())?;
-        Ok(Outcome::Completed)
-    }
-
-    fn many_enough(&self) -> Result {
-        ensure!(self.judged * 4 >= self.late, "too few jobs were late for known causes: {self:?}");
-        ensure!(self.unknown * 10 <= self.judged, "the causes of too many are unknown: {self:?}");
-        Ok(())
-    }
-
-    /// A machine that lost nothing within a late job shows nothing of losses.
-    fn has_gaps(&self) -> Result<Outcome> {
-        match self.unknown {
-            0 => skip(format!("no late job has a gap: {self:?}")),
-            _ => Ok(Outcome::Completed),
-        }
-    }
-}
-
-/// Compares what is said of late jobs with what the program logged.
-fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
-    let jobs: Vec<&Value> = explained["jobs"].as_array().into_iter().flatten().collect();
-    let instant = |job: &Value, key: &str| job[key].as_u64().unwrap_or_default();
-    let all: Vec<Logged> = log.lines().filter_map(Logged::of).collect();
-    let (mut judged, mut unknown, mut previous_end) = (0, 0, 0);
-    // No wait ends the last job.
-    for (logged, next) in all.iter().zip(all.iter().skip(1)) {
-        let known = logged.known(previous_end);
-        previous_end = logged.end;
-        let Some(known) = known.filter(|_| logged.response() > PERIOD) else { continue };
-        // It ends a moment after the program has looked at its clock; the job after it may have arrived.
-        let ends = logged.end..next.end;
-        let Some(job) = jobs.iter().find(|job| ends.contains(&instant(job, "end_ns"))) else {
-            // Without arrivals, a job begins when it is released, perhaps too late to be a late one; and the
-            // first jobs of a thread are before its first switch.
-            if detail != Detail::Calls {
-                continue;
-            }
-            let said = &explained["tasks"];
-            timing(fail(format!("the job that ended at {} is missing: {said:#}", logged.end)))?;
-            continue;
-        };
-        sums_up(job)?;
-        // Without its arrival, a job begins when it is released: the log knows what was before.
-        let begin = instant(job, "begin_ns");
-        let has_backlog = job["arrival_ns"].is_null() && begin > logged.due + logged.response() / 10;
-        // The program cannot know of what a hypervisor took.
-        if has_backlog || time_of(job, "steal") > logged.response() / 10 {
-            continue;
-        }
-        judged += 1;
-        if job["cause"] == "unknown" {
-            unknown += 1;
-            continue;
-        }
-        ensure!(known.is(job, detail), "{known:?}, not {job:#}");
-        let faults = job["faults"].as_u64().unwrap_or_default();
-        let too_few = detail.has_calls() && faults < logged.faults;
-        ensure!(!too_few, "{faults} page faults, not {}: {job:#}", logged.faults);
-    }
-    let is_meant = |logged: &&Logged| match logged.cause {
-        "none" => false,
-        // The kernel may be on time.
-        "server" | "slack" | "quota" => logged.response() > PERIOD,
-        _ => true,
-    };
-    let late = all.iter().filter(is_meant).count();
-    Ok(Judged { judged, unknown, late })
-}
-
 /// What /proc/stat counts in.
 const STEAL_UNIT: u64 = 10_000_000;
 
@@ -598,41 +456,6 @@ fn stolen() -> Result<u64> {
         stat.lines().find_map(|line| line.strip_prefix("cpu0 ")).ok_or("no line cpu0 in /proc/stat")?;
     let units: u64 = line.split_whitespace().nth(7).ok_or("no stolen time in /proc/stat")?.parse()?;
     Ok(units * STEAL_UNIT)
-}
-
-/// A job's time of one kind.
-fn time_of(job: &Value, kind: &str) -> u64 {
-    let parts = job["parts"].as_array().into_iter().flatten();
-    parts.filter(|part| part["kind"] == kind).filter_map(|part| part["ns"].as_u64()).sum()
-}
-
-/// The parts of a job leave no gap, and their sum is its time.
-fn sums_up(job: &Value) -> Result {
-    let mut reached = job["begin_ns"].as_u64();
-    for part in job["parts"].as_array().into_iter().flatten() {
-        ensure!(part["from_ns"].as_u64() == reached, "a gap or an overlap: {job:#}");
-        reached = reached.zip(part["ns"].as_u64()).map(|(reached, ns)| reached + ns);
-    }
-    ensure!(reached == job["end_ns"].as_u64(), "the parts have another sum: {job:#}");
-    Ok(())
-}
-
-/// Whether threads of the machine kept those that the job waited for from their processors for a tenth of its
-/// time: a program that was waited for knows nothing of that.
-fn others_took_part(job: &Value) -> bool {
-    const OWN: [&str; 9] =
-        ["control", "urgent", "equal", "turns", "holder", "lender", "victim", "middle", "worker"];
-    let waits = job["parts"].as_array().into_iter().flatten();
-    let parts = waits.flat_map(|wait| wait["waited_for"]["parts"].as_array().into_iter().flatten());
-    let by_others = parts.filter(|part| part["thread"].as_str().is_some_and(|name| !OWN.contains(&name)));
-    let taken: u64 = by_others.filter_map(|part| part["ns"].as_u64()).sum();
-    taken * 10 > job["response_ns"].as_u64().unwrap_or_default()
-}
-
-/// Whether a part of the main cause is an inversion.
-fn has_inversion(job: &Value) -> bool {
-    let mut parts = job["parts"].as_array().into_iter().flatten();
-    parts.any(|part| part["kind"] == job["cause"] && part["waited_for"]["inversion"] == true)
 }
 
 /// One job, all jobs, and those that miss the deadline of a contract.
