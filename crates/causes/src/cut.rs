@@ -143,7 +143,8 @@ impl History {
     /// Whether events were lost that would tell if the scheduler favoured the occupant of a processor over
     /// more urgent threads: from choices before, and from the next one, at `until`.
     fn hides_choices(&self, occupied: &Occupancy, until: Instant) -> bool {
-        self.has_loss(occupied.favour.known_from, occupied.from)
+        occupied.favour.is_doubtful
+            || self.has_loss(occupied.favour.known_from, occupied.from)
             || self.has_loss(until, until + Duration::from_ns(1))
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Favour {
     pub is_given: bool,
     /// When the processor was last idle, and nobody wanted it. Events since then decide.
     pub known_from: Instant,
+    /// Whether one of these was not seen.
+    pub is_doubtful: bool,
 }
 
 /// A stretch of a processor's time with one occupant.
@@ -69,7 +71,7 @@ impl Processor {
         Processor {
             occupant: Occupant::Unseen,
             since,
-            favour: Favour { is_given: false, known_from: since },
+            favour: Favour { is_given: false, known_from: since, is_doubtful: false },
             wanted_by: Vec::new(),
             serving: Vec::new(),
             stolen_since: since,

@@ -147,6 +147,8 @@ impl Thread {
             State::Unseen => State::Asleep { wait: Wait::default(), waker: Some(by) },
             State::Stopped | State::Unknown => self.state,
             State::Ended => State::Unknown,
+            // It must have run and fallen asleep meanwhile.
+            State::Ready { .. } if at > self.since + EARLY_WAKE_UP => State::Unknown,
             State::Running { .. } | State::Ready { .. } => {
                 self.early = Some((at, by));
                 return None;

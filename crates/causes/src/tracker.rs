@@ -108,8 +108,8 @@ impl Tracker {
             Occupant::Unseen => self.vacant(),
             other => other,
         };
-        let favour = self.favour(at, cpu, thread, urgency);
         self.turn(at, cpu, seen, occupant_of(thread), sink);
+        let favour = self.favour(at, cpu, thread, urgency);
         self.processor(cpu).favour = favour;
         if thread != 0 {
             let stretch = self.thread(thread).enter(at, cpu, urgency);
@@ -124,7 +124,7 @@ impl Tracker {
         let wants = |it: &u32| *it != thread && threads.get(it).is_some_and(|it| it.wants(cpu));
         processor.wanted_by.retain(wants);
         if thread == 0 && processor.wanted_by.is_empty() {
-            return Favour { is_given: false, known_from: at };
+            return Favour { is_given: false, known_from: at, is_doubtful: false };
         }
         let is_given = processor.wanted_by.iter().any(|it| threads[it].urgency < urgency);
         Favour { is_given, ..processor.favour }
@@ -146,7 +146,9 @@ impl Tracker {
     }
 
     fn turn(&mut self, at: Instant, cpu: u32, seen: Occupant, next: Occupant, sink: &mut impl Sink) {
+        let is_doubtful = seen == Occupant::Unknown && !self.is_partial;
         let processor = self.processor(cpu);
+        processor.favour.is_doubtful |= is_doubtful;
         let (served, stretch) = (processor.switch(at), processor.turn(at, seen, next));
         processor.stolen_since = at;
         sink.occupied(cpu, stretch);

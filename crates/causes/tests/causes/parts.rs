@@ -82,6 +82,27 @@ fn it_waits_where_it_was_until_it_is_pulled_away() {
     assert_eq!(shown(&explained(job(110, 600), &script)), parts);
 }
 
+/// A thread that is woken again has run and fallen asleep meanwhile, though nobody saw that.
+#[test]
+fn a_second_wake_up_reveals_a_missing_turn() {
+    let script = woken(105) + "0 cpu1 in 20\n10105 cpu0 woken 10 interrupt\n10110 cpu0 in 10/80";
+    assert_eq!(shown(&explained(job(110, 300), &script)), ["late-wakeup 5", "unknown 195"]);
+}
+
+/// 20 may have left its processor for good, so 30 may not be the one that it was kept for.
+#[test]
+fn favour_is_unknown_after_a_missing_switch() {
+    let wanted = "0 cpu0 in 20/90\n20 cpu0 out 20/90\n20 cpu0 in 40/99\n";
+    let seen = "30 cpu0 out 40/99 asleep\n30 cpu0 in 40/99\n40 cpu0 out 40/99 asleep\n40 cpu0 in 30/10\n";
+    let missing = "40 cpu0 out 50/99 asleep\n40 cpu0 in 30/10\n";
+    let rest =
+        "105 cpu1 woken 10 interrupt\n110 cpu0 out 30/10 asleep\n110 cpu0 in 10/80\n300 cpu0 out 10/80";
+    let sleep = "0 cpu1 in 10/80\n10 cpu1 out 10/80 asleep\n";
+    let of = |middle: &str| shown(&explained(job(110, 300), &[sleep, wanted, middle, rest].concat()));
+    assert_eq!(of(seen), ["late-wakeup 5", "throttled 30 5", "own 190"]);
+    assert_eq!(of(missing), ["late-wakeup 5", "unknown 5", "own 190"]);
+}
+
 /// Whether it is moved cannot be known where its next event was lost.
 #[test]
 fn a_free_processor_is_no_reason_before_a_loss() {
