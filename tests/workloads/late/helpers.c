@@ -167,10 +167,18 @@ static void wait_for(pthread_mutex_t *held)
 	pthread_mutex_unlock(held);
 }
 
-void run_helped(const struct reason *reason)
+void run_helped(struct reason *reason)
 {
 	struct helper *helper = &helpers[reason->cause];
 	switch (reason->cause) {
+	case QUEUED:
+	case TURNS:
+		reason->until = now_ns();
+		// Its time slice may end before it is done: it would go on when the loop waits for
+		// something else.
+		finish(helper);
+		sem_post(&helper->done);
+		break;
 	case PREEMPTED:
 		start(helper, 0, reason->length);
 		break;
@@ -202,14 +210,23 @@ void run_helped(const struct reason *reason)
 	}
 }
 
+// If a helper is late, too, the loop waits for it: that is time of the job, for no reason.
+static void finish_late(struct helper *helper, struct job *job)
+{
+	if (sem_trywait(&helper->done) == 0)
+		return;
+	finish(helper);
+	job->end = now_ns();
+}
+
 // How long the reason lasted within the job, without what kept a helper itself from its processor.
-void conclude_helped(struct reason *reason, const struct job *job)
+void conclude_helped(struct reason *reason, struct job *job)
 {
 	struct helper *helper = &helpers[reason->cause];
 	if (reason->cause != WORKER)
-		finish(helper);
+		finish_late(helper, job);
 	if (reason->cause == INVERSION)
-		finish(&helpers[MIDDLE]);
+		finish_late(&helpers[MIDDLE], job);
 	// What the loop waits for before it runs counts from when it should have run.
 	bool before = reason->cause == QUEUED || reason->cause == TURNS;
 	int64_t from = before ? job->due : reason->from;

@@ -76,7 +76,7 @@ void prepare(const struct reason *reason, int64_t due);
 // The step of the job; ends when its cause has.
 void run(struct reason *reason, struct job *job);
 // After the job: how long the reason lasted.
-void conclude(struct reason *reason, const struct job *job);
+void conclude(struct reason *reason, struct job *job);
 
 // --- helpers.c: threads that the loop waits for
 
@@ -85,8 +85,8 @@ void stop_helpers(void);
 bool has_helper(enum cause cause);
 
 void prepare_helper(const struct reason *reason, int64_t due);
-void run_helped(const struct reason *reason);
-void conclude_helped(struct reason *reason, const struct job *job);
+void run_helped(struct reason *reason);
+void conclude_helped(struct reason *reason, struct job *job);
 
 // --- kernel.c: the kernel's own threads, and interrupts
 

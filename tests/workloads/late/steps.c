@@ -31,7 +31,7 @@ static struct {
 static char *memory;
 #define MEMORY (8 << 20)
 
-static int file = -1;
+static int account, file = -1;
 // A part of it that jobs read.
 static char *mapped;
 #define WRITTEN (MEMORY / 8)
@@ -111,36 +111,56 @@ static void touch_memory(int64_t length)
 	} while (now_ns() < until);
 }
 
-// How long a step waited that takes until now.
-static int64_t waited(int64_t begin, int64_t cpu)
+// For how long the thread was ready without a processor; 0 if the kernel does not count that.
+static int64_t ready(void)
 {
-	return now_ns() - begin - (now_on(CLOCK_THREAD_CPUTIME_ID) - cpu);
+	char text[64] = "";
+	long long delay = 0;
+	if (pread(account, text, sizeof(text) - 1, 0) > 0)
+		sscanf(text, "%*s %lld", &delay);
+	return delay;
+}
+
+// What a time was spent on.
+struct shares {
+	int64_t all, cpu, ready;
+};
+
+static struct shares so_far(void)
+{
+	return (struct shares){now_ns(), now_on(CLOCK_THREAD_CPUTIME_ID), ready()};
+}
+
+static int64_t waited_since(struct shares before)
+{
+	struct shares now = so_far();
+	return now.all - before.all - (now.cpu - before.cpu) - (now.ready - before.ready);
 }
 
 // Writes to the disk for a while. Returns how long it waited for that.
 static int64_t write_to_disk(int64_t length)
 {
-	int64_t begin = now_ns(), cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+	struct shares begin = so_far();
 	do {
 		// Much at once: each wait is then long beside the way out of it.
 		must(pwrite(file, memory, WRITTEN, 0), "pwrite");
 		must(fsync(file), "fsync");
-	} while (now_ns() < begin + length);
-	return waited(begin, cpu);
+	} while (now_ns() < begin.all + length);
+	return waited_since(begin);
 }
 
 // Reads a file through memory for a while, always from the disk. Returns how long it waited for
 // that.
 static int64_t read_from_disk(int64_t length)
 {
-	int64_t begin = now_ns(), cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+	struct shares begin = so_far();
 	do {
 		must(madvise(mapped, MEMORY, MADV_DONTNEED), "madvise");
 		posix_fadvise(file, WRITTEN, MEMORY, POSIX_FADV_DONTNEED);
-		for (int i = 0; i < MEMORY && now_ns() < begin + length; i += PAGE)
+		for (int i = 0; i < MEMORY && now_ns() < begin.all + length; i += PAGE)
 			(void)*(volatile char *)(mapped + i);
-	} while (now_ns() < begin + length);
-	return waited(begin, cpu);
+	} while (now_ns() < begin.all + length);
+	return waited_since(begin);
 }
 
 static void map_file(const char *path)
@@ -169,6 +189,7 @@ void set_up_causes(const char *path)
 {
 	start_stopper();
 	pin(0);
+	account = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	missing[KERNEL] = set_up_poller();
 	missing[INTERRUPTS] = set_up_interrupts();
 	must(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
@@ -226,10 +247,11 @@ void run(struct reason *reason, struct job *job)
 	default:
 		run_helped(reason);
 	}
-	reason->until = now_ns();
+	if (!reason->until)
+		reason->until = now_ns();
 }
 
-void conclude(struct reason *reason, const struct job *job)
+void conclude(struct reason *reason, struct job *job)
 {
 	if (has_helper(reason->cause))
 		conclude_helped(reason, job);

@@ -1,34 +1,28 @@
 //! Recordings in which switches are missing, and nothing says so.
 
 use crate::Result;
-use punctual_test_support::Random;
 use punctual_trace::ctf::{Options, Reader, Recorder};
-use punctual_trace::{Record, Step};
+use punctual_trace::{Record, Step, Switch};
 use std::path::Path;
 
 /// One switch in so many is left out.
-const ONE_IN: u64 = 32;
+pub const ONE_IN: usize = 32;
 
-/// Copies a recording without some of its switches: neither the thread that leaves nor the one that comes is
-/// seen. Returns how many are missing.
-pub fn without_some(recording: &Path, copy: &Path, seed: u64) -> Result<u64> {
+/// Copies a recording without one switch in 32: neither the thread that leaves nor the one that comes is
+/// seen. `first` is the first of them. Returns how many are missing.
+pub fn without_some(recording: &Path, copy: &Path, first: usize) -> Result<usize> {
     let reader = Reader::open(recording)?;
     let mut recorder = Recorder::create(copy, reader.about(), &Options::default())?;
-    let mut random = Random(seed);
-    let (mut last, mut is_dropped, mut dropped) = (None, false, 0);
+    let (mut last, mut switches) = (None, 0);
     let mut outcome = Ok(());
     reader.read(0..reader.stretches(), &mut |record| {
         if let Record::Switch(switch) = record
-            && !switch.step.is_detail()
-            && !matches!(switch.step, Step::Woken { .. })
+            && is_half(switch)
         {
             let this = Some((switch.cpu, switch.at));
-            if this != last {
-                is_dropped = random.below(ONE_IN) == 0;
-                dropped += u64::from(is_dropped);
-            }
+            switches += usize::from(this != last);
             last = this;
-            if is_dropped {
+            if switches % ONE_IN == first % ONE_IN {
                 return;
             }
         }
@@ -39,5 +33,10 @@ pub fn without_some(recording: &Path, copy: &Path, seed: u64) -> Result<u64> {
     })?;
     outcome?;
     recorder.finish(reader.until(), reader.totals())?;
-    Ok(dropped)
+    Ok(switches / ONE_IN)
+}
+
+/// Whether a thread leaves a processor or gets one.
+fn is_half(switch: &Switch) -> bool {
+    !switch.step.is_detail() && !matches!(switch.step, Step::Woken { .. })
 }
