@@ -1,7 +1,7 @@
 //! What a thread waits for, in words: the name of its system call, and of the file or the futex.
 
 use super::names::Names;
-use super::skeleton::types::blocked_record;
+use super::skeleton::types::{blocked_flags, blocked_record};
 use punctual_model::{Call, Instant, ObjectName};
 use punctual_trace::{Blocked, Step, Switch};
 
@@ -51,7 +51,8 @@ const OF_DESCRIPTORS: [&str; 39] = [
 /// Translates what the programs saw; addresses get the names of what lies there.
 pub fn switch(tid: u32, raw: &blocked_record, names: &mut Names) -> Switch {
     let futex = Call::from_number(raw.header.call).map(Call::name);
-    let call = futex.unwrap_or_else(|| name_of_call(raw.header.number, raw.header.flags != 0));
+    let is_narrow = u32::from(raw.header.flags) & blocked_flags::BLOCKED_NARROW.0 != 0;
+    let call = futex.unwrap_or_else(|| name_of_call(raw.header.number, is_narrow));
     let object = match call {
         _ if futex.is_some() => names.name(tid, raw.argument),
         _ if OF_DESCRIPTORS.contains(&call) => ObjectName::new(&crate::loader::text(&raw.name)),

@@ -2,7 +2,10 @@
 //! with user space and overwrite without asking. Read only on demand; reading stops nobody.
 
 use super::records::{self, Entry};
-use super::skeleton::types::{blocked_record, header, limits, moments as Ring, record_kind, taken_record};
+use super::skeleton::types::{
+    blocked_flags, blocked_record, header, limits, moments as Ring, record_kind, step as RawStep,
+    switch_record, taken_record,
+};
 use crate::error::{Error, ErrorKind};
 use crate::loader::{Plain, read_plain};
 use memmap2::{MmapOptions, MmapRaw};
@@ -17,6 +20,8 @@ use std::sync::atomic::{Ordering, fence};
 const SLOT: usize = limits::SLOT_SIZE.0 as usize;
 const MOST_SLOTS: usize = limits::SLOTS_WITH_NAME.0 as usize;
 const SLOTS_AT: usize = offset_of!(Ring, slots);
+const SHORT_NAME: usize = limits::SHORT_NAME_LENGTH.0 as usize;
+const SHORT_NAME_AT: usize = offset_of!(blocked_record, argument);
 
 /// Memory for one processor: 50,000 sleeps and wake-ups, or 200 ms of 80,000 switches per second.
 const BYTES: u32 = 2 << 20;
@@ -116,6 +121,14 @@ struct Copied {
     until: u64,
 }
 
+/// A record that was kept.
+enum KeptRecord {
+    /// What a thread waits for, which comes just before its step and has no time of its own.
+    Blocked(blocked_record),
+    /// A step, or both of a switch.
+    Steps(Option<Switch>, Option<Switch>),
+}
+
 /// The last step of a thread, after what was recorded with it.
 type Last = Vec<Switch>;
 
@@ -130,59 +143,49 @@ impl Copied {
     ) {
         let mut place = self.first;
         let mut last: Option<Instant> = None;
-        // What a thread waits for comes just before its step, and has no time of its own.
         let mut waits: Option<blocked_record> = None;
         let (mut is_broken, mut details) = (false, Vec::new());
         while place < self.until {
-            let Some((entry, slots)) = self.entry(place, cpu) else {
+            let Some((kept, slots)) = self.kept(place, cpu) else {
                 (is_broken, place) = (true, place + 1);
                 continue;
             };
             place += slots;
-            let mut entry = entry;
-            if let Entry::Blocked(raw) = entry {
-                waits = Some(*raw);
-                continue;
-            }
-            let Entry::Record(Record::Switch(step)) = &mut entry else { continue };
-            let at = step.at;
-            match last {
-                None if self.first > 0 => moments.from = moments.from.max(at),
-                Some(last) if is_broken => moments.gaps.push((last, at)),
-                _ => {}
-            }
-            (last, is_broken) = (Some(at), false);
-            let with = waits
-                .take()
-                .filter(|raw| raw.header.tid == step.tid)
-                .map(|raw| Entry::Blocked(Box::new(blocked_record { at: at.ns(), ..raw })));
-            let mut steps = with.into_iter().chain([entry]).filter_map(|entry| match translate(entry) {
-                Record::Switch(step) => Some(step),
-                _ => None,
-            });
-            if at >= since {
-                moments.steps.append(&mut details);
-                moments.steps.extend(steps);
-                continue;
-            }
-            details.extend(&mut steps);
-            let Some(step) = details.last() else { continue };
-            match step.step {
-                Step::Faulted { .. } => continue,
-                Step::Taken { .. } => {}
-                _ => {
-                    let known = before.entry(step.tid).or_default();
-                    if known.last().is_none_or(|known| known.at <= at) {
-                        *known = details.clone();
-                    }
+            let (left, came) = match kept {
+                KeptRecord::Blocked(raw) => {
+                    waits = Some(raw);
+                    continue;
+                }
+                KeptRecord::Steps(left, came) => (left, came),
+            };
+            for step in [left, came].into_iter().flatten() {
+                let at = step.at;
+                match last {
+                    None if self.first > 0 => moments.from = moments.from.max(at),
+                    Some(last) if is_broken => moments.gaps.push((last, at)),
+                    _ => {}
+                }
+                (last, is_broken) = (Some(at), false);
+                let with = waits.take_if(|raw| raw.header.tid == step.tid);
+                let with = with.map(|raw| Entry::Blocked(Box::new(blocked_record { at: at.ns(), ..raw })));
+                let entries = with.into_iter().chain([Entry::Record(Record::Switch(step))]);
+                let steps = entries.filter_map(|entry| match translate(entry) {
+                    Record::Switch(step) => Some(step),
+                    _ => None,
+                });
+                if at >= since {
+                    moments.steps.append(&mut details);
+                    moments.steps.extend(steps);
+                } else {
+                    details.extend(steps);
+                    note_last(&mut details, before);
                 }
             }
-            details.clear();
         }
     }
 
-    /// The entry that begins at a slot, and how many it takes; `None` if none that is whole begins there.
-    fn entry(&self, place: u64, cpu: u32) -> Option<(Entry, u64)> {
+    /// What begins at a slot, and how many slots it takes; `None` if no record that is whole begins there.
+    fn kept(&self, place: u64, cpu: u32) -> Option<(KeptRecord, u64)> {
         let at = (place % self.slots as u64) as usize * SLOT;
         let header: header = read_plain(self.bytes.get(at..)?)?;
         let slots = usize::from(header.object_class);
@@ -192,15 +195,51 @@ impl Copied {
         let mut bytes = [0; MOST_SLOTS * SLOT];
         let used = slots * SLOT;
         bytes[..used].copy_from_slice(self.bytes.get(at..at + used)?);
-        let entry = match record_kind(header.kind.into()) {
+        let kept = match record_kind(header.kind.into()) {
             record_kind::RECORD_TAKEN => {
                 let raw: taken_record = read_plain(&bytes)?;
-                Entry::Record(Record::Switch(records::taken(&taken_record { cpu, ..raw })?))
+                KeptRecord::Steps(Some(records::taken(&taken_record { cpu, ..raw })?), None)
             }
-            _ => records::decode(&bytes)?,
+            record_kind::RECORD_BLOCKED => {
+                let raw = blocked_record { cpu, ..read_plain(&bytes)? };
+                KeptRecord::Blocked(if u32::from(header.flags) & blocked_flags::BLOCKED_SHORT_NAME.0 == 0 {
+                    raw
+                } else {
+                    let mut name = [0; limits::FILE_NAME_LENGTH.0 as usize];
+                    name[..SHORT_NAME].copy_from_slice(&bytes[SHORT_NAME_AT..][..SHORT_NAME]);
+                    blocked_record { argument: 0, owner: 0, name, ..raw }
+                })
+            }
+            record_kind::RECORD_BOTH => {
+                let raw: switch_record = read_plain(&bytes)?;
+                let came = switch_record { header: header_of(raw.by, RawStep::STEP_IN), ..raw };
+                let left = (raw.header.tid != 0).then(|| records::switch(&raw)).flatten();
+                KeptRecord::Steps(left, (raw.by != 0).then(|| records::switch(&came)).flatten())
+            }
+            _ => match records::decode(&bytes)? {
+                Entry::Record(Record::Switch(step)) => KeptRecord::Steps(Some(step), None),
+                _ => return None,
+            },
         };
-        Some((entry, slots as u64))
+        Some((kept, slots as u64))
     }
+}
+
+/// A header of a switch record of this thread.
+fn header_of(tid: u32, step: RawStep) -> header {
+    header { tid, flags: step.0 as u8, ..header::default() }
+}
+
+/// Of what was before, the last step of each thread counts, with what came with it.
+fn note_last(details: &mut Vec<Switch>, before: &mut HashMap<u32, Last>) {
+    let Some(step) = details.last().filter(|step| !matches!(step.step, Step::Faulted { .. })) else { return };
+    if !matches!(step.step, Step::Taken { .. }) {
+        let known = before.entry(step.tid).or_default();
+        if known.last().is_none_or(|known| known.at <= step.at) {
+            known.clone_from(details);
+        }
+    }
+    details.clear();
 }
 
 #[cfg(test)]

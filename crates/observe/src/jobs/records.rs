@@ -165,7 +165,8 @@ pub fn taken(raw: &taken_record) -> Option<Switch> {
     Some(Switch { tid: 0, at: Instant::from_ns(raw.at), cpu: raw.cpu, step: taken })
 }
 
-fn switch(raw: &switch_record) -> Option<Switch> {
+/// A step of the scheduler.
+pub fn switch(raw: &switch_record) -> Option<Switch> {
     let kind = match step(raw.header.flags.into()) {
         step::STEP_IN => Step::In,
         step::STEP_PREEMPTED => Step::Preempted,

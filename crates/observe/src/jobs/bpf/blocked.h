@@ -62,6 +62,9 @@ static __always_inline void emit_blocked(struct task_struct *task, __u32 sequenc
 	struct file *file = NULL;
 	struct blocked_record *record;
 	struct moment moment;
+	char short_name[SHORT_NAME_LENGTH];
+	bool has_short_name = false;
+	long length;
 	__u32 slots;
 
 	/* So that the verifier sees the check of its size. */
@@ -75,7 +78,13 @@ static __always_inline void emit_blocked(struct task_struct *task, __u32 sequenc
 		file = file_of((int)argument);
 	}
 	/* Filled without a branch before: old verifiers lose track of what is reserved. */
-	slots = file ? SLOTS_WITH_NAME : 1;
+	slots = 1;
+	if (file && keeps_moments) {
+		length = bpf_probe_read_kernel_str(short_name, sizeof(short_name),
+			BPF_CORE_READ(file, f_path.dentry, d_name.name));
+		has_short_name = length < (long)sizeof(short_name);
+		slots = has_short_name ? 1 : SLOTS_WITH_NAME;
+	}
 	moment = reserve_moment(sizeof(*record), slots);
 	record = moment.record;
 	if (!record)
@@ -83,6 +92,11 @@ static __always_inline void emit_blocked(struct task_struct *task, __u32 sequenc
 	fill_plain_header(&record->header, task->pid, sequence, RECORD_BLOCKED, is_narrow);
 	record->header.call = futex;
 	record->header.number = number;
+	if (has_short_name) {
+		record->header.flags |= BLOCKED_SHORT_NAME;
+		__builtin_memcpy(&record->argument, short_name, sizeof(short_name));
+		goto filled;
+	}
 	record->argument = argument;
 	record->owner = owner;
 	record->cpu = bpf_get_smp_processor_id();

@@ -43,6 +43,7 @@ enum limits {
 	MOST_READY = 4, /* a power of two */
 	SLOT_SIZE = 32, /* of a processor's last moments */
 	SLOTS_WITH_NAME = 3,
+	SHORT_NAME_LENGTH = 16,
 };
 
 enum record_kind {
@@ -59,6 +60,7 @@ enum record_kind {
 	RECORD_BLOCKED = 11,
 	RECORD_FAULTED = 12,
 	RECORD_TAKEN = 13,
+	RECORD_BOTH = 14, /* kept: a switch_record of the thread that left; `by` is who came */
 };
 
 /* What the scheduler did with a thread: the flags of a switch record. */
@@ -70,6 +72,7 @@ enum step {
 	STEP_WOKEN = 4,
 	STEP_STOPPED = 5,   /* by a signal, or a debugger */
 	STEP_THROTTLED = 6, /* ready, but its cgroup has used up its quota */
+	STEP_ENDED = 8,	    /* kept only */
 	STEP_MOVED = 7,	    /* from the queue of one processor to that of another */
 };
 
@@ -180,11 +183,16 @@ struct switch_record {
 		     is not in it. To where it is moved */
 };
 
+enum blocked_flags {
+	BLOCKED_NARROW = 1,	/* the program has 32 bits */
+	BLOCKED_SHORT_NAME = 2, /* kept: the name of the file is in the place of what follows */
+};
+
 /* Sent just before the switch of a thread that goes to sleep: what it waits for. Takes no sequence
  * number, like a switch. */
 struct blocked_record {
-	struct header header; /* flags: whether the program has 32 bits; call: of futex(2); number: of
-				 its system call; negative: a page fault */
+	struct header header; /* flags: blocked_flags; call: of futex(2); number: of its system call;
+				 negative: a page fault */
 	__u64 argument;	      /* the first one of the call */
 	__u32 owner;	      /* who holds the lock; 0: not known */
 	__u32 cpu;
@@ -372,6 +380,7 @@ struct interface {
 	struct faulted_record faulted;
 	struct taken_record taken;
 	struct moments moments;
+	enum blocked_flags blocked_flags;
 	struct thread thread;
 	enum call call;
 	enum file_class file_class;

@@ -302,26 +302,31 @@ static __always_inline __u8 kind_of_sleep(unsigned int state)
 	return state & STOPPED_STATES ? SLEEP_STOPPED : SLEEP_UNINTERRUPTIBLE;
 }
 
-static __always_inline void switched_out(struct thread *thread, struct task_struct *task,
+/* Returns how it leaves. */
+static __always_inline __u8 switched_out(struct thread *thread, struct task_struct *task,
 	bool preempted, unsigned int state, __u64 now)
 {
+	__u8 step;
+
 	wake_up(thread, task, now);
 	if (state & (TASK_DEAD | EXIT_STATES))
-		return;
+		return STEP_ENDED;
 	if (!preempted && state && state != TASK_RTLOCK_WAIT) {
-		emit_switch(thread, step_of_sleep(state), 0, now);
+		step = step_of_sleep(state);
+		emit_switch(thread, step, 0, now);
 		repair_call(thread, task, now, state & TASK_INTERRUPTIBLE);
 		fall_asleep(thread, task, now, kind_of_sleep(state));
 	} else if (!preempted && task->policy == SCHED_DEADLINE &&
 		   task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
 		/* Gave up its budget: stopped until the timer replenishes it, without a wake-up. */
-		emit_switch(thread, STEP_ASLEEP, 0, now);
+		step = STEP_ASLEEP;
+		emit_switch(thread, step, 0, now);
 		thread->arrival = task->dl.dl_timer.node.expires;
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
 	} else {
 		/* A wait for a kernel lock is part of the job: other kernels would spin here. */
-		emit_switch(thread,
-			preempted || !state ? step_of_ready(task) : step_of_sleep(state), 0, now);
+		step = preempted || !state ? step_of_ready(task) : step_of_sleep(state);
+		emit_switch(thread, step, 0, now);
 		thread->state = THREAD_PREEMPTED;
 		if (!preempted && state)
 			thread->voluntary_switches++; /* none of the call's own */
@@ -330,6 +335,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 			thread->read_by_clock ||
 				(thread->call != CALL_NONE && !thread->first_stop));
 	}
+	return step;
 }
 
 /* A call whose exit is not seen ends when the thread runs again; one that only a signal ends has
@@ -379,6 +385,8 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread *thread;
+	__u32 left = 0, came = 0;
+	__u8 step = 0;
 	__u64 now = 0;
 
 	if (prev->pid) {
@@ -388,28 +396,33 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 				switch_has_state ? (unsigned int)ctx[3] : prev->__state;
 
 			now = bpf_ktime_get_ns();
-			if (thread)
-				switched_out(thread, prev, preempted, state, now);
-			else
-				bystander_out(prev, preempted, state, now);
+			left = prev->pid;
+			step = thread ? switched_out(thread, prev, preempted, state, now)
+				      : bystander_out(prev, preempted, state, now);
 		}
 	}
 	if (next->pid) {
+		bool is_other;
+
 		thread = watched(next->pid);
-		if (!thread && !wanted(next)) {
-			if (is_bystander(next))
-				bystander_step(next, STEP_IN, 0, now ? now : bpf_ktime_get_ns());
-			return 0;
-		}
+		is_other = !thread && !wanted(next);
+		if (is_other && !is_bystander(next))
+			goto kept;
 		if (!now)
 			now = bpf_ktime_get_ns();
-		if (!thread)
+		if (!thread && !is_other)
 			thread = watch(next, now, BEGIN_SEEN, false);
 		if (thread) {
 			switched_in(thread, next, now);
 			emit_switch(thread, STEP_IN, 0, now);
+			came = next->pid;
+		} else if (is_other) {
+			bystander_step(next, STEP_IN, 0, now);
+			came = next->pid;
 		}
 	}
+kept:
+	keep_switch(left, step, came, now);
 	return 0;
 }
 

@@ -77,9 +77,11 @@ static __always_inline void emit_step_on(
 	submit_moment(moment, 1);
 }
 
+/* A step on this processor. Where they are kept, the two of a switch are kept as one. */
 static __always_inline void emit_step(__u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
 {
-	emit_step_on(bpf_get_smp_processor_id(), tid, sequence, step, by, now);
+	if (!keeps_moments || step == STEP_WOKEN)
+		emit_step_on(bpf_get_smp_processor_id(), tid, sequence, step, by, now);
 }
 
 /* A step of the scheduler. It takes no sequence number: no model depends on it. */
@@ -87,6 +89,25 @@ static __always_inline void emit_switch(struct thread *thread, __u8 step, __u32 
 {
 	if (with_switches)
 		emit_step(thread->tid, thread->sequence, step, by, now);
+}
+
+/* Keeps a switch: who left, how, and who came. A TID of 0 is nobody of interest. */
+static __always_inline void keep_switch(__u32 left, __u8 step, __u32 came, __u64 now)
+{
+	struct moment moment;
+	struct switch_record *record;
+
+	if (!keeps_moments || !(left | came))
+		return;
+	moment = reserve_moment(sizeof(*record), 1);
+	record = moment.record;
+	if (!record)
+		return;
+	fill_plain_header(&record->header, left, 0, RECORD_BOTH, step);
+	record->at = now;
+	record->cpu = bpf_get_smp_processor_id();
+	record->by = came;
+	submit_moment(moment, 1);
 }
 
 #endif
