@@ -156,9 +156,10 @@ impl Live {
         if self.bounded.is_empty() { names } else { Vec::new() }
     }
 
-    /// Late jobs of threads that ended long ago are kept.
-    pub fn keeping_causes(self) -> Live {
-        Live { keeps_causes: true, ..self }
+    /// Late jobs of threads that ended long ago are kept, and so many of the worst of each thread.
+    pub fn keeping_causes(&mut self, worst: usize) {
+        self.keeps_causes = true;
+        self.explainer = self.explainer.take().map(|explainer| explainer.with_worst(worst));
     }
 
     /// Why jobs were late.

@@ -8,7 +8,7 @@ use punctual_extract::{Extractor, Options as ExtractOptions};
 use punctual_model::{
     Disturbance, Duration, Job, RecordedJob, Release, Segment, Separator, Stream, Task, Window, check_stream,
 };
-use punctual_observe::{Attach, Observer, Options, Output, Target};
+use punctual_observe::{Attach, Observer, Options, Output, Switches, Target};
 use punctual_trace::{Activation, Record};
 
 pub const ALL: &[(&str, Test)] = &[

@@ -11,7 +11,8 @@ use crate::loader::{Plain, read_plain};
 use memmap2::{MmapOptions, MmapRaw};
 use punctual_model::Instant;
 use punctual_trace::{Record, Step, Switch};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
@@ -56,7 +57,7 @@ pub struct Rings {
 pub struct Moments {
     /// All steps since then.
     pub from: Instant,
-    /// In the order of time. Steps from before are the last ones of their threads.
+    /// In the order of time. As of `from`, the last step of each thread from before.
     pub steps: Vec<Switch>,
     /// Times in which some were not readable.
     pub gaps: Vec<(Instant, Instant)>,
@@ -74,21 +75,31 @@ impl Rings {
         Ok(Rings { memory, processors, slots })
     }
 
-    /// Reads what happened since `since`, and of what was before, the last step of each thread. The
-    /// observation began at `begun`. `translate` makes records of entries.
-    pub fn read(
-        &self,
-        begun: Instant,
-        since: Instant,
-        mut translate: impl FnMut(Entry) -> Record,
-    ) -> Moments {
-        let mut moments = Moments { from: begun, ..Moments::default() };
+    /// Reads what happened since `since`, as far as it is still kept. `translate` makes records of entries.
+    pub fn read(&self, since: Instant, mut translate: impl FnMut(Entry) -> Record) -> Moments {
+        let rings: Vec<Copied> = (0..self.processors).map(|cpu| self.processor(cpu)).collect();
+        let oldest = rings.iter().filter_map(Copied::oldest).max();
+        let from = since.max(oldest.unwrap_or(since));
+        let mut moments = Moments { from, ..Moments::default() };
         let mut before = HashMap::new();
-        for cpu in 0..self.processors {
-            self.processor(cpu).walk(cpu as u32, since, &mut moments, &mut before, &mut translate);
+        for ring in &rings {
+            ring.walk(&mut moments, &mut before, &mut translate);
         }
-        moments.steps.extend(before.into_values().flatten());
+        let mut before: Vec<Last> = before.into_values().collect();
+        before.sort_by_key(|steps| Reverse(steps.last().map(|step| step.at)));
+        // A thread whose end or departure was not seen has no processor.
+        let mut taken = HashSet::new();
+        let mut is_now = |step: &Switch| step.step != Step::In || taken.insert(step.cpu);
+        before.retain(|steps| steps.last().is_some_and(&mut is_now));
+        let before = before.into_iter().rev().flat_map(|mut steps| {
+            // Whoever left a processor had it.
+            let had = steps.last().filter(|step| leaves(step)).map(|step| Switch { step: Step::In, ..*step });
+            steps.splice(..0, had);
+            steps
+        });
+        let before = before.map(|step| Switch { at: from, ..step });
         moments.steps.sort_by_key(|step| step.at);
+        moments.steps.splice(..0, before);
         moments
     }
 
@@ -108,12 +119,13 @@ impl Rings {
         fence(Ordering::Acquire);
         // What was claimed meanwhile may have been overwritten while it was copied.
         let first = (taken() + MOST_SLOTS as u64).saturating_sub(self.slots as u64);
-        Copied { bytes, slots: self.slots, first: if first <= MOST_SLOTS as u64 { 0 } else { first }, until }
+        Copied { cpu: cpu as u32, bytes, slots: self.slots, first, until }
     }
 }
 
 /// The last moments of a processor.
 struct Copied {
+    cpu: u32,
     bytes: Vec<u8>,
     slots: usize,
     /// The number of the first slot that is still what it was, and of the first that was not taken yet.
@@ -122,62 +134,71 @@ struct Copied {
 }
 
 /// A record that was kept.
-enum KeptRecord {
+enum Kept {
     /// What a thread waits for, which comes just before its step and has no time of its own.
     Blocked(blocked_record),
     /// A step, or both of a switch.
     Steps(Option<Switch>, Option<Switch>),
+    /// The last switch of a thread, and who came.
+    Ended(u32, Option<Switch>),
 }
 
 /// The last step of a thread, after what was recorded with it.
 type Last = Vec<Switch>;
 
 impl Copied {
+    /// Where older steps were overwritten: when the oldest was that is left.
+    fn oldest(&self) -> Option<Instant> {
+        let mut places = if self.first > 0 { self.first..self.until } else { 0..0 };
+        places.find_map(|place| match self.kept(place)?.0 {
+            Kept::Steps(left, came) => left.or(came).map(|step| step.at),
+            Kept::Blocked(_) | Kept::Ended(..) => None,
+        })
+    }
+
+    /// Adds what happened since the beginning of the moments to them, and the last steps before to those of
+    /// other processors.
     fn walk(
         &self,
-        cpu: u32,
-        since: Instant,
         moments: &mut Moments,
         before: &mut HashMap<u32, Last>,
         translate: &mut impl FnMut(Entry) -> Record,
     ) {
-        let mut place = self.first;
-        let mut last: Option<Instant> = None;
-        let mut waits: Option<blocked_record> = None;
-        let (mut is_broken, mut details) = (false, Vec::new());
+        let (mut place, mut last, mut is_broken) = (self.first, None, false);
+        let (mut waits, mut details): (Option<blocked_record>, _) = (None, Vec::new());
         while place < self.until {
-            let Some((kept, slots)) = self.kept(place, cpu) else {
+            let Some((kept, slots)) = self.kept(place) else {
                 (is_broken, place) = (true, place + 1);
                 continue;
             };
             place += slots;
             let (left, came) = match kept {
-                KeptRecord::Blocked(raw) => {
+                Kept::Blocked(raw) => {
                     waits = Some(raw);
                     continue;
                 }
-                KeptRecord::Steps(left, came) => (left, came),
+                Kept::Steps(left, came) => (left, came),
+                Kept::Ended(tid, came) => {
+                    before.remove(&tid);
+                    (None, came)
+                }
             };
             for step in [left, came].into_iter().flatten() {
                 let at = step.at;
-                match last {
-                    None if self.first > 0 => moments.from = moments.from.max(at),
-                    Some(last) if is_broken => moments.gaps.push((last, at)),
-                    _ => {}
+                if let Some(last) = last.filter(|_| is_broken) {
+                    moments.gaps.push((last, at));
                 }
                 (last, is_broken) = (Some(at), false);
                 let with = waits.take_if(|raw| raw.header.tid == step.tid);
                 let with = with.map(|raw| Entry::Blocked(Box::new(blocked_record { at: at.ns(), ..raw })));
                 let entries = with.into_iter().chain([Entry::Record(Record::Switch(step))]);
-                let steps = entries.filter_map(|entry| match translate(entry) {
+                details.extend(entries.filter_map(|entry| match translate(entry) {
                     Record::Switch(step) => Some(step),
                     _ => None,
-                });
-                if at >= since {
+                }));
+                if at >= moments.from {
                     moments.steps.append(&mut details);
-                    moments.steps.extend(steps);
                 } else {
-                    details.extend(steps);
                     note_last(&mut details, before);
                 }
             }
@@ -185,24 +206,25 @@ impl Copied {
     }
 
     /// What begins at a slot, and how many slots it takes; `None` if no record that is whole begins there.
-    fn kept(&self, place: u64, cpu: u32) -> Option<(KeptRecord, u64)> {
+    fn kept(&self, place: u64) -> Option<(Kept, u64)> {
         let at = (place % self.slots as u64) as usize * SLOT;
         let header: header = read_plain(self.bytes.get(at..)?)?;
         let slots = usize::from(header.object_class);
         if header.sequence != place as u32 || !(1..=MOST_SLOTS).contains(&slots) {
             return None;
         }
+        let cpu = self.cpu;
         let mut bytes = [0; MOST_SLOTS * SLOT];
         let used = slots * SLOT;
         bytes[..used].copy_from_slice(self.bytes.get(at..at + used)?);
         let kept = match record_kind(header.kind.into()) {
             record_kind::RECORD_TAKEN => {
                 let raw: taken_record = read_plain(&bytes)?;
-                KeptRecord::Steps(Some(records::taken(&taken_record { cpu, ..raw })?), None)
+                Kept::Steps(Some(records::taken(&taken_record { cpu, ..raw })?), None)
             }
             record_kind::RECORD_BLOCKED => {
                 let raw = blocked_record { cpu, ..read_plain(&bytes)? };
-                KeptRecord::Blocked(if u32::from(header.flags) & blocked_flags::BLOCKED_SHORT_NAME.0 == 0 {
+                Kept::Blocked(if u32::from(header.flags) & blocked_flags::BLOCKED_SHORT_NAME.0 == 0 {
                     raw
                 } else {
                     let mut name = [0; limits::FILE_NAME_LENGTH.0 as usize];
@@ -213,16 +235,25 @@ impl Copied {
             record_kind::RECORD_BOTH => {
                 let raw: switch_record = read_plain(&bytes)?;
                 let came = switch_record { header: header_of(raw.by, RawStep::STEP_IN), ..raw };
-                let left = (raw.header.tid != 0).then(|| records::switch(&raw)).flatten();
-                KeptRecord::Steps(left, (raw.by != 0).then(|| records::switch(&came)).flatten())
+                let came = (raw.by != 0).then(|| records::switch(&came)).flatten();
+                match raw.header.tid {
+                    0 => Kept::Steps(None, came),
+                    ended if u32::from(header.flags) == RawStep::STEP_ENDED.0 => Kept::Ended(ended, came),
+                    _ => Kept::Steps(records::switch(&raw), came),
+                }
             }
             _ => match records::decode(&bytes)? {
-                Entry::Record(Record::Switch(step)) => KeptRecord::Steps(Some(step), None),
+                Entry::Record(Record::Switch(step)) => Kept::Steps(Some(step), None),
                 _ => return None,
             },
         };
         Some((kept, slots as u64))
     }
+}
+
+/// Whether a thread leaves its processor.
+fn leaves(switch: &Switch) -> bool {
+    matches!(switch.step, Step::Preempted | Step::Throttled | Step::Asleep { .. } | Step::Stopped)
 }
 
 /// A header of a switch record of this thread.

@@ -254,7 +254,7 @@ impl Observer {
     /// What all threads did since `since`, as far as it is still kept; `None` if nothing is.
     pub fn moments(&mut self, since: Instant) -> Option<Moments> {
         let Observer { rings, namespace, from, .. } = self;
-        Some(rings.as_ref()?.read(*from, since, |entry| namespace.translate(entry)))
+        Some(rings.as_ref()?.read(since.max(*from), |entry| namespace.translate(entry)))
     }
 
     /// The time, on the clock of the records.

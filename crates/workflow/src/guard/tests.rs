@@ -53,7 +53,7 @@ fn guard<'a>(alarms: Alarms, folder: &Path, reload: &'a AtomicBool) -> Guard<'a>
         sampler: Sampler::default(),
         alarms,
         flight: Some(FlightRecorder::new(folder.join("kept"), before).expect("a folder")),
-        causes: Some(LateJobs::start(At::default(), &contract)),
+        causes: Some(LateJobs::start(At::default(), false, &contract)),
         gauges: Some(Gauges::serve(([127, 0, 0, 1], 0).into(), &contract).expect("a port")),
         accounts: Accounts::start(),
         turned: Instant::now(),

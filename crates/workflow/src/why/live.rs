@@ -6,10 +6,11 @@ use super::events::Events;
 use super::job_of;
 use punctual_causes::{Collector, Event, Explanation, History, Job, Loss, Thread, add};
 use punctual_extract::{Histogram, JobSeen};
-use punctual_model::causes::{Causes, LateTask, Limit, Others};
+use punctual_model::causes::{Causes, LateJob, LateTask, Limit, Others};
 use punctual_model::{Duration, Instant};
 use punctual_observe::{Moments, Observer};
 use punctual_trace::Record;
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration as WallDuration, Instant as WallInstant};
 
@@ -25,8 +26,12 @@ const SHARE: u32 = 10;
 /// Most of a job's time is settled this long after its end: the next step of each thread shows it.
 const SETTLED: Duration = Duration::from_ms(10);
 
-/// What threads did this long before a job is looked at, too.
-const LEAD: Duration = Duration::from_ms(50);
+/// What threads did this long before a job is looked at, too: whom the kernel throttles may show a second
+/// before.
+const LEAD: Duration = Duration::from_ms(1_500);
+
+/// The worst jobs of each task that are kept, if nothing else is asked for.
+const MOST_WORST: usize = 8;
 
 /// Jobs explained at once; others are counted.
 const MOST_AT_ONCE: usize = 1_000;
@@ -50,6 +55,8 @@ pub(crate) struct Explainer {
     until: Instant,
     turned: WallInstant,
     spent: WallDuration,
+    /// How many of the worst jobs of each task are kept.
+    worst: usize,
     /// The number of the task that was retired last: they count downwards.
     retired: u32,
 }
@@ -82,6 +89,8 @@ struct Explained {
     candidates: Vec<Candidate>,
     /// The last late jobs, each by itself.
     apart: VecDeque<LateTask>,
+    /// The longest of the others.
+    worst: Vec<LateJob>,
 }
 
 #[derive(Clone, Copy)]
@@ -111,8 +120,14 @@ impl Explainer {
             until: from,
             turned: WallInstant::now(),
             spent: WallDuration::ZERO,
+            worst: MOST_WORST,
             retired: u32::MAX,
         }
+    }
+
+    /// With so many of the worst jobs of each task.
+    pub fn with_worst(self, worst: usize) -> Explainer {
+        Explainer { worst, ..self }
     }
 
     /// Jobs of this task that take longer than the limit are late; those of a moment ago are judged again.
@@ -125,6 +140,7 @@ impl Explainer {
                 limit: None,
                 candidates: Vec::new(),
                 apart: VecDeque::new(),
+                worst: Vec::new(),
             }
         });
         let before = std::mem::replace(&mut known.limit, limit.map(|(_, limit)| limit));
@@ -247,11 +263,11 @@ impl Explainer {
         moments: &mut dyn FnMut(Instant) -> Option<Moments>,
         each: &mut impl FnMut(&LateTask),
     ) {
-        let Explainer { source, tasks, waiting, turned, spent, .. } = self;
+        let Explainer { source, tasks, waiting, turned, spent, worst, .. } = self;
         match source {
             Source::Records { events, collector } if collector.is_due() && turned.elapsed() >= BETWEEN => {
                 *turned = WallInstant::now();
-                collector.explain(&mut |it| explained(&it, tasks, waiting, events, each));
+                collector.explain(&mut |it| explained(&it, tasks, waiting, events, *worst, each));
             }
             Source::Kept(kept) => {
                 kept.forget(now);
@@ -264,7 +280,7 @@ impl Explainer {
                     return;
                 }
                 kept.explain(&jobs, now, moments, &mut |it, events| {
-                    explained(&it, tasks, waiting, events, each);
+                    explained(&it, tasks, waiting, events, *worst, each);
                 });
                 (*turned, *spent) = (WallInstant::now(), began.elapsed());
             }
@@ -274,13 +290,13 @@ impl Explainer {
 
     /// Explains the rest; returns all causes.
     pub fn finish(mut self, each: &mut impl FnMut(&LateTask)) -> Causes {
-        let Explainer { source, tasks, waiting, from, until, .. } = &mut self;
+        let Explainer { source, tasks, waiting, from, until, worst, .. } = &mut self;
         if let Source::Records { events, collector } = source {
             let collector = std::mem::replace(collector, Collector::new(Vec::new(), *from));
-            collector.finish(&mut |it| explained(&it, tasks, waiting, events, each));
+            collector.finish(&mut |it| explained(&it, tasks, waiting, events, *worst, each));
         }
-        let (from_ns, until_ns) = (*from, *until);
-        let late = self.tasks.into_values().map(Explained::finish).filter(|task| task.late > 0);
+        let (from_ns, until_ns, worst) = (*from, *until, *worst);
+        let late = self.tasks.into_values().map(|task| task.finish(worst)).filter(|task| task.late > 0);
         let mut causes = Causes { from_ns, until_ns, lacks: Vec::new(), tasks: late.collect() };
         causes.tasks.iter_mut().for_each(LateTask::bound);
         causes.sort();
@@ -305,18 +321,31 @@ impl Source {
 }
 
 impl Explained {
-    /// Its late jobs.
-    fn finish(mut self) -> LateTask {
-        self.apart.into_iter().for_each(|job| self.late.join(job));
-        self.late
+    /// Its late jobs, with the longest so many.
+    fn finish(mut self, most: usize) -> LateTask {
+        while let Some(job) = self.apart.pop_front() {
+            self.settle(job, most);
+        }
+        self.worst.sort_by_key(|job| (Reverse(job.response_ns), job.begin_ns));
+        self.worst.truncate(most);
+        LateTask { worst: self.worst, ..self.late }
     }
 
     /// A late job is explained.
-    fn add(&mut self, job: LateTask) {
+    fn add(&mut self, job: LateTask, most: usize) {
         self.apart.push_back(job);
         if self.apart.len() > MOST_CANDIDATES {
-            self.apart.pop_front().into_iter().for_each(|oldest| self.late.join(oldest));
+            self.apart.pop_front().into_iter().for_each(|oldest| self.settle(oldest, most));
         }
+    }
+
+    fn settle(&mut self, job: LateTask, most: usize) {
+        self.worst.extend(job.worst.iter().cloned());
+        if self.worst.len() > most.saturating_mul(2) {
+            self.worst.sort_by_key(|job| (Reverse(job.response_ns), job.begin_ns));
+            self.worst.truncate(most);
+        }
+        self.late.join(job);
     }
 
     /// Keeps a job that is late if another limit says so.
@@ -378,6 +407,9 @@ impl Kept {
         let mut described: Vec<&(Instant, Record)> = self.described.iter().collect();
         described.sort_by_key(|(at, _)| *at);
         let mut described = described.into_iter().peekable();
+        while let Some((_, record)) = described.next_if(|(at, _)| *at < from) {
+            threads.of(record, &mut |_| {});
+        }
         for step in steps {
             while let Some((_, record)) = described.next_if(|(at, _)| *at <= step.at) {
                 threads.of(record, &mut |event| events.push(event));
@@ -396,6 +428,7 @@ fn explained(
     tasks: &mut HashMap<u32, Explained>,
     waiting: &mut HashMap<(u32, Instant), (u32, bool)>,
     events: &Events,
+    most: usize,
     each: &mut impl FnMut(&LateTask),
 ) {
     let job = &explanation.job;
@@ -410,5 +443,5 @@ fn explained(
     let mut alone = late.without_jobs();
     add(&mut alone, 1, explanation, has_arrival, &|tid| events.who(tid));
     each(&alone);
-    task.add(alone);
+    task.add(alone, most);
 }

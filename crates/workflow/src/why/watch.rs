@@ -16,13 +16,10 @@ use punctual_report::counted;
 use punctual_trace::{Record, TaskRecord};
 use std::sync::atomic::AtomicBool;
 
-/// Most of the worst jobs that are kept of a task while it is watched.
-const MOST_WORST: usize = 8;
-
 /// Whether these jobs can be found while they are watched. For others, all has to be recorded: where jobs end,
 /// and which are looked at, is known only afterwards.
 pub fn can_watch(choice: &Choice) -> bool {
-    matches!(choice.jobs, Jobs::Late | Jobs::LongerThan(_)) && choice.worst <= MOST_WORST
+    matches!(choice.jobs, Jobs::Late | Jobs::LongerThan(_))
 }
 
 /// Watches until the limit of time, the end of the target, or `stop`; explains jobs that [`can_watch`]. The
@@ -37,8 +34,9 @@ pub fn watch(
     watch.observe.switches = Switches::Kept;
     let options = ExtractOptions { stream: choice.stream, merge_transitions: false };
     let (sink, watched) = watch::run(&watch, stop, monitor, |observer| {
-        let mut live = Live::new(options, Box::new(Longer::than(&choice.jobs))).keeping_causes();
+        let mut live = Live::new(options, Box::new(Longer::than(&choice.jobs)));
         live.begin(observer.from(), true);
+        live.keeping_causes(choice.worst);
         Ok(Looking { live, threads: choice.threads.records().with_others() })
     })?;
     if let Some(failure) = watched.failure {
@@ -53,12 +51,12 @@ pub fn watch(
         watch::hint_nothing_seen(&watch, monitor);
     }
     let causes = live.into_causes();
-    model.causes = Some(completed(causes, model.tasks(), choice.worst));
+    model.causes = Some(completed(causes, model.tasks()));
     Ok(model)
 }
 
 /// Jobs are counted as in the models: while they were watched, it was not known at first which are jobs.
-fn completed(mut causes: Causes, tasks: &[Task], worst: usize) -> Causes {
+fn completed(mut causes: Causes, tasks: &[Task]) -> Causes {
     let is_of = |task: &Task, late: &LateTask| {
         (task.tid, task.policy, task.priority) == (late.tid, late.policy, late.priority)
     };
@@ -66,7 +64,6 @@ fn completed(mut causes: Causes, tasks: &[Task], worst: usize) -> Causes {
         let streams = tasks.iter().filter(|task| is_of(task, late));
         let jobs = streams.filter_map(|task| Some(task.streams.get(task.primary?)?.jobs));
         late.jobs = jobs.sum::<u64>().max(late.late);
-        late.worst.truncate(worst);
     }
     causes
 }
