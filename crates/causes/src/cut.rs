@@ -99,6 +99,19 @@ impl History {
 
     /// A ready thread's time, by who had its processor.
     fn cut_by_occupant(&self, cpu: u32, thread: u32, ready: &Stretch, since: Since) -> Vec<Part> {
+        self.cut_behind(cpu, thread, ready, since, |occupied, until| self.hides_choices(occupied, until))
+    }
+
+    /// The same. Behind a less urgent thread, the reason is unknown where that may or may not be the favour of
+    /// the scheduler.
+    fn cut_behind(
+        &self,
+        cpu: u32,
+        thread: u32,
+        ready: &Stretch,
+        since: Since,
+        is_unknown: impl Fn(&Occupancy, Instant) -> bool,
+    ) -> Vec<Part> {
         let (mut parts, mut reached) = (Vec::new(), ready.from);
         let mut exhausted = false;
         let is_reservation = ready.urgency == Urgency::DEADLINE;
@@ -117,7 +130,7 @@ impl History {
                         // The scheduler chose a less urgent thread when this one left, or later: a budget.
                         Kind::Dispatch if at_once || exhausted || later => Kind::Throttled,
                         // Or it had done so before, although another thread wanted the processor.
-                        Kind::Dispatch if self.hides_choices(occupied, until) => Kind::Unknown,
+                        Kind::Dispatch if is_unknown(occupied, until) => Kind::Unknown,
                         Kind::Dispatch if occupied.favour.is_given => Kind::Throttled,
                         kind => kind,
                     };
@@ -143,7 +156,7 @@ impl History {
     /// Whether events were lost that would tell if the scheduler favoured the occupant of a processor over
     /// more urgent threads: from choices before, and from the next one, at `until`.
     fn hides_choices(&self, occupied: &Occupancy, until: Instant) -> bool {
-        occupied.favour.is_doubtful
+        (occupied.favour.is_given && occupied.favour.is_doubtful)
             || self.has_loss(occupied.favour.known_from, occupied.from)
             || self.has_loss(until, until + Duration::from_ns(1))
     }
@@ -152,9 +165,10 @@ impl History {
     /// for it, it waited for the second one already, if more urgent threads had that.
     fn cut_by_both(&self, first: u32, second: u32, thread: u32, ready: &Stretch, since: Since) -> Vec<Part> {
         let stayed = self.cut_by_occupant(first, thread, ready, since);
+        let waits = self.cut_behind(first, thread, ready, since, |_, _| false);
         // Reservations are throttled wherever they are.
         let can_be_moved = |part: &&Part| ready.urgency != Urgency::DEADLINE && may_be_free(part.kind);
-        let moved = stayed.iter().filter(can_be_moved).find_map(|free| {
+        let moved = waits.iter().filter(can_be_moved).find_map(|free| {
             let meanwhile = Stretch { from: free.from, until: free.from + free.time, ..*ready };
             let there = self.cut_by_occupant(second, thread, &meanwhile, Since::Woken);
             let waited = there.iter().find(|part| !is_free(part.kind))?;

@@ -21,7 +21,7 @@ pub(crate) struct Favour {
     pub is_given: bool,
     /// When the processor was last idle, and nobody wanted it. Events since then decide.
     pub known_from: Instant,
-    /// Whether one of these was not seen.
+    /// Whether it depends on an event that was not seen.
     pub is_doubtful: bool,
 }
 
@@ -59,6 +59,8 @@ pub(crate) struct Processor {
     pub occupant: Occupant,
     pub since: Instant,
     pub favour: Favour,
+    /// Whether a switch was not seen since it was last idle, and nobody wanted it.
+    pub is_doubtful: bool,
     /// Real-time threads that left it and wanted to keep it.
     pub wanted_by: Vec<u32>,
     /// Interrupts that it serves, the innermost last; each has been running since then.
@@ -72,6 +74,7 @@ impl Processor {
             occupant: Occupant::Unseen,
             since,
             favour: Favour { is_given: false, known_from: since, is_doubtful: false },
+            is_doubtful: false,
             wanted_by: Vec::new(),
             serving: Vec::new(),
             stolen_since: since,

@@ -124,10 +124,15 @@ impl Tracker {
         let wants = |it: &u32| *it != thread && threads.get(it).is_some_and(|it| it.wants(cpu));
         processor.wanted_by.retain(wants);
         if thread == 0 && processor.wanted_by.is_empty() {
+            processor.is_doubtful = false;
             return Favour { is_given: false, known_from: at, is_doubtful: false };
         }
-        let is_given = processor.wanted_by.iter().any(|it| threads[it].urgency < urgency);
-        Favour { is_given, ..processor.favour }
+        let more_urgent = |it: &&u32| threads[*it].urgency < urgency;
+        let is_given = processor.wanted_by.iter().any(|it| more_urgent(&it));
+        // One that was seen leaving at this very moment certainly wants it.
+        let is_certain = processor.wanted_by.iter().any(|it| more_urgent(&it) && threads[it].since == at);
+        let is_doubtful = processor.is_doubtful && !is_certain;
+        Favour { is_given, is_doubtful, ..processor.favour }
     }
 
     /// The occupant of a processor that has no thread of the events.
@@ -148,7 +153,7 @@ impl Tracker {
     fn turn(&mut self, at: Instant, cpu: u32, seen: Occupant, next: Occupant, sink: &mut impl Sink) {
         let is_doubtful = seen == Occupant::Unknown && !self.is_partial;
         let processor = self.processor(cpu);
-        processor.favour.is_doubtful |= is_doubtful;
+        processor.is_doubtful |= is_doubtful;
         let (served, stretch) = (processor.switch(at), processor.turn(at, seen, next));
         processor.stolen_since = at;
         sink.occupied(cpu, stretch);
