@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// A thread with which the kernel polls a queue of io_uring. Without work it does so for a given time, and
-// then sleeps until it is asked for again. One for each length of time.
+// A thread with which the kernel polls a queue of io_uring. Without work it does so for a given
+// time, and then sleeps until it is asked for again. One for each length of time.
 struct poller {
 	int64_t length;
 	int queue;
@@ -123,7 +123,8 @@ static void set_interval(int64_t interval)
 		must(ioctl(timers[t], PERF_EVENT_IOC_PERIOD, &period), "PERF_EVENT_IOC_PERIOD");
 }
 
-// Time in which the thread had its processor, and time in which interrupts or something else had it.
+// Time in which the thread had its processor, and time in which interrupts or something else had
+// it.
 struct shares {
 	int64_t own, interrupts, others;
 	long gaps;
@@ -167,8 +168,8 @@ const char *set_up_interrupts(void)
 	for (size_t t = 0; t < TIMERS; t++) {
 		int leader = t ? timers[0] : -1;
 		attributes.disabled = t == 0;
-		timers[t] = syscall(SYS_perf_event_open, &attributes, 0, -1, leader,
-			PERF_FLAG_FD_CLOEXEC);
+		timers[t] = syscall(
+			SYS_perf_event_open, &attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
 		if (timers[t] < 0)
 			return strerror(errno);
 		// All have one ring, which is read-only: new samples take the place of old ones.

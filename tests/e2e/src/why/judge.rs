@@ -280,8 +280,12 @@ fn agrees(job: &Value, logged: &Logged, known: &[Known], detail: Detail) -> Resu
     let faults = job["faults"].as_u64().unwrap_or_default();
     let too_few = detail.has_calls() && faults < logged.faults;
     ensure!(!too_few, "{faults} page faults, not {}: {job:#}", logged.faults);
-    // Only calls tell waits apart that no thread ends.
-    let is_distinct = |it: &&Known| it.call.is_none() || it.thread.is_some() || detail.has_calls();
+    // Only calls tell waits apart that no thread ends; and the loops of their own do not know what of their
+    // time other load took.
+    let is_distinct = |it: &&Known| {
+        let is_exact = !matches!(it.kind, "throttled" | "late-wakeup");
+        is_exact && (it.call.is_none() || it.thread.is_some() || detail.has_calls())
+    };
     for it in known.iter().filter(|it| it.time > SHORTEST).filter(is_distinct) {
         let usual = if it.kind == "own" { USUAL_COST } else { 0 };
         let shown = it.shown(job, detail);
