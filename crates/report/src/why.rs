@@ -5,12 +5,14 @@ mod json;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unexplained;
 mod words;
 
 pub(crate) use advice::of as advice;
 pub(crate) use json::document;
 pub use json::{json, one_job};
 pub use text::text;
+pub use unexplained::unexplained;
 pub(crate) use text::{lack, late, line, words_of};
 
 use crate::number::{about, at_most};

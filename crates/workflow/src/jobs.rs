@@ -248,7 +248,7 @@ impl Listing<'_> {
                 row(key, &Row { late, ..to_row(seen, primary) });
             }
         };
-        each_job(self.recording.stopped_by(monitor), self.merge_transitions, &*progress, |_| {}, each)
+        each_job(self.recording.stopped_by(monitor), self.merge_transitions, &*progress, |_, _| {}, each)
     }
 
     fn write_list(&self, list: &JobList, monitor: &dyn Monitor) -> Result<()> {

@@ -267,7 +267,7 @@ fn add_jobs(
         recording.stopped_by(monitor),
         merged,
         &*progress,
-        |_| {},
+        |_, _| {},
         |job| {
             if is_shown(job) {
                 seen.job(job.tid, job.phase, &job.separator, job.number, job.job);

@@ -205,23 +205,29 @@ impl Primaries {
     }
 
     pub fn is_primary(&self, seen: &JobSeen<'_>) -> bool {
-        self.0.get(&task_of(seen)) == Some(&seen.separator.key())
+        self.is_at(&task_of(seen), seen.separator)
+    }
+
+    /// Whether this is the separator of the task.
+    pub fn is_at(&self, task: &TaskKey, separator: Separator) -> bool {
+        self.0.get(task) == Some(&separator.key())
     }
 }
 
-/// Reads a recording once more for its jobs. Its models are known by then, so horizons are short.
+/// Reads a recording once more for its jobs. Its models are known by then, so horizons are short. `record` gets
+/// each record before the extractor does.
 pub(crate) fn each_job(
     recording: Stoppable<'_>,
     merge_transitions: bool,
     progress: &dyn Progress,
-    mut record: impl FnMut(&Record),
+    mut record: impl FnMut(&Record, &Extractor),
     mut job: impl FnMut(&JobSeen<'_>),
 ) -> Result<()> {
     let mut extractor =
         Extractor::new(ExtractOptions { stream: StreamOptions::without_curves(), merge_transitions });
     let mut activations = 0_u64;
     recording.read_all(&mut |next| {
-        record(next);
+        record(next, &extractor);
         extractor.record_jobs(next, &mut job);
         if matches!(next, Record::Activation(_)) {
             activations += 1;

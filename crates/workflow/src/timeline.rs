@@ -194,7 +194,7 @@ fn write_threads(
         recording.stopped_by(monitor),
         false,
         &*progress,
-        |record| {
+        |record, _| {
             if !matches!(record, Record::Switch(switch) if !is_shown(switch.at, switch.at)) {
                 shown.pass(record, |record| keep(timeline.borrow_mut().record(record)));
             }

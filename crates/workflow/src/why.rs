@@ -20,11 +20,12 @@ use crate::replay::{self, Primaries, TaskKey, each_job, key_of, task_of};
 use events::Events;
 use punctual_causes::{Collector, Explanation, Job, Loss, Thread, add, finish};
 use punctual_conformance::{Contract, ContractTask, Matcher};
-use punctual_extract::{JobSeen, Options as ExtractOptions, StreamOptions};
+use punctual_extract::{Extractor, JobSeen, OpenJob, Options as ExtractOptions, StreamOptions};
 use punctual_model::causes::{Causes, Lack, LateTask, Limit};
-use punctual_model::{Duration, Instant, Stream, Task, TimingModel};
+use punctual_model::{Disturbance, Duration, Instant, Stream, Task, TimingModel};
 use punctual_report::visible;
 use punctual_trace::{About, Record, Step};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
@@ -91,12 +92,13 @@ pub(crate) fn explain(recording: &Recording, options: &Choice, monitor: &dyn Mon
     options.threads.select(&mut model, "the recording")?;
     let mut tasks = model.tasks().to_vec();
     options.jobs.end_as_agreed(&mut tasks)?;
-    let mut late = LateJobs::new(&tasks, options);
+    let late = RefCell::new(LateJobs::new(&tasks, options));
     let progress = monitor.begin("finding late jobs", recording.activations(), Unit::Activations);
     let mut shows = Shows::default();
     let (mut losses, mut processors) = (Vec::new(), BTreeSet::new());
-    let see = |record: &Record| {
+    let see = |record: &Record, extractor: &Extractor| {
         shows.see(record);
+        late.borrow_mut().cut_off(record, extractor);
         if let Record::Switch(switch) = record {
             processors.insert(switch.cpu);
         }
@@ -104,10 +106,10 @@ pub(crate) fn explain(recording: &Recording, options: &Choice, monitor: &dyn Mon
             losses.push(Loss { since, until });
         }
     };
-    each_job(recording.stopped_by(monitor), false, &*progress, see, |seen| late.job(seen))?;
+    each_job(recording.stopped_by(monitor), false, &*progress, see, |seen| late.borrow_mut().job(seen))?;
     drop(progress);
     shows.hides_processors = hides_processors(recording.about(), &processors);
-    let tasks = late.explain(recording, shows, losses, monitor)?;
+    let tasks = late.into_inner().explain(recording, shows, losses, monitor)?;
     let until_ns = model.threads.as_ref().map_or(recording.from(), |threads| threads.until_ns);
     let mut causes = Causes { from_ns: recording.from(), until_ns, lacks: shows.lacks(), tasks };
     causes.sort();
@@ -269,6 +271,27 @@ impl LateJobs {
         if is_chosen {
             self.jobs.push((task.place, job_of(seen, previous_end), job.release.arrival.is_some()));
         }
+    }
+
+    /// If a thread ends, notes its job that has not, if that is late so far.
+    fn cut_off(&mut self, record: &Record, extractor: &Extractor) {
+        let Record::Exit { tid, sequence, at } = *record else { return };
+        let (Some((phase, about)), Some((next, open))) = (extractor.about(tid), extractor.open_jobs(tid))
+        else {
+            return;
+        };
+        let key = (about.pid, tid, phase, about.at);
+        let Some(task) = self.tasks.get(&key) else { return };
+        // What lacks records is not known to be open; and whoever ends a thread releases no job.
+        let is_job = |open: &OpenJob| {
+            let is_released = open.disturbance != Some(Disturbance::Ending);
+            next == sequence && is_released && self.primaries.is_at(&key, open.separator)
+        };
+        let time = |open: OpenJob| at.since(open.release.arrival.unwrap_or(open.release.window.latest()));
+        let times = open.filter(is_job).map(time);
+        let longest = times.filter(|time| task.limit != Limit::None && *time > task.limit_ns).max();
+        let known = &mut self.late[task.place].cut_off_ns;
+        *known = longest.max(*known);
     }
 
     /// Reads the recording for what all threads did while late jobs lasted.

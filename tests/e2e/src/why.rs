@@ -3,6 +3,7 @@
 pub mod as_lttng;
 mod dropped;
 mod judge;
+mod last;
 mod quota;
 
 use crate::disturbed::rows;
@@ -21,6 +22,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("why::recordings_without_switches_are_refused", without_switches),
     ("why::jobs_that_somebody_asks_for", asked_for),
     ("why::a_model_keeps_the_causes", kept),
+    ("why::a_program_that_fails_within_its_last_job", last::row),
 ];
 
 pub const ALONE: &[(&str, Test)] = &[

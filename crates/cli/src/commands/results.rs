@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::terminal;
 use punctual_model::TimingModel;
-use punctual_report::{Rows, sections, shell_word};
+use punctual_report::{Rows, sections, shell_word, why};
 use punctual_workflow::Destination;
 
 /// Where a timing model goes, and which rows its table has.
@@ -42,7 +42,11 @@ impl Results {
 
     /// Writes and prints the model. With -o, a quiet console prints no table.
     pub fn deliver(&self, model: &TimingModel, quiet: bool, console: Console) -> Result<(), Failure> {
-        let table = || print(&sections::text(model, &terminal::page(), self.rows));
+        let table = || -> Result<(), Failure> {
+            print(&sections::text(model, &terminal::page(), self.rows))?;
+            why::unexplained(model).iter().for_each(|advice| console.note(advice));
+            Ok(())
+        };
         match &self.target {
             Target::Json => print(&model.to_json()),
             Target::Table => {

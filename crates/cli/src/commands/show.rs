@@ -2,6 +2,7 @@
 
 use super::options;
 use crate::args::Show;
+use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
@@ -26,7 +27,10 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
             true => print(&model.to_json()),
             false => {
                 let rows = report::Rows { all: arguments.all, phases: arguments.phases };
-                print(&report::sections::text(&model, &page, rows))
+                print(&report::sections::text(&model, &page, rows))?;
+                let advice = report::why::unexplained(&model);
+                advice.iter().for_each(|advice| Console::new(false).note(advice));
+                Ok(())
             }
         };
     };

@@ -75,6 +75,7 @@ impl LateTask {
             jobs: 0,
             late: 0,
             perhaps: 0,
+            cut_off_ns: None,
             limit,
             limit_ns,
             usual_cost_ns: Duration::ZERO,
@@ -98,6 +99,7 @@ impl LateTask {
         self.jobs = self.jobs.saturating_add(other.jobs);
         self.late = self.late.saturating_add(other.late);
         self.perhaps = self.perhaps.saturating_add(other.perhaps);
+        self.cut_off_ns = self.cut_off_ns.max(other.cut_off_ns);
         self.limit_ns = self.limit_ns.min(other.limit_ns);
         self.usual_cost_ns = self.usual_cost_ns.max(other.usual_cost_ns);
         self.longest_ns = self.longest_ns.max(other.longest_ns);

@@ -132,6 +132,7 @@ fn task() -> impl Strategy<Value = LateTask> {
                 jobs: late + u64::from(punctual),
                 late,
                 perhaps: u64::from(punctual),
+                cut_off_ns: (punctual > 0).then_some(limit_ns),
                 limit,
                 limit_ns,
                 usual_cost_ns,

@@ -587,6 +587,9 @@ class LateTask(_LateTask, total=False):
     priority: int
     # How many more may have been: when they were released is not known exactly. Absent if none.
     perhaps: int
+    # The time of the job that the thread's end cut off, if it is beyond the limit; of several, the greatest.
+    # It is none of jobs: it may have been the way to the end.
+    cut_off_ns: int
     # Other causes together. Absent if all are listed.
     others: LateTaskOthers
     # Some late jobs, the longest first. Absent if none is kept.

@@ -41,6 +41,7 @@ pub(crate) fn sections(drawn: &Drawn<'_>) -> Markup {
     html! {
         (time::section(drawn.model, &drawn.order, drawn.jobs))
         (table(drawn.model, &drawn.order))
+        @if let Some(advice) = crate::why::unexplained(drawn.model) { p.note { (advice) } }
         (transitions(drawn.model, &drawn.order))
     }
 }

@@ -64,6 +64,7 @@ fn task(tid: u32, jobs: u64, late: u64, causes: Vec<Cause>, worst: Vec<LateJob>)
         jobs,
         late,
         perhaps: 0,
+        cut_off_ns: None,
         limit: Limit::Period,
         limit_ns: Duration::from_us(1_000),
         usual_cost_ns: Duration::from_us(100),
@@ -106,6 +107,9 @@ fn causes_are_summed_up_and_the_worst_jobs_shown() {
         "t11\\u{1b} (FIFO 11): none of 2,070 jobs is known to have taken longer than the period of 1 ms; \
          2,000 may have: when they were released is not known exactly."
     );
+    let cut_off = LateTask { cut_off_ns: Some(Duration::from_ms(25)), ..task(11, 70, 0, vec![], vec![]) };
+    let sentence = " The thread's end cut off another after 25 ms: it is not judged.";
+    assert_eq!(text::late(&cut_off), format!("{other}{sentence}"));
     assert!(text.contains(other) && text.ends_with("they count as what they interrupted.)\n"), "{text}");
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn late(task: &LateTask) -> String {
     let (who, limit) = (who(task), limit(task));
     let longest = at_most(task.longest_ns);
     let perhaps = format!("{} may have: when they were released is not known exactly", count(task.perhaps));
-    match (task.late, task.perhaps) {
+    let judged = match (task.late, task.perhaps) {
         (0, 0) => format!("{who}: none of {jobs} jobs {limit}."),
         (0, _) => {
             let limit = limit.replacen("took", "is known to have taken", 1);
@@ -85,7 +85,11 @@ pub(crate) fn late(task: &LateTask) -> String {
         }
         (_, 0) => format!("{who}: {late} of {jobs} jobs {limit}; the longest {longest}."),
         _ => format!("{who}: {late} of {jobs} jobs {limit}, the longest {longest}; {perhaps}."),
-    }
+    };
+    let cut_off = task.cut_off_ns.map_or_else(String::new, |time| {
+        format!(" The thread's end cut off another after {}: it is not judged.", about(time))
+    });
+    judged + &cut_off
 }
 
 fn write(text: &mut String, task: &LateTask, causes: &Causes, page: &Page) {

@@ -74,7 +74,7 @@ pub fn around(path: &Path, name: &JobName, monitor: &dyn Monitor) -> Result<Arou
         recording.stopped_by(monitor),
         false,
         &*progress,
-        |_| {},
+        |_, _| {},
         |seen| {
             let thread = names.get(&task_of(seen)).filter(|thread| is_meant(thread));
             if let (Some(thread), true) = (thread, seen.number == name.number && primaries.is_primary(seen)) {
