@@ -163,9 +163,12 @@ int main(int argc, char **argv)
 	}
 	leave_group();
 	kill(other, SIGKILL);
-	for (long j = 0; j < count; j++)
-		printf("%lld %lld %s %lld %lld 0\n", (long long)jobs[j].due,
-			(long long)jobs[j].end, jobs[j].reason ? "quota" : "none",
-			(long long)jobs[j].reason, (long long)jobs[j].cpu);
+	for (long j = 0; j < count; j++) {
+		printf("%lld %lld %lld 0", (long long)jobs[j].due, (long long)jobs[j].end,
+			(long long)jobs[j].cpu);
+		if (jobs[j].reason)
+			printf(" quota %lld", (long long)jobs[j].reason);
+		putchar('\n');
+	}
 	return 0;
 }

@@ -12,8 +12,8 @@ pub(crate) use advice::of as advice;
 pub(crate) use json::document;
 pub use json::{json, one_job};
 pub use text::text;
-pub use unexplained::unexplained;
 pub(crate) use text::{lack, late, line, words_of};
+pub use unexplained::unexplained;
 
 use crate::number::{about, at_most};
 use punctual_model::Duration;

@@ -16,7 +16,7 @@ use crate::models::{self, Observed};
 use crate::platform;
 use crate::why::Explainer;
 use punctual_conformance::{Contract, ContractTask, Locate, Matcher};
-use punctual_extract::Extractor;
+use punctual_extract::{Extractor, OpenJob};
 use punctual_model::causes::{Causes, Limit};
 use punctual_model::{Duration, Instant, Platform, Task, TimingModel};
 use punctual_observe::Observer;
@@ -159,7 +159,7 @@ impl Live {
     /// Late jobs of threads that ended long ago are kept, and so many of the worst of each thread.
     pub fn keeping_causes(&mut self, worst: usize) {
         self.keeps_causes = true;
-        self.explainer = self.explainer.take().map(|explainer| explainer.with_worst(worst));
+        self.explainer = self.explainer.take().map(|explainer| explainer.with_all(worst));
     }
 
     /// Why jobs were late.
@@ -209,9 +209,11 @@ impl Live {
     /// Takes a record.
     pub fn record(&mut self, record: &Record) {
         match record {
-            Record::Exit { tid, at, .. } => self.end(*tid, *at),
+            Record::Exit { tid, sequence, at } => self.end(*tid, *at, Some(*sequence)),
             // Its number is used again although its end was not seen.
-            Record::Task(task) if task.begin == punctual_trace::Begin::Seen => self.end(task.tid, task.at),
+            Record::Task(task) if task.begin == punctual_trace::Begin::Seen => {
+                self.end(task.tid, task.at, None)
+            }
             Record::Activation(activation) => {
                 self.threads.entry(activation.tid).or_default().activation(activation);
             }
@@ -272,15 +274,23 @@ impl Live {
         }
     }
 
-    fn end(&mut self, tid: u32, at: Instant) {
+    /// A thread has ended. If its end was seen, `sequence` is the number of that record.
+    fn end(&mut self, tid: u32, at: Instant, sequence: Option<u32>) {
         self.groups.remove(&tid);
         self.renamed.remove(&tid);
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         let Some((_, about)) = self.extractor.about(tid) else { return };
         if let Some(sketch) = self.extractor.sketch(tid, at) {
             thread.learn(sketch, at);
-            if let Some(explainer) = &mut self.explainer {
-                explainer.limit(tid, &about.name, thread.limit());
+        }
+        if let Some(explainer) = &mut self.explainer {
+            explainer.limit(tid, &about.name, thread.limit());
+            if let Some((next, open)) = self.extractor.open_jobs(tid) {
+                // What lacks records is not known to be open.
+                let is_job = |open: &OpenJob| {
+                    sequence == Some(next) && thread.separator() == Some(open.separator.key())
+                };
+                open.filter(is_job).for_each(|open| explainer.cut_off(tid, at, &open));
             }
         }
         let name = thread.model().map_or_else(|| about.name.clone(), |task| task.name.clone());

@@ -282,13 +282,9 @@ impl LateJobs {
         };
         let key = (about.pid, tid, phase, about.at);
         let Some(task) = self.tasks.get(&key) else { return };
-        // What lacks records is not known to be open; and whoever ends a thread releases no job.
-        let is_job = |open: &OpenJob| {
-            let is_released = open.disturbance != Some(Disturbance::Ending);
-            next == sequence && is_released && self.primaries.is_at(&key, open.separator)
-        };
-        let time = |open: OpenJob| at.since(open.release.arrival.unwrap_or(open.release.window.latest()));
-        let times = open.filter(is_job).map(time);
+        // What lacks records is not known to be open.
+        let open = open.filter(|open| next == sequence && self.primaries.is_at(&key, open.separator));
+        let times = open.filter_map(|open| time_until(at, &open));
         let longest = times.filter(|time| task.limit != Limit::None && *time > task.limit_ns).max();
         let known = &mut self.late[task.place].cut_off_ns;
         *known = longest.max(*known);
@@ -338,6 +334,12 @@ impl LateJobs {
         late.iter_mut().for_each(|task| finish(task, worst));
         Ok(late)
     }
+}
+
+/// How long a job had taken at the end of its thread. Whoever ends a thread releases no job.
+fn time_until(end: Instant, open: &OpenJob) -> Option<Duration> {
+    let since = open.release.arrival.unwrap_or(open.release.window.latest());
+    (open.disturbance != Some(Disturbance::Ending)).then(|| end.since(since))
 }
 
 /// A job to explain; the one before it ended at `previous_end`.

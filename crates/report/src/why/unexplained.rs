@@ -61,7 +61,10 @@ mod tests {
         let of = |tasks: Vec<Task>| unexplained(&model(tasks));
         assert_eq!(of(vec![responding("a", punctual)]), None);
         let advice = of(vec![responding("a", punctual), responding("b\u{1b}", late)]).expect("b is late");
-        assert!(advice.contains(": b\\u{1b}. ") && advice.contains("punctual why -o FILE -- COMMAND"), "{advice}");
+        assert!(
+            advice.contains(": b\\u{1b}. ") && advice.contains("punctual why -o FILE -- COMMAND"),
+            "{advice}"
+        );
         let many = of(["a", "b", "c", "d", "e"].map(|name| responding(name, late)).into());
         assert!(many.is_some_and(|advice| advice.contains(": a, b, c, 2 other threads.")));
         let mut explained = model(vec![responding("a", late)]);

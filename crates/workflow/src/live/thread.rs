@@ -246,6 +246,11 @@ impl Thread {
         true
     }
 
+    /// Where its jobs are counted.
+    pub fn separator(&self) -> Option<Separator> {
+        self.separator
+    }
+
     /// Later than this is late.
     pub fn limit(&self) -> Option<(Limit, Duration)> {
         self.limit

@@ -3,9 +3,9 @@
 //! or stay in the kernel and are read when a job was late.
 
 use super::events::Events;
-use super::job_of;
+use super::{job_of, time_until};
 use punctual_causes::{Collector, Event, Explanation, History, Job, Loss, Thread, add};
-use punctual_extract::{Histogram, JobSeen};
+use punctual_extract::{Histogram, JobSeen, OpenJob};
 use punctual_model::causes::{Causes, LateJob, LateTask, Limit, Others};
 use punctual_model::{Duration, Instant};
 use punctual_observe::{Moments, Observer};
@@ -55,6 +55,8 @@ pub(crate) struct Explainer {
     until: Instant,
     turned: WallInstant,
     spent: WallDuration,
+    /// Whether tasks without late jobs count, too.
+    all: bool,
     /// How many of the worst jobs of each task are kept.
     worst: usize,
     /// The number of the task that was retired last: they count downwards.
@@ -120,14 +122,15 @@ impl Explainer {
             until: from,
             turned: WallInstant::now(),
             spent: WallDuration::ZERO,
+            all: false,
             worst: MOST_WORST,
             retired: u32::MAX,
         }
     }
 
-    /// With so many of the worst jobs of each task.
-    pub fn with_worst(self, worst: usize) -> Explainer {
-        Explainer { worst, ..self }
+    /// With all tasks, late or not, and so many of the worst jobs of each.
+    pub fn with_all(self, worst: usize) -> Explainer {
+        Explainer { all: true, worst, ..self }
     }
 
     /// Jobs of this task that take longer than the limit are late; those of a moment ago are judged again.
@@ -160,6 +163,13 @@ impl Explainer {
         let mut late = task.late.clone();
         task.apart.iter().for_each(|job| late.join(job.clone()));
         Some(late)
+    }
+
+    /// The thread of a task has ended within this job.
+    pub fn cut_off(&mut self, task: u32, end: Instant, open: &OpenJob) {
+        let Some(Explained { late, limit: Some(limit), .. }) = self.tasks.get_mut(&task) else { return };
+        let time = time_until(end, open).filter(|time| time > limit);
+        late.cut_off_ns = late.cut_off_ns.max(time);
     }
 
     /// There are no more jobs of this task; its number may be used again. Returns the number that it has from
@@ -290,13 +300,17 @@ impl Explainer {
 
     /// Explains the rest; returns all causes.
     pub fn finish(mut self, each: &mut impl FnMut(&LateTask)) -> Causes {
-        let Explainer { source, tasks, waiting, from, until, worst, .. } = &mut self;
+        let Explainer { source, tasks, waiting, from, until, worst, all, .. } = &mut self;
         if let Source::Records { events, collector } = source {
             let collector = std::mem::replace(collector, Collector::new(Vec::new(), *from));
             collector.finish(&mut |it| explained(&it, tasks, waiting, events, *worst, each));
         }
-        let (from_ns, until_ns, worst) = (*from, *until, *worst);
-        let late = self.tasks.into_values().map(|task| task.finish(worst)).filter(|task| task.late > 0);
+        let (from_ns, until_ns, worst, all) = (*from, *until, *worst, *all);
+        let late = self
+            .tasks
+            .into_values()
+            .map(|task| task.finish(worst))
+            .filter(|task| task.late > 0 || (all && task.jobs > 0));
         let mut causes = Causes { from_ns, until_ns, lacks: Vec::new(), tasks: late.collect() };
         causes.tasks.iter_mut().for_each(LateTask::bound);
         causes.sort();

@@ -47,8 +47,10 @@ pub fn watch(
     live.count(statistics.records, record::totals(&statistics));
     let mut model = live.model(platform::here(), until);
     choice.threads.select(&mut model, "the observation")?;
-    if model.tasks().is_empty() {
-        watch::hint_nothing_seen(&watch, monitor);
+    match (model.tasks().is_empty(), choice.threads.is_empty()) {
+        (true, true) => watch::hint_nothing_seen(&watch, monitor),
+        (true, false) => monitor.hint(&format!("no thread that ran matches {}", choice.threads)),
+        _ => {}
     }
     let causes = live.into_causes();
     model.causes = Some(completed(causes, model.tasks()));
