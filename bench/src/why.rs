@@ -41,6 +41,8 @@ fn run() -> Result<(), Error> {
     document::publish("why-beside", "make bench-why", &head, &rows)?;
     eprintln!("time in the kernel's programs, {ROUNDS} × 5 s …");
     let mut rows = in_kernel()?;
+    eprintln!("late jobs while they are watched …");
+    rows.extend(live()?);
     eprintln!("a thousand late jobs: recorded for a minute, explained …");
     rows.extend(explanation()?);
     document::publish("why", "make bench-why", &["what", "measured", "target"], &rows)
@@ -82,8 +84,7 @@ impl Observer {
             }
             Observer::Punctual => {
                 let mut command = Command::new(built("punctual"));
-                command.args(["record", "-q", "--detail", "switches", "--all-threads", "--force", "-o"]);
-                command.arg(folder.join("recording"));
+                command.args(["why", "-q", "--all-rt", "--longer-than", "1h"]);
                 command
             }
             Observer::Perf => {
@@ -132,16 +133,12 @@ impl Drop for Ftrace {
 }
 
 /// Figures of a workload under each observer, the rounds of all in turn.
-fn under_each(
-    workload: impl Fn() -> Result<Value, Error>,
-    mut also: impl FnMut(Observer, &Path) -> Result<(), Error>,
-) -> Result<[Vec<Value>; OBSERVERS], Error> {
+fn under_each(workload: impl Fn() -> Result<Value, Error>) -> Result<[Vec<Value>; OBSERVERS], Error> {
     let mut printed = [const { Vec::new() }; OBSERVERS];
     for _ in 0..ROUNDS {
         for (observer, printed) in Observer::ALL.into_iter().zip(&mut printed) {
             let folder = TempDir::new()?;
             printed.push(observer.during(folder.path(), &workload)?);
-            also(observer, folder.path())?;
         }
     }
     Ok(printed)
@@ -149,7 +146,7 @@ fn under_each(
 
 /// Wake-up latency as the thread itself measures it.
 fn latency() -> Result<Vec<[String; 6]>, Error> {
-    let printed = under_each(|| workload(&["latency", "--for", "5"]), |_, _| Ok(()))?;
+    let printed = under_each(|| workload(&["latency", "--for", "5"]))?;
     let figures = ["mean_ns", "p50_ns", "p99_ns"].map(|field| {
         let middle = printed
             .each_ref()
@@ -168,24 +165,16 @@ fn pingpong() -> Result<Value, Error> {
     Ok(serde_json::from_slice(&pinned.stderr(Stdio::inherit()).output()?.stdout)?)
 }
 
-/// How often two threads wake each other, and how much Punctual loses.
+/// How often two threads wake each other.
 fn throughput() -> Result<Vec<[String; 6]>, Error> {
-    let mut lost = 0;
-    let printed = under_each(pingpong, |observer, folder| {
-        if observer == Observer::Punctual {
-            lost += Reader::open(&folder.join("recording"))?.totals().lost;
-        }
-        Ok(())
-    })?;
+    let printed = under_each(pingpong)?;
     let rate = |printed: &Value| {
         let number = |field: &str| printed[field].as_f64().unwrap_or_default();
         2e9 * number("rounds") / (number("ended_ns") - number("began_ns"))
     };
     let rates = printed.map(|printed| median(printed.iter().map(rate).collect()));
     let title = "wake-ups per second, two threads on one processor".to_owned();
-    let mut none = [const { String::new() }; 6];
-    (none[0], none[2]) = (format!("records lost in {ROUNDS} × 5 s of it"), lost.to_string());
-    Ok(vec![beside(title, rates, |rate| format!("{rate:.0}")), none])
+    Ok(vec![beside(title, rates, |rate| format!("{rate:.0}"))])
 }
 
 /// A row of figures, each but the first beside that.
@@ -227,6 +216,43 @@ fn in_kernel() -> Result<Vec<[String; 3]>, Error> {
     ])
 }
 
+/// Explains late jobs of a loop that is late every 50 ms while it runs, beside a program that switches between
+/// two threads 100,000 times a second.
+fn live() -> Result<Vec<[String; 3]>, Error> {
+    let script = "stress-ng --quiet --switch 1 --switch-freq 50000 --taskset 1 --timeout 60 & sleep 1
+        \"$1\" why -q --json --thread control -- \"$2\" 2000; kill $!; wait";
+    let mut watched = Command::new("sh");
+    watched.args(["-c", script, "sh"]).arg(built("punctual")).arg(target().join("workloads/late"));
+    let (before, began) = (context_switches()?, Instant::now());
+    let output = watched.stderr(Stdio::null()).output()?;
+    let rate = (context_switches()? - before) as f64 / began.elapsed().as_secs_f64();
+    let text = String::from_utf8_lossy(&output.stdout);
+    // The program prints its log first or last.
+    let json = text.find('{').zip(text.rfind('}')).map(|(from, until)| &text[from..=until]);
+    let (late, unknown) = counts(&serde_json::from_str(json.ok_or("nothing was explained")?)?);
+    let row = |what: &str, figure: String, target: &str| [what.to_owned(), figure, target.to_owned()];
+    Ok(vec![
+        row("context switches per second of the machine, while watched", format!("{rate:.0}"), ""),
+        row("late jobs explained meanwhile", late.to_string(), ""),
+        row("of these with an unknown cause", unknown.to_string(), "target ≤ 1 %"),
+    ])
+}
+
+/// So far, of all processors.
+fn context_switches() -> Result<u64, Error> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let line = stat.lines().find_map(|line| line.strip_prefix("ctxt "));
+    Ok(line.ok_or("the kernel does not count context switches")?.parse()?)
+}
+
+/// Late jobs, and those with an unknown cause.
+fn counts(explained: &Value) -> (u64, u64) {
+    let tasks = || explained["tasks"].as_array().into_iter().flatten();
+    let causes = tasks().flat_map(|task| task["causes"].as_array().into_iter().flatten());
+    let unknown = causes.filter(|cause| cause["kind"] == "unknown").filter_map(|it| it["jobs"].as_u64());
+    (tasks().filter_map(|task| task["late"].as_u64()).sum(), unknown.sum())
+}
+
 /// Explains late jobs of a loop that is late every 50 ms, in a recording with the switches of others.
 fn explanation() -> Result<Vec<[String; 3]>, Error> {
     let folder = TempDir::new()?;
@@ -255,11 +281,7 @@ fn explanation() -> Result<Vec<[String; 3]>, Error> {
         return Err("the explanation failed".into());
     }
     let explained: Value = serde_json::from_str(&fs::read_to_string(&explained)?)?;
-    let tasks = || explained["tasks"].as_array().into_iter().flatten();
-    let causes = tasks().flat_map(|task| task["causes"].as_array().into_iter().flatten());
-    let unknown = causes.filter(|cause| cause["kind"] == "unknown").filter_map(|it| it["jobs"].as_u64());
-    let (late, unknown) =
-        (tasks().filter_map(|task| task["late"].as_u64()).sum::<u64>(), unknown.sum::<u64>());
+    let (late, unknown) = counts(&explained);
     let per_10_million = took.as_secs_f64() * 1e7 / events as f64;
     let row = |what: &str, figure: String, target: &str| [what.to_owned(), figure, target.to_owned()];
     Ok(vec![
