@@ -102,8 +102,8 @@ impl History {
         self.cut_behind(cpu, thread, ready, since, |occupied, until| self.hides_choices(occupied, until))
     }
 
-    /// The same. Behind a less urgent thread, the reason is unknown where that may or may not be the favour of
-    /// the scheduler.
+    /// The same. Behind a less urgent thread, the reason is unknown where it is not known whether the scheduler
+    /// kept the processor for that.
     fn cut_behind(
         &self,
         cpu: u32,

@@ -61,7 +61,8 @@ fn it_waits_where_it_was_moved_to() {
     let script = woken(105)
         + "0 cpu1 in 30/90
         110 cpu0 in 10/80\n150 cpu0 out 10/80\n150 cpu0 in 20/99\n160 cpu0 out 20/99 asleep\n160 cpu0 in 0
-        500 cpu1 out 30/90 asleep\n500 cpu1 in 0\n510 cpu1 out 0\n510 cpu1 in 10/80\n600 cpu1 out 10/80 asleep";
+        500 cpu1 out 30/90 asleep\n500 cpu1 in 0\n510 cpu1 out 0\n510 cpu1 in 10/80
+        600 cpu1 out 10/80 asleep";
     let parts =
         ["late-wakeup 5", "dispatch 5", "own 40", "preempted 20 10", "preempted 30 340", "dispatch 10"];
     let of = explained(job(110, 600), &script);
