@@ -74,7 +74,9 @@ impl History {
                 State::Ready { queue: Queue::Left(cpu), since } => {
                     let mut waited = self.cut_by_occupant(cpu, thread, &stretch, since);
                     // Once its processor is free for it, it may wait for another one.
-                    let free = waited.iter().position(|it| may_be_free(it.kind)).unwrap_or(waited.len());
+                    let was_moved = self.has_mover(&waited);
+                    let may_be_elsewhere = |it: &Part| may_be_free(it.kind) || (was_moved && it.from > from);
+                    let free = waited.iter().position(may_be_elsewhere).unwrap_or(waited.len());
                     parts.extend(waited.drain(..free));
                     let moved = waited.first().map_or(until, |part| part.from);
                     push(&mut parts, part(Kind::Unknown, moved, until));
@@ -166,13 +168,17 @@ impl History {
     fn cut_by_both(&self, first: u32, second: u32, thread: u32, ready: &Stretch, since: Since) -> Vec<Part> {
         let stayed = self.cut_by_occupant(first, thread, ready, since);
         let waits = self.cut_behind(first, thread, ready, since, |_, _| false);
+        let was_moved = self.has_mover(&waits);
         // Reservations are throttled wherever they are.
-        let can_be_moved = |part: &&Part| ready.urgency != Urgency::DEADLINE && may_be_free(part.kind);
+        let can_be_moved = |part: &&Part| {
+            let is_later = was_moved && part.from > ready.from;
+            ready.urgency != Urgency::DEADLINE && (may_be_free(part.kind) || is_later)
+        };
         let moved = waits.iter().filter(can_be_moved).find_map(|free| {
             let meanwhile = Stretch { from: free.from, until: free.from + free.time, ..*ready };
             let there = self.cut_by_occupant(second, thread, &meanwhile, Since::Woken);
             let waited = there.iter().find(|part| !is_free(part.kind))?;
-            Some((waited.from, [free.kind, waited.kind].contains(&Kind::Unknown)))
+            Some((waited.from, !is_free(free.kind) || waited.kind == Kind::Unknown))
         });
         let Some((moved, is_unknown)) = moved else { return stayed };
         let mut parts = Vec::new();
@@ -188,6 +194,15 @@ impl History {
             push(&mut parts, part);
         }
         parts
+    }
+
+    /// Whether a thread left its processor to one of the kernel's that move others, even to where these have to
+    /// wait.
+    fn has_mover(&self, waited: &[Part]) -> bool {
+        waited.first().is_some_and(|part| match part.culprit {
+            Some(Culprit::Thread(thread)) => self.urgency(thread, part.from) == Urgency::MOST_REAL_TIME,
+            _ => false,
+        })
     }
 
     /// How urgent a thread is at a moment.

@@ -84,6 +84,17 @@ fn it_waits_there_whoever_has_the_processor_that_it_left() {
     assert_eq!(shown(&explained(job(110, 600), &script)), parts);
 }
 
+/// Moved by the kernel's own thread, it may wait on either processor.
+#[test]
+fn it_waits_on_either_of_two_busy_processors() {
+    let script = woken(105)
+        + "0 cpu1 in 30/90
+        110 cpu0 in 10/80\n150 cpu0 out 10/80\n150 cpu0 in 20/99\n160 cpu0 out 20/99 asleep\n160 cpu0 in 40/80
+        500 cpu1 out 30/90 asleep\n500 cpu1 in 10/80\n600 cpu1 out 10/80 asleep\n700 cpu0 out 40/80 asleep";
+    let parts = ["late-wakeup 5", "dispatch 5", "own 40", "preempted 20 10", "unknown 340", "own 100"];
+    assert_eq!(shown(&explained(job(110, 600), &script)), parts);
+}
+
 /// Thread 10 waits for 20 on cpu0, and is pulled to cpu1 when 30 has left that.
 #[test]
 fn it_waits_where_it_was_until_it_is_pulled_away() {
