@@ -10,6 +10,7 @@ mod hull;
 mod kernel;
 mod lane;
 mod lanes;
+mod longest;
 mod modes;
 mod piece;
 mod primary;
