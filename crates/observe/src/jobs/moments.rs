@@ -276,6 +276,12 @@ fn note_last(details: &mut Vec<Switch>, before: &mut HashMap<u32, Last>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loader::text;
+    use memmap2::MmapMut;
+    use proptest::prelude::*;
+
+    const SLOTS: usize = 16;
+    const RING: usize = size_of::<Ring>() + SLOTS * SLOT;
 
     #[test]
     fn rings_fit_into_their_memory() {
@@ -283,5 +289,150 @@ mod tests {
         assert_eq!(slots(16) as usize * SLOT, 2 << 20);
         assert_eq!(slots(17) as usize * SLOT, 1 << 20);
         assert_eq!(slots(4096) as usize * SLOT, 64 << 10);
+    }
+
+    /// Rings of two processors, as the programs write them.
+    struct Writer(Vec<u8>);
+
+    impl Writer {
+        fn new() -> Writer {
+            Writer(vec![0; 2 * RING])
+        }
+
+        fn claim(&mut self, cpu: usize, slots: usize) -> u64 {
+            let taken = &mut self.0[cpu * RING..][..8];
+            let place = u64::from_ne_bytes((&*taken).try_into().expect("eight bytes"));
+            taken.copy_from_slice(&(place + slots as u64).to_ne_bytes());
+            place
+        }
+
+        fn put(&mut self, cpu: usize, slots: usize, kind: record_kind, head: header, rest: &[u8]) {
+            let place = self.claim(cpu, slots);
+            let mut bytes = vec![kind.0 as u8, head.flags, head.call, slots as u8];
+            bytes.extend(head.tid.to_ne_bytes());
+            bytes.extend((place as u32).to_ne_bytes());
+            bytes.extend(head.number.to_ne_bytes());
+            bytes.extend(rest);
+            let at = cpu * RING + SLOTS_AT + place as usize % SLOTS * SLOT;
+            self.0[at..at + bytes.len()].copy_from_slice(&bytes);
+        }
+
+        /// One thread leaves, another comes; 0 is nobody.
+        fn switch(&mut self, cpu: usize, at: u64, left: u32, step: RawStep, came: u32) {
+            let mut rest = at.to_ne_bytes().to_vec();
+            rest.extend((cpu as u32).to_ne_bytes());
+            rest.extend(came.to_ne_bytes());
+            self.put(cpu, 1, record_kind::RECORD_BOTH, header_of(left, step), &rest);
+        }
+
+        /// A thread is about to wait for a file.
+        fn wait(&mut self, cpu: usize, tid: u32, name: &str) {
+            let mut head = header_of(tid, RawStep(0));
+            let mut rest = vec![0; SHORT_NAME];
+            if name.len() < SHORT_NAME {
+                head.flags = blocked_flags::BLOCKED_SHORT_NAME.0 as u8;
+                rest[..name.len()].copy_from_slice(name.as_bytes());
+                return self.put(cpu, 1, record_kind::RECORD_BLOCKED, head, &rest);
+            }
+            rest.resize(size_of::<blocked_record>() - size_of::<header>(), 0);
+            let from = offset_of!(blocked_record, name) - size_of::<header>();
+            rest[from..][..name.len()].copy_from_slice(name.as_bytes());
+            self.put(cpu, MOST_SLOTS, record_kind::RECORD_BLOCKED, head, &rest);
+        }
+
+        /// The moments since then: `time tid step`, or the name of what a thread waits for.
+        fn read(&self, since: u64) -> (u64, Vec<String>, usize) {
+            let mut memory = MmapMut::map_anon(self.0.len()).expect("memory");
+            memory.copy_from_slice(&self.0);
+            let rings = Rings { memory: memory.into(), processors: 2, slots: SLOTS };
+            let mut names = HashMap::new();
+            let moments = rings.read(Instant::from_ns(since), |entry| match entry {
+                Entry::Record(record) => record,
+                Entry::Blocked(raw) => {
+                    names.insert(raw.header.tid, text(&raw.name));
+                    let step = Step::Faulted { minor: 0, major: 0 };
+                    let (tid, at) = (raw.header.tid, Instant::from_ns(raw.at));
+                    Record::Switch(Switch { tid, at, cpu: raw.cpu, step })
+                }
+                _ => unreachable!("nothing else is kept"),
+            });
+            let shown = moments.steps.iter().map(|it| match it.step {
+                Step::In => format!("{} {} in", it.at.ns(), it.tid),
+                Step::Faulted { .. } => format!("{} {} waits for {}", it.at.ns(), it.tid, names[&it.tid]),
+                _ => format!("{} {} out", it.at.ns(), it.tid),
+            });
+            (moments.from.ns(), shown.collect(), moments.gaps.len())
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_read() {
+        let mut rings = Writer::new();
+        rings.switch(0, 10, 0, RawStep::STEP_IN, 1);
+        rings.wait(0, 1, "short");
+        rings.switch(0, 20, 1, RawStep::STEP_ASLEEP, 2);
+        rings.switch(1, 15, 0, RawStep::STEP_IN, 3);
+        rings.wait(1, 3, "a name that does not fit");
+        rings.switch(1, 25, 3, RawStep::STEP_ASLEEP, 0);
+        let (from, shown, gaps) = rings.read(5);
+        assert_eq!((from, gaps), (5, 0));
+        let waits = "25 3 waits for a name that does not fit";
+        assert_eq!(
+            shown,
+            ["10 1 in", "15 3 in", "20 1 waits for short", "20 1 out", "20 2 in", waits, "25 3 out"]
+        );
+    }
+
+    /// What was before shows in the state that it left; who has ended is forgotten.
+    #[test]
+    fn the_beginning_has_the_state_of_each_thread() {
+        let mut rings = Writer::new();
+        rings.switch(0, 10, 0, RawStep::STEP_IN, 1);
+        rings.switch(0, 20, 1, RawStep::STEP_PREEMPTED, 2);
+        rings.switch(0, 30, 2, RawStep::STEP_ENDED, 4);
+        rings.switch(1, 12, 0, RawStep::STEP_IN, 5);
+        // The end of thread 5 was not seen.
+        rings.switch(1, 13, 0, RawStep::STEP_IN, 6);
+        rings.switch(0, 50, 4, RawStep::STEP_PREEMPTED, 1);
+        let (from, shown, _) = rings.read(40);
+        assert_eq!(from, 40);
+        assert_eq!(shown, ["40 6 in", "40 1 in", "40 1 out", "40 4 in", "50 4 out", "50 1 in"]);
+    }
+
+    /// A record that is still being written, or was overwritten while it was read.
+    #[test]
+    fn what_is_not_whole_is_a_gap() {
+        let mut rings = Writer::new();
+        rings.switch(0, 10, 0, RawStep::STEP_IN, 1);
+        rings.claim(0, 1);
+        rings.switch(0, 30, 1, RawStep::STEP_ASLEEP, 0);
+        assert_eq!(rings.read(5), (5, vec!["10 1 in".to_owned(), "30 1 out".to_owned()], 1));
+    }
+
+    proptest! {
+        /// However often a ring goes round, its moments are the last ones, from the oldest that is whole.
+        #[test]
+        fn the_last_moments_are_kept(waits in proptest::collection::vec(0..3_u8, 1..100)) {
+            let mut rings = Writer::new();
+            let mut all = Vec::new();
+            for (number, wait) in waits.iter().enumerate() {
+                let (at, tid) = (10 * number as u64 + 10, number as u32 + 1);
+                match wait {
+                    0 => {}
+                    1 => rings.wait(0, tid, "short"),
+                    _ => rings.wait(0, tid, "a name that does not fit"),
+                }
+                rings.switch(0, at, tid, RawStep::STEP_ASLEEP, tid + 1);
+                all.extend([format!("{at} {tid} out"), format!("{at} {} in", tid + 1)]);
+            }
+            let (from, shown, gaps) = rings.read(0);
+            prop_assert_eq!(gaps, 0);
+            let steps: Vec<String> = shown.into_iter().filter(|step| !step.contains("waits")).collect();
+            prop_assert!(all.ends_with(&steps));
+            let first = steps[0].split(' ').next().and_then(|at| at.parse().ok()).unwrap_or(0_u64);
+            prop_assert!(from == first || from == 0 && steps.len() == all.len());
+            // No more than what was overwritten is missing.
+            prop_assert!(steps.len() / 2 >= waits.len().min(SLOTS / (MOST_SLOTS + 1) - 1));
+        }
     }
 }
