@@ -21,8 +21,8 @@ pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
 
-/// While this lives, the calling thread runs before all ordinary ones (SCHED_FIFO, priority 1). What it starts
-/// does not.
+/// While this lives, the calling thread runs before all ordinary ones (SCHED_FIFO, priority 1). What it
+/// starts does not.
 #[must_use]
 pub struct Urgent(Option<(i32, libc::sched_param)>);
 

@@ -16,8 +16,8 @@ use punctual_report::counted;
 use punctual_trace::{Record, TaskRecord};
 use std::sync::atomic::AtomicBool;
 
-/// Whether these jobs can be found while they are watched. For others, all has to be recorded: where jobs end,
-/// and which are looked at, is known only afterwards.
+/// Whether these jobs can be found while they are watched. For others, all has to be recorded: where jobs
+/// end, and which are looked at, is known only afterwards.
 pub fn can_watch(choice: &Choice) -> bool {
     matches!(choice.jobs, Jobs::Late | Jobs::LongerThan(_))
 }

@@ -280,7 +280,7 @@ fn agrees(job: &Value, logged: &Logged, known: &[Known], detail: Detail) -> Resu
     let faults = job["faults"].as_u64().unwrap_or_default();
     let too_few = detail.has_calls() && faults < logged.faults;
     ensure!(!too_few, "{faults} page faults, not {}: {job:#}", logged.faults);
-    // The ways between the thread and others: the kernel counts some of them as waiting, some as the thread's.
+    // The ways between the thread and others: the kernel counts some as waiting, some as the thread's time.
     let ways = || time_of(job, "dispatch") + time_of(job, "interrupt");
     let between = if logged.blur() > 0 { ways() } else { 0 };
     // Only calls tell waits apart that no thread ends; and the loops of their own do not know what of their

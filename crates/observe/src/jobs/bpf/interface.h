@@ -191,8 +191,8 @@ enum blocked_flags {
 /* Sent just before the switch of a thread that goes to sleep: what it waits for. Takes no sequence
  * number, like a switch. */
 struct blocked_record {
-	struct header header; /* flags: blocked_flags; call: of futex(2); number: of its system call;
-				 negative: a page fault */
+	struct header header; /* flags: blocked_flags; call: of futex(2); number: of its system
+				 call; negative: a page fault */
 	__u64 argument;	      /* the first one of the call */
 	__u32 owner;	      /* who holds the lock; 0: not known */
 	__u32 cpu;

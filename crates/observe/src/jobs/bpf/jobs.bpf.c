@@ -437,8 +437,8 @@ int BPF_PROG(moving, struct task_struct *task, int to)
 		return 0;
 	thread = watched(task->pid);
 	if (thread || is_introduced(task))
-		emit_step_on(cpu_of(task), task->pid, thread ? thread->sequence : 0,
-			STEP_MOVED, to, bpf_ktime_get_ns());
+		emit_step_on(cpu_of(task), task->pid, thread ? thread->sequence : 0, STEP_MOVED, to,
+			bpf_ktime_get_ns());
 	return 0;
 }
 
