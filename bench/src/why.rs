@@ -216,8 +216,8 @@ fn in_kernel() -> Result<Vec<[String; 3]>, Error> {
     ])
 }
 
-/// Explains late jobs of a loop that is late every 50 ms while it runs, beside a program that switches between
-/// two threads 100,000 times a second.
+/// Explains late jobs of a loop that is late every 50 ms while it runs, beside a program that switches
+/// between two threads 100,000 times a second.
 fn live() -> Result<Vec<[String; 3]>, Error> {
     let script = "stress-ng --quiet --switch 1 --switch-freq 50000 --taskset 1 --timeout 60 & sleep 1
         \"$1\" why -q --json --thread control -- \"$2\" 2000; kill $!; wait";

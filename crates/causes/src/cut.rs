@@ -104,8 +104,8 @@ impl History {
         self.cut_behind(cpu, thread, ready, since, |occupied, until| self.hides_choices(occupied, until))
     }
 
-    /// The same. Behind a less urgent thread, the reason is unknown where it is not known whether the scheduler
-    /// kept the processor for that.
+    /// The same. Behind a less urgent thread, the reason is unknown where it is not known whether the
+    /// scheduler kept the processor for that.
     fn cut_behind(
         &self,
         cpu: u32,
@@ -196,8 +196,8 @@ impl History {
         parts
     }
 
-    /// Whether a thread left its processor to one of the kernel's that move others, even to where these have to
-    /// wait.
+    /// Whether a thread left its processor to one of the kernel's that move others, even to where these have
+    /// to wait.
     fn has_mover(&self, waited: &[Part]) -> bool {
         waited.first().is_some_and(|part| match part.culprit {
             Some(Culprit::Thread(thread)) => self.urgency(thread, part.from) == Urgency::MOST_REAL_TIME,

@@ -140,7 +140,8 @@ pub struct Urgency(pub u8);
 impl Urgency {
     /// SCHED_DEADLINE.
     pub const DEADLINE: Urgency = Urgency(0);
-    /// Of SCHED_FIFO with priority 99, as which the threads count with which the kernel stops and moves others.
+    /// Of SCHED_FIFO with priority 99, as which the threads count with which the kernel stops and moves
+    /// others.
     pub const MOST_REAL_TIME: Urgency = Urgency(1);
     /// All threads without a real-time policy. Among each other they take turns.
     pub const FAIR: Urgency = Urgency(101);

@@ -1,9 +1,9 @@
 //! What a live view shows of an observation under way: for each thread its recent jobs, seconds and
 //! distributions, and now and then its model.
 //!
-//! Pure: records and times in, values out. Memory is bounded: [`Thread`](thread::Thread) keeps a fixed number
-//! of jobs and seconds, and threads that have ended are forgotten after a while. Not for keys and terminals:
-//! [`crate::top`].
+//! Records and times in, values out; only [`Live::explain`] asks the observation. Memory is bounded:
+//! [`Thread`](thread::Thread) keeps a fixed number of jobs and seconds, and threads that have ended are
+//! forgotten after a while. Not for keys and terminals: [`crate::top`].
 
 mod late;
 mod thread;
