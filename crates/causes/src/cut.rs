@@ -151,8 +151,7 @@ impl History {
             reached = until;
         }
         push(&mut parts, part(Kind::Unknown, reached, ready.until));
-        let is_short = ready.until <= ready.from + WAKING;
-        if self.hides_processors && !is_short { without_waits_for_nobody(parts) } else { parts }
+        if self.hides_processors { without_waits_for_nobody(parts) } else { parts }
     }
 
     /// Whether events were lost that would tell if the scheduler favoured the occupant of a processor over
@@ -329,12 +328,17 @@ fn throttle_last(parts: &mut [Part], is_reservation: bool) {
     }
 }
 
-/// Where processors are hidden, a thread that nobody kept from its processor may have had another one.
+/// Where processors are hidden, a ready thread that nobody kept from its processor may have had another one,
+/// but for the time that a wake-up takes.
 fn without_waits_for_nobody(parts: Vec<Part>) -> Vec<Part> {
+    let time = parts.iter().fold(Duration::ZERO, |sum, part| sum + part.time);
     let mut cut = Vec::new();
     for whole in parts {
         let hidden = part(Kind::Unknown, whole.from, whole.from + whole.time);
-        let is_kept = !matches!(whole.kind, Kind::Dispatch | Kind::Throttled);
+        let is_kept = match whole.kind {
+            Kind::Dispatch => time <= WAKING,
+            kind => kind != Kind::Throttled,
+        };
         push(&mut cut, if is_kept { whole } else { hidden });
     }
     cut
