@@ -104,7 +104,7 @@ int64_t be_polled(int64_t length)
 
 // Timers that expire together, so that their interrupt lasts for long: each copies the stack of the
 // thread.
-static int timers[32];
+static int timers[64];
 #define TIMERS	    (sizeof(timers) / sizeof(*timers))
 #define COPIED	    65528 // the most that there is
 #define RING	    ((1 + 64) * PAGE)
@@ -191,12 +191,14 @@ const char *set_up_interrupts(void)
 
 int64_t be_interrupted(int64_t length, struct job *job)
 {
-	int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID);
+	int64_t cpu = now_on(CLOCK_THREAD_CPUTIME_ID), ready = ready_time();
 	set_timers(PERF_EVENT_IOC_ENABLE);
 	struct shares shares = watch_gaps(length, 3 * length);
 	set_timers(PERF_EVENT_IOC_DISABLE);
 	// Some kernels count interrupts as time of the thread.
 	int64_t counted = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	job->cpu -= counted > shares.own ? counted - shares.own : 0;
-	return shares.interrupts;
+	// Some gaps were other threads.
+	ready = ready_time() - ready - shares.others;
+	return shares.interrupts - (ready > 0 ? ready : 0);
 }

@@ -66,6 +66,9 @@ void print(const struct job *jobs, long count);
 void set_up_causes(const char *file);
 void tear_down_causes(void);
 
+// For how long the loop was ready without a processor; 0 if the kernel does not count that.
+int64_t ready_time(void);
+
 bool is_available(enum cause cause);
 const char *name_of(enum cause cause);
 // One of their steps begins before the job is due.

@@ -111,8 +111,7 @@ static void touch_memory(int64_t length)
 	} while (now_ns() < until);
 }
 
-// For how long the thread was ready without a processor; 0 if the kernel does not count that.
-static int64_t ready(void)
+int64_t ready_time(void)
 {
 	char text[64] = "";
 	long long delay = 0;
@@ -128,7 +127,7 @@ struct shares {
 
 static struct shares so_far(void)
 {
-	return (struct shares){now_ns(), now_on(CLOCK_THREAD_CPUTIME_ID), ready()};
+	return (struct shares){now_ns(), now_on(CLOCK_THREAD_CPUTIME_ID), ready_time()};
 }
 
 static int64_t waited_since(struct shares before)
