@@ -101,14 +101,8 @@ const char *set_up_interrupts(void);
 int64_t be_polled(int64_t length);
 int64_t be_interrupted(int64_t length, struct job *job);
 
-// --- loops.c, quota.c: loops of their own, which return the exit status
+// --- loops.c: loops of their own, which return the exit status
 
 int use_up_budget(struct job *jobs, long count);
 int starve_others(struct job *jobs, long count);
 int wake_late(struct job *jobs, long count);
-int use_up_quota(struct job *jobs, long count);
-
-// A job that needs nothing but its own time.
-void do_job(struct job *job, int64_t due, int64_t time);
-// Adds a reason to a job that was late for it.
-void add_reason(struct job *job, const char *name, int64_t time);

@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 
-void do_job(struct job *job, int64_t due, int64_t time)
+// A job that needs nothing but its own time.
+static void do_job(struct job *job, int64_t due, int64_t time)
 {
 	job->due = due;
 	sleep_until(due);
@@ -16,7 +17,8 @@ void do_job(struct job *job, int64_t due, int64_t time)
 	job->cpu = now_on(CLOCK_THREAD_CPUTIME_ID) - cpu;
 }
 
-void add_reason(struct job *job, const char *name, int64_t time)
+// Adds a reason to a job that was late for it.
+static void add_reason(struct job *job, const char *name, int64_t time)
 {
 	job->reason[job->reasons++] = (struct reason){.name = name, .time = time};
 }

@@ -2,7 +2,7 @@
 //
 //   late [JOBS [FILE]]
 //   late only CAUSE JOBS [FILE]
-//   late budget|server|slack|quota JOBS
+//   late budget|server|slack JOBS
 //
 // Prints a line for each job: when it was due, when it ended, its processor time, its page faults,
 // and why it should be late: one cause or two, each with how long it lasted within the job. What is
@@ -12,7 +12,7 @@
 // With `budget`, the loop is under SCHED_DEADLINE and uses up its runtime now and then. With
 // `server`, a less urgent real-time thread never waits, and now and then the kernel gives the
 // processor to an ordinary thread all the same. With `slack`, the loop is an ordinary thread whose
-// timers may be late; with `quota`, its control group has a quota of the processor.
+// timers may be late.
 #include "late.h"
 
 #include <errno.h>
@@ -148,8 +148,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(struct job *, long);
-	} loops[] = {{"budget", use_up_budget}, {"server", starve_others}, {"slack", wake_late},
-		{"quota", use_up_quota}};
+	} loops[] = {{"budget", use_up_budget}, {"server", starve_others}, {"slack", wake_late}};
 	int (*loop)(struct job *, long) = NULL;
 	for (size_t l = 0; argc > 2 && l < sizeof(loops) / sizeof(*loops); l++)
 		if (strcmp(argv[1], loops[l].name) == 0)

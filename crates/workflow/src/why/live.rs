@@ -72,7 +72,6 @@ enum Source {
 }
 
 /// What is known without the switches that the kernel keeps.
-#[derive(Default)]
 struct Kept {
     /// The threads as they were before the records below.
     before: Events,
@@ -107,7 +106,11 @@ impl Explainer {
     /// Begins at this moment. The observation must have the switches of all threads, as records or kept.
     pub fn start(from: Instant, is_kept: bool) -> Explainer {
         let source = match is_kept {
-            true => Source::Kept(Box::default()),
+            true => Source::Kept(Box::new(Kept {
+                before: Events::forgetting_after(REMEMBERED),
+                described: VecDeque::new(),
+                jobs: Vec::new(),
+            })),
             false => Source::Records {
                 events: Events::forgetting_after(KEEP + KEEP),
                 collector: Collector::following(from, KEEP),
