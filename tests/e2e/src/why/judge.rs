@@ -258,6 +258,10 @@ pub fn judge(explained: &Value, log: &str, detail: Detail) -> Result<Judged> {
         if has_backlog || time_of(job, "steal") > logged.response() / 10 {
             continue;
         }
+        // It counts the ways from many wake-ups to the processor as waiting.
+        if logged.blur() > 0 && time_of(job, "dispatch") > logged.blur() {
+            continue;
+        }
         judged += 1;
         if job["cause"] == "unknown" {
             unknown += 1;
