@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(crate) const TICK: Duration = Duration::from_millis(200);
 
 /// The same where what the kernel keeps is soon overwritten.
-pub(crate) const PROMPT: Duration = Duration::from_millis(50);
+pub(crate) const PROMPT: Duration = Duration::from_millis(25);
 
 /// What to watch, and for how long.
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@ use super::skeleton::types::{
 use crate::error::{Error, ErrorKind};
 use crate::loader::{Plain, read_plain};
 use memmap2::{MmapOptions, MmapRaw};
-use punctual_model::Instant;
+use punctual_model::{Duration, Instant};
 use punctual_trace::{Record, Step, Switch};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
@@ -28,6 +28,8 @@ const SHORT_NAME_AT: usize = offset_of!(blocked_record, argument);
 const BYTES: u32 = 2 << 20;
 /// Memory for all. With more than 16 processors, each has less.
 const MOST_BYTES: u32 = 32 << 20;
+/// Of the time before a job that is still kept, one part in so many is read.
+const SHARE_OF_LEAD: u64 = 4;
 /// The least that each has.
 const LEAST_BYTES: u32 = 64 << 10;
 
@@ -75,31 +77,26 @@ impl Rings {
         Ok(Rings { memory, processors, slots })
     }
 
-    /// Reads what happened since `since`, as far as it is still kept. `translate` makes records of entries.
-    pub fn read(&self, since: Instant, mut translate: impl FnMut(Entry) -> Record) -> Moments {
+    /// Reads what happened since `since`, as far as it is still kept, and some of what was before that; `lead` at
+    /// most, and less the sooner moments are overwritten. `translate` makes records of entries.
+    pub fn read(
+        &self,
+        since: Instant,
+        lead: Duration,
+        mut translate: impl FnMut(Entry) -> Record,
+    ) -> Moments {
         let rings: Vec<Copied> = (0..self.processors).map(|cpu| self.processor(cpu)).collect();
-        let oldest = rings.iter().filter_map(Copied::oldest).max();
-        let from = since.max(oldest.unwrap_or(since));
+        let oldest = rings.iter().filter_map(Copied::oldest).max().unwrap_or_default();
+        let lead = lead.min(Duration::from_ns(since.since(oldest).ns() / SHARE_OF_LEAD));
+        let from = oldest.max(Instant::from_ns(since.ns().saturating_sub(lead.ns())));
         let mut moments = Moments { from, ..Moments::default() };
-        let mut before = HashMap::new();
+        let mut before = FxHashMap::default();
         for ring in &rings {
             ring.walk(&mut moments, &mut before, &mut translate);
         }
-        let mut before: Vec<Last> = before.into_values().collect();
-        before.sort_by_key(|steps| Reverse(steps.last().map(|step| step.at)));
-        // A thread whose end or departure was not seen has no processor.
-        let mut taken = HashSet::new();
-        let mut is_now = |step: &Switch| step.step != Step::In || taken.insert(step.cpu);
-        before.retain(|steps| steps.last().is_some_and(&mut is_now));
-        let before = before.into_iter().rev().flat_map(|mut steps| {
-            // Whoever left a processor had it.
-            let had = steps.last().filter(|step| leaves(step)).map(|step| Switch { step: Step::In, ..*step });
-            steps.splice(..0, had);
-            steps
-        });
-        let before = before.map(|step| Switch { at: from, ..step });
         moments.steps.sort_by_key(|step| step.at);
-        moments.steps.splice(..0, before);
+        let states = states(before, from, &mut translate);
+        moments.steps.splice(..0, states);
         moments
     }
 
@@ -140,11 +137,14 @@ enum Kept {
     /// A step, or both of a switch.
     Steps(Option<Switch>, Option<Switch>),
     /// The last switch of a thread, and who came.
-    Ended(u32, Option<Switch>),
+    Ended { tid: u32, at: Instant, came: Option<Switch> },
 }
 
-/// The last step of a thread, after what was recorded with it.
-type Last = Vec<Switch>;
+/// The last step of a thread, and what it waits for; none if it has ended.
+struct Last {
+    at: Instant,
+    step: Option<(Option<blocked_record>, Switch)>,
+}
 
 impl Copied {
     /// Where older steps were overwritten: when the oldest was that is left.
@@ -152,7 +152,7 @@ impl Copied {
         let mut places = if self.first > 0 { self.first..self.until } else { 0..0 };
         places.find_map(|place| match self.kept(place)?.0 {
             Kept::Steps(left, came) => left.or(came).map(|step| step.at),
-            Kept::Blocked(_) | Kept::Ended(..) => None,
+            Kept::Blocked(_) | Kept::Ended { .. } => None,
         })
     }
 
@@ -161,11 +161,11 @@ impl Copied {
     fn walk(
         &self,
         moments: &mut Moments,
-        before: &mut HashMap<u32, Last>,
+        before: &mut FxHashMap<u32, Last>,
         translate: &mut impl FnMut(Entry) -> Record,
     ) {
         let (mut place, mut last, mut is_broken) = (self.first, None, false);
-        let (mut waits, mut details): (Option<blocked_record>, _) = (None, Vec::new());
+        let mut waits: Option<blocked_record> = None;
         while place < self.until {
             let Some((kept, slots)) = self.kept(place) else {
                 (is_broken, place) = (true, place + 1);
@@ -178,8 +178,10 @@ impl Copied {
                     continue;
                 }
                 Kept::Steps(left, came) => (left, came),
-                Kept::Ended(tid, came) => {
-                    before.remove(&tid);
+                Kept::Ended { tid, at, came } => {
+                    if at < moments.from {
+                        note(before, tid, Last { at, step: None });
+                    }
                     (None, came)
                 }
             };
@@ -189,17 +191,11 @@ impl Copied {
                     moments.gaps.push((last, at));
                 }
                 (last, is_broken) = (Some(at), false);
-                let with = waits.take_if(|raw| raw.header.tid == step.tid);
-                let with = with.map(|raw| Entry::Blocked(Box::new(blocked_record { at: at.ns(), ..raw })));
-                let entries = with.into_iter().chain([Entry::Record(Record::Switch(step))]);
-                details.extend(entries.filter_map(|entry| match translate(entry) {
-                    Record::Switch(step) => Some(step),
-                    _ => None,
-                }));
+                let waits = waits.take_if(|raw| raw.header.tid == step.tid);
                 if at >= moments.from {
-                    moments.steps.append(&mut details);
-                } else {
-                    note_last(&mut details, before);
+                    moments.steps.extend(translated(waits, step, translate));
+                } else if !matches!(step.step, Step::Faulted { .. } | Step::Taken { .. }) {
+                    note(before, step.tid, Last { at, step: Some((waits, step)) });
                 }
             }
         }
@@ -238,7 +234,9 @@ impl Copied {
                 let came = (raw.by != 0).then(|| records::switch(&came)).flatten();
                 match raw.header.tid {
                     0 => Kept::Steps(None, came),
-                    ended if u32::from(header.flags) == RawStep::STEP_ENDED.0 => Kept::Ended(ended, came),
+                    tid if u32::from(header.flags) == RawStep::STEP_ENDED.0 => {
+                        Kept::Ended { tid, at: Instant::from_ns(raw.at), came }
+                    }
                     _ => Kept::Steps(records::switch(&raw), came),
                 }
             }
@@ -261,16 +259,48 @@ fn header_of(tid: u32, step: RawStep) -> header {
     header { tid, flags: step.0 as u8, ..header::default() }
 }
 
-/// Of what was before, the last step of each thread counts, with what came with it.
-fn note_last(details: &mut Vec<Switch>, before: &mut HashMap<u32, Last>) {
-    let Some(step) = details.last().filter(|step| !matches!(step.step, Step::Faulted { .. })) else { return };
-    if !matches!(step.step, Step::Taken { .. }) {
-        let known = before.entry(step.tid).or_default();
-        if known.last().is_none_or(|known| known.at <= step.at) {
-            known.clone_from(details);
-        }
+/// Of what was before, the last step of each thread counts.
+fn note(before: &mut FxHashMap<u32, Last>, tid: u32, last: Last) {
+    let known = before.entry(tid).or_insert(Last { at: Instant::from_ns(0), step: None });
+    if known.at <= last.at {
+        *known = last;
     }
-    details.clear();
+}
+
+/// The steps that lead to the state of each thread, all at this moment.
+fn states(
+    before: FxHashMap<u32, Last>,
+    from: Instant,
+    translate: &mut impl FnMut(Entry) -> Record,
+) -> Vec<Switch> {
+    let mut before: Vec<_> = before.into_values().filter_map(|last| last.step).collect();
+    before.sort_by_key(|(_, step)| Reverse(step.at));
+    // A thread whose end or departure was not seen has no processor.
+    let mut taken = FxHashSet::default();
+    before.retain(|(_, step)| step.step != Step::In || taken.insert(step.cpu));
+    let mut states = Vec::new();
+    for (waits, step) in before.into_iter().rev() {
+        // Whoever left a processor had it.
+        let had = leaves(&step).then_some(Switch { step: Step::In, ..step });
+        states.extend(had.into_iter().flat_map(|had| translated(None, had, translate)));
+        states.extend(translated(waits, step, translate));
+    }
+    states.into_iter().map(|step| Switch { at: from, ..step }).collect()
+}
+
+/// A step, after what it waits for.
+fn translated(
+    waits: Option<blocked_record>,
+    step: Switch,
+    translate: &mut impl FnMut(Entry) -> Record,
+) -> Vec<Switch> {
+    let waits = waits.map(|raw| Entry::Blocked(Box::new(blocked_record { at: step.at.ns(), ..raw })));
+    let entries = waits.into_iter().chain([Entry::Record(Record::Switch(step))]);
+    let steps = entries.filter_map(|entry| match translate(entry) {
+        Record::Switch(step) => Some(step),
+        _ => None,
+    });
+    steps.collect()
 }
 
 #[cfg(test)]
@@ -345,8 +375,8 @@ mod tests {
             let mut memory = MmapMut::map_anon(self.0.len()).expect("memory");
             memory.copy_from_slice(&self.0);
             let rings = Rings { memory: memory.into(), processors: 2, slots: SLOTS };
-            let mut names = HashMap::new();
-            let moments = rings.read(Instant::from_ns(since), |entry| match entry {
+            let mut names = std::collections::HashMap::new();
+            let moments = rings.read(Instant::from_ns(since), Duration::ZERO, |entry| match entry {
                 Entry::Record(record) => record,
                 Entry::Blocked(raw) => {
                     names.insert(raw.header.tid, text(&raw.name));

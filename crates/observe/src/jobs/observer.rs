@@ -251,10 +251,12 @@ impl Observer {
         (look()? == bytes).then_some(glance)
     }
 
-    /// What all threads did since `since`, as far as it is still kept; `None` if nothing is.
-    pub fn moments(&mut self, since: Instant) -> Option<Moments> {
+    /// What all threads did since `since` and some time before (`lead` at most), as far as it is still kept;
+    /// `None` if nothing is.
+    pub fn moments(&mut self, since: Instant, lead: punctual_model::Duration) -> Option<Moments> {
         let Observer { rings, namespace, from, .. } = self;
-        Some(rings.as_ref()?.read(since.max(*from), |entry| namespace.translate(entry)))
+        let lead = lead.min(since.since(*from));
+        Some(rings.as_ref()?.read(since.max(*from), lead, |entry| namespace.translate(entry)))
     }
 
     /// The time, on the clock of the records.

@@ -23,6 +23,9 @@ const BETWEEN: WallDuration = WallDuration::from_millis(250);
 /// An explanation takes at most one part in so many of the time.
 const SHARE: u32 = 10;
 
+/// Or more, where moments are soon overwritten.
+const LONGEST_PAUSE: WallDuration = WallDuration::from_millis(50);
+
 /// Most of a job's time is settled this long after its end: the next step of each thread shows it.
 const SETTLED: Duration = Duration::from_ms(10);
 
@@ -266,7 +269,7 @@ impl Explainer {
     /// the kernel has kept comes from the observation; `is_last` is whether that has ended.
     pub fn turn(&mut self, observer: &mut Observer, is_last: bool, each: &mut impl FnMut(&LateTask)) {
         let now = observer.now();
-        self.explain(now, is_last, &mut |since| observer.moments(since), each);
+        self.explain(now, is_last, &mut |since| observer.moments(since, LEAD), each);
     }
 
     fn explain(
@@ -284,7 +287,7 @@ impl Explainer {
             }
             Source::Kept(kept) => {
                 kept.forget(now);
-                if !is_last && turned.elapsed() < *spent * SHARE {
+                if !is_last && turned.elapsed() < (*spent * SHARE).min(LONGEST_PAUSE) {
                     return;
                 }
                 let began = WallInstant::now();
@@ -416,7 +419,6 @@ impl Kept {
     ) {
         let began = |job: &Job| job.previous_end.unwrap_or(job.begin).min(job.begin);
         let Some(since) = jobs.iter().map(began).min() else { return };
-        let since = Instant::from_ns(since.ns().saturating_sub(LEAD.ns()));
         let Moments { from, steps, gaps } = moments(since).unwrap_or_default();
         let losses = gaps.into_iter().map(|(since, until)| Loss { since, until }).collect();
         let mut events: Vec<Event> = Vec::with_capacity(steps.len());
