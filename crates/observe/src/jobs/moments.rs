@@ -77,8 +77,8 @@ impl Rings {
         Ok(Rings { memory, processors, slots })
     }
 
-    /// Reads what happened since `since`, as far as it is still kept, and some of what was before that; `lead` at
-    /// most, and less the sooner moments are overwritten. `translate` makes records of entries.
+    /// Reads what happened since `since`, as far as it is still kept, and some of what was before that:
+    /// `lead` at most, and less the sooner moments are overwritten. `translate` makes records of entries.
     pub fn read(
         &self,
         since: Instant,
