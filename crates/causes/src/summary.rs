@@ -3,8 +3,10 @@
 use crate::cause::main_cause;
 use crate::event::Interrupt;
 use crate::part::{Chain, Culprit, Explanation, Part};
-use punctual_model::Policy;
-use punctual_model::causes::{Cause, Chain as NamedChain, LateJob, LateTask, Part as NamedPart, Reason};
+use punctual_model::causes::{
+    Cause, Chain as NamedChain, LateJob, LateTask, Limit, Part as NamedPart, Reason,
+};
+use punctual_model::{Duration, Policy};
 use std::cmp::Reverse;
 
 /// What a page fault costs at least. Faults that take less than a tenth of a job's own work are not evidence.
@@ -36,7 +38,10 @@ pub fn add(
     has_arrival: bool,
     who: &dyn Fn(u32) -> Thread,
 ) {
-    let Some(main) = main_cause(explanation, task.usual_cost_ns) else { return };
+    // Jobs that are late even if they cost no more than usual are late for that.
+    let is_usual_late = task.limit != Limit::None && task.usual_cost_ns > task.limit_ns;
+    let usual = if is_usual_late { Duration::ZERO } else { task.usual_cost_ns };
+    let Some(main) = main_cause(explanation, usual) else { return };
     let (job, faults) = (explanation.job, explanation.faults);
     task.late += 1;
     task.longest_ns = task.longest_ns.max(job.time());

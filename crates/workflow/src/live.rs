@@ -219,11 +219,19 @@ impl Live {
             }
             _ => {}
         }
-        let Live { extractor, threads, explainer, .. } = self;
+        let Live { extractor, threads, explainer, keeps_causes, .. } = self;
         extractor.record_jobs(record, &mut |seen| {
-            let counts = threads.entry(seen.tid).or_default().job(seen);
-            if let Some(explainer) = explainer.as_mut().filter(|_| counts) {
-                explainer.job(seen.tid, seen);
+            let thread = threads.entry(seen.tid).or_default();
+            let is_another = thread.phase() != seen.phase;
+            let counts = thread.job(seen);
+            if let Some(explainer) = explainer {
+                if is_another && *keeps_causes {
+                    explainer.retire(seen.tid);
+                    explainer.limit(seen.tid, seen.name, thread.limit());
+                }
+                if counts {
+                    explainer.job(seen.tid, seen);
+                }
             }
         });
         if let Some(explainer) = explainer {

@@ -140,10 +140,14 @@ enum Kept {
     Ended { tid: u32, at: Instant, came: Option<Switch> },
 }
 
-/// The last step of a thread, and what it waits for; none if it has ended.
+/// What a thread did last.
+#[derive(Default)]
 struct Last {
     at: Instant,
+    /// How it got a processor, or left it, for what; none if it has ended.
     step: Option<(Option<blocked_record>, Switch)>,
+    /// It was woken, or moved, since then.
+    since: Vec<Switch>,
 }
 
 impl Copied {
@@ -180,7 +184,7 @@ impl Copied {
                 Kept::Steps(left, came) => (left, came),
                 Kept::Ended { tid, at, came } => {
                     if at < moments.from {
-                        note(before, tid, Last { at, step: None });
+                        before.entry(tid).or_default().note(at, None);
                     }
                     (None, came)
                 }
@@ -194,8 +198,10 @@ impl Copied {
                 let waits = waits.take_if(|raw| raw.header.tid == step.tid);
                 if at >= moments.from {
                     moments.steps.extend(translated(waits, step, translate));
-                } else if !matches!(step.step, Step::Faulted { .. } | Step::Taken { .. }) {
-                    note(before, step.tid, Last { at, step: Some((waits, step)) });
+                } else if step.step == Step::In || leaves(&step) {
+                    before.entry(step.tid).or_default().note(at, Some((waits, step)));
+                } else if matches!(step.step, Step::Woken { .. } | Step::Moved { .. }) {
+                    before.entry(step.tid).or_default().since.push(step);
                 }
             }
         }
@@ -259,11 +265,17 @@ fn header_of(tid: u32, step: RawStep) -> header {
     header { tid, flags: step.0 as u8, ..header::default() }
 }
 
-/// Of what was before, the last step of each thread counts.
-fn note(before: &mut FxHashMap<u32, Last>, tid: u32, last: Last) {
-    let known = before.entry(tid).or_insert(Last { at: Instant::from_ns(0), step: None });
-    if known.at <= last.at {
-        *known = last;
+impl Last {
+    fn note(&mut self, at: Instant, step: Option<(Option<blocked_record>, Switch)>) {
+        if self.at <= at {
+            self.since.retain(|since| since.at > at);
+            (self.at, self.step) = (at, step);
+        }
+    }
+
+    /// The processor that it has.
+    fn runs_on(&self) -> Option<u32> {
+        self.step.as_ref().filter(|(_, step)| step.step == Step::In).map(|(_, step)| step.cpu)
     }
 }
 
@@ -273,17 +285,26 @@ fn states(
     from: Instant,
     translate: &mut impl FnMut(Entry) -> Record,
 ) -> Vec<Switch> {
-    let mut before: Vec<_> = before.into_values().filter_map(|last| last.step).collect();
-    before.sort_by_key(|(_, step)| Reverse(step.at));
+    let mut before: Vec<Last> = before.into_values().collect();
+    // Of the two halves of a switch, who left comes first.
+    before.sort_by_key(|last| Reverse((last.at, last.runs_on().is_some())));
     // A thread whose end or departure was not seen has no processor.
     let mut taken = FxHashSet::default();
-    before.retain(|(_, step)| step.step != Step::In || taken.insert(step.cpu));
+    before.retain(|last| last.runs_on().is_none_or(|cpu| taken.insert(cpu)));
     let mut states = Vec::new();
-    for (waits, step) in before.into_iter().rev() {
-        // Whoever left a processor had it.
-        let had = leaves(&step).then_some(Switch { step: Step::In, ..step });
-        states.extend(had.into_iter().flat_map(|had| translated(None, had, translate)));
-        states.extend(translated(waits, step, translate));
+    for mut last in before.into_iter().rev() {
+        // Who runs may be woken all the same: from a sleep that it does not get to.
+        if last.runs_on().is_some() {
+            last.since.clear();
+        }
+        if let Some((waits, step)) = last.step {
+            // Whoever left a processor had it.
+            let had = leaves(&step).then_some(Switch { step: Step::In, ..step });
+            states.extend(had.into_iter().flat_map(|had| translated(None, had, translate)));
+            states.extend(translated(waits, step, translate));
+        }
+        last.since.sort_by_key(|step| step.at);
+        states.extend(last.since.into_iter().flat_map(|step| translated(None, step, translate)));
     }
     states.into_iter().map(|step| Switch { at: from, ..step }).collect()
 }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 /// How many command lines are remembered: the latest.
 const MOST_COMMANDS: usize = 1024;
 
-/// How many threads that have ended have names.
+/// How many threads that have ended are still known.
 const MOST_ENDED: usize = 256;
 
 /// What earlier records said of numbers and command lines.
@@ -26,7 +26,7 @@ pub struct Namespace {
     /// Their processes, in the order in which they came.
     remembered: VecDeque<u32>,
     names: Names,
-    /// Threads that have ended and whose names are still known.
+    /// Threads that have ended and are still known.
     ended: VecDeque<u32>,
 }
 
@@ -46,7 +46,6 @@ impl Namespace {
             }
         };
         if !self.translated.is_empty() {
-            let has_ended = matches!(record, Record::Exit { .. } | Record::BystanderExit { .. });
             let tid = match &mut record {
                 Record::ClockSet { .. } | Record::Lost { .. } | Record::Latency(_) | Record::Dispatch(_) => {
                     return record;
@@ -61,15 +60,11 @@ impl Namespace {
                 | Record::BystanderExit { tid, .. }
                 | Record::Last { tid, .. } => tid,
             };
-            let original = *tid;
             *tid = self.translated.get(tid).copied().unwrap_or(*tid);
-            if has_ended {
-                self.forget(original);
-            }
         }
         match &mut record {
             Record::Activation(activation) => self.names.complete(activation.tid, &mut activation.separator),
-            Record::Exit { tid, .. } => self.end(*tid),
+            Record::Exit { tid, .. } | Record::BystanderExit { tid, .. } => self.end(*tid),
             _ => {}
         }
         record
@@ -79,7 +74,10 @@ impl Namespace {
     fn end(&mut self, tid: u32) {
         self.ended.push_back(tid);
         if self.ended.len() > MOST_ENDED {
-            self.ended.pop_front().into_iter().for_each(|oldest| self.names.end(oldest));
+            if let Some(oldest) = self.ended.pop_front() {
+                self.names.end(oldest);
+                self.forget(self.original(oldest));
+            }
         }
     }
 
@@ -96,6 +94,7 @@ impl Namespace {
     /// A thread has these numbers; `seen` is 0 if it is not in the observer's namespace. Whoever had them
     /// before has ended, even if its record was lost.
     fn know(&mut self, original: u32, seen: u32) {
+        self.ended.retain(|ended| *ended != seen);
         self.forget(original);
         if seen == 0 {
             return;
@@ -210,13 +209,14 @@ mod tests {
         let mut namespace = Namespace::default();
         assert_eq!(begin(&mut namespace, 5_000, 7), 7);
         assert_eq!((begin(&mut namespace, 5_001, 8), namespace.original(7)), (8, 5_000));
-        assert_eq!((exit(&mut namespace, 5_000), namespace.original(7)), (7, 7));
+        // What it did may still be asked for.
+        assert_eq!((exit(&mut namespace, 5_000), namespace.seen(5_000)), (7, 7));
         // Its number in the observer's namespace comes again, with another one outside, and the other way.
         assert_eq!((begin(&mut namespace, 6_000, 7), namespace.original(7)), (7, 6_000));
         assert_eq!((begin(&mut namespace, 5_000, 9), namespace.original(9)), (9, 5_000));
         assert_eq!((exit(&mut namespace, 6_000), exit(&mut namespace, 5_000)), (7, 9));
         assert_eq!(exit(&mut namespace, 5_001), 8);
-        assert!(namespace.translated.is_empty() && namespace.originals.is_empty());
+        assert_eq!((namespace.seen(6_000), namespace.ended.len()), (7, 3));
     }
 
     /// The records of ends may be lost.
@@ -240,7 +240,8 @@ mod tests {
             begin(&mut namespace, 20_000 + thread, 1 + thread % 100);
             exit(&mut namespace, 20_000 + thread);
         }
-        assert!(namespace.translated.is_empty() && namespace.originals.is_empty());
+        assert_eq!((namespace.translated.len(), namespace.originals.len()), (100, 100));
+        assert!(namespace.ended.len() <= MOST_ENDED);
         assert_eq!((namespace.commands.len(), namespace.remembered.len()), (MOST_COMMANDS, MOST_COMMANDS));
         assert!(namespace.commands.contains_key(&29_999));
     }

@@ -24,9 +24,11 @@ pub fn unexplained(model: &TimingModel) -> Option<String> {
     if others > 0 {
         late.push(counted(others as u64, "other thread"));
     }
+    let are_ordinary = model.tasks().iter().any(|task| is_late(task) && !task.policy.is_real_time());
+    let option = if are_ordinary { "--include-best-effort " } else { "" };
     Some(format!(
-        "Jobs took longer than their period: {}. To see why: punctual why -o FILE -- COMMAND, or a recording \
-         made with --detail switches --all-threads; then punctual report FILE.",
+        "Jobs took longer than their period: {}. To see why: punctual why {option}-o FILE -- COMMAND, or a \
+         recording made with --detail switches --all-threads; then punctual report FILE.",
         late.join(", ")
     ))
 }

@@ -246,6 +246,11 @@ impl Thread {
         true
     }
 
+    /// Which of its tasks it is in.
+    pub fn phase(&self) -> u32 {
+        self.phase
+    }
+
     /// Where its jobs are counted.
     pub fn separator(&self) -> Option<Separator> {
         self.separator

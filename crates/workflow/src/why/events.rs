@@ -5,6 +5,7 @@ use punctual_causes::{
 };
 use punctual_model::{Duration, Instant, Policy};
 use punctual_trace::{Blocked, Record, Step, Switch, Taker, TaskRecord};
+use rustc_hash::FxHashSet;
 use std::collections::{HashMap, VecDeque};
 
 /// The details of a step are recorded at most this long before it; else that step was not seen.
@@ -44,6 +45,12 @@ impl Events {
     /// Forgets threads that have ended this long ago.
     pub fn forgetting_after(time: Duration) -> Events {
         Events { forget_after: Some(time), ..Events::default() }
+    }
+
+    /// The same for some threads only.
+    pub fn of_threads(&self, tids: &FxHashSet<u32>) -> Events {
+        let known = |tid: &u32| Some((*tid, self.threads.get(tid)?.clone()));
+        Events { threads: tids.iter().filter_map(known).collect(), ..Events::default() }
     }
 
     /// Passes on the events of a record.

@@ -9,7 +9,8 @@ use punctual_extract::{Histogram, JobSeen, OpenJob};
 use punctual_model::causes::{Causes, LateJob, LateTask, Limit, Others};
 use punctual_model::{Duration, Instant};
 use punctual_observe::{Moments, Observer};
-use punctual_trace::Record;
+use punctual_trace::{Blocked, Record, Step, Switch};
+use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration as WallDuration, Instant as WallInstant};
@@ -23,8 +24,9 @@ const BETWEEN: WallDuration = WallDuration::from_millis(250);
 /// An explanation takes at most one part in so many of the time.
 const SHARE: u32 = 10;
 
-/// Or more, where moments are soon overwritten.
+/// Or more, up to a quarter, where moments are soon overwritten.
 const LONGEST_PAUSE: WallDuration = WallDuration::from_millis(50);
+const LEAST_SHARE: u32 = 3;
 
 /// Most of a job's time is settled this long after its end: the next step of each thread shows it.
 const SETTLED: Duration = Duration::from_ms(10);
@@ -42,6 +44,9 @@ const MOST_AT_ONCE: usize = 1_000;
 /// Jobs of a task that are judged again when another limit is known: the longest that were not late, and the
 /// late ones.
 const MOST_CANDIDATES: usize = 256;
+
+/// Most changes of threads that are remembered.
+const MOST_DESCRIBED: usize = 1 << 16;
 
 /// What threads were is remembered for as long as the kernel is likely to keep what they did.
 const REMEMBERED: Duration = Duration::from_ms(20_000);
@@ -139,7 +144,8 @@ impl Explainer {
         Explainer { all: true, worst, ..self }
     }
 
-    /// Jobs of this task that take longer than the limit are late; those of a moment ago are judged again.
+    /// From now on, jobs of this task that take longer than the limit are late. If the limit was found and not
+    /// given, those of a moment ago are judged again.
     pub fn limit(&mut self, task: u32, name: &str, limit: Option<(Limit, Duration)>) {
         let known = self.tasks.entry(task).or_insert_with(|| {
             let late = LateTask::new(name.to_owned(), Limit::None, Duration::ZERO);
@@ -152,15 +158,20 @@ impl Explainer {
                 worst: Vec::new(),
             }
         });
+        if known.late.task != name {
+            name.clone_into(&mut known.late.task);
+        }
         let before = std::mem::replace(&mut known.limit, limit.map(|(_, limit)| limit));
         let Some((kind, limit)) = limit.filter(|(_, limit)| before != Some(*limit)) else { return };
         (known.late.limit, known.late.limit_ns) = (kind, limit);
-        known.apart.retain(|job| job.longest_ns > limit);
-        if before.is_none_or(|before| limit < before) {
-            for candidate in std::mem::take(&mut known.candidates) {
-                self.judge(task, candidate);
-            }
+        if !matches!(kind, Limit::Period | Limit::Longest) {
+            return;
         }
+        known.apart.retain(|job| job.longest_ns > limit);
+        let is_late = |candidate: &Candidate| candidate.least > limit;
+        let late: Vec<Candidate>;
+        (late, known.candidates) = std::mem::take(&mut known.candidates).into_iter().partition(is_late);
+        late.into_iter().for_each(|candidate| self.judge(task, candidate));
     }
 
     /// The late jobs of a task so far.
@@ -287,7 +298,8 @@ impl Explainer {
             }
             Source::Kept(kept) => {
                 kept.forget(now);
-                if !is_last && turned.elapsed() < (*spent * SHARE).min(LONGEST_PAUSE) {
+                let pause = (*spent * SHARE).min(LONGEST_PAUSE.max(*spent * LEAST_SHARE));
+                if !is_last && turned.elapsed() < pause {
                     return;
                 }
                 let began = WallInstant::now();
@@ -312,12 +324,17 @@ impl Explainer {
             collector.finish(&mut |it| explained(&it, tasks, waiting, events, *worst, each));
         }
         let (from_ns, until_ns, worst, all) = (*from, *until, *worst, *all);
-        let late = self
-            .tasks
-            .into_values()
-            .map(|task| task.finish(worst))
-            .filter(|task| task.late > 0 || (all && task.jobs > 0));
-        let mut causes = Causes { from_ns, until_ns, lacks: Vec::new(), tasks: late.collect() };
+        let mut tasks: Vec<LateTask> = Vec::new();
+        for task in self.tasks.into_values().map(|task| task.finish(worst)) {
+            let who = |it: &LateTask| (it.tid, it.policy, it.priority);
+            let same = |known: &&mut LateTask| who(known) == who(&task) && known.task == task.task;
+            match tasks.iter_mut().find(same) {
+                Some(known) => join(known, task, worst),
+                None if task.late > 0 || (all && task.jobs > 0) => tasks.push(task),
+                None => {}
+            }
+        }
+        let mut causes = Causes { from_ns, until_ns, lacks: Vec::new(), tasks };
         causes.tasks.iter_mut().for_each(LateTask::bound);
         causes.sort();
         causes
@@ -338,6 +355,16 @@ impl Source {
             }
         }
     }
+}
+
+/// Adds the jobs of another task of the same thread.
+fn join(known: &mut LateTask, mut other: LateTask, most: usize) {
+    let mut worst = std::mem::take(&mut known.worst);
+    worst.append(&mut other.worst);
+    worst.sort_by_key(|job| (Reverse(job.response_ns), job.begin_ns));
+    worst.truncate(most);
+    known.join(other);
+    known.worst = worst;
 }
 
 impl Explained {
@@ -390,15 +417,22 @@ impl Kept {
         };
         *until = at.max(*until);
         self.described.push_back((at, record.clone()));
+        if self.described.len() > MOST_DESCRIBED {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        if let Some((_, record)) = self.described.pop_front() {
+            self.before.of(&record, &mut |_| {});
+        }
     }
 
     /// What happened long ago is only known by its outcome.
     fn forget(&mut self, now: Instant) {
         let needed = self.jobs.iter().map(|job| job.begin).min().unwrap_or(now);
-        while let Some((_, record)) = self.described.front().filter(|(at, _)| needed.since(*at) > REMEMBERED)
-        {
-            self.before.of(record, &mut |_| {});
-            self.described.pop_front();
+        while self.described.front().is_some_and(|(at, _)| needed.since(*at) > REMEMBERED) {
+            self.forget_first();
         }
     }
 
@@ -422,8 +456,10 @@ impl Kept {
         let Moments { from, steps, gaps } = moments(since).unwrap_or_default();
         let losses = gaps.into_iter().map(|(since, until)| Loss { since, until }).collect();
         let mut events: Vec<Event> = Vec::with_capacity(steps.len());
-        let mut threads = self.before.clone();
-        let mut described: Vec<&(Instant, Record)> = self.described.iter().collect();
+        let seen: FxHashSet<u32> = steps.iter().flat_map(|step| [step.tid, other(step)]).collect();
+        let mut threads = self.before.of_threads(&seen);
+        let is_seen = |(_, record): &&(Instant, Record)| seen.contains(&record.tid());
+        let mut described: Vec<&(Instant, Record)> = self.described.iter().filter(is_seen).collect();
         described.sort_by_key(|(at, _)| *at);
         let mut described = described.into_iter().peekable();
         while let Some((_, record)) = described.next_if(|(at, _)| *at < from) {
@@ -439,6 +475,15 @@ impl Kept {
         events.sort_by_key(|event| event.at);
         let history = History::new(from, now, &events, losses);
         jobs.iter().for_each(|job| each(history.explain(*job), &threads));
+    }
+}
+
+/// The other thread that has to do with a step: who woke, or owns what it waits for; 0 if there is none.
+fn other(switch: &Switch) -> u32 {
+    match switch.step {
+        Step::Woken { by } => by,
+        Step::Blocked(Blocked { owner, .. }) => owner,
+        _ => 0,
     }
 }
 

@@ -57,15 +57,19 @@ pub fn watch(
     Ok(model)
 }
 
-/// Jobs are counted as in the models: while they were watched, it was not known at first which are jobs.
+/// Jobs are counted, and threads called, as in the models: while they were watched, it was not known at first
+/// which are jobs, and programs name their threads.
 fn completed(mut causes: Causes, tasks: &[Task]) -> Causes {
     let is_of = |task: &Task, late: &LateTask| {
         (task.tid, task.policy, task.priority) == (late.tid, late.policy, late.priority)
     };
     for late in &mut causes.tasks {
-        let streams = tasks.iter().filter(|task| is_of(task, late));
-        let jobs = streams.filter_map(|task| Some(task.streams.get(task.primary?)?.jobs));
+        let tasks: Vec<&Task> = tasks.iter().filter(|task| is_of(task, late)).collect();
+        let jobs = tasks.iter().filter_map(|task| Some(task.streams.get(task.primary?)?.jobs));
         late.jobs = jobs.sum::<u64>().max(late.late);
+        if let Some(task) = tasks.last() {
+            late.task.clone_from(&task.name);
+        }
     }
     causes
 }

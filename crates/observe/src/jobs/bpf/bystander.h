@@ -59,28 +59,25 @@ static __always_inline void bystander_step(struct task_struct *task, __u8 step, 
 	emit_step(task->pid, 0, step, by, now);
 }
 
-/* Returns how it leaves. */
-static __always_inline __u8 bystander_out(
+static __always_inline void bystander_out(
 	struct task_struct *task, bool preempted, unsigned int state, __u64 now)
 {
 	__u32 tid = task->pid;
 	struct exit_record *record;
 
 	if (!(state & (TASK_DEAD | EXIT_STATES))) {
-		__u8 step = preempted || !state ? step_of_ready(task) : step_of_sleep(state);
-
-		bystander_step(task, step, 0, now);
-		return step;
+		bystander_step(task,
+			preempted || !state ? step_of_ready(task) : step_of_sleep(state), 0, now);
+		return;
 	}
 	if (bpf_map_delete_elem(&bystanders, &tid))
-		return STEP_ENDED;
+		return;
 	record = reserve_plain(sizeof(*record));
 	if (!record)
-		return STEP_ENDED;
+		return;
 	fill_plain_header(&record->header, tid, 0, RECORD_BYSTANDER_EXIT, 0);
 	record->at = now;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-	return STEP_ENDED;
 }
 
 #endif

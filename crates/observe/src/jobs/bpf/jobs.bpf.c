@@ -302,31 +302,26 @@ static __always_inline __u8 kind_of_sleep(unsigned int state)
 	return state & STOPPED_STATES ? SLEEP_STOPPED : SLEEP_UNINTERRUPTIBLE;
 }
 
-/* Returns how it leaves. */
-static __always_inline __u8 switched_out(struct thread *thread, struct task_struct *task,
+static __always_inline void switched_out(struct thread *thread, struct task_struct *task,
 	bool preempted, unsigned int state, __u64 now)
 {
-	__u8 step;
-
 	wake_up(thread, task, now);
 	if (state & (TASK_DEAD | EXIT_STATES))
-		return STEP_ENDED;
+		return;
 	if (!preempted && state && state != TASK_RTLOCK_WAIT) {
-		step = step_of_sleep(state);
-		emit_switch(thread, step, 0, now);
+		emit_switch(thread, step_of_sleep(state), 0, now);
 		repair_call(thread, task, now, state & TASK_INTERRUPTIBLE);
 		fall_asleep(thread, task, now, kind_of_sleep(state));
 	} else if (!preempted && task->policy == SCHED_DEADLINE &&
 		   task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
 		/* Gave up its budget: stopped until the timer replenishes it, without a wake-up. */
-		step = STEP_ASLEEP;
-		emit_switch(thread, step, 0, now);
+		emit_switch(thread, STEP_ASLEEP, 0, now);
 		thread->arrival = task->dl.dl_timer.node.expires;
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
 	} else {
 		/* A wait for a kernel lock is part of the job: other kernels would spin here. */
-		step = preempted || !state ? step_of_ready(task) : step_of_sleep(state);
-		emit_switch(thread, step, 0, now);
+		emit_switch(thread,
+			preempted || !state ? step_of_ready(task) : step_of_sleep(state), 0, now);
 		thread->state = THREAD_PREEMPTED;
 		if (!preempted && state)
 			thread->voluntary_switches++; /* none of the call's own */
@@ -335,7 +330,6 @@ static __always_inline __u8 switched_out(struct thread *thread, struct task_stru
 			thread->read_by_clock ||
 				(thread->call != CALL_NONE && !thread->first_stop));
 	}
-	return step;
 }
 
 /* A call whose exit is not seen ends when the thread runs again; one that only a signal ends has
@@ -359,25 +353,45 @@ static __always_inline void switched_in(struct thread *thread, struct task_struc
 	check_task(thread, task, now);
 }
 
+/* How a thread leaves its processor, as far as `switched` says so, too. */
+static __always_inline __u8 step_of_leaving(struct thread *thread, struct task_struct *task,
+	bool preempted, unsigned int state, __u64 now)
+{
+	if (state & (TASK_DEAD | EXIT_STATES))
+		return STEP_ENDED;
+	if (!preempted && state)
+		return step_of_sleep(state);
+	if (!preempted && thread && thread->call == CALL_SCHED_YIELD &&
+		task->policy == SCHED_DEADLINE && task->dl.dl_timer.node.expires > (__s64)now)
+		return STEP_ASLEEP;
+	return step_of_ready(task);
+}
+
 /* Where switches are recorded. Attached before `switched`, so that its records come first. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(leaving, bool preempted, struct task_struct *prev, struct task_struct *next)
 {
 	unsigned int state = switch_has_state ? (unsigned int)ctx[3] : prev->__state;
+	bool is_over = state & (TASK_DEAD | EXIT_STATES);
 	struct thread *thread;
 	__u64 now;
 
 	note_theft(prev);
-	if (!prev->pid || prev->flags & PF_KTHREAD || state & (TASK_DEAD | EXIT_STATES))
+	if (keeps_moments ? !active : !prev->pid || prev->flags & PF_KTHREAD || is_over)
 		return 0;
 	thread = watched(prev->pid);
-	if (!thread && !is_introduced(prev))
+	if (!keeps_moments && !thread && !is_introduced(prev))
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (thread)
-		emit_faulted(thread, prev, now);
-	if (!preempted && state && state != TASK_RTLOCK_WAIT && !(state & STOPPED_STATES))
-		emit_blocked(prev, thread ? thread->sequence : 0, now);
+	if (prev->pid && !(prev->flags & PF_KTHREAD) && !is_over) {
+		if (thread)
+			emit_faulted(thread, prev, now);
+		if (!preempted && state && state != TASK_RTLOCK_WAIT && !(state & STOPPED_STATES))
+			emit_blocked(prev, thread ? thread->sequence : 0, now);
+	}
+	if (keeps_moments)
+		keep_switch(prev->pid, step_of_leaving(thread, prev, preempted, state, now),
+			next->pid, now);
 	return 0;
 }
 
@@ -385,8 +399,6 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread *thread;
-	__u32 left = 0, came = 0;
-	__u8 step = 0;
 	__u64 now = 0;
 
 	if (prev->pid) {
@@ -396,33 +408,28 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 				switch_has_state ? (unsigned int)ctx[3] : prev->__state;
 
 			now = bpf_ktime_get_ns();
-			left = prev->pid;
-			step = thread ? switched_out(thread, prev, preempted, state, now)
-				      : bystander_out(prev, preempted, state, now);
+			if (thread)
+				switched_out(thread, prev, preempted, state, now);
+			else
+				bystander_out(prev, preempted, state, now);
 		}
 	}
 	if (next->pid) {
-		bool is_other;
-
 		thread = watched(next->pid);
-		is_other = !thread && !wanted(next);
-		if (is_other && !is_bystander(next))
-			goto kept;
+		if (!thread && !wanted(next)) {
+			if (is_bystander(next))
+				bystander_step(next, STEP_IN, 0, now ? now : bpf_ktime_get_ns());
+			return 0;
+		}
 		if (!now)
 			now = bpf_ktime_get_ns();
-		if (!thread && !is_other)
+		if (!thread)
 			thread = watch(next, now, BEGIN_SEEN, false);
 		if (thread) {
 			switched_in(thread, next, now);
 			emit_switch(thread, STEP_IN, 0, now);
-			came = next->pid;
-		} else if (is_other) {
-			bystander_step(next, STEP_IN, 0, now);
-			came = next->pid;
 		}
 	}
-kept:
-	keep_switch(left, step, came, now);
 	return 0;
 }
 

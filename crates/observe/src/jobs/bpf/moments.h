@@ -62,6 +62,7 @@ static __always_inline void submit_moment(struct moment moment, __u32 slots)
 	header->sequence = moment.place;
 }
 
+/* A step of a thread that may be on another processor, and is not half of a switch. */
 static __always_inline void emit_step_on(
 	__u32 cpu, __u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
 {
@@ -80,8 +81,21 @@ static __always_inline void emit_step_on(
 /* A step on this processor. Where they are kept, the two of a switch are kept as one. */
 static __always_inline void emit_step(__u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
 {
-	if (!keeps_moments || step == STEP_WOKEN)
-		emit_step_on(bpf_get_smp_processor_id(), tid, sequence, step, by, now);
+	struct switch_record *record;
+
+	if (keeps_moments) {
+		if (step == STEP_WOKEN)
+			emit_step_on(bpf_get_smp_processor_id(), tid, sequence, step, by, now);
+		return;
+	}
+	record = reserve_plain(sizeof(*record));
+	if (!record)
+		return;
+	fill_plain_header(&record->header, tid, sequence, RECORD_SWITCH, step);
+	record->at = now;
+	record->cpu = bpf_get_smp_processor_id();
+	record->by = by;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
 /* A step of the scheduler. It takes no sequence number: no model depends on it. */
@@ -97,8 +111,6 @@ static __always_inline void keep_switch(__u32 left, __u8 step, __u32 came, __u64
 	struct moment moment;
 	struct switch_record *record;
 
-	if (!keeps_moments || !(left | came))
-		return;
 	moment = reserve_moment(sizeof(*record), 1);
 	record = moment.record;
 	if (!record)

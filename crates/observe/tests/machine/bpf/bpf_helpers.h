@@ -10,6 +10,7 @@
 #define __weak		__attribute__((weak))
 #define __ksym
 #define barrier_var(variable)
+#define barrier()
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
 
