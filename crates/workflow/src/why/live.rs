@@ -144,8 +144,8 @@ impl Explainer {
         Explainer { all: true, worst, ..self }
     }
 
-    /// From now on, jobs of this task that take longer than the limit are late. If the limit was found and not
-    /// given, those of a moment ago are judged again.
+    /// From now on, jobs of this task that take longer than the limit are late. If the limit was found and
+    /// not given, those of a moment ago are judged again.
     pub fn limit(&mut self, task: u32, name: &str, limit: Option<(Limit, Duration)>) {
         let known = self.tasks.entry(task).or_insert_with(|| {
             let late = LateTask::new(name.to_owned(), Limit::None, Duration::ZERO);
