@@ -18,8 +18,8 @@ mod files;
 mod wait;
 
 /// The eBPF objects, and the instruction set of each. All kernels that load them have the third, but `jobs`
-/// takes less of the stack with the second, and 5.15 has none to spare. Atomic instructions that return the old
-/// value are compiled for both.
+/// takes less of the stack with the second, and 5.15 has none to spare. Both compile atomic instructions that
+/// return the old value.
 const OBJECTS: [(&str, &str); 4] = [("jobs", "v2"), ("flow", "v3"), ("latency", "v3"), ("wakeups", "v3")];
 
 fn main() {
