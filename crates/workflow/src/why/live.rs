@@ -76,7 +76,7 @@ enum Source {
     /// From records.
     Records { events: Events, collector: Collector },
     /// From the kernel, on demand.
-    Kept(Box<Kept>),
+    Kept(Kept),
 }
 
 /// What is known without the switches that the kernel keeps.
@@ -114,11 +114,11 @@ impl Explainer {
     /// Begins at this moment. The observation must have the switches of all threads, as records or kept.
     pub fn start(from: Instant, is_kept: bool) -> Explainer {
         let source = match is_kept {
-            true => Source::Kept(Box::new(Kept {
+            true => Source::Kept(Kept {
                 before: Events::forgetting_after(REMEMBERED),
                 described: VecDeque::new(),
                 jobs: Vec::new(),
-            })),
+            }),
             false => Source::Records {
                 events: Events::forgetting_after(KEEP + KEEP),
                 collector: Collector::following(from, KEEP),
