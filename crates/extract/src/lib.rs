@@ -10,7 +10,6 @@ mod hull;
 mod kernel;
 mod lane;
 mod lanes;
-mod longest;
 mod modes;
 mod piece;
 mod primary;

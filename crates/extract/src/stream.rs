@@ -3,7 +3,6 @@
 
 use crate::curve::DistanceSummary;
 use crate::histogram::Times;
-use crate::longest::Longest;
 use crate::modes::{Modes, Next, Told};
 use crate::periodic::PeriodicSummary;
 use crate::summary::spread::Spread;
@@ -90,7 +89,6 @@ pub struct Stream {
     response_times: Times,
     /// The greatest response that is certain.
     certain_response: Duration,
-    certain_responses: Longest,
 }
 
 /// The parts of a stream that has ended that its models do not show, but those of several runs need.
@@ -128,7 +126,6 @@ impl Stream {
             cost_times: Times::default(),
             response_times: Times::default(),
             certain_response: Duration::ZERO,
-            certain_responses: Longest::default(),
         }
     }
 
@@ -171,7 +168,6 @@ impl Stream {
         self.cost_times.add(job.cost);
         self.response_times.add(job.response());
         self.certain_response = self.certain_response.max(job.least_response());
-        self.certain_responses.add(job.least_response());
     }
 
     /// Jobs observed from release to end.
@@ -206,7 +202,6 @@ impl Stream {
         self.cost_times.merge(&later.cost_times);
         self.response_times.merge(&later.response_times);
         self.certain_response = self.certain_response.max(later.certain_response);
-        self.certain_responses.merge(&later.certain_responses);
     }
 
     /// Typical jitter divided by period, of the periodic model: 0 is perfectly regular. `None` without such a
@@ -274,9 +269,6 @@ impl Stream {
             stream.arrival.periodic = None;
             stream.percentiles = stream.percentiles.map(without).filter(|it| *it != Percentiles::default());
         }
-        if let (Some(response), Some(periodic)) = (&mut stream.response, &stream.arrival.periodic) {
-            response.late = self.certain_responses.beyond(periodic.period_ns);
-        }
         stream
     }
 
@@ -303,6 +295,6 @@ impl Stream {
     fn response(&self) -> Option<Response> {
         let max_ns = self.response_times.greatest()?;
         let certain_max_ns = (self.uncertain > 0).then_some(self.certain_response);
-        Some(Response { max_ns, certain_max_ns, late: None, mean_ns: self.response_times.mean() })
+        Some(Response { max_ns, certain_max_ns, mean_ns: self.response_times.mean() })
     }
 }

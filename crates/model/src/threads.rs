@@ -215,10 +215,6 @@ pub struct Response {
     /// latest release) to the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub certain_max_ns: Option<Duration>,
-    /// Jobs that certainly took longer than the period, each of several runs than that of its run; absent
-    /// where there is none, or where many did.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub late: Option<u64>,
     /// The mean.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<Duration>,

@@ -106,7 +106,6 @@ pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
         response: Some(Response {
             max_ns: Duration::from_us(900),
             certain_max_ns: None,
-            late: None,
             mean_ns: Some(Duration::from_us(720)),
         }),
         percentiles: None,

@@ -88,12 +88,8 @@ mod tests {
     #[test]
     fn known_arrivals_on_a_grid_are_periodic_however_late_their_releases() {
         let mut late = stream(12_000, &[0, 1, 2_900, 7_900], 200);
-        late.response = Some(Response {
-            max_ns: Duration::from_us(12_300),
-            certain_max_ns: None,
-            late: None,
-            mean_ns: None,
-        });
+        late.response =
+            Some(Response { max_ns: Duration::from_us(12_300), certain_max_ns: None, mean_ns: None });
         assert!(matches!(Shape::new(&late), Shape::Periodic(_)));
         // The same releases, not known when they were due.
         late.arrival.periodic.as_mut().expect("periodic").on = PeriodicOn::Release;

@@ -128,7 +128,6 @@ fn sum(streams: &[&Stream]) -> Stream {
         response: responses.iter().map(|(response, _)| response.max_ns).max().map(|max_ns| Response {
             max_ns,
             certain_max_ns: None,
-            late: responses.iter().map(|(response, _)| response.late).sum(),
             mean_ns: mean(responses.iter().map(|(response, jobs)| (response.mean_ns, *jobs))),
         }),
         percentiles: percentiles(streams),

@@ -3,8 +3,7 @@
 //! the open jobs of tasks (from version 4 on), and what those took that never waited (from version 5 on).
 //! Separators have names of addresses from version 6 on, late jobs have causes from version 7 on, and streams
 //! have modes from version 8 on, those of several runs from version 9 on; runs have notes and steps of their
-//! clock, and streams certain responses, from version 10 on, and the checksum is of the version, too; streams
-//! have numbers of late jobs from version 11 on.
+//! clock, and streams certain responses, from version 10 on, and the checksum is of the version, too.
 
 use super::curve::RunNumber;
 use super::{Run, Summary};
@@ -15,7 +14,7 @@ use std::fmt;
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 11;
+const VERSION: u32 = 10;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;
@@ -32,8 +31,6 @@ const WITHOUT_CAUSES: u32 = 6;
 const WITHOUT_KINDS: u32 = 8;
 /// The last version without notes of runs.
 const WITHOUT_NOTES: u32 = 9;
-/// The last version without numbers of late jobs.
-const WITHOUT_LATE: u32 = 10;
 
 /// Zstandard's own default: higher levels save 2 % and take twice as long.
 const LEVEL: i32 = 3;
@@ -108,9 +105,7 @@ impl Summary {
         let noted: Vec<Noted> = self.runs.iter().map(noted).collect();
         let streams = self.tasks.iter().flat_map(|task| &task.streams);
         let certain: Vec<Option<u64>> = streams.map(|stream| stream.certain_response).collect();
-        let streams = self.tasks.iter().flat_map(|task| &task.streams);
-        let late: Vec<Option<u64>> = streams.map(|stream| stream.late).collect();
-        let all = (self, programs, open, busy, causes, kinds, noted, certain, late);
+        let all = (self, programs, open, busy, causes, kinds, noted, certain);
         let body = pack(&postcard::to_allocvec(&all).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
@@ -213,16 +208,6 @@ impl Summary {
                 return Err(FileError::Invalid("it does not have a certain response of each stream".into()));
             }
             streams.iter_mut().zip(certain).for_each(|(stream, it)| stream.certain_response = it);
-        }
-        if version > WITHOUT_LATE {
-            let late: Vec<Option<u64>>;
-            (late, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
-            if late.len() != streams.len() {
-                return Err(FileError::Invalid(
-                    "it does not have the number of late jobs of each stream".into(),
-                ));
-            }
-            streams.iter_mut().zip(late).for_each(|(stream, it)| stream.late = it);
         }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));

@@ -96,10 +96,6 @@ pub(crate) struct StreamSummary {
     /// behind the tasks.
     #[serde(skip)]
     pub certain_response: Option<u64>,
-    /// Jobs that certainly took longer than the period of their run; `None` if that is not known, or one has
-    /// none. The file has it behind the tasks.
-    #[serde(skip)]
-    pub late: Option<u64>,
 }
 
 impl StreamSummary {
@@ -153,7 +149,6 @@ impl StreamSummary {
                 .collect(),
             kinds: kinds::of(&model.arrival.modes),
             certain_response: Some(closed.certain_response.ns()),
-            late: model.response.as_ref().and_then(|it| it.late),
             alone: Some(Box::new(Alone {
                 place,
                 separator: model.separator,
@@ -199,7 +194,6 @@ impl StreamSummary {
         self.response_times.merge(&other.response_times);
         self.lateness.merge(&other.lateness);
         self.certain_response = self.certain_response.max(other.certain_response);
-        self.late = self.late.zip(other.late).map(|(mine, theirs)| mine.saturating_add(theirs));
         self.spread = self.spread.take().zip(other.spread.as_ref()).map(|(mut mine, theirs)| {
             mine.merge(theirs);
             mine
@@ -276,7 +270,6 @@ impl StreamSummary {
             response: self.response_times.greatest().map(|max_ns| Response {
                 max_ns,
                 certain_max_ns: self.certain_response.filter(|_| self.uncertain > 0).map(Duration::from_ns),
-                late: self.late,
                 mean_ns: self.response_times.mean(),
             }),
             percentiles: (percentiles != Percentiles::default()).then_some(percentiles),

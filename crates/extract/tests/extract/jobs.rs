@@ -53,31 +53,6 @@ proptest! {
         prop_assert_eq!(given, counted);
     }
 
-    /// As if each job had been compared with the period.
-    #[test]
-    fn late_jobs_are_those_beyond_the_period(records in records(200)) {
-        let mut given: HashMap<(u32, Separator), Vec<Duration>> = HashMap::new();
-        let mut extractor = Extractor::new(options(8, false));
-        // Of threads whose numbers are not used again.
-        let is_of_one = |record: &&Record| matches!(record, Record::Task(_) | Record::Activation(_));
-        for record in records.iter().filter(is_of_one) {
-            extractor.record_jobs(record, &mut |seen| {
-                given.entry((seen.tid, seen.separator.key())).or_default().push(seen.job.least_response());
-            });
-        }
-        let tasks = extractor.finish(Instant::from_ns(u64::MAX >> 4));
-        let phases = |tid: u32| tasks.iter().filter(|task| task.tid == tid).count();
-        for task in tasks.iter().filter(|task| phases(task.tid) == 1) {
-            for stream in &task.streams {
-                let Some(response) = &stream.response else { continue };
-                let responses = &given[&(task.tid, stream.separator.key())];
-                let late = |period| responses.iter().filter(|response| **response > period).count() as u64;
-                let period = stream.arrival.periodic.as_ref().map(|periodic| periodic.period_ns);
-                prop_assert_eq!(response.late, period.map(late));
-            }
-        }
-    }
-
     #[test]
     fn jobs_are_numbered_by_their_releases(records in records(200)) {
         let mut extractor = Extractor::new(options(8, false));

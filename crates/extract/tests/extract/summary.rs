@@ -366,8 +366,8 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 12;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(12)));
+    newer[MAGIC.len()] = 11;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(11)));
     newer[MAGIC.len()] = 9;
     assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Damaged));
     for cut in MAGIC.len()..good.len() {

@@ -244,7 +244,6 @@ fn stream() -> impl Strategy<Value = Stream> {
                 response: response.map(|(max_ns, mean_ns)| Response {
                     max_ns,
                     certain_max_ns: windows.then_some(Duration::from_ns(max_ns.ns() / 2)),
-                    late: windows.then_some(2),
                     mean_ns,
                 }),
                 percentiles,

@@ -127,7 +127,7 @@ fn a_job_without_recorded_segments_is_a_single_segment() {
 
 #[test]
 fn response_times_count_from_the_arrival_if_known() {
-    let model = Response { max_ns: Duration::from_ns(30), certain_max_ns: None, late: None, mean_ns: None };
+    let model = Response { max_ns: Duration::from_ns(30), certain_max_ns: None, mean_ns: None };
     let on_time = job(100, 30, &[(0, 5)]);
     assert_eq!(response(&model, std::slice::from_ref(&on_time)), []);
     let mut late = on_time;
@@ -143,7 +143,6 @@ fn response_times_count_from_the_arrival_if_known() {
     let certain = |ns| Response {
         max_ns: Duration::from_ns(40),
         certain_max_ns: Some(Duration::from_ns(ns)),
-        late: None,
         mean_ns: None,
     };
     assert_eq!(response(&certain(30), std::slice::from_ref(&window)), []);
@@ -178,7 +177,6 @@ fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
         response: Some(Response {
             max_ns: jobs.iter().map(|(job, _)| job.response()).max().unwrap_or_default(),
             certain_max_ns: None,
-            late: None,
             mean_ns: None,
         }),
         percentiles: None,

@@ -492,9 +492,6 @@ class StreamResponse(_StreamResponse, total=False):
     """Response times: from the arrival (if unknown, from the earliest release) to the end; absent without
     a complete job."""
 
-    # Jobs that certainly took longer than the period, each of several runs than that of its run. Absent
-    # without a period, and where many did.
-    late: int
     # The greatest that is certain, where some releases are windows: from the arrival (if unknown, from the
     # latest release) to the end.
     certain_max_ns: int

@@ -345,17 +345,6 @@ pub const THREADS: &[Entry<Threads>] = &[
     .page()
     .key()
     .compared(Group::Threads),
-    figure(
-        "late",
-        "Late",
-        Unit::Count,
-        Bound::Exact,
-        "Jobs that certainly took longer than the period. Not known where more than a thousand did.",
-        |row| row.periodic().and_then(|_| row.stream?.response.as_ref()?.late).map(Value::Count),
-    )
-    .table(Drop(17))
-    .page()
-    .key(),
     figure("jobs", "Jobs", Unit::Count, Bound::Exact, "Jobs seen from release to end.", |row| {
         Some(Value::Count(row.stream.map_or(0, |stream| stream.jobs)))
     })

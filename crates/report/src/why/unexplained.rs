@@ -53,8 +53,7 @@ mod tests {
         let mut task = task(name, 7, 80);
         task.streams[0].arrival.periodic = Some(disturbed());
         task.streams[0].uncertain_releases = 0;
-        task.streams[0].response =
-            Some(Response { max_ns: response, certain_max_ns: None, late: None, mean_ns: None });
+        task.streams[0].response = Some(Response { max_ns: response, certain_max_ns: None, mean_ns: None });
         task
     }
 
