@@ -61,6 +61,8 @@ fn what_fits_only_together_is_admitted() {
     // The changed one has its thread, below the new one.
     let thread = Sleeper::start();
     client.ask("AttachThread", json!({ "spec": new, "thread": thread.tid() }));
+    // What the thread of the released one has taken, on its way to sleep, is gone until its period ends.
+    until("its budget", || seen(thread.tid()).0 == FIFO);
     let (of_changed, of_new) = (seen(threads[0].tid()), seen(thread.tid()));
     assert_eq!((of_changed.0, of_new.0), (FIFO, FIFO));
     assert!(of_changed.1 < of_new.1, "{of_changed:?} {of_new:?}");
