@@ -40,7 +40,8 @@ int use_up_budget(struct job *jobs, long count)
 		struct job *job = &jobs[j];
 		do_job(job, due, has_cause(j, count) ? runtime * 3 / 2 : USUAL / 2);
 		if (has_cause(j, count))
-			add_reason(job, "budget", job->end - due - job->cpu);
+			// Its budget is whole when it begins: it needed little before.
+			add_reason(job, "budget", job->end - job->start - job->cpu);
 	}
 	print(jobs, count);
 	return 0;

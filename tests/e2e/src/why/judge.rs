@@ -4,7 +4,7 @@ use crate::{Outcome, Result, ensure, fail, skip, timing};
 use serde_json::Value;
 
 /// As in tests/workloads/late.
-const PERIOD: u64 = 10_000_000;
+pub const PERIOD: u64 = 10_000_000;
 const USUAL_COST: u64 = 500_000;
 /// Causes longer than this make a job late.
 const SHORTEST: u64 = 2_000_000;
@@ -35,7 +35,7 @@ impl<'a> Logged<'a> {
         self.reasons.iter().any(|(name, _)| *name == cause)
     }
 
-    fn response(&self) -> u64 {
+    pub fn response(&self) -> u64 {
         self.end - self.due
     }
 
