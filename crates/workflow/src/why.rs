@@ -5,6 +5,7 @@
 //! `causes` has that.
 
 mod events;
+mod kept;
 mod live;
 mod watch;
 

@@ -3,14 +3,14 @@
 //! or stay in the kernel and are read when a job was late.
 
 use super::events::Events;
+use super::kept::Kept;
 use super::{job_of, time_until};
-use punctual_causes::{Collector, Event, Explanation, History, Job, Loss, Thread, add};
+use punctual_causes::{Collector, Explanation, Job, Loss, Thread, add};
 use punctual_extract::{Histogram, JobSeen, OpenJob};
 use punctual_model::causes::{Causes, LateJob, LateTask, Limit, Others};
 use punctual_model::{Duration, Instant};
 use punctual_observe::{Moments, Observer};
-use punctual_trace::{Blocked, Record, Step, Switch};
-use rustc_hash::FxHashSet;
+use punctual_trace::Record;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration as WallDuration, Instant as WallInstant};
@@ -28,13 +28,6 @@ const SHARE: u32 = 10;
 const LONGEST_PAUSE: WallDuration = WallDuration::from_millis(50);
 const LEAST_SHARE: u32 = 3;
 
-/// Most of a job's time is settled this long after its end: the next step of each thread shows it.
-const SETTLED: Duration = Duration::from_ms(10);
-
-/// What threads did this long before a job is looked at, too: whom the kernel throttles may show a second
-/// before.
-const LEAD: Duration = Duration::from_ms(1_500);
-
 /// The worst jobs of each task that are kept, if nothing else is asked for.
 const MOST_WORST: usize = 8;
 
@@ -44,12 +37,6 @@ const MOST_AT_ONCE: usize = 1_000;
 /// Jobs of a task that are judged again when another limit is known: the longest that were not late, and the
 /// late ones.
 const MOST_CANDIDATES: usize = 256;
-
-/// Most changes of threads that are remembered.
-const MOST_DESCRIBED: usize = 1 << 16;
-
-/// What threads were is remembered for as long as the kernel is likely to keep what they did.
-const REMEMBERED: Duration = Duration::from_ms(20_000);
 
 /// Explains late jobs of tasks, which have numbers of the caller's choice.
 pub(crate) struct Explainer {
@@ -79,15 +66,6 @@ enum Source {
     Kept(Kept),
 }
 
-/// What is known without the switches that the kernel keeps.
-struct Kept {
-    /// The threads as they were before the records below.
-    before: Events,
-    /// Who threads are, and their ends.
-    described: VecDeque<(Instant, Record)>,
-    jobs: Vec<Job>,
-}
-
 /// A task, and its late jobs so far.
 struct Explained {
     late: LateTask,
@@ -114,11 +92,7 @@ impl Explainer {
     /// Begins at this moment. The observation must have the switches of all threads, as records or kept.
     pub fn start(from: Instant, is_kept: bool) -> Explainer {
         let source = match is_kept {
-            true => Source::Kept(Kept {
-                before: Events::forgetting_after(REMEMBERED),
-                described: VecDeque::new(),
-                jobs: Vec::new(),
-            }),
+            true => Source::Kept(Kept::new()),
             false => Source::Records {
                 events: Events::forgetting_after(KEEP + KEEP),
                 collector: Collector::following(from, KEEP),
@@ -272,7 +246,7 @@ impl Explainer {
         self.waiting.insert((job.thread, job.end), (number, has_arrival));
         match &mut self.source {
             Source::Records { collector, .. } => collector.job(job),
-            Source::Kept(kept) => kept.jobs.push(job),
+            Source::Kept(kept) => kept.job(job),
         }
     }
 
@@ -280,14 +254,14 @@ impl Explainer {
     /// the kernel has kept comes from the observation; `is_last` is whether that has ended.
     pub fn turn(&mut self, observer: &mut Observer, is_last: bool, each: &mut impl FnMut(&LateTask)) {
         let now = observer.now();
-        self.explain(now, is_last, &mut |since| observer.moments(since, LEAD), each);
+        self.explain(now, is_last, &mut |since, lead| observer.moments(since, lead), each);
     }
 
     fn explain(
         &mut self,
         now: Instant,
         is_last: bool,
-        moments: &mut dyn FnMut(Instant) -> Option<Moments>,
+        moments: &mut dyn FnMut(Instant, Duration) -> Option<Moments>,
         each: &mut impl FnMut(&LateTask),
     ) {
         let Explainer { source, tasks, waiting, turned, spent, worst, .. } = self;
@@ -346,13 +320,7 @@ impl Source {
     fn who(&self, tid: u32) -> Thread {
         match self {
             Source::Records { events, .. } => events.who(tid),
-            Source::Kept(kept) => {
-                let told = kept.described.iter().rev().find_map(|(_, record)| match record {
-                    Record::Task(task) | Record::Known(task) if task.tid == tid => Some(task),
-                    _ => None,
-                });
-                told.map_or_else(|| kept.before.who(tid), |task| Events::info(task))
-            }
+            Source::Kept(kept) => kept.who(tid),
         }
     }
 }
@@ -404,86 +372,6 @@ impl Explained {
         if let Some(shortest) = shortest.filter(|kept| kept.most < candidate.most) {
             *shortest = candidate;
         }
-    }
-}
-
-impl Kept {
-    fn record(&mut self, record: &Record, until: &mut Instant) {
-        let at = match record {
-            Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
-            Record::Exit { at, .. } | Record::BystanderExit { at, .. } => *at,
-            Record::Renamed { .. } => *until,
-            _ => return,
-        };
-        *until = at.max(*until);
-        self.described.push_back((at, record.clone()));
-        if self.described.len() > MOST_DESCRIBED {
-            self.forget_first();
-        }
-    }
-
-    fn forget_first(&mut self) {
-        if let Some((_, record)) = self.described.pop_front() {
-            self.before.of(&record, &mut |_| {});
-        }
-    }
-
-    /// What happened long ago is only known by its outcome.
-    fn forget(&mut self, now: Instant) {
-        let needed = self.jobs.iter().map(|job| job.begin).min().unwrap_or(now);
-        while self.described.front().is_some_and(|(at, _)| needed.since(*at) > REMEMBERED) {
-            self.forget_first();
-        }
-    }
-
-    /// Takes the jobs that can be explained.
-    fn settled(&mut self, now: Instant, all: bool) -> Vec<Job> {
-        let (settled, rest) =
-            std::mem::take(&mut self.jobs).into_iter().partition(|job| all || job.end + SETTLED < now);
-        self.jobs = rest;
-        settled
-    }
-
-    fn explain(
-        &self,
-        jobs: &[Job],
-        now: Instant,
-        moments: &mut dyn FnMut(Instant) -> Option<Moments>,
-        each: &mut dyn FnMut(Explanation, &Events),
-    ) {
-        let began = |job: &Job| job.previous_end.unwrap_or(job.begin).min(job.begin);
-        let Some(since) = jobs.iter().map(began).min() else { return };
-        let Moments { from, steps, gaps } = moments(since).unwrap_or_default();
-        let losses = gaps.into_iter().map(|(since, until)| Loss { since, until }).collect();
-        let mut events: Vec<Event> = Vec::with_capacity(steps.len());
-        let seen: FxHashSet<u32> = steps.iter().flat_map(|step| [step.tid, other(step)]).collect();
-        let mut threads = self.before.of_threads(&seen);
-        let is_seen = |(_, record): &&(Instant, Record)| seen.contains(&record.tid());
-        let mut described: Vec<&(Instant, Record)> = self.described.iter().filter(is_seen).collect();
-        described.sort_by_key(|(at, _)| *at);
-        let mut described = described.into_iter().peekable();
-        while let Some((_, record)) = described.next_if(|(at, _)| *at < from) {
-            threads.of(record, &mut |_| {});
-        }
-        for step in steps {
-            while let Some((_, record)) = described.next_if(|(at, _)| *at <= step.at) {
-                threads.of(record, &mut |event| events.push(event));
-            }
-            threads.of(&Record::Switch(step), &mut |event| events.push(event));
-        }
-        described.for_each(|(_, record)| threads.of(record, &mut |event| events.push(event)));
-        events.sort_by_key(|event| event.at);
-        let history = History::new(from, now, &events, losses);
-        jobs.iter().for_each(|job| each(history.explain(*job), &threads));
-    }
-}
-
-/// The other thread that has to do with a step: who woke, or owns what it waits for; 0 if there is none.
-fn other(switch: &Switch) -> u32 {
-    match switch.step {
-        Step::Woken { by } => by,
-        Step::Blocked(Blocked { owner, .. }) => owner,
-        _ => 0,
     }
 }
 
