@@ -65,8 +65,8 @@ impl Collector {
         Collector { before: self.before.partial(), ..self }
     }
 
-    /// The same, for the events of some processors only: a thread may have run on another one while it seems to
-    /// wait for one of these, unless somebody else had that.
+    /// The same, for the events of some processors only: a thread may have run on another one while it seems
+    /// to wait for one of these, unless somebody else had that.
     pub fn of_some_processors(self) -> Collector {
         Collector { before: self.before.of_some_processors(), ..self }
     }

@@ -318,8 +318,8 @@ fn is_exhausted(urgency: Urgency, since: Since, at_once: bool, later: bool) -> b
     at_once || (since == Since::Preempted && later && urgency < Urgency::FAIR)
 }
 
-/// A thread without a budget at a choice of the scheduler had none when it was woken, either: no thread used it
-/// up meanwhile. So it was not slow preemption that kept it waiting.
+/// A thread without a budget at a choice of the scheduler had none when it was woken, either: no thread used
+/// it up meanwhile. So it was not slow preemption that kept it waiting.
 fn throttle_last(parts: &mut [Part], is_reservation: bool) {
     let last = parts.last_mut().filter(|part| part.kind == Kind::Dispatch && part.culprit.is_some());
     if let Some(last) = last {

@@ -38,7 +38,7 @@ pub fn add(
     has_arrival: bool,
     who: &dyn Fn(u32) -> Thread,
 ) {
-    // Jobs that are late even if they cost no more than usual are late for that.
+    // A limit below the usual cost makes jobs late by their own work.
     let is_usual_late = task.limit != Limit::None && task.usual_cost_ns > task.limit_ns;
     let usual = if is_usual_late { Duration::ZERO } else { task.usual_cost_ns };
     let Some(main) = main_cause(explanation, usual) else { return };

@@ -55,8 +55,8 @@ pub struct LateTask {
     /// How many more may have been: when they were released is not known exactly.
     #[serde(skip_serializing_if = "is_none", default)]
     pub perhaps: u64,
-    /// The time of the job that the thread's end cut off, if it is beyond the limit; of several, the greatest.
-    /// It is none of `jobs`: it may have been the way to the end.
+    /// The time of the job that the thread's end cut off, if it is beyond the limit; of several, the
+    /// greatest. It is none of `jobs`: it may have been the way to the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cut_off_ns: Option<Duration>,
     /// Which count as late.

@@ -176,7 +176,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether it changes the state of no thread: it describes the next step, a queue, or time of the processor.
+    /// Whether it changes the state of no thread: it describes the next step, a queue, or time of the
+    /// processor.
     pub fn is_detail(self) -> bool {
         matches!(self, Step::Blocked(_) | Step::Faulted { .. } | Step::Taken { .. } | Step::Moved { .. })
     }

@@ -214,8 +214,8 @@ impl Primaries {
     }
 }
 
-/// Reads a recording once more for its jobs. Its models are known by then, so horizons are short. `record` gets
-/// each record before the extractor does.
+/// Reads a recording once more for its jobs. Its models are known by then, so horizons are short. `record`
+/// gets each record before the extractor does.
 pub(crate) fn each_job(
     recording: Stoppable<'_>,
     merge_transitions: bool,

@@ -59,8 +59,7 @@ pub(crate) trait Sink {
         false
     }
 
-    /// Called after that, to ask what all threads did, if the kernel keeps that; once more when the
-    /// observation has ended.
+    /// Called after that, to read the kept moments of all threads; once more when the observation has ended.
     fn look_back(&mut self, _observer: &mut Observer, _has_ended: bool) {}
 
     /// Called several times a second.
@@ -91,7 +90,7 @@ pub(crate) fn run<S: Sink>(
     sink: impl FnOnce(&Observer) -> Result<S>,
 ) -> Result<(S, Watched)> {
     let mut observer = Observer::start(&watch.observe)?;
-    // A late job has to be looked at before what it needs is overwritten, whatever else runs.
+    // Moments must be read before they are overwritten, whatever else runs.
     let _urgent = (watch.observe.switches == Switches::Kept).then(Urgent::begin);
     let end = watch.limit.and_then(|limit| Instant::now().checked_add(limit));
     let mut progress = monitor.watching(watch.limit);

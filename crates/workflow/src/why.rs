@@ -144,8 +144,8 @@ impl Shows {
     }
 }
 
-/// Whether a recording may lack some processors. One of our own has all; on those without an event nobody else
-/// ran. Other tools can be told to record some only.
+/// Whether a recording may lack some processors. One of our own has all; on those without an event nobody
+/// else ran. Other tools can be set to record some only.
 fn hides_processors(about: &About, seen: &BTreeSet<u32>) -> bool {
     !about.source.starts_with("punctual") && seen.len() < about.platform.cpus as usize
 }

@@ -202,7 +202,7 @@ fn late(options: &[&str], arguments: &[&str]) -> Command {
     why
 }
 
-/// Beyond doubt, for a job whose end is not seen: as in the checker.
+/// As in the checker: a job without a seen end is late only if it exceeds its deadline by more than this.
 const GRACE: u64 = 20_000_000;
 
 /// A watch tells the causes of late jobs while the program runs.

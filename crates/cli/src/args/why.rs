@@ -14,9 +14,9 @@ use std::time::Duration;
 /// sums up the causes. The parts of a job add up to its time exactly; time with missed events is shown as
 /// unknown.
 ///
-/// Takes a recording with --detail switches --all-threads, or watches a target for as long as it runs: the
-/// kernel then keeps what all threads did last, which is read when a job was late. --keep, --contract, --job
-/// and --all record everything.
+/// Takes a recording with --detail switches --all-threads, or watches a target for as long as it runs. The
+/// kernel then keeps the last switches of all threads in memory, and they are read when a job was late. With
+/// --keep, --contract, --job and --all, everything is recorded.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
     "  punctual why -- ./robot                          run a program, explain its late jobs

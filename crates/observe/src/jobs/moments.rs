@@ -77,8 +77,8 @@ impl Rings {
         Ok(Rings { memory, processors, slots })
     }
 
-    /// Reads what happened since `since`, as far as it is still kept, and some of what was before that:
-    /// `lead` at most, and less the sooner moments are overwritten. `translate` makes records of entries.
+    /// Reads the moments since `since` that are still kept, and some before it: at most `lead`, and less
+    /// where they are soon overwritten. `translate` turns entries into records.
     pub fn read(
         &self,
         since: Instant,
@@ -132,7 +132,7 @@ struct Copied {
 
 /// A record that was kept.
 enum Kept {
-    /// What a thread waits for, which comes just before its step and has no time of its own.
+    /// The wait that a thread begins: just before its step, and without a time of its own.
     Blocked(blocked_record),
     /// A step, or both of a switch.
     Steps(Option<Switch>, Option<Switch>),
@@ -140,13 +140,13 @@ enum Kept {
     Ended { tid: u32, at: Instant, came: Option<Switch> },
 }
 
-/// What a thread did last.
+/// The last steps of a thread.
 #[derive(Default)]
 struct Last {
     at: Instant,
-    /// How it got a processor, or left it, for what; none if it has ended.
+    /// It got a processor, or left it, and perhaps waits for something; none if it has ended.
     step: Option<(Option<blocked_record>, Switch)>,
-    /// It was woken, or moved, since then.
+    /// Later wake-ups and migrations.
     since: Vec<Switch>,
 }
 
@@ -160,8 +160,8 @@ impl Copied {
         })
     }
 
-    /// Adds what happened since the beginning of the moments to them, and the last steps before to those of
-    /// other processors.
+    /// Adds the steps of this processor to the moments, and of earlier ones the last of each thread to
+    /// `before`.
     fn walk(
         &self,
         moments: &mut Moments,
@@ -207,7 +207,7 @@ impl Copied {
         }
     }
 
-    /// What begins at a slot, and how many slots it takes; `None` if no record that is whole begins there.
+    /// The record that begins at a slot, and how many slots it takes; `None` if no whole record begins there.
     fn kept(&self, place: u64) -> Option<(Kept, u64)> {
         let at = (place % self.slots as u64) as usize * SLOT;
         let header: header = read_plain(self.bytes.get(at..)?)?;
@@ -309,7 +309,7 @@ fn states(
     states.into_iter().map(|step| Switch { at: from, ..step }).collect()
 }
 
-/// A step, after what it waits for.
+/// A step, preceded by the wait that it begins.
 fn translated(
     waits: Option<blocked_record>,
     step: Switch,

@@ -70,7 +70,7 @@ impl Namespace {
         record
     }
 
-    /// A thread has ended; what it did may still be asked for.
+    /// A thread has ended. Its last moments may still be read.
     fn end(&mut self, tid: u32) {
         self.ended.push_back(tid);
         if self.ended.len() > MOST_ENDED {

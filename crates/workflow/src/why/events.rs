@@ -178,8 +178,8 @@ impl Events {
         ahead.filter(|(since, _)| at.since(*since) <= AHEAD).map(|(_, details)| details).unwrap_or_default()
     }
 
-    /// What a thread waits for: after a stop within a wait, that of its sleep before. Its lock may have another
-    /// owner by then.
+    /// What a thread waits for: after a stop within a wait, that of its sleep before. Its lock may have
+    /// another owner by then.
     fn resumed(&mut self, thread: u32, blocked: Option<Blocked>) -> Option<Blocked> {
         let last = &mut self.threads.get_mut(&thread)?.last;
         *last = match (blocked, *last) {

@@ -1,5 +1,5 @@
-//! What the kernel keeps of switches, read when a job was late; and who the threads in it were then. Not for
-//! which jobs are late.
+//! Explains late jobs by the moments that the kernel keeps, and remembers names and priorities of threads for
+//! that time. Not for deciding which jobs are late.
 
 use super::events::Events;
 use punctual_causes::{Event, Explanation, History, Job, Loss, Thread};
@@ -12,17 +12,16 @@ use std::collections::VecDeque;
 /// Most of a job's time is settled this long after its end: the next step of each thread shows it.
 const SETTLED: Duration = Duration::from_ms(10);
 
-/// What threads did this long before a job is looked at, too: whom the kernel throttles may show a second
-/// before.
+/// Moments so long before a job are read too: throttling may begin a second before it.
 const LEAD: Duration = Duration::from_ms(1_500);
 
 /// Most changes of threads that are remembered.
 const MOST_DESCRIBED: usize = 1 << 16;
 
-/// What threads were is remembered for as long as the kernel is likely to keep what they did.
+/// Names and priorities are remembered for about as long as the kernel keeps moments.
 const REMEMBERED: Duration = Duration::from_ms(20_000);
 
-/// What is known without the switches that the kernel keeps.
+/// Jobs to be explained, and the threads as they were lately.
 pub(super) struct Kept {
     /// The threads as they were before the records below.
     before: Events,
@@ -71,7 +70,7 @@ impl Kept {
         }
     }
 
-    /// What happened long ago is only known by its outcome.
+    /// Of changes long ago, only the outcome is remembered.
     pub fn forget(&mut self, now: Instant) {
         let needed = self.jobs.iter().map(|job| job.begin).min().unwrap_or(now);
         while self.described.front().is_some_and(|(at, _)| needed.since(*at) > REMEMBERED) {
@@ -87,7 +86,7 @@ impl Kept {
         settled
     }
 
-    /// Explains jobs by what the kernel has kept, which `moments` reads from a time on.
+    /// Explains jobs by the moments that `moments` reads from a time on.
     pub fn explain(
         &self,
         jobs: &[Job],

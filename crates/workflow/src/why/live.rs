@@ -250,8 +250,8 @@ impl Explainer {
         }
     }
 
-    /// Explains what can be, now and then: each late job as its task with this one job and cause. Whatever
-    /// the kernel has kept comes from the observation; `is_last` is whether that has ended.
+    /// Explains late jobs, now and then: passes on each as its task with this one job and cause. `observer`
+    /// reads kept moments; `is_last` is whether the observation has ended.
     pub fn turn(&mut self, observer: &mut Observer, is_last: bool, each: &mut impl FnMut(&LateTask)) {
         let now = observer.now();
         self.explain(now, is_last, &mut |since, lead| observer.moments(since, lead), each);
@@ -363,7 +363,7 @@ impl Explained {
         self.late.join(job);
     }
 
-    /// Keeps a job that is late if another limit says so.
+    /// Keeps a job that may be late by another limit.
     fn consider(&mut self, candidate: Candidate) {
         if self.candidates.len() < MOST_CANDIDATES {
             return self.candidates.push(candidate);

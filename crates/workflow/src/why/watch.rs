@@ -1,5 +1,5 @@
-//! Why jobs of live threads were late. Nothing is recorded: the kernel keeps what all threads did in the last
-//! moments, which is read when a job was late.
+//! Explains late jobs of live threads without recording them: the kernel keeps the last moments of all
+//! threads, which are read when a job was late.
 
 use super::{Choice, Jobs};
 use crate::error::Result;
@@ -74,7 +74,7 @@ fn completed(mut causes: Causes, tasks: &[Task]) -> Causes {
     causes
 }
 
-/// What is late without a contract.
+/// The limit of jobs without a contract.
 struct Longer(Option<Duration>);
 
 impl Longer {

@@ -1,4 +1,4 @@
-//! Recordings in which switches are missing, and nothing says so.
+//! Recordings in which switches are missing without a record of the loss.
 
 use crate::Result;
 use punctual_trace::ctf::{Options, Reader, Recorder};

@@ -185,7 +185,7 @@ struct switch_record {
 
 enum blocked_flags {
 	BLOCKED_NARROW = 1,	/* the program has 32 bits */
-	BLOCKED_SHORT_NAME = 2, /* kept: the name of the file is in the place of what follows */
+	BLOCKED_SHORT_NAME = 2, /* kept: the file's name stands in place of the other fields */
 };
 
 /* Sent just before the switch of a thread that goes to sleep: what it waits for. Takes no sequence

@@ -48,7 +48,7 @@ static __always_inline struct moment reserve_moment(__u64 size, __u32 slots)
 	return moment;
 }
 
-/* The record is complete. The number of its place tells it from what was there before. */
+/* Completes the record: the number of its slot distinguishes it from an earlier one there. */
 static __always_inline void submit_moment(struct moment moment, __u32 slots)
 {
 	struct header *header = moment.record;
