@@ -232,7 +232,7 @@ fn told() -> Result<Outcome> {
     let late = outcome["causes"]["tasks"][0]["late"].as_u64().unwrap_or_default();
     // The end of the thread cuts its last job off: that is a violation, if it is late beyond doubt, and not
     // explained.
-    let last = ended.stderr.lines().filter_map(Logged::of).last().map_or(0, |logged| logged.response());
+    let last = ended.stderr.lines().rev().find_map(Logged::of).map_or(0, |logged| logged.response());
     let cut_off = u64::from(missed > late && last + 1_000_000 > PERIOD + GRACE);
     ensure!(missed == late + cut_off, "{late} late jobs: {outcome:#}");
     judged.is_enough()
