@@ -212,6 +212,6 @@ mod tests {
         running.end(Duration::from_secs(60), || Ok(())).expect("ended").expect("a status");
         // Whoever still runs holds the other end.
         ours.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
-        assert_eq!(ours.read(&mut [0; 64]).expect("the end, not the timeout"), 0);
+        assert_eq!(ours.read_to_end(&mut said).expect("the end, not the timeout"), 0);
     }
 }

@@ -4,7 +4,7 @@ use punctual_daemon::kernel::{self, Processors, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
@@ -142,11 +142,12 @@ impl Daemon {
     pub fn wait_for(&self, state: &str) {
         let mut buffer = [0; 256];
         loop {
-            let Ok(count) = self.notified.recv(&mut buffer) else {
-                panic!("the daemon did not say {state}; its log:\n{}", self.log())
-            };
-            if buffer[..count].starts_with(state.as_bytes()) {
-                return;
+            match self.notified.recv(&mut buffer) {
+                Ok(count) if buffer[..count].starts_with(state.as_bytes()) => return,
+                Ok(_) => {}
+                // The end of a child, while the thread that started it has signals blocked to start another.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => panic!("the daemon did not say {state}: {error}; its log:\n{}", self.log()),
             }
         }
     }
@@ -246,7 +247,7 @@ impl Client {
     pub fn send(&mut self, bytes: &[u8]) {
         match self.stream.write_all(bytes) {
             // The daemon has closed it, and said why perhaps.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             written => written.unwrap(),
         }
     }
@@ -263,7 +264,8 @@ impl Client {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return None,
                 Ok(count) => self.received.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("no reply: {error}"),
             }
         }

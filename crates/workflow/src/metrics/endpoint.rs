@@ -174,9 +174,11 @@ fn request(stream: &mut TcpStream, end: Instant) -> io::Result<(Request, bool)> 
         }
         let mut part = [0; 1024];
         stream.set_read_timeout(Some(left(end)?))?;
-        match stream.read(&mut part)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => bytes.extend_from_slice(&part[..read]),
+        match stream.read(&mut part) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => bytes.extend_from_slice(&part[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
@@ -191,8 +193,11 @@ fn accepted_types(headers: &[httparse::Header]) -> String {
 fn send(stream: &mut TcpStream, mut bytes: &[u8], end: Instant) -> io::Result<()> {
     while !bytes.is_empty() {
         stream.set_write_timeout(Some(left(end)?))?;
-        let sent = stream.write(bytes)?;
-        bytes = &bytes[sent..];
+        match stream.write(bytes) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }
