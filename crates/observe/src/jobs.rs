@@ -13,7 +13,8 @@ mod records;
 
 pub use load::{Attach, Switches};
 pub(crate) use load::{Settings, load, try_fentry};
-pub use moments::Moments;
+pub use moments::{LastMoments, Moments};
+pub use names::Names;
 pub use observer::{Observer, Options, Statistics, Summary, Target};
 pub(crate) use records::{AFFINITY_WORDS, command_line};
 

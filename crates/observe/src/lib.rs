@@ -25,7 +25,9 @@ pub mod wakeups;
 pub use command::Output;
 pub use doctor::{Check, Verdict, doctor};
 pub use error::{Error, ErrorKind};
-pub use jobs::{Attach, Moments, Observer, Options, Statistics, Summary, Switches, Target};
+pub use jobs::{
+    Attach, LastMoments, Moments, Names, Observer, Options, Statistics, Summary, Switches, Target,
+};
 pub use loader::Attached;
 pub use preemption::preemption;
 pub use system::{Urgent, require_privileges};

@@ -362,7 +362,7 @@ impl Sink for Guard<'_> {
         self.look_at_chains(observer.now());
     }
 
-    fn look_back(&mut self, observer: &mut Observer, has_ended: bool) {
+    fn look_back(&mut self, observer: &Observer, has_ended: bool) {
         if let Some(causes) = &mut self.causes {
             causes.turn(observer, has_ended, &mut self.sampler, &mut self.alarms, self.gauges.as_ref());
         }

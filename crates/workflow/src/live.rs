@@ -195,7 +195,7 @@ impl Live {
     }
 
     /// Explains late jobs that have ended.
-    pub fn explain(&mut self, observer: &mut Observer, is_last: bool) {
+    pub fn explain(&mut self, observer: &Observer, is_last: bool) {
         if let Some(explainer) = &mut self.explainer {
             explainer.turn(observer, is_last, &mut |_| {});
         }

@@ -177,7 +177,7 @@ impl Sink for Feed<'_> {
         if lock(self.live).explains() { watch::PROMPT } else { watch::TICK }
     }
 
-    fn look_back(&mut self, observer: &mut Observer, has_ended: bool) {
+    fn look_back(&mut self, observer: &Observer, has_ended: bool) {
         lock(self.live).explain(observer, has_ended);
     }
 

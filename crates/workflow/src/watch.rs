@@ -60,7 +60,7 @@ pub(crate) trait Sink {
     }
 
     /// Called after that, to read the kept moments of all threads; once more when the observation has ended.
-    fn look_back(&mut self, _observer: &mut Observer, _has_ended: bool) {}
+    fn look_back(&mut self, _observer: &Observer, _has_ended: bool) {}
 
     /// Called several times a second.
     fn tick(&mut self, statistics: &Statistics) -> Result<()>;
@@ -107,7 +107,7 @@ pub(crate) fn run<S: Sink>(
         let polled = observer.poll(left, &mut |record| take(&mut sink, record, &mut failure));
         if failure.is_none() {
             sink.look(&observer);
-            sink.look_back(&mut observer, false);
+            sink.look_back(&observer, false);
         }
         failure =
             failure.or(polled.err().map(Error::from)).or_else(|| sink.tick(&observer.statistics()).err());
@@ -115,7 +115,7 @@ pub(crate) fn run<S: Sink>(
         target_ended = observer.target_ended() || sink.has_ended();
     }
     let summary = observer.finish(&mut |record| take(&mut sink, record, &mut failure))?;
-    sink.look_back(&mut observer, true);
+    sink.look_back(&observer, true);
     drop(progress);
     if let Some(pid) = summary.command_left {
         warn_still_running(pid, monitor);

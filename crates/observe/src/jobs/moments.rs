@@ -1,6 +1,9 @@
 //! The last moments of each processor: a ring of steps of the scheduler, in memory that the programs share
-//! with user space and overwrite without asking. Read only on demand; reading stops nobody.
+//! with user space and overwrite without asking. Copied only on demand, which stops nobody; another thread
+//! may read the copy.
 
+use super::blocked;
+use super::names::{Names, Threads};
 use super::records::{self, Entry};
 use super::skeleton::types::{
     blocked_flags, blocked_record, header, limits, moments as Ring, record_kind, step as RawStep,
@@ -13,6 +16,7 @@ use punctual_model::{Duration, Instant};
 use punctual_trace::{Record, Step, Switch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
@@ -54,6 +58,23 @@ pub struct Rings {
     slots: usize,
 }
 
+/// A copy of the rings, with what it takes to read it.
+pub struct LastMoments {
+    rings: Vec<Copied>,
+    /// When they began to be kept.
+    began: Instant,
+    translation: Translation,
+}
+
+/// How threads and addresses are called.
+#[derive(Default)]
+pub struct Translation {
+    /// The observer's numbers of threads, where they differ.
+    pub numbers: HashMap<u32, u32>,
+    /// The names found so far.
+    pub threads: Threads,
+}
+
 /// What was kept.
 #[derive(Debug, Default)]
 pub struct Moments {
@@ -77,27 +98,10 @@ impl Rings {
         Ok(Rings { memory, processors, slots })
     }
 
-    /// Reads the moments since `since` that are still kept, and some before it: at most `lead`, and less
-    /// where they are soon overwritten. `translate` turns entries into records.
-    pub fn read(
-        &self,
-        since: Instant,
-        lead: Duration,
-        mut translate: impl FnMut(Entry) -> Record,
-    ) -> Moments {
-        let rings: Vec<Copied> = (0..self.processors).map(|cpu| self.processor(cpu)).collect();
-        let oldest = rings.iter().filter_map(Copied::oldest).max().unwrap_or_default();
-        let lead = lead.min(Duration::from_ns(since.since(oldest).ns() / SHARE_OF_LEAD));
-        let from = oldest.max(Instant::from_ns(since.ns().saturating_sub(lead.ns())));
-        let mut moments = Moments { from, ..Moments::default() };
-        let mut before = FxHashMap::default();
-        for ring in &rings {
-            ring.walk(&mut moments, &mut before, &mut translate);
-        }
-        moments.steps.sort_by_key(|step| step.at);
-        let states = states(before, from, &mut translate);
-        moments.steps.splice(..0, states);
-        moments
+    /// Copies what they have kept since `began`.
+    pub fn copy(&self, began: Instant, translation: Translation) -> LastMoments {
+        let rings = (0..self.processors).map(|cpu| self.processor(cpu)).collect();
+        LastMoments { rings, began, translation }
     }
 
     /// Copies the ring of a processor.
@@ -117,6 +121,54 @@ impl Rings {
         // What was claimed meanwhile may have been overwritten while it was copied.
         let first = (taken() + MOST_SLOTS as u64).saturating_sub(self.slots as u64);
         Copied { cpu: cpu as u32, bytes, slots: self.slots, first, until }
+    }
+}
+
+impl LastMoments {
+    /// The memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.rings.iter().map(|ring| ring.bytes.len()).sum()
+    }
+
+    /// Reads the moments since `since` that were still kept, and some before it: at most `lead`, and less
+    /// where they are soon overwritten. Names of addresses are looked up once, and remembered in `names`.
+    pub fn read(&self, since: Instant, lead: Duration, names: &mut Names) -> Moments {
+        names.follow(&self.translation.threads);
+        self.translated(since, lead, |entry| self.translation.switch(entry, names))
+    }
+
+    fn translated(
+        &self,
+        since: Instant,
+        lead: Duration,
+        mut translate: impl FnMut(Entry) -> Option<Switch>,
+    ) -> Moments {
+        let since = since.max(self.began);
+        let oldest = self.rings.iter().filter_map(Copied::oldest).max().unwrap_or_default();
+        let known = Duration::from_ns(since.since(oldest).ns() / SHARE_OF_LEAD);
+        let lead = lead.min(since.since(self.began)).min(known);
+        let from = oldest.max(Instant::from_ns(since.ns().saturating_sub(lead.ns())));
+        let mut moments = Moments { from, ..Moments::default() };
+        let mut before = FxHashMap::default();
+        for ring in &self.rings {
+            ring.walk(&mut moments, &mut before, &mut translate);
+        }
+        moments.steps.sort_by_key(|step| step.at);
+        let states = states(before, from, &mut translate);
+        moments.steps.splice(..0, states);
+        moments
+    }
+}
+
+impl Translation {
+    /// The step of an entry, with the observer's numbers.
+    fn switch(&self, entry: Entry, names: &mut Names) -> Option<Switch> {
+        let seen = |original: u32| self.numbers.get(&original).copied().unwrap_or(original);
+        match entry {
+            Entry::Record(Record::Switch(switch)) => Some(Switch { tid: seen(switch.tid), ..switch }),
+            Entry::Blocked(raw) => Some(blocked::switch(seen(raw.header.tid), &raw, names)),
+            _ => None,
+        }
     }
 }
 
@@ -166,7 +218,7 @@ impl Copied {
         &self,
         moments: &mut Moments,
         before: &mut FxHashMap<u32, Last>,
-        translate: &mut impl FnMut(Entry) -> Record,
+        translate: &mut impl FnMut(Entry) -> Option<Switch>,
     ) {
         let (mut place, mut last, mut is_broken) = (self.first, None, false);
         let mut waits: Option<blocked_record> = None;
@@ -283,7 +335,7 @@ impl Last {
 fn states(
     before: FxHashMap<u32, Last>,
     from: Instant,
-    translate: &mut impl FnMut(Entry) -> Record,
+    translate: &mut impl FnMut(Entry) -> Option<Switch>,
 ) -> Vec<Switch> {
     let mut before: Vec<Last> = before.into_values().collect();
     // Of the two halves of a switch, who left comes first.
@@ -313,15 +365,11 @@ fn states(
 fn translated(
     waits: Option<blocked_record>,
     step: Switch,
-    translate: &mut impl FnMut(Entry) -> Record,
+    translate: &mut impl FnMut(Entry) -> Option<Switch>,
 ) -> Vec<Switch> {
     let waits = waits.map(|raw| Entry::Blocked(Box::new(blocked_record { at: step.at.ns(), ..raw })));
     let entries = waits.into_iter().chain([Entry::Record(Record::Switch(step))]);
-    let steps = entries.filter_map(|entry| match translate(entry) {
-        Record::Switch(step) => Some(step),
-        _ => None,
-    });
-    steps.collect()
+    entries.filter_map(translate).collect()
 }
 
 #[cfg(test)]
@@ -396,14 +444,15 @@ mod tests {
             let mut memory = MmapMut::map_anon(self.0.len()).expect("memory");
             memory.copy_from_slice(&self.0);
             let rings = Rings { memory: memory.into(), processors: 2, slots: SLOTS };
-            let mut names = std::collections::HashMap::new();
-            let moments = rings.read(Instant::from_ns(since), Duration::ZERO, |entry| match entry {
-                Entry::Record(record) => record,
+            let mut names = HashMap::new();
+            let copied = rings.copy(Instant::default(), Translation::default());
+            let moments = copied.translated(Instant::from_ns(since), Duration::ZERO, |entry| match entry {
+                Entry::Record(Record::Switch(step)) => Some(step),
                 Entry::Blocked(raw) => {
                     names.insert(raw.header.tid, text(&raw.name));
                     let step = Step::Faulted { minor: 0, major: 0 };
                     let (tid, at) = (raw.header.tid, Instant::from_ns(raw.at));
-                    Record::Switch(Switch { tid, at, cpu: raw.cpu, step })
+                    Some(Switch { tid, at, cpu: raw.cpu, step })
                 }
                 _ => unreachable!("nothing else is kept"),
             });

@@ -24,9 +24,20 @@ const MOST_MODULES: usize = 256;
 /// The names found so far.
 #[derive(Default)]
 pub struct Names {
-    /// The addresses of each thread that is in the observer's PID namespace.
-    threads: HashMap<u32, Vec<(u64, Option<ObjectName>)>>,
+    threads: Threads,
+    programs: u64,
     modules: HashMap<Identity, Option<Arc<Module>>>,
+}
+
+/// The threads that are in the observer's PID namespace.
+pub type Threads = HashMap<u32, Addresses>;
+
+/// The addresses of a thread.
+#[derive(Clone, Default)]
+pub struct Addresses {
+    /// The number of its program, of all that were executed.
+    program: u64,
+    known: Vec<(u64, Option<ObjectName>)>,
 }
 
 /// Which file: device, inode, size, time of its last change.
@@ -37,7 +48,29 @@ impl Names {
     pub fn begin(&mut self, tid: u32, begin: Begin) {
         let addresses = self.threads.entry(tid).or_default();
         if matches!(begin, Begin::Seen | Begin::Exec) {
-            addresses.clear();
+            self.programs += 1;
+            *addresses = Addresses { program: self.programs, known: Vec::new() };
+        }
+    }
+
+    /// The threads, with the names found so far.
+    pub fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
+    /// Knows the same threads as another, and their names.
+    pub fn follow(&mut self, others: &Threads) {
+        self.threads.retain(|tid, _| others.contains_key(tid));
+        for (tid, other) in others {
+            let addresses = self.threads.entry(*tid).or_default();
+            if addresses.program != other.program {
+                addresses.clone_from(other);
+            }
+            for address in &other.known {
+                if !addresses.known.iter().any(|(known, _)| *known == address.0) {
+                    addresses.known.push(*address);
+                }
+            }
         }
     }
 
@@ -57,14 +90,14 @@ impl Names {
     /// The name of an address of a thread that is watched.
     pub fn name(&mut self, tid: u32, address: u64) -> Option<ObjectName> {
         let addresses = self.threads.get_mut(&tid)?;
-        if let Some((_, name)) = addresses.iter().find(|(other, _)| *other == address) {
+        if let Some((_, name)) = addresses.known.iter().find(|(other, _)| *other == address) {
             return *name;
         }
-        if addresses.len() == MOST_ADDRESSES {
+        if addresses.known.len() >= MOST_ADDRESSES {
             return None;
         }
         let name = find(tid, address, &mut self.modules);
-        addresses.push((address, name));
+        addresses.known.push((address, name));
         name
     }
 }
@@ -124,6 +157,31 @@ mod tests {
     }
 
     #[test]
+    fn names_found_elsewhere_are_known() {
+        let (mut names, mut others) = (Names::default(), Names::default());
+        let (tid, static_place) = (std::process::id(), place(&PUNCTUAL_TEST_OF_DATA));
+        others.begin(tid, Begin::Seen);
+        let found = name(&mut others, static_place);
+        assert!(found.is_some());
+        names.follow(others.threads());
+        // Without asking the process again.
+        names
+            .threads
+            .get_mut(&tid)
+            .expect("it is known")
+            .known
+            .retain(|(address, _)| *address == static_place);
+        assert_eq!((names.threads[&tid].known.len(), name(&mut names, static_place)), (1, found));
+        // Another program has none of the old names, and ended threads none at all.
+        others.begin(tid, Begin::Exec);
+        names.follow(others.threads());
+        assert_eq!(names.threads[&tid].known, []);
+        others.end(tid);
+        names.follow(others.threads());
+        assert_eq!(name(&mut names, static_place), None);
+    }
+
+    #[test]
     fn statics_have_names_and_heap_and_stack_have_none() {
         let mut names = Names::default();
         assert_eq!(name(&mut names, place(&PUNCTUAL_TEST_OF_DATA)), None, "an unknown thread");
@@ -152,7 +210,7 @@ mod tests {
         let tid = std::process::id();
         names.begin(tid, Begin::Seen);
         let address = place(&PUNCTUAL_TEST_OF_DATA);
-        names.threads.get_mut(&tid).expect("it has begun").push((address, None));
+        names.threads.get_mut(&tid).expect("it has begun").known.push((address, None));
         assert_eq!(name(&mut names, address), None);
         names.begin(tid, Begin::Priority);
         assert_eq!(name(&mut names, address), None);
@@ -169,6 +227,6 @@ mod tests {
         for address in 0..1000 {
             assert_eq!(name(&mut names, address * 8), None);
         }
-        assert_eq!(names.threads[&std::process::id()].len(), MOST_ADDRESSES);
+        assert_eq!(names.threads[&std::process::id()].known.len(), MOST_ADDRESSES);
     }
 }

@@ -2,6 +2,7 @@
 //! command lines and the names of addresses.
 
 use super::blocked;
+use super::moments::Translation;
 use super::names::Names;
 use super::records::{CommandEntry, Entry, TaskEntry};
 use crate::system;
@@ -68,6 +69,11 @@ impl Namespace {
             _ => {}
         }
         record
+    }
+
+    /// How threads and addresses are called now.
+    pub fn translation(&self) -> Translation {
+        Translation { numbers: self.translated.clone(), threads: self.names.threads().clone() }
     }
 
     /// A thread has ended. Its last moments may still be read.

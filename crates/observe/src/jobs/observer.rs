@@ -1,7 +1,7 @@
 //! An observation under way: from attaching to the last record.
 
 use super::load::{self, Attach, Kept, Loaded, Settings, Switches};
-use super::moments::{Moments, Rings};
+use super::moments::{LastMoments, Rings};
 use super::namespace::Namespace;
 use super::records::{self, Entry};
 use super::skeleton::types::target;
@@ -251,12 +251,9 @@ impl Observer {
         (look()? == bytes).then_some(glance)
     }
 
-    /// What all threads did since `since` and some time before (`lead` at most), as far as it is still kept;
-    /// `None` if nothing is.
-    pub fn moments(&mut self, since: Instant, lead: punctual_model::Duration) -> Option<Moments> {
-        let Observer { rings, namespace, from, .. } = self;
-        let lead = lead.min(since.since(*from));
-        Some(rings.as_ref()?.read(since.max(*from), lead, |entry| namespace.translate(entry)))
+    /// Copies what all threads did lately, as far as it is still kept; `None` if nothing is.
+    pub fn moments(&self) -> Option<LastMoments> {
+        Some(self.rings.as_ref()?.copy(self.from, self.namespace.translation()))
     }
 
     /// The time, on the clock of the records.

@@ -55,7 +55,7 @@ impl LateJobs {
     /// Reports the jobs explained meanwhile.
     pub fn turn(
         &mut self,
-        observer: &mut Observer,
+        observer: &Observer,
         has_ended: bool,
         sampler: &mut Sampler,
         alarms: &mut Alarms,

@@ -1,13 +1,18 @@
-//! Explains late jobs by the moments that the kernel keeps, and remembers names and priorities of threads for
-//! that time. Not for deciding which jobs are late.
+//! Explains late jobs by the moments that the kernel keeps. Whoever asks copies the moments, which is soon
+//! done; a thread of its own, which has no hurry, explains the jobs by the copies. Not for deciding which
+//! jobs are late.
 
 use super::events::Events;
-use punctual_causes::{Event, Explanation, History, Job, Loss, Thread};
+use punctual_causes::{Event, Explanation, History, Job, Loss};
 use punctual_model::{Duration, Instant};
-use punctual_observe::Moments;
+use punctual_observe::{LastMoments, Names};
 use punctual_trace::{Blocked, Record, Step, Switch};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration as WallDuration, Instant as WallInstant};
 
 /// Most of a job's time is settled this long after its end: the next step of each thread shows it.
 const SETTLED: Duration = Duration::from_ms(10);
@@ -18,30 +23,78 @@ const LEAD: Duration = Duration::from_ms(1_500);
 /// Most changes of threads that are remembered.
 const MOST_DESCRIBED: usize = 1 << 16;
 
+/// So many changes are passed on even if no job is late.
+const MANY_DESCRIBED: usize = 1 << 10;
+
 /// Names and priorities are remembered for about as long as the kernel keeps moments.
 const REMEMBERED: Duration = Duration::from_ms(20_000);
 
-/// Jobs to be explained, and the threads as they were lately.
-pub(super) struct Kept {
-    /// The threads as they were before the records below.
-    before: Events,
-    /// Who threads are, and their ends.
-    described: VecDeque<(Instant, Record)>,
+/// Explanations take at most one part in so many of the time.
+const SHARE: u32 = 10;
+
+/// Or more, up to a quarter, where moments are soon overwritten.
+const LONGEST_PAUSE: WallDuration = WallDuration::from_millis(50);
+const LEAST_SHARE: u32 = 3;
+
+/// The memory of copies that wait to be read.
+const MOST_COPIED: usize = 64 << 20;
+
+/// Who threads are, and their ends; each with its time.
+type Described = VecDeque<(Instant, Record)>;
+
+/// What is to be explained.
+struct Question {
+    described: Described,
     jobs: Vec<Job>,
+    now: Instant,
+    moments: Option<LastMoments>,
+}
+
+/// The explanations of a question's jobs, with the threads as they were.
+struct Answer {
+    explanations: Vec<Explanation>,
+    threads: Events,
+    copied: usize,
+    took: WallDuration,
+}
+
+/// Jobs to be explained, and the thread that does that.
+pub(super) struct Kept {
+    jobs: Vec<Job>,
+    described: Described,
+    questions: Sender<Question>,
+    answers: Receiver<Answer>,
+    worker: Option<JoinHandle<()>>,
+    /// Questions without an answer, and the memory of their copies.
+    open: usize,
+    copied: usize,
+    asked: WallInstant,
+    took: WallDuration,
 }
 
 impl Kept {
     pub fn new() -> Kept {
-        Kept { before: Events::forgetting_after(REMEMBERED), described: VecDeque::new(), jobs: Vec::new() }
-    }
-
-    /// A thread as it is now.
-    pub fn who(&self, tid: u32) -> Thread {
-        let told = self.described.iter().rev().find_map(|(_, record)| match record {
-            Record::Task(task) | Record::Known(task) if task.tid == tid => Some(task),
-            _ => None,
+        let (questions, asked) = channel();
+        let (answer, answers) = channel();
+        let worker = std::thread::spawn(move || {
+            let mut worker = Worker::new();
+            for question in asked {
+                if answer.send(worker.answer(question)).is_err() {
+                    return;
+                }
+            }
         });
-        told.map_or_else(|| self.before.who(tid), |task| Events::info(task))
+        Kept {
+            jobs: Vec::new(),
+            described: VecDeque::new(),
+            questions,
+            answers,
+            worker: Some(worker),
+            open: 0,
+            copied: 0,
+            asked: WallInstant::now(),
+            took: WallDuration::ZERO,
+        }
     }
 
     /// A job is to be explained.
@@ -60,44 +113,106 @@ impl Kept {
         *until = at.max(*until);
         self.described.push_back((at, record.clone()));
         if self.described.len() > MOST_DESCRIBED {
-            self.forget_first();
+            self.described.pop_front();
         }
     }
 
-    fn forget_first(&mut self) {
-        if let Some((_, record)) = self.described.pop_front() {
-            self.before.of(&record, &mut |_| {});
-        }
-    }
-
-    /// Of changes long ago, only the outcome is remembered.
-    pub fn forget(&mut self, now: Instant) {
-        let needed = self.jobs.iter().map(|job| job.begin).min().unwrap_or(now);
-        while self.described.front().is_some_and(|(at, _)| needed.since(*at) > REMEMBERED) {
-            self.forget_first();
-        }
-    }
-
-    /// Takes the jobs that can be explained.
-    pub fn settled(&mut self, now: Instant, all: bool) -> Vec<Job> {
-        let (settled, rest) =
-            std::mem::take(&mut self.jobs).into_iter().partition(|job| all || job.end + SETTLED < now);
-        self.jobs = rest;
-        settled
-    }
-
-    /// Explains jobs by the moments that `moments` reads from a time on.
-    pub fn explain(
-        &self,
-        jobs: &[Job],
+    /// Has jobs explained now and then, by the moments that `copy` copies; passes on what is explained. If
+    /// the observation has ended, all are.
+    pub fn turn(
+        &mut self,
         now: Instant,
-        moments: &mut dyn FnMut(Instant, Duration) -> Option<Moments>,
+        has_ended: bool,
+        copy: impl FnOnce() -> Option<LastMoments>,
         each: &mut dyn FnMut(Explanation, &Events),
     ) {
+        let pause = (self.took * SHARE).min(LONGEST_PAUSE.max(self.took * LEAST_SHARE));
+        let is_due = self.asked.elapsed() >= pause && (self.open == 0 || self.copied < MOST_COPIED);
+        let is_ready = |job: &Job| has_ended || (is_due && job.end + SETTLED < now);
+        let (jobs, later): (Vec<Job>, _) = std::mem::take(&mut self.jobs).into_iter().partition(is_ready);
+        self.jobs = later;
+        if !jobs.is_empty() {
+            self.asked = WallInstant::now();
+            self.ask(jobs, now, copy());
+        } else if self.described.len() >= MANY_DESCRIBED && self.open == 0 {
+            self.ask(Vec::new(), now, None);
+        }
+        while self.open > 0 {
+            let Some(Answer { explanations, threads, copied, took }) = self.receive(has_ended) else { break };
+            (self.open, self.copied) = (self.open - 1, self.copied - copied);
+            if !explanations.is_empty() {
+                self.took = took;
+            }
+            explanations.into_iter().for_each(|it| each(it, &threads));
+        }
+    }
+
+    /// The next answer, if there is one already.
+    fn receive(&mut self, waits: bool) -> Option<Answer> {
+        let answer = match waits {
+            true => self.answers.recv().map_err(|_| TryRecvError::Disconnected),
+            false => self.answers.try_recv(),
+        };
+        if let (Err(TryRecvError::Disconnected), Some(worker)) = (&answer, self.worker.take()) {
+            worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+        answer.ok()
+    }
+
+    fn ask(&mut self, jobs: Vec<Job>, now: Instant, moments: Option<LastMoments>) {
+        self.open += 1;
+        self.copied += moments.as_ref().map_or(0, LastMoments::bytes);
+        let described = std::mem::take(&mut self.described);
+        // If nobody takes it, the worker's panic is passed on.
+        let _ = self.questions.send(Question { described, jobs, now, moments });
+    }
+}
+
+/// Explains jobs, and knows the threads.
+struct Worker {
+    /// The threads as they were before the records below.
+    before: Events,
+    described: Described,
+    names: Names,
+}
+
+impl Worker {
+    fn new() -> Worker {
+        Worker {
+            before: Events::forgetting_after(REMEMBERED),
+            described: VecDeque::new(),
+            names: Names::default(),
+        }
+    }
+
+    fn answer(&mut self, question: Question) -> Answer {
+        let began = WallInstant::now();
+        let Question { described, jobs, now, moments } = question;
+        self.described.extend(described);
+        let copied = moments.as_ref().map_or(0, LastMoments::bytes);
+        let (explanations, threads) = self.explain(&jobs, now, moments);
+        // Of changes long ago, only the outcome is remembered.
+        while self.described.len() > MOST_DESCRIBED
+            || self.described.front().is_some_and(|(at, _)| now.since(*at) > REMEMBERED)
+        {
+            if let Some((_, record)) = self.described.pop_front() {
+                self.before.of(&record, &mut |_| {});
+            }
+        }
+        Answer { explanations, threads, copied, took: began.elapsed() }
+    }
+
+    fn explain(
+        &mut self,
+        jobs: &[Job],
+        now: Instant,
+        moments: Option<LastMoments>,
+    ) -> (Vec<Explanation>, Events) {
         let began = |job: &Job| job.previous_end.unwrap_or(job.begin).min(job.begin);
-        let Some(since) = jobs.iter().map(began).min() else { return };
-        let Moments { from, steps, gaps } = moments(since, LEAD).unwrap_or_default();
-        let losses = gaps.into_iter().map(|(since, until)| Loss { since, until }).collect();
+        let Some(since) = jobs.iter().map(began).min() else { return Default::default() };
+        let moments = moments.map(|copied| copied.read(since, LEAD, &mut self.names)).unwrap_or_default();
+        let (from, steps) = (moments.from, moments.steps);
+        let losses = moments.gaps.into_iter().map(|(since, until)| Loss { since, until }).collect();
         let mut events: Vec<Event> = Vec::with_capacity(steps.len());
         let seen: FxHashSet<u32> = steps.iter().flat_map(|step| [step.tid, other(step)]).collect();
         let mut threads = self.before.of_threads(&seen);
@@ -117,7 +232,7 @@ impl Kept {
         described.for_each(|(_, record)| threads.of(record, &mut |event| events.push(event)));
         events.sort_by_key(|event| event.at);
         let history = History::new(from, now, &events, losses);
-        jobs.iter().for_each(|job| each(history.explain(*job), &threads));
+        (jobs.iter().map(|job| history.explain(*job)).collect(), threads)
     }
 }
 
@@ -127,5 +242,36 @@ fn other(switch: &Switch) -> u32 {
         Step::Woken { by } => by,
         Step::Blocked(Blocked { owner, .. }) => owner,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_causes::Kind;
+
+    /// A job of a thread from this millisecond on.
+    fn job(number: u64) -> Job {
+        let begin = Instant::from_ns(number * 1_000_000);
+        let end = begin + Duration::from_ns(400_000);
+        Job { thread: 1, number, begin, previous_end: None, release: None, start: begin, end, cost: None }
+    }
+
+    #[test]
+    fn every_job_is_explained_once() {
+        let mut kept = Kept::new();
+        let mut numbers = Vec::new();
+        for number in 0..200 {
+            kept.job(job(number));
+            let now = job(number).end + SETTLED;
+            kept.turn(now, number == 199, || None, &mut |it, _| {
+                // Nothing was kept.
+                let parts: Vec<_> = it.parts.iter().map(|part| (part.kind, part.time)).collect();
+                assert_eq!(parts, [(Kind::Unknown, Duration::from_ns(400_000))]);
+                numbers.push(it.job.number);
+            });
+        }
+        numbers.sort_unstable();
+        assert_eq!(numbers, Vec::from_iter(0..200));
     }
 }

@@ -5,11 +5,11 @@
 use super::events::Events;
 use super::kept::Kept;
 use super::{job_of, time_until};
-use punctual_causes::{Collector, Explanation, Job, Loss, Thread, add};
+use punctual_causes::{Collector, Explanation, Job, Loss, add};
 use punctual_extract::{Histogram, JobSeen, OpenJob};
 use punctual_model::causes::{Causes, LateJob, LateTask, Limit, Others};
-use punctual_model::{Duration, Instant};
-use punctual_observe::{Moments, Observer};
+use punctual_model::{Duration, Instant, Policy};
+use punctual_observe::Observer;
 use punctual_trace::Record;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -20,13 +20,6 @@ const KEEP: Duration = Duration::from_ms(2_000);
 
 /// From one explanation to the next, then: for each, the events that are kept are gone through.
 const BETWEEN: WallDuration = WallDuration::from_millis(250);
-
-/// An explanation takes at most one part in so many of the time.
-const SHARE: u32 = 10;
-
-/// Or more, up to a quarter, where moments are soon overwritten.
-const LONGEST_PAUSE: WallDuration = WallDuration::from_millis(50);
-const LEAST_SHARE: u32 = 3;
 
 /// The worst jobs of each task that are kept, if nothing else is asked for.
 const MOST_WORST: usize = 8;
@@ -42,14 +35,12 @@ const MOST_CANDIDATES: usize = 256;
 pub(crate) struct Explainer {
     source: Source,
     tasks: HashMap<u32, Explained>,
-    /// When the last job of each thread ended.
-    ends: HashMap<u32, Instant>,
+    /// By TID.
+    threads: HashMap<u32, Watched>,
     /// Jobs to be explained: the number of their task, and whether their arrival is known.
     waiting: HashMap<(u32, Instant), (u32, bool)>,
     from: Instant,
     until: Instant,
-    turned: WallInstant,
-    spent: WallDuration,
     /// Whether tasks without late jobs count, too.
     all: bool,
     /// How many of the worst jobs of each task are kept.
@@ -61,9 +52,18 @@ pub(crate) struct Explainer {
 /// Where switches come from.
 enum Source {
     /// From records.
-    Records { events: Events, collector: Collector },
+    Records { events: Events, collector: Collector, explained: WallInstant },
     /// From the kernel, on demand.
     Kept(Kept),
+}
+
+/// A thread that is watched.
+#[derive(Default)]
+struct Watched {
+    policy: Option<Policy>,
+    priority: u32,
+    /// When its last job ended.
+    end: Option<Instant>,
 }
 
 /// A task, and its late jobs so far.
@@ -96,17 +96,16 @@ impl Explainer {
             false => Source::Records {
                 events: Events::forgetting_after(KEEP + KEEP),
                 collector: Collector::following(from, KEEP),
+                explained: WallInstant::now(),
             },
         };
         Explainer {
             source,
             tasks: HashMap::new(),
-            ends: HashMap::new(),
+            threads: HashMap::new(),
             waiting: HashMap::new(),
             from,
             until: from,
-            turned: WallInstant::now(),
-            spent: WallDuration::ZERO,
             all: false,
             worst: MOST_WORST,
             retired: u32::MAX,
@@ -189,11 +188,16 @@ impl Explainer {
 
     /// Takes a record.
     pub fn record(&mut self, record: &Record) {
-        if let Record::Exit { tid, .. } = *record {
-            self.ends.remove(&tid);
+        match record {
+            Record::Task(task) | Record::Known(task) => {
+                let watched = self.threads.entry(task.tid).or_default();
+                (watched.policy, watched.priority) = (Some(task.policy), task.priority);
+            }
+            Record::Exit { tid, .. } => _ = self.threads.remove(tid),
+            _ => {}
         }
         match &mut self.source {
-            Source::Records { events, collector } => {
+            Source::Records { events, collector, .. } => {
                 if let Record::Lost { since, until } = *record {
                     collector.lost(Loss { since, until });
                 }
@@ -210,15 +214,15 @@ impl Explainer {
     pub fn job(&mut self, number: u32, seen: &JobSeen<'_>) {
         let Some(task) = self.tasks.get_mut(&number) else { return };
         let late = &mut task.late;
+        let thread = self.threads.entry(seen.tid).or_default();
         if late.jobs == 0 {
-            let thread = self.source.who(seen.tid);
             (late.tid, late.priority) = (seen.tid, thread.priority);
             late.policy = thread.policy.unwrap_or(late.policy);
         }
         late.jobs += 1;
         task.costs.add(seen.job.cost);
         self.until = self.until.max(seen.job.end);
-        let previous_end = self.ends.insert(seen.tid, seen.job.end);
+        let previous_end = thread.end.replace(seen.job.end);
         let candidate = Candidate {
             job: job_of(seen, previous_end),
             has_arrival: seen.job.release.arrival.is_some(),
@@ -251,49 +255,28 @@ impl Explainer {
     }
 
     /// Explains late jobs, now and then: passes on each as its task with this one job and cause. `observer`
-    /// reads kept moments; `is_last` is whether the observation has ended.
-    pub fn turn(&mut self, observer: &mut Observer, is_last: bool, each: &mut impl FnMut(&LateTask)) {
-        let now = observer.now();
-        self.explain(now, is_last, &mut |since, lead| observer.moments(since, lead), each);
-    }
-
-    fn explain(
-        &mut self,
-        now: Instant,
-        is_last: bool,
-        moments: &mut dyn FnMut(Instant, Duration) -> Option<Moments>,
-        each: &mut impl FnMut(&LateTask),
-    ) {
-        let Explainer { source, tasks, waiting, turned, spent, worst, .. } = self;
+    /// has the kept moments; `is_last` is whether the observation has ended.
+    pub fn turn(&mut self, observer: &Observer, is_last: bool, each: &mut impl FnMut(&LateTask)) {
+        let Explainer { source, tasks, waiting, worst, .. } = self;
         match source {
-            Source::Records { events, collector } if collector.is_due() && turned.elapsed() >= BETWEEN => {
-                *turned = WallInstant::now();
-                collector.explain(&mut |it| explained(&it, tasks, waiting, events, *worst, each));
+            Source::Records { events, collector, explained: last } => {
+                if collector.is_due() && last.elapsed() >= BETWEEN {
+                    *last = WallInstant::now();
+                    collector.explain(&mut |it| explained(&it, tasks, waiting, events, *worst, each));
+                }
             }
             Source::Kept(kept) => {
-                kept.forget(now);
-                let pause = (*spent * SHARE).min(LONGEST_PAUSE.max(*spent * LEAST_SHARE));
-                if !is_last && turned.elapsed() < pause {
-                    return;
-                }
-                let began = WallInstant::now();
-                let jobs = kept.settled(now, is_last);
-                if jobs.is_empty() {
-                    return;
-                }
-                kept.explain(&jobs, now, moments, &mut |it, events| {
-                    explained(&it, tasks, waiting, events, *worst, each);
+                kept.turn(observer.now(), is_last, || observer.moments(), &mut |it, threads| {
+                    explained(&it, tasks, waiting, threads, *worst, each);
                 });
-                (*turned, *spent) = (WallInstant::now(), began.elapsed());
             }
-            Source::Records { .. } => {}
         }
     }
 
     /// Explains the rest; returns all causes.
     pub fn finish(mut self, each: &mut impl FnMut(&LateTask)) -> Causes {
         let Explainer { source, tasks, waiting, from, until, worst, all, .. } = &mut self;
-        if let Source::Records { events, collector } = source {
+        if let Source::Records { events, collector, .. } = source {
             let collector = std::mem::replace(collector, Collector::new(Vec::new(), *from));
             collector.finish(&mut |it| explained(&it, tasks, waiting, events, *worst, each));
         }
@@ -312,16 +295,6 @@ impl Explainer {
         causes.tasks.iter_mut().for_each(LateTask::bound);
         causes.sort();
         causes
-    }
-}
-
-impl Source {
-    /// A thread as it is now.
-    fn who(&self, tid: u32) -> Thread {
-        match self {
-            Source::Records { events, .. } => events.who(tid),
-            Source::Kept(kept) => kept.who(tid),
-        }
     }
 }
 

@@ -113,7 +113,7 @@ impl Sink for Looking {
         Ok(())
     }
 
-    fn look_back(&mut self, observer: &mut Observer, has_ended: bool) {
+    fn look_back(&mut self, observer: &Observer, has_ended: bool) {
         self.live.refresh(observer.now());
         self.live.explain(observer, has_ended);
     }
