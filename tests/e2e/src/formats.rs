@@ -5,7 +5,7 @@
 
 use crate::imported::model;
 use crate::model::{only_task, primary, threads};
-use crate::run::{binary, directory, punctual, run, workload};
+use crate::run::{directory, offline, punctual, run, workload};
 use crate::tool::tool;
 use crate::trace_cmd::trace_cmd_with;
 use crate::why::as_lttng;
@@ -377,9 +377,8 @@ fn own_row(model: &TimingModel, folder: &Path) -> Result<Row> {
 
 /// Whether causes of late jobs are found in a recording: what else ran is in it.
 fn has_causes(folder: &Path) -> Result<bool> {
-    // Of a recording, which nobody attaches to.
-    let mut why = Command::new(binary());
-    why.args(["why", "--json", "--longer-than", "1us"]).arg(folder);
+    let mut why = offline(["why", "--json", "--longer-than", "1us"]);
+    why.arg(folder);
     let ended = run(why)?;
     let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
     let jobs = json["jobs"].as_array().cloned().unwrap_or_default();

@@ -47,6 +47,13 @@ pub fn punctual<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comm
     command
 }
 
+/// The same, of one that observes nothing, so that it takes no way of attaching: `why` of a recording.
+pub fn offline<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new(binary());
+    command.args(arguments);
+    command
+}
+
 /// The path of a workload.
 pub fn workload(name: &str) -> String {
     workloads().join(name).display().to_string()

@@ -1,7 +1,7 @@
 //! A program with known timing, watched against contracts.
 
 use crate::bound::is_counting;
-use crate::run::{Running, children, directory, punctual, run, sleeps, wait_until, workload};
+use crate::run::{Running, children, directory, offline, punctual, run, sleeps, wait_until, workload};
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use rustix::process::Signal;
 use rustix::time::ClockId;
@@ -92,7 +92,7 @@ fn told() -> Result<Outcome> {
         let kept = entry?.path();
         replayed(&kept, &file("run.toml"))?;
         // It has all threads, so nothing is missing for saying why.
-        let mut why = punctual(["why", "--json", "--all"]);
+        let mut why = offline(["why", "--json", "--all"]);
         why.arg(&kept);
         let explained = run(why)?.json()?;
         let lacks = explained["lacks"].to_string();

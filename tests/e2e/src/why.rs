@@ -7,7 +7,7 @@ mod last;
 mod quota;
 
 use crate::disturbed::rows;
-use crate::run::{Ended, directory, punctual, run, workload};
+use crate::run::{Ended, directory, offline, punctual, run, workload};
 use crate::tool::tool;
 use crate::trace_cmd::trace_cmd;
 use crate::{Outcome, Result, Test, ensure, fail, is_all_wanted, skip, timing};
@@ -327,7 +327,7 @@ fn timehist() -> Result<Outcome> {
     let Some(mut tool) = tool("perf", &["sched", "timehist", "-i"]) else { return skip("no perf here") };
     tool.arg(&data);
     let turns: Vec<Turn> = run(tool)?.stdout.lines().filter_map(Turn::of).collect();
-    let mut why = punctual(["why", "-q", "--json", "--all", "--worst", "1000"]);
+    let mut why = offline(["why", "-q", "--json", "--all", "--worst", "1000"]);
     why.arg(&data);
     let ended = run(why)?;
     ended.expect_code(0)?;
@@ -447,8 +447,8 @@ fn recorded(mut recorder: Command, data: &Path, how: &str) -> Result<Recorded> {
 
 /// Judges the causes found in a recording by the program's own log.
 fn explained(data: &Path, log: &str, detail: Detail) -> Result<Outcome> {
-    let mut why = punctual::<&str>([]);
-    why.args(["why", "--json", "--worst", "1000", "--thread", "control"]).arg(data);
+    let mut why = offline(["why", "--json", "--worst", "1000", "--thread", "control"]);
+    why.arg(data);
     let ended = run(why)?;
     if detail == Detail::WithGaps && ended.stderr.contains("has no thread that matches") {
         return skip("what was lost has the loop itself in it");
@@ -481,8 +481,8 @@ fn asked_for() -> Result<Outcome> {
     record.arg(&recording).args(["--", &workload("periodic"), "--for", "0.3", "--cost-us", "500", "10000"]);
     run(record)?.expect_code(0)?;
     let asked = |options: &[&str]| -> Result<Vec<Value>> {
-        let mut why = punctual::<&str>([]);
-        why.args(["why", "--json", "--worst", "1000"]).args(options).arg(&recording);
+        let mut why = offline(["why", "--json", "--worst", "1000"]);
+        why.args(options).arg(&recording);
         let ended = run(why)?;
         ended.expect_code(0)?;
         let jobs = ended.json()?["jobs"].as_array().cloned().unwrap_or_default();
@@ -503,8 +503,8 @@ fn asked_for() -> Result<Outcome> {
     let expected: Vec<Value> = all.iter().filter(|job| response(job) > middle).cloned().collect();
     ensure!(late == expected, "not those of more than {middle} ns: {late:#?}");
 
-    let mut why = punctual::<&str>([]);
-    why.args(["why", "--job", "1000000"]).arg(&recording);
+    let mut why = offline(["why", "--job", "1000000"]);
+    why.arg(&recording);
     let refused = run(why)?;
     refused.expect_code(2)?;
     ensure!(refused.stderr.contains("no thread has a job 1000000"), "{}", refused.all());
@@ -521,8 +521,8 @@ fn kept() -> Result<Outcome> {
     record.arg(&recording).args(["--", &workload("periodic"), "--for", "0.5", "--cost-us", "500", "10000"]);
     run(record)?.expect_code(0)?;
     let printed = |arguments: &[&str], files: &[&Path]| -> Result<String> {
-        let mut command = punctual::<&str>([]);
-        command.args(arguments).args(files);
+        let mut command = offline(arguments);
+        command.args(files);
         let ended = run(command)?;
         ended.expect_code(0)?;
         Ok(ended.stdout)
@@ -541,7 +541,7 @@ fn kept() -> Result<Outcome> {
     ensure!(drawn.contains(&title) && drawn.contains("cause runs"), "the page does not draw {title}");
     let contract = path("other.toml");
     fs::write(&contract, "[[task]]\nname = \"other\"\ndeadline = \"1 ms\"\n")?;
-    let mut why = punctual(["why", "-q", "--contract"]);
+    let mut why = offline(["why", "-q", "--contract"]);
     why.arg(&contract).arg(&recording);
     let ended = run(why)?;
     ended.expect_code(4)?;
@@ -569,17 +569,14 @@ fn without_switches() -> Result<Outcome> {
     let mut record = punctual(["record", "-q", "-o"]);
     record.arg(&recording).args(["--", &workload("periodic"), "--for", "0.2"]);
     run(record)?.expect_code(0)?;
-    // Without --attach, which recordings do not take.
-    let mut why = punctual::<&str>([]);
-    why.arg("why").arg(&recording);
+    let mut why = offline(["why"]);
+    why.arg(&recording);
     let ended = run(why)?;
     ended.expect_code(2)?;
     let advice = "record with --detail switches --all-threads";
     ensure!(ended.stderr.contains(advice), "no advice: {}", ended.all());
     // A program is no recording, but can be watched.
-    let mut why = punctual::<&str>([]);
-    why.args(["why", &workload("periodic")]);
-    let ended = run(why)?;
+    let ended = run(offline(["why", &workload("periodic")]))?;
     ended.expect_code(5)?;
     let advice = format!("punctual why -- {}", workload("periodic"));
     ensure!(ended.stderr.contains(&advice), "no advice: {}", ended.all());
