@@ -153,8 +153,10 @@ impl Kept {
             true => self.answers.recv().map_err(|_| TryRecvError::Disconnected),
             false => self.answers.try_recv(),
         };
-        if let (Err(TryRecvError::Disconnected), Some(worker)) = (&answer, self.worker.take()) {
-            worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+        // Only a panic ends the worker while somebody can ask.
+        if answer.as_ref().is_err_and(|error| *error == TryRecvError::Disconnected) {
+            let ended = self.worker.take().map(JoinHandle::join);
+            ended.transpose().unwrap_or_else(|panic| resume_unwind(panic));
         }
         answer.ok()
     }
