@@ -1,6 +1,5 @@
-//! Explains late jobs by the moments that the kernel keeps. Whoever asks copies the moments, which is soon
-//! done; a thread of its own, which has no hurry, explains the jobs by the copies. Not for deciding which
-//! jobs are late.
+//! Explains late jobs from the moments that the kernel keeps. The caller only copies the moments, which is
+//! quick; an ordinary thread explains the jobs from the copies. Not for deciding which jobs are late.
 
 use super::events::Events;
 use punctual_causes::{Event, Explanation, History, Job, Loss};
@@ -23,7 +22,7 @@ const LEAD: Duration = Duration::from_ms(1_500);
 /// Most changes of threads that are remembered.
 const MOST_DESCRIBED: usize = 1 << 16;
 
-/// So many changes are passed on even if no job is late.
+/// With this many, changes are passed on even if no job is late.
 const MANY_DESCRIBED: usize = 1 << 10;
 
 /// Names and priorities are remembered for about as long as the kernel keeps moments.
@@ -32,17 +31,17 @@ const REMEMBERED: Duration = Duration::from_ms(20_000);
 /// Explanations take at most one part in so many of the time.
 const SHARE: u32 = 10;
 
-/// Or more, up to a quarter, where moments are soon overwritten.
+/// Or more, up to a third, where moments are soon overwritten.
 const LONGEST_PAUSE: WallDuration = WallDuration::from_millis(50);
 const LEAST_SHARE: u32 = 3;
 
-/// The memory of copies that wait to be read.
+/// While copies that wait to be read take so much memory, no more are made.
 const MOST_COPIED: usize = 64 << 20;
 
 /// Who threads are, and their ends; each with its time.
 type Described = VecDeque<(Instant, Record)>;
 
-/// What is to be explained.
+/// Jobs to be explained, and what is known of that time.
 struct Question {
     described: Described,
     jobs: Vec<Job>,
@@ -58,7 +57,7 @@ struct Answer {
     took: WallDuration,
 }
 
-/// Jobs to be explained, and the thread that does that.
+/// Late jobs, and the thread that explains them.
 pub(super) struct Kept {
     jobs: Vec<Job>,
     described: Described,
@@ -74,12 +73,17 @@ pub(super) struct Kept {
 
 impl Kept {
     pub fn new() -> Kept {
+        let mut worker = Worker::new();
+        Kept::answered_by(move |question| worker.answer(question))
+    }
+
+    /// With what a thread of its own does with each question.
+    fn answered_by(mut answer: impl FnMut(Question) -> Answer + Send + 'static) -> Kept {
         let (questions, asked) = channel();
-        let (answer, answers) = channel();
+        let (answered, answers) = channel();
         let worker = std::thread::spawn(move || {
-            let mut worker = Worker::new();
             for question in asked {
-                if answer.send(worker.answer(question)).is_err() {
+                if answered.send(answer(question)).is_err() {
                     return;
                 }
             }
@@ -117,8 +121,8 @@ impl Kept {
         }
     }
 
-    /// Has jobs explained now and then, by the moments that `copy` copies; passes on what is explained. If
-    /// the observation has ended, all are.
+    /// Hands over jobs to be explained, now and then, with the moments that `copy` returns; passes on
+    /// finished explanations. If the observation has ended, it waits for all of them.
     pub fn turn(
         &mut self,
         now: Instant,
@@ -251,6 +255,7 @@ fn other(switch: &Switch) -> u32 {
 mod tests {
     use super::*;
     use punctual_causes::Kind;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// A job of a thread from this millisecond on.
     fn job(number: u64) -> Job {
@@ -275,5 +280,21 @@ mod tests {
         }
         numbers.sort_unstable();
         assert_eq!(numbers, Vec::from_iter(0..200));
+    }
+
+    #[test]
+    fn a_panic_of_the_worker_is_passed_on() {
+        let mut worker = Worker::new();
+        let mut kept = Kept::answered_by(move |question| match question.jobs[0].number {
+            0 => worker.answer(question),
+            number => panic!("job {number}"),
+        });
+        let mut explain = |number| {
+            kept.job(job(number));
+            kept.turn(job(number).end, true, || None, &mut |it, _| assert_eq!(it.job.number, number));
+        };
+        explain(0);
+        let panic = catch_unwind(AssertUnwindSafe(|| explain(1))).expect_err("the worker's panic");
+        assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some("job 1"));
     }
 }
