@@ -47,7 +47,7 @@ pub fn punctual<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comm
     command
 }
 
-/// The same, of one that observes nothing, so that it takes no way of attaching: `why` of a recording.
+/// The same without `--attach`: for commands that do not observe, such as `why RECORDING`.
 pub fn offline<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(binary());
     command.args(arguments);

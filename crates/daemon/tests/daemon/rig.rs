@@ -145,7 +145,8 @@ impl Daemon {
             match self.notified.recv(&mut buffer) {
                 Ok(count) if buffer[..count].starts_with(state.as_bytes()) => return,
                 Ok(_) => {}
-                // The end of a child, while the thread that started it has signals blocked to start another.
+                // By SIGCHLD: a child ended while the thread that started it had blocked signals to start
+                // another one.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("the daemon did not say {state}: {error}; its log:\n{}", self.log()),
             }

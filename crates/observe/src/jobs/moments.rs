@@ -58,7 +58,7 @@ pub struct Rings {
     slots: usize,
 }
 
-/// A copy of the rings, with what it takes to read it.
+/// A copy of the rings, and what is needed to read it.
 pub struct LastMoments {
     rings: Vec<Copied>,
     /// When they began to be kept.
@@ -66,7 +66,7 @@ pub struct LastMoments {
     translation: Translation,
 }
 
-/// How threads and addresses are called.
+/// The numbers of threads, and the names of addresses.
 #[derive(Default)]
 pub struct Translation {
     /// The observer's numbers of threads, where they differ.

@@ -71,7 +71,7 @@ impl Namespace {
         record
     }
 
-    /// How threads and addresses are called now.
+    /// The numbers of threads and names of addresses that are known now.
     pub fn translation(&self) -> Translation {
         Translation { numbers: self.translated.clone(), threads: self.names.threads().clone() }
     }
