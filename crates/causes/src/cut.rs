@@ -3,7 +3,7 @@
 use crate::event::{Interrupt, Urgency, Wait};
 use crate::follow::follow;
 use crate::history::History;
-use crate::part::{Culprit, Explanation, Job, Kind, Part};
+use crate::part::{Chain, Culprit, Explanation, Job, Kind, Part, Role};
 use crate::processor::{Occupancy, Occupant, Service};
 use crate::thread::{Queue, Since, State, Stretch};
 use punctual_model::{Duration, Instant};
@@ -21,10 +21,15 @@ const TOLERANCE: Duration = Duration::from_us(50);
 impl History {
     /// Cuts the time of a job into parts.
     pub fn explain(&self, job: Job) -> Explanation {
-        let previous = job.previous_end.filter(|end| job.begin < *end).unwrap_or(job.begin);
-        let own_begin = previous.min(job.end);
+        let own_begin = self.previous_end(&job).max(job.begin).min(job.end);
         let backlog = Part {
             culprit: job.number.checked_sub(1).map(Culprit::Job),
+            chain: Some(Box::new(Chain {
+                thread: job.thread,
+                role: Role::Previous,
+                parts: self.cut(job.thread, job.begin, own_begin, MOST_STEPS - 1),
+                inversion: false,
+            })),
             ..part(Kind::Backlog, job.begin, own_begin)
         };
         let mut parts = Vec::new();
@@ -46,6 +51,17 @@ impl History {
             parts = without_hidden(parts, cost);
         }
         Explanation { faults: self.faults(job.thread, own_begin, job.end), job, parts }
+    }
+
+    /// When the job before had ended. Where that is unknown, as its thread changed within it: when this job
+    /// ran, if the thread had work since before this one arrived.
+    fn previous_end(&self, job: &Job) -> Instant {
+        job.previous_end.unwrap_or_else(|| {
+            let before = self.of_thread(job.thread, job.begin, job.start);
+            let had_work = before.first().is_some_and(|first| is_at_work(first.state));
+            let never_slept = before.iter().all(|it| !matches!(it.state, State::Asleep { .. }));
+            if had_work && never_slept { job.start } else { job.begin }
+        })
     }
 
     /// Cuts the time of a thread into parts, which are disjoint and leave no gap. What it waits for is
@@ -342,6 +358,15 @@ fn without_waits_for_nobody(parts: Vec<Part>) -> Vec<Part> {
         push(&mut cut, if is_kept { whole } else { hidden });
     }
     cut
+}
+
+/// Whether a thread has work that it was not just woken for.
+fn is_at_work(state: State) -> bool {
+    match state {
+        State::Running { .. } => true,
+        State::Ready { since, .. } => since != Since::Woken,
+        _ => false,
+    }
 }
 
 /// Whether a ready thread waits although its processor has nobody more urgent.

@@ -9,11 +9,13 @@ use punctual_model::{Duration, Instant, Window};
 pub struct Job {
     /// Its thread.
     pub thread: u32,
+    /// Which of the thread's tasks it belongs to.
+    pub phase: u32,
     /// Its number within its task.
     pub number: u64,
     /// When its time begins: its arrival; if that is unknown, its release, or the earliest that it can be.
     pub begin: Instant,
-    /// When the job before ended.
+    /// When the job before ended, if that is known.
     pub previous_end: Option<Instant>,
     /// When it was released, if that is known.
     pub release: Option<Window>,
@@ -60,7 +62,7 @@ pub struct Part {
     pub chain: Option<Box<Chain>>,
 }
 
-/// The activity of another thread while a job waited for it.
+/// The activity of another thread while a job waited for it; of a backlog, that of the job's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// That thread.

@@ -49,6 +49,7 @@ pub fn add(
     let reason = longest.reason.clone();
     if most > 0 {
         task.worst.push(LateJob {
+            phase: job.phase,
             job: job.number,
             tid: job.thread,
             arrival_ns: has_arrival.then_some(job.begin),

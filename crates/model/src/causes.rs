@@ -164,6 +164,9 @@ impl Reason {
 /// A late job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LateJob {
+    /// Which of its thread's tasks it belongs to; 0 in older files.
+    #[serde(default)]
+    pub phase: u32,
     /// Its number within its task.
     pub job: u64,
     /// Its thread's TID.
@@ -228,7 +231,7 @@ pub struct Part {
     pub waited_for: Option<Box<Chain>>,
 }
 
-/// The activity of another thread while a job waited for it.
+/// The activity of another thread while a job waited for it; of a backlog, that of the job's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chain {
     /// That thread's name.
@@ -252,6 +255,8 @@ pub enum Role {
     Owner,
     /// It woke the other at last.
     Waker,
+    /// It is the same, with the job before.
+    Previous,
 }
 
 /// The reason for a part of a job's time.

@@ -57,7 +57,7 @@ pub fn one_line(task: &LateTask) -> String {
         return crate::visible(&task.task);
     };
     let (name, took, time) = (crate::visible(&task.task), at_most(job.response_ns), about(cause.time));
-    let mut line = format!("{name}: job {} took {took}: {}", job.job, cause.cause);
+    let mut line = format!("{name}: {} took {took}: {}", text::name(job), cause.cause);
     // Of own work, the cause has the time.
     if job.cause != Kind::Own {
         line += &format!(", {time}");

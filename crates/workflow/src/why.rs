@@ -348,6 +348,7 @@ fn job_of(seen: &JobSeen<'_>, previous_end: Option<Instant>) -> Job {
     let release = seen.job.release;
     Job {
         thread: seen.tid,
+        phase: seen.phase,
         number: seen.number,
         begin: release.arrival.unwrap_or(release.window.earliest()),
         previous_end,

@@ -5,6 +5,7 @@ mod dropped;
 mod judge;
 mod last;
 mod quota;
+mod raised;
 
 use crate::disturbed::rows;
 use crate::run::{Ended, directory, offline, punctual, run, workload};
@@ -32,6 +33,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("why::many_interrupts", interrupts),
     ("why::a_budget_that_was_used_up", budget),
     ("why::quota", quota::row),
+    ("why::a_job_within_which_the_priority_changed", raised::row),
     ("why::real_time_throttling", throttling),
     ("why::timers_with_slack", slack),
     ("why::causes_are_told_at_once", told),

@@ -31,6 +31,7 @@ fn run_of(number: u64) -> (Vec<Event>, Vec<Job>) {
         let previous_end = (number > 0).then(|| at(due - PERIOD + 500));
         jobs.push(Job {
             thread: 10,
+            phase: 0,
             number,
             begin: at(due),
             previous_end,
@@ -169,7 +170,7 @@ fn waits_for_nobody_are_unknown_where_processors_are_hidden() {
                   600 cpu0 out 10/80 asleep";
     let (release, previous_end) = (None, None);
     let (begin, start, end) = (at(100), at(110), at(600));
-    let job = Job { thread: 10, number: 0, begin, previous_end, start, end, cost: None, release };
+    let job = Job { thread: 10, phase: 0, number: 0, begin, previous_end, start, end, cost: None, release };
     let kinds = |collector: Collector| {
         let (mut collector, mut kinds) = (collector, Vec::new());
         events(script).into_iter().for_each(|event| collector.event(event));

@@ -120,7 +120,17 @@ fn job() -> impl Strategy<Value = Job> {
         |(thread, mut times, cost, release)| {
             times.sort_unstable();
             let [begin, previous, start, end] = times.map(at);
-            Job { thread, number: 3, begin, previous_end: Some(previous), start, end, cost, release }
+            Job {
+                thread,
+                phase: 0,
+                number: 3,
+                begin,
+                previous_end: Some(previous),
+                start,
+                end,
+                cost,
+                release,
+            }
         },
     )
 }

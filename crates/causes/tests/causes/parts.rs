@@ -8,6 +8,7 @@ use punctual_model::Duration;
 fn job(start: u64, end: u64) -> Job {
     Job {
         thread: 10,
+        phase: 0,
         number: 7,
         begin: at(100),
         previous_end: Some(at(50)),
@@ -409,11 +410,28 @@ fn a_lock_and_an_inversion() {
 
 #[test]
 fn a_backlog_is_the_job_before() {
-    let script = "0 cpu0 in 10/80\n300 cpu0 fault 10\n400 cpu0 out 10/80 asleep";
+    let script = "0 cpu0 in 10/80\n120 cpu0 out 10/80\n120 cpu0 in 20/90\n200 cpu0 out 20/90 asleep
+        200 cpu0 in 10/80\n300 cpu0 fault 10\n400 cpu0 out 10/80 asleep";
     let late = Job { previous_end: Some(at(250)), ..job(250, 400) };
     let of = explained(late, script);
     assert_eq!(shown(&of), ["backlog job6 150", "own 150"]);
     assert_eq!(of.faults, Faults { minor: 1, major: 0 });
+    let before = of.parts[0].chain.as_deref().expect("what the job before did");
+    assert_eq!((before.thread, before.role), (10, Role::Previous));
+    let times: Vec<_> = before.parts.iter().map(|part| (part.kind, part.culprit, part.time)).collect();
+    let preempted = (Kind::Preempted, Some(Culprit::Thread(20)), us(80));
+    assert_eq!(times, [(Kind::Own, None, us(20)), preempted, (Kind::Own, None, us(50))]);
+    // Its end is not known, but the thread did not sleep until this one ran.
+    assert_eq!(shown(&explained(Job { previous_end: None, ..late }, script)), shown(&of));
+}
+
+#[test]
+fn a_thread_that_slept_has_no_backlog() {
+    let slept = Job { previous_end: None, ..job(260, 400) };
+    let script = "0 cpu0 in 10/80\n150 cpu0 out 10/80 asleep\n250 cpu0 woken 10 interrupt
+        260 cpu0 in 10/80\n400 cpu0 out 10/80 asleep";
+    assert_eq!(shown(&explained(slept, script))[0], "own 50");
+    assert_eq!(shown(&explained(slept, &(woken(250) + "260 cpu0 in 10/80")))[0], "late-wakeup 150");
 }
 
 #[test]

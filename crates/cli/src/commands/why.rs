@@ -19,6 +19,9 @@ pub fn run(arguments: args::Why) -> Result<(), Failure> {
     let console = Console::new(arguments.quiet);
     let jobs = which(&arguments)?;
     let file = arguments.output.as_deref().map(|path| Destination::new(path, arguments.force)).transpose()?;
+    if arguments.json && file.as_ref().is_some_and(Destination::is_standard_output) {
+        return Err(Failure::new(Code::Usage, "--json and -o - both write to standard output"));
+    }
     // Without a file, curves are not shown.
     let stream = match file {
         Some(_) => StreamOptions::default(),

@@ -48,7 +48,7 @@ fn parts(begin: u64, depth: u32) -> BoxedStrategy<Vec<Part>> {
 }
 
 fn chain(depth: u32) -> impl Strategy<Value = Chain> {
-    let role = select(&[Role::Owner, Role::Waker]);
+    let role = select(&[Role::Owner, Role::Waker, Role::Previous]);
     (".{0,5}", any::<u32>(), role, any::<bool>(), parts(7, depth))
         .prop_map(|(thread, tid, role, inversion, parts)| Chain { thread, tid, role, inversion, parts })
 }
@@ -77,9 +77,11 @@ fn job() -> impl Strategy<Value = LateJob> {
     let name = || option::of(".{0,5}");
     (job, any::<(u64, u32, bool)>(), any::<[u32; 2]>(), select(&Kind::ALL), (name(), name(), name()))
         .prop_map(|((begin, parts), (job, tid, has_arrival), [faults, major], cause, names)| {
+            let phase = tid / 2;
             let response_ns = parts.iter().fold(Duration::ZERO, |sum, part| sum + part.ns);
             let begin_ns = Instant::from_ns(begin);
             LateJob {
+                phase,
                 job,
                 tid,
                 arrival_ns: has_arrival.then_some(begin_ns),

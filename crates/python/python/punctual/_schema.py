@@ -719,8 +719,8 @@ class LatePartWaitedFor(TypedDict):
     thread: str
     # Which one.
     tid: int
-    # Whether it owned the lock, or woke the other at last.
-    role: Literal["owner", "waker"]
+    # It owned the lock, woke the other at last, or is the same with the job before.
+    role: Literal["owner", "waker", "previous"]
     # Whether less urgent threads than the one that waits kept it from its processor for at least half of that
     # time.
     inversion: bool
@@ -775,6 +775,8 @@ class _LateJob(TypedDict):
 class LateJob(_LateJob, total=False):
     """A late job."""
 
+    # Which of its thread's tasks it belongs to. Absent in older files.
+    phase: int
     # When it arrived: begin_ns. Absent if unknown.
     arrival_ns: int
     # The name of the thread behind that. Absent if none, or unknown.

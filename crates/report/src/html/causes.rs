@@ -12,7 +12,7 @@ use crate::text::since;
 use crate::visible;
 use crate::why::{CauseRow, advice, late, words_of};
 use maud::{Markup, html};
-use punctual_model::causes::{Causes, Kind, LateJob, LateTask, Part};
+use punctual_model::causes::{Causes, Kind, LateJob, LateTask, Part, Role};
 use punctual_model::{Duration, Instant, TimingModel};
 
 const LANE: u32 = 18;
@@ -146,7 +146,8 @@ fn lay_out(parts: &[Part], lane: usize, lanes: &mut Vec<Lane>) {
         let by = part.reason.thread.as_ref().or(part.reason.interrupt.as_ref());
         match (&part.waited_for, by, part.reason.kind) {
             (Some(chain), ..) => {
-                let place = place(&chain.thread, lanes);
+                let is_same = chain.role == Role::Previous;
+                let place = place(if is_same { "job before" } else { &chain.thread }, lanes);
                 lay_out(&chain.parts, place, lanes);
             }
             (None, Some(by), Kind::Preempted | Kind::Queued | Kind::Throttled | Kind::Dispatch) => {

@@ -39,6 +39,7 @@ fn cause(jobs: u64, ns: u64, faults: u64, longest: Part) -> Cause {
 fn job(number: u64, parts: Vec<Part>) -> LateJob {
     let response_ns = parts.iter().fold(Duration::ZERO, |sum, part| sum + part.ns);
     LateJob {
+        phase: 0,
         job: number,
         tid: 10,
         arrival_ns: Some(at(0)),
@@ -133,6 +134,19 @@ fn advice_follows_from_causes() {
     let expected = "waited for t20\\u{1b} (FIFO 20): a lock";
     let evidence = "priority inversion: t20\\u{1b} was preempted by t50";
     assert!(text.contains(expected) && text.contains(evidence), "{text}");
+}
+
+#[test]
+fn a_backlog_has_what_held_up_the_job_before() {
+    let mut backlog = part(Kind::Backlog, None, 0, 700);
+    let (thread, parts) = ("t10".to_owned(), vec![part(Kind::Preempted, Some(50), 0, 700)]);
+    let before = Chain { thread, tid: 10, role: Role::Previous, inversion: false, parts };
+    backlog.waited_for = Some(Box::new(before));
+    let second = LateJob { phase: 1, ..job(1, vec![backlog.clone()]) };
+    let tasks = vec![task(10, 40, 1, vec![cause(1, 700, 0, backlog)], vec![second])];
+    let text = text(&Causes { tasks, ..Causes::default() }, &Page::default());
+    assert!(text.contains("previous job was late  it was preempted by t50"), "{text}");
+    assert!(text.contains("worst: job 1 of phase 1 at"), "{text}");
 }
 
 #[test]

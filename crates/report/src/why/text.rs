@@ -128,7 +128,15 @@ pub(crate) fn line(job: &LateJob, causes: &Causes) -> String {
     let large = sums.iter().filter(|(_, time)| time.ns() >= small);
     let parts: Vec<String> = large.map(|(what, time)| format!("{what} {}", about(*time))).collect();
     let (at, whole) = (since(job.begin_ns.since(causes.from_ns)), at_most(job.response_ns));
-    format!("job {} at {at}, {whole}: {}", job.job, parts.join(", "))
+    format!("{} at {at}, {whole}: {}", name(job), parts.join(", "))
+}
+
+/// `job 3150`, `job 3150 of phase 1`.
+pub(super) fn name(job: &LateJob) -> String {
+    match job.phase {
+        0 => format!("job {}", job.job),
+        phase => format!("job {} of phase {phase}", job.job),
+    }
 }
 
 /// `preempted by vision (FIFO 90)`.

@@ -98,7 +98,7 @@ pub(super) fn evidence(task: &LateTask, cause: &Cause) -> String {
             };
             format!("{} had up to {faults}{read}", count(cause.faulting_jobs))
         }
-        Kind::Blocked => {
+        Kind::Blocked | Kind::Backlog => {
             cause.longest.waited_for.as_deref().map(|it| meanwhile(it, cause)).unwrap_or_default()
         }
         Kind::Unknown => "events were missed".into(),
@@ -120,8 +120,9 @@ pub(super) fn lacks_inheritance(cause: &Cause) -> bool {
 fn meanwhile(chain: &Chain, cause: &Cause) -> String {
     let Some(part) = longest(chain) else { return String::new() };
     let inversion = if chain.inversion { "priority inversion: " } else { "" };
+    let who = if chain.role == Role::Previous { "it".into() } else { visible(&chain.thread) };
     let plain = if lacks_inheritance(cause) { "no priority inheritance; " } else { "" };
-    format!("{plain}{inversion}{} {}", visible(&chain.thread), activity(part))
+    format!("{plain}{inversion}{who} {}", activity(part))
 }
 
 fn longest(chain: &Chain) -> Option<&Part> {

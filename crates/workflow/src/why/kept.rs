@@ -261,7 +261,17 @@ mod tests {
     fn job(number: u64) -> Job {
         let begin = Instant::from_ns(number * 1_000_000);
         let end = begin + Duration::from_ns(400_000);
-        Job { thread: 1, number, begin, previous_end: None, release: None, start: begin, end, cost: None }
+        Job {
+            thread: 1,
+            phase: 0,
+            number,
+            begin,
+            previous_end: None,
+            release: None,
+            start: begin,
+            end,
+            cost: None,
+        }
     }
 
     #[test]

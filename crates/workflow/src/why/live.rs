@@ -62,7 +62,7 @@ enum Source {
 struct Watched {
     policy: Option<Policy>,
     priority: u32,
-    /// When its last job ended.
+    /// When its last job ended. `None` if its parameters changed since: within another job, perhaps.
     end: Option<Instant>,
 }
 
@@ -191,7 +191,7 @@ impl Explainer {
         match record {
             Record::Task(task) | Record::Known(task) => {
                 let watched = self.threads.entry(task.tid).or_default();
-                (watched.policy, watched.priority) = (Some(task.policy), task.priority);
+                (watched.policy, watched.priority, watched.end) = (Some(task.policy), task.priority, None);
             }
             Record::Exit { tid, .. } => _ = self.threads.remove(tid),
             _ => {}

@@ -312,15 +312,27 @@ pub fn time_of(job: &Value, kind: &str) -> u64 {
     parts.filter(|part| part["kind"] == kind).filter_map(|part| part["ns"].as_u64()).sum()
 }
 
-/// The parts of a job leave no gap, and their sum is its time.
+/// The parts of a job leave no gap, and their sum is its time; so do those of all that it waited for.
 pub fn sums_up(job: &Value) -> Result {
-    let mut reached = job["begin_ns"].as_u64();
-    for part in job["parts"].as_array().into_iter().flatten() {
-        ensure!(part["from_ns"].as_u64() == reached, "a gap or an overlap: {job:#}");
-        reached = reached.zip(part["ns"].as_u64()).map(|(reached, ns)| reached + ns);
-    }
-    ensure!(reached == job["end_ns"].as_u64(), "the parts have another sum: {job:#}");
+    let end = leave_no_gap(&job["parts"], job["begin_ns"].as_u64())?;
+    ensure!(end == job["end_ns"].as_u64(), "the parts have another sum: {job:#}");
     Ok(())
+}
+
+/// Where parts end that begin here.
+fn leave_no_gap(parts: &Value, from: Option<u64>) -> Result<Option<u64>> {
+    let mut reached = from;
+    for part in parts.as_array().into_iter().flatten() {
+        ensure!(part["from_ns"].as_u64() == reached, "a gap or an overlap: {part:#}");
+        let end = reached.zip(part["ns"].as_u64()).map(|(reached, ns)| reached + ns);
+        let waited_for = &part["waited_for"];
+        ensure!(waited_for.is_object() || part["kind"] != "backlog", "nothing of the job before: {part:#}");
+        if waited_for.is_object() {
+            ensure!(leave_no_gap(&waited_for["parts"], reached)? == end, "another sum: {part:#}");
+        }
+        reached = end;
+    }
+    Ok(reached)
 }
 
 /// Whether threads of the machine kept those that the job waited for from their processors for a tenth of its
