@@ -8,10 +8,10 @@ mod traces;
 
 // The writers of the tests.
 #[allow(dead_code)]
-#[path = "../../../crates/trace/tests/trace/import/perf_file.rs"]
+#[path = "../../../crates/import/tests/import/perf_file.rs"]
 mod perf_file;
 #[allow(dead_code)]
-#[path = "../../../crates/trace/tests/trace/import/trace_dat.rs"]
+#[path = "../../../crates/import/tests/import/trace_dat.rs"]
 mod trace_dat;
 
 use punctual_bench::{Error, document, measure};

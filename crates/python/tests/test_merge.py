@@ -141,7 +141,7 @@ def test_what_is_no_summary_is_refused(recordings, tmp_path):
 def imported(command, tmp_path_factory):
     """Summaries of the halves of a trace of trace-cmd, which does not say what commands threads have."""
     path = tmp_path_factory.mktemp("imported") / "imported.recording"
-    command("import", ROOT / "crates/trace/fuzz/corpus/trace_dat/six", "-o", path)
+    command("import", ROOT / "crates/import/fuzz/corpus/trace_dat/six", "-o", path)
     half = {"until": timedelta(milliseconds=15)}, {"from_": timedelta(milliseconds=15)}
     with pytest.warns(punctual.PunctualWarning, match="the trace lacks"):
         return path, [punctual.summarize(path, **part) for part in half]

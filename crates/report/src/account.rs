@@ -3,7 +3,7 @@
 use crate::figures::Fit;
 use crate::table::{Table, Tone, words};
 use crate::{Page, paragraph, visible};
-use punctual_trace::import::{Account, Events, Use};
+use punctual_trace::account::{Account, Events, Use};
 use serde_json::{Value, json};
 use textwrap::core::display_width;
 
@@ -108,7 +108,7 @@ pub fn account_json(account: &Account) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_trace::import::Lack;
+    use punctual_trace::account::Lack;
 
     #[test]
     fn each_use_has_its_events_and_what_they_lack() {

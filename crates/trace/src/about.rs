@@ -25,7 +25,7 @@ pub struct About {
 
 impl About {
     /// A trace of another tool with its switches, by this clock. Of the machine nothing is known yet.
-    pub(crate) fn of_switches(source: impl Into<String>, clock: &str, from: Instant) -> About {
+    pub fn of_switches(source: impl Into<String>, clock: &str, from: Instant) -> About {
         About {
             platform: Platform::default(),
             host: String::new(),

@@ -15,7 +15,8 @@ pub struct Damage {
 }
 
 impl Damage {
-    pub(crate) fn new(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Damage {
+    /// At a byte of a file of the trace.
+    pub fn new(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Damage {
         Damage { file: file.into(), offset, what: what.into(), activations: 0 }
     }
 
@@ -25,7 +26,7 @@ impl Damage {
     }
 
     /// The same with more words at its end.
-    pub(crate) fn and(mut self, more: &str) -> Damage {
+    pub fn and(mut self, more: &str) -> Damage {
         self.what.push_str(more);
         self
     }
@@ -60,6 +61,7 @@ pub struct Damages {
 }
 
 impl Damages {
+    /// Adds one.
     pub fn push(&mut self, damage: Damage) {
         if self.list.len() < MAX_LISTED {
             self.list.push(damage);
@@ -68,10 +70,12 @@ impl Damages {
         }
     }
 
+    /// Adds several.
     pub fn extend(&mut self, damages: impl IntoIterator<Item = Damage>) {
         damages.into_iter().for_each(|damage| self.push(damage));
     }
 
+    /// Those that are listed. The last one tells how many more there are.
     pub fn into_list(mut self) -> Vec<Damage> {
         if let (Some(last), true) = (self.list.last_mut(), self.more > 0) {
             last.what.push_str(&format!("; and {} more damaged places after this one", self.more));
@@ -79,6 +83,7 @@ impl Damages {
         self.list
     }
 
+    /// The same so far.
     pub fn list(&self) -> Vec<Damage> {
         self.clone().into_list()
     }

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 pub struct Stream {
     /// From its name: `stream_3` is 3.
     pub number: u64,
+    /// Of the file, for messages.
     pub name: String,
+    /// In bytes.
     pub length: u64,
     /// Its length by its index, if it has one.
     pub indexed: Option<u64>,
@@ -32,7 +34,9 @@ pub struct Source {
 pub struct Expected {
     /// What kind of trace it is.
     pub kind: &'static str,
+    /// Files of streams.
     pub max_streams: usize,
+    /// Bytes of metadata.
     pub max_metadata: u64,
 }
 
@@ -115,7 +119,9 @@ enum Place {
 
 /// A stream file, opened.
 pub enum Bytes<'a> {
+    /// In a file.
     File(File),
+    /// In memory.
     Memory(&'a [u8]),
 }
 
@@ -138,6 +144,7 @@ impl Stream {
         Ok(about.is_file().then_some(stream))
     }
 
+    /// Opens its file.
     pub fn open(&self) -> io::Result<Bytes<'_>> {
         Ok(match &self.place {
             Place::File(path) => Bytes::File(File::open(path)?),

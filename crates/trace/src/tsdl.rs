@@ -44,6 +44,7 @@ pub enum Value {
 }
 
 impl Value {
+    /// Without its quotes.
     pub fn as_str(&self) -> &str {
         match self {
             Value::Text(text) | Value::Word(text) => text,

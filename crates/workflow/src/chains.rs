@@ -24,6 +24,7 @@ use punctual_extract::flow::{
     Analysis, Assumed, ChainError, Chains, Clip, Clipped, Graph, GraphBuilder, Options as FlowOptions,
     Threads,
 };
+use punctual_import::is_trace;
 use punctual_model::{Duration, Instant, Section, TimingModel};
 use punctual_report::counted;
 use punctual_trace::flow::{About, Item, Reader, Totals};
@@ -205,6 +206,8 @@ impl Trace {
                 "traces of ROS 2 and of other tools are read by punctual import, recordings of threads by \
                  punctual replay",
             ),
+            ErrorKind::NotATrace if is_trace(path) => Error::from(error)
+                .advise("it is a trace of threads by another tool, which punctual import reads"),
             _ => error.into(),
         })?;
         Trace::new(reader, path, chains, options)

@@ -134,10 +134,10 @@ impl From<punctual_trace::Error> for Error {
     }
 }
 
-impl From<punctual_trace::import::Error> for Error {
-    fn from(error: punctual_trace::import::Error) -> Error {
+impl From<punctual_import::Error> for Error {
+    fn from(error: punctual_import::Error) -> Error {
         match error.kind() {
-            punctual_trace::import::ErrorKind::Usage => Error::usage(format!("{error:#}")),
+            punctual_import::ErrorKind::Usage => Error::usage(format!("{error:#}")),
             _ => Error::file(format!("{error:#}")),
         }
     }

@@ -6,17 +6,18 @@ use crate::folder::RecordingFolder;
 use crate::monitor::{Monitor, Unit};
 use crate::record::{Recorded, RecordingWriter};
 use crate::specs::printable;
+use punctual_import::ctf18::{Reader, holds_trace};
+use punctual_import::ros2;
+use punctual_import::{Import, Options as TraceOptions, has_kernel, is_trace};
 use punctual_report::{counted, shell_word};
-use punctual_trace::ctf18::{Reader, holds_trace};
-use punctual_trace::import::ros2;
-use punctual_trace::import::{Account, Import, Options as TraceOptions, has_kernel, is_trace};
+use punctual_trace::account::Account;
 use punctual_trace::{ErrorKind, Record, ctf};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-pub use punctual_trace::import::Machine;
-pub use punctual_trace::import::ros2::{Variables, Written};
+pub use punctual_import::Machine;
+pub use punctual_import::ros2::{Variables, Written};
 
 /// What to import.
 pub struct Options {

@@ -475,7 +475,7 @@ fn perf(data: &Path, options: &[&str]) -> Command {
 
 /// What was recorded where its recorder was to be had.
 fn of_perfetto() -> Result<Outcome> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/trace/tests/data/perfetto"));
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/import/tests/data/perfetto"));
     if !folder.exists() {
         return skip("no recordings of Perfetto here");
     }

@@ -1,15 +1,15 @@
 //! Traces of ROS 2, imported and followed: every end-to-end latency is that of the program's own books.
 
 use punctual_extract::flow::{Analysis, Chains, EndToEndKind, Graph, GraphBuilder, Options};
+use punctual_import::ErrorKind;
+use punctual_import::ctf18;
+use punctual_import::ros2::{Trace, Variables, Written};
 use punctual_model::Dataflow;
 use punctual_test_lttng::ctf::Layout;
 use punctual_test_lttng::ros2::Tracer;
 use punctual_test_lttng::services::Services;
 use punctual_test_lttng::system::{Books, System, VARIABLES};
-use punctual_trace::ctf18;
 use punctual_trace::flow::Reader;
-use punctual_trace::import::ErrorKind;
-use punctual_trace::import::ros2::{Trace, Variables, Written};
 use std::path::Path;
 
 /// What came of a trace.

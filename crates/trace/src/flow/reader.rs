@@ -7,7 +7,6 @@ use super::stream::{Cursor, Found};
 use super::{About, ByteOrder, Item, metadata};
 use crate::damage::{Damage, Damages};
 use crate::error::{Error, ErrorKind};
-use crate::import::is_trace;
 use crate::source::{Bytes, Expected, Source, Stream};
 use crate::tsdl::METADATA;
 use std::fs;
@@ -200,7 +199,6 @@ fn what_file(path: &Path) -> &'static str {
     let length = fs::File::open(path).and_then(|mut file| io::Read::read(&mut file, &mut begin)).unwrap_or(0);
     match begin[..length].trim_ascii_start() {
         [b'{', ..] => "a file of JSON; a timing model is shown by punctual show",
-        _ if is_trace(path) => "a trace of threads by another tool, which punctual import reads",
         _ => "a file, and a trace is a folder",
     }
 }

@@ -5,25 +5,33 @@
 pub struct SyntaxError {
     /// Byte in the file, from 0.
     pub offset: usize,
+    /// Why.
     pub what: &'static str,
 }
 
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
     /// A name or a number.
     Word(&'a [u8]),
+    /// A string, without its quotes.
     Text(String),
+    /// Anything else.
     Sign(u8),
 }
 
 /// Cuts the text into tokens. Comments are left out.
 pub struct Lexer<'a> {
+    /// The text.
     pub bytes: &'a [u8],
+    /// The byte that comes next.
     pub at: usize,
+    /// The first error.
     pub error: Option<SyntaxError>,
 }
 
 impl<'a> Lexer<'a> {
+    /// Begins with the first byte.
     pub fn new(bytes: &'a [u8]) -> Lexer<'a> {
         Lexer { bytes, at: 0, error: None }
     }
@@ -57,6 +65,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// The next token.
     pub fn next(&mut self) -> Option<Token<'a>> {
         loop {
             match self.peek()? {
@@ -82,6 +91,7 @@ impl<'a> Lexer<'a> {
         is_next
     }
 
+    /// Takes a name or a number if one comes next.
     pub fn accept_word(&mut self) -> Option<&'a [u8]> {
         self.peek().filter(|first| is_part_of_word(*first))?;
         let rest = self.rest();
@@ -90,6 +100,7 @@ impl<'a> Lexer<'a> {
         Some(&rest[..length])
     }
 
+    /// Takes a name, a number or a string if one comes next.
     pub fn accept_label(&mut self) -> Option<String> {
         match self.peek() {
             Some(b'"') => self.string(),

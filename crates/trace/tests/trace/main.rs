@@ -1,4 +1,4 @@
-//! Recordings, flow traces and traces of other tools: what was written comes back, and damage is reported. In
+//! Recordings and flow traces: what was written comes back, and damage is reported. In
 //! one program so that it is linked once.
 
 /// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test`
@@ -11,8 +11,5 @@ macro_rules! skipped {
 }
 
 mod ctf;
-mod ctf18;
-mod ctf2;
 mod flow;
 mod fuzz;
-mod import;

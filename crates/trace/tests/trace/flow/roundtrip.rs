@@ -141,11 +141,7 @@ fn folders_that_are_not_traces_are_identified() {
         .find(|path| path.join("metadata").is_file());
     assert_eq!(refused(&recording.unwrap(), "it is a recording of threads"), ErrorKind::NotATrace);
     let file = scratch.path().join("file");
-    for (text, expected) in [
-        ("{\n}", "a file of JSON"),
-        ("PERFILE2", "a trace of threads by another tool"),
-        ("abc", "a file, and a trace is a folder"),
-    ] {
+    for (text, expected) in [("{\n}", "a file of JSON"), ("abc", "a file, and a trace is a folder")] {
         std::fs::write(&file, text).unwrap();
         assert_eq!(refused(&file, expected), ErrorKind::NotATrace);
     }
