@@ -119,7 +119,7 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn statements(&mut self) {
-        while let Some(token) = self.lexer.next() {
+        while let Some(token) = self.lexer.token() {
             match token {
                 Token::Word(b"enum") => self.enumeration(),
                 Token::Word(word) => self.word(word),
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
             return self.open(key);
         }
         while self.lexer.accept(b'=') {
-            let value = match self.lexer.next() {
+            let value = match self.lexer.token() {
                 Some(value @ (Token::Text(_) | Token::Word(_))) => value,
                 Some(Token::Sign(b'{')) => return self.open(b""),
                 Some(Token::Sign(b'}')) => return self.close(),
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
                 is_written_out |= word == b"integer";
             }
             if is_written_out && self.lexer.accept(b'{') {
-                while !matches!(self.lexer.next(), None | Some(Token::Sign(b'}'))) {}
+                while !matches!(self.lexer.token(), None | Some(Token::Sign(b'}'))) {}
             }
         }
         if !self.lexer.accept(b'{') {
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
             }
             // Of a range, `= 3 ... 5`, the first number counts.
             while !matches!(self.lexer.peek(), None | Some(b',' | b'}')) {
-                self.lexer.next();
+                self.lexer.token();
             }
             labels.push((label, next));
             next = next.saturating_add(1);

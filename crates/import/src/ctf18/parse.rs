@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
 
     fn peek(&mut self) -> Option<&Token<'a>> {
         if self.ahead.is_none() {
-            self.ahead = self.lexer.next();
+            self.ahead = self.lexer.token();
         }
         self.ahead.as_ref()
     }

@@ -66,7 +66,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token.
-    pub fn next(&mut self) -> Option<Token<'a>> {
+    pub fn token(&mut self) -> Option<Token<'a>> {
         loop {
             match self.peek()? {
                 b'"' => {
