@@ -6,8 +6,9 @@ use crate::poll::{Events, Poll};
 use crate::registry::{Registry, Setup};
 use crate::server::Server;
 use crate::socket::SocketFile;
-use crate::{kernel, log, manager, socket};
+use crate::{log, socket};
 use clap::Parser;
+use punctual_linux::{scheduling, service_manager};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -70,7 +71,7 @@ impl Options {
         if when == When::Start {
             warnings.extend(config.do_without_rules());
         }
-        let (setup, more) = Setup::load(&config, kernel::limits()).map_err(Failure::configuration)?;
+        let (setup, more) = Setup::load(&config, scheduling::limits()).map_err(Failure::configuration)?;
         warnings.iter().chain(&more).for_each(|warning| log::warning(&warning.to_string()));
         if let Some(path) = &self.socket {
             config.socket.path.clone_from(path);
@@ -96,12 +97,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let (journal, left) = Journal::open(&config.state).map_err(Failure::other)?;
     if let Some(before) = journal.rt_runtime() {
         // An earlier daemon has lifted the limit: the throttle comes back, so it counts.
-        kernel::remember_lifted(Some(before));
+        scheduling::remember_lifted(Some(before));
         (_, setup) = options.load(When::Start)?;
     }
     // Removes the socket's file at the end.
     let _file: Option<SocketFile>;
-    let listener = match manager::listener()
+    let listener = match service_manager::listener()
         .map_err(|error| Failure::other(format!("the service manager's socket: {error}")))?
     {
         Some(listener) => {
@@ -116,12 +117,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     let watching = |error| Failure::other(format!("watching for events: {error}"));
     let poll = Poll::new().map_err(watching)?;
-    let mut registry = Registry::new(setup, kernel::limits(), journal, poll.clone())
+    let mut registry = Registry::new(setup, scheduling::limits(), journal, poll.clone())
         .map_err(|error| Failure::other(format!("preparing to hold threads to their runtime: {error}")))?;
     registry.recover(left);
     let mut server = Server::new(poll, listener, &signals.pipe, registry).map_err(watching)?;
     server.serve_bus(config.realtimekit.clone());
-    manager::notify("READY=1");
+    notify("READY=1");
     log::info(&format!("version {} is ready at {}", env!("CARGO_PKG_VERSION"), config.socket.path.display()));
     let mut events = Events::default();
     let ended = loop {
@@ -139,15 +140,22 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             Err(error) => break Err(Failure::other(format!("waiting for events: {error}"))),
         }
     };
-    manager::notify("STOPPING=1");
+    notify("STOPPING=1");
     server.registry.stop();
     log::info("stopped; all threads have their earlier scheduling");
     ended
 }
 
+/// Notifies the service manager.
+fn notify(state: &str) {
+    if let Err(error) = service_manager::notify(state) {
+        log::warning(&error.to_string());
+    }
+}
+
 /// Loads the configuration again, or keeps the current one.
 fn reload(options: &Options, running: &Config, server: &mut Server) {
-    manager::notify(&manager::reloading());
+    notify(&service_manager::reloading());
     match options.load(When::Reload) {
         Ok((config, setup)) => {
             if (&config.socket, &config.state) != (&running.socket, &running.state) {
@@ -166,7 +174,7 @@ fn reload(options: &Options, running: &Config, server: &mut Server) {
             server.registry.last_reload_error = Some(failure.message);
         }
     }
-    manager::notify("READY=1");
+    notify("READY=1");
 }
 
 /// Raises the limit of open files: each connection, process and thread takes one.

@@ -4,7 +4,7 @@
 //! capacities; its acceptance test is the admission test, and it schedules the threads. See
 //! `punctual_protocol::dispatcher`.
 
-use crate::socket::connect_within;
+use punctual_linux::socket::connect_within;
 use punctual_model::Duration;
 use punctual_protocol::dispatcher::{Confirmed, FOLDER, GuestId, Place, Reply, Request, Reservation, SUFFIX};
 use punctual_schedule::{

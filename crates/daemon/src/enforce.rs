@@ -11,12 +11,12 @@ mod meter;
 mod watched;
 mod worker;
 
-use crate::kernel::{self, Processors, Scheduling, State};
 use crate::log;
 use crate::poll::{Poll, Token};
-use crate::thread::Thread;
 use budget::Budget;
 use lock::{Guard, Inheriting};
+use punctual_linux::scheduling::{self, Processors, Scheduling, State};
+use punctual_linux::thread::Thread;
 use punctual_protocol::Enforced;
 use rustc_hash::FxHashMap;
 use rustix::event::{EventfdFlags, eventfd};
@@ -348,9 +348,9 @@ impl Core {
     fn send_home(&self, born: &Born) {
         for &child in &born.children {
             let is_attached = self.threads.values().any(|it| it.target.thread.number == child);
-            if !is_attached && kernel::processors(child).is_ok_and(|now| now == born.from) {
+            if !is_attached && scheduling::processors(child).is_ok_and(|now| now == born.from) {
                 // It may have ended, or may not go there: then it stays.
-                let _ = kernel::pin(child, &born.home);
+                let _ = scheduling::pin(child, &born.home);
             }
         }
     }

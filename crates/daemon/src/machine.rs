@@ -47,7 +47,7 @@ impl Machine {
             kernel: text(system.release()),
             hardware: text(system.machine()),
             reserves,
-            clamps: crate::kernel::has_clamps(),
+            clamps: punctual_linux::scheduling::has_clamps(),
         }
     }
 

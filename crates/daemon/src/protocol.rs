@@ -8,7 +8,7 @@ use crate::access::Who;
 use crate::error::Error;
 use crate::polkit::Question;
 use crate::registry::{AttachedThread, Caller, Loaded, Registry, Spec, Wish};
-use crate::thread;
+use punctual_linux::thread;
 use punctual_model::Instant;
 use punctual_protocol::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, Counts, CreateSpec,

@@ -1,6 +1,6 @@
 //! What a slot of the journal holds of one spec.
 
-use crate::kernel::{Clamped, Processors, Scheduling, State};
+use punctual_linux::scheduling::{Clamped, Processors, Scheduling, State};
 use punctual_model::Duration;
 use punctual_schedule::{ANYWHERE, Assignment, Parameters};
 use serde::{Deserialize, Serialize};
@@ -168,7 +168,7 @@ mod optional_text {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::kernel::Clamps;
+    use punctual_linux::scheduling::Clamps;
 
     /// As large as a record can be.
     pub(crate) fn example() -> Record {

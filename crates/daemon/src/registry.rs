@@ -28,7 +28,6 @@ use crate::demand::Demand;
 use crate::enforce::{self, Enforcer};
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::kernel::{self, Processors};
 use crate::log;
 use crate::poll::Poll;
 use crate::record::{Applied, Attached, LONGEST_NAME, Record};
@@ -37,6 +36,7 @@ use crate::told::Told;
 use ended::{EndedSpecs, Place, Turn};
 use enforcement::Detached;
 use limit::Limit;
+use punctual_linux::scheduling::{self, Processors};
 use punctual_model::Duration;
 use punctual_protocol::Says;
 use punctual_schedule::{Answer, Assignment, Limits, Offer, Parameters, Plugin, Refusal, SpecId};
@@ -443,7 +443,7 @@ impl Registry {
         if let Err(Error::KernelRefused { .. }) = changed {
             // Perhaps its thread may not use the processor that was chosen.
             let thread = self.specs[&id].thread.as_ref().map(|attached| attached.thread.number);
-            if let Some(cpuset) = thread.and_then(|thread| kernel::cpuset(thread).ok()) {
+            if let Some(cpuset) = thread.and_then(|thread| scheduling::cpuset(thread).ok()) {
                 changed = self.change_within(caller, id, parameters, Some(&cpuset));
             }
         }

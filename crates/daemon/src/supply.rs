@@ -1,6 +1,6 @@
 //! What this kernel keeps of each processor for ordinary threads, as far as it says so.
 
-use crate::kernel;
+use punctual_linux::scheduling;
 use punctual_model::Duration;
 use punctual_schedule::{Reserve, ReserveKind};
 use std::fs;
@@ -22,7 +22,7 @@ pub fn of_kernel(processors: &[u32]) -> Vec<Reserve> {
         reserves.extend(processors.iter().filter_map(server));
     }
     if version(&release) < WITH_FAIR_SERVER || throttles_groups(release.trim()) {
-        let (runtime, period) = (kernel::configured_rt_runtime(), kernel::rt_period());
+        let (runtime, period) = (scheduling::configured_rt_runtime(), scheduling::rt_period());
         if let (Some(runtime), Some(period)) = (runtime, period) {
             reserves.extend(processors.iter().filter_map(|&cpu| throttle(cpu, runtime, period)));
         }

@@ -7,7 +7,7 @@ use crate::rows::Rows;
 use crate::threads::{Candidate, candidates, family};
 use crate::user::Priorities;
 use crate::{ext, freezer, user};
-use punctual_daemon::kernel::{self, Processors, State};
+use punctual_linux::scheduling::{self, Processors, State};
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ impl Ext {
         let matching = scope.matching();
         let cgroup = ext::shared_cgroup(matching.iter()).map_err(unsupported)?;
         let known: Vec<u32> = matching.iter().map(|thread| thread.tid).collect();
-        let before = known.iter().filter_map(|tid| Some((*tid, kernel::processors(*tid).ok()?)));
+        let before = known.iter().filter_map(|tid| Some((*tid, scheduling::processors(*tid).ok()?)));
         let before = before.collect();
         let own = ext::cgroup_of(std::process::id()).map_err(|error| unsupported(error.to_string()))?;
         let procs = |cgroup: &str| mount.join(cgroup.trim_start_matches('/')).join("cgroup.procs");
@@ -197,7 +197,7 @@ impl Ext {
 
     /// Whoever has all processors that the partition has left to it had the partition's, too.
     fn widened(&self, found: Processors) -> Processors {
-        let left = kernel::processors(1).unwrap_or(found);
+        let left = scheduling::processors(1).unwrap_or(found);
         let mut words = found.words();
         if found == left {
             let own = self.dispatcher.partition.processors.words();

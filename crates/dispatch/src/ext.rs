@@ -27,8 +27,8 @@ use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
 use lane::{Awaited, Lane};
 use load::{Flags, Loaded, handover, mark};
-use punctual_daemon::kernel::{self, Scheduling, State};
-use punctual_daemon::thread::Thread;
+use punctual_linux::scheduling::{self, Scheduling, State};
+use punctual_linux::thread::Thread;
 use punctual_model::{Duration, Instant};
 use punctual_trace::dispatch::Turn;
 use std::fs;
@@ -178,8 +178,8 @@ impl Dispatcher {
         let given = || {
             self.partition.take(tid)?;
             let place = &self.partition.processors;
-            kernel::pin(tid, place).map_err(|refused| refused.to_string())?;
-            kernel::schedule(tid, &scheduling()).map_err(|refused| refused.to_string())
+            scheduling::pin(tid, place).map_err(|refused| refused.to_string())?;
+            scheduling::schedule(tid, &scheduling()).map_err(|refused| refused.to_string())
         };
         let given = given();
         self.bound.set(task, Some(pinned));
@@ -244,7 +244,7 @@ impl Dispatcher {
             changed.push(format!("the processors to {:?}", found.processors));
             let _ = self.partition.take(tid);
             // One that is gone meanwhile is noticed soon.
-            let _ = kernel::pin(tid, &self.partition.processors);
+            let _ = scheduling::pin(tid, &self.partition.processors);
         }
         (!changed.is_empty()).then(|| changed.join(" and "))
     }
@@ -257,16 +257,16 @@ impl Dispatcher {
             if self.bound.contains(tid) || is_own() {
                 continue;
             }
-            let is_ext = kernel::scheduling(tid).is_ok_and(|scheduling| scheduling.policy == SCHED_EXT);
+            let is_ext = scheduling::scheduling(tid).is_ok_and(|scheduling| scheduling.policy == SCHED_EXT);
             // The kernel does not stand it (7.2) that a thread's policy is changed while it is being started.
             if (is_ext && !self.loaded.has_started(tid)) || self.partition.release(tid).is_err() {
                 continue;
             }
             if is_ext {
                 // One that ends meanwhile needs nothing.
-                let _ = kernel::schedule(tid, &Scheduling::ordinary());
+                let _ = scheduling::schedule(tid, &Scheduling::ordinary());
             }
-            let _ = kernel::pin(tid, &before.processors);
+            let _ = scheduling::pin(tid, &before.processors);
         }
     }
 

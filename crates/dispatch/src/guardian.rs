@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::notes::{Notes, announce_end_of_parent};
 use crate::undo::{Undo, set_ordinary, wait_for_sched_ext};
-use punctual_daemon::kernel::{self, Scheduling};
+use punctual_linux::scheduling::{self, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -109,7 +109,7 @@ fn spawn(program: &[OsString], priority: u32) -> Result<(Child, ChildStdin), Err
     };
     let mut process = command.spawn().map_err(failed)?;
     let fifo = Scheduling::from_policy(AssignedPolicy::Fifo(priority));
-    let scheduled = kernel::schedule(process.id(), &fifo);
+    let scheduled = scheduling::schedule(process.id(), &fifo);
     let notes = process.stdin.take().ok_or_else(|| failed(std::io::ErrorKind::BrokenPipe.into()))?;
     match scheduled {
         Ok(()) => Ok((process, notes)),
@@ -259,7 +259,7 @@ mod tests {
     /// What is put back meanwhile is a setting whose file can be read only when somebody has written there.
     #[test]
     fn real_time_priorities_are_put_back_last() {
-        use punctual_daemon::kernel::{Processors, State, schedule, scheduling};
+        use punctual_linux::scheduling::{Processors, State, schedule, scheduling};
         let (thread, end, handle) = crate::living::living();
         let tid = thread.number;
         let fifo = |priority| Scheduling::from_policy(AssignedPolicy::Fifo(priority));

@@ -2,7 +2,7 @@
 //! in them. The next one clears it away. Priorities stay: nobody knows what they were.
 
 use crate::undo::{remove_cgroup, set_ordinary, threads_in};
-use punctual_daemon::socket::connect_within;
+use punctual_linux::socket::connect_within;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! For tests: threads that live as long as somebody wants them.
 
-use punctual_daemon::thread::Thread;
+use punctual_linux::thread::Thread;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 

@@ -6,8 +6,8 @@
 //! one with a greater priority than the dispatching thread keeps that from its processor, with a lock for
 //! which the session waits.
 
-use punctual_daemon::kernel::{self, Scheduling};
-use punctual_daemon::thread::Thread;
+use punctual_linux::scheduling::{self, Scheduling};
+use punctual_linux::thread::Thread;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -73,10 +73,10 @@ impl Threads {
     fn mend(&self, instead: &Instead) {
         for member in self.all().iter_mut() {
             let Some(thread) = &member.thread else { continue };
-            let Ok(found) = kernel::scheduling(thread.number) else { continue };
+            let Ok(found) = scheduling::scheduling(thread.number) else { continue };
             // If it lives after its policy was read, that was its own; its end is noticed elsewhere.
             if let Some(scheduling) = instead(&found).filter(|_| thread.lives()) {
-                let _ = kernel::schedule(thread.number, &scheduling);
+                let _ = scheduling::schedule(thread.number, &scheduling);
                 member.found = Some(format!("the policy to {found}"));
             }
         }
@@ -125,12 +125,12 @@ mod tests {
         }
         // As if the number had been given to a thread that lives.
         let (other, _end, _handle) = living();
-        let before = kernel::scheduling(other.number).expect("it lives");
+        let before = scheduling::scheduling(other.number).expect("it lives");
         let threads = Threads::new(1);
         ended.number = other.number;
         threads.set(0, Some(ended));
         threads.mend(&|_| Some(Scheduling::ordinary()));
         assert_eq!(threads.found(0), None);
-        assert_eq!(kernel::scheduling(other.number).expect("it lives"), before);
+        assert_eq!(scheduling::scheduling(other.number).expect("it lives"), before);
     }
 }

@@ -6,7 +6,7 @@
 //! dispatcher's first thread ends (PR_SET_PDEATHSIG), and then gives all others a priority at which they
 //! can.
 
-use punctual_daemon::kernel::{self, Scheduling, State};
+use punctual_linux::scheduling::{self, Scheduling, State};
 use punctual_schedule::AssignedPolicy;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs;
@@ -104,7 +104,7 @@ fn raise(process: i32) {
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     for thread in threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
         // One that ends meanwhile needs nothing.
-        let _ = kernel::schedule(thread, &scheduling);
+        let _ = scheduling::schedule(thread, &scheduling);
     }
 }
 

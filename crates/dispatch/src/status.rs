@@ -2,7 +2,7 @@
 
 use crate::plan::Clock;
 use crate::statistics::Errors;
-use punctual_daemon::socket::connect_within;
+use punctual_linux::socket::connect_within;
 use punctual_model::{Duration, Instant};
 use punctual_protocol::dispatcher::FOLDER;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What this machine allows a dispatcher.
 
 use crate::freezer;
-use punctual_daemon::kernel::{self, Scheduling};
+use punctual_linux::scheduling::{self, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use std::fs;
 
@@ -37,7 +37,7 @@ pub fn support() -> Support {
 fn try_priority() -> Result<(), String> {
     let try_it = || {
         let fifo = Scheduling::from_policy(AssignedPolicy::Fifo(1));
-        kernel::schedule(0, &fifo).map_err(|refused| refused.to_string())
+        scheduling::schedule(0, &fifo).map_err(|refused| refused.to_string())
     };
     std::thread::spawn(try_it).join().unwrap_or_else(|_| Err("the test thread panicked".into()))
 }

@@ -1,7 +1,7 @@
 //! What a dispatcher changes outside of itself, noted before it is changed, and how each is put back.
 
-use punctual_daemon::kernel::{self, Processors, Scheduling, State};
-use punctual_daemon::thread::Thread;
+use punctual_linux::scheduling::{self, Processors, Scheduling, State};
+use punctual_linux::thread::Thread;
 use punctual_schedule::AssignedPolicy;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -139,10 +139,10 @@ pub struct Calmed<'a> {
 impl<'a> Calmed<'a> {
     /// `None` if its policy is not one that the dispatcher gives, or cannot be changed.
     fn new(thread: Thread, before: &'a State, mut given: Vec<State>) -> Option<Calmed<'a>> {
-        let now = kernel::scheduling(thread.number).ok()?;
+        let now = scheduling::scheduling(thread.number).ok()?;
         given.iter().find(|state| state.scheduling.matches(&now))?;
-        kernel::schedule(thread.number, &Scheduling::ordinary()).ok()?;
-        let ordinary = State { scheduling: kernel::scheduling(thread.number).ok()?, ..*before };
+        scheduling::schedule(thread.number, &Scheduling::ordinary()).ok()?;
+        let ordinary = State { scheduling: scheduling::scheduling(thread.number).ok()?, ..*before };
         given.push(ordinary);
         Some(Calmed { thread, before, given })
     }
@@ -239,10 +239,10 @@ pub fn wait_for_sched_ext() {
 
 /// Makes a thread that inherited SCHED_EXT an ordinary one. If it has another policy, nothing is to be done.
 pub fn set_ordinary(tid: u32) {
-    if kernel::scheduling(tid).is_ok_and(|scheduling| scheduling.policy == SCHED_EXT) {
+    if scheduling::scheduling(tid).is_ok_and(|scheduling| scheduling.policy == SCHED_EXT) {
         // One that ends meanwhile needs nothing.
-        let _ = kernel::schedule(tid, &Scheduling::ordinary());
-        let _ = kernel::pin(tid, &Processors::from_words([u64::MAX; Processors::MOST / 64]));
+        let _ = scheduling::schedule(tid, &Scheduling::ordinary());
+        let _ = scheduling::pin(tid, &Processors::from_words([u64::MAX; Processors::MOST / 64]));
     }
 }
 

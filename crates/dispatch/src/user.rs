@@ -32,8 +32,8 @@ use lane::Lane;
 use mail::Mail;
 use plug::{Plug, Sight};
 use present::Present;
-use punctual_daemon::kernel::Scheduling;
-use punctual_daemon::thread::Thread;
+use punctual_linux::scheduling::Scheduling;
+use punctual_linux::thread::Thread;
 use punctual_model::{Duration, Instant};
 use punctual_schedule::AssignedPolicy;
 use punctual_trace::dispatch::Turn;
@@ -324,7 +324,7 @@ fn instead(found: &Scheduling, priorities: Priorities) -> Option<Scheduling> {
 /// PREEMPT_RT it may hold a lock of the kernel meanwhile, so that no grace period of RCU ends; RCU then gives
 /// it priority 1, with which not even the fair server lets it run.
 pub fn enter(processor: u32, priority: u32) -> Result<(), Error> {
-    use punctual_daemon::kernel::{Processors, pin, schedule};
+    use punctual_linux::scheduling::{Processors, pin, schedule};
     let what = format!("dispatching on processor {processor}");
     let here = Processors::one(processor).ok_or_else(|| Error::unsupported(&what, "it does not exist"))?;
     schedule(0, &Scheduling::from_policy(AssignedPolicy::Fifo(priority)))

@@ -68,7 +68,9 @@ impl Plan {
 
 /// What `systemctl status` shows, if the manager listens.
 pub fn tell_manager(status: &str) {
-    punctual_daemon::manager::notify(&format!("STATUS={status}"));
+    if let Err(error) = punctual_linux::service_manager::notify(&format!("STATUS={status}")) {
+        console::message(&error.to_string());
+    }
 }
 
 fn systemctl(arguments: &[&str]) -> Result<String, Failure> {

@@ -5,10 +5,10 @@ use super::enforcement::EnforcementTable;
 use super::plugins::{Kind, PluginConfig};
 use super::realtimekit::{self, RealtimeKit};
 use super::settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
-use crate::kernel::{self, Clamps};
 use crate::machine::{Machine, processor_list};
 use crate::supply;
 use crate::text::{self, Error, Problem};
+use punctual_linux::scheduling::{self, Clamps};
 use punctual_model::{Duration, TimingModel};
 use punctual_schedule::{Platform, Reserve, ReserveKind, Test};
 use serde::Deserialize;
@@ -470,7 +470,7 @@ impl Reader<'_> {
                 _ => f64::NAN,
             };
             if (0.0..=1.0).contains(&number) {
-                return Some((number * f64::from(kernel::WHOLE)).round() as u32);
+                return Some((number * f64::from(scheduling::WHOLE)).round() as u32);
             }
             let message = format!(
                 "{key} = {} is out of range; expected a share of the greatest processor's capacity, 0 to 1",

@@ -1,8 +1,8 @@
 //! One plugin of the configuration, and how it comes to be.
 
 use crate::dispatched::Dispatched;
-use crate::kernel::Clamps;
 use crate::shared::Shared;
+use punctual_linux::scheduling::Clamps;
 use punctual_schedule::{Limits, Platform, Plugin, Reserve, Settings, Test};
 use std::fmt;
 use std::path::PathBuf;

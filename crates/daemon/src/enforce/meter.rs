@@ -1,8 +1,8 @@
 //! Measures one thread: its processor time against a limit, its context switches, whether it migrates. By
 //! perf events of the kernel's software clock, which exist on every machine.
 
-use crate::kernel::{self, Processors};
 use memmap2::{MmapOptions, MmapRaw};
+use punctual_linux::scheduling::{self, Processors};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -331,7 +331,7 @@ fn open(thread: u32, config: u64, sample_period: u64, flags: u64) -> io::Result<
 /// Whether the kernel tells of events from a thread of low priority, which the one that is measured can
 /// starve: that of PREEMPT_RT does.
 pub fn is_told_late() -> bool {
-    kernel::is_preempt_rt()
+    scheduling::is_preempt_rt()
 }
 
 #[cfg(test)]
@@ -392,18 +392,18 @@ mod tests {
             }
         });
         let number = receive.recv().unwrap();
-        if kernel::pin(number, &here).is_err() || kernel::pin(number, &there).is_err() {
+        if scheduling::pin(number, &here).is_err() || scheduling::pin(number, &there).is_err() {
             return eprintln!("SKIPPED: there is one processor");
         }
         let runs = |processors: &Processors| {
-            kernel::pin(number, processors).unwrap();
+            scheduling::pin(number, processors).unwrap();
             wake.send(()).unwrap();
             answered.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
             until_asleep(number);
             assert!(was_last_on(number, processors));
         };
         runs(&there);
-        kernel::pin(number, &here).unwrap();
+        scheduling::pin(number, &here).unwrap();
         let mut births = match Births::new(number, Some(here), true) {
             Ok(births) => births,
             Err(error) => return eprintln!("SKIPPED: perf events: {error}"),

@@ -4,7 +4,7 @@ use super::account::Account;
 use super::budget::Budget;
 use super::meter::{Births, Meter, NEVER, Record, What};
 use super::{Born, Changes, Event, Notice, Overruns, Policy, Target};
-use crate::kernel::{self, Refused, Scheduling, State};
+use punctual_linux::scheduling::{self, Refused, Scheduling, State};
 use punctual_protocol::Enforced;
 use std::io;
 
@@ -131,7 +131,7 @@ impl Watched {
         if self.target.is_held() {
             self.settle();
         }
-        if let Err(error) = kernel::schedule(self.target.thread.number, &self.target.demoted) {
+        if let Err(error) = scheduling::schedule(self.target.thread.number, &self.target.demoted) {
             self.problem = Some(format!("it cannot be demoted: {error}"));
         }
         self.is_barred = true;
@@ -431,7 +431,7 @@ impl Watched {
             Changes::Detach => {
                 // The registry detaches it when it has its turn. Until then, it is not to go on elsewhere.
                 let is_moved = is.scheduling.matches(&expected.scheduling) && !self.is_demoted();
-                if is_moved && kernel::schedule(number, &self.target.demoted).is_ok() {
+                if is_moved && scheduling::schedule(number, &self.target.demoted).is_ok() {
                     self.scheduled = Scheduled::Demoted(u64::MAX);
                 }
                 self.look_at = None;
@@ -530,7 +530,7 @@ impl Watched {
     }
 
     fn demote(&mut self) -> Result<(), Refused> {
-        kernel::schedule(self.target.thread.number, &self.target.demoted)?;
+        scheduling::schedule(self.target.thread.number, &self.target.demoted)?;
         if let Some(Measure::Accounts(_)) = self.meter {
             // With that, the kernel has accounted for what it took until now.
             self.take(&mut Vec::new());
@@ -546,7 +546,7 @@ impl Watched {
         let promoted = match self.is_barred {
             // Nobody has looked where it was.
             true => State::read(number).and_then(|is| self.target.applied.enact(number, &is)),
-            false => kernel::schedule(number, &self.target.applied.scheduling),
+            false => scheduling::schedule(number, &self.target.applied.scheduling),
         };
         if let Err(error) = promoted {
             self.look_at = (!error.is_gone()).then_some(now + RETRY);
@@ -588,7 +588,7 @@ pub(super) fn demoted(before: &Scheduling) -> Scheduling {
 mod tests {
     use super::*;
     use crate::enforce::Accounting;
-    use crate::thread::Thread;
+    use punctual_linux::thread::Thread;
     use std::sync::Arc;
 
     const MS: u64 = 1_000_000;

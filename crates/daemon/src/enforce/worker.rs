@@ -5,8 +5,8 @@ use super::account::Account;
 use super::meter::{self, Births, Meter};
 use super::watched::{Events, GRAIN, Measure, Unmeasured};
 use super::{Accounting, Shared, Target, now, ring, silence};
-use crate::kernel::{self, Scheduling};
 use crate::log;
+use punctual_linux::scheduling::{self, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use rustix::event::{Timespec, epoll};
 use std::io;
@@ -38,7 +38,7 @@ pub(super) fn run(shared: &Shared, ready: &Sender<()>) {
         }
     };
     let scheduling = Scheduling::from_policy(AssignedPolicy::Fifo(PRIORITY));
-    if let Err(error) = kernel::schedule(0, &scheduling) {
+    if let Err(error) = scheduling::schedule(0, &scheduling) {
         log::warning(&format!(
             "runtimes are enforced by an ordinary thread, which others can starve: {error}"
         ));

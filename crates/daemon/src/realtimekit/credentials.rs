@@ -2,7 +2,7 @@
 
 use super::Client;
 use crate::access::Who;
-use crate::thread;
+use punctual_linux::thread;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,8 +1,8 @@
 //! The thread of a spec, and what the daemon did to it.
 
-use crate::kernel::{Clamped, Scheduling, State};
 use crate::record::Applied;
-use crate::thread::Thread;
+use punctual_linux::scheduling::{Clamped, Scheduling, State};
+use punctual_linux::thread::Thread;
 use punctual_protocol::Used;
 use std::sync::Arc;
 

@@ -7,11 +7,11 @@ use super::ended::Turn;
 use super::enforcement::target;
 use super::process::Caller;
 use crate::error::Error;
-use crate::kernel::{self, Clamped, Refused, State};
 use crate::log;
 use crate::poll::Token;
 use crate::record::Applied;
-use crate::thread::{self, Owner, Thread};
+use punctual_linux::scheduling::{self, Clamped, Refused, State};
+use punctual_linux::thread::{self, Owner, Thread};
 use punctual_protocol::Used;
 use punctual_schedule::{ANYWHERE, SpecId};
 use std::io;
@@ -43,7 +43,7 @@ impl Registry {
         let Err(Error::KernelRefused { .. }) = done else { return done };
         let Some(spec) = self.specs.get(&id) else { return done };
         let place = spec.admission.offer.processor;
-        match kernel::cpuset(number) {
+        match scheduling::cpuset(number) {
             Ok(cpuset) if !cpuset.has(place) => {
                 self.move_within(caller, id, &cpuset)?;
                 self.attach_here(caller, id, named, number)
@@ -316,7 +316,7 @@ impl Registry {
         }
         let config = &self.setup.plugins[self.specs[&id].admission.plugin].config;
         let is_its = |processor: u32| config.processors.contains(&processor);
-        let most = kernel::Processors::MOST as u32;
+        let most = scheduling::Processors::MOST as u32;
         match (0..most).all(|processor| before.processors.has(processor) == is_its(processor)) {
             true => Ok(()),
             false => Err(Error::NotAdmitted {
@@ -346,7 +346,7 @@ impl Registry {
     pub(super) fn limit_can_be_lifted(&self) -> bool {
         self.setup.may_lift_limit
             || self.journal.rt_runtime().is_some()
-            || matches!(kernel::rt_runtime(), Ok(-1))
+            || matches!(scheduling::rt_runtime(), Ok(-1))
     }
 
     /// Applies a spec's assignment to its thread, if it changed, and holds it to its runtime. The thread is
@@ -482,6 +482,6 @@ fn kernel_error(error: Refused, named: u32) -> Error {
 fn no_such_processor(processor: u32) -> Error {
     refused(format!(
         "processor {processor} is beyond the {} that punctuald supports",
-        kernel::Processors::MOST
+        scheduling::Processors::MOST
     ))
 }

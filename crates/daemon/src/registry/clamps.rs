@@ -3,16 +3,16 @@
 
 use super::Registry;
 use crate::error::Error;
-use crate::kernel::{self, Clamped, Refused};
 use crate::log;
+use punctual_linux::scheduling::{self, Clamped, Refused};
 use punctual_schedule::SpecId;
 
 impl Registry {
     /// The clamps of a thread that is to be attached, if any plugin sets some and the kernel has them.
     pub(super) fn unclamped(&self, number: u32) -> Result<Option<Clamped>, Refused> {
         let sets = self.setup.plugins.iter().any(|loaded| !loaded.config.clamps.is_empty());
-        match sets && kernel::has_clamps() {
-            true => kernel::clamps(number).map(|before| Some(Clamped::new(before))),
+        match sets && scheduling::has_clamps() {
+            true => scheduling::clamps(number).map(|before| Some(Clamped::new(before))),
             false => Ok(None),
         }
     }
@@ -33,9 +33,9 @@ impl Registry {
         }
         let refused = |error: Refused| Error::KernelRefused { reason: error.to_string() };
         let was = *clamped;
-        let change = clamped.change(kernel::clamps(number).map_err(refused)?, wanted);
+        let change = clamped.change(scheduling::clamps(number).map_err(refused)?, wanted);
         self.write_record(id);
-        match kernel::clamp(number, &change) {
+        match scheduling::clamp(number, &change) {
             Err(error) if !error.is_gone() => {
                 if let Some(attached) = self.specs.get_mut(&id).and_then(|spec| spec.thread.as_mut()) {
                     attached.clamped = Some(was);
@@ -51,7 +51,7 @@ impl Registry {
 /// Undoes what was done to the clamps of a thread, as far as nobody else has changed it since.
 pub(super) fn undo(number: u32, clamped: Option<&Clamped>) {
     let Some(clamped) = clamped else { return };
-    let undone = kernel::clamps(number).and_then(|now| kernel::unclamp(number, &clamped.undo(now)));
+    let undone = scheduling::clamps(number).and_then(|now| scheduling::unclamp(number, &clamped.undo(now)));
     match undone {
         Err(error) if !error.is_gone() => {
             log::warning(&format!("thread {number} keeps its utilization clamps: {error}"));

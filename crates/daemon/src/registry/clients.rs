@@ -6,7 +6,7 @@ use crate::access::Who;
 use crate::error::Error;
 use crate::log;
 use crate::poll::Token;
-use crate::thread;
+use punctual_linux::thread;
 use punctual_schedule::SpecId;
 use std::collections::BTreeSet;
 use std::io;

@@ -2,9 +2,9 @@
 
 use super::{Registry, Spec};
 use crate::enforce::{self, Event, Notice, Target};
-use crate::kernel::{self, Processors, Refused, State};
 use crate::log;
-use crate::thread;
+use punctual_linux::scheduling::{self, Processors, Refused, State};
+use punctual_linux::thread;
 use punctual_protocol::Enforced;
 use punctual_schedule::SpecId;
 
@@ -90,9 +90,9 @@ impl Registry {
     pub(super) fn send_helpers_home(&self, number: u32, from: &Processors, home: &Processors) {
         for helper in thread::siblings(number) {
             let is_attached = self.threads.contains_key(&helper);
-            if !is_attached && from != home && kernel::processors(helper).is_ok_and(|now| now == *from) {
+            if !is_attached && from != home && scheduling::processors(helper).is_ok_and(|now| now == *from) {
                 // It may have ended meanwhile.
-                let _ = kernel::pin(helper, home);
+                let _ = scheduling::pin(helper, home);
             }
         }
     }

@@ -6,8 +6,8 @@
 
 use super::{Registry, SpecId};
 use crate::enforce::now;
-use crate::kernel::{self, Processors};
-use crate::thread;
+use punctual_linux::scheduling::{self, Processors};
+use punctual_linux::thread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -142,12 +142,12 @@ impl Registry {
         started.seen.extend(&looked_at);
         let is_new = |&number: &u32| {
             !self.threads.contains_key(&number)
-                && kernel::processors(number).is_ok_and(|now| now == *from)
+                && scheduling::processors(number).is_ok_and(|now| now == *from)
                 && thread::process_start(number).is_ok_and(|start| start >= since)
         };
         let new = looked_at.iter().copied().filter(is_new);
         // They may have ended meanwhile, or may not go there.
-        let new: Vec<u32> = new.filter(|&number| kernel::pin(number, home).is_ok()).collect();
+        let new: Vec<u32> = new.filter(|&number| scheduling::pin(number, home).is_ok()).collect();
         *budget -= looked_at.len();
         started.parents.extend(&new);
         !new.is_empty()

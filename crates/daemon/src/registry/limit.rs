@@ -3,9 +3,9 @@
 use super::Registry;
 use super::attached::{AttachedThread, NOT_LIFTED};
 use crate::error::Error;
-use crate::kernel;
 use crate::log;
 use crate::record::Applied;
+use punctual_linux::scheduling;
 use punctual_model::Duration;
 use std::time::{self, Instant};
 
@@ -46,7 +46,7 @@ impl Registry {
         if self.journal.rt_runtime().is_some() {
             return Ok(());
         }
-        let now = kernel::rt_runtime().map_err(refused)?;
+        let now = scheduling::rt_runtime().map_err(refused)?;
         if now == -1 {
             return Ok(());
         }
@@ -54,10 +54,10 @@ impl Registry {
             return Err(refused(NOT_LIFTED));
         }
         self.journal.set_rt_runtime(Some(now));
-        kernel::remember_lifted(Some(now));
-        kernel::set_rt_runtime(-1).map_err(|error| {
+        scheduling::remember_lifted(Some(now));
+        scheduling::set_rt_runtime(-1).map_err(|error| {
             self.journal.set_rt_runtime(None);
-            kernel::remember_lifted(None);
+            scheduling::remember_lifted(None);
             refused(error)
         })
     }
@@ -88,15 +88,15 @@ impl Registry {
         if Instant::now() < due {
             return;
         }
-        let restored = match kernel::rt_runtime() {
-            Ok(-1) => kernel::set_rt_runtime(before),
+        let restored = match scheduling::rt_runtime() {
+            Ok(-1) => scheduling::set_rt_runtime(before),
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         };
         match restored {
             Ok(()) => {
                 self.journal.set_rt_runtime(None);
-                kernel::remember_lifted(None);
+                scheduling::remember_lifted(None);
                 self.limit = Limit::default();
             }
             Err(error) => {

@@ -5,7 +5,7 @@ use super::process::Caller;
 use crate::config::RealtimeKit;
 use crate::error::Error;
 use crate::realtimekit::{Client, Refusal, Request, Wish};
-use crate::thread::Thread;
+use punctual_linux::thread::Thread;
 use punctual_schedule::{Parameters, SpecId};
 use std::rc::Rc;
 

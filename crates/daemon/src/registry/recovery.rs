@@ -6,11 +6,11 @@ use crate::access::{Share, Who};
 use crate::demand::Demand;
 use crate::enforce;
 use crate::journal::Left;
-use crate::kernel::{self, State};
 use crate::log;
 use crate::poll::Token;
 use crate::record::{Attached, Record};
-use crate::thread::{self, Owner, Thread};
+use punctual_linux::scheduling::{self, State};
+use punctual_linux::thread::{self, Owner, Thread};
 use punctual_schedule::{ANYWHERE, Answer, Assignment, Offer, Parameters, SpecId};
 use std::mem::discriminant;
 use std::rc::Rc;
@@ -192,7 +192,7 @@ impl Registry {
             *before != applied && as_before
         });
         // Where that fails, the thread has ended.
-        let clamped = attached.clamped.zip(kernel::clamps(attached.number).ok());
+        let clamped = attached.clamped.zip(scheduling::clamps(attached.number).ok());
         let clamped = clamped.map(|(clamped, now)| clamped.settled(now));
         self.set_thread(
             id,

@@ -1,7 +1,7 @@
 //! The other end of a connection, according to the kernel.
 
 use crate::access::Who;
-use crate::thread;
+use punctual_linux::thread;
 use rustix::net::sockopt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

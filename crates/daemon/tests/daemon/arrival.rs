@@ -3,7 +3,7 @@
 
 use crate::actor::Actor;
 use crate::rig::{Client, Daemon, FIFO, seen, until, waits_in};
-use punctual_daemon::kernel::{self, Processors};
+use punctual_linux::scheduling::{self, Processors};
 use serde_json::{Value, json};
 
 /// They need a processor.
@@ -46,7 +46,7 @@ impl Rig {
 
     /// Someone else sends it there, while it sleeps.
     fn send_to(&self, processor: u32) {
-        kernel::pin(self.thread(), &Processors::one(processor).unwrap()).unwrap();
+        scheduling::pin(self.thread(), &Processors::one(processor).unwrap()).unwrap();
     }
 
     /// It runs on a processor, and goes to sleep there.

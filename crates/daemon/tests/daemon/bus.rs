@@ -3,7 +3,7 @@
 
 use crate::rig::{Daemon, OTHER, PATIENCE, seen, spawn_urgently, until};
 use libtest_mimic::{Completion, Failed};
-use punctual_daemon::kernel::{self, Processors, Scheduling};
+use punctual_linux::scheduling::{self, Processors, Scheduling};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -301,14 +301,14 @@ fn a_priority_is_given_again() {
     for priority in [10, 10, 12] {
         rig.realtime(NOBODY, thread, priority).unwrap();
         assert_eq!((seen(thread).0, seen(thread).1, seen(thread).3.as_str()), (RR, priority, "0"));
-        kernel::schedule(thread, &Scheduling::ordinary()).unwrap();
+        scheduling::schedule(thread, &Scheduling::ordinary()).unwrap();
         if priority == 10 {
-            kernel::pin(thread, &Processors::from_words([u64::MAX; Processors::MOST / 64])).unwrap();
+            scheduling::pin(thread, &Processors::from_words([u64::MAX; Processors::MOST / 64])).unwrap();
         }
     }
     rig.nice(NOBODY, thread, -11).unwrap();
     assert_eq!((seen(thread).0, seen(thread).2, seen(thread).3), (OTHER, -11, before.3.clone()));
-    kernel::schedule(thread, &Scheduling::ordinary()).unwrap();
+    scheduling::schedule(thread, &Scheduling::ordinary()).unwrap();
     rig.nice(NOBODY, thread, -11).unwrap();
     assert_eq!((seen(thread).0, seen(thread).2), (OTHER, -11));
     assert_eq!(rig.specs().len(), 1);

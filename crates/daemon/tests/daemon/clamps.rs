@@ -2,7 +2,7 @@
 
 use crate::rig::{Daemon, FIFO, Sleeper, seen};
 use libtest_mimic::{Completion, Failed};
-use punctual_daemon::kernel::{self, Clamps};
+use punctual_linux::scheduling::{self, Clamps};
 use serde_json::{Value, json};
 
 /// Tests, and whether they need a kernel with clamps or one without.
@@ -15,7 +15,7 @@ pub const TESTS: &[(&str, bool, fn())] = &[
 
 /// Runs a test, or says what is missing.
 pub fn run(needs: bool, test: fn()) -> Result<Completion, Failed> {
-    match (needs, kernel::has_clamps()) {
+    match (needs, scheduling::has_clamps()) {
         (true, false) => {
             Ok(Completion::ignored_with("this kernel has no utilization clamps (CONFIG_UCLAMP_TASK)"))
         }
@@ -47,7 +47,7 @@ processors = "0"
 "#;
 
 fn now(thread: u32) -> (u32, u32) {
-    let is = kernel::clamps(thread).unwrap();
+    let is = scheduling::clamps(thread).unwrap();
     (is.min.unwrap(), is.max.unwrap())
 }
 
@@ -73,7 +73,7 @@ fn they_are_set_and_undone() {
     assert_eq!(now(sleeper.tid()), before);
     // What a thread had of its own it has again.
     let own = Clamps { min: Some(100), max: Some(900) };
-    kernel::clamp(sleeper.tid(), &own).unwrap();
+    scheduling::clamp(sleeper.tid(), &own).unwrap();
     client.ask("AttachThread", json!({ "spec": spec, "thread": sleeper.tid() }));
     assert_eq!(now(sleeper.tid()), (768, 900));
     client.ask("ReleaseSpec", json!({ "spec": spec }));
@@ -110,7 +110,7 @@ fn others_have_the_last_word() {
     let mut client = daemon.connect();
     let sleeper = Sleeper::start();
     let spec = client.schedule(wish("FP"), sleeper.tid());
-    kernel::clamp(sleeper.tid(), &Clamps { min: Some(200), max: None }).unwrap();
+    scheduling::clamp(sleeper.tid(), &Clamps { min: Some(200), max: None }).unwrap();
     client.ask("ReleaseSpec", json!({ "spec": spec }));
     assert_eq!(now(sleeper.tid()), (200, 1024));
 }

@@ -4,7 +4,7 @@
 use crate::actor::Actor;
 use crate::enforcement::{Hog, config, enforced, overruns_before_demotion, parameters};
 use crate::rig::{Client, DEADLINE, Daemon, FIFO, OTHER, Sleeper, WITH_EDF, in_time, seen, until, waits_in};
-use punctual_daemon::kernel::{self, Processors};
+use punctual_linux::scheduling::{self, Processors};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -208,14 +208,14 @@ fn who_hops_is_barred() {
         let (mut actor, other) = (Actor::start(), Sleeper::start());
         let thread: u32 = actor.tell("periodic 5 1000000").parse().unwrap();
         // If it is there already, it does not migrate the first time.
-        kernel::pin(thread, &elsewhere).unwrap();
+        scheduling::pin(thread, &elsewhere).unwrap();
         until("its sleep there", || waits_in("nanosleep", actor.pid(), thread));
         let spec = client.schedule(parameters, thread);
         let before = seen(thread);
         assert_eq!((before.0, before.3.as_str()), (FIFO, "0"));
         until("the bar", || {
             if seen(thread).0 == FIFO {
-                kernel::pin(thread, &elsewhere).unwrap();
+                scheduling::pin(thread, &elsewhere).unwrap();
             }
             std::thread::sleep(Duration::from_millis(20));
             seen(thread).0 == OTHER

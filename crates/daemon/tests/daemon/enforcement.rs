@@ -3,7 +3,7 @@
 use crate::actor::Actor;
 use crate::rig::{Client, Daemon, FIFO, OTHER, Sleeper, in_time, seen, until};
 use crate::wire::loop_memory;
-use punctual_daemon::kernel::{self, Processors, Scheduling};
+use punctual_linux::scheduling::{self, Processors, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
@@ -315,7 +315,7 @@ fn who_was_put_back_is_detached_too() {
     let mut client = daemon.connect();
     let hog = Hog::start();
     let spec = client.schedule(parameters(40, 200, 400), hog.tid());
-    kernel::schedule(hog.tid(), &Scheduling::from_policy(AssignedPolicy::Fifo(3))).unwrap();
+    scheduling::schedule(hog.tid(), &Scheduling::from_policy(AssignedPolicy::Fifo(3))).unwrap();
     let is_attached =
         |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"].get("thread").is_some();
     until("the detachment", || !is_attached(&mut client));
@@ -524,7 +524,7 @@ fn a_thread_that_was_real_time_is_demoted_too() {
     let daemon = Daemon::start(&config(""));
     let mut client = daemon.connect();
     let hog = Hog::start();
-    kernel::schedule(hog.tid(), &Scheduling::from_policy(AssignedPolicy::Fifo(3))).unwrap();
+    scheduling::schedule(hog.tid(), &Scheduling::from_policy(AssignedPolicy::Fifo(3))).unwrap();
     let before = seen(hog.tid());
     let spec = client.schedule(parameters(40, 10, 3000), hog.tid());
     until("a demotion", || seen(hog.tid()).0 == OTHER);
@@ -545,7 +545,7 @@ fn a_thread_that_leaves_its_processor_is_put_back() {
     let spec = client.schedule(parameters(40, 10, 20), thread);
     until("its jobs", || enforced(&mut client, spec)["jobs"].as_u64().unwrap_or(0) >= 1);
     for round in 1..=3 {
-        kernel::pin(thread, &elsewhere).unwrap();
+        scheduling::pin(thread, &elsewhere).unwrap();
         until("its processor", || seen(thread).3 == "0");
         until("the count", || enforced(&mut client, spec)["put_back"] == json!(round));
     }
@@ -568,7 +568,7 @@ fn threads_without_a_runtime_are_put_back() {
     // Whether its changes are heard of, shows when one is.
     for _ in 0..3 {
         until("its processor", || {
-            kernel::pin(thread, &elsewhere).unwrap();
+            scheduling::pin(thread, &elsewhere).unwrap();
             std::thread::sleep(Duration::from_millis(50));
             seen(thread).3 == "0"
         });
@@ -590,7 +590,7 @@ fn a_thread_that_was_changed_is_detached() {
         let spec = client.schedule(parameters(40, 10, 20), thread);
         let it = |client: &mut Client| client.ask("GetSpec", json!({ "spec": spec }))["spec"].clone();
         until("its jobs", || it(&mut client)["enforced"]["jobs"].as_u64().unwrap_or(0) >= 1);
-        kernel::pin(thread, &elsewhere).unwrap();
+        scheduling::pin(thread, &elsewhere).unwrap();
         match stays {
             true => until("the note", || it(&mut client)["thread_is"] == json!("on processors 1")),
             false => until("the detachment", || it(&mut client).get("thread").is_none()),

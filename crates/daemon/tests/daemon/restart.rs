@@ -2,8 +2,8 @@
 
 use crate::actor::Actor;
 use crate::rig::{DEADLINE, Daemon, FIFO, OTHER, PLUGINS, Sleeper, WITH_EDF, rt_runtime, seen, until};
-use punctual_daemon::kernel::{self, Scheduling};
-use punctual_daemon::thread;
+use punctual_linux::scheduling::{self, Scheduling};
+use punctual_linux::thread;
 use serde_json::json;
 use std::os::unix::fs::FileExt;
 
@@ -83,18 +83,18 @@ fn who_ended_is_undone() {
 fn threads_that_somebody_changed_are_left_so() {
     let mut daemon = Daemon::start(PLUGINS);
     let (changed, detached) = (Sleeper::start(), Sleeper::start());
-    let before = kernel::scheduling(detached.tid()).unwrap();
+    let before = scheduling::scheduling(detached.tid()).unwrap();
     let mut client = daemon.connect();
     let spec = client.schedule(json!({ "priority": 30 }), changed.tid());
     client.schedule(json!({ "priority": 31 }), detached.tid());
     daemon.kill();
-    kernel::schedule(
+    scheduling::schedule(
         changed.tid(),
         &Scheduling::from_policy(punctual_schedule::AssignedPolicy::RoundRobin(3)),
     )
     .unwrap();
     // As it is when the daemon is killed before it tells the kernel, or after it took back what it told.
-    kernel::schedule(detached.tid(), &before).unwrap();
+    scheduling::schedule(detached.tid(), &before).unwrap();
     let now = seen(changed.tid());
     daemon.run();
     assert_eq!(seen(changed.tid()), now);
@@ -124,7 +124,8 @@ fn a_number_that_is_used_again_is_somebody_else() {
         let sleeper = Sleeper::start();
         let number = sleeper.tid();
         let spec = client.schedule(json!({ "priority": 30 }), number);
-        let (applied, start) = (kernel::scheduling(number).unwrap(), thread::process_start(number).unwrap());
+        let (applied, start) =
+            (scheduling::scheduling(number).unwrap(), thread::process_start(number).unwrap());
         if kill {
             daemon.kill();
         }
@@ -133,7 +134,7 @@ fn a_number_that_is_used_again_is_somebody_else() {
             return eprintln!("SKIPPED: numbers of processes cannot be wished for here");
         };
         // Even if it looks like what the daemon made.
-        kernel::schedule(other.tid(), &applied).unwrap();
+        scheduling::schedule(other.tid(), &applied).unwrap();
         let before = seen(other.tid());
         if kill {
             daemon.run();
@@ -202,12 +203,12 @@ fn deadline_threads_are_kept() {
             "period_ns": 20_000_000 }),
         sleeper.tid(),
     );
-    let applied = kernel::scheduling(sleeper.tid()).unwrap();
+    let applied = scheduling::scheduling(sleeper.tid()).unwrap();
     let listed = client.ask("ListSpecs", json!({}));
     daemon.kill();
     daemon.run();
     assert_eq!(
-        (rt_runtime(), seen(sleeper.tid()).0, kernel::scheduling(sleeper.tid()).unwrap()),
+        (rt_runtime(), seen(sleeper.tid()).0, scheduling::scheduling(sleeper.tid()).unwrap()),
         (-1, DEADLINE, applied)
     );
     assert_eq!(daemon.connect().ask("ListSpecs", json!({})), listed);

@@ -1,6 +1,6 @@
 //! A daemon of its own for each test: its socket, its state folder, its configuration in a temporary folder.
 
-use punctual_daemon::kernel::{self, Processors, Scheduling};
+use punctual_linux::scheduling::{self, Processors, Scheduling};
 use punctual_schedule::AssignedPolicy;
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
@@ -156,7 +156,7 @@ impl Daemon {
     /// Lets it go before the threads that it schedules, so that it answers at once however busy the
     /// processors are.
     pub fn hurry(&self) {
-        kernel::schedule(self.pid(), &Scheduling::from_policy(AssignedPolicy::Fifo(50))).unwrap();
+        scheduling::schedule(self.pid(), &Scheduling::from_policy(AssignedPolicy::Fifo(50))).unwrap();
     }
 
     pub fn pid(&self) -> u32 {
@@ -374,9 +374,9 @@ impl Watching {
 
     fn begin() -> Self {
         Self::set(libc::SCHED_FIFO, Self::PRIORITY);
-        let before = kernel::processors(0).ok();
+        let before = scheduling::processors(0).ok();
         // There may be one alone.
-        let moves = Processors::one(1).is_some_and(|it| kernel::pin(0, &it).is_ok());
+        let moves = Processors::one(1).is_some_and(|it| scheduling::pin(0, &it).is_ok());
         Self { before: before.filter(|_| moves) }
     }
 
@@ -393,7 +393,7 @@ impl Drop for Watching {
     fn drop(&mut self) {
         Self::set(libc::SCHED_OTHER, 0);
         if let Some(before) = &self.before {
-            let _ = kernel::pin(0, before);
+            let _ = scheduling::pin(0, before);
         }
     }
 }
@@ -443,5 +443,5 @@ pub fn waits_in(word: &str, process: u32, thread: u32) -> bool {
 
 /// `sched_rt_runtime_us` now.
 pub fn rt_runtime() -> i64 {
-    kernel::rt_runtime().unwrap()
+    scheduling::rt_runtime().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use crate::actor::Actor;
 use crate::rig::{DEADLINE, Daemon, FIFO, OTHER, PLUGINS, Sleeper, WITH_EDF, rt_runtime, seen, until};
-use punctual_daemon::kernel::{self, Scheduling};
+use punctual_linux::scheduling::{self, Scheduling};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,7 +50,8 @@ fn what_a_thread_was_before_is_what_it_is_after() {
     let mut client = daemon.connect();
     let sleeper = Sleeper::start();
     let tid = sleeper.tid();
-    let processors = kernel::Processors::one(1).unwrap_or_else(|| kernel::Processors::one(0).unwrap());
+    let processors =
+        scheduling::Processors::one(1).unwrap_or_else(|| scheduling::Processors::one(0).unwrap());
     let mut states = vec![
         Scheduling::from_policy(punctual_schedule::AssignedPolicy::Fifo(7)),
         Scheduling::from_policy(punctual_schedule::AssignedPolicy::RoundRobin(8)),
@@ -63,13 +64,13 @@ fn what_a_thread_was_before_is_what_it_is_after() {
         states.push(state);
     }
     for state in states {
-        kernel::schedule(tid, &state).unwrap();
-        let _ = kernel::pin(tid, &processors);
-        let before = (kernel::scheduling(tid).unwrap(), seen(tid));
+        scheduling::schedule(tid, &state).unwrap();
+        let _ = scheduling::pin(tid, &processors);
+        let before = (scheduling::scheduling(tid).unwrap(), seen(tid));
         let spec = client.schedule(json!({ "priority": 30 }), tid);
         assert_eq!(seen(tid).0, FIFO);
         client.ask("ReleaseSpec", json!({ "spec": spec }));
-        assert_eq!((kernel::scheduling(tid).unwrap(), seen(tid)), before);
+        assert_eq!((scheduling::scheduling(tid).unwrap(), seen(tid)), before);
     }
 }
 
@@ -78,7 +79,7 @@ fn who_was_changed_by_somebody_else_is_left_so() {
     let mut client = daemon.connect();
     let sleeper = Sleeper::start();
     let spec = client.schedule(json!({ "priority": 30 }), sleeper.tid());
-    kernel::schedule(
+    scheduling::schedule(
         sleeper.tid(),
         &Scheduling::from_policy(punctual_schedule::AssignedPolicy::RoundRobin(3)),
     )
@@ -284,7 +285,7 @@ fn changes_never_unschedule() {
             let mut looks = 0u64;
             while !done.load(Ordering::Relaxed) || looks == 0 {
                 for &tid in &tids {
-                    assert_eq!(kernel::scheduling(tid).unwrap().policy, FIFO, "unscheduled in a change");
+                    assert_eq!(scheduling::scheduling(tid).unwrap().policy, FIFO, "unscheduled in a change");
                     looks += 1;
                 }
             }
@@ -374,7 +375,7 @@ fn the_limit_comes_back_when_the_kernel_lets_it() {
     let most =
         punctual_schedule::AssignedPolicy::Deadline { runtime: ms(99), deadline: ms(100), period: ms(100) };
     for other in &others {
-        kernel::schedule(other.tid(), &Scheduling::from_policy(most)).unwrap();
+        scheduling::schedule(other.tid(), &Scheduling::from_policy(most)).unwrap();
     }
     client.ask("ReleaseSpec", json!({ "spec": spec }));
     until("the refusal", || daemon.log().contains("kernel.sched_rt_runtime_us is still -1"));
@@ -393,7 +394,7 @@ fn the_limit_is_lifted_for_edf_and_restored() {
     assert_eq!(rt_runtime(), before);
     client.ask("AttachThread", json!({ "spec": first, "thread": one.tid() }));
     assert_eq!((rt_runtime(), seen(one.tid()).0, seen(one.tid()).3.as_str()), (-1, DEADLINE, "0"));
-    let applied = kernel::scheduling(one.tid()).unwrap();
+    let applied = scheduling::scheduling(one.tid()).unwrap();
     assert_eq!(
         (applied.runtime_ns, applied.deadline_ns, applied.period_ns),
         (2_000_000, 10_000_000, 10_000_000)
@@ -448,10 +449,10 @@ fn a_deadline_thread_of_before_is_one_after() {
     let ms = punctual_model::Duration::from_ms;
     let deadline =
         punctual_schedule::AssignedPolicy::Deadline { runtime: ms(1), deadline: ms(100), period: ms(100) };
-    kernel::schedule(sleeper.tid(), &Scheduling::from_policy(deadline)).unwrap();
-    let before = (kernel::scheduling(sleeper.tid()).unwrap(), seen(sleeper.tid()).3);
+    scheduling::schedule(sleeper.tid(), &Scheduling::from_policy(deadline)).unwrap();
+    let before = (scheduling::scheduling(sleeper.tid()).unwrap(), seen(sleeper.tid()).3);
     let spec = client.schedule(json!({ "priority": 30 }), sleeper.tid());
     assert_eq!(seen(sleeper.tid()).0, FIFO);
     client.ask("ReleaseSpec", json!({ "spec": spec }));
-    assert_eq!((kernel::scheduling(sleeper.tid()).unwrap(), seen(sleeper.tid()).3), before);
+    assert_eq!((scheduling::scheduling(sleeper.tid()).unwrap(), seen(sleeper.tid()).3), before);
 }

@@ -542,7 +542,7 @@ fn measuring_is_chosen() {
 
 #[test]
 fn clamps_are_shares_of_the_capacity() {
-    use punctual_daemon::kernel::Clamps;
+    use punctual_linux::scheduling::Clamps;
     let ask = |kind: &str, clamps: bool, text: &str| {
         let machine = Machine { clamps, ..machine() };
         let text = format!("[[plugin]]\nname = 'P'\nkind = '{kind}'\n{text}");

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use punctual_daemon::access::Who;
 use punctual_daemon::config::{Config, Machine};
 use punctual_daemon::journal::Journal;
-use punctual_daemon::kernel;
 use punctual_daemon::poll::Poll;
 use punctual_daemon::protocol::{About, Answered, answer};
 use punctual_daemon::registry::{Caller, Registry, Setup};
+use punctual_linux::scheduling;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Child, Command};
@@ -45,7 +45,7 @@ struct Rig {
 
 fn setup(config: &str, folder: &Path, machine: &Machine) -> Setup {
     let (config, _) = Config::parse(config, &folder.join("punctuald.toml"), machine).unwrap();
-    Setup::load(&config, kernel::limits()).unwrap().0
+    Setup::load(&config, scheduling::limits()).unwrap().0
 }
 
 impl Rig {
@@ -59,9 +59,9 @@ impl Rig {
             .unwrap();
         let setup = setup(config, folder.path(), machine);
         let (journal, _) = Journal::open(&folder.path().join("state")).unwrap();
-        let mut registry = Registry::new(setup, kernel::limits(), journal, Poll::new().unwrap()).unwrap();
+        let mut registry = Registry::new(setup, scheduling::limits(), journal, Poll::new().unwrap()).unwrap();
         let process = Command::new("sleep").arg("1000").spawn().unwrap();
-        let (pidfd, _) = punctual_daemon::thread::pin_process(process.id()).unwrap();
+        let (pidfd, _) = punctual_linux::thread::pin_process(process.id()).unwrap();
         let key = registry.connected(process.id(), pidfd, NOBODY).unwrap();
         let who = Who { user: NOBODY, group: NOBODY, groups: vec![] };
         let caller = Caller::new(Rc::new(who), Some(key));

@@ -11,7 +11,7 @@ use crate::rows::COMING;
 use libbpf_rs::btf::types::{Enum, Enum64, Func};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Btf, Link, MapCore, MapFlags, MapHandle, PrintLevel, RingBuffer, RingBufferBuilder};
-use punctual_daemon::kernel::{self, Processors};
+use punctual_linux::scheduling::{self, Processors};
 use punctual_model::{Duration, Instant};
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -81,7 +81,7 @@ impl Flags {
         let operations =
             operations.ok_or("this kernel is built without sched_ext (CONFIG_SCHED_CLASS_EXT)")?;
         let migration_disabled = match operation(MIGRATION_DISABLED) {
-            None if kernel::is_preempt_rt() => {
+            None if scheduling::is_preempt_rt() => {
                 return Err(format!(
                     "this kernel's sched_ext lacks {MIGRATION_DISABLED}, without which threads that hold \
                      locks keep their processor on PREEMPT_RT"

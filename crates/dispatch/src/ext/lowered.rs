@@ -7,8 +7,8 @@
 use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::undo::Undo;
-use punctual_daemon::kernel::{self, Scheduling, State};
-use punctual_daemon::thread::Thread;
+use punctual_linux::scheduling::{self, Scheduling, State};
+use punctual_linux::thread::Thread;
 use punctual_schedule::AssignedPolicy;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -54,7 +54,7 @@ impl Lowered {
         guardian: &mut Guardian,
     ) -> Result<(), Error> {
         // Without it, it only looks later.
-        let _ = kernel::schedule(0, &Scheduling::from_policy(AssignedPolicy::Fifo(GREATEST)));
+        let _ = scheduling::schedule(0, &Scheduling::from_policy(AssignedPolicy::Fifo(GREATEST)));
         let mut looked = Ok(());
         while is_done.recv_timeout(OFTEN) == Err(RecvTimeoutError::Timeout) {
             looked = looked.and(self.lower(&threads(), guardian));
@@ -86,7 +86,7 @@ impl Lowered {
             policies: vec![libc::SCHED_OTHER as u32],
         };
         guardian.note(undo.clone())?;
-        match kernel::schedule(tid, &Scheduling::ordinary()) {
+        match scheduling::schedule(tid, &Scheduling::ordinary()) {
             Ok(()) => _ = self.0.insert(tid, (before.scheduling, undo)),
             Err(refused) if refused.is_gone() => {}
             Err(refused) => return Err(Error::unsupported("dispatch by sched_ext", refused)),
@@ -144,17 +144,17 @@ mod tests {
         let (thread, _end, _handle) = living();
         let tid = thread.number;
         let started = Guardian::start(program, 6);
-        let (Ok(mut guardian), Ok(())) = (started, kernel::schedule(tid, &fifo())) else {
+        let (Ok(mut guardian), Ok(())) = (started, scheduling::schedule(tid, &fifo())) else {
             println!("skipped: no real-time priority without privileges");
             return None;
         };
-        let now = || kernel::scheduling(tid).expect("it lives");
+        let now = || scheduling::scheduling(tid).expect("it lives");
         let mut lowered = Lowered::default();
         lowered.lower(&[tid], &mut guardian).expect("lowered");
         assert!(now().matches(&Scheduling::ordinary()));
         assert!(lowered.before(tid, now()).matches(&fifo()));
         then(&mut lowered, &mut guardian);
-        kernel::schedule(tid, &Scheduling::ordinary()).expect("the owner may");
+        scheduling::schedule(tid, &Scheduling::ordinary()).expect("the owner may");
         assert!(guardian.finish().expect("it has ended"));
         assert_eq!(put_back(&*fs::read(notes).expect("notes")), Vec::<String>::new());
         Some(now())

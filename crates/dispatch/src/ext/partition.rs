@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::threads::Candidate;
 use crate::undo::{Undo, threads_in};
-use punctual_daemon::kernel::Processors;
+use punctual_linux::scheduling::Processors;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

@@ -9,7 +9,7 @@ use crate::managers::Managers;
 use crate::status::GuestStatus;
 use crate::undo::Undo;
 use crate::{Event, TaskStatistics};
-use punctual_daemon::thread::Thread;
+use punctual_linux::thread::Thread;
 use punctual_model::Duration;
 use punctual_protocol::dispatcher::{Confirmed, GuestId, Place, Reply, Request, Reservation};
 use punctual_trace::dispatch::{self, Dispatch};

@@ -12,8 +12,8 @@ use crate::guardian::Guardian;
 use crate::plan::Plan;
 use crate::undo::Undo;
 use crate::user::Priorities;
-use punctual_daemon::kernel::{self, Scheduling, State};
-use punctual_daemon::thread::Thread;
+use punctual_linux::scheduling::{self, Scheduling, State};
+use punctual_linux::thread::Thread;
 use punctual_model::processor_list;
 use punctual_schedule::AssignedPolicy;
 use std::fs;
@@ -67,7 +67,7 @@ fn raise_one(tid: u32, to: &Scheduling, guardian: &mut Guardian) -> Result<Optio
         processors: Vec::new(),
         policies: Vec::new(),
     })?;
-    Ok(kernel::schedule(tid, to).err().map(|refused| refused.to_string()))
+    Ok(scheduling::schedule(tid, to).err().map(|refused| refused.to_string()))
 }
 
 /// The name of a kernel thread, from its `stat`; `None` for any other thread.

@@ -1,7 +1,7 @@
 //! The priority of the session's own thread, which keeps dispatching threads waiting as little as it can.
 
 use crate::user::Priorities;
-use punctual_daemon::kernel::{self, Scheduling};
+use punctual_linux::scheduling::{self, Scheduling};
 use punctual_schedule::AssignedPolicy;
 
 /// The priority of the session's own thread.
@@ -17,7 +17,7 @@ pub(super) struct OwnPriority {
 impl OwnPriority {
     pub(super) fn new(is_apart: bool, priorities: Priorities) -> OwnPriority {
         let above_all = Scheduling::from_policy(AssignedPolicy::Fifo(priorities.guardian()));
-        let before = kernel::scheduling(0).unwrap_or_else(|_| Scheduling::ordinary());
+        let before = scheduling::scheduling(0).unwrap_or_else(|_| Scheduling::ordinary());
         let own = OwnPriority { before, above_all, is_apart };
         if is_apart {
             own.set(&own.above_all);
@@ -27,7 +27,7 @@ impl OwnPriority {
 
     /// Without it, work only takes longer; and the kernel has allowed the same to the dispatching threads.
     fn set(&self, scheduling: &Scheduling) {
-        let _ = kernel::schedule(0, scheduling);
+        let _ = scheduling::schedule(0, scheduling);
     }
 
     /// Does something for which a dispatching thread may have to wait: nobody else may be in the way.

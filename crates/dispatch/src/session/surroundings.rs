@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::status::{Server, Status, statuses};
 use crate::undo::Undo;
 use crate::user::LEAST_LOAN;
-use punctual_daemon::kernel::{self, Processors};
+use punctual_linux::scheduling::{self, Processors};
 use punctual_model::{Duration, processor_list};
 use std::fs;
 use std::path::Path;
@@ -80,7 +80,7 @@ pub(super) fn warn_of_short_turns(plan: &Plan, events: &mut Vec<Event>) {
 
 /// Keeps the calling thread off the table's processors. False if there are no others.
 pub(super) fn leave_processors(plan: &Plan, events: &mut Vec<Event>) -> bool {
-    let Ok(own) = kernel::processors(0) else { return false };
+    let Ok(own) = scheduling::processors(0) else { return false };
     let mut words = own.words();
     for lane in &plan.lanes {
         if let Some(word) = words.get_mut(lane.processor as usize / 64) {
@@ -88,7 +88,7 @@ pub(super) fn leave_processors(plan: &Plan, events: &mut Vec<Event>) -> bool {
         }
     }
     let left = Processors::from_words(words);
-    let is_apart = words.iter().any(|word| *word != 0) && kernel::pin(0, &left).is_ok();
+    let is_apart = words.iter().any(|word| *word != 0) && scheduling::pin(0, &left).is_ok();
     if !is_apart {
         let message = "the table uses all processors: everything else runs in its idle slots only";
         events.push(Event::Warning(message.into()));
@@ -114,11 +114,12 @@ pub(super) fn lift_throttling(plan: &Plan, guardian: &mut Guardian) -> Result<()
     let is_full = |(number, lane): (usize, &crate::Lane)| {
         plan.percent_owned(number) > UNTHROTTLED_PERCENT || longest(lane) < LEAST_LOAN.ns()
     };
-    let Ok(before) = kernel::rt_runtime() else { return Ok(()) };
+    let Ok(before) = scheduling::rt_runtime() else { return Ok(()) };
     if before < 0 || !plan.lanes.iter().enumerate().any(is_full) {
         return Ok(());
     }
     let (path, before) = (Path::new(RT_RUNTIME).to_path_buf(), before.to_string());
     guardian.note(Undo::Setting { path, before, written: "-1".into() })?;
-    kernel::set_rt_runtime(-1).map_err(|refused| Error::unsupported("lifting real-time throttling", refused))
+    scheduling::set_rt_runtime(-1)
+        .map_err(|refused| Error::unsupported("lifting real-time throttling", refused))
 }

@@ -10,8 +10,8 @@ use crate::leftovers;
 use crate::threads::{Candidate, candidates, family};
 use crate::undo::{SCHED_EXT, Undo, remove_emptied};
 use crate::user::Bound;
-use punctual_daemon::kernel::{self, Processors, Scheduling, State};
-use punctual_daemon::thread::Thread;
+use punctual_linux::scheduling::{self, Processors, Scheduling, State};
+use punctual_linux::thread::Thread;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -294,12 +294,12 @@ impl Session {
         for known in self.threads.iter().flatten() {
             let Some((path, _)) = &known.cgroup else { continue };
             let parent = known.thread.number;
-            let Ok(place) = kernel::processors(parent) else { continue };
+            let Ok(place) = scheduling::processors(parent) else { continue };
             let list = fs::read_to_string(path.join("cgroup.threads")).unwrap_or_default();
             for tid in list.lines().filter_map(|line| line.parse().ok()).filter(|tid| *tid != parent) {
                 // One that has other processors by now has chosen them. One that ends needs nothing.
-                if kernel::processors(tid).is_ok_and(|processors| processors == place) {
-                    let _ = kernel::pin(tid, &known.before.processors);
+                if scheduling::processors(tid).is_ok_and(|processors| processors == place) {
+                    let _ = scheduling::pin(tid, &known.before.processors);
                 }
             }
         }

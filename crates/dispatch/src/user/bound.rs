@@ -3,7 +3,7 @@
 use super::Priorities;
 use crate::freezer::Freezer;
 use crate::plan::Job;
-use punctual_daemon::kernel::{self, Processors, Refused, Scheduling};
+use punctual_linux::scheduling::{self, Processors, Refused, Scheduling};
 use punctual_model::Duration;
 use punctual_schedule::AssignedPolicy;
 use std::fs::{self, File};
@@ -124,7 +124,7 @@ impl Bound {
             state: State::open(&place, fs::read_link(format!("/proc/{process}/exe")).is_ok())?,
             ahead: None,
             processor: u32::MAX,
-            is_raised_to_move: kernel::is_preempt_rt(),
+            is_raised_to_move: scheduling::is_preempt_rt(),
             holder: None,
             is_raised: false,
             begun_ns: 0,
@@ -133,9 +133,9 @@ impl Bound {
             changed: None,
             last: Used::default(),
         };
-        let before = kernel::scheduling(tid).map_err(|refused| refused.to_string())?;
+        let before = scheduling::scheduling(tid).map_err(|refused| refused.to_string())?;
         bound.move_to(processor, &before).map_err(|refused| refused.to_string())?;
-        kernel::schedule(tid, &bound.waiting).map_err(|refused| refused.to_string())?;
+        scheduling::schedule(tid, &bound.waiting).map_err(|refused| refused.to_string())?;
         bound.is_raised = false;
         bound.ended_ns = bound.used_ns().map_err(|error| format!("{place}/schedstat: {error}"))?;
         Ok(bound)
@@ -156,7 +156,7 @@ impl Bound {
         let mut bound = Bound::new(thread, processor, priorities, None)?;
         bound.is_guest = true;
         if before.priority == 0 && !before.is_deadline() {
-            kernel::schedule(bound.tid, &before).map_err(|refused| refused.to_string())?;
+            scheduling::schedule(bound.tid, &before).map_err(|refused| refused.to_string())?;
             bound.waiting = before;
         }
         Ok(bound)
@@ -197,7 +197,7 @@ impl Bound {
     /// Gives it the priority of its turn.
     fn raise(&mut self) -> Result<(), Refused> {
         if !self.is_raised {
-            kernel::schedule(self.tid, &self.turn)?;
+            scheduling::schedule(self.tid, &self.turn)?;
             self.is_raised = true;
         }
         Ok(())
@@ -206,7 +206,7 @@ impl Bound {
     /// Ends a turn, unless another lane has begun one with this thread.
     pub(super) fn take(&mut self, lane: usize) -> Result<Used, Failed> {
         if self.holder == Some(lane) && self.is_raised {
-            kernel::schedule(self.tid, &self.waiting)?;
+            scheduling::schedule(self.tid, &self.waiting)?;
             self.is_raised = false;
             self.account();
         }
@@ -257,7 +257,7 @@ impl Bound {
         if is_wanted {
             self.ahead = self.used_ns().ok();
             // The end of its turn gives it another one, before the session looks.
-            let found = self.is_raised.then(|| kernel::scheduling(self.tid).ok()).flatten();
+            let found = self.is_raised.then(|| scheduling::scheduling(self.tid).ok()).flatten();
             self.changed = found.filter(|found| !found.matches(&self.turn)).or(self.changed);
         }
     }
@@ -279,9 +279,9 @@ impl Bound {
         if self.is_raised_to_move {
             self.raise()?;
         }
-        kernel::pin(self.tid, &only).inspect_err(|_| {
+        scheduling::pin(self.tid, &only).inspect_err(|_| {
             // It must not run where it is.
-            let _ = kernel::schedule(self.tid, otherwise);
+            let _ = scheduling::schedule(self.tid, otherwise);
         })?;
         self.processor = processor;
         Ok(())
@@ -290,11 +290,11 @@ impl Bound {
     /// Gives it again what it should have, if somebody else changed that. Returns what was found, in words.
     pub fn mend(&mut self) -> Option<String> {
         let should = if self.is_raised { self.turn } else { self.waiting };
-        let found = kernel::State::read(self.tid).ok()?;
+        let found = scheduling::State::read(self.tid).ok()?;
         let place = Processors::one(self.processor)?;
         let (is_elsewhere, mut changed) = (found.processors != place, Vec::new());
         // One that is gone meanwhile is noticed at its next turn.
-        let set = |scheduling| _ = kernel::schedule(self.tid, scheduling);
+        let set = |scheduling| _ = scheduling::schedule(self.tid, scheduling);
         let before = self.changed.take();
         if !found.scheduling.matches(&should) {
             changed.push(format!("the policy to {}", found.scheduling));
@@ -307,7 +307,7 @@ impl Bound {
             if self.is_raised_to_move {
                 set(&self.turn);
             }
-            let _ = kernel::pin(self.tid, &place);
+            let _ = scheduling::pin(self.tid, &place);
             if self.is_raised_to_move {
                 set(&should);
             }

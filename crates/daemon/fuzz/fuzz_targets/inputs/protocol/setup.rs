@@ -4,7 +4,7 @@ use punctual_daemon::access::Who;
 use punctual_daemon::config::{Config, Machine};
 use punctual_daemon::registry::{Loaded, Setup};
 use punctual_daemon::rules::{Names, Rules};
-use punctual_daemon::thread::pin_process;
+use punctual_linux::thread::pin_process;
 use punctual_schedule::Limits;
 use std::os::fd::OwnedFd;
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! The service manager: notifications (`sd_notify(3)`) and the socket that it may pass (`sd_listen_fds(3)`).
 
-use crate::log;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::env;
@@ -12,19 +11,23 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 
 /// Notifies the manager, if there is one.
-pub fn notify(state: &str) {
-    let Some(address) = env::var_os("NOTIFY_SOCKET") else { return };
+///
+/// # Errors
+/// A sentence that says where it could not be reached, and why.
+pub fn notify(state: &str) -> io::Result<()> {
+    let Some(address) = env::var_os("NOTIFY_SOCKET") else { return Ok(()) };
     let sent = match address.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
         _ => SocketAddr::from_pathname(&address),
     }
     .and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
-    if let Err(error) = sent {
-        log::warning(&format!(
-            "cannot send {state:?} to the service manager at {}: {error}",
-            Path::new(&address).display()
-        ));
-    }
+    sent.map(drop).map_err(|error| {
+        let place = Path::new(&address).display();
+        io::Error::new(
+            error.kind(),
+            format!("cannot send {state:?} to the service manager at {place}: {error}"),
+        )
+    })
 }
 
 /// `RELOADING=1` with its time stamp.

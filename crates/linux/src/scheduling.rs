@@ -348,7 +348,7 @@ impl State {
 impl Scheduling {
     /// Kernels since 6.12 tell everybody's time slice, and take one as a wish. The default is not to become a
     /// wish.
-    pub(crate) fn without_slice(self) -> Self {
+    pub fn without_slice(self) -> Self {
         use std::sync::OnceLock;
         static DEFAULT: OnceLock<u64> = OnceLock::new();
         let default = *DEFAULT.get_or_init(|| scheduling(1).map_or(0, |first| first.runtime_ns));

@@ -1,0 +1,7 @@
+//! What Punctual asks of the kernel and tells it, once for all crates: how threads are scheduled, who they
+//! are, sockets, the service manager.
+
+pub mod scheduling;
+pub mod service_manager;
+pub mod socket;
+pub mod thread;
