@@ -5,8 +5,8 @@
 use punctual_bench::{Error, document};
 use punctual_model::table::{Clock, OnOverrun};
 use punctual_model::{Duration, Table, TableJob, TableTask, check};
-use punctual_schedule::slot_shifting::{JobId, Machine, Work};
-use punctual_schedule::table::{Request, make, replan};
+use punctual_tables::making::{Request, make, replan};
+use punctual_tables::slot_shifting::{JobId, Machine, Work};
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
 use std::time::Instant;

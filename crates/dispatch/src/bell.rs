@@ -1,7 +1,8 @@
 //! Sleeps until an instant, or until somebody rings.
 
-use crate::plan::Clock;
+use crate::clock::Readable as _;
 use punctual_model::{Duration, Instant};
+use punctual_tables::Clock;
 use rustix::thread::futex;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};

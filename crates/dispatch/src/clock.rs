@@ -1,27 +1,26 @@
-//! The clocks of tables.
+//! Reads the clocks of tables.
 
-use crate::plan::Clock;
 use punctual_model::Instant;
+use punctual_tables::Clock;
 
-impl Clock {
+/// A clock that can be read.
+pub trait Readable {
     /// Its number in the kernel.
-    pub(crate) fn number(self) -> libc::clockid_t {
+    fn number(self) -> libc::clockid_t;
+
+    /// The present time.
+    fn now(self) -> Instant;
+}
+
+impl Readable for Clock {
+    fn number(self) -> libc::clockid_t {
         match self {
             Clock::Monotonic => libc::CLOCK_MONOTONIC,
             Clock::Tai => libc::CLOCK_TAI,
         }
     }
 
-    /// Its name in the kernel.
-    pub fn name(self) -> &'static str {
-        match self {
-            Clock::Monotonic => "CLOCK_MONOTONIC",
-            Clock::Tai => "CLOCK_TAI",
-        }
-    }
-
-    /// The present time.
-    pub fn now(self) -> Instant {
+    fn now(self) -> Instant {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `now` has room for a timespec. Both clocks exist on every kernel that Punctual runs on.
         unsafe { libc::clock_gettime(self.number(), &mut now) };

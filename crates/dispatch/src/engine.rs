@@ -2,13 +2,14 @@
 
 use crate::error::Error;
 use crate::guardian::Guardian;
-use crate::plan::Plan;
-use crate::rows::Rows;
-use crate::threads::{Candidate, candidates, family};
+use crate::threads::{candidates, family};
 use crate::user::Priorities;
 use crate::{ext, freezer, user};
 use punctual_linux::scheduling::{self, Processors, State};
 use punctual_model::{Duration, Instant};
+use punctual_tables::Candidate;
+use punctual_tables::Plan;
+use punctual_tables::rows::Rows;
 use punctual_trace::dispatch::Turn;
 use std::collections::BTreeMap;
 use std::fs;

@@ -10,22 +10,23 @@ mod status;
 mod surroundings;
 mod threads;
 
+use crate::clock::Readable as _;
 use crate::engine::{Choice, Engine};
 use crate::error::Error;
 use crate::ext::missed_turn;
 use crate::freezer;
 use crate::guardian::Guardian;
-use crate::guests::{Guests, MOST as MOST_GUESTS};
 use crate::leftovers;
 use crate::managers::Managers;
-use crate::plan::{OnOverrun, Plan};
-use crate::rows::{Cursor, Rows};
-use crate::statistics::{Statistics, TaskStatistics};
 use crate::status::Server;
 use crate::undo::Undo;
 use crate::user::Priorities;
 use priority::OwnPriority;
 use punctual_model::{Duration, Instant};
+use punctual_tables::guests::{Guests, MOST as MOST_GUESTS};
+use punctual_tables::rows::{Cursor, Rows};
+use punctual_tables::{OnOverrun, Plan};
+use punctual_tables::{Statistics, TaskStatistics};
 use punctual_trace::dispatch::{Dispatch, Table, Task, Turn};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -175,7 +176,7 @@ impl Session {
             start: self.start,
             slot: self.plan.slot,
             slots: self.plan.slots,
-            is_tai: self.plan.clock == crate::Clock::Tai,
+            is_tai: self.plan.clock == punctual_tables::Clock::Tai,
             is_sched_ext: matches!(self.engine, Engine::Ext(_)),
         }))
     }
@@ -213,7 +214,10 @@ impl Session {
 
     /// Stops dispatching and has everything put back. Returns the state with the last turns, and false if
     /// something could not be put back; standard error has what.
-    pub fn finish(mut self, each: &mut dyn FnMut(Event)) -> Result<(crate::Status, Statistics, bool), Error> {
+    pub fn finish(
+        mut self,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<(punctual_tables::Status, Statistics, bool), Error> {
         // What was found since the last look.
         self.mend();
         self.engine.stop();

@@ -4,9 +4,9 @@
 //! A recording is read twice: [`Dispatched::count`] finds that repetition, [`Dispatched::keep`] takes it. So
 //! memory does not depend on how long a table was dispatched.
 
-use punctual_dispatch::check::Outcome;
-use punctual_dispatch::{Errors, Plan, Statistics};
 use punctual_model::Duration;
+use punctual_tables::check::Outcome;
+use punctual_tables::{Errors, Plan, Statistics};
 use punctual_trace::dispatch::{Dispatch, Turn};
 use std::collections::BTreeMap;
 
@@ -152,7 +152,7 @@ fn range(error: Duration) -> usize {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use punctual_dispatch::{Clock, Planned, Run, Selector, Task};
+    use punctual_tables::{Clock, Planned, Run, Selector, Task};
 
     /// Ten slots of 3 ms, of `sense` and `act`, as the example's table has them.
     pub(crate) fn plan() -> Plan {

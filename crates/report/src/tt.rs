@@ -4,9 +4,9 @@ use crate::figures::Fit;
 use crate::number::{agreeing, count, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, visible};
-use punctual_dispatch::check::Outcome;
-use punctual_dispatch::{Errors, GuestStatus, LaneStatus, Status, TaskStatus};
 use punctual_model::Duration;
+use punctual_tables::check::Outcome;
+use punctual_tables::{Errors, GuestStatus, LaneStatus, Status, TaskStatus};
 use std::fmt::Write as _;
 
 const PROCESSORS: [Column; 8] = [

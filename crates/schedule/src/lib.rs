@@ -1,6 +1,5 @@
 //! Decides whether declared timing needs can be met, and how: admission tests, partitioning among processors,
-//! the plugins `EDF`, `RM`, `FP`, `RR`, `GEDF` and `NICE`; time-triggered tables ([`table`]) and guarantees
-//! in their slack ([`slot_shifting`]).
+//! the plugins `EDF`, `RM`, `FP`, `RR`, `GEDF` and `NICE`.
 //!
 //! Pure: no I/O, no clock, no kernel. The daemon carries out what a plugin decides.
 //!
@@ -41,8 +40,6 @@ mod reserve;
 mod response;
 mod rm;
 mod settings;
-pub mod slot_shifting;
-pub mod table;
 mod task;
 mod utilization;
 mod work;

@@ -11,7 +11,7 @@ use declared::Declared;
 use punctual_model::check::{self, TableViolation};
 use punctual_model::table::{Clock, Table, ThreadPattern};
 use punctual_model::{Duration, Percent, Platform, TimingModel};
-use punctual_schedule::table::{Request, make as make_table};
+use punctual_tables::making::{Request, make as make_table};
 use std::path::{Path, PathBuf};
 
 /// What a table is made of, and how.

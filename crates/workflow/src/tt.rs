@@ -4,19 +4,21 @@ mod plan;
 mod recording;
 
 pub use plan::{Mapping, let_sleep_end_jobs, read_plan, refuse_parallel, warn_of_violations};
-pub use punctual_dispatch::check::{Outcome as Checked, Tolerance};
-pub use punctual_dispatch::{Choice, Priorities, Status, guardian, statuses};
+pub use punctual_dispatch::{Choice, Priorities, guardian, statuses};
+pub use punctual_tables::Status;
+pub use punctual_tables::check::{Outcome as Checked, Tolerance};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::folder::RecordingFolder;
 use crate::monitor::{Monitor, Seen};
 use crate::record::Recorded;
 use crate::watch;
-use punctual_dispatch::check::Check;
-use punctual_dispatch::{Event, Plan, Session, Statistics};
+use punctual_dispatch::{Event, Readable as _, Session};
 use punctual_model::{Instant, Table};
 use punctual_report::dispatched::Dispatched;
 use punctual_report::{counted, visible};
+use punctual_tables::check::Check;
+use punctual_tables::{Plan, Statistics};
 use punctual_trace::Record;
 use punctual_trace::ctf::Reader;
 use recording::Log;

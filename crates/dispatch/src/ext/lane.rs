@@ -3,8 +3,8 @@
 
 use super::interface;
 use crate::bell::Bell;
-use crate::plan::{Plan, Turn};
-use crate::rows::{Cursor, Rows, Stretch};
+use punctual_tables::rows::{Cursor, Rows, Stretch};
+use punctual_tables::{Plan, Turn};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -168,9 +168,9 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Job;
-    use crate::plan::tests::example;
     use proptest::prelude::*;
+    use punctual_tables::Job;
+    use punctual_tables::example::example;
 
     fn guest(from: u64, slots: u32, plan: &Plan) -> Rows {
         let job = Some(Job { task: 9, number: 0, is_last: true });

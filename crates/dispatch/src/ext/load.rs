@@ -4,15 +4,16 @@ use super::interface::{self, NONE, Plain, Record, Task};
 use super::lane::{Lane, Placed};
 use super::skeleton::{OpenTtSkel, TtSkel, TtSkelBuilder};
 use super::timer::Seen;
+use crate::clock::Readable as _;
 use crate::error::{Error, ErrorKind};
-use crate::guests;
-use crate::plan::{self, Clock, OnOverrun, Plan, Turn};
-use crate::rows::COMING;
 use libbpf_rs::btf::types::{Enum, Enum64, Func};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Btf, Link, MapCore, MapFlags, MapHandle, PrintLevel, RingBuffer, RingBufferBuilder};
 use punctual_linux::scheduling::{self, Processors};
 use punctual_model::{Duration, Instant};
+use punctual_tables::guests;
+use punctual_tables::rows::COMING;
+use punctual_tables::{Clock, OnOverrun, Plan, Turn};
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::rc::Rc;
@@ -341,7 +342,8 @@ fn set(open: &mut OpenTtSkel<'_>, plan: &Plan, flags: &Flags) -> Result<(), Erro
     }
     operations.timeout_ms = WATCHDOG_MS;
     let (lanes, tasks) = (plan.lanes.len() as u32, tasks(plan) as u32);
-    let places = |(number, lane): (usize, &plan::Lane)| lane.turns.len() as u32 + Lane::room(plan, number);
+    let places =
+        |(number, lane): (usize, &punctual_tables::Lane)| lane.turns.len() as u32 + Lane::room(plan, number);
     let turns: u32 = plan.lanes.iter().enumerate().map(places).sum();
     let ring = RING_BYTES.saturating_mul(lanes.next_power_of_two()).min(MOST_RING_BYTES);
     let maps = &mut open.maps;
@@ -367,7 +369,7 @@ pub fn tasks(plan: &Plan) -> usize {
 
 /// Where the table's turns for each processor begin in the map.
 fn firsts(plan: &Plan) -> impl Iterator<Item = u32> {
-    let before = |first: &mut u32, lane: &plan::Lane| {
+    let before = |first: &mut u32, lane: &punctual_tables::Lane| {
         let own = *first;
         *first += lane.turns.len() as u32;
         Some(own)

@@ -5,10 +5,10 @@
 //! they keep every limit that they have.
 
 use crate::error::Error;
-use crate::plan::Plan;
-use crate::threads::Candidate;
 use crate::undo::{Undo, threads_in};
 use punctual_linux::scheduling::Processors;
+use punctual_tables::Candidate;
+use punctual_tables::Plan;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

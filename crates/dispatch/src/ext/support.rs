@@ -3,8 +3,8 @@
 use super::load::{Flags, Loaded, WATCHDOG_MS};
 use crate::freezer;
 use crate::leftovers::is_first_pid_namespace;
-use crate::plan::{Clock, Lane, OnOverrun, Plan, Turn};
 use punctual_model::Duration;
+use punctual_tables::{Clock, Lane, OnOverrun, Plan, Turn};
 use std::fs;
 
 /// The longest that a ready thread may wait. The other half of the watchdog's time is for turns without a
@@ -93,7 +93,7 @@ fn longest_gap(plan: &Plan, task: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::example;
+    use punctual_tables::example::example;
 
     #[test]
     fn gaps_go_round_and_over_all_processors() {

@@ -5,14 +5,15 @@ use super::kernel_threads;
 use super::surroundings::lift_throttling;
 use super::threads::Known;
 use super::{Event, LEAD, Options, Session};
+use crate::clock::Readable as _;
 use crate::engine::{Choice, Engine, Ext, Scope};
 use crate::error::Error;
 use crate::freezer;
 use crate::guardian::Guardian;
-use crate::plan::Plan;
-use crate::rows::Cursor;
 use crate::user::Dispatcher;
 use punctual_model::Instant;
+use punctual_tables::Plan;
+use punctual_tables::rows::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
 

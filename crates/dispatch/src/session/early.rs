@@ -3,10 +3,11 @@
 //! job.
 
 use super::{Event, Session};
+use crate::clock::Readable as _;
 use crate::engine::Engine;
-use crate::plan::Job;
 use crate::threads::used_ns;
 use punctual_model::Duration;
+use punctual_tables::Job;
 use punctual_trace::dispatch::Dispatch;
 use std::time;
 

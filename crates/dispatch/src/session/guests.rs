@@ -1,17 +1,19 @@
 //! What a session does for its guests: answers punctuald, binds their threads, and lets go of them.
 
 use super::Session;
+use crate::Event;
+use crate::clock::Readable as _;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::ext::LONGEST_WAIT;
-use crate::guests::{Guest, Guests, NotReserved};
 use crate::managers::Managers;
-use crate::status::GuestStatus;
 use crate::undo::Undo;
-use crate::{Event, TaskStatistics};
 use punctual_linux::thread::Thread;
 use punctual_model::Duration;
 use punctual_protocol::dispatcher::{Confirmed, GuestId, Place, Reply, Request, Reservation};
+use punctual_tables::GuestStatus;
+use punctual_tables::TaskStatistics;
+use punctual_tables::guests::{Guest, Guests, NotReserved};
 use punctual_trace::dispatch::{self, Dispatch};
 
 /// A reservation that nobody confirms for so long is given back.

@@ -9,13 +9,13 @@
 use super::Event;
 use crate::error::Error;
 use crate::guardian::Guardian;
-use crate::plan::Plan;
 use crate::undo::Undo;
 use crate::user::Priorities;
 use punctual_linux::scheduling::{self, Scheduling, State};
 use punctual_linux::thread::Thread;
 use punctual_model::processor_list;
 use punctual_schedule::AssignedPolicy;
+use punctual_tables::Plan;
 use std::fs;
 
 /// One on each processor: timers of ordinary threads, callbacks of RCU.

@@ -2,15 +2,19 @@
 
 use super::Session;
 use super::threads::Known;
-use crate::plan::Job;
-use crate::status::{LaneStatus, Status, TaskStatus};
+use crate::clock::Readable as _;
+use punctual_tables::Job;
+use punctual_tables::{LaneStatus, Status, TaskStatus};
 
 impl Session {
     /// The present state.
     pub fn status(&self) -> Status {
         let slot = self.plan.slot_at(self.plan.clock.now(), self.start);
         let lanes = self.plan.lanes.iter().zip(&self.statistics.lanes).enumerate();
-        let lane = |(number, (lane, statistics)): (usize, (&crate::Lane, &crate::LaneStatistics))| {
+        let lane = |(number, (lane, statistics)): (
+            usize,
+            (&punctual_tables::Lane, &punctual_tables::LaneStatistics),
+        )| {
             let owner = slot.and_then(|slot| self.owner(number, slot));
             LaneStatus {
                 cpu: lane.processor,
@@ -22,7 +26,10 @@ impl Session {
             }
         };
         let tasks = self.plan.tasks.iter().zip(&self.statistics.tasks).zip(&self.threads);
-        let task = |((task, statistics), known): ((&crate::Task, &crate::TaskStatistics), &Option<Known>)| {
+        let task = |((task, statistics), known): (
+            (&punctual_tables::Task, &punctual_tables::TaskStatistics),
+            &Option<Known>,
+        )| {
             TaskStatus {
                 name: task.name.clone(),
                 tid: known.as_ref().map(|known| known.thread.number),

@@ -4,12 +4,13 @@
 use super::Event;
 use crate::error::{Error, ErrorKind};
 use crate::guardian::Guardian;
-use crate::plan::Plan;
-use crate::status::{Server, Status, statuses};
+use crate::status::{Server, statuses};
 use crate::undo::Undo;
 use crate::user::LEAST_LOAN;
 use punctual_linux::scheduling::{self, Processors};
 use punctual_model::{Duration, processor_list};
+use punctual_tables::Plan;
+use punctual_tables::Status;
 use std::fs;
 use std::path::Path;
 
@@ -107,11 +108,11 @@ pub(super) fn lock_memory(events: &mut Vec<Event>) {
 
 /// Real-time throttling would take slots from processors that belong to the table most of the time.
 pub(super) fn lift_throttling(plan: &Plan, guardian: &mut Guardian) -> Result<(), Error> {
-    let longest = |lane: &crate::Lane| {
+    let longest = |lane: &punctual_tables::Lane| {
         let idle = lane.turns.iter().filter(|turn| turn.job.is_none());
         idle.map(|turn| u64::from(turn.to - turn.from) * plan.slot.ns()).max().unwrap_or(0)
     };
-    let is_full = |(number, lane): (usize, &crate::Lane)| {
+    let is_full = |(number, lane): (usize, &punctual_tables::Lane)| {
         plan.percent_owned(number) > UNTHROTTLED_PERCENT || longest(lane) < LEAST_LOAN.ns()
     };
     let Ok(before) = scheduling::rt_runtime() else { return Ok(()) };

@@ -2,10 +2,10 @@
 
 use super::Priorities;
 use crate::freezer::Freezer;
-use crate::plan::Job;
 use punctual_linux::scheduling::{self, Processors, Refused, Scheduling};
 use punctual_model::Duration;
 use punctual_schedule::AssignedPolicy;
+use punctual_tables::Job;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;

@@ -3,9 +3,10 @@
 
 use super::plug::Plug;
 use super::{AHEAD, EARLY, LEAST_LOAN, Shared, was_running};
-use crate::plan::{Decision, Job, OnOverrun};
-use crate::rows::{COMING, Cursor, Rows};
+use crate::clock::Readable as _;
 use punctual_model::{Duration, Instant};
+use punctual_tables::rows::{COMING, Cursor, Rows};
+use punctual_tables::{Decision, Job, OnOverrun};
 use punctual_trace::dispatch::Turn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
 //! How rows get to a dispatching thread, which waits for nobody.
 #![allow(clippy::vec_box, reason = "boxes are handed over, not taken apart, where nothing may be freed")]
 
-use crate::rows::{COMING, Rows};
+use punctual_tables::rows::{COMING, Rows};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

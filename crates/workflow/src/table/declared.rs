@@ -11,7 +11,7 @@ use punctual_conformance::{Contract, ContractTask};
 use punctual_model::table::{Clock, Table, TableTask};
 use punctual_model::{Duration, Platform, TimingModel};
 use punctual_report::time_table::TaskRow;
-use punctual_schedule::table::{SlotError, Timing, in_slots};
+use punctual_tables::making::{SlotError, Timing, in_slots};
 
 /// A thread with fewer jobs than this says little about its period and cost.
 const LEAST_JOBS: u64 = 10;

@@ -4,10 +4,10 @@ use crate::error::{Error, Result};
 use crate::model_file::{display_name, read_model};
 use crate::monitor::Monitor;
 use glob::Pattern;
-use punctual_dispatch::{Clock, OnOverrun, Plan, Planned, Run, Selector, Task};
 use punctual_model::check;
 use punctual_model::table::{self, Table, TableRun, TableTask};
 use punctual_report::{counted, visible};
+use punctual_tables::{Clock, OnOverrun, Plan, Planned, Run, Selector, Task};
 use std::path::Path;
 use std::sync::Arc;
 

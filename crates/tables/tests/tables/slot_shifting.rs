@@ -2,7 +2,7 @@
 //! processor. Shares nothing with the implementation.
 
 use proptest::prelude::*;
-use punctual_schedule::slot_shifting::{
+use punctual_tables::slot_shifting::{
     Granted, Interval, JobId, Overload, Owner, Periodic, Plan, PlanError, PlannedJob, Processor,
 };
 use std::collections::BTreeMap;

@@ -403,7 +403,7 @@ fn named(slots: &Range<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::example;
+    use crate::example::example;
     use punctual_model::Instant;
     use punctual_trace::dispatch::{self, Table};
 
@@ -520,7 +520,7 @@ mod tests {
             jobs: vec![TableJob { task: 0, release: 0, deadline: 10, slots: 5 }],
             runs: vec![TableRun { processor: 1, from: 0, to: 5, job: 0 }],
         };
-        let head = crate::plan::tests::head(1_000_000, 10, &["a"]);
+        let head = crate::example::head(1_000_000, 10, &["a"]);
         let head = Plan { table: Some(std::sync::Arc::new(table)), ..head };
         let runs = [crate::Run { processor: 1, from: 0, to: 5, job: 0 }];
         Plan::new(head, &[1], &runs, &[crate::Planned { task: 0, release: 0 }]).expect("a plan")

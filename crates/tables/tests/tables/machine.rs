@@ -9,8 +9,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use punctual_model::table::{Clock, OnOverrun};
 use punctual_model::{Duration, Table, TableJob, TableTask, check};
-use punctual_schedule::slot_shifting::{Machine, Periodic, Served, Stretch, Then, Upcoming, Work};
-use punctual_schedule::table::{Request, make, replan};
+use punctual_tables::making::{Request, make, replan};
+use punctual_tables::slot_shifting::{Machine, Periodic, Served, Stretch, Then, Upcoming, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 

@@ -6,7 +6,7 @@ use proptest::sample::{select, subsequence};
 use proptest::strategy::ValueTree;
 use punctual_model::table::{Clock, Method, OnOverrun};
 use punctual_model::{Duration, Percent, Table, TableTask, check};
-use punctual_schedule::table::{Margin, Refusal, Request, SlotError, Timing, TimingInSlots, in_slots, make};
+use punctual_tables::making::{Margin, Refusal, Request, SlotError, Timing, TimingInSlots, in_slots, make};
 use std::collections::HashSet;
 
 fn task(name: &str, period: u64, wcet: u64, deadline: u64) -> TableTask {

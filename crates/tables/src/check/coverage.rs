@@ -150,7 +150,7 @@ fn begin_of(lane: &Lane, plan: &Plan, slot: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::example;
+    use crate::example::example;
 
     /// Slots of 1 ms; turns end at 2, 4, 5 and 10 on processor 1, at 4, 6 and 10 on processor 3.
     fn plan() -> Plan {

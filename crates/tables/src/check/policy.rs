@@ -92,7 +92,7 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::example;
+    use crate::example::example;
 
     /// What is wrong with turns of the first task, one each ten slots: whether each overruns, and is left
     /// out.

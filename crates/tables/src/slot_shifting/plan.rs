@@ -2,7 +2,7 @@
 
 use super::Interval;
 use super::timeline::{Run, earliest_deadline_first};
-use crate::table::greatest_common_divisor;
+use crate::making::greatest_common_divisor;
 use punctual_model::table::MOST_SLOTS;
 use std::fmt;
 

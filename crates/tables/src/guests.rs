@@ -5,11 +5,9 @@
 
 use crate::plan::{Job, Plan, Turn};
 use crate::rows::Rows;
+use crate::slot_shifting::{Accepted, Added, FARTHEST, Machine, Periodic, Refused, Stretch, Then, Work};
 use punctual_model::{Duration, Instant, counted};
 use punctual_protocol::dispatcher::{GuestId, Reservation};
-use punctual_schedule::slot_shifting::{
-    Accepted, Added, FARTHEST, Machine, Periodic, Refused, Stretch, Then, Work,
-};
 use punctual_trace::dispatch;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
@@ -601,7 +599,8 @@ fn lost(given: &[u64], present: u64, joins: bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Run, tests::head};
+    use crate::example::head;
+    use crate::plan::Run;
     use punctual_model::table::{Clock, Method, OnOverrun};
     use punctual_model::{Table, TableJob, TableRun, TableTask};
 

@@ -121,7 +121,7 @@ fn errors(histogram: &Histogram<7>) -> Option<Errors> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::example;
+    use crate::example::example;
 
     #[test]
     fn turns_are_counted_by_processor_and_task() {

@@ -36,6 +36,16 @@ pub enum Clock {
     Tai,
 }
 
+impl Clock {
+    /// Its name in the kernel.
+    pub fn name(self) -> &'static str {
+        match self {
+            Clock::Monotonic => "CLOCK_MONOTONIC",
+            Clock::Tai => "CLOCK_TAI",
+        }
+    }
+}
+
 /// A task of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -265,38 +275,14 @@ fn lane(processor: u32, slots: u32, runs: &[Run], jobs: &[Planned]) -> Result<La
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::Selector;
+    use crate::example::{example, head};
     use proptest::prelude::*;
-
-    pub fn head(slot_ns: u64, slots: u32, tasks: &[&str]) -> Plan {
-        let task = |name: &&str| Task {
-            name: (*name).to_owned(),
-            thread: Selector::named(name),
-            on_overrun: OnOverrun::default(),
-            sleep_ends_job: false,
-        };
-        Plan {
-            slot: Duration::from_ns(slot_ns),
-            slots,
-            clock: Clock::Monotonic,
-            tasks: tasks.iter().map(task).collect(),
-            lanes: Vec::new(),
-            table: None,
-        }
-    }
 
     /// Jobs of these tasks, released with the table.
     fn jobs(tasks: &[u32]) -> Vec<Planned> {
         tasks.iter().map(|&task| Planned { task, release: 0 }).collect()
-    }
-
-    /// Slots 0–1 of task a on processor 1, 2–3 idle, 4 of task b, 5–9 idle; on processor 3: 4–5 of task a.
-    pub fn example() -> Plan {
-        let run = |processor, from, to, job| Run { processor, from, to, job };
-        let runs = [run(1, 0, 2, 0), run(1, 4, 5, 1), run(3, 4, 6, 2)];
-        Plan::new(head(1_000, 10, &["a", "b"]), &[1, 3], &runs, &jobs(&[0, 1, 0])).expect("a table")
     }
 
     #[test]

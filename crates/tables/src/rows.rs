@@ -7,7 +7,7 @@ use crate::plan::{Job, Plan, Turn};
 use std::collections::VecDeque;
 
 /// Changes that may be under way at once for a processor: each begins some milliseconds after it was made.
-pub(crate) const COMING: usize = 16;
+pub const COMING: usize = 16;
 
 /// From slot `from` on: these turns, then a cycle over and over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::example;
+    use crate::example::example;
     use proptest::prelude::*;
 
     fn job(task: u32) -> Option<Job> {
