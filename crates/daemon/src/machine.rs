@@ -27,8 +27,7 @@ const GREATEST_PROCESSOR: u32 = 8191;
 impl Machine {
     /// This one.
     pub fn here() -> Machine {
-        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-        let processors = processor_list(online.trim_end()).unwrap_or_else(|_| {
+        let processors = punctual_linux::system::online().unwrap_or_else(|| {
             // Without sysfs: as many as there are, numbered as they are where none was taken away.
             let count = std::thread::available_parallelism().map_or(1, usize::from);
             (0..u32::try_from(count).unwrap_or(1)).collect()

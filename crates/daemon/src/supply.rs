@@ -1,6 +1,7 @@
 //! What this kernel keeps of each processor for ordinary threads, as far as it says so.
 
 use punctual_linux::scheduling;
+use punctual_linux::system;
 use punctual_model::Duration;
 use punctual_schedule::{Reserve, ReserveKind};
 use std::fs;
@@ -15,25 +16,19 @@ const WITH_FAIR_SERVER: (u32, u32) = (6, 12);
 
 /// What the kernel keeps of these processors.
 pub fn of_kernel(processors: &[u32]) -> Vec<Reserve> {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let (release, version) = (system::kernel_release(), system::kernel_version());
     let mut reserves = Vec::new();
-    if version(&release) >= WITH_FAIR_SERVER {
+    if version >= WITH_FAIR_SERVER {
         let server = |&processor: &u32| fair_server(Path::new(FAIR_SERVERS), processor);
         reserves.extend(processors.iter().filter_map(server));
     }
-    if version(&release) < WITH_FAIR_SERVER || throttles_groups(release.trim()) {
+    if version < WITH_FAIR_SERVER || throttles_groups(&release) {
         let (runtime, period) = (scheduling::configured_rt_runtime(), scheduling::rt_period());
         if let (Some(runtime), Some(period)) = (runtime, period) {
             reserves.extend(processors.iter().filter_map(|&cpu| throttle(cpu, runtime, period)));
         }
     }
     reserves
-}
-
-/// Major and minor number; 0.0 for what is none.
-fn version(release: &str) -> (u32, u32) {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 /// The fair server of one processor; `None` if it is off.
@@ -75,13 +70,6 @@ fn throttles_groups(release: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_read() {
-        assert_eq!(version("6.18.44-fc-v657\n"), (6, 18));
-        assert_eq!(version("7.0-rc3"), (7, 0));
-        assert_eq!(version(""), (0, 0));
-    }
 
     #[test]
     fn fair_servers_are_read_by_processor() {

@@ -4,8 +4,9 @@ use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::threads::{candidates, family};
 use crate::user::Priorities;
-use crate::{ext, freezer, user};
+use crate::{ext, user};
 use punctual_linux::scheduling::{self, Processors, State};
+use punctual_linux::{proc, system};
 use punctual_model::{Duration, Instant};
 use punctual_tables::Candidate;
 use punctual_tables::Plan;
@@ -131,13 +132,13 @@ impl Ext {
     ) -> Result<Ext, Error> {
         let unsupported = |why: String| Error::unsupported("dispatch by sched_ext", why);
         ext::longest_wait(scope.plan, scope.until_start).map_err(unsupported)?;
-        let mount = freezer::mount().ok_or_else(|| unsupported("cgroups are not mounted".into()))?;
+        let mount = system::cgroups().ok_or_else(|| unsupported("cgroups are not mounted".into()))?;
         let matching = scope.matching();
         let cgroup = ext::shared_cgroup(matching.iter()).map_err(unsupported)?;
         let known: Vec<u32> = matching.iter().map(|thread| thread.tid).collect();
         let before = known.iter().filter_map(|tid| Some((*tid, scheduling::processors(*tid).ok()?)));
         let before = before.collect();
-        let own = ext::cgroup_of(std::process::id()).map_err(|error| unsupported(error.to_string()))?;
+        let own = proc::cgroup(std::process::id()).map_err(|error| unsupported(error.to_string()))?;
         let procs = |cgroup: &str| mount.join(cgroup.trim_start_matches('/')).join("cgroup.procs");
         let mut home = Home(None);
         if own != cgroup {

@@ -13,19 +13,19 @@ mod support;
 mod timer;
 
 pub use lowered::Lowered;
-pub use partition::{Partition, cgroup_of, shared_cgroup};
+pub use partition::{Partition, shared_cgroup};
 pub use support::{LONGEST_WAIT, longest_wait, support, works};
 
 use crate::clock::Readable as _;
 use crate::clock::now_monotonic;
 use crate::error::Error;
 use crate::mender::Threads;
-use crate::threads::used_ns;
 use crate::undo::{SCHED_EXT, without_priority};
 use crate::user::{Priorities, enter};
 use interface::{NONE, Record};
 use lane::{Awaited, Lane};
 use load::{Flags, Loaded, handover, mark};
+use punctual_linux::proc::processor_time;
 use punctual_linux::scheduling::{self, Scheduling, State};
 use punctual_linux::thread::Thread;
 use punctual_model::{Duration, Instant};
@@ -173,8 +173,8 @@ impl Dispatcher {
         if pinned.identity != thread.identity {
             return Err("it has ended".into());
         }
-        let used = used_ns(process, tid).map_err(|error| error.to_string())?;
-        self.loaded.write_task(&self.plan, task, tid, used).map_err(|error| error.to_string())?;
+        let used = processor_time(process, tid).map_err(|error| error.to_string())?;
+        self.loaded.write_task(&self.plan, task, tid, used.ns()).map_err(|error| error.to_string())?;
         self.loaded.know(tid, task).map_err(|error| error.to_string())?;
         let given = || {
             self.partition.take(tid)?;

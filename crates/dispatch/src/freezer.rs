@@ -3,6 +3,7 @@
 //! It is a threaded child of the cgroup that the thread is in already, so the thread keeps every limit that
 //! it has. The freezer of version 2 needs no controller and takes threads one by one.
 
+use punctual_linux::proc;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -15,19 +16,10 @@ pub struct Freezer {
     is_frozen: bool,
 }
 
-/// Where cgroups of version 2 are mounted; `None` if they are not.
-pub fn mount() -> Option<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let mut fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    fields.find(|fields| fields.get(2) == Some(&"cgroup2"))?.get(1).map(PathBuf::from)
-}
-
 impl Freezer {
     /// Where the cgroup of a thread would be made: its path, and the one that it is in.
     pub fn place(mount: &Path, tid: u32) -> io::Result<(PathBuf, PathBuf)> {
-        let cgroups = fs::read_to_string(format!("/proc/{tid}/cgroup"))?;
-        let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"));
-        let own = own.ok_or_else(|| io::Error::other("the thread is in it is in no cgroup of version 2"))?;
+        let own = proc::cgroup(tid)?;
         let parent = mount.join(own.trim_start_matches('/'));
         Ok((parent.join(format!("punctual-tt-{}-{tid}", std::process::id())), parent))
     }

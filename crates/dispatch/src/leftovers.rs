@@ -2,24 +2,17 @@
 //! in them. The next one clears it away. Priorities stay: nobody knows what they were.
 
 use crate::undo::{remove_cgroup, set_ordinary, threads_in};
+use punctual_linux::proc;
 use punctual_linux::socket::connect_within;
+use punctual_linux::system::is_first_pid_namespace;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// One that is stopped does not answer.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// The inode of the PID namespace that every machine begins with.
-const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
-
 /// How cgroups of dispatchers are called: this, the process, and maybe the thread.
 const PREFIX: &str = "punctual-tt-";
-
-/// Whether processes have the same numbers here as everywhere.
-pub fn is_first_pid_namespace() -> bool {
-    fs::metadata("/proc/self/ns/pid").is_ok_and(|file| file.ino() == FIRST_PID_NAMESPACE)
-}
 
 /// Removes sockets at which nobody listens any more.
 pub fn clear_sockets(folder: &Path) {
@@ -44,7 +37,7 @@ pub fn clear_cgroups(mount: &Path) -> Vec<PathBuf> {
     while let Some(folder) = left.pop() {
         for path in entries(&folder).filter(|path| path.is_dir()) {
             match owner(&path) {
-                Some(process) if !Path::new(&format!("/proc/{process}")).exists() => {
+                Some(process) if !proc::exists(process) => {
                     let inside = threads_in(&path);
                     let _ = fs::write(path.join("cpuset.cpus.partition"), "member");
                     if remove_cgroup(&path, &folder, &mut |_| ()).is_ok() {
@@ -72,7 +65,7 @@ pub fn holder(cgroup: &str, tid: u32) -> Option<u32> {
     // What a thread of the table has started may be in its cgroup, too.
     let whose = name.strip_prefix(PREFIX)?.split_once('-').map(|(_, of)| of.parse::<u32>());
     let is_its = whose.is_none_or(|of| of == Ok(tid));
-    let runs = || is_first_pid_namespace() && Path::new(&format!("/proc/{process}")).exists();
+    let runs = || is_first_pid_namespace() && proc::exists(process);
     (is_its && runs()).then_some(process)
 }
 

@@ -6,10 +6,10 @@
 //! dispatcher's first thread ends (PR_SET_PDEATHSIG), and then gives all others a priority at which they
 //! can.
 
+use punctual_linux::proc;
 use punctual_linux::scheduling::{self, Scheduling, State};
 use punctual_schedule::AssignedPolicy;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
@@ -84,7 +84,7 @@ impl<I: AsFd + Read> Notes<I> {
             }
             self.has_ended = true;
             // Its input is open: some thread of it is left, so the number is still its own.
-            raise(self.dispatcher);
+            raise(self.dispatcher as u32);
         }
     }
 }
@@ -97,12 +97,11 @@ impl<I: AsFd + Read> Read for Notes<I> {
 }
 
 /// Gives all threads of a process the priority of the caller.
-fn raise(process: i32) {
+fn raise(process: u32) {
     let own = State::read(0).map(|state| state.scheduling);
     let fifo = Scheduling::from_policy(AssignedPolicy::Fifo(GREATEST));
     let scheduling = own.ok().filter(|own| own.policy == fifo.policy).unwrap_or(fifo);
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    for thread in threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
+    for thread in proc::threads(process) {
         // One that ends meanwhile needs nothing.
         let _ = scheduling::schedule(thread, &scheduling);
     }

@@ -14,7 +14,6 @@ use crate::clock::Readable as _;
 use crate::engine::{Choice, Engine};
 use crate::error::Error;
 use crate::ext::missed_turn;
-use crate::freezer;
 use crate::guardian::Guardian;
 use crate::leftovers;
 use crate::managers::Managers;
@@ -22,6 +21,7 @@ use crate::status::Server;
 use crate::undo::Undo;
 use crate::user::Priorities;
 use priority::OwnPriority;
+use punctual_linux::system;
 use punctual_model::{Duration, Instant};
 use punctual_tables::guests::{Guests, MOST as MOST_GUESTS};
 use punctual_tables::rows::{Cursor, Rows};
@@ -106,7 +106,7 @@ impl Session {
         let mut guardian = Guardian::start(options.guardian.clone(), options.priorities.guardian())?;
         let mut events = Vec::new();
         let server = surroundings::listen(&mut guardian, &mut events)?;
-        for path in freezer::mount().iter().flat_map(|mount| leftovers::clear_cgroups(mount)) {
+        for path in system::cgroups().iter().flat_map(|mount| leftovers::clear_cgroups(mount)) {
             let path = path.display();
             let message = format!("removing {path}, left behind by a dispatcher that was killed");
             events.push(Event::Warning(message));

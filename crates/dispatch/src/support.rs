@@ -1,7 +1,7 @@
 //! What this machine allows a dispatcher.
 
-use crate::freezer;
 use punctual_linux::scheduling::{self, Scheduling};
+use punctual_linux::system;
 use punctual_schedule::AssignedPolicy;
 use std::fs;
 
@@ -23,11 +23,11 @@ pub struct Support {
 
 /// Tries what a dispatcher needs.
 pub fn support() -> Support {
-    let command_line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
-    let option = |name: &'static str| (name, value_of(&command_line, name));
+    let boot_options = system::boot_options();
+    let option = |name: &'static str| (name, value_of(&boot_options, name));
     Support {
         priorities: try_priority(),
-        freezes: freezer::mount().is_some_and(|mount| try_cgroup(&mount)),
+        freezes: system::cgroups().is_some_and(|mount| try_cgroup(&mount)),
         sched_ext: crate::ext::works(),
         boot_options: BOOT_OPTIONS.map(option).to_vec(),
     }

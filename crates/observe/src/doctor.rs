@@ -111,7 +111,7 @@ fn without_advice(error: &Error) -> String {
 
 fn kernel_release() -> Check {
     let (name, needed_for) = ("kernel", "observing");
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    let release = punctual_linux::system::kernel_release();
     match system::kernel_version() >= (5, 15) {
         true => Check::works(name, needed_for, format!("Linux {release}")),
         false => Check::fails(
@@ -194,13 +194,8 @@ fn functions() -> Check {
 
 fn cgroups() -> Check {
     let (name, needed_for) = ("cgroups of version 2", "--cgroup");
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let at = mounts
-        .lines()
-        .map(|line| line.split(' ').collect::<Vec<_>>())
-        .find(|fields| fields.get(2) == Some(&"cgroup2"));
-    match at.and_then(|fields| fields.get(1).map(|path| (*path).to_owned())) {
-        Some(path) => Check::works(name, needed_for, format!("mounted at {path}")),
+    match punctual_linux::system::cgroups() {
+        Some(path) => Check::works(name, needed_for, format!("mounted at {}", path.display())),
         None => Check::fails(
             name,
             needed_for,

@@ -1,5 +1,6 @@
 //! How preemptible the running kernel is, from whichever of its files tells.
 
+use punctual_linux::system;
 use punctual_model::latency::Preemption;
 use std::fs;
 use std::io::Read;
@@ -13,7 +14,7 @@ pub fn preemption() -> Preemption {
     }
     let is_dynamic = has(&version, "PREEMPT_DYNAMIC");
     let chosen = || fs::read_to_string("/sys/kernel/debug/sched/preempt").ok().and_then(|it| chosen(&it));
-    let at_boot = || fs::read_to_string("/proc/cmdline").ok().and_then(|it| parameter(&it));
+    let at_boot = || parameter(&system::boot_options());
     let dynamic = if is_dynamic { chosen().or_else(at_boot) } else { None };
     dynamic.or_else(|| configuration().and_then(|it| configured(&it))).unwrap_or(Preemption::Unknown)
 }
@@ -94,8 +95,7 @@ fn configuration() -> Option<String> {
     if packed.is_some_and(|file| flate2::read::GzDecoder::new(file).read_to_string(&mut text).is_ok()) {
         return Some(text);
     }
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
-    let release = release.trim();
+    let release = system::kernel_release();
     let places = [format!("/boot/config-{release}"), format!("/usr/lib/modules/{release}/config")];
     places.iter().find_map(|place| fs::read_to_string(Path::new(place)).ok())
 }

@@ -24,8 +24,7 @@ pub fn is_run_by(pid: u32) -> bool {
 
 /// Whether any process of the machine does.
 pub fn any() -> bool {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
-    processes.flatten().filter_map(|process| process.file_name().to_str()?.parse().ok()).any(is_run_by)
+    punctual_linux::proc::processes().any(is_run_by)
 }
 
 /// Whether the command that begins with this word is one. What a script starts is not known yet.

@@ -5,6 +5,9 @@ use crate::error::{Error, ErrorKind};
 use libbpf_rs::Btf;
 use libbpf_rs::btf::ReferencesType;
 use libbpf_rs::btf::types::{FuncProto, Ptr, Typedef};
+use punctual_linux::proc;
+use punctual_linux::system::{self as linux, is_first_pid_namespace};
+pub use punctual_linux::system::{kernel_version, now};
 use punctual_model::Duration;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -17,8 +20,6 @@ const CAP_BPF: u32 = 39;
 
 /// Where the kernel keeps its own types.
 pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
-/// The inode of the initial PID namespace (PROC_PID_INIT_INO).
-const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
 
 /// While this lives, the calling thread runs before all ordinary ones (SCHED_FIFO, priority 1). What it
@@ -151,9 +152,9 @@ fn prototype<'a>(btf: &'a Btf<'_>, tracepoint: &str) -> Result<FuncProto<'a>, Er
 
 /// The inode of this process's PID namespace, 0 if it is the initial one.
 pub fn pid_namespace() -> u32 {
-    match fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino()) {
-        Ok(INITIAL_PID_NAMESPACE) | Err(_) => 0,
-        Ok(inode) => u32::try_from(inode).unwrap_or(0),
+    match is_first_pid_namespace() {
+        true => 0,
+        false => linux::pid_namespace().and_then(|inode| u32::try_from(inode).ok()).unwrap_or(0),
     }
 }
 
@@ -166,9 +167,7 @@ pub fn most_threads() -> u32 {
 
 /// How many words of 64 processors the kernel's masks have in use.
 pub fn affinity_words() -> u32 {
-    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    let last = possible.trim().rsplit(['-', ',']).next().and_then(|cpu| cpu.parse::<u32>().ok()).unwrap_or(0);
-    (last / 64 + 1).min(crate::jobs::AFFINITY_WORDS as u32)
+    (linux::greatest_processor() / 64 + 1).min(crate::jobs::AFFINITY_WORDS as u32)
 }
 
 /// The kernel's number of the cgroup at `path`.
@@ -223,25 +222,13 @@ pub fn require_process(pid: u32) -> Result<(), Error> {
 
 /// The command line of a process in this PID namespace; empty if it has none or is gone.
 pub fn command_line(pid: u32) -> String {
-    fs::read(format!("/proc/{pid}/cmdline"))
-        .map(|bytes| crate::jobs::command_line(&bytes))
-        .unwrap_or_default()
-}
-
-/// Now, on the clock of all records.
-pub fn now() -> punctual_model::Instant {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` has room for a timespec; CLOCK_MONOTONIC always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    punctual_model::Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    crate::jobs::command_line(&proc::arguments(pid))
 }
 
 /// Processor time that a thread has had by the kernel's account: as of the last tick, if it runs. Zero if it
 /// is not known.
-pub fn processor_time(tid: u32) -> punctual_model::Duration {
-    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).unwrap_or_default();
-    let first = text.split(' ').next().and_then(|first| first.parse().ok());
-    punctual_model::Duration::from_ns(first.unwrap_or(0))
+pub fn processor_time(tid: u32) -> Duration {
+    proc::processor_time(tid, tid).unwrap_or_default()
 }
 
 /// Whether a program can read if an interrupt is being served. On x86-64 that needs a symbol which kernels
@@ -259,8 +246,7 @@ pub fn shows_interrupts() -> bool {
 
 /// Whether the numbers of tracepoints are readable, by which perf identifies them.
 pub fn names_tracepoints() -> bool {
-    let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    roots
+    linux::TRACEFS
         .iter()
         .any(|root| fs::read_to_string(Path::new(root).join("events/raw_syscalls/sys_enter/id")).is_ok())
 }
@@ -269,13 +255,6 @@ pub fn names_tracepoints() -> bool {
 /// where the kernel is preempted at all.
 pub fn may_preempt_tracepoints() -> bool {
     kernel_version() >= (7, 0) && crate::preemption::may_be_preempted()
-}
-
-/// Version and patch level of the kernel that runs.
-pub fn kernel_version() -> (u32, u32) {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 #[cfg(test)]

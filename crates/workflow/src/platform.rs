@@ -1,9 +1,10 @@
 //! The machine Punctual runs on.
 
-use punctual_model::{Instant, Platform, processor_list};
+use punctual_linux::system;
+pub(crate) use punctual_linux::system::now;
+use punctual_model::{Instant, Platform};
 use punctual_trace::About;
 use rustix::time::{ClockId, clock_gettime};
-use std::fs;
 
 /// The clock of all times of an observation.
 pub const CLOCK: &str = "CLOCK_MONOTONIC";
@@ -37,19 +38,10 @@ pub(crate) fn clock_zero() -> i64 {
     tries.min().map_or(0, |(_, zero)| zero)
 }
 
-/// The present time on [`CLOCK`].
-pub(crate) fn now() -> Instant {
-    let now = clock_gettime(ClockId::Monotonic);
-    Instant::from_ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
-}
-
 /// The running kernel and its online processors.
 pub fn here() -> Platform {
     let uname = rustix::system::uname();
-    let online = fs::read_to_string("/sys/devices/system/cpu/online")
-        .ok()
-        .and_then(|list| processor_list(&list))
-        .map(|all| all.len() as u32);
+    let online = system::online().map(|all| all.len() as u32);
     let usable = || std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
     Platform {
         kernel: uname.release().to_string_lossy().into_owned(),

@@ -42,8 +42,7 @@ pub fn watches_all_threads(target: &Target) -> bool {
 
 /// The control group (version 2) of a process that lives.
 pub(crate) fn cgroup(pid: u32) -> Option<String> {
-    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    groups.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+    punctual_linux::proc::cgroup(pid).ok()
 }
 
 /// Takes the records of an observation.

@@ -232,10 +232,7 @@ impl Births {
 
 /// Whether a thread runs on one of these processors, or has run there last.
 fn was_last_on(thread: u32, processors: &Processors) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{thread}/task/{thread}/stat")).unwrap_or_default();
-    // The 39th field, counted behind the name, which is the second.
-    let behind = stat.rsplit_once(')').map(|(_, behind)| behind);
-    let last = behind.and_then(|it| it.split_ascii_whitespace().nth(36)?.parse().ok());
+    let last = punctual_linux::proc::Stat::of(thread).and_then(|stat| stat.processor());
     last.is_some_and(|last| processors.has(last))
 }
 

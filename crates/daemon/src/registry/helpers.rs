@@ -6,10 +6,10 @@
 
 use super::{Registry, SpecId};
 use crate::enforce::now;
+use punctual_linux::proc::children;
 use punctual_linux::scheduling::{self, Processors};
 use punctual_linux::thread;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::time::{Duration, Instant};
 
 /// The most threads that are looked at in one go, as clients wait meanwhile.
@@ -132,7 +132,7 @@ impl Registry {
                 found.extend(thread::siblings(parent));
             }
         }
-        started.parents.iter().for_each(|&parent| found.extend(children_of(parent)));
+        started.parents.iter().for_each(|&parent| found.extend(children(parent).into_iter().flatten()));
         started.seen.retain(|number| found.contains(number));
         // The newest usually have the greatest numbers.
         let looked_at: Vec<u32> = {
@@ -161,10 +161,4 @@ fn ticks(ns: u64) -> u64 {
         (boottime.tv_sec as u64 * 1_000_000_000 + boottime.tv_nsec as u64).saturating_sub(now())
     };
     (ns + suspended) / (1_000_000_000 / rustix::param::clock_ticks_per_second())
-}
-
-/// The processes that a thread has started, where the kernel lists them.
-fn children_of(number: u32) -> Vec<u32> {
-    let list = fs::read_to_string(format!("/proc/{number}/task/{number}/children")).unwrap_or_default();
-    list.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
 }

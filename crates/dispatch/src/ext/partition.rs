@@ -6,6 +6,7 @@
 
 use crate::error::Error;
 use crate::undo::{Undo, threads_in};
+use punctual_linux::proc;
 use punctual_linux::scheduling::Processors;
 use punctual_tables::Candidate;
 use punctual_tables::Plan;
@@ -38,20 +39,13 @@ pub fn shared_cgroup<'a>(threads: impl Iterator<Item = &'a Candidate>) -> Result
     let cgroups: BTreeSet<&str> = threads.map(|thread| thread.cgroup.as_str()).collect();
     let mut all = cgroups.into_iter();
     match (all.next(), all.next()) {
-        (None, _) => cgroup_of(std::process::id()).map_err(|error| error.to_string()),
+        (None, _) => proc::cgroup(std::process::id()).map_err(|error| error.to_string()),
         (Some(one), None) => Ok(one.to_owned()),
         (Some(one), Some(other)) => Err(format!(
             "the table's threads are in different cgroups ({one}, {other}); an isolated partition needs them \
              in one"
         )),
     }
-}
-
-/// The cgroup of a process or thread.
-pub fn cgroup_of(tid: u32) -> io::Result<String> {
-    let cgroups = fs::read_to_string(format!("/proc/{tid}/cgroup"))?;
-    let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"));
-    own.map(str::to_owned).ok_or_else(|| io::Error::other("it is in no cgroup of version 2"))
 }
 
 impl Partition {
@@ -115,7 +109,7 @@ impl Partition {
     /// What the kernel refused, in words.
     pub fn take(&self, tid: u32) -> Result<(), String> {
         fs::write(self.path.join("cgroup.threads"), tid.to_string()).map_err(|error| {
-            let own = cgroup_of(tid).unwrap_or_default();
+            let own = proc::cgroup(tid).unwrap_or_default();
             let parent = self.parent.display();
             match own.is_empty() || self.parent.ends_with(own.trim_start_matches('/')) {
                 true => format!("entering the table's partition: {error}"),

@@ -1,8 +1,7 @@
 //! Whether this kernel and this table allow dispatch by sched_ext.
 
 use super::load::{Flags, Loaded, WATCHDOG_MS};
-use crate::freezer;
-use crate::leftovers::is_first_pid_namespace;
+use punctual_linux::system;
 use punctual_model::Duration;
 use punctual_tables::{Clock, Lane, OnOverrun, Plan, Turn};
 use std::fs;
@@ -21,16 +20,15 @@ pub fn support() -> Result<(), String> {
         let name = fs::read_to_string("/sys/kernel/sched_ext/root/ops").unwrap_or_default();
         return Err(format!("another sched_ext scheduler is loaded ({}): stop it", name.trim()));
     }
-    let command_line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
-    if command_line.split_whitespace().any(|word| word.starts_with("isolcpus=")) {
+    if system::boot_options().split_whitespace().any(|word| word.starts_with("isolcpus=")) {
         return Err("the kernel's option isolcpus= excludes sched_ext: leave it out, a table isolates its \
                     processors itself"
             .into());
     }
-    if !is_first_pid_namespace() {
+    if !system::is_first_pid_namespace() {
         return Err("this process is in a PID namespace: run it outside the container".into());
     }
-    let mount = freezer::mount().ok_or("cgroups of version 2 are not mounted")?;
+    let mount = system::cgroups().ok_or("cgroups of version 2 are not mounted")?;
     let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
     match controllers.split_whitespace().any(|name| name == "cpuset") {
         true => Ok(()),

@@ -7,8 +7,8 @@
 //! where slots begin.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use punctual_model::{Duration, Instant, processor_list};
-use std::fs;
+use punctual_linux::system;
+use punctual_model::{Duration, Instant};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -61,8 +61,7 @@ impl Seen {
 
 /// Whether timers keep their phase on a processor: where the kernel stops its tick, they do not.
 pub fn suits(processor: u32) -> bool {
-    let list = fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
-    !processor_list(&list).is_some_and(|stopped| stopped.contains(&processor))
+    !system::without_tick().contains(&processor)
 }
 
 /// The longest period of which a slot is a multiple.

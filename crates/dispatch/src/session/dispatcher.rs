@@ -8,9 +8,9 @@ use super::{Event, LEAD, Options, Session};
 use crate::clock::Readable as _;
 use crate::engine::{Choice, Engine, Ext, Scope};
 use crate::error::Error;
-use crate::freezer;
 use crate::guardian::Guardian;
 use crate::user::Dispatcher;
+use punctual_linux::system;
 use punctual_model::Instant;
 use punctual_tables::Plan;
 use punctual_tables::rows::Cursor;
@@ -109,7 +109,7 @@ pub(super) fn start_user(
     lift_throttling(plan, guardian)?;
     kernel_threads::raise(plan, options.priorities, guardian, events)?;
     let dispatcher = Dispatcher::start(Arc::clone(plan), start, options.priorities, turns)?;
-    let cgroups = freezer::mount();
+    let cgroups = system::cgroups();
     if cgroups.is_none() {
         events.push(Event::Warning(NO_CGROUPS.into()));
     }

@@ -5,7 +5,7 @@
 use super::{Event, Session};
 use crate::clock::Readable as _;
 use crate::engine::Engine;
-use crate::threads::used_ns;
+use punctual_linux::proc::processor_time;
 use punctual_model::Duration;
 use punctual_tables::Job;
 use punctual_trace::dispatch::Dispatch;
@@ -71,7 +71,10 @@ impl Session {
         let lane = (0..self.plan.lanes.len()).find(is_its)?;
         let Engine::User(dispatcher) = &self.engine else { return None };
         let known = self.threads[task].as_ref()?;
-        let used = |tid| used_ns(known.process, tid).ok().filter(|_| tid == known.thread.number);
+        let used = |tid| {
+            let time = processor_time(known.process, tid).ok().filter(|_| tid == known.thread.number);
+            time.map(Duration::ns)
+        };
         dispatcher.slept(lane, used)
     }
 

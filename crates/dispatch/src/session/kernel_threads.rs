@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::undo::Undo;
 use crate::user::Priorities;
+use punctual_linux::proc::{self, Stat};
 use punctual_linux::scheduling::{self, Scheduling, State};
+use punctual_linux::system;
 use punctual_linux::thread::Thread;
-use punctual_model::processor_list;
 use punctual_schedule::AssignedPolicy;
 use punctual_tables::Plan;
-use std::fs;
 
 /// One on each processor: timers of ordinary threads, callbacks of RCU.
 const OF_PROCESSORS: [&str; 2] = ["ktimers", "rcuc"];
@@ -24,9 +24,6 @@ const OF_PROCESSORS: [&str; 2] = ["ktimers", "rcuc"];
 /// On any processor: grace periods of RCU, priorities of who holds them up, callbacks of processors in
 /// `rcu_nocbs=`.
 const ANYWHERE: [&str; 6] = ["rcu_preempt", "rcu_sched", "rcub", "rcuog", "rcuop", "rcuos"];
-
-/// The flag of kernel threads in `stat` (PF_KTHREAD).
-const IS_KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Gives those threads a priority above the plugs' and below that of turns. The guardian is told before.
 pub(super) fn raise(
@@ -36,13 +33,12 @@ pub(super) fn raise(
     events: &mut Vec<Event>,
 ) -> Result<(), Error> {
     let (processors, fifo) = (plan.processors(), AssignedPolicy::Fifo(priorities.kernel()));
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let online = processor_list(&online).unwrap_or_default();
+    let online = system::online().unwrap_or_default();
     let is_everywhere = online.iter().all(|processor| processors.contains(processor));
-    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    for tid in all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
-        let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
-        if !kernel_thread(&stat).is_some_and(|name| is_needed(name, &processors, is_everywhere)) {
+    for tid in proc::processes() {
+        let stat = Stat::of(tid).filter(Stat::is_of_kernel);
+        let name = stat.as_ref().and_then(Stat::name);
+        if !name.is_some_and(|name| is_needed(name, &processors, is_everywhere)) {
             continue;
         }
         if let Some(why) = raise_one(tid, &Scheduling::from_policy(fifo), guardian)? {
@@ -68,14 +64,6 @@ fn raise_one(tid: u32, to: &Scheduling, guardian: &mut Guardian) -> Result<Optio
         policies: Vec::new(),
     })?;
     Ok(scheduling::schedule(tid, to).err().map(|refused| refused.to_string()))
-}
-
-/// The name of a kernel thread, from its `stat`; `None` for any other thread.
-fn kernel_thread(stat: &str) -> Option<&str> {
-    let (before, after) = stat.rsplit_once(") ")?;
-    let flags: u64 = after.split(' ').nth(6)?.parse().ok()?;
-    let name = before.split_once('(')?.1;
-    (flags & IS_KERNEL_THREAD != 0).then_some(name)
 }
 
 /// Whether a table that runs on these processors, perhaps all, has to let a thread of this name run.
@@ -112,14 +100,5 @@ mod tests {
         };
         assert_eq!(needed(false), ["rcuc/1", "ktimers/1"]);
         assert_eq!(needed(true), ["rcu_preempt", "rcub/0", "rcuc/1", "ktimers/1", "rcuop/3"]);
-    }
-
-    #[test]
-    fn who_only_has_the_name_is_no_thread_of_the_kernels() {
-        let stat = |name: &str, flags: u64| format!("7 ({name}) S 2 0 0 0 -1 {flags} 0 0 0 0 1 2");
-        assert_eq!(kernel_thread(&stat("rcuc/1", 0x0420_8040)), Some("rcuc/1"));
-        assert_eq!(kernel_thread(&stat("rcuc/1", 0x0040_0000)), None);
-        assert_eq!(kernel_thread(&stat("a (b) c", 0x0020_0000)), Some("a (b) c"));
-        assert_eq!(kernel_thread(""), None);
     }
 }

@@ -8,10 +8,10 @@ use crate::status::{Server, statuses};
 use crate::undo::Undo;
 use crate::user::LEAST_LOAN;
 use punctual_linux::scheduling::{self, Processors};
-use punctual_model::{Duration, processor_list};
+use punctual_linux::system;
+use punctual_model::{Duration, list_of_processors};
 use punctual_tables::Plan;
 use punctual_tables::Status;
-use std::fs;
 use std::path::Path;
 
 /// With more than this share of a processor's slots owned, real-time throttling would take some of them.
@@ -38,9 +38,7 @@ pub(super) fn listen(guardian: &mut Guardian, events: &mut Vec<Event>) -> Result
 
 /// Refuses processors that are offline, or that another dispatcher uses.
 pub(super) fn check_processors(plan: &Plan) -> Result<(), Error> {
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let all_online = processor_list(&online).unwrap_or_default();
-    let is_online = |processor: u32| all_online.contains(&processor);
+    let online = system::online().unwrap_or_default();
     let refused = |error| Error::other("asking whether another table is dispatched", error);
     let others = statuses().map_err(refused)?;
     // One that is stopped has its processors still.
@@ -51,9 +49,9 @@ pub(super) fn check_processors(plan: &Plan) -> Result<(), Error> {
     }
     for lane in &plan.lanes {
         let processor = lane.processor;
-        if !is_online(processor) {
-            let message =
-                format!("the table uses processor {processor}, which is not online ({})", online.trim());
+        if !online.contains(&processor) {
+            let online = list_of_processors(online);
+            let message = format!("the table uses processor {processor}, which is not online ({online})");
             return Err(Error::new(ErrorKind::Target, message));
         }
         let has = |status: &&Status| status.processors.iter().any(|lane| lane.cpu == processor);

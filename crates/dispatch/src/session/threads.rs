@@ -4,12 +4,12 @@
 use super::{Event, Session};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::ext::cgroup_of;
 use crate::freezer::Freezer;
 use crate::leftovers;
 use crate::threads::{candidates, family};
 use crate::undo::{SCHED_EXT, Undo, remove_emptied};
 use crate::user::Bound;
+use punctual_linux::proc;
 use punctual_linux::scheduling::{self, Processors, Scheduling, State};
 use punctual_linux::thread::Thread;
 use punctual_tables::Candidate;
@@ -130,7 +130,7 @@ impl Session {
         tid: u32,
     ) -> Result<Result<(), String>, Error> {
         let pinned = Thread::pin(tid).map_err(|error| error.to_string());
-        let cgroup = cgroup_of(tid).unwrap_or_default();
+        let cgroup = proc::cgroup(tid).unwrap_or_default();
         let found = pinned.and_then(|pinned| {
             if let Some(process) = leftovers::holder(&cgroup, tid) {
                 return Err(format!("it belongs to the table that process {process} dispatches"));

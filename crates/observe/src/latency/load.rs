@@ -11,6 +11,7 @@ use crate::loader::{
 use crate::system;
 use libbpf_rs::Link;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use punctual_linux::system::TRACEFS;
 use punctual_model::Duration;
 use punctual_model::latency::NoVariables;
 use std::os::fd::AsFd;
@@ -24,8 +25,6 @@ const NEEDED: [(&str, NoVariables, &str); 4] = [
     ("sched_entry_tp", NoVariables::KernelVersion, "a kernel of version 6.12 or newer"),
     ("sched_exit_tp", NoVariables::KernelVersion, "a kernel of version 6.12 or newer"),
 ];
-
-const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// Why the variables cannot be observed.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use punctual_report::visible;
 use punctual_trace::latency::{Witnessed, WitnessedKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
 
 /// One line for each event; times count back from the last. `None` without an event.
 pub(super) fn text(observation: &Observation) -> Option<String> {
@@ -29,9 +28,9 @@ fn named(tid: u32, observation: &Observation) -> String {
     if tid == 0 {
         return "idle".into();
     }
-    let alive = || fs::read_to_string(format!("/proc/{tid}/comm")).ok();
+    let alive = || punctual_linux::proc::name(tid);
     match observation.thread_name(tid).map(str::to_owned).or_else(alive) {
-        Some(name) => format!("{} ({tid})", visible(name.trim_end())),
+        Some(name) => format!("{} ({tid})", visible(&name)),
         None => format!("thread {tid}"),
     }
 }

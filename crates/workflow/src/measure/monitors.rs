@@ -147,8 +147,7 @@ fn switch_off(tracing: &Path, monitors: &[impl AsRef<str>], was_on: bool) {
 
 /// The kernel's tracefs, if it has monitors.
 fn tracing() -> Option<PathBuf> {
-    let folders = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(PathBuf::from);
-    folders.into_iter().find(|folder| folder.join("rv").is_dir())
+    punctual_linux::system::tracefs_with("rv")
 }
 
 /// What a measurement has left that was killed together with its guardian.
@@ -178,7 +177,7 @@ fn leftovers(tracing: &Path) -> Vec<Leftover> {
     let leftover = |entry: fs::DirEntry| {
         let name = entry.file_name();
         let process: u32 = name.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
-        if Path::new(&format!("/proc/{process}")).exists() {
+        if punctual_linux::proc::exists(process) {
             return None;
         }
         let instance = entry.path();

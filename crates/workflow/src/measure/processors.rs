@@ -2,18 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::monitor::Monitor;
-use punctual_model::processor_list;
+use punctual_linux::system::{ONLINE, online};
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::{Duration, Instant};
 
-const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Between two looks at which processors are online.
 const LOOK: Duration = Duration::from_secs(1);
-
-fn online() -> Option<Vec<u32>> {
-    processor_list(&fs::read_to_string(ONLINE).ok()?)
-}
 
 /// Those of `asked` if they are online; all that are online if none was asked for.
 pub fn choose(asked: &[u32]) -> Result<Vec<u32>> {
@@ -99,15 +93,6 @@ impl Online {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_processors() {
-        assert_eq!(processor_list("0-1,4\n"), Some(vec![0, 1, 4]));
-        assert_eq!(processor_list("3,1-2,2"), Some(vec![1, 2, 3]));
-        assert_eq!(processor_list("2-1"), None);
-        assert_eq!(processor_list(""), None);
-        assert_eq!(processor_list("0-99999999"), None);
-    }
 
     #[test]
     fn who_is_gone_before_the_beginning_is_not_measured() {

@@ -76,5 +76,5 @@ impl Sentry {
 }
 
 fn lives(tid: u32) -> bool {
-    std::path::Path::new(&format!("/proc/{tid}")).exists()
+    punctual_linux::proc::exists(tid)
 }

@@ -1,8 +1,8 @@
 //! The running threads of a command.
 
 use super::Need;
+use punctual_linux::proc;
 use std::collections::BTreeMap;
-use std::fs;
 
 /// A running thread of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,18 +25,12 @@ pub fn threads_of(process: u32) -> BTreeMap<u32, Live> {
     let mut found = BTreeMap::new();
     let mut processes = vec![process];
     while let Some(process) = processes.pop() {
-        let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { continue };
-        for thread in threads.flatten() {
-            let Some(tid) = thread.file_name().to_str().and_then(|tid| tid.parse().ok()) else { continue };
-            if let Ok(name) = fs::read(thread.path().join("comm")) {
-                let name = String::from_utf8_lossy(&name);
-                // Only the kernel's line end: a name may contain others.
-                let name = name.strip_suffix('\n').unwrap_or(&name).to_owned();
+        for tid in proc::threads(process) {
+            if let Some(name) = proc::name(tid) {
                 found.insert(tid, Live { name, first: tid == process });
             }
-            // Not every kernel has this file; without it only the command's own threads are found.
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            processes.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+            // Not every kernel lists them; without, only the command's own threads are found.
+            processes.extend(proc::children(tid).into_iter().flatten());
         }
     }
     found

@@ -51,7 +51,7 @@ fn check_mappings(mappings: &[Mapping]) -> Result<()> {
                     visible(task)
                 )
             }
-            None if Path::new(&format!("/proc/{tid}")).exists() => continue,
+            None if punctual_linux::proc::exists(*tid) => continue,
             None => format!("there is no thread {tid}, which --thread assigns to {}", visible(task)),
         };
         return Err(Error::target(why));
