@@ -13,7 +13,6 @@ pub use interrupts::{Event, Interrupt};
 pub use load::{Losses, Unsupported};
 pub use processor::{
     Counts, Culprit, Exceeded, Flight, Frame, Grown, Thread, Variable, Wait, WaitPart, Witnessed,
-    WitnessedKind,
 };
 
 use crate::command::{Output, Running, Waiting};

@@ -325,21 +325,10 @@ fn thread(cpu: u32, latencies: observe::Thread, measuring: &[u32]) -> Option<Thr
 
 impl Log<'_> {
     fn witnessed(&mut self, cpu: u32, witnessed: &observe::Witnessed) {
-        let kind = match witnessed.kind {
-            observe::WitnessedKind::IrqsOff => WitnessedKind::IrqsOff,
-            observe::WitnessedKind::IrqsOn => WitnessedKind::IrqsOn,
-            observe::WitnessedKind::InterruptEntry => WitnessedKind::InterruptEntry,
-            observe::WitnessedKind::InterruptSource(source) => {
-                self.source(source);
-                WitnessedKind::InterruptSource(source)
-            }
-            observe::WitnessedKind::InterruptExit => WitnessedKind::InterruptExit,
-            observe::WitnessedKind::PreemptOff => WitnessedKind::PreemptOff,
-            observe::WitnessedKind::PreemptOn => WitnessedKind::PreemptOn,
-            observe::WitnessedKind::SchedulerEntry => WitnessedKind::SchedulerEntry,
-            observe::WitnessedKind::SchedulerExit => WitnessedKind::SchedulerExit,
-            observe::WitnessedKind::Wakeup(tid) => WitnessedKind::Wakeup(tid),
-        };
+        let kind = witnessed.kind;
+        if let WitnessedKind::InterruptSource(source) = kind {
+            self.source(source);
+        }
         let place = witnessed.place.as_ref().map(place);
         let event = Witnessed { cpu, at: witnessed.at, tid: witnessed.tid, kind, place };
         self.record(Latency::Witnessed(Box::new(event)));

@@ -2,10 +2,11 @@
 //! perf events of the kernel's software clock, which exist on every machine.
 
 use memmap2::{MmapOptions, MmapRaw};
+use punctual_linux::perf::{self, Event};
 use punctual_linux::scheduling::{self, Processors};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,32 +38,6 @@ pub enum What {
     Lost,
 }
 
-/// The beginning of `struct perf_event_attr` (PERF_ATTR_SIZE_VER5).
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    bp_type: u32,
-    config1: u64,
-    config2: u64,
-    branch_sample_type: u64,
-    sample_regs_user: u64,
-    sample_stack_user: u32,
-    clockid: i32,
-    sample_regs_intr: u64,
-    aux_watermark: u32,
-    sample_max_stack: u16,
-    reserved: u16,
-}
-
-const SOFTWARE: u32 = 1;
 const TASK_CLOCK: u64 = 1;
 const CPU_MIGRATIONS: u64 = 4;
 const DUMMY: u64 = 9;
@@ -73,7 +48,6 @@ const WATERMARK: u64 = 1 << 14;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
-const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 /// `_IOW('$', 4, __u64)` and `_IO('$', 5)`.
 const SET_PERIOD: libc::c_ulong = 1 << 30 | 8 << 16 | 0x24 << 8 | 4;
 const SET_OUTPUT: libc::c_ulong = 0x24 << 8 | 5;
@@ -302,27 +276,17 @@ pub fn prepare() -> io::Result<[OwnedFd; 2]> {
     Ok([open(0, TASK_CLOCK, NEVER, CONTEXT_SWITCH)?, open(0, CPU_MIGRATIONS, NEVER, 0)?])
 }
 
-fn open(thread: u32, config: u64, sample_period: u64, flags: u64) -> io::Result<OwnedFd> {
-    let attributes = Attributes {
-        kind: SOFTWARE,
-        size: size_of::<Attributes>() as u32,
-        config,
-        sample_period,
-        sample_type: SAMPLE_TIME,
+fn open(thread: u32, counter: u64, period: u64, flags: u64) -> io::Result<OwnedFd> {
+    let event = Event {
+        counter,
+        period,
+        record: SAMPLE_TIME,
         flags: flags | USE_CLOCKID,
-        wakeup_events: 1,
-        clockid: libc::CLOCK_MONOTONIC,
-        ..Attributes::default()
+        wakeup: 1,
+        clock: libc::CLOCK_MONOTONIC,
+        ..Event::default()
     };
-    let (any, none) = (-1, -1);
-    // SAFETY: the kernel reads as much as `size` says, which is that of the struct.
-    match unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, any, none, CLOSE_ON_EXEC)
-    } {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: it was just opened here.
-        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
-    }
+    perf::open(&event, thread as i32, -1)
 }
 
 /// Whether the kernel tells of events from a thread of low priority, which the one that is measured can

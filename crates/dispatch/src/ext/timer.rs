@@ -7,10 +7,11 @@
 //! where slots begin.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use punctual_linux::perf::{self, Event};
 use punctual_linux::system;
 use punctual_model::{Duration, Instant};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// The period is at most this where that divides the slot: starting takes some periods.
 const MOST: u64 = 4_000_000;
@@ -74,31 +75,14 @@ pub fn period(slot: Duration) -> Option<u64> {
 impl Timer {
     /// Makes one on a processor; it is not started yet. `mark` tells the program whose it is.
     pub fn new(processor: u32, period: u64, mark: u64, seen: Seen) -> io::Result<Timer> {
-        let attributes = Attributes {
-            kind: PERF_TYPE_SOFTWARE,
-            size: size_of::<Attributes>() as u32,
-            config: PERF_COUNT_SW_CPU_CLOCK,
-            sample_period: period,
+        let event = Event {
+            counter: PERF_COUNT_SW_CPU_CLOCK,
+            period,
             flags: DISABLED | EXCLUDE_USER | EXCLUDE_KERNEL,
-            config1: mark,
-            ..Attributes::default()
+            mark,
+            ..Event::default()
         };
-        // SAFETY: the kernel reads the attributes, as many bytes as they say.
-        let event = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                -1,
-                processor as libc::c_int,
-                -1,
-                PERF_FLAG_FD_CLOEXEC,
-            )
-        };
-        if event < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made this descriptor, and nobody else has it.
-        Ok(Timer { event: unsafe { OwnedFd::from_raw_fd(event as i32) }, period, seen })
+        Ok(Timer { event: perf::open(&event, -1, processor as i32)?, period, seen })
     }
 
     fn control(&self, request: libc::c_ulong, argument: libc::c_ulong) -> io::Result<()> {
@@ -181,29 +165,10 @@ fn sleep_until(at: u64) {
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut()) };
 }
 
-/// The beginning of `struct perf_event_attr` (PERF_ATTR_SIZE_VER1).
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    bp_type: u32,
-    config1: u64,
-    config2: u64,
-}
-
-const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
 const DISABLED: u64 = 1;
 const EXCLUDE_USER: u64 = 1 << 4;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
-const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
 const PERIOD: libc::c_ulong = 0x4008_2404;

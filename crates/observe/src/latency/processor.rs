@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::loader::text;
 use memmap2::{MmapMut, MmapOptions};
 use punctual_model::{Duration, Instant};
+use punctual_trace::latency::WitnessedKind;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::addr_of;
 
@@ -133,31 +134,6 @@ pub struct Witnessed {
     pub kind: WitnessedKind,
     /// Where, if that is known.
     pub place: Option<Frame>,
-}
-
-/// What kind of event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WitnessedKind {
-    /// A thread masked interrupts.
-    IrqsOff,
-    /// And unmasked them.
-    IrqsOn,
-    /// An interrupt or exception began.
-    InterruptEntry,
-    /// It is an interrupt of this source.
-    InterruptSource(u32),
-    /// It ended.
-    InterruptExit,
-    /// Preemption was disabled.
-    PreemptOff,
-    /// And enabled.
-    PreemptOn,
-    /// The scheduler was called.
-    SchedulerEntry,
-    /// And returned.
-    SchedulerExit,
-    /// This thread was made ready.
-    Wakeup(u32),
 }
 
 /// The last events on a processor, in order.
