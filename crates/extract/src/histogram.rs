@@ -24,7 +24,7 @@ const MOST_BINS: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub struct Histogram<const BITS: u32> {
     /// Counts of the buckets from `first` on. A bucket's count is the sum of those here and in `others`.
-    near: Vec<u64>,
+    near: Box<[u64]>,
     first: u32,
     others: FxHashMap<u32, u64>,
     count: u64,
@@ -76,7 +76,7 @@ impl<const BITS: u32> Histogram<BITS> {
         let count = self.others.entry(bucket).or_default();
         *count = count.saturating_add(times);
         if self.near.is_empty() && self.count >= FEW {
-            self.near = vec![0; NEAR];
+            self.near = vec![0; NEAR].into();
             self.first = bucket.saturating_sub(NEAR as u32 / 2);
         }
     }
@@ -162,6 +162,12 @@ impl<const BITS: u32> Histogram<BITS> {
         })
     }
 
+    /// How many times are longer than this: at least so many, without those in its own bucket.
+    pub fn at_least_beyond(&self, limit: Duration) -> u64 {
+        let beyond = self.counts().filter(|(bucket, _)| start::<BITS>(*bucket).max(self.min) > limit.ns());
+        beyond.map(|(_, count)| count).fold(0, u64::saturating_add)
+    }
+
     /// Each bucket and the number of times in it, in order.
     fn buckets(&self) -> Vec<(u32, u64)> {
         let mut counts: Vec<_> = self.counts().collect();
@@ -229,7 +235,7 @@ impl<'de, const BITS: u32> Deserialize<'de> for Histogram<BITS> {
             return Err(de::Error::custom("a histogram whose sum its values can have"));
         }
         if buckets.len() > NEAR / 2 {
-            histogram.near = vec![0; NEAR];
+            histogram.near = vec![0; NEAR].into();
             histogram.first = buckets[buckets.len() / 2].0.saturating_sub(NEAR as u32 / 2);
         }
         histogram.others.reserve(buckets.len().saturating_sub(histogram.near.len()));
@@ -278,10 +284,15 @@ fn bucket<const BITS: u32>(ns: u64) -> u32 {
     (shift << BITS) + (ns >> shift) as u32
 }
 
+/// The least value in a bucket.
+fn start<const BITS: u32>(bucket: u32) -> u64 {
+    let (shift, bits) = (bucket >> BITS, u64::from(bucket & ((1 << BITS) - 1)));
+    bits << shift
+}
+
 /// The greatest value in a bucket.
 fn end<const BITS: u32>(bucket: u32) -> u64 {
-    let (shift, bits) = (bucket >> BITS, u64::from(bucket & ((1 << BITS) - 1)));
-    (bits << shift) | ((1 << shift) - 1)
+    start::<BITS>(bucket) | ((1 << (bucket >> BITS)) - 1)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! `docs/design/extract.md` gives the design and its reasons.
 
 mod batch;
+mod certain;
 mod clock;
 mod extractor;
 mod histogram;
@@ -10,6 +11,7 @@ mod hull;
 mod kernel;
 mod lane;
 mod lanes;
+mod longest;
 mod modes;
 mod piece;
 mod primary;

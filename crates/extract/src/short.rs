@@ -22,13 +22,32 @@ impl Numbers {
     }
 
     pub fn push(&mut self, number: u64) {
+        self.insert(self.len(), number);
+    }
+
+    /// Inserts a number at this place, and moves those from there on.
+    pub fn insert(&mut self, place: usize, number: u64) {
         match (&mut *self, u32::try_from(number)) {
-            (Numbers::Short(numbers), Ok(short)) => numbers.push(short),
-            (Numbers::Short(numbers), Err(_)) => {
-                let all = numbers.iter().map(|number| u64::from(*number)).chain([number]).collect();
-                *self = Numbers::Long(all);
+            (Numbers::Short(numbers), Ok(short)) => numbers.insert(place, short),
+            (Numbers::Short(_), Err(_)) => {
+                *self = Numbers::Long(self.iter().collect());
+                self.insert(place, number);
             }
-            (Numbers::Long(numbers), _) => numbers.push(number),
+            (Numbers::Long(numbers), _) => numbers.insert(place, number),
+        }
+    }
+
+    pub fn truncate(&mut self, length: usize) {
+        match self {
+            Numbers::Short(numbers) => numbers.truncate(length),
+            Numbers::Long(numbers) => numbers.truncate(length),
+        }
+    }
+
+    pub fn get(&self, place: usize) -> Option<u64> {
+        match self {
+            Numbers::Short(numbers) => numbers.get(place).copied().map(u64::from),
+            Numbers::Long(numbers) => numbers.get(place).copied(),
         }
     }
 

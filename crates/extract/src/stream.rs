@@ -1,6 +1,7 @@
 //! The summary of one separator's job stream: everything its models need, in memory that does not grow with
 //! time.
 
+use crate::certain::Certain;
 use crate::curve::DistanceSummary;
 use crate::histogram::Times;
 use crate::modes::{Modes, Next, Told};
@@ -10,8 +11,7 @@ use crate::suspension::SuspensionSummary;
 use crate::wcet::CostSummary;
 use punctual_model as model;
 use punctual_model::{
-    Arrival, Disturbance, Duration, Execution, Job, Percentiles, Release, Response, Segment, Separator,
-    Sporadic,
+    Arrival, Disturbance, Execution, Job, Percentiles, Release, Response, Segment, Separator, Sporadic,
 };
 use punctual_trace::Ready;
 
@@ -87,8 +87,7 @@ pub struct Stream {
     suspension: SuspensionSummary,
     cost_times: Times,
     response_times: Times,
-    /// The greatest response that is certain.
-    certain_response: Duration,
+    certain: Certain,
 }
 
 /// The parts of a stream that has ended that its models do not show, but those of several runs need.
@@ -100,7 +99,7 @@ pub(crate) struct Closed {
     pub spread: Option<Spread>,
     pub cost_times: Times,
     pub response_times: Times,
-    pub certain_response: Duration,
+    pub certain: Certain,
     /// Weighed: each release counts many times.
     pub lateness: Times,
     /// Whether every arrival is known.
@@ -125,7 +124,7 @@ impl Stream {
             suspension: SuspensionSummary::new(),
             cost_times: Times::default(),
             response_times: Times::default(),
-            certain_response: Duration::ZERO,
+            certain: Certain::default(),
         }
     }
 
@@ -166,8 +165,8 @@ impl Stream {
         self.costs.push(job.cost);
         self.suspension.push(job, segments);
         self.cost_times.add(job.cost);
+        self.certain.add(job, &self.response_times);
         self.response_times.add(job.response());
-        self.certain_response = self.certain_response.max(job.least_response());
     }
 
     /// Jobs observed from release to end.
@@ -200,8 +199,8 @@ impl Stream {
         self.costs.merge(&later.costs);
         self.suspension.merge(&later.suspension);
         self.cost_times.merge(&later.cost_times);
+        self.certain.merge(&later.certain, &self.response_times, &later.response_times);
         self.response_times.merge(&later.response_times);
-        self.certain_response = self.certain_response.max(later.certain_response);
     }
 
     /// Typical jitter divided by period, of the periodic model: 0 is perfectly regular. `None` without such a
@@ -224,7 +223,7 @@ impl Stream {
             spread: self.periodic.spread(),
             cost_times: self.cost_times.clone(),
             response_times: self.response_times.clone(),
-            certain_response: self.certain_response,
+            certain: self.certain.clone(),
             lateness,
             knows_arrivals: self.periodic.knows_arrivals(),
         }
@@ -262,6 +261,7 @@ impl Stream {
             execution: self.execution(),
             suspension: self.suspension.suspension(),
             response: self.response(),
+            late: None,
             percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
         };
         if stream.is_random() {
@@ -269,6 +269,7 @@ impl Stream {
             stream.arrival.periodic = None;
             stream.percentiles = stream.percentiles.map(without).filter(|it| *it != Percentiles::default());
         }
+        stream.late = self.late(stream.arrival.periodic.as_ref());
         stream
     }
 
@@ -294,7 +295,13 @@ impl Stream {
 
     fn response(&self) -> Option<Response> {
         let max_ns = self.response_times.greatest()?;
-        let certain_max_ns = (self.uncertain > 0).then_some(self.certain_response);
+        let certain_max_ns = (self.uncertain > 0).then_some(self.certain.greatest());
         Some(Response { max_ns, certain_max_ns, mean_ns: self.response_times.mean() })
+    }
+
+    /// The number of jobs that certainly took longer than the period.
+    fn late(&self, periodic: Option<&model::Periodic>) -> Option<u64> {
+        let period = periodic.filter(|_| self.sums == Sums::Models)?.period_ns;
+        Some(self.certain.longer_than(period, &self.response_times))
     }
 }

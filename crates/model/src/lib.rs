@@ -45,5 +45,7 @@ pub use separator::{Call, FileClass, Object, ObjectName, Separator, wait};
 pub use table::{Table, TableJob, TableRun, TableTask};
 pub use text::counted;
 pub use thread_ids::{ThreadId, ThreadIds};
-pub use threads::{ClockStep, EndedBy, Execution, Response, SegmentBound, Stream, Suspension, Task, Threads};
+pub use threads::{
+    ClockStep, EndedBy, Execution, MANY_LATE, Response, SegmentBound, Stream, Suspension, Task, Threads,
+};
 pub use time::{Duration, Instant, Window};

@@ -136,6 +136,9 @@ pub enum EndedBy {
     Loss,
 }
 
+/// Late jobs are counted exactly if they are fewer than this ([`Stream::late`]).
+pub const MANY_LATE: u64 = 32;
+
 /// The jobs of a task at one separator, and every model of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
@@ -163,6 +166,11 @@ pub struct Stream {
     /// Response times; absent without a complete job.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response: Option<Response>,
+    /// Jobs that certainly took longer than the period ([`Job::least_response`](crate::Job::least_response)):
+    /// exactly so many if fewer than [`MANY_LATE`], else at least so many. Absent without a period, and in
+    /// older files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub late: Option<u64>,
     /// Percentiles of lateness, cost and response.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub percentiles: Option<Percentiles>,

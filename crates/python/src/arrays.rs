@@ -283,6 +283,7 @@ impl Arrays {
         stream.suspension = None;
         if self.ends.is_none() {
             stream.response = None;
+            stream.late = None;
             stream.percentiles = stream.percentiles.map(|it| model::Percentiles { response: None, ..it });
             stream.percentiles = stream.percentiles.filter(|it| *it != model::Percentiles::default());
         }

@@ -108,6 +108,7 @@ pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
             certain_max_ns: None,
             mean_ns: Some(Duration::from_us(720)),
         }),
+        late: Some(0),
         percentiles: None,
     }
 }

@@ -6,7 +6,8 @@ use crate::shape::Shape;
 use crate::visible;
 use crate::{modes, percentiles, slips};
 use punctual_model::{
-    Call, Choice, Curve, Duration, Instant, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task,
+    Call, Choice, Curve, Duration, Instant, MANY_LATE, Object, Periodic, PeriodicOn, SegmentBound, Stream,
+    Task,
 };
 use std::fmt::Write;
 
@@ -319,8 +320,21 @@ pub(crate) fn completion(stream: &Stream) -> Vec<String> {
     }
     let mut text = vec![line + "."];
     text.extend(percentiles::response(stream).map(|row| row.sentence("took", "jobs", "")));
+    text.extend(late(stream));
     text.push(format!("Based on {}.", counted(stream.jobs, "complete job")));
     text
+}
+
+/// How many jobs took longer than the period.
+fn late(stream: &Stream) -> Option<String> {
+    let Shape::Periodic(_) = Shape::new(stream) else { return None };
+    let jobs = match stream.late? {
+        0 => "No job".to_owned(),
+        few @ 1..MANY_LATE => counted(few, "job"),
+        many => format!("At least {}", counted(many, "job")),
+    };
+    let certainly = if stream.uncertain_releases > 0 { "certainly " } else { "" };
+    Some(format!("{jobs} {certainly}took longer than the period."))
 }
 
 /// The exact figure, for calculations.
@@ -351,6 +365,18 @@ mod tests {
         task.pid = 0;
         assert!(text(&task).contains("3 activations were skipped."), "{}", text(&task));
         assert!(!text(&task).contains(" at +") && !text(&task).contains("first arrival"), "{}", text(&task));
+    }
+
+    #[test]
+    fn late_jobs_are_counted() {
+        let text = |late, uncertain_releases| {
+            let stream = crate::example::stream(1_000_000, 16_000);
+            completion(&Stream { late, uncertain_releases, ..stream }).join(" ")
+        };
+        assert!(text(Some(0), 0).contains("No job took longer than the period."));
+        assert!(text(Some(1), 5).contains("1 job certainly took longer than the period."));
+        assert!(text(Some(32), 0).contains("At least 32 jobs took longer than the period."));
+        assert!(!text(None, 0).contains("longer than the period"));
     }
 
     #[test]

@@ -100,14 +100,16 @@ fn sum(streams: &[&Stream]) -> Stream {
         streams.iter().filter_map(|stream| Some((stream.response.as_ref()?, stream.jobs))).collect();
     let suspensions = streams.iter().filter_map(|stream| stream.suspension.as_ref());
     let least = streams.iter().filter_map(|stream| stream.arrival.sporadic.as_ref());
+    let periodic = periodic(streams);
     Stream {
         separator: streams[0].separator,
         jobs: total(|stream| stream.jobs),
         releases: total(|stream| stream.releases),
         uncertain_releases: total(|stream| stream.uncertain_releases),
         back_to_back: total(|stream| stream.back_to_back),
+        late: periodic.as_ref().and(late(streams)),
         arrival: Arrival {
-            periodic: periodic(streams),
+            periodic,
             sporadic: least
                 .map(|sporadic| sporadic.min_separation_ns)
                 .min()
@@ -142,6 +144,12 @@ fn mean(all: impl Iterator<Item = (Option<Duration>, u64)>) -> Option<Duration> 
         count += u128::from(jobs);
     }
     sum.checked_div(count).and_then(|mean| u64::try_from(mean).ok()).map(Duration::from_ns)
+}
+
+/// None where it is unknown of a phase with jobs.
+fn late(streams: &[&Stream]) -> Option<u64> {
+    let mut with_jobs = streams.iter().filter(|stream| stream.jobs > 0);
+    with_jobs.try_fold(0_u64, |sum, stream| Some(sum.saturating_add(stream.late?)))
 }
 
 /// None where a phase has another period, or is not shown as periodic.
@@ -244,6 +252,21 @@ mod tests {
         let period = stream.arrival.periodic.as_ref().map(|periodic| periodic.period_ns);
         assert_eq!(period, Some(Duration::from_ms(5)), "phases that have one agree");
         assert_eq!(found[0].task.ended_by, EndedBy::Loss);
+    }
+
+    #[test]
+    fn late_jobs_add_up_where_all_are_known() {
+        let late = |counts: [Option<u64>; 3], periods: usize| {
+            let mut phases = lossy(3);
+            phases.iter_mut().zip(counts).for_each(|(phase, late)| phase.streams[0].late = late);
+            phases[2].streams[0].jobs = 0;
+            phases[periods..].iter_mut().for_each(|phase| phase.streams[0].arrival.periodic = None);
+            primary(&summed(&phases)[0].task).expect("the sum of the streams").late
+        };
+        assert_eq!(late([Some(1), Some(2), None], 3), Some(3), "of the last one's no job");
+        assert_eq!(late([Some(1), None, Some(2)], 3), None);
+        assert_eq!(late([Some(u64::MAX), Some(2), None], 3), Some(u64::MAX));
+        assert_eq!(late([Some(1), Some(2), None], 0), None, "there is no period");
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(crate) fn value(value: &Value, rounding: Rounding) -> String {
         Value::Apart(separation) => format!("≥ {} apart", at_least(*separation)),
         Value::Since(span) => since(*span),
         Value::Count(number) => count(*number),
+        Value::CountOrMore(number) => format!("≥ {}", count(*number)),
         Value::Number(number) => format!("#{}", count(*number)),
         Value::Id(number) => number.to_string(),
         Value::Share(hundredths) => format!("{}.{:02} %", hundredths / 100, hundredths % 100),

@@ -3,10 +3,12 @@
 //! the open jobs of tasks (from version 4 on), and what those took that never waited (from version 5 on).
 //! Separators have names of addresses from version 6 on, late jobs have causes from version 7 on, and streams
 //! have modes from version 8 on, those of several runs from version 9 on; runs have notes and steps of their
-//! clock, and streams certain responses, from version 10 on, and the checksum is of the version, too.
+//! clock, and streams the greatest certain response, from version 10 on, and the checksum is of the version,
+//! too; all certain responses from version 11 on.
 
 use super::curve::RunNumber;
 use super::{Run, Summary};
+use crate::certain::Certain;
 use punctual_model::{Causes, ClockStep, Mode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,7 +16,7 @@ use std::fmt;
 /// How a summary begins.
 pub const MAGIC: &[u8; 16] = b"punctual.summary";
 
-const VERSION: u32 = 10;
+const VERSION: u32 = 11;
 
 /// The version whose summaries are not packed.
 const UNPACKED: u32 = 1;
@@ -31,6 +33,8 @@ const WITHOUT_CAUSES: u32 = 6;
 const WITHOUT_KINDS: u32 = 8;
 /// The last version without notes of runs.
 const WITHOUT_NOTES: u32 = 9;
+/// The last version without all certain responses.
+const WITHOUT_CERTAIN: u32 = 10;
 
 /// Zstandard's own default: higher levels save 2 % and take twice as long.
 const LEVEL: i32 = 3;
@@ -103,9 +107,10 @@ impl Summary {
         let kinds: Vec<Kinds> = of_several.map(|(number, it)| Kinds(number, it.kinds.clone())).collect();
         let noted = |run: &Run| Noted(run.notes.clone(), run.clock_steps.clone());
         let noted: Vec<Noted> = self.runs.iter().map(noted).collect();
-        let streams = self.tasks.iter().flat_map(|task| &task.streams);
-        let certain: Vec<Option<u64>> = streams.map(|stream| stream.certain_response).collect();
-        let all = (self, programs, open, busy, causes, kinds, noted, certain);
+        let streams = || self.tasks.iter().flat_map(|task| &task.streams);
+        let greatest: Vec<Option<u64>> = streams().map(|stream| stream.certain_response).collect();
+        let certain: Vec<Option<&Certain>> = streams().map(|stream| stream.certain.as_ref()).collect();
+        let all = (self, programs, open, busy, causes, kinds, noted, greatest, certain);
         let body = pack(&postcard::to_allocvec(&all).expect("memory takes any summary"));
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(MAGIC);
@@ -208,6 +213,16 @@ impl Summary {
                 return Err(FileError::Invalid("it does not have a certain response of each stream".into()));
             }
             streams.iter_mut().zip(certain).for_each(|(stream, it)| stream.certain_response = it);
+        }
+        if version > WITHOUT_CERTAIN {
+            let certain: Vec<Option<Certain>>;
+            (certain, rest) = postcard::take_from_bytes(rest).map_err(undecodable)?;
+            if certain.len() != streams.len() {
+                return Err(FileError::Invalid(
+                    "it does not have the certain responses of each stream".into(),
+                ));
+            }
+            streams.iter_mut().zip(certain).for_each(|(stream, it)| stream.certain = it);
         }
         if !rest.is_empty() {
             return Err(FileError::Invalid(format!("{} bytes follow its end", rest.len())));

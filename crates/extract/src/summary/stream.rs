@@ -5,6 +5,7 @@ use super::json;
 use super::kinds;
 use super::period::{self, Period};
 use super::spread::Spread;
+use crate::certain::Certain;
 use crate::histogram::Times;
 use crate::stream::Closed;
 use punctual_model::{
@@ -96,6 +97,9 @@ pub(crate) struct StreamSummary {
     /// behind the tasks.
     #[serde(skip)]
     pub certain_response: Option<u64>,
+    /// All that are certain; `None` if they are not known, as in older files. The file has them last.
+    #[serde(skip)]
+    pub certain: Option<Certain>,
 }
 
 impl StreamSummary {
@@ -148,7 +152,8 @@ impl StreamSummary {
                 .map(|it| (it.at_ns.ns(), it.activations))
                 .collect(),
             kinds: kinds::of(&model.arrival.modes),
-            certain_response: Some(closed.certain_response.ns()),
+            certain_response: Some(closed.certain.greatest().ns()),
+            certain: Some(closed.certain),
             alone: Some(Box::new(Alone {
                 place,
                 separator: model.separator,
@@ -191,6 +196,10 @@ impl StreamSummary {
         self.wcet.merge(&other.wcet, Keep::Greatest);
         self.merge_segments(&other.segmented);
         self.cost_times.merge(&other.cost_times);
+        self.certain = self.certain.take().zip(other.certain.as_ref()).map(|(mut mine, theirs)| {
+            mine.merge(theirs, &self.response_times, &other.response_times);
+            mine
+        });
         self.response_times.merge(&other.response_times);
         self.lateness.merge(&other.lateness);
         self.certain_response = self.certain_response.max(other.certain_response);
@@ -250,6 +259,11 @@ impl StreamSummary {
             cost: self.cost_times.quantiles(),
             response: self.response_times.quantiles(),
         };
+        let periodic = match alone {
+            Some(alone) => alone.shape.periodic(),
+            None => self.periodic().filter(|_| modes.is_empty()),
+        };
+        let late = self.late(periodic.as_ref());
         model::Stream {
             separator: alone.map_or(self.key, |alone| alone.separator),
             jobs: self.jobs(),
@@ -257,14 +271,12 @@ impl StreamSummary {
             uncertain_releases: self.uncertain,
             back_to_back: self.back_to_back,
             arrival: Arrival {
-                periodic: match alone {
-                    Some(alone) => alone.shape.periodic(),
-                    None => self.periodic().filter(|_| modes.is_empty()),
-                },
+                periodic,
                 sporadic: self.separation.map(|it| Sporadic { min_separation_ns: Duration::from_ns(it.ns) }),
                 curve: (!delta_min_ns.is_empty()).then_some(model::Curve { delta_min_ns, delta_max_ns }),
                 modes,
             },
+            late,
             execution: (!wcet_ns.is_empty()).then(|| Execution { wcet_ns, mean_ns: self.cost_times.mean() }),
             suspension: self.suspension(),
             response: self.response_times.greatest().map(|max_ns| Response {
@@ -274,6 +286,11 @@ impl StreamSummary {
             }),
             percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
         }
+    }
+
+    /// The number of jobs that certainly took longer than the period.
+    fn late(&self, periodic: Option<&Periodic>) -> Option<u64> {
+        Some(self.certain.as_ref()?.longer_than(periodic?.period_ns, &self.response_times))
     }
 
     fn suspension(&self) -> Option<Suspension> {
@@ -340,8 +357,16 @@ impl StreamSummary {
                 "the greatest response time",
             ),
             (self.response_times.count() == self.jobs(), "a response time for each job"),
+            (self.has_valid_certain(), "the certain response times of all jobs"),
         ];
         fits.into_iter().find(|(fits, _)| !fits).map_or(Ok(()), |(_, expected)| Err(expected))
+    }
+
+    fn has_valid_certain(&self) -> bool {
+        let greatest = |certain: &Certain| Some(certain.greatest().ns());
+        self.certain.as_ref().is_none_or(|certain| {
+            certain.is_of(&self.response_times) && greatest(certain) == self.certain_response
+        })
     }
 
     fn has_valid_slips(&self) -> bool {

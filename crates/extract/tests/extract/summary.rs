@@ -9,8 +9,8 @@ use punctual_model::causes::{Causes, LateTask};
 use punctual_model::check::{arrival_counts, check_stream};
 use punctual_model::threads::UNKNOWN_COMMAND;
 use punctual_model::{
-    Call, ClockStep, Duration, Instant, Mode, Object, ObjectName, Platform, Policy, Release, Separator,
-    Stream, Task, TimingModel,
+    Call, ClockStep, Duration, Instant, MANY_LATE, Mode, Object, ObjectName, Platform, Policy, Release,
+    Separator, Stream, Task, TimingModel,
 };
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
 use std::collections::BTreeSet;
@@ -273,6 +273,48 @@ proptest! {
     }
 
     #[test]
+    fn late_jobs_of_several_runs_are_counted(
+        period in 1_000_u64..1_000_000,
+        runs in prop::collection::vec((0..1_u64 << 40, prop::collection::vec(0..900_u64, 3..60)), 1..6),
+        is_old in prop::collection::vec(prop::bool::weighted(0.1), 6),
+    ) {
+        let jobs = |(begin, late): &(u64, Vec<u64>)| -> Vec<Seen> {
+            (0..).zip(late).map(|(k, late)| Seen::at(begin + k * period + late)).collect()
+        };
+        let records: Vec<_> = runs.iter().map(|run| thread(7, "many", &jobs(run))).collect();
+        let of = |(number, records): (u64, &Vec<Record>)| match is_old[number as usize] {
+            true => of_version_10(&summary(number, records, 8)),
+            false => summary(number, records, 8),
+        };
+        let model = merged((0..).zip(&records).map(of)).to_model();
+        let task = &model.tasks()[0];
+        let stream = &task.streams[task.primary.expect("a stream")];
+        let Some(limit) = stream.arrival.periodic.as_ref().map(|periodic| periodic.period_ns) else {
+            prop_assert_eq!(stream.late, None);
+            return Ok(());
+        };
+        let expected = records.iter().map(|records| {
+            let mut late = 0;
+            let mut extractor = Extractor::new(options(8, false));
+            for record in records {
+                extractor.record_jobs(record, &mut |seen| {
+                    let is_primary = seen.separator.call == stream.separator.call;
+                    late += u64::from(is_primary && seen.job.least_response() > limit);
+                });
+            }
+            late
+        });
+        let expected: u64 = expected.sum();
+        match stream.late {
+            None => prop_assert!(is_old[..runs.len()].contains(&true)),
+            Some(found) => {
+                prop_assert!(!is_old[..runs.len()].contains(&true));
+                prop_assert!(found.min(MANY_LATE) == expected.min(MANY_LATE) && found <= expected);
+            }
+        }
+    }
+
+    #[test]
     fn files_that_were_changed_are_refused_or_valid(
         records in records(60),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
@@ -352,6 +394,21 @@ fn unpacked(bytes: &[u8]) -> Vec<u8> {
     plain
 }
 
+/// As if version 10 had written it, which has nothing of certain responses behind the greatest.
+fn of_version_10(summary: &Summary) -> Summary {
+    let plain = unpacked(&summary.to_bytes());
+    let read = |length: usize| {
+        let mut body = vec![0; zstd_safe::compress_bound(length)];
+        let packed = zstd_safe::compress(&mut body[..], &plain[..length], 1).unwrap();
+        body.truncate(packed);
+        let version = 10_u32.to_le_bytes();
+        let sum = crc32fast::hash(&[&version, &body[..]].concat()).to_le_bytes();
+        Summary::from_bytes(&[MAGIC, &version[..], &sum, &body].concat()).ok()
+    };
+    // Only where it ends is it whole.
+    (0..plain.len()).rev().find_map(read).expect("a summary")
+}
+
 /// What versions 1 and 2 have.
 fn without_programs_and_open_jobs(plain: &[u8]) -> &[u8] {
     let (_, rest) = postcard::take_from_bytes::<Summary>(plain).expect("a summary");
@@ -366,8 +423,8 @@ fn other_files_are_refused_with_the_reason() {
     assert_eq!(Summary::from_bytes(b"{}").err(), Some(FileError::NotASummary));
     assert_eq!(Summary::from_bytes(MAGIC).err(), Some(FileError::Damaged));
     let mut newer = good.clone();
-    newer[MAGIC.len()] = 11;
-    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(11)));
+    newer[MAGIC.len()] = 12;
+    assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Version(12)));
     newer[MAGIC.len()] = 9;
     assert_eq!(Summary::from_bytes(&newer).err(), Some(FileError::Damaged));
     for cut in MAGIC.len()..good.len() {

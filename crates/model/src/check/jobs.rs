@@ -3,7 +3,7 @@
 use super::violation::{Bound, Model, Value, Violation};
 use super::{MAX_SEGMENTS, RecordedJob};
 use crate::job::{Release, Segment};
-use crate::threads::{Execution, Response, SegmentBound, Stream, Suspension};
+use crate::threads::{Execution, MANY_LATE, Response, SegmentBound, Stream, Suspension};
 use crate::time::Duration;
 
 /// Checks that no run of jobs takes more processor time than the curve allows, for all run lengths in the
@@ -88,7 +88,23 @@ pub fn counts(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Ve
         allowed: Bound::Exactly(Value::Count(allowed)),
         seen: Value::Count(seen as u64),
     })
+    .chain(late(stream, jobs))
     .collect()
+}
+
+/// Checks that as many jobs as counted certainly took longer than the period, and no more if they are few.
+fn late(stream: &Stream, jobs: &[RecordedJob]) -> Option<Violation> {
+    let late = stream.late?;
+    let period = stream.arrival.periodic.as_ref().map(|periodic| periodic.period_ns);
+    let is_late = |(job, _): &&RecordedJob| period.is_some_and(|period| job.least_response() > period);
+    let seen = jobs.iter().filter(is_late).count() as u64;
+    let (allowed, is_obeyed) = match late < MANY_LATE {
+        true => (Bound::Exactly(Value::Count(late)), seen == late),
+        false => (Bound::AtLeast(Value::Count(late)), seen >= late),
+    };
+    let last = jobs.len().saturating_sub(1);
+    let violation = Violation { model: Model::Late, first: 0, last, allowed, seen: Value::Count(seen) };
+    (!is_obeyed).then_some(violation)
 }
 
 fn at_most(

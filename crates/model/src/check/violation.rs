@@ -74,6 +74,8 @@ pub enum Model {
     Releases,
     /// The count of releases that are windows.
     UncertainReleases,
+    /// The count of late jobs.
+    Late,
 }
 
 /// What is allowed.
@@ -152,6 +154,7 @@ impl fmt::Display for Model {
             Model::Jobs => write!(f, "count of jobs"),
             Model::Releases => write!(f, "count of releases"),
             Model::UncertainReleases => write!(f, "count of uncertain releases"),
+            Model::Late => write!(f, "count of late jobs"),
         }
     }
 }

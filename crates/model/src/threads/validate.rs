@@ -50,6 +50,7 @@ fn stream(path: &str, stream: &Stream) -> Valid {
         ("jobs", stream.jobs, "releases", stream.releases),
         ("uncertain_releases", stream.uncertain_releases, "releases", stream.releases),
         ("back_to_back", stream.back_to_back, "uncertain_releases", stream.uncertain_releases),
+        ("late", stream.late.unwrap_or(0), "jobs", stream.jobs),
     ];
     for (part, count, whole, limit) in counts {
         if count > limit {
@@ -59,6 +60,9 @@ fn stream(path: &str, stream: &Stream) -> Valid {
                 count,
             ));
         }
+    }
+    if let (Some(late), None) = (stream.late, &stream.arrival.periodic) {
+        return Err(ReadError::value(format!("{path}.late"), "nothing, as there is no period", late));
     }
     stream.arrival.validate(&format!("{path}.arrival"))?;
     if let Some(execution) = &stream.execution {

@@ -227,6 +227,7 @@ fn stream() -> impl Strategy<Value = Stream> {
             percentiles,
         )| {
             modes.sort_by_key(|mode| mode.from_ns);
+            let late = periodic.as_ref().filter(|_| windows).map(|_| u64::from(jobs / 2));
             Stream {
                 separator,
                 jobs: jobs.into(),
@@ -246,6 +247,7 @@ fn stream() -> impl Strategy<Value = Stream> {
                     certain_max_ns: windows.then_some(Duration::from_ns(max_ns.ns() / 2)),
                     mean_ns,
                 }),
+                late,
                 percentiles,
             }
         },

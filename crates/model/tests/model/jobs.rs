@@ -179,6 +179,7 @@ fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
             certain_max_ns: None,
             mean_ns: None,
         }),
+        late: None,
         percentiles: None,
     }
 }
@@ -198,6 +199,48 @@ fn counts_must_match_the_stream() {
             "count of jobs, jobs 0 to 1: observed 2, allowed 1"
         ]
     );
+}
+
+/// A model of this period that no release obeys.
+fn periodic(period_ns: Duration) -> Periodic {
+    Periodic {
+        on: PeriodicOn::Release,
+        period_ns,
+        period_exact: None,
+        offset_ns: i64::MAX,
+        jitter_ns: period_ns,
+        least_jitter_ns: period_ns,
+        choice: Choice::Estimated,
+        approximate: false,
+        skipped: 0,
+        extra: 0,
+        slips: Vec::new(),
+        typical: None,
+    }
+}
+
+#[test]
+fn late_jobs_are_counted_exactly_if_they_are_few() {
+    // Two of three.
+    let jobs: Vec<_> = (0..90).map(|k| job(100 * k, 100 + k % 3, &[(0, 1)])).collect();
+    let of = |jobs: &[RecordedJob], late| {
+        let releases: Vec<Release> = jobs.iter().map(|(job, _)| job.release).collect();
+        let uncertain_releases = releases.iter().filter(|release| !release.window.is_exact()).count() as u64;
+        let model = Stream { late: Some(late), uncertain_releases, ..stream(&releases, jobs) };
+        let periodic = Some(periodic(Duration::from_ns(100)));
+        let arrival = Arrival { periodic, ..model.arrival.clone() };
+        lines(&counts(&Stream { arrival, ..model }, &releases, jobs))
+    };
+    assert_eq!(of(&jobs[..9], 6), [] as [String; 0]);
+    assert_eq!(of(&jobs[..9], 5), ["count of late jobs, jobs 0 to 8: observed 6, allowed 5"]);
+    assert_eq!(of(&jobs[..9], 7), ["count of late jobs, jobs 0 to 8: observed 6, allowed 7"]);
+    assert_eq!((of(&jobs, 60), of(&jobs, 32)), (vec![], vec![]));
+    assert_eq!(of(&jobs, 31), ["count of late jobs, jobs 0 to 89: observed 60, allowed 31"]);
+    assert_eq!(of(&jobs, 61), ["count of late jobs, jobs 0 to 89: observed 60, allowed at least 61"]);
+    // Where the release is a window, from its end on.
+    let mut late = job(100, 101, &[(0, 1)]);
+    late.0.release.window = Window::new(Instant::from_ns(0), Instant::from_ns(101)).expect("a window");
+    assert_eq!(of(&[late], 0), [] as [String; 0]);
 }
 
 proptest! {
@@ -220,12 +263,7 @@ proptest! {
             check_stream(&model, &releases, &jobs).into_iter().map(|violation| violation.model)
                 .collect::<Vec<_>>()
         };
-        let period = Periodic {
-            on: PeriodicOn::Release, period_ns: one, period_exact: None, offset_ns: i64::MAX, jitter_ns: one,
-            least_jitter_ns: one, choice: Choice::Estimated, approximate: false,
-            skipped: 0, extra: 0, slips: Vec::new(), typical: None,
-        };
-        let periodic = found(&|model| model.arrival.periodic = Some(period.clone()));
+        let periodic = found(&|model| model.arrival.periodic = Some(periodic(one)));
         prop_assert_eq!(periodic, vec![Model::PeriodicEarly; jobs.len()]);
         let sporadic = found(&|model| model.arrival.sporadic.iter_mut()
             .for_each(|least| least.min_separation_ns += one));

@@ -206,6 +206,7 @@ fn invalid_values_are_refused_with_their_place() {
             json!(4),
             "expected no more than `uncertain_releases` (3), found 4",
         ),
+        (&format!("{stream}/late"), json!(2001), "expected no more than `jobs` (2000), found 2001"),
         (&format!("{periodic}/period_ns"), json!(0), "expected a number greater than zero, found 0"),
         (
             &format!("{periodic}/period_exact"),
@@ -269,6 +270,13 @@ fn invalid_values_are_refused_with_their_place() {
             "{message}"
         );
     }
+    // Late is what took longer than the period.
+    let mut document: Value = serde_json::from_str(EXAMPLE).expect("JSON");
+    let fields = document.pointer_mut(stream).and_then(Value::as_object_mut).expect("a stream");
+    fields.insert("late".into(), json!(2000));
+    fields.insert("arrival".into(), json!({}));
+    let message = refusal(&document.to_string()).to_string();
+    assert!(message.contains("late: expected nothing, as there is no period, found 2000"), "{message}");
     // A fraction 1 ns away is as far as rounding goes.
     assert!(
         TimingModel::from_json(&example_with(

@@ -190,6 +190,10 @@ class Stream(_Stream, total=False):
     # Response times: from the arrival (if unknown, from the earliest release) to the end; absent without a
     # complete job.
     response: StreamResponse
+    # Jobs that certainly took longer than the period: from the arrival (if unknown, from the latest release)
+    # to the end. Exactly so many if fewer than 32, else at least so many. Absent without a period, and in
+    # older files.
+    late: int
     # Times that most of the jobs do not exceed. Each is at least the exact one and at most 1/64 above it; of
     # lateness only where all arrivals are known, else it is that of a sample of the releases.
     percentiles: StreamPercentiles

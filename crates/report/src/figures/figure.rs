@@ -193,6 +193,8 @@ pub enum Value {
     Since(Duration),
     /// A number of things.
     Count(u64),
+    /// At least so many: not all of them could be counted.
+    CountOrMore(u64),
     /// Which one, counted from 0.
     Number(u64),
     /// A number that names something; its digits are not grouped.
@@ -228,9 +230,11 @@ impl Value {
             Value::Modes(modes, _) => {
                 modes.iter().flat_map(|mode| &mode.sources).map(|source| source.period_ns.ns()).next()
             }
-            Value::Count(number) | Value::Number(number) | Value::Id(number) | Value::Share(number) => {
-                Some(*number)
-            }
+            Value::Count(number)
+            | Value::CountOrMore(number)
+            | Value::Number(number)
+            | Value::Id(number)
+            | Value::Share(number) => Some(*number),
             Value::Policy(policy, priority, _) => Some(urgency(*policy, *priority).into()),
             Value::Text(_) | Value::Word(_) | Value::Path(_) | Value::Separator(_) | Value::Notes(_) => None,
         }

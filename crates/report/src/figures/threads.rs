@@ -7,7 +7,7 @@ use crate::derived::{left_out, typical, utilization};
 use crate::modes;
 use crate::percentiles;
 use crate::shape::Shape;
-use punctual_model::{EndedBy, Periodic, Stream, Task, ThreadIds};
+use punctual_model::{EndedBy, MANY_LATE, Periodic, Stream, Task, ThreadIds};
 
 /// The section of threads.
 #[derive(Clone, Copy, Debug)]
@@ -345,6 +345,21 @@ pub const THREADS: &[Entry<Threads>] = &[
     .page()
     .key()
     .compared(Group::Threads),
+    figure(
+        "late",
+        "Late",
+        Unit::Count,
+        Bound::Lower,
+        "Jobs that certainly took longer than the period: exactly so many if fewer than 32, else at least.",
+        |row| {
+            row.periodic()?;
+            Some(match row.stream?.late? {
+                few @ 0..MANY_LATE => Value::Count(few),
+                many => Value::CountOrMore(many),
+            })
+        },
+    )
+    .key(),
     figure("jobs", "Jobs", Unit::Count, Bound::Exact, "Jobs seen from release to end.", |row| {
         Some(Value::Count(row.stream.map_or(0, |stream| stream.jobs)))
     })
