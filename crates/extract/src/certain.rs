@@ -115,7 +115,8 @@ mod tests {
             // No more than a bucket is left out.
             let least = beyond(limit + limit / 64).max(beyond(limit).min(MANY_LATE));
             prop_assert!(least <= found && found <= beyond(limit), "{found} of {}", beyond(limit));
-            prop_assert_eq!(certain.greatest().ns(), jobs.iter().map(|(_, response)| *response).max().unwrap_or(0));
+            let greatest = jobs.iter().map(|(_, response)| *response).max().unwrap_or(0);
+            prop_assert_eq!(certain.greatest().ns(), greatest);
             prop_assert!(certain.is_of(&responses));
         }
 

@@ -285,6 +285,7 @@ What a job needs
 How long a job takes
   Every job ended at most 900 µs after its arrival (response time R = 900,000 ns), 720 µs on
     average.
+  No job took longer than the period.
   Based on 2,000 complete jobs.
 "
         );

@@ -13,6 +13,7 @@ use crate::tool::tool;
 use crate::trace_cmd::trace_cmd;
 use crate::{Outcome, Result, Test, ensure, fail, is_all_wanted, skip, timing};
 use judge::{Detail, Judged, Logged, PERIOD, judge, sums_up, time_of};
+use punctual_model::MANY_LATE;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
@@ -28,6 +29,7 @@ pub const ALL: &[(&str, Test)] = &[
 
 pub const ALONE: &[(&str, Test)] = &[
     ("why::causes_of_a_program_that_knows_them", causes),
+    ("why::a_model_counts_the_same_late_jobs", counted),
     ("why::a_thousand_late_jobs", a_thousand),
     ("why::a_thread_of_the_kernel", kernel),
     ("why::many_interrupts", interrupts),
@@ -98,6 +100,39 @@ fn listed(recording: &Path, explained: &Value) -> Result {
         }
     }
     Ok(())
+}
+
+/// The timing model of a recording has as many late jobs as `why` explains; of many, at least as many as it
+/// counts.
+fn counted() -> Result<Outcome> {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("needs two processors");
+    }
+    let folder = directory()?;
+    for jobs in ["40", "300"] {
+        let recording = folder.path().join(jobs);
+        let mut record = punctual(["record", "-q", "--detail", "switches", "--all-threads", "-o"]);
+        record.arg(&recording).args(["--", &workload("late"), jobs]).arg(folder.path().join("late.file"));
+        run(record)?.expect_code(0)?;
+        let of = |command: &str| -> Result<Value> {
+            let mut command = offline([command, "-q", "--json", "--thread", "control"]);
+            command.arg(&recording);
+            let ended = run(command)?;
+            ended.expect_code(0)?;
+            ended.json()
+        };
+        let (explained, model) = (of("why")?, of("replay")?);
+        let (explained, task) = (&explained["tasks"][0], &model["threads"]["tasks"][0]);
+        ensure!(explained["limit"] == "period", "{explained:#}");
+        let primary = task["primary"].as_u64().unwrap_or_default() as usize;
+        let (late, expected) = (task["streams"][primary]["late"].as_u64(), explained["late"].as_u64());
+        let is_same = match late {
+            Some(few @ 0..MANY_LATE) => expected == Some(few),
+            many => many.is_some() && many <= expected,
+        };
+        ensure!(is_same && expected > Some(0), "{late:?} of {jobs} jobs late, not {expected:?}");
+    }
+    Ok(Outcome::Completed)
 }
 
 /// A check of the recording says why jobs missed their deadline.

@@ -34,6 +34,7 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
         suspension: None,
         response: None,
         percentiles: None,
+        late: None,
     };
     let task = |tid| {
         let seen = machine::seen(tid);
