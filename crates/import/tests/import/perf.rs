@@ -916,8 +916,16 @@ fn perf_reads_its_packed_and_split_recordings_as_we_do() {
         };
         let (ours, perfs) = (story(&records), story(&of_text));
         assert!(ours.len() >= 10, "{way:?}: {} activations", ours.len());
-        let differs = ours.iter().zip(&perfs).find(|(one, other)| one != other);
-        assert!(differs.is_none() && ours.len() == perfs.len(), "{way:?}: {differs:?}");
+        let differs = ours.iter().zip(&perfs).position(|(one, other)| one != other);
+        let place = differs.unwrap_or(ours.len().min(perfs.len()));
+        let near = |all: &[_]| format!("{:#?}", &all[place.saturating_sub(2)..all.len().min(place + 4)]);
+        assert!(
+            ours == perfs,
+            "{way:?}, at {place}: {}, not {}; {:?}",
+            near(&ours),
+            near(&perfs),
+            imported.notes
+        );
     }
 }
 
